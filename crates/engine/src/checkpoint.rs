@@ -1,0 +1,9 @@
+//! Checkpoints.
+
+/// Writes named sections.
+#[derive(Debug)]
+pub struct Writer;
+
+/// Reads named sections.
+#[derive(Debug)]
+pub struct Reader;

@@ -1,0 +1,212 @@
+//! The one error type of the engine: it names the input, the place, what is allowed and what to do.
+//!
+//! Display is one or more lower-case lines; the hint, where there is one, comes from [`Error::hint`] so that the
+//! command line can set it apart. [`Error::exit_code`] maps each kind to the documented exit code.
+
+use std::path::{Path, PathBuf};
+
+/// Short form used throughout the workspace.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// One thing that is wrong with an input, with the place where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problem {
+    /// Dotted path of the key, for example `poisson.grid.nodes`.
+    pub path: String,
+    /// What is wrong, with the offending value.
+    pub message: String,
+    /// What would be accepted instead, for example `3 to 65536`.
+    pub allowed: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Line and column in the input file, counted from 1; filled in by the loader.
+    pub place: Option<(usize, usize)>,
+}
+
+impl Problem {
+    /// A problem at the key `path`.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into(), ..Self::default() }
+    }
+
+    /// States the values that are accepted.
+    #[must_use]
+    pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
+        self.allowed = Some(allowed.into());
+        self
+    }
+
+    /// States the way out.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some((line, column)) = self.place {
+            write!(f, "{line}:{column}: ")?;
+        }
+        if !self.path.is_empty() {
+            write!(f, "`{}`: ", self.path)?;
+        }
+        write!(f, "{}", self.message)?;
+        if let Some(allowed) = &self.allowed {
+            write!(f, " (allowed: {allowed})")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n    hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+fn list(problems: &[Problem]) -> String {
+    problems.iter().map(|p| format!("\n  {p}")).collect()
+}
+
+/// Everything that can go wrong outside a programming mistake.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input file or the command line asks for something that cannot be had; every problem found is listed.
+    #[error("{origin}: {} problem{}{}", problems.len(), if problems.len() == 1 { "" } else { "s" }, list(problems))]
+    Input {
+        /// The file, or `command line`.
+        origin: String,
+        /// All problems found in one reading.
+        problems: Vec<Problem>,
+    },
+    /// A file or folder cannot be read, written, created or renamed.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    File {
+        /// A verb: `read`, `write`, `create`, `rename`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's word.
+        source: std::io::Error,
+    },
+    /// A file was read but its content is not what its format demands.
+    #[error("`{}` is not a valid {format} file: {message}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The format's name, for example `NPY`.
+        format: &'static str,
+        /// What is wrong, with position, expected and found values.
+        message: String,
+    },
+    /// A device that was asked for is absent or refused its work.
+    #[error("device `{device}`: {message}")]
+    Device {
+        /// The device as asked for, for example `cuda:0`.
+        device: String,
+        /// What happened.
+        message: String,
+        /// The command or setting that mends it.
+        hint: Option<String>,
+    },
+    /// Memory ran out.
+    #[error("out of memory on {device}: {requested} bytes asked for {what}, {} free", free.map_or_else(|| "unknown".to_owned(), |b| format!("{b} bytes")))]
+    OutOfMemory {
+        /// The device's name.
+        device: String,
+        /// What the memory was for, for example `poisson level 0: residual`.
+        what: String,
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes free at that moment, where the device tells.
+        free: Option<u64>,
+    },
+    /// The computation broke down: values that are not finite, divergence.
+    #[error("{what} at {place}: {message}")]
+    Numerics {
+        /// The quantity.
+        what: String,
+        /// Step or cycle, and position where known.
+        place: String,
+        /// What was seen.
+        message: String,
+    },
+    /// A signal or the wall-time limit ended the run early; the state was saved first.
+    #[error("interrupted by {reason} after step {step}{}", checkpoint.as_deref().map_or_else(String::new, |p| format!("; state saved in `{}`", p.display())))]
+    Interrupted {
+        /// `SIGINT`, `SIGTERM` or `the wall-time limit`.
+        reason: &'static str,
+        /// The last finished step.
+        step: u64,
+        /// Where the checkpoint was written, if one was.
+        checkpoint: Option<PathBuf>,
+    },
+    /// A kernel did not compile: a defect of this program, reported with the compiler's log.
+    #[error("kernel program `{program}` did not compile for {arch}:\n{log}")]
+    Kernel {
+        /// The program's name.
+        program: String,
+        /// The architecture, for example `sm_90`.
+        arch: String,
+        /// The compiler's log.
+        log: String,
+    },
+}
+
+impl Error {
+    /// One problem on the command line or in an unnamed input.
+    pub fn input(origin: impl Into<String>, problem: Problem) -> Self {
+        Self::Input { origin: origin.into(), problems: vec![problem] }
+    }
+
+    /// A failed file operation.
+    pub fn file(action: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Self::File { action, path: path.as_ref().to_owned(), source }
+    }
+
+    /// A file whose content is wrong.
+    pub fn format(path: impl AsRef<Path>, format: &'static str, message: impl Into<String>) -> Self {
+        Self::Format { path: path.as_ref().to_owned(), format, message: message.into() }
+    }
+
+    /// The way out, where one is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File { source, action, .. } => match source.kind() {
+                std::io::ErrorKind::NotFound if *action == "read" => Some("check the spelling and the folder you stand in".into()),
+                std::io::ErrorKind::PermissionDenied => {
+                    Some("choose a place that you may write to with `-o DIR`, or mend the permissions".into())
+                }
+                std::io::ErrorKind::StorageFull => {
+                    Some("free some space or choose another place with `-o DIR`; nothing half-written was left behind".into())
+                }
+                _ => None,
+            },
+            Self::Device { hint, .. } => hint.clone(),
+            Self::OutOfMemory { .. } => {
+                Some("use a smaller grid or `precision = \"f32\"`, close other programs, or another `--device`".into())
+            }
+            Self::Interrupted { checkpoint: Some(path), .. } => {
+                Some(format!("go on with `--resume {}`", path.parent().and_then(Path::parent).unwrap_or(path).display()))
+            }
+            Self::Kernel { .. } => Some("please report this with the log; `--device cpu` works meanwhile".into()),
+            _ => None,
+        }
+    }
+
+    /// The process exit code: 2 input, 3 numerics, 4 device or memory, 5 files, 70 defect, 75 wall time, 130 SIGINT, 143 SIGTERM.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Input { .. } | Self::Format { .. } => 2,
+            Self::Numerics { .. } => 3,
+            Self::Device { .. } | Self::OutOfMemory { .. } => 4,
+            Self::File { .. } => 5,
+            Self::Kernel { .. } => 70,
+            Self::Interrupted { reason, .. } => match *reason {
+                "SIGINT" => 130,
+                "SIGTERM" => 143,
+                _ => 75,
+            },
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The engine under the four solvers of zellige: devices, kernels, parallel operations, random numbers, expressions,
+//! the run loop, checkpoints and the profiler. It knows no physics and no file format.
+//!
+//! The page to read first is [`sim`]: the trait that a solver implements.
+
+pub mod checkpoint;
+pub mod cuda;
+pub mod device;
+pub mod error;
+pub mod profile;
+pub mod record;
+pub mod sim;

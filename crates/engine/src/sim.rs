@@ -1,0 +1,167 @@
+//! The trait that a solver implements. The run loop ([`crate::run`]), checkpoints, progress, the profile, `bench` and
+//! the command line are written against it once, so a new solver gets all of them for nothing.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::checkpoint::{Reader, Writer};
+use crate::device::Device;
+use crate::error::{Problem, Result};
+use crate::profile::Profiler;
+use crate::record::{Check, Record, Row};
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Clock {
+    /// Finished steps.
+    pub step: u64,
+    /// Physical time, for solvers that have one.
+    pub time: Option<f64>,
+}
+
+/// Bytes, flops and items of one step or one call, by the written model: what the algorithm must move, not what a
+/// cache happened to save.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Cost {
+    /// Bytes read and written.
+    pub bytes: f64,
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Items (unknowns, particles, frames) worked on.
+    pub items: f64,
+}
+
+/// What is said before anything is allocated.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Plan {
+    /// `label: value` lines for people: grid, method and why it was chosen, levels, precision.
+    pub lines: Vec<(String, String)>,
+    /// Items (unknowns, particles, frames).
+    pub items: u64,
+    /// Memory that will be asked for, bytes.
+    pub memory: u64,
+    /// Traffic of one step by the cost model, bytes.
+    pub traffic: u64,
+    /// Warnings with numbers.
+    pub warnings: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The goal was reached.
+    Finished,
+    /// The goal was not reached, but the result is the best that this precision or these limits allow. Exit code 0 with a warning.
+    Limited,
+    /// The goal was missed: the result is not to be trusted as asked. Exit code 3.
+    Failed,
+}
+
+/// The solver's verdict once it is done.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// The solver's own word, for example `converged` or `precision_floor`.
+    pub status: &'static str,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// What a solver may use while it is set up.
+pub struct Environment {
+    /// The device to work on.
+    pub device: Device,
+    /// The folder that relative paths in the input refer to.
+    pub folder: PathBuf,
+    /// The seed of all random numbers.
+    pub seed: u64,
+}
+
+/// A solver: the rooms that every one of the four has.
+pub trait Solver: Sized {
+    /// The table in the input that decides for this solver, and its name on the command line.
+    const NAME: &'static str;
+    /// What one step is called: `cycle`, `step`, `iteration`.
+    const STEP: &'static str;
+    /// What one item is called: `unknown`, `particle`, `frame`.
+    const ITEM: &'static str;
+
+    /// The table of the input as typed; unknown keys are refused.
+    type Config: Serialize + DeserializeOwned + JsonSchema + Clone;
+
+    /// Every problem that can be seen without allocating anything. Paths are relative to the solver's table.
+    fn check(config: &Self::Config) -> Vec<Problem>;
+
+    /// What will be done and what it needs.
+    fn plan(config: &Self::Config, environment: &Environment) -> Result<Plan>;
+
+    /// Builds the state: the only place that allocates.
+    fn setup(config: &Self::Config, environment: &Environment) -> Result<Self>;
+
+    /// One step. Waits for nothing but what the method itself needs.
+    fn step(&mut self, profiler: &mut Profiler) -> Result<()>;
+
+    /// `None` while there is more to do.
+    fn outcome(&self) -> Option<Outcome>;
+
+    /// Where the run stands.
+    fn clock(&self) -> Clock;
+
+    /// How far the run is, 0 to 1, as far as can be told.
+    fn progress(&self) -> f64;
+
+    /// The scalars of this step.
+    fn row(&mut self) -> Result<Row>;
+
+    /// The results as they stand.
+    fn records(&mut self) -> Result<Vec<Record>>;
+
+    /// Conservation or residual figures.
+    fn checks(&mut self) -> Result<Vec<Check>>;
+
+    /// Writes everything that a bit-equal continuation needs.
+    fn save(&mut self, writer: &mut Writer) -> Result<()>;
+
+    /// Takes the state back, into a solver that was set up from the same input.
+    fn restore(&mut self, reader: &Reader) -> Result<()>;
+
+    /// The cost model of one step.
+    fn cost(&self) -> Cost;
+
+    /// The named benchmark cases.
+    fn cases() -> &'static [Case];
+
+    /// Sets a case up on a device.
+    fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>>;
+}
+
+/// One named benchmark case.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// `solver/case`, for example `poisson/mixed-1e-6-4097`.
+    pub name: &'static str,
+    /// What is timed, with the figure to reach.
+    pub about: &'static str,
+    /// Whether it only makes sense on a GPU (size, time); listed and skipped elsewhere, saying so.
+    pub gpu_only: bool,
+}
+
+/// A benchmark case, set up: `reset` and `run` are called in turn, `run` alone is timed.
+pub trait Bench {
+    /// Back to the start; not timed.
+    fn reset(&mut self) -> Result<()>;
+    /// The work that is timed. Returns when the device is done.
+    fn run(&mut self) -> Result<()>;
+    /// The physics of what was timed last.
+    fn checks(&mut self) -> Result<Vec<Check>>;
+    /// Model cost of what was timed last.
+    fn cost(&self) -> Cost;
+    /// Memory held on the device, bytes.
+    fn memory(&self) -> u64;
+    /// Further figures for the table, for example `("cycles", 5.0)`.
+    fn figures(&self) -> Vec<(&'static str, f64)>;
+}

@@ -1,0 +1,288 @@
+//! Vertex-centred regular grids whose last interval may be a fraction of the others, and the three-point operator of
+//! each axis on them.
+//!
+//! Node `i` of an axis sits at `i h`, except that the last interval has the length `theta h` with `0 < theta <= 1`.
+//! A user's grid has `theta = 1`; coarse grids of any size get a fraction there, so that no size is special.
+//! On a periodic axis of `n` nodes the last interval leads from node `n - 1` back to node 0.
+//!
+//! The operator is `(A u)_i = west_i (u_{i-1} - u_i) + east_i (u_{i+1} - u_i)`, summed over the axes, with
+//! `west = 2 / (hw (hw + he))` and `east = 2 / (he (hw + he))`. A Neumann end mirrors its neighbour; a Dirichlet end
+//! is no unknown and its row is zero.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The condition on one side of the domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Bc {
+    /// The value is given on the end node.
+    Dirichlet,
+    /// The outward derivative is given at the end node, which is an unknown.
+    Neumann,
+    /// The axis closes on itself; both sides must say so.
+    Periodic,
+}
+
+/// One axis of a grid level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Number of nodes, ends included (periodic: each node once).
+    pub nodes: usize,
+    /// Interval length.
+    pub h: f64,
+    /// Length of the last interval over `h`.
+    pub theta: f64,
+    /// Condition at node 0.
+    pub lo: Bc,
+    /// Condition at the last node.
+    pub hi: Bc,
+}
+
+impl Axis {
+    /// An axis of `length` with `nodes` nodes: `length / (nodes - 1)` apart, periodic `length / nodes`.
+    pub fn new(nodes: usize, length: f64, lo: Bc, hi: Bc) -> Self {
+        let intervals = if lo == Bc::Periodic { nodes } else { nodes - 1 };
+        Self { nodes, h: length / intervals.max(1) as f64, theta: 1.0, lo, hi }
+    }
+
+    /// The third axis of a plane problem: one node without neighbours.
+    pub fn flat() -> Self {
+        Self { nodes: 1, h: 1.0, theta: 1.0, lo: Bc::Neumann, hi: Bc::Neumann }
+    }
+
+    /// Whether this is [`Axis::flat`].
+    pub fn is_flat(&self) -> bool {
+        self.nodes == 1
+    }
+
+    /// Whether the axis closes on itself.
+    pub fn periodic(&self) -> bool {
+        self.lo == Bc::Periodic
+    }
+
+    /// Number of intervals.
+    pub fn intervals(&self) -> usize {
+        if self.periodic() { self.nodes } else { self.nodes - 1 }
+    }
+
+    /// Position of node `i` from node 0.
+    pub fn position(&self, i: usize) -> f64 {
+        if i > 0 && i == self.intervals() { (i as f64 - 1.0 + self.theta) * self.h } else { i as f64 * self.h }
+    }
+
+    /// First and one past the last node that is an unknown.
+    pub fn unknowns(&self) -> std::ops::Range<usize> {
+        usize::from(self.lo == Bc::Dirichlet)..self.nodes - usize::from(self.hi == Bc::Dirichlet)
+    }
+
+    /// Lengths of the intervals west and east of node `i`; `None` beyond an end.
+    fn intervals_at(&self, i: usize) -> (Option<f64>, Option<f64>) {
+        let last = self.theta * self.h;
+        let n = self.intervals();
+        let west = if i == 0 { self.periodic().then_some(last) } else { Some(if i == n { last } else { self.h }) };
+        let east = if i == n { None } else { Some(if i == n - 1 { last } else { self.h }) };
+        (west, east)
+    }
+
+    /// The operator's weights `(west, east)` at node `i`; zero where there is no neighbour or no unknown.
+    pub fn weights(&self, i: usize) -> (f64, f64) {
+        if self.is_flat() || !self.unknowns().contains(&i) {
+            return (0.0, 0.0);
+        }
+        match self.intervals_at(i) {
+            (Some(hw), Some(he)) => (2.0 / (hw * (hw + he)), 2.0 / (he * (hw + he))),
+            (None, Some(he)) => (0.0, 2.0 / (he * he)),
+            (Some(hw), None) => (2.0 / (hw * hw), 0.0),
+            (None, None) => (0.0, 0.0),
+        }
+    }
+
+    /// Length of the control volume of node `i`.
+    pub fn volume(&self, i: usize) -> f64 {
+        if self.is_flat() {
+            return 1.0;
+        }
+        let (hw, he) = self.intervals_at(i);
+        0.5 * (hw.unwrap_or(0.0) + he.unwrap_or(0.0))
+    }
+
+    /// Whether a coarser axis would still have an unknown and two intervals.
+    pub fn can_coarsen(&self) -> bool {
+        !self.is_flat() && self.intervals() >= if self.periodic() { 6 } else { 4 }
+    }
+
+    /// Every second node, the last one always kept: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`.
+    #[must_use]
+    pub fn coarsen(&self) -> Self {
+        let n = self.intervals();
+        let (intervals, theta) = if n.is_multiple_of(2) { (n / 2, 0.5 * (1.0 + self.theta)) } else { (n.div_ceil(2), 0.5 * self.theta) };
+        let nodes = if self.periodic() { intervals } else { intervals + 1 };
+        Self { nodes, h: 2.0 * self.h, theta, lo: self.lo, hi: self.hi }
+    }
+
+    /// The fine node on which node `i` of `self.coarsen()` sits.
+    pub fn fine_node(&self, i: usize) -> usize {
+        (2 * i).min(self.nodes - 1)
+    }
+}
+
+/// The transfer between an axis and its coarse axis, as tables over its nodes. With `coarsened == false` it is the identity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// Whether this axis is coarsened between the two levels.
+    pub coarsened: bool,
+    /// Coarse node west of (or at) each fine node.
+    pub parent: Vec<u32>,
+    /// Linear interpolation: weight of coarse node `parent`.
+    pub west: Vec<f64>,
+    /// Weight of coarse node `parent + 1` (periodic: wrapped).
+    pub east: Vec<f64>,
+    /// Fine node under each coarse node.
+    pub child: Vec<u32>,
+    /// Restriction weights of fine nodes `child - 1`, `child`, `child + 1` (periodic: wrapped).
+    pub restrict: Vec<[f64; 3]>,
+}
+
+impl Transfer {
+    /// Linear interpolation at the true positions and its volume-weighted transpose, `R = Vc^-1 P^T V`: full weighting
+    /// `(1/4, 1/2, 1/4)` away from the ends, `(1/2, 1/2)` at a Neumann end. It keeps the integral of the residual, so
+    /// that a singular problem stays solvable on every level.
+    pub fn new(fine: &Axis, coarsened: bool) -> Self {
+        let n = fine.nodes;
+        if !coarsened {
+            return Self {
+                coarsened,
+                parent: (0..n as u32).collect(),
+                west: vec![1.0; n],
+                east: vec![0.0; n],
+                child: (0..n as u32).collect(),
+                restrict: vec![[0.0, 1.0, 0.0]; n],
+            };
+        }
+        let coarse = fine.coarsen();
+        let nc = coarse.nodes;
+        let child: Vec<u32> = (0..nc).map(|i| fine.fine_node(i) as u32).collect();
+        let (mut parent, mut west, mut east) = (vec![0_u32; n], vec![0.0; n], vec![0.0; n]);
+        for i in 0..n {
+            let p = (i / 2).min(nc - 1);
+            // With an odd number of intervals the last node is a coarse node of its own.
+            let p = if !fine.periodic() && i == n - 1 { nc - 1 } else { p };
+            parent[i] = p as u32;
+            if child[p] as usize == i {
+                west[i] = 1.0;
+            } else {
+                let (hw, he) = fine.intervals_at(i);
+                let (hw, he) = (hw.unwrap_or(fine.h), he.unwrap_or(fine.h));
+                west[i] = he / (hw + he);
+                east[i] = hw / (hw + he);
+            }
+        }
+        let mut restrict = vec![[0.0; 3]; nc];
+        for i in 0..n {
+            let p = parent[i] as usize;
+            let v = fine.volume(i);
+            if west[i] != 0.0 {
+                let slot = if child[p] as usize == i { 1 } else { 2 };
+                restrict[p][slot] += west[i] * v / coarse.volume(p);
+            }
+            if east[i] != 0.0 {
+                let q = (p + 1) % nc;
+                restrict[q][0] += east[i] * v / coarse.volume(q);
+            }
+        }
+        Self { coarsened, parent, west, east, child, restrict }
+    }
+}
+
+/// A grid level: x, y, z, x contiguous in memory; a plane problem has a flat z.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// The axes, x first.
+    pub axes: [Axis; 3],
+}
+
+impl Grid {
+    /// A plane grid.
+    pub fn plane(x: Axis, y: Axis) -> Self {
+        Self { axes: [x, y, Axis::flat()] }
+    }
+
+    /// Nodes per axis, x first.
+    pub fn nodes(&self) -> [usize; 3] {
+        [self.axes[0].nodes, self.axes[1].nodes, self.axes[2].nodes]
+    }
+
+    /// Number of nodes in all.
+    pub fn len(&self) -> usize {
+        self.nodes().iter().product()
+    }
+
+    /// Whether there are none (never, for a checked grid).
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of space dimensions.
+    pub fn dimensions(&self) -> usize {
+        self.axes.iter().filter(|a| !a.is_flat()).count()
+    }
+
+    /// Number of unknowns.
+    pub fn unknowns(&self) -> usize {
+        self.axes.iter().map(|a| a.unknowns().len()).product()
+    }
+
+    /// Whether constants are in the null space: no side holds a value.
+    pub fn singular(&self) -> bool {
+        self.axes.iter().filter(|a| !a.is_flat()).all(|a| a.lo != Bc::Dirichlet && a.hi != Bc::Dirichlet)
+    }
+
+    /// Which axes to coarsen next: those whose spacing is within a factor 1.42 of the finest one that can still be
+    /// coarsened (semicoarsening of stretched cells); `None` on the coarsest grid.
+    pub fn coarsening(&self) -> Option<[bool; 3]> {
+        let finest = self.axes.iter().filter(|a| a.can_coarsen()).map(|a| a.h).fold(f64::INFINITY, f64::min);
+        let mask = std::array::from_fn(|d| self.axes[d].can_coarsen() && self.axes[d].h < 1.42 * finest);
+        mask.contains(&true).then_some(mask)
+    }
+
+    /// The next coarser grid.
+    #[must_use]
+    pub fn coarsen(&self, mask: [bool; 3]) -> Self {
+        Self { axes: std::array::from_fn(|d| if mask[d] { self.axes[d].coarsen() } else { self.axes[d].clone() }) }
+    }
+
+    /// Ratio of the largest spacing to the smallest over the axes that are not flat.
+    pub fn stretch(&self) -> f64 {
+        let h = || self.axes.iter().filter(|a| !a.is_flat()).map(|a| a.h);
+        h().fold(0.0, f64::max) / h().fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// One level of the hierarchy with the transfer to the next coarser one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Level {
+    /// The grid.
+    pub grid: Grid,
+    /// Transfers per axis; `None` on the coarsest level.
+    pub transfer: Option<[Transfer; 3]>,
+}
+
+/// The hierarchy below `grid`, finest first, with at most `coarse_levels` coarser levels.
+pub fn hierarchy(grid: &Grid, coarse_levels: usize) -> Vec<Level> {
+    let mut levels = Vec::new();
+    let mut grid = grid.clone();
+    loop {
+        match grid.coarsening().filter(|_| levels.len() < coarse_levels) {
+            Some(mask) => {
+                let coarse = grid.coarsen(mask);
+                let transfer = std::array::from_fn(|d| Transfer::new(&grid.axes[d], mask[d]));
+                levels.push(Level { grid: std::mem::replace(&mut grid, coarse), transfer: Some(transfer) });
+            }
+            None => {
+                levels.push(Level { grid, transfer: None });
+                return levels;
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The stages of a multigrid cycle as one trait; `cpu` and `cuda` implement it and [`crate::step`] is written once
+//! against it.
+//!
+//! Everything is in correction form. Level 0 holds the solution `u` and the right-hand side `f` in the outer
+//! precision, every level `l` a residual `r_l` and a correction `e_l` in the inner one (mixed: f64 outside, f32
+//! inside; else both the same):
+//!
+//! ```text
+//! r_0 = f - A u            residual(0)
+//! e_l = S^nu1(0; r_l)      descend(l): pre-smooth from zero, r_{l+1} = R (r_l - A e_l)
+//! A e_L = r_L              coarse_solve()
+//! e_l += P e_{l+1}         ascend(l):  then S^nu2(e_l; r_l)
+//! u += e_0                 correct(0): then r_0 = f - A u and its norms
+//! ```
+//!
+//! In this form the two passes of a V(1,1) cycle over a level need not store the pre-smoothed correction: `ascend`
+//! makes it again from `r_l`. A backend is free to do so, and to fuse `ascend(0)` with `correct(0)`; what it must give
+//! back is the arithmetic above.
+//!
+//! Full multigrid and the cascadic cycle also keep `u_l` and `f_l` (outer precision) on coarse levels.
+
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+
+/// The relaxation that smooths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Smoother {
+    /// Red-black Gauss-Seidel, over-relaxed by `omega` (1 = plain). Red nodes have even `i + j + k` and go first.
+    RedBlack {
+        /// Relaxation factor.
+        omega: f64,
+    },
+    /// Damped Jacobi.
+    Jacobi {
+        /// Damping factor.
+        omega: f64,
+    },
+    /// Chebyshev polynomial of the Jacobi-scaled operator on the upper part `[lambda / ratio, lambda]` of its spectrum;
+    /// a sweep is one application of A.
+    Chebyshev {
+        /// Ratio of the largest to the smallest eigenvalue that is damped.
+        ratio: f64,
+    },
+}
+
+/// What a pass of smoothing starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// `e_l = 0`, whatever is stored.
+    Zero,
+    /// The stored `e_l` (second visit of a W or F cycle).
+    Current,
+}
+
+/// Norms of the residual, grid-independent: the L2 norm is the root mean square weighted by control volumes over the
+/// unknowns, the maximum norm is over the unknowns.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Norms {
+    /// `sqrt(sum V r^2 / sum V)`.
+    pub l2: f64,
+    /// `max |r|`.
+    pub max: f64,
+    /// `sqrt(sum V u^2 / sum V)`, for the backward error and the precision floor.
+    pub u_l2: f64,
+}
+
+/// Names of the stages in the profile; the same as the methods of [`Stages`].
+pub mod stage {
+    /// `r_0 = f - A u`.
+    pub const RESIDUAL: &str = "residual";
+    /// Pre-smooth, residual, restrict.
+    pub const DESCEND: &str = "descend";
+    /// Coarsest level.
+    pub const COARSE_SOLVE: &str = "coarse solve";
+    /// Prolong, post-smooth.
+    pub const ASCEND: &str = "ascend";
+    /// `u += e_0` and the new residual.
+    pub const CORRECT: &str = "correct";
+    /// Plain relaxation of `u`.
+    pub const SWEEP: &str = "sweep";
+    /// Interpolation of a coarse solution (FMG, C-cycle).
+    pub const INTERPOLATE: &str = "interpolate";
+}
+
+/// One problem's data on one device, and what can be done to it. Levels count from the finest, 0.
+pub trait Stages: Send {
+    /// Number of levels, the finest included.
+    fn levels(&self) -> usize;
+
+    /// Takes a right-hand side (boundary fluxes already folded in) and a first guess whose Dirichlet nodes hold the
+    /// boundary values, both over all nodes of the finest grid in C order. Nothing is computed.
+    fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()>;
+
+    /// The solution over all nodes of the finest grid.
+    fn solution(&mut self) -> Result<Vec<f64>>;
+
+    /// `r_l = f_l - A u_l` and its norms. On a singular problem the mean of `r_l` is taken off.
+    fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()>;
+
+    /// `nu` sweeps of `smoother` on `A e_l = r_l` from `start`, then `r_{l+1} = R (r_l - A e_l)`. `nu = 0` only restricts.
+    fn descend(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
+
+    /// Solves `A e = r` on the coarsest level to well below a cycle's factor. On a singular problem the mean of `e` is zero.
+    fn coarse_solve(&mut self, profiler: &mut Profiler) -> Result<()>;
+
+    /// `e_l += P e_{l+1}`, then `nu` sweeps. `start` is what the last `descend` of this level was given; with `pre` and
+    /// `start` the backend can make the pre-smoothed `e_l` again instead of having stored it.
+    fn ascend(&mut self, level: usize, start: Start, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
+
+    /// `u_l += e_l`, then as [`Stages::residual`].
+    fn correct(&mut self, level: usize, profiler: &mut Profiler) -> Result<()>;
+
+    /// `ascend(0)` and `correct(0)` in one pass, where the backend can.
+    fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
+        self.correct(0, profiler)
+    }
+
+    /// `nu` sweeps of `smoother` on `A u_l = f_l` itself (the SOR, Gauss-Seidel, Jacobi and Chebyshev methods, and the
+    /// smoothing of the cascadic cycle). The residual is stale afterwards.
+    fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
+
+    /// Full multigrid: fills `f_l` on every coarse level by restriction of `f_0` (and the boundary values of `u_l`).
+    fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()>;
+
+    /// `u_l = P u_{l+1}` by interpolation of the given order (1 linear, 3 cubic); Dirichlet nodes keep their values.
+    fn interpolate(&mut self, level: usize, order: u32, profiler: &mut Profiler) -> Result<()>;
+
+    /// `u = 0` on the coarsest level, boundary values kept, then `A u_L = f_L` solved there.
+    fn coarse_solution(&mut self, profiler: &mut Profiler) -> Result<()>;
+
+    /// Waits and returns the norms of the last residual of level 0.
+    fn norms(&mut self) -> Result<Norms>;
+
+    /// Singular problems: the volume-weighted mean of `f` that was removed when it was loaded.
+    fn removed_mean(&self) -> f64;
+
+    /// Bytes held on the device.
+    fn memory(&self) -> u64;
+
+    /// Runs `body`, which calls only stages that do not wait. A backend with graphs records it under `key` the first
+    /// time and replays it afterwards.
+    fn replay(
+        &mut self,
+        _key: &str,
+        profiler: &mut Profiler,
+        body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler) -> Result<()>,
+    ) -> Result<()>;
+}

@@ -1,0 +1,118 @@
+//! The cycles: one page that reads as the method. Levels count from the finest, 0, to the coarsest, `L`.
+//!
+//! Sources: Trottenberg, Oosterlee and Schueller, Multigrid (2001), sections 2.4 (V, W, F), 2.6 (full multigrid);
+//! Bornemann and Deuflhard, Numer. Math. 75 (1996) (cascadic).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+
+use crate::stages::{Smoother, Stages, Start};
+
+/// The order in which levels are visited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Cycle {
+    /// Down once, up once.
+    V,
+    /// Every coarse level twice per visit of the finer one.
+    W,
+    /// A W on the first visit, a V on the second.
+    F,
+    /// Cascadic: straight down, then up with more smoothing on coarser levels.
+    C,
+}
+
+/// A cycle with its smoothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CyclePlan {
+    /// The order of visits.
+    pub cycle: Cycle,
+    /// Sweeps before the coarse correction.
+    pub pre: u32,
+    /// Sweeps after it.
+    pub post: u32,
+    /// The relaxation.
+    pub smoother: Smoother,
+}
+
+/// Doublings of the cascadic cycle's smoothing stop here: the coarse levels are cheap, but not free.
+const CASCADE_DOUBLINGS: u32 = 4;
+
+/// One cycle on `A u = f`: `r_0` must be current, and is afterwards.
+pub fn cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
+    if stages.levels() == 1 {
+        stages.coarse_solve(profiler)?;
+        return stages.correct(0, profiler);
+    }
+    if plan.cycle == Cycle::C {
+        cascade(stages, plan, profiler)?;
+        return stages.correct(0, profiler);
+    }
+    stages.descend(0, Start::Zero, plan.pre, plan.smoother, profiler)?;
+    coarse_correction(stages, 1, plan, profiler)?;
+    stages.ascend_correct(plan.pre, plan.post, plan.smoother, profiler)
+}
+
+/// Approximates `A e_l = r_l` by one cycle from `start`, on any level but the finest.
+fn level_cycle(stages: &mut dyn Stages, level: usize, start: Start, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
+    if level + 1 == stages.levels() {
+        return stages.coarse_solve(profiler);
+    }
+    stages.descend(level, start, plan.pre, plan.smoother, profiler)?;
+    coarse_correction(stages, level + 1, plan, profiler)?;
+    stages.ascend(level, start, plan.pre, plan.post, plan.smoother, profiler)
+}
+
+/// `e_l` for the level above: one visit (V), two (W), or an F and a V (F). The coarsest level is solved once.
+fn coarse_correction(stages: &mut dyn Stages, level: usize, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
+    level_cycle(stages, level, Start::Zero, plan, profiler)?;
+    if level + 1 < stages.levels() {
+        let second = match plan.cycle {
+            Cycle::W => Some(plan),
+            Cycle::F => Some(CyclePlan { cycle: Cycle::V, ..plan }),
+            Cycle::V | Cycle::C => None,
+        };
+        if let Some(plan) = second {
+            level_cycle(stages, level, Start::Current, plan, profiler)?;
+        }
+    }
+    Ok(())
+}
+
+/// The cascadic cycle on the correction: restrict without smoothing, solve, and smooth on the way up, twice as often
+/// on each coarser level.
+fn cascade(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
+    let coarsest = stages.levels() - 1;
+    for level in 0..coarsest {
+        stages.descend(level, Start::Zero, 0, plan.smoother, profiler)?;
+    }
+    stages.coarse_solve(profiler)?;
+    for level in (0..coarsest).rev() {
+        let sweeps = (plan.pre + plan.post).max(1) << (level as u32).min(CASCADE_DOUBLINGS);
+        stages.ascend(level, Start::Zero, 0, sweeps, plan.smoother, profiler)?;
+    }
+    Ok(())
+}
+
+/// Full multigrid: the coarsest problem solved, then on each finer level the solution interpolated by cubics and
+/// improved by `cycles` V-cycles. `r_0` is current afterwards.
+pub fn full_multigrid(stages: &mut dyn Stages, plan: CyclePlan, cycles: u32, profiler: &mut Profiler) -> Result<()> {
+    stages.restrict_rhs(profiler)?;
+    stages.coarse_solution(profiler)?;
+    let coarsest = stages.levels() - 1;
+    for level in (0..coarsest).rev() {
+        stages.interpolate(level, 3, profiler)?;
+        stages.residual(level, profiler)?;
+        for _ in 0..cycles {
+            if level == 0 {
+                cycle(stages, plan, profiler)?;
+            } else {
+                level_cycle(stages, level, Start::Zero, CyclePlan { cycle: Cycle::V, ..plan }, profiler)?;
+                stages.correct(level, profiler)?;
+            }
+        }
+    }
+    Ok(())
+}
