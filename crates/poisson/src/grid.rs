@@ -286,3 +286,102 @@ pub fn hierarchy(grid: &Grid, coarse_levels: usize) -> Vec<Level> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes() -> Vec<Axis> {
+        let mut all = Vec::new();
+        for nodes in [3, 4, 5, 6, 9, 12, 33, 100] {
+            for (lo, hi) in [
+                (Bc::Dirichlet, Bc::Dirichlet),
+                (Bc::Neumann, Bc::Neumann),
+                (Bc::Dirichlet, Bc::Neumann),
+                (Bc::Neumann, Bc::Dirichlet),
+                (Bc::Periodic, Bc::Periodic),
+            ] {
+                let mut axis = Axis::new(nodes, 2.0, lo, hi);
+                all.push(axis.clone());
+                while axis.can_coarsen() {
+                    axis = axis.coarsen();
+                    all.push(axis.clone());
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn coarse_axes_keep_the_length() {
+        for axis in axes() {
+            let total: f64 = (0..axis.nodes).map(|i| axis.volume(i)).sum();
+            // A sum of at most 100 lengths of order one.
+            assert!((total - 2.0).abs() < 1e-13, "{axis:?}: {total}");
+        }
+    }
+
+    #[test]
+    fn weights_differentiate_parabolas_exactly() {
+        for axis in axes().into_iter().filter(|a| !a.periodic()) {
+            let u = |i: usize| axis.position(i).powi(2);
+            for i in 1..axis.nodes - 1 {
+                let (w, e) = axis.weights(i);
+                let second = w * (u(i - 1) - u(i)) + e * (u(i + 1) - u(i));
+                // Weights reach 2 / (theta h)^2 and multiply rounded differences.
+                assert!((second - 2.0).abs() < 1e-9 * (w + e).max(1.0), "{axis:?} node {i}: {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn operator_is_symmetric_under_the_volumes() {
+        for axis in axes() {
+            for i in 0..axis.nodes {
+                let j = (i + 1) % axis.nodes;
+                if (j == 0 && !axis.periodic()) || !axis.unknowns().contains(&i) || !axis.unknowns().contains(&j) {
+                    continue;
+                }
+                let (there, back) = (axis.volume(i) * axis.weights(i).1, axis.volume(j) * axis.weights(j).0);
+                assert!((there - back).abs() <= 1e-13 * there, "{axis:?} between {i} and {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn interpolation_keeps_lines_and_restriction_keeps_integrals() {
+        for fine in axes().into_iter().filter(Axis::can_coarsen) {
+            let (coarse, t) = (fine.coarsen(), Transfer::new(&fine, true));
+            for i in 0..fine.nodes {
+                let p = t.parent[i] as usize;
+                assert!((t.west[i] + t.east[i] - 1.0).abs() < 1e-15);
+                let wraps = p + 1 == coarse.nodes;
+                if !wraps || t.east[i] == 0.0 {
+                    let at = t.west[i] * coarse.position(p) + if wraps { 0.0 } else { t.east[i] * coarse.position(p + 1) };
+                    assert!((at - fine.position(i)).abs() < 1e-14, "{fine:?} node {i}");
+                }
+            }
+            // sum_I Vc_I (R r)_I = sum_i V_i r_i for any r: test the columns one by one.
+            let mut column = vec![0.0; fine.nodes];
+            for (c, weights) in t.restrict.iter().enumerate() {
+                for (slot, w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+                    let i = (t.child[c] as usize + fine.nodes + slot - 1) % fine.nodes;
+                    column[i] += w * coarse.volume(c);
+                }
+            }
+            for (i, sum) in column.iter().enumerate() {
+                assert!((sum - fine.volume(i)).abs() < 1e-14, "{fine:?} node {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn stretched_grids_coarsen_the_short_spacing_first() {
+        let (x, y) = (Axis::new(65, 1.0, Bc::Dirichlet, Bc::Dirichlet), Axis::new(65, 10.0, Bc::Dirichlet, Bc::Dirichlet));
+        let grid = Grid::plane(x, y);
+        assert_eq!(grid.coarsening(), Some([true, false, false]));
+        let levels = hierarchy(&grid, usize::MAX);
+        assert!(levels.last().is_some_and(|l| l.grid.coarsening().is_none()));
+        assert!(levels.len() > 6);
+    }
+}
