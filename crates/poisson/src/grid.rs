@@ -107,21 +107,30 @@ impl Axis {
         0.5 * (hw.unwrap_or(0.0) + he.unwrap_or(0.0))
     }
 
-    /// Whether a coarser axis would still have an unknown and two intervals.
+    /// Whether a coarser axis would still have two intervals.
     pub fn can_coarsen(&self) -> bool {
-        !self.is_flat() && self.intervals() >= if self.periodic() { 6 } else { 4 }
+        !self.is_flat() && self.intervals() >= if self.periodic() { 4 } else { 3 }
+    }
+
+    /// Whether the axis may shrink to a single node: its constant mode is then carried on by the other axes alone.
+    fn can_collapse(&self) -> bool {
+        !self.is_flat() && self.nodes <= 3 && self.lo != Bc::Dirichlet && self.hi != Bc::Dirichlet
     }
 
     /// Every second node, the last one always kept: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`.
+    /// An axis that cannot be coarsened any further collapses to a single node, [`Axis::flat`].
     #[must_use]
     pub fn coarsen(&self) -> Self {
+        if !self.can_coarsen() {
+            return Self::flat();
+        }
         let n = self.intervals();
         let (intervals, theta) = if n.is_multiple_of(2) { (n / 2, 0.5 * (1.0 + self.theta)) } else { (n.div_ceil(2), 0.5 * self.theta) };
         let nodes = if self.periodic() { intervals } else { intervals + 1 };
         Self { nodes, h: 2.0 * self.h, theta, lo: self.lo, hi: self.hi }
     }
 
-    /// The fine node on which node `i` of `self.coarsen()` sits.
+    /// The fine node on which node `i` of `self.coarsen()` sits (not for a collapsing axis).
     pub fn fine_node(&self, i: usize) -> usize {
         (2 * i).min(self.nodes - 1)
     }
@@ -161,6 +170,9 @@ impl Transfer {
             };
         }
         let coarse = fine.coarsen();
+        if coarse.is_flat() {
+            return Self::collapse(fine);
+        }
         let nc = coarse.nodes;
         let child: Vec<u32> = (0..nc).map(|i| fine.fine_node(i) as u32).collect();
         let (mut parent, mut west, mut east) = (vec![0_u32; n], vec![0.0; n], vec![0.0; n]);
@@ -192,6 +204,15 @@ impl Transfer {
             }
         }
         Self { coarsened, parent, west, east, child, restrict }
+    }
+
+    /// From an axis of two or three nodes to a single one: a constant, and the weighted mean.
+    fn collapse(fine: &Axis) -> Self {
+        let n = fine.nodes;
+        let total: f64 = (0..n).map(|i| fine.volume(i)).sum();
+        let share = |i: usize| fine.volume(i) / total;
+        let restrict = if n == 3 { [share(0), share(1), share(2)] } else { [share(0), share(1), 0.0] };
+        Self { coarsened: true, parent: vec![0; n], west: vec![1.0; n], east: vec![0.0; n], child: vec![1], restrict: vec![restrict] }
     }
 }
 
@@ -239,10 +260,15 @@ impl Grid {
     }
 
     /// Which axes to coarsen next: those whose spacing is within a factor 1.42 of the finest one that can still be
-    /// coarsened (semicoarsening of stretched cells); `None` on the coarsest grid.
+    /// coarsened (semicoarsening of stretched cells); `None` on the coarsest grid. In a thin domain an axis at its end
+    /// that holds no value collapses once it is the finest: its constant mode would else be smoothed by nothing.
     pub fn coarsening(&self) -> Option<[bool; 3]> {
-        let finest = self.axes.iter().filter(|a| a.can_coarsen()).map(|a| a.h).fold(f64::INFINITY, f64::min);
-        let mask = std::array::from_fn(|d| self.axes[d].can_coarsen() && self.axes[d].h < 1.42 * finest);
+        let shrinks = |d: usize| {
+            let others = (0..3).any(|o| o != d && self.axes[o].can_coarsen());
+            self.axes[d].can_coarsen() || (others && self.axes[d].can_collapse())
+        };
+        let finest = (0..3).filter(|d| shrinks(*d)).map(|d| self.axes[d].h).fold(f64::INFINITY, f64::min);
+        let mask = std::array::from_fn(|d| shrinks(d) && self.axes[d].h < 1.42 * finest);
         mask.contains(&true).then_some(mask)
     }
 
@@ -350,23 +376,24 @@ mod tests {
 
     #[test]
     fn interpolation_keeps_lines_and_restriction_keeps_integrals() {
-        for fine in axes().into_iter().filter(Axis::can_coarsen) {
+        for fine in axes().into_iter().filter(|a| a.can_coarsen() || a.can_collapse()) {
             let (coarse, t) = (fine.coarsen(), Transfer::new(&fine, true));
             for i in 0..fine.nodes {
                 let p = t.parent[i] as usize;
                 assert!((t.west[i] + t.east[i] - 1.0).abs() < 1e-15);
                 let wraps = p + 1 == coarse.nodes;
-                if !wraps || t.east[i] == 0.0 {
+                if !coarse.is_flat() && (!wraps || t.east[i] == 0.0) {
                     let at = t.west[i] * coarse.position(p) + if wraps { 0.0 } else { t.east[i] * coarse.position(p + 1) };
                     assert!((at - fine.position(i)).abs() < 1e-14, "{fine:?} node {i}");
                 }
             }
+            let volume = |c: usize| if coarse.is_flat() { 2.0 } else { coarse.volume(c) };
             // sum_I Vc_I (R r)_I = sum_i V_i r_i for any r: test the columns one by one.
             let mut column = vec![0.0; fine.nodes];
             for (c, weights) in t.restrict.iter().enumerate() {
                 for (slot, w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
                     let i = (t.child[c] as usize + fine.nodes + slot - 1) % fine.nodes;
-                    column[i] += w * coarse.volume(c);
+                    column[i] += w * volume(c);
                 }
             }
             for (i, sum) in column.iter().enumerate() {
@@ -383,5 +410,16 @@ mod tests {
         let levels = hierarchy(&grid, usize::MAX);
         assert!(levels.last().is_some_and(|l| l.grid.coarsening().is_none()));
         assert!(levels.len() > 6);
+    }
+
+    #[test]
+    fn thin_domains_collapse_across_and_go_on_along() {
+        for bc in [Bc::Neumann, Bc::Periodic] {
+            let grid = Grid::plane(Axis::new(5, 0.04, bc, bc), Axis::new(1025, 10.24, Bc::Dirichlet, Bc::Dirichlet));
+            let levels = hierarchy(&grid, usize::MAX);
+            assert_eq!(levels.last().unwrap().grid.nodes(), [1, 3, 1], "{bc:?}");
+        }
+        let square = Grid::plane(Axis::new(65, 1.0, Bc::Neumann, Bc::Neumann), Axis::new(65, 1.0, Bc::Neumann, Bc::Neumann));
+        assert_eq!(hierarchy(&square, usize::MAX).last().unwrap().grid.nodes(), [3, 3, 1]);
     }
 }
