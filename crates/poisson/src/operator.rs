@@ -1,0 +1,132 @@
+//! The operator `A` of the finest grid spelt out in double precision: the definition that the fast stages are held to.
+//! The checks of a run and of a benchmark recompute the residual with it.
+
+use rayon::prelude::*;
+
+use crate::grid::Grid;
+use crate::stages::Norms;
+
+/// Weights of an axis and its unknowns, as tables.
+struct Weights {
+    west: Vec<f64>,
+    east: Vec<f64>,
+}
+
+impl Weights {
+    fn new(grid: &Grid, d: usize) -> Self {
+        let axis = &grid.axes[d];
+        let (west, east) = (0..axis.nodes).map(|i| axis.weights(i)).unzip();
+        Self { west, east }
+    }
+}
+
+/// Calls `visit(row, x weights of each node, row of A u, ...)`: `each(j, k, row, au)` with `au` the row of `A u`, for
+/// rows of unknowns only, and returns what it gives per row in order.
+fn rows<R: Send>(grid: &Grid, u: &[f64], each: impl Fn(usize, usize, &[f64]) -> R + Sync) -> Vec<R> {
+    let [m, n, l] = grid.nodes();
+    let [wx, wy, wz] = [0, 1, 2].map(|d| Weights::new(grid, d));
+    let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
+    let row = |j: usize, k: usize| &u[m * (j + n * k)..m * (j + n * k) + m];
+    (0..n * l)
+        .into_par_iter()
+        .filter(|r| y.contains(&(r % n)) && z.contains(&(r / n)))
+        .map_init(
+            || vec![0.0; m],
+            |au, r| {
+                let (j, k) = (r % n, r / n);
+                let c = row(j, k);
+                for i in x.clone() {
+                    let (w, e) = (c[(i + m - 1) % m], c[(i + 1) % m]);
+                    au[i] = wx.west[i] * (w - c[i]) + wx.east[i] * (e - c[i]);
+                }
+                let others = [
+                    (wy.west[j], row((j + n - 1) % n, k)),
+                    (wy.east[j], row((j + 1) % n, k)),
+                    (wz.west[k], row(j, (k + l - 1) % l)),
+                    (wz.east[k], row(j, (k + 1) % l)),
+                ];
+                for (weight, other) in others {
+                    if weight != 0.0 {
+                        for i in x.clone() {
+                            au[i] += weight * (other[i] - c[i]);
+                        }
+                    }
+                }
+                each(j, k, au)
+            },
+        )
+        .collect()
+}
+
+/// `f - A u` over all nodes, zero on Dirichlet nodes.
+pub fn residual(grid: &Grid, u: &[f64], f: &[f64]) -> Vec<f64> {
+    let [m, n, _] = grid.nodes();
+    let x = grid.axes[0].unknowns();
+    let mut r = vec![0.0; grid.len()];
+    let computed = rows(grid, u, |j, k, au| {
+        let start = m * (j + n * k);
+        let row: Vec<f64> = x.clone().map(|i| f[start + i] - au[i]).collect();
+        (start, row)
+    });
+    for (start, row) in computed {
+        r[start + x.start..start + x.end].copy_from_slice(&row);
+    }
+    r
+}
+
+/// Norms of `f - A u` and of `u`. The sums are by rows, so they do not depend on the number of threads.
+pub fn residual_norms(grid: &Grid, u: &[f64], f: &[f64]) -> Norms {
+    let [m, n, _] = grid.nodes();
+    let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);
+    let vx: Vec<f64> = (0..m).map(|i| x.volume(i)).collect();
+    let sums = rows(grid, u, |j, k, au| {
+        let start = m * (j + n * k);
+        let (mut r2, mut u2, mut max, mut finite) = (0.0, 0.0, 0.0_f64, true);
+        for i in x.unknowns() {
+            let (r, u) = (f[start + i] - au[i], u[start + i]);
+            r2 += vx[i] * r * r;
+            u2 += vx[i] * u * u;
+            max = max.max(r.abs());
+            finite &= r.is_finite();
+        }
+        let v = y.volume(j) * z.volume(k);
+        (v * r2, v * u2, if finite { max } else { f64::NAN })
+    });
+    let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
+    let mut norms = Norms::default();
+    for (r2, u2, max) in sums {
+        norms.l2 += r2;
+        norms.u_l2 += u2;
+        norms.max = if max.is_nan() || norms.max.is_nan() { f64::NAN } else { norms.max.max(max) };
+    }
+    norms.l2 = (norms.l2 / volume).sqrt();
+    norms.u_l2 = (norms.u_l2 / volume).sqrt();
+    norms
+}
+
+/// Mean over the unknowns, weighted by control volumes.
+pub fn mean(grid: &Grid, v: &[f64]) -> f64 {
+    let [m, n, _] = grid.nodes();
+    let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);
+    let vx: Vec<f64> = (0..m).map(|i| x.volume(i)).collect();
+    let sums: Vec<f64> = v
+        .par_chunks(m)
+        .enumerate()
+        .map(|(row, v)| {
+            let (j, k) = (row % n, row / n);
+            if y.unknowns().contains(&j) && z.unknowns().contains(&k) {
+                let sum: f64 = x.unknowns().map(|i| vx[i] * v[i]).sum();
+                sum * y.volume(j) * z.volume(k)
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
+    sums.iter().sum::<f64>() / volume
+}
+
+/// An upper bound of `||A||`: twice the sum of the largest weights.
+pub fn norm_bound(grid: &Grid) -> f64 {
+    grid.axes.iter().map(|a| 2.0 * a.unknowns().map(|i| a.weights(i)).fold(0.0, |s: f64, (w, e)| s.max(w + e))).sum()
+}
