@@ -15,6 +15,17 @@ pub struct Lanes<T, const N: usize>(pub [T; N]);
 #[repr(transparent)]
 pub struct LaneMask<const N: usize>(pub [bool; N]);
 
+/// Keeps the loop vectoriser from the loop around a [`Lanes::store`]: having unrolled the loops over lanes it would
+/// vectorise across the steps of the outer one, with gathers. Costs no instruction.
+#[inline(always)]
+fn whole_lanes_only() {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: no instruction is emitted; no register, flag, stack or memory is touched.
+    unsafe {
+        std::arch::asm!("", options(nomem, nostack, preserves_flags));
+    }
+}
+
 impl<T: RealScalar, const N: usize> Default for Lanes<T, N> {
     #[inline(always)]
     fn default() -> Self {
@@ -40,6 +51,7 @@ impl<T: RealScalar, const N: usize> Lanes<T, N> {
     /// If there are fewer.
     #[inline(always)]
     pub fn store(self, to: &mut [T]) {
+        whole_lanes_only();
         to[..N].copy_from_slice(&self.0);
     }
 }
