@@ -1,5 +1,46 @@
-//! NVIDIA GPUs through the driver, loaded at run time.
+//! NVIDIA GPUs through the driver, loaded at run time: nothing of CUDA is needed to build, and the same binary runs
+//! where there is no GPU.
+//!
+//! * [`Cuda`]: a device with one stream; all work goes there in order, and nothing waits that does not say so.
+//! * [`Buffer`], [`Pool`], [`Mapped`]: memory, with explicit copies.
+//! * [`Recipe`], [`Program`], [`Kernel`], [`Launch`]: kernels from CUDA C++ sources, compiled by NVRTC for the device at
+//!   hand and kept on disk.
+//! * [`Graph`]: launches recorded once and replayed. [`Event`]: marks in the stream.
+//! * [`library`]: where driver, NVRTC and cuFFT were found, or why not.
+//!
+//! ```no_run
+//! use zellige_engine::cuda::{Cuda, Program};
+//! # fn main() -> zellige_engine::error::Result<()> {
+//! let cuda = Cuda::open(0)?;
+//! let source = r#"extern "C" __global__ void scale(float* x, float a, u64 n) {
+//!     u64 i = thread_index();
+//!     if (i < n) x[i] *= a;
+//! }"#;
+//! let program = Program::compile(&cuda, "example", &[source], &[], &["scale"])?;
+//! let mut x = cuda.buffer_from(&[1.0f32, 2.0, 3.0], "example")?;
+//! // SAFETY: (float*, float, u64) are what `scale` declares, and it stays below n.
+//! unsafe { program.kernel("scale")?.launch(1, 32).arg(&mut x).arg(2.0f32).arg(3u64).run()? };
+//! assert_eq!(cuda.download(&x)?, [2.0, 4.0, 6.0]);
+//! # Ok(())
+//! # }
+//! ```
 
-/// One GPU: its context and the stream all work goes to.
-#[derive(Debug, Clone)]
-pub struct Cuda;
+mod cache;
+mod context;
+mod event;
+mod graph;
+mod launch;
+pub mod library;
+mod memory;
+mod nvrtc;
+mod program;
+#[cfg(test)]
+mod tests;
+
+pub use context::{Cuda, Properties};
+pub use event::Event;
+pub use graph::Graph;
+pub use launch::{Argument, Extent, Kernel, Launch};
+pub use memory::{Address, Buffer, Mapped, Pool};
+pub use nvrtc::{Cubin, compiler};
+pub use program::{PRELUDE, Program, Recipe, compilations, compile_only};

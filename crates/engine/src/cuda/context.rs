@@ -1,0 +1,213 @@
+//! One GPU: its context, its properties and the one stream that all work goes to, in order.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use cudarc::driver::CudaContext;
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use serde::Serialize;
+
+use super::library;
+use super::memory::Count;
+use crate::error::{Error, Result};
+
+/// What a GPU is, as far as launches depend on it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Properties {
+    /// For example `NVIDIA H200`.
+    pub name: String,
+    /// Compute capability, major and minor.
+    pub capability: (u32, u32),
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of L2 cache.
+    pub l2: usize,
+    /// Bytes of shared memory a block may have at most (opted in).
+    pub shared_per_block: u32,
+    /// Bytes of shared memory on a multiprocessor.
+    pub shared_per_multiprocessor: u32,
+    /// Bytes of device memory.
+    pub memory: u64,
+    /// Whether all blocks of a launch can wait for each other.
+    pub cooperative: bool,
+}
+
+pub(super) struct Inner {
+    pub(super) context: Arc<CudaContext>,
+    pub(super) stream: sys::CUstream,
+    ordinal: usize,
+    properties: Properties,
+    capturing: AtomicBool,
+    pub(super) count: Arc<Count>,
+    pub(super) bandwidth: OnceLock<f64>,
+}
+
+// SAFETY: a stream handle may be used from any thread as long as the context is bound there, which every call does.
+unsafe impl Send for Inner {}
+// SAFETY: as above; the driver serialises calls on one stream.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.context.bind_to_thread().is_ok() {
+            // SAFETY: made by `stream::create`, destroyed once; the driver lets pending work end first.
+            unsafe { result::stream::destroy(self.stream) }.ok();
+        }
+    }
+}
+
+/// One GPU: its context and the stream that all work goes to. Clones share both.
+#[derive(Clone)]
+pub struct Cuda(pub(super) Arc<Inner>);
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cuda({}: {})", self.ordinal(), self.name())
+    }
+}
+
+impl Cuda {
+    /// Number of GPUs that the driver shows; an error says why there is no driver.
+    pub fn count() -> Result<usize> {
+        let driver = library::driver();
+        if let Some(refusal) = &driver.refusal {
+            return Err(Error::Device { device: "cuda".into(), message: refusal.clone(), hint: driver.hint.clone() });
+        }
+        let failed = |e| Error::Device {
+            device: "cuda".into(),
+            message: format!("the driver does not start: {}", word(e)),
+            hint: Some("`nvidia-smi` shows whether the driver works".into()),
+        };
+        result::init().map_err(failed)?;
+        Ok(result::device::get_count().map_err(failed)? as usize)
+    }
+
+    /// Opens GPU number `ordinal`.
+    pub fn open(ordinal: usize) -> Result<Self> {
+        let count = Self::count()?;
+        if ordinal >= count {
+            return Err(Error::Device {
+                device: format!("cuda:{ordinal}"),
+                message: format!("there {} only", if count == 1 { "is 1 GPU".into() } else { format!("are {count} GPUs") }),
+                hint: Some("`zellige devices` lists them; CUDA_VISIBLE_DEVICES may hide some".into()),
+            });
+        }
+        let failed = |e| failure(format!("cuda:{ordinal}"), "cannot be opened", e);
+        let context = CudaContext::new(ordinal).map_err(failed)?;
+        let properties = properties(&context).map_err(failed)?;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed)?;
+        Ok(Self(Arc::new(Inner {
+            context,
+            stream,
+            ordinal,
+            properties,
+            capturing: AtomicBool::new(false),
+            count: Arc::default(),
+            bandwidth: OnceLock::new(),
+        })))
+    }
+
+    /// The number of the GPU.
+    pub fn ordinal(&self) -> usize {
+        self.0.ordinal
+    }
+
+    /// For example `NVIDIA H200`.
+    pub fn name(&self) -> &str {
+        &self.0.properties.name
+    }
+
+    /// What launches depend on.
+    pub fn properties(&self) -> &Properties {
+        &self.0.properties
+    }
+
+    /// The architecture that kernels are compiled for, for example `sm_90`.
+    pub fn arch(&self) -> String {
+        let (major, minor) = self.0.properties.capability;
+        format!("sm_{major}{minor}")
+    }
+
+    /// Bytes of memory, total.
+    pub fn memory(&self) -> u64 {
+        self.0.properties.memory
+    }
+
+    /// Bytes of memory free at this moment; `None` when the driver does not tell.
+    pub fn memory_free(&self) -> Option<u64> {
+        self.0.context.mem_get_info().ok().map(|(free, _)| free as u64)
+    }
+
+    /// Waits until the stream is empty; an error of any earlier kernel shows here at the latest.
+    pub fn synchronize(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the stream is alive as long as `self`.
+        unsafe { result::stream::synchronize(self.0.stream) }.map_err(|e| self.failed("a kernel or copy failed", e))
+    }
+
+    /// Whether a graph is being captured: launches are then recorded, not run.
+    pub fn capturing(&self) -> bool {
+        self.0.capturing.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_capturing(&self, on: bool) -> bool {
+        self.0.capturing.swap(on, Ordering::Relaxed)
+    }
+
+    /// Makes the context current on this thread.
+    pub(super) fn bind(&self) -> Result<()> {
+        self.0.context.bind_to_thread().map_err(|e| self.failed("the context is lost", e))
+    }
+
+    /// Refuses what must not happen while a graph is captured.
+    pub(super) fn not_capturing(&self, what: &str) -> Result<()> {
+        if self.capturing() {
+            return Err(Error::Device {
+                device: format!("cuda:{}", self.0.ordinal),
+                message: format!("{what} is not possible while a graph is captured"),
+                hint: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// A mistake of this program in the use of the device.
+    pub(super) fn defect(&self, message: String) -> Error {
+        Error::Kernel { program: "launch".into(), arch: self.arch(), log: message }
+    }
+
+    pub(super) fn failed(&self, doing: &str, error: DriverError) -> Error {
+        failure(format!("cuda:{}", self.0.ordinal), doing, error)
+    }
+}
+
+/// The driver's word for an error.
+pub(super) fn word(error: DriverError) -> String {
+    error.error_string().map_or_else(|_| format!("{:?}", error.0), |s| s.to_string_lossy().into_owned())
+}
+
+fn failure(device: String, doing: &str, error: DriverError) -> Error {
+    Error::Device {
+        device,
+        message: format!("{doing}: {}", word(error)),
+        hint: Some("`nvidia-smi` shows the state of the GPU; `--device cpu` works without it".into()),
+    }
+}
+
+fn properties(context: &CudaContext) -> std::result::Result<Properties, DriverError> {
+    let attribute = |a| context.attribute(a).map(|v| v.max(0) as u32);
+    Ok(Properties {
+        name: context.name()?,
+        capability: (
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        ),
+        multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        l2: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
+        shared_per_block: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        shared_per_multiprocessor: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+        memory: context.total_mem()? as u64,
+        cooperative: attribute(Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)? != 0,
+    })
+}

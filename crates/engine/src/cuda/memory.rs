@@ -1,0 +1,345 @@
+//! Memory of the device ([`Buffer`]), counted per [`Pool`], and host memory that the device writes to ([`Mapped`]).
+//!
+//! All copies are explicit. Copies go to the stream like kernels do, in order; only [`Cuda::download`] waits, since it
+//! has to.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytemuck::Pod;
+use cudarc::driver::result;
+use cudarc::driver::sys;
+
+use super::context::{Cuda, Inner};
+use crate::error::{Error, Result};
+
+/// Counts the bytes of the buffers made from it: one pool a solver. Clones share the count.
+#[derive(Clone)]
+pub struct Pool {
+    cuda: Cuda,
+    count: Arc<Count>,
+}
+
+#[derive(Default)]
+pub(super) struct Count {
+    held: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl Count {
+    fn add(&self, bytes: u64) {
+        let held = self.held.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(held, Ordering::Relaxed);
+    }
+
+    fn remove(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("held", &self.held()).field("peak", &self.peak()).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// Bytes held now.
+    pub fn held(&self) -> u64 {
+        self.count.held.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes held at once.
+    pub fn peak(&self) -> u64 {
+        self.count.peak.load(Ordering::Relaxed)
+    }
+
+    /// `n` zeros, counted here. `what` names them when memory runs out.
+    pub fn alloc_zeros<T: Pod>(&self, n: usize, what: &str) -> Result<Buffer<T>> {
+        allocate(&self.cuda, &self.count, n, what)
+    }
+
+    /// A buffer with the content of `data`, counted here.
+    pub fn buffer_from<T: Pod>(&self, data: &[T], what: &str) -> Result<Buffer<T>> {
+        let mut buffer = self.alloc_zeros(data.len(), what)?;
+        self.cuda.upload(&mut buffer, data)?;
+        Ok(buffer)
+    }
+}
+
+fn allocate<T: Pod>(cuda: &Cuda, count: &Arc<Count>, n: usize, what: &str) -> Result<Buffer<T>> {
+    cuda.not_capturing("an allocation")?;
+    cuda.bind()?;
+    let short = || Error::OutOfMemory {
+        device: cuda.name().to_owned(),
+        what: what.to_owned(),
+        requested: (n as u64).saturating_mul(size_of::<T>() as u64),
+        free: cuda.memory_free(),
+    };
+    // The driver refuses an allocation of nothing; an empty buffer gets a word that nobody reads.
+    let allocated = n.checked_mul(size_of::<T>()).ok_or_else(short)?.max(8);
+    // SAFETY: the context is bound; the memory is filled before anybody can read it.
+    let pointer = unsafe { result::malloc_sync(allocated) }
+        .map_err(|e| if e.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY { short() } else { cuda.failed("memory cannot be had", e) })?;
+    count.add(allocated as u64);
+    let mut buffer = Buffer { pointer, len: n, allocated, inner: cuda.0.clone(), count: count.clone(), kind: PhantomData };
+    cuda.fill_zero(&mut buffer)?;
+    Ok(buffer)
+}
+
+/// `len` values of `T` in device memory. Freed when dropped, after the work that uses it.
+pub struct Buffer<T> {
+    pointer: sys::CUdeviceptr,
+    len: usize,
+    allocated: usize,
+    inner: Arc<Inner>,
+    count: Arc<Count>,
+    kind: PhantomData<T>,
+}
+
+impl<T> std::fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer<{}>({})", std::any::type_name::<T>(), self.len)
+    }
+}
+
+impl<T: Pod> Buffer<T> {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of the values.
+    pub fn bytes(&self) -> u64 {
+        (self.len * size_of::<T>()) as u64
+    }
+
+    /// The address on the device.
+    pub fn address(&self) -> u64 {
+        self.pointer
+    }
+
+    /// The address of value `at`, to be given to a kernel that works on a part. Panics if `at > len`.
+    pub fn from(&self, at: usize) -> Address<T> {
+        assert!(at <= self.len, "value {at} of a buffer of {}", self.len);
+        Address(self.pointer + (at * size_of::<T>()) as u64, PhantomData)
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.inner.context.bind_to_thread().is_ok() {
+            // SAFETY: allocated by `malloc_sync`, freed once; waiting first, so that no kernel uses freed memory.
+            unsafe {
+                result::stream::synchronize(self.inner.stream).ok();
+                result::free_sync(self.pointer).ok();
+            }
+        }
+        self.count.remove(self.allocated as u64);
+    }
+}
+
+/// An address inside a buffer, for a kernel's argument. It does not keep the buffer alive.
+#[derive(Debug)]
+pub struct Address<T>(pub(super) u64, PhantomData<T>);
+
+impl<T> Clone for Address<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Address<T> {}
+
+impl Cuda {
+    /// A pool of its own: the bytes of each solver are counted apart.
+    pub fn pool(&self) -> Pool {
+        Pool { cuda: self.clone(), count: Arc::default() }
+    }
+
+    /// `n` zeros. `what` names them when memory runs out. Counted with the device; see [`Cuda::pool`].
+    pub fn alloc_zeros<T: Pod>(&self, n: usize, what: &str) -> Result<Buffer<T>> {
+        allocate(self, &self.0.count, n, what)
+    }
+
+    /// A buffer with the content of `data`.
+    pub fn buffer_from<T: Pod>(&self, data: &[T], what: &str) -> Result<Buffer<T>> {
+        let mut buffer = self.alloc_zeros(data.len(), what)?;
+        self.upload(&mut buffer, data)?;
+        Ok(buffer)
+    }
+
+    /// Copies `data` to the front of `buffer`, in stream order; `data` may be changed as soon as this returns.
+    ///
+    /// # Panics
+    /// If `data` is longer than the buffer.
+    pub fn upload<T: Pod>(&self, buffer: &mut Buffer<T>, data: &[T]) -> Result<()> {
+        self.upload_at(buffer, 0, data)
+    }
+
+    /// Copies `data` to `buffer[at..]`, in stream order.
+    ///
+    /// # Panics
+    /// If the range does not lie in the buffer.
+    pub fn upload_at<T: Pod>(&self, buffer: &mut Buffer<T>, at: usize, data: &[T]) -> Result<()> {
+        assert!(at <= buffer.len && data.len() <= buffer.len - at, "{} values at {at} of a buffer of {}", data.len(), buffer.len);
+        self.not_capturing("a copy from the host")?;
+        self.bind()?;
+        // SAFETY: the range lies in the buffer; from pageable memory the driver has taken the data when it returns.
+        unsafe { result::memcpy_htod_async(buffer.from(at).0, data, self.0.stream) }.map_err(|e| self.failed("a copy to the GPU failed", e))
+    }
+
+    /// Waits for the stream and returns all values.
+    pub fn download<T: Pod>(&self, buffer: &Buffer<T>) -> Result<Vec<T>> {
+        self.download_range(buffer, 0..buffer.len)
+    }
+
+    /// Waits for the stream and returns the values in `range`.
+    ///
+    /// # Panics
+    /// If the range does not lie in the buffer.
+    pub fn download_range<T: Pod>(&self, buffer: &Buffer<T>, range: Range<usize>) -> Result<Vec<T>> {
+        let mut data = vec![T::zeroed(); range.len()];
+        self.download_to(buffer, range.start, &mut data)?;
+        Ok(data)
+    }
+
+    /// Waits for the stream and fills `data` from `buffer[at..]`.
+    ///
+    /// # Panics
+    /// If the range does not lie in the buffer.
+    pub fn download_to<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &mut [T]) -> Result<()> {
+        assert!(at <= buffer.len && data.len() <= buffer.len - at, "{} values at {at} of a buffer of {}", data.len(), buffer.len);
+        self.not_capturing("a copy to the host")?;
+        self.bind()?;
+        // SAFETY: the range lies in the buffer and `data` is borrowed until the stream was waited for.
+        unsafe { result::memcpy_dtoh_async(data, buffer.from(at).0, self.0.stream) }
+            .map_err(|e| self.failed("a copy from the GPU failed", e))?;
+        self.synchronize()
+    }
+
+    /// Copies `n` values on the device, in stream order.
+    ///
+    /// # Panics
+    /// If a range does not lie in its buffer.
+    pub fn copy<T: Pod>(&self, from: &Buffer<T>, from_at: usize, to: &mut Buffer<T>, to_at: usize, n: usize) -> Result<()> {
+        assert!(from_at <= from.len && n <= from.len - from_at, "{n} values at {from_at} of a buffer of {}", from.len);
+        assert!(to_at <= to.len && n <= to.len - to_at, "{n} values at {to_at} of a buffer of {}", to.len);
+        self.bind()?;
+        // SAFETY: both ranges lie in live buffers, which are different ones since `to` is borrowed uniquely.
+        unsafe { result::memcpy_dtod_async(to.from(to_at).0, from.from(from_at).0, n * size_of::<T>(), self.0.stream) }
+            .map_err(|e| self.failed("a copy on the GPU failed", e))
+    }
+
+    /// Fills `buffer` with zero bytes, in stream order.
+    pub fn fill_zero<T: Pod>(&self, buffer: &mut Buffer<T>) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the length is the one allocated.
+        unsafe { result::memset_d8_async(buffer.pointer, 0, buffer.allocated, self.0.stream) }
+            .map_err(|e| self.failed("memory cannot be cleared", e))
+    }
+
+    /// `n` zeros in host memory that kernels can write to, for scalars that the host polls.
+    pub fn mapped<T: Pod>(&self, n: usize) -> Result<Mapped<T>> {
+        self.not_capturing("an allocation")?;
+        self.bind()?;
+        let bytes = (n * size_of::<T>()).max(8);
+        let flags = sys::CU_MEMHOSTALLOC_DEVICEMAP | sys::CU_MEMHOSTALLOC_PORTABLE;
+        // SAFETY: the context is bound; the memory is cleared before it can be read.
+        let host = unsafe {
+            let host = result::malloc_host(bytes, flags).map_err(|e| self.failed("pinned host memory cannot be had", e))?;
+            std::ptr::write_bytes(host.cast::<u8>(), 0, bytes);
+            host
+        };
+        let mut device = 0;
+        // SAFETY: `host` was allocated as mapped just now.
+        let status = unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut device, host, 0) };
+        // Made before the check, so that the memory is freed when it fails.
+        let mapped = Mapped { host: host.cast(), device, len: n, inner: self.0.clone() };
+        status.result().map_err(|e| self.failed("host memory cannot be mapped", e))?;
+        Ok(mapped)
+    }
+
+    /// Copies `n` values of `from` to host memory, in stream order, without waiting; allowed in a graph.
+    ///
+    /// # Panics
+    /// If a range does not lie in its memory.
+    pub fn copy_to_mapped<T: Pod>(&self, from: &Buffer<T>, from_at: usize, to: &Mapped<T>, to_at: usize, n: usize) -> Result<()> {
+        assert!(from_at <= from.len && n <= from.len - from_at, "{n} values at {from_at} of a buffer of {}", from.len);
+        assert!(to_at <= to.len && n <= to.len - to_at, "{n} values at {to_at} of mapped memory of {}", to.len);
+        self.bind()?;
+        let target = to.device + (to_at * size_of::<T>()) as u64;
+        // SAFETY: both ranges lie in live memory; mapped memory is only read by volatile reads.
+        unsafe { result::memcpy_dtod_async(target, from.from(from_at).0, n * size_of::<T>(), self.0.stream) }
+            .map_err(|e| self.failed("a copy from the GPU failed", e))
+    }
+}
+
+/// Pinned host memory that the device sees. The host reads single values while the device may write them: a value is
+/// only meaningful after the write was waited for (an event, or a flag that the kernel sets behind a system fence).
+pub struct Mapped<T> {
+    host: *mut T,
+    device: u64,
+    len: usize,
+    inner: Arc<Inner>,
+}
+
+// SAFETY: the memory belongs to this value; all access by the host is by volatile reads and writes of plain values.
+unsafe impl<T: Send> Send for Mapped<T> {}
+
+impl<T> std::fmt::Debug for Mapped<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mapped<{}>({})", std::any::type_name::<T>(), self.len)
+    }
+}
+
+impl<T: Pod> Mapped<T> {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value at `i` at this moment. Panics if `i >= len`.
+    pub fn get(&self, i: usize) -> T {
+        assert!(i < self.len, "value {i} of {}", self.len);
+        // SAFETY: in range and initialised; volatile, since the device may write.
+        unsafe { self.host.add(i).read_volatile() }
+    }
+
+    /// Sets the value at `i`. Panics if `i >= len`.
+    pub fn set(&mut self, i: usize, value: T) {
+        assert!(i < self.len, "value {i} of {}", self.len);
+        // SAFETY: in range; volatile, since the device may read.
+        unsafe { self.host.add(i).write_volatile(value) }
+    }
+
+    /// The address of value `at` for a kernel.
+    pub fn from(&self, at: usize) -> Address<T> {
+        assert!(at <= self.len, "value {at} of {}", self.len);
+        Address(self.device + (at * size_of::<T>()) as u64, PhantomData)
+    }
+}
+
+impl<T> Drop for Mapped<T> {
+    fn drop(&mut self) {
+        if self.inner.context.bind_to_thread().is_ok() {
+            // SAFETY: allocated by `malloc_host`, freed once; waiting first, so that no kernel writes to freed memory.
+            unsafe {
+                result::stream::synchronize(self.inner.stream).ok();
+                result::free_host(self.host.cast()).ok();
+            }
+        }
+    }
+}

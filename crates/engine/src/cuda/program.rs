@@ -1,0 +1,208 @@
+//! Programs: the prelude, generated physics and `.cu` sources, compiled for the device at hand with the run's sizes as
+//! constants.
+
+use std::ffi::CString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute};
+
+use super::cache::Cache;
+use super::context::{Cuda, Inner, word};
+use super::launch::Kernel;
+use super::library;
+use super::nvrtc::{Cubin, nvrtc};
+use crate::error::{Error, Result};
+
+/// What stands before every program: integer types, reductions, barriers, Philox.
+pub const PRELUDE: &str = include_str!("prelude.cuh");
+
+static COMPILATIONS: AtomicU64 = AtomicU64::new(0);
+
+/// How many programs this process has compiled: 0 when the cache had them all.
+pub fn compilations() -> u64 {
+    COMPILATIONS.load(Ordering::Relaxed)
+}
+
+/// What a program is made of.
+#[derive(Debug, Clone, Default)]
+pub struct Recipe {
+    /// Name in messages.
+    pub name: String,
+    /// CUDA C++ after the prelude, in order.
+    pub sources: Vec<String>,
+    /// Compile-time constants, given as `-DNAME=VALUE`.
+    pub defines: Vec<(String, String)>,
+    /// Kernels: names of `extern "C"` functions, or instances of templates such as `smooth<float, 2>`.
+    pub kernels: Vec<String>,
+    /// Further options of the compiler, for example `--use_fast_math`.
+    pub options: Vec<String>,
+}
+
+impl Recipe {
+    /// A recipe without further options.
+    pub fn new(name: &str, sources: &[&str], defines: &[(String, String)], kernels: &[&str]) -> Self {
+        let owned = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+        Self { name: name.to_owned(), sources: owned(sources), defines: defines.to_vec(), kernels: owned(kernels), options: Vec::new() }
+    }
+
+    /// Adds an option of the compiler.
+    #[must_use]
+    pub fn option(mut self, option: &str) -> Self {
+        self.options.push(option.to_owned());
+        self
+    }
+
+    /// The whole source; `#line` makes the compiler's log count from the start of each part.
+    fn source(&self) -> String {
+        let mut all = format!("#line 1 \"prelude.cuh\"\n{PRELUDE}");
+        for (i, source) in self.sources.iter().enumerate() {
+            all.push_str(&format!("\n#line 1 \"{}[{i}]\"\n{source}", self.name));
+        }
+        all
+    }
+
+    fn flags(&self, arch: &str) -> Vec<String> {
+        let fixed = [format!("--gpu-architecture={arch}"), "--std=c++17".into(), "-lineinfo".into(), "-default-device".into()];
+        let defines = self.defines.iter().map(|(name, value)| format!("-D{name}={value}"));
+        fixed.into_iter().chain(defines).chain(self.options.iter().cloned()).collect()
+    }
+
+    /// The machine code for `arch`, for example `sm_90`, from the compiler. Needs NVRTC, but no GPU.
+    pub fn compile_only(&self, arch: &str) -> Result<Cubin> {
+        COMPILATIONS.fetch_add(1, Ordering::Relaxed);
+        nvrtc()?.compile(&self.name, &self.source(), &self.flags(arch), &self.kernels, arch)
+    }
+
+    /// The machine code for `arch`, from the cache where it has it.
+    pub(super) fn cubin(&self, arch: &str, cache: &Cache) -> Result<Cubin> {
+        let (major, minor) = nvrtc()?.version();
+        let (source, flags, version) = (self.source(), self.flags(arch), format!("NVRTC {major}.{minor}"));
+        let counts = format!("{} {}", flags.len(), self.kernels.len());
+        let parts = [version.as_str(), &counts, &source].into_iter();
+        let key = Cache::key(parts.chain(flags.iter().map(String::as_str)).chain(self.kernels.iter().map(String::as_str)));
+        if let Some(cubin) = cache.get(&key) {
+            return Ok(cubin);
+        }
+        let cubin = self.compile_only(arch)?;
+        cache.put(&key, &cubin);
+        Ok(cubin)
+    }
+
+    /// Compiles (or takes from the cache) and loads the program on `cuda`.
+    pub fn build(&self, cuda: &Cuda) -> Result<Program> {
+        let cubin = self.cubin(&cuda.arch(), &Cache::from_environment())?;
+        Program::load(cuda, &self.name, cubin)
+    }
+}
+
+/// Compiles for `arch` without a GPU: `.ci/run` and tests put every kernel through this.
+pub fn compile_only(name: &str, sources: &[&str], defines: &[(String, String)], kernels: &[&str], arch: &str) -> Result<Vec<u8>> {
+    Recipe::new(name, sources, defines, kernels).compile_only(arch).map(|c| c.image)
+}
+
+pub(super) struct Module {
+    handle: sys::CUmodule,
+    pub(super) inner: Arc<Inner>,
+}
+
+// SAFETY: the driver lets modules be used from any thread; this one is only read after loading.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.inner.context.bind_to_thread().is_ok() {
+            // SAFETY: loaded once, unloaded once; waiting first, so that none of its kernels runs.
+            unsafe {
+                result::stream::synchronize(self.inner.stream).ok();
+                result::module::unload(self.handle).ok();
+            }
+        }
+    }
+}
+
+/// Kernels on a device, ready to be launched.
+#[derive(Clone)]
+pub struct Program {
+    name: String,
+    module: Arc<Module>,
+    kernels: Vec<(String, sys::CUfunction)>,
+}
+
+// SAFETY: function handles belong to the module, which is kept alive and may be used from any thread.
+unsafe impl Send for Program {}
+// SAFETY: as above.
+unsafe impl Sync for Program {}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kernels: Vec<_> = self.kernels.iter().map(|(k, _)| k).collect();
+        f.debug_struct("Program").field("name", &self.name).field("kernels", &kernels).finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// Compiles prelude + `sources` with `defines` (or takes them from the disk cache) and loads `kernels`, each an
+    /// `extern "C"` function or an instance of a template (`smooth<float>`).
+    pub fn compile(cuda: &Cuda, name: &str, sources: &[&str], defines: &[(String, String)], kernels: &[&str]) -> Result<Self> {
+        Recipe::new(name, sources, defines, kernels).build(cuda)
+    }
+
+    fn load(cuda: &Cuda, name: &str, cubin: Cubin) -> Result<Self> {
+        cuda.not_capturing("loading a program")?;
+        cuda.bind()?;
+        // SAFETY: the image came whole from the compiler or, with its checksum, from the cache.
+        let handle = unsafe { result::module::load_data(cubin.image.as_ptr().cast()) }.map_err(|e| {
+            let version = |v: Option<(i32, i32)>| v.map_or_else(|| "unknown".into(), |(a, b)| format!("{a}.{b}"));
+            let compiler = version(nvrtc().ok().map(super::nvrtc::Nvrtc::version));
+            Error::Device {
+                device: format!("cuda:{}", cuda.ordinal()),
+                message: format!(
+                    "program `{name}` cannot be loaded: {} (NVRTC {compiler}, driver for CUDA {})",
+                    word(e),
+                    version(library::driver_version())
+                ),
+                hint: Some("use an NVRTC that is no newer than the driver: `pip install nvidia-cuda-nvrtc-cu12` or a newer driver".into()),
+            }
+        })?;
+        let module = Arc::new(Module { handle, inner: cuda.0.clone() });
+        let mut kernels = Vec::with_capacity(cubin.names.len());
+        for (kernel, lowered) in cubin.names {
+            let symbol = CString::new(lowered).map_err(|_| cuda.defect(format!("the name of `{kernel}` has a zero byte")))?;
+            // SAFETY: the module is loaded.
+            let function = unsafe { result::module::get_function(handle, symbol) }
+                .map_err(|e| cuda.failed(&format!("kernel `{kernel}` of `{name}` is not in its program"), e))?;
+            kernels.push((kernel, function));
+        }
+        Ok(Self { name: name.to_owned(), module, kernels })
+    }
+
+    /// The kernel called `name` in the list that the program was compiled with.
+    pub fn kernel(&self, name: &str) -> Result<Kernel> {
+        let Some((_, function)) = self.kernels.iter().find(|(k, _)| k == name) else {
+            let known: Vec<_> = self.kernels.iter().map(|(k, _)| k.as_str()).collect();
+            let cuda = Cuda(self.module.inner.clone());
+            return Err(cuda.defect(format!("program `{}` has no kernel `{name}`, only {}", self.name, known.join(", "))));
+        };
+        let cuda = Cuda(self.module.inner.clone());
+        cuda.bind()?;
+        let attribute = |a| {
+            // SAFETY: the function belongs to a loaded module.
+            unsafe { result::function::get_function_attribute(*function, a) }
+                .map(|v| v.max(0) as u32)
+                .map_err(|e| cuda.failed(&format!("kernel `{name}` cannot be asked for its needs"), e))
+        };
+        Ok(Kernel::new(
+            name,
+            *function,
+            self.module.clone(),
+            attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        ))
+    }
+}

@@ -1,0 +1,58 @@
+//! What the tests of every crate share: a GPU or a compiler where there is one, and a plain word where there is none.
+//!
+//! With `ZELLIGE_REQUIRE_GPU=1` (and `ZELLIGE_REQUIRE_NVRTC=1`) a skip is a failure.
+
+use crate::cuda::{self, Cuda};
+
+/// The architectures that every kernel is compiled for.
+pub const ARCHITECTURES: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
+
+fn required(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|v| !v.is_empty() && v != "0")
+}
+
+/// The first GPU, or `None` after saying `skipped: no GPU`.
+///
+/// # Panics
+/// Without a usable GPU where `ZELLIGE_REQUIRE_GPU` is set.
+pub fn gpu() -> Option<Cuda> {
+    let opened = Cuda::open(0).and_then(|cuda| cuda::compiler().map(|_| cuda));
+    match opened {
+        Ok(cuda) => Some(cuda),
+        Err(error) => {
+            assert!(!required("ZELLIGE_REQUIRE_GPU"), "ZELLIGE_REQUIRE_GPU is set, but: {error}");
+            println!("skipped: no GPU ({error})");
+            None
+        }
+    }
+}
+
+/// Whether kernels can be compiled here; says `skipped: no NVRTC` where not.
+///
+/// # Panics
+/// Without NVRTC where `ZELLIGE_REQUIRE_NVRTC` is set.
+pub fn compiler() -> bool {
+    match cuda::compiler() {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(!required("ZELLIGE_REQUIRE_NVRTC"), "ZELLIGE_REQUIRE_NVRTC is set, but: {error}");
+            println!("skipped: no NVRTC ({error})");
+            false
+        }
+    }
+}
+
+/// Puts a program through the compiler for all [`ARCHITECTURES`]; skipped without NVRTC.
+///
+/// # Panics
+/// With the compiler's log where it does not compile.
+pub fn compiles(recipe: &cuda::Recipe) {
+    if !compiler() {
+        return;
+    }
+    for arch in ARCHITECTURES {
+        let cubin = recipe.compile_only(arch).unwrap_or_else(|error| panic!("{error}"));
+        assert!(cubin.image.starts_with(b"\x7fELF"), "{} for {arch} is no machine code", recipe.name);
+        assert_eq!(cubin.names.len(), recipe.kernels.len());
+    }
+}
