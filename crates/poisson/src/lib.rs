@@ -5,3 +5,6 @@ pub mod operator;
 pub mod problem;
 pub mod stages;
 pub mod step;
+pub mod method;
+pub mod spectrum;
+pub mod status;

@@ -20,8 +20,7 @@ impl Weights {
     }
 }
 
-/// Calls `visit(row, x weights of each node, row of A u, ...)`: `each(j, k, row, au)` with `au` the row of `A u`, for
-/// rows of unknowns only, and returns what it gives per row in order.
+/// `each(j, k, au)` for every row with unknowns, `au` being the row of `A u`; what it gives is returned in order.
 fn rows<R: Send>(grid: &Grid, u: &[f64], each: impl Fn(usize, usize, &[f64]) -> R + Sync) -> Vec<R> {
     let [m, n, l] = grid.nodes();
     let [wx, wy, wz] = [0, 1, 2].map(|d| Weights::new(grid, d));
@@ -124,6 +123,14 @@ pub fn mean(grid: &Grid, v: &[f64]) -> f64 {
         .collect();
     let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
     sums.iter().sum::<f64>() / volume
+}
+
+/// `v` at the unknowns, zero elsewhere.
+pub fn unknowns_only(grid: &Grid, v: &[f64]) -> Vec<f64> {
+    let [m, n, _] = grid.nodes();
+    let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
+    let inside = |i: usize| x.contains(&(i % m)) && y.contains(&(i / m % n)) && z.contains(&(i / (m * n)));
+    v.iter().enumerate().map(|(i, v)| if inside(i) { *v } else { 0.0 }).collect()
 }
 
 /// An upper bound of `||A||`: twice the sum of the largest weights.

@@ -102,6 +102,9 @@ pub fn full_multigrid(stages: &mut dyn Stages, plan: CyclePlan, cycles: u32, pro
     stages.restrict_rhs(profiler)?;
     stages.coarse_solution(profiler)?;
     let coarsest = stages.levels() - 1;
+    if coarsest == 0 {
+        return stages.residual(0, profiler);
+    }
     for level in (0..coarsest).rev() {
         stages.interpolate(level, 3, profiler)?;
         stages.residual(level, profiler)?;

@@ -1,0 +1,403 @@
+//! The methods, their options, and the choice of everything that was left open.
+//!
+//! Sources: Young, Iterative Solution of Large Linear Systems (1971), chapter 6 (optimal over-relaxation); Trottenberg,
+//! Oosterlee and Schueller, Multigrid (2001), chapter 2; the measured factors are in docs/numerics.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::{Error, Problem as Fault, Result};
+
+use crate::grid::Grid;
+use crate::problem::Precision;
+use crate::spectrum::Spectrum;
+use crate::stages::Smoother;
+use crate::status::{Criteria, Norm, Pace};
+use crate::step::{Cycle, CyclePlan};
+
+/// How the system is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// The fastest for the grid, the device and the tolerance; the plan says which and why.
+    #[default]
+    Auto,
+    /// Multigrid cycles from the first guess.
+    Multigrid,
+    /// Full multigrid, then cycles until the tolerance is met.
+    Fmg,
+    /// Successive over-relaxation in red-black order.
+    Sor,
+    /// Red-black Gauss-Seidel.
+    GaussSeidel,
+    /// Damped Jacobi.
+    Jacobi,
+    /// Chebyshev iteration on the Jacobi-scaled operator.
+    Chebyshev,
+    /// Sine, cosine or Fourier transforms along the axes.
+    Direct,
+}
+
+/// The relaxation inside a multigrid cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relaxation {
+    /// Red-black Gauss-Seidel, over-relaxed by `omega`.
+    #[default]
+    RedBlack,
+    /// Jacobi, damped by `omega`.
+    Jacobi,
+    /// A Chebyshev polynomial of as many applications of A as there are sweeps.
+    Chebyshev,
+}
+
+/// What to reach.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Tolerance {
+    /// Residual relative to `||f - A u_b||`.
+    Relative(f64),
+    /// A word.
+    Named(NamedTolerance),
+}
+
+/// Tolerances that are not numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NamedTolerance {
+    /// The error left in solving is below the error of the five-point formula itself.
+    Truncation,
+}
+
+impl Tolerance {
+    /// Full multigrid to the error of the formula.
+    pub const TRUNCATION: Self = Self::Named(NamedTolerance::Truncation);
+}
+
+/// What the caller may choose; [`Options::default`] leaves everything to the solver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The method.
+    pub method: Method,
+    /// The cycle of multigrid.
+    pub cycle: Cycle,
+    /// Sweeps before and after the coarse correction; 1 and 1 if left out.
+    pub sweeps: Option<[u32; 2]>,
+    /// The relaxation inside a cycle.
+    pub smoother: Relaxation,
+    /// Relaxation factor of the smoother, or of SOR and Jacobi; the best known if left out.
+    pub omega: Option<f64>,
+    /// Most coarse levels below the given grid.
+    pub coarse_levels: usize,
+    /// Number formats.
+    pub precision: Precision,
+    /// What to reach.
+    pub tolerance: Tolerance,
+    /// A residual that is enough whatever the right-hand side; 0 leaves it out.
+    pub absolute: f64,
+    /// The norm of both.
+    pub norm: Norm,
+    /// Most cycles (relaxation methods: sweeps); ample for the method if left out.
+    pub max_cycles: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            method: Method::Auto,
+            cycle: Cycle::V,
+            sweeps: None,
+            smoother: Relaxation::RedBlack,
+            omega: None,
+            coarse_levels: usize::MAX,
+            precision: Precision::Mixed,
+            tolerance: Tolerance::Relative(1e-6),
+            absolute: 0.0,
+            norm: Norm::L2,
+            max_cycles: None,
+        }
+    }
+}
+
+/// The method in full.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scheme {
+    /// Cycles, after full multigrid with `fmg` cycles per level or from the first guess.
+    Cycles {
+        /// The cycle.
+        plan: CyclePlan,
+        /// Cycles per level of full multigrid.
+        fmg: Option<u32>,
+    },
+    /// Plain relaxation, `block` sweeps a step.
+    Sweeps {
+        /// The relaxation.
+        smoother: Smoother,
+        /// Sweeps per step.
+        block: u32,
+        /// Expected factor of the error per sweep.
+        rate: f64,
+    },
+    /// One transform.
+    Direct,
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The method in full.
+    pub scheme: Scheme,
+    /// For people: the method and why.
+    pub words: String,
+    /// When to stop.
+    pub criteria: Criteria,
+    /// Whether the goal is the truncation error.
+    pub truncation: bool,
+    /// How fast it should be.
+    pub pace: Pace,
+    /// Number formats.
+    pub precision: Precision,
+    /// Most coarse levels.
+    pub coarse_levels: usize,
+}
+
+/// Sweeps per unknown and step that keep a row within seconds on one core.
+const BLOCK_WORK: f64 = 1e9;
+/// Cells stretched by less than this keep over-relaxation in the smoother.
+const NEARLY_SQUARE: f64 = 1.5;
+
+impl Options {
+    /// Everything about the options that no problem could mend.
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if let Tolerance::Relative(t) = self.tolerance
+            && !(t.is_finite() && (0.0..1.0).contains(&t))
+        {
+            faults.push(Fault::new("tolerance", format!("the value is {t}")).allowed("0 or more and below 1, or `\"truncation\"`"));
+        }
+        if !(self.absolute.is_finite() && self.absolute >= 0.0) {
+            faults.push(Fault::new("absolute", format!("the value is {}", self.absolute)).allowed("finite, 0 or more"));
+        }
+        if let Some(omega) = self.omega
+            && !(omega > 0.0 && omega < 2.0)
+        {
+            let fault = Fault::new("omega", format!("the value is {omega}")).allowed("above 0 and below 2");
+            faults.push(fault.hint("leave it out to get the best known value"));
+        }
+        if self.sweeps.is_some_and(|[pre, post]| pre + post == 0 || pre.max(post) > 100) {
+            faults.push(Fault::new("sweeps", "the counts before and after are out of range").allowed("0 to 100 each, not both 0"));
+        }
+        let cycles = matches!(self.method, Method::Auto | Method::Multigrid | Method::Fmg);
+        if self.tolerance == Tolerance::TRUNCATION && !matches!(self.method, Method::Auto | Method::Fmg) {
+            let fault = Fault::new("tolerance", "`truncation` is what full multigrid reaches, not the method chosen");
+            faults.push(fault.hint("use `method = \"fmg\"` or `\"auto\"`, or give a number"));
+        }
+        if self.cycle != Cycle::V && !cycles {
+            faults.push(Fault::new("cycle", "the method chosen has no cycles").hint("leave `cycle` out, or use `method = \"multigrid\"`"));
+        }
+        if self.omega.is_some() && matches!(self.method, Method::GaussSeidel | Method::Chebyshev | Method::Direct) {
+            faults.push(Fault::new("omega", "the method chosen has no relaxation factor").hint("leave `omega` out"));
+        }
+        faults
+    }
+
+    /// Settles everything for a grid. `gpu`: the device's kind; `warm`: whether there is a first guess.
+    pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
+        let mut faults = self.check();
+        if warm && self.method == Method::Fmg {
+            faults.push(
+                Fault::new("method", "full multigrid starts from the coarsest grid and would drop the first guess")
+                    .hint("use `method = \"multigrid\"`"),
+            );
+        }
+        if !faults.is_empty() {
+            return Err(Error::Input { origin: "the options".into(), problems: faults });
+        }
+        let truncation = self.tolerance == Tolerance::TRUNCATION;
+        let (method, reason) = self.method(grid, gpu, warm);
+        let scheme = self.scheme(method, grid);
+        let relative = match self.tolerance {
+            Tolerance::Relative(t) => t,
+            Tolerance::Named(_) => 0.0,
+        };
+        let (pace, max_steps) = match scheme {
+            Scheme::Cycles { .. } => (Pace::cycles(), self.max_cycles.unwrap_or(100)),
+            Scheme::Sweeps { block, rate, .. } => {
+                // Twice the sweeps that the rate asks for, after a transient as long as the grid is wide.
+                let wide = grid.nodes().into_iter().max().unwrap_or(1) as f64;
+                let ample = 4.0 * wide + 2.0 * relative.max(1e-16).ln() / rate.clamp(1e-3, 1.0 - 1e-12).ln();
+                let sweeps = self.max_cycles.unwrap_or(ample.ceil() as u64);
+                (Pace::sweeps(rate.powi(block as i32)), sweeps.div_ceil(u64::from(block)))
+            }
+            Scheme::Direct => (Pace::cycles(), 1),
+        };
+        let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, max_steps: max_steps as usize };
+        let words = format!("{}{}", scheme.words(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
+        Ok(Choice { scheme, words, criteria, truncation, pace, precision: self.precision, coarse_levels: self.coarse_levels })
+    }
+
+    fn method(&self, grid: &Grid, gpu: bool, warm: bool) -> (Method, String) {
+        if self.method != Method::Auto {
+            return (self.method, String::new());
+        }
+        if self.tolerance == Tolerance::TRUNCATION {
+            return (Method::Fmg, "reaches the error of the formula in one pass".into());
+        }
+        if let Some(axis) = grid.axes.iter().find(|a| a.periodic() && a.nodes % 2 == 1) {
+            return (Method::Direct, format!("a periodic axis of {} nodes cannot be coloured red and black", axis.nodes));
+        }
+        if warm {
+            (Method::Multigrid, "goes on from the first guess".into())
+        } else if gpu {
+            (Method::Multigrid, "few launches on coarse grids".into())
+        } else {
+            (Method::Fmg, "the start on coarse grids saves cycles".into())
+        }
+    }
+
+    fn scheme(&self, method: Method, grid: &Grid) -> Scheme {
+        let sweeps = |smoother, rate: f64| {
+            let decade = (10.0_f64.ln() / -rate.clamp(1e-3, 1.0 - 1e-9).ln()).ceil();
+            let block = decade.min(BLOCK_WORK / grid.unknowns() as f64).max(10.0) as u32;
+            Scheme::Sweeps { smoother, block, rate }
+        };
+        let spectrum = Spectrum::of(grid);
+        match method {
+            Method::Auto | Method::Multigrid | Method::Fmg => {
+                let fmg = (method != Method::Multigrid).then_some(1);
+                // One V(2,1) per level brings full multigrid to 1.07 times the error of the formula, V(1,1) to 1.11.
+                let open = if self.tolerance == Tolerance::TRUNCATION { [2, 1] } else { [1, 1] };
+                let [pre, post] = self.sweeps.unwrap_or(open);
+                Scheme::Cycles { plan: CyclePlan { cycle: self.cycle, pre, post, smoother: self.cycle_smoother(grid) }, fmg }
+            }
+            Method::Sor => {
+                let omega = self.omega.unwrap_or_else(|| spectrum.sor_omega());
+                sweeps(Smoother::RedBlack { omega }, spectrum.sor_rate(omega))
+            }
+            Method::GaussSeidel => sweeps(Smoother::RedBlack { omega: 1.0 }, spectrum.sor_rate(1.0)),
+            Method::Jacobi => {
+                let omega = self.omega.unwrap_or_else(|| spectrum.jacobi_omega());
+                sweeps(Smoother::Jacobi { omega }, spectrum.jacobi_rate(omega))
+            }
+            Method::Chebyshev => {
+                let ratio = (1.0 + spectrum.high) / (1.0 - spectrum.low);
+                let rate = (ratio.sqrt() - 1.0) / (ratio.sqrt() + 1.0);
+                // The polynomial begins anew each step: a few decades pay for its start.
+                let degree = (6.0 / -rate.clamp(1e-3, 1.0 - 1e-9).ln()).ceil().clamp(10.0, 100_000.0) as u32;
+                Scheme::Sweeps { smoother: Smoother::Chebyshev { ratio }, block: degree, rate }
+            }
+            Method::Direct => Scheme::Direct,
+        }
+    }
+
+    fn cycle_smoother(&self, grid: &Grid) -> Smoother {
+        let plane = grid.dimensions() < 3;
+        match self.smoother {
+            Relaxation::RedBlack => {
+                let best = if grid.stretch() >= NEARLY_SQUARE {
+                    1.0
+                } else if plane {
+                    1.15
+                } else {
+                    1.2
+                };
+                Smoother::RedBlack { omega: self.omega.unwrap_or(best) }
+            }
+            // The best damping of the modes that no coarse grid sees: 4/5 in the plane, 6/7 in space.
+            Relaxation::Jacobi => Smoother::Jacobi { omega: self.omega.unwrap_or(if plane { 0.8 } else { 6.0 / 7.0 }) },
+            // Those modes reach from 1/2 (1/3) to 2 in units of the diagonal.
+            Relaxation::Chebyshev => Smoother::Chebyshev { ratio: if plane { 4.0 } else { 6.0 } },
+        }
+    }
+}
+
+impl Scheme {
+    /// The method for people.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Cycles { plan, fmg } => {
+                let cycle = match plan.cycle {
+                    Cycle::V => "V",
+                    Cycle::W => "W",
+                    Cycle::F => "F",
+                    Cycle::C => "C",
+                };
+                let smoother = match plan.smoother {
+                    Smoother::RedBlack { omega } => format!("red-black, omega {omega}"),
+                    Smoother::Jacobi { omega } => format!("Jacobi, omega {omega:.4}"),
+                    Smoother::Chebyshev { ratio } => format!("Chebyshev, ratio {ratio}"),
+                };
+                let start = if fmg.is_some() { "full multigrid, then " } else { "" };
+                format!("{start}{cycle}({},{}) cycles, {smoother}", plan.pre, plan.post)
+            }
+            Self::Sweeps { smoother, block, .. } => match smoother {
+                Smoother::RedBlack { omega } if *omega == 1.0 => format!("red-black Gauss-Seidel, {block} sweeps a step"),
+                Smoother::RedBlack { omega } => format!("red-black SOR, omega {omega:.6}, {block} sweeps a step"),
+                Smoother::Jacobi { omega } => format!("Jacobi, omega {omega:.6}, {block} sweeps a step"),
+                Smoother::Chebyshev { ratio } => format!("Chebyshev, condition {ratio:.4e}, degree {block} a step"),
+            },
+            Self::Direct => "direct solver by transforms".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Axis, Bc};
+
+    fn square(n: usize, bc: Bc) -> Grid {
+        Grid::plane(Axis::new(n, 1.0, bc, bc), Axis::new(n, 1.0, bc, bc))
+    }
+
+    fn smoother(grid: &Grid) -> Smoother {
+        match Options::default().choose(grid, false, false).unwrap().scheme {
+            Scheme::Cycles { plan, .. } => plan.smoother,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_smoother_follows_dimension_and_stretch() {
+        let axis = |length| Axis::new(17, length, Bc::Dirichlet, Bc::Neumann);
+        assert_eq!(smoother(&Grid::plane(axis(1.0), axis(1.4))), Smoother::RedBlack { omega: 1.15 });
+        assert_eq!(smoother(&Grid::plane(axis(1.0), axis(2.0))), Smoother::RedBlack { omega: 1.0 });
+        assert_eq!(smoother(&Grid { axes: [axis(1.0), axis(1.0), axis(1.0)] }), Smoother::RedBlack { omega: 1.2 });
+    }
+
+    #[test]
+    fn auto_says_why() {
+        let odd = Options::default().choose(&square(15, Bc::Periodic), false, false).unwrap();
+        assert_eq!(odd.scheme, Scheme::Direct);
+        assert!(odd.words.contains("15 nodes"), "{}", odd.words);
+        let warm = Options::default().choose(&square(17, Bc::Dirichlet), false, true).unwrap();
+        assert!(matches!(warm.scheme, Scheme::Cycles { fmg: None, .. }) && warm.words.contains("guess"));
+    }
+
+    #[test]
+    fn incompatible_options_are_refused_together() {
+        let options = Options {
+            method: Method::Direct,
+            tolerance: Tolerance::TRUNCATION,
+            omega: Some(2.5),
+            cycle: Cycle::W,
+            sweeps: Some([0, 0]),
+            absolute: f64::NAN,
+            ..Options::default()
+        };
+        let paths: Vec<_> = options.check().into_iter().map(|f| f.path).collect();
+        assert_eq!(paths, ["absolute", "omega", "sweeps", "tolerance", "cycle", "omega"]);
+        let warm = Options { method: Method::Fmg, ..Options::default() };
+        assert!(warm.choose(&square(17, Bc::Dirichlet), false, true).is_err());
+    }
+
+    #[test]
+    fn over_relaxation_gets_the_sweeps_that_it_needs() {
+        // 129 nodes: omega 1.95209, rate 0.952, about 280 sweeps for 1e-6.
+        let options = Options { method: Method::Sor, ..Options::default() };
+        let choice = options.choose(&square(129, Bc::Dirichlet), false, false).unwrap();
+        let Scheme::Sweeps { smoother: Smoother::RedBlack { omega }, block, rate } = choice.scheme else { panic!("{choice:?}") };
+        assert!((omega - 1.95209).abs() < 5e-6 && (rate - 0.95209).abs() < 5e-6, "{omega} {rate}");
+        let sweeps = block as usize * choice.criteria.max_steps;
+        assert!((560..2000).contains(&sweeps), "{sweeps}");
+    }
+}
