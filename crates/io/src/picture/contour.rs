@@ -1,0 +1,54 @@
+//! Contour lines on the raster of a picture: a pixel is as dark as it is near to a level, measured in pixels by the local
+//! slope, which yields smooth lines of constant width without tracing them.
+
+use super::canvas::{Area, Canvas};
+
+/// Half width of a line in pixels.
+const HALF: f64 = 0.75;
+/// Weight of a line at its middle.
+const STRENGTH: f64 = 0.45;
+
+/// Whether lines would follow the field rather than its noise: slopes that persist over several pixels.
+pub(super) fn is_smooth(values: &[f64], width: usize) -> bool {
+    const STEP: usize = 4;
+    let height = values.len() / width;
+    let (mut slope, mut bend) = (0.0, 0.0);
+    for y in (0..height).step_by(STEP) {
+        for x in (0..width.saturating_sub(2 * STEP)).step_by(STEP) {
+            let row = &values[y * width + x..];
+            let (a, b, c) = (row[0], row[STEP], row[2 * STEP]);
+            if (a + b + c).is_finite() {
+                slope += (c - a).abs() / 2.0;
+                bend += (a - 2.0 * b + c).abs();
+            }
+        }
+    }
+    slope > 0.0 && bend < 0.35 * slope
+}
+
+/// Draws the lines at the multiples of `step` over `area`, whose values (in rows from the top) are `values`.
+pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64) {
+    let (width, height) = (area.width, area.height);
+    for y in 1..height.saturating_sub(1) {
+        for x in 1..width.saturating_sub(1) {
+            let at = |dx: usize, dy: usize| values[(y + dy - 1) * width + x + dx - 1];
+            let value = at(1, 1);
+            let slope = f64::hypot(at(2, 1) - at(0, 1), at(1, 2) - at(1, 0)) / 2.0;
+            // Lines closer than a few pixels would be a smear; on a plateau the distance has no meaning.
+            if !slope.is_finite() || slope < 1e-4 * step || slope > 0.2 * step {
+                continue;
+            }
+            let nearest = (value / step).round() * step;
+            let distance = (value - nearest).abs() / slope;
+            let fade = ((0.2 * step / slope - 1.0) / 2.0).clamp(0.0, 1.0);
+            let weight = (HALF + 0.5 - distance).clamp(0.0, 1.0) * STRENGTH * fade;
+            if weight > 0.0 {
+                let (px, py) = (area.left + x, area.top + y);
+                let [r, g, b] = canvas.pixels[py * canvas.width + px].map(u32::from);
+                let dark = 2 * r + 5 * g + b < 8 * 105;
+                let colour = if dark { [255; 3] } else { [20; 3] };
+                canvas.blend(px as i32, py as i32, colour, weight as f32);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Pictures of records: heat maps of fields with axes and a colour bar, line plots of curves.
+
+mod canvas;
+mod colour;
+mod contour;
+mod font;
+mod heat;
+mod plot;
+mod resample;
+mod scale;
+mod ticks;
+
+use std::io::Write;
+use std::path::Path;
+
+use zellige_engine::error::{Error, Result};
+use zellige_engine::files::atomic_write;
+use zellige_engine::record::{Curve, Field, Record};
+
+pub use canvas::{Canvas, Rgb};
+pub use colour::{MAPS, Map};
+
+/// How a picture is made; the default suits a first look.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// The values at the ends of the colour bar or of the ordinate; by default those shown.
+    pub range: Option<(f64, f64)>,
+    /// Logarithmic colours; values that are not positive are left grey. Curves have their own flag.
+    pub log: bool,
+    /// The colour map; by default the one that the field's palette asks for.
+    pub map: Option<Map>,
+    /// Contour lines; by default where the field is smooth.
+    pub contours: Option<bool>,
+}
+
+/// Writes the picture of a record.
+pub fn write(path: &Path, record: &Record, options: &Options) -> Result<()> {
+    let (canvas, title) = match record {
+        Record::Field(field) => (draw_field(field, options).map_err(|m| Error::format(path, "PNG", m))?, &field.title),
+        Record::Curve(curve) => (plot::draw(curve, options), &curve.title),
+    };
+    write_png(path, &canvas, title)
+}
+
+/// Draws a field: one axis as a curve, two as a heat map, three as the middle slices.
+pub fn draw_field(field: &Field, options: &Options) -> Result<Canvas, String> {
+    let expected = field.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.len));
+    if field.axes.is_empty() || field.axes.len() > 3 || expected != Some(field.values.len()) || field.values.is_empty() {
+        return Err(format!(
+            "the field `{}` has {} values for the shape {:?}; pictures need 1 to 3 axes",
+            field.name,
+            field.values.len(),
+            field.shape()
+        ));
+    }
+    if field.axes.len() == 1 {
+        return Ok(plot::draw(&profile(field, options), options));
+    }
+    Ok(heat::draw(field, options))
+}
+
+/// Draws curves as lines.
+pub fn draw_curve(curve: &Curve, options: &Options) -> Canvas {
+    plot::draw(curve, options)
+}
+
+/// The colours of a field on a coarse raster of `columns` times `rows`, rows from the top: for a terminal. The lowest and
+/// highest value of the scale come with it. Three axes show the middle slice of the first two.
+pub fn thumbnail(field: &Field, columns: usize, rows: usize, options: &Options) -> (Vec<Rgb>, f64, f64) {
+    let plane = if field.axes.len() == 1 {
+        resample::Plane { field, axes: (0, 0), offset: 0 }
+    } else {
+        resample::Plane::new(field, (0, 1), field.axes.get(2).map_or(0, |a| a.len / 2))
+    };
+    let values =
+        if field.axes.len() == 1 { plane.resample(columns, 1).repeat(rows) } else { plane.resample(columns, rows) };
+    let scale = scale::Scale::new(field, &[&values], options);
+    (values.iter().map(|&v| scale.colour(v)).collect(), scale.low, scale.high)
+}
+
+/// A label with its unit in brackets.
+fn label(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name} [{unit}]") }
+}
+
+fn profile(field: &Field, options: &Options) -> Curve {
+    let axis = &field.axes[0];
+    let shift = heat::first_value(field);
+    Curve {
+        name: field.name.clone(),
+        title: field.title.clone(),
+        x_label: label(&axis.name, &axis.unit),
+        y_label: label(&field.name, &field.unit),
+        x: (0..axis.len).map(|i| axis.origin + (i as f64 + shift) * axis.spacing).collect(),
+        lines: vec![(field.name.clone(), (0..axis.len).map(|i| field.values.get(i)).collect())],
+        log_y: options.log,
+    }
+}
+
+/// Writes a canvas as an 8-bit RGB file.
+pub fn write_png(path: &Path, canvas: &Canvas, title: &str) -> Result<()> {
+    atomic_write(path, |file| {
+        let other = |e: png::EncodingError| match e {
+            png::EncodingError::IoError(e) => e,
+            other => std::io::Error::other(other),
+        };
+        let mut encoder = png::Encoder::new(&mut *file, canvas.width as u32, canvas.height as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_source_srgb(png::SrgbRenderingIntent::RelativeColorimetric);
+        encoder.add_itxt_chunk("Title".into(), title.into()).map_err(other)?;
+        let mut writer = encoder.write_header().map_err(other)?;
+        writer.write_image_data(bytemuck::cast_slice(&canvas.pixels)).map_err(other)?;
+        writer.finish().map_err(other)?;
+        file.flush()
+    })
+}

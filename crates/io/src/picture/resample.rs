@@ -1,0 +1,156 @@
+//! A plane of a field at the resolution of the picture: large fields are averaged over the area of each pixel, so that
+//! nothing is skipped; small ones are interpolated between nodes, or drawn as crisp cells.
+
+use zellige_engine::record::{Centring, Field};
+
+/// A plane through a field: value `(i, j)` is `values[offset + i * stride_i + j * stride_j]`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plane<'a> {
+    pub(super) field: &'a Field,
+    /// The axes to the right and upwards.
+    pub(super) axes: (usize, usize),
+    pub(super) offset: usize,
+}
+
+impl<'a> Plane<'a> {
+    /// The plane of the axes `(i, j)`; the remaining axis, if there is one, is cut at its index `at`.
+    pub(super) fn new(field: &'a Field, axes: (usize, usize), at: usize) -> Self {
+        let rest = (0..field.axes.len()).find(|a| *a != axes.0 && *a != axes.1);
+        Self { field, axes, offset: rest.map_or(0, |a| at * stride(field, a)) }
+    }
+
+    /// Averages or interpolates the plane on `width` times `height` pixels, rows from the top.
+    pub(super) fn resample(&self, width: usize, height: usize) -> Vec<f64> {
+        let (nx, ny) = (self.field.axes[self.axes.0].len, self.field.axes[self.axes.1].len);
+        let columns = taps(nx, width, self.field.centring);
+        let rows = taps(ny, height, self.field.centring);
+        let mut out = vec![0.0; width * height];
+        // Neighbouring pixel rows share at most their outermost two field rows.
+        let mut cache = [(usize::MAX, vec![0.0; width]), (usize::MAX, vec![0.0; width])];
+        let mut source = vec![0.0; nx];
+        for (tap, target) in rows.iter().zip(out.chunks_exact_mut(width).rev()) {
+            for (k, &weight) in tap.weights.iter().enumerate() {
+                let j = tap.first + k;
+                let (held, line) = &mut cache[j % 2];
+                if *held != j {
+                    self.row(j, &mut source);
+                    for (value, tap) in line.iter_mut().zip(&columns) {
+                        let part = &source[tap.first..][..tap.weights.len()];
+                        *value = part.iter().zip(&tap.weights).map(|(v, w)| v * w).sum();
+                    }
+                    *held = j;
+                }
+                for (t, v) in target.iter_mut().zip(line) {
+                    *t += weight * *v;
+                }
+            }
+        }
+        out
+    }
+
+    fn row(&self, j: usize, out: &mut [f64]) {
+        let (si, start) = (stride(self.field, self.axes.0), self.offset + j * stride(self.field, self.axes.1));
+        for (i, value) in out.iter_mut().enumerate() {
+            *value = self.field.values.get(start + i * si);
+        }
+    }
+}
+
+fn stride(field: &Field, axis: usize) -> usize {
+    field.axes[..axis].iter().map(|a| a.len).product()
+}
+
+/// The values that make one pixel: `weights[k]` of the value `first + k`; the weights add up to one.
+#[derive(Debug)]
+struct Taps {
+    first: usize,
+    weights: Vec<f64>,
+}
+
+fn taps(n: usize, pixels: usize, centring: Centring) -> Vec<Taps> {
+    let nodes = centring == Centring::Node;
+    let length = if nodes { n as f64 - 1.0 } else { n as f64 };
+    if length <= 0.0 {
+        return (0..pixels).map(|_| Taps { first: 0, weights: vec![1.0] }).collect();
+    }
+    let pitch = length / pixels as f64;
+    (0..pixels)
+        .map(|p| {
+            let (from, to) = (p as f64 * pitch, (p + 1) as f64 * pitch);
+            if nodes && pitch < 1.0 {
+                let at = f64::midpoint(from, to);
+                let first = (at as usize).min(n - 2);
+                let t = at - first as f64;
+                return Taps { first, weights: vec![1.0 - t, t] };
+            }
+            // Node i owns [i - 1/2, i + 1/2], cell i owns [i, i + 1].
+            let shift = if nodes { 0.5 } else { 0.0 };
+            let (from, to) = (from + shift, to + shift);
+            let (first, last) = ((from as usize).min(n - 1), ((to - 1e-9).max(from) as usize).min(n - 1));
+            let overlap = |i: usize| (to.min(i as f64 + 1.0) - from.max(i as f64)).max(0.0);
+            let sum: f64 = (first..=last).map(overlap).sum();
+            Taps { first, weights: (first..=last).map(|i| overlap(i) / sum).collect() }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use zellige_engine::record::{Axis, Palette, Values};
+
+    use super::*;
+
+    fn field(nx: usize, ny: usize, centring: Centring, f: impl Fn(usize, usize) -> f64) -> Field {
+        let axis = |name: &str, len| Axis { name: name.into(), unit: String::new(), origin: 0.0, spacing: 1.0, len };
+        Field {
+            name: "f".into(),
+            title: "f".into(),
+            unit: String::new(),
+            dimension: [0.0; 7],
+            axes: vec![axis("x", nx), axis("y", ny)],
+            centring,
+            values: Values::F64((0..nx * ny).map(|k| f(k % nx, k / nx)).collect()),
+            palette: Palette::Sequential,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn weights_add_up_to_one_and_stay_inside(n in 1usize..300, pixels in 1usize..300, nodes: bool) {
+            let centring = if nodes { Centring::Node } else { Centring::Cell };
+            for tap in taps(n, pixels, centring) {
+                prop_assert!(tap.first + tap.weights.len() <= n);
+                prop_assert!((tap.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                prop_assert!(tap.weights.iter().all(|w| *w >= 0.0));
+            }
+        }
+    }
+
+    /// A linear field sampled at nodes is linear in the picture: exact at pixel centres away from the halved edge nodes.
+    #[test]
+    fn a_linear_field_stays_linear_and_upright() {
+        for (n, pixels) in [(9, 64), (513, 64)] {
+            let f = field(n, n, Centring::Node, |i, j| i as f64 + 1000.0 * j as f64);
+            let picture = Plane::new(&f, (0, 1), 0).resample(pixels, pixels);
+            let pitch = (n - 1) as f64 / pixels as f64;
+            for row in 1..pixels - 1 {
+                for column in 1..pixels - 1 {
+                    let (x, y) = ((column as f64 + 0.5) * pitch, ((pixels - 1 - row) as f64 + 0.5) * pitch);
+                    let expected = x + 1000.0 * y;
+                    assert!((picture[row * pixels + column] - expected).abs() < 1e-9 * expected.max(1.0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn averaging_keeps_the_mean_of_cells() {
+        let f = field(120, 96, Centring::Cell, |i, j| ((i * 7919 + j * 104729) % 1000) as f64);
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+        let Values::F64(values) = &f.values else { unreachable!("built above") };
+        let picture = Plane::new(&f, (0, 1), 0).resample(33, 17);
+        // Equal areas: the mean is kept up to rounding.
+        assert!((mean(&picture) - mean(values)).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,123 @@
+//! Ticks at round values, and their labels.
+
+/// Marks of one axis: positions with labels, and a factor common to all labels, for example `×10⁻³`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ticks {
+    pub(super) marks: Vec<(f64, String)>,
+    pub(super) factor: Option<String>,
+}
+
+/// The smallest step of the form 1, 2 or 5 times a power of ten that yields at most `most` intervals.
+fn round_step(span: f64, most: usize) -> f64 {
+    let raw = span / most.max(1) as f64;
+    let decade = 10f64.powf(raw.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * decade).find(|&s| s >= raw * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
+}
+
+/// Ticks of a linear axis over `[low, high]`.
+pub(super) fn linear(low: f64, high: f64, most: usize) -> Ticks {
+    let span = high - low;
+    if !(span > 0.0 && span.is_finite()) {
+        return Ticks { marks: vec![(low, number(low))], factor: None };
+    }
+    let step = round_step(span, most);
+    let first = (low / step - 1e-6).ceil();
+    let count = ((high / step + 1e-6).floor() - first).max(0.0) as usize;
+    let values: Vec<f64> = (0..=count).map(|i| (first + i as f64) * step).collect();
+    let largest = low.abs().max(high.abs());
+    let exponent = largest.log10().floor() as i32;
+    // Exponents from -2 to 4 read well as they are.
+    let power = if (-2..=4).contains(&exponent) { 0 } else { exponent };
+    let scale = 10f64.powi(power);
+    let decimals = (power - (step * (1.0 + 1e-9)).log10().floor() as i32).max(0) as usize;
+    let marks = values.iter().map(|&v| (v, minus(&format!("{:.*}", decimals.min(12), (v + 0.0) / scale)))).collect();
+    Ticks { marks, factor: (power != 0).then(|| format!("×10{}", superscript(power))) }
+}
+
+/// Distance of contour lines over `[low, high]`: a dozen or so.
+pub(super) fn contour_step(low: f64, high: f64) -> f64 {
+    round_step(high - low, 16)
+}
+
+/// Ticks of a logarithmic axis over `[low, high]`, both positive, at powers of ten.
+pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Ticks {
+    let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
+    let stride = ((last - first) as usize).div_ceil(most.max(1)).max(1);
+    let marks = (first..=last)
+        .filter(|p| p.rem_euclid(stride as i32) == 0)
+        .map(|p| (10f64.powi(p), format!("10{}", superscript(p))))
+        .collect();
+    Ticks { marks, factor: None }
+}
+
+/// An integer in superscript digits.
+pub(super) fn superscript(n: i32) -> String {
+    n.to_string()
+        .chars()
+        .map(|c| match c {
+            '-' => '⁻',
+            '1' => '¹',
+            '2' => '²',
+            '3' => '³',
+            digit => char::from_u32(0x2070 + digit as u32 - '0' as u32).unwrap_or(digit),
+        })
+        .collect()
+}
+
+fn minus(text: &str) -> String {
+    let text = if text.trim_start_matches(['-', '0', '.']).is_empty() { text.trim_start_matches('-') } else { text };
+    text.replace('-', "−")
+}
+
+/// A value in at most four significant digits, as text in a picture.
+pub(super) fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let exponent = value.abs().log10().floor() as i32;
+    if (-3..5).contains(&exponent) {
+        let text = format!("{value:.*}", (3 - exponent).max(0) as usize);
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        return minus(text);
+    }
+    let text = format!("{:.3}", value / 10f64.powi(exponent));
+    minus(&format!("{}×10", text.trim_end_matches('0').trim_end_matches('.'))) + &superscript(exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(ticks: &Ticks) -> Vec<&str> {
+        ticks.marks.iter().map(|m| m.1.as_str()).collect()
+    }
+
+    #[test]
+    fn steps_are_round_and_labels_short() {
+        assert_eq!(labels(&linear(0.0, 1.0, 6)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(&linear(-0.3, 0.3, 7)), ["−0.3", "−0.2", "−0.1", "0.0", "0.1", "0.2", "0.3"]);
+        let small = linear(-2.1e-7, 2.1e-7, 5);
+        assert_eq!(labels(&small), ["−2", "−1", "0", "1", "2"]);
+        assert_eq!(small.factor.as_deref(), Some("×10⁻⁷"));
+        assert_eq!(labels(&linear(0.0, 4096.0, 5)), ["0", "1000", "2000", "3000", "4000"]);
+        assert_eq!(labels(&linear(1000.0, 1000.25, 5)), ["1000.00", "1000.05", "1000.10", "1000.15", "1000.20", "1000.25"]);
+    }
+
+    #[test]
+    fn powers_of_ten_are_thinned_out() {
+        assert_eq!(labels(&logarithmic(1e-3, 1.0, 8)), ["10⁻³", "10⁻²", "10⁻¹", "10⁰"]);
+        assert_eq!(labels(&logarithmic(1e-12, 1.0, 6)), ["10⁻¹²", "10⁻¹⁰", "10⁻⁸", "10⁻⁶", "10⁻⁴", "10⁻²", "10⁰"]);
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(-1.5), "−1.5");
+        assert_eq!(number(1234.0), "1234");
+        assert_eq!(number(6.02214e23), "6.022×10²³");
+        assert_eq!(number(-1e-7), "−1×10⁻⁷");
+    }
+}
