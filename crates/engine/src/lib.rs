@@ -15,4 +15,5 @@ pub mod record;
 pub mod rng;
 pub mod sim;
 pub mod testing;
+pub mod trace;
 pub mod text;

@@ -44,6 +44,11 @@ impl Event {
         Cuda(self.inner.clone())
     }
 
+    /// Whether it is an event of this device.
+    pub fn belongs_to(&self, cuda: &Cuda) -> bool {
+        Arc::ptr_eq(&self.inner, &cuda.0)
+    }
+
     /// Whether the work before the mark is done. Does not wait.
     pub fn done(&self) -> Result<bool> {
         let cuda = self.cuda();

@@ -1,0 +1,156 @@
+//! The sums behind the profile's table.
+
+use serde::Serialize;
+
+use crate::sim::Cost;
+
+/// What a stage was timed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// The host's clock.
+    Host,
+    /// Events on a GPU's stream.
+    Device,
+}
+
+/// One line of the profile. Times in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageRow {
+    /// The stage.
+    pub name: &'static str,
+    /// What it was timed by.
+    pub clock: Clock,
+    /// Number of calls.
+    pub calls: u64,
+    /// Time of all calls, stages inside this one included.
+    pub total: f64,
+    /// Time of all calls without the stages inside by the same clock.
+    pub own: f64,
+    /// Share of `own` in the sum of `own` over all rows, per cent.
+    pub percent: f64,
+    /// `total / calls`.
+    pub average: f64,
+    /// The shortest call.
+    pub min: f64,
+    /// The longest call.
+    pub max: f64,
+    /// Bytes read and written by the cost model, all calls.
+    pub bytes: f64,
+    /// Floating-point operations by the cost model, all calls.
+    pub flops: f64,
+    /// `bytes / total` in 10^9 bytes/s, where the model gives bytes.
+    pub gb_per_s: Option<f64>,
+    /// `flops / total` in 10^9 operations/s, where the model gives flops.
+    pub gflop_per_s: Option<f64>,
+    /// `bytes / total` as a fraction of the measured copy bandwidth, where both are known.
+    pub fraction: Option<f64>,
+}
+
+#[derive(Debug)]
+struct Stage {
+    name: &'static str,
+    clock: Clock,
+    calls: u64,
+    total: f64,
+    inside: f64,
+    min: f64,
+    max: f64,
+    bytes: f64,
+    flops: f64,
+}
+
+/// Sums by stage.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    stages: Vec<Stage>,
+}
+
+impl Ledger {
+    /// The number of the stage, new if need be. The same name on host and device makes two stages.
+    pub(super) fn stage(&mut self, name: &'static str, clock: Clock) -> usize {
+        self.stages.iter().position(|s| s.name == name && s.clock == clock).unwrap_or_else(|| {
+            let none = 0.0;
+            self.stages.push(Stage {
+                name,
+                clock,
+                calls: 0,
+                total: none,
+                inside: none,
+                min: f64::INFINITY,
+                max: none,
+                bytes: none,
+                flops: none,
+            });
+            self.stages.len() - 1
+        })
+    }
+
+    pub(super) fn name(&self, stage: usize) -> &'static str {
+        self.stages[stage].name
+    }
+
+    /// Books one call. A stage inside itself counts once.
+    pub(super) fn add(&mut self, stage: usize, parent: Option<usize>, seconds: f64, cost: Cost) {
+        let row = &mut self.stages[stage];
+        row.calls += 1;
+        row.total += seconds;
+        row.min = row.min.min(seconds);
+        row.max = row.max.max(seconds);
+        row.bytes += cost.bytes;
+        row.flops += cost.flops;
+        if let Some(parent) = parent {
+            self.stages[parent].inside += seconds;
+        }
+    }
+
+    pub(super) fn rows(&self, bandwidth: Option<f64>) -> Vec<StageRow> {
+        let own = |s: &Stage| (s.total - s.inside).max(0.0);
+        let all: f64 = self.stages.iter().map(own).sum();
+        let per = |amount: f64, seconds: f64| (amount > 0.0 && seconds > 0.0).then(|| amount / seconds);
+        let row = |s: &Stage| StageRow {
+            name: s.name,
+            clock: s.clock,
+            calls: s.calls,
+            total: s.total,
+            own: own(s),
+            percent: if all > 0.0 { 100.0 * own(s) / all } else { 0.0 },
+            average: s.total / s.calls as f64,
+            min: s.min,
+            max: s.max,
+            bytes: s.bytes,
+            flops: s.flops,
+            gb_per_s: per(s.bytes, s.total).map(|v| v * 1e-9),
+            gflop_per_s: per(s.flops, s.total).map(|v| v * 1e-9),
+            fraction: per(s.bytes, s.total).zip(bandwidth).map(|(v, b)| v / b),
+        };
+        // A stage that is open or whose events are pending has no call yet and no row.
+        self.stages.iter().filter(|s| s.calls > 0).map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_follow_from_what_was_booked() {
+        let mut ledger = Ledger::default();
+        let outer = ledger.stage("cycle", Clock::Device);
+        let inner = ledger.stage("smooth", Clock::Device);
+        let host = ledger.stage("smooth", Clock::Host);
+        assert_eq!(ledger.stage("smooth", Clock::Device), inner);
+        assert!(ledger.rows(None).is_empty());
+        let cost = Cost { bytes: 3e9, flops: 1e9, items: 1.0 };
+        ledger.add(inner, Some(outer), 1.0, cost);
+        ledger.add(inner, Some(outer), 2.0, cost);
+        ledger.add(outer, None, 4.0, Cost::default());
+        ledger.add(host, None, 1.0, Cost::default());
+        let rows = ledger.rows(Some(4e9));
+        assert_eq!((rows[0].total, rows[0].own, rows[0].percent), (4.0, 1.0, 20.0));
+        assert_eq!((rows[0].gb_per_s, rows[0].fraction, rows[0].gflop_per_s), (None, None, None));
+        assert_eq!((rows[1].calls, rows[1].total, rows[1].average, rows[1].min, rows[1].max), (2, 3.0, 1.5, 1.0, 2.0));
+        assert_eq!((rows[1].gb_per_s, rows[1].fraction, rows[1].percent), (Some(2.0), Some(0.5), 60.0));
+        assert_eq!((rows[2].clock, rows[2].percent), (Clock::Host, 20.0));
+    }
+}
