@@ -80,6 +80,11 @@ pub(super) fn nvrtc() -> &'static Opened {
     })
 }
 
+/// NVRTC, as found.
+pub fn compiler() -> &'static Found {
+    &nvrtc().found
+}
+
 /// cuFFT, opened once; `cudarc` then finds the loaded file by its name.
 pub fn cufft() -> &'static Found {
     static CUFFT: OnceLock<Opened> = OnceLock::new();

@@ -43,4 +43,4 @@ pub use graph::Graph;
 pub use launch::{Argument, Extent, Kernel, Launch};
 pub use memory::{Address, Buffer, Mapped, Pool};
 pub use nvrtc::{Cubin, compiler};
-pub use program::{PRELUDE, Program, Recipe, compilations, compile_only};
+pub use program::{PRELUDE, Program, Recipe, cache_folder, compilations, compile_only};

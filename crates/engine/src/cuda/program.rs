@@ -2,6 +2,7 @@
 //! constants.
 
 use std::ffi::CString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,6 +24,11 @@ static COMPILATIONS: AtomicU64 = AtomicU64::new(0);
 /// How many programs this process has compiled: 0 when the cache had them all.
 pub fn compilations() -> u64 {
     COMPILATIONS.load(Ordering::Relaxed)
+}
+
+/// Where compiled programs are kept; `None` when `ZELLIGE_CACHE=off` or there is no home.
+pub fn cache_folder() -> Option<PathBuf> {
+    Cache::from_environment().folder().map(Path::to_owned)
 }
 
 /// What a program is made of.

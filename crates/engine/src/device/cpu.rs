@@ -1,0 +1,157 @@
+//! The processor: a pool of threads, and what the system tells of it.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// The processor, with a pool of threads. Clones share the pool.
+#[derive(Debug, Clone)]
+pub struct Cpu {
+    pool: Arc<rayon::ThreadPool>,
+}
+
+impl Cpu {
+    /// A pool of `threads` threads; 0 takes every core.
+    pub fn new(threads: usize) -> Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("zellige-{i}"))
+            .build()
+            .map_err(|e| Error::Device { device: "cpu".into(), message: e.to_string(), hint: Some("use fewer `--threads`".into()) })?;
+        Ok(Self { pool: Arc::new(pool) })
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// Runs `work` in the pool: rayon's parallel iterators inside use its threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// Copies an array much larger than the last-level cache, each thread its part; bytes/s read plus written, the best
+    /// of five.
+    pub(super) fn measure_copy(&self) -> f64 {
+        let limit = memory_free().unwrap_or(1 << 30) / 8;
+        let bytes = (4 * last_level_cache()).clamp(128 << 20, 512 << 20).min(limit).max(1 << 20) as usize;
+        let n = bytes / size_of::<u64>();
+        let part = n.div_ceil(self.threads());
+        self.install(|| {
+            let mut from = vec![0u64; n];
+            let mut to = vec![0u64; n];
+            // Written by the threads that copy: the pages exist and lie near them.
+            from.par_chunks_mut(part).zip(to.par_chunks_mut(part)).for_each(|(f, t)| {
+                f.fill(1);
+                t.fill(2);
+            });
+            let mut best = f64::INFINITY;
+            for _ in 0..5 {
+                let begin = Instant::now();
+                to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(t, f)| t.copy_from_slice(f));
+                best = best.min(begin.elapsed().as_secs_f64());
+                // The copy is used, so it is made.
+                std::hint::black_box(&mut to);
+            }
+            2.0 * bytes as f64 / best
+        })
+    }
+}
+
+/// The model's name.
+pub(super) fn name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        value(&text, "model name").unwrap_or(std::env::consts::ARCH).to_owned()
+    })
+}
+
+/// The widest vector instructions that are used.
+pub(super) fn vectors() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx512f") {
+            return "AVX-512";
+        }
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            return "AVX2";
+        }
+        "SSE2"
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    "base instructions"
+}
+
+/// Bytes of memory: the machine's, or the limit set on this process's group.
+pub(super) fn memory() -> u64 {
+    let machine = meminfo("MemTotal").unwrap_or(u64::MAX);
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
+    machine.min(group.unwrap_or(u64::MAX))
+}
+
+/// Bytes of memory that can be had without swapping.
+pub(super) fn memory_free() -> Option<u64> {
+    let machine = meminfo("MemAvailable")?;
+    let used = std::fs::read_to_string("/sys/fs/cgroup/memory.current").ok().and_then(|t| t.trim().parse::<u64>().ok());
+    Some(machine.min(memory().saturating_sub(used.unwrap_or(0))))
+}
+
+fn meminfo(key: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    size(value(&text, key)?)
+}
+
+/// Bytes of the largest cache that `cpu0` sees, 32 MiB where the system does not tell.
+fn last_level_cache() -> u64 {
+    let sizes = (0..8).filter_map(|i| std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{i}/size")).ok());
+    sizes.filter_map(|t| size(&t)).max().unwrap_or(32 << 20)
+}
+
+/// The value behind `key` and a colon.
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let line = text.lines().find(|l| l.split(':').next().is_some_and(|k| k.trim() == key))?;
+    line.split_once(':').map(|(_, v)| v.trim()).filter(|v| !v.is_empty())
+}
+
+/// `32768K`, `16 M` or `1000 kB` in bytes.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let scale = match text[digits..].trim() {
+        "" => 1,
+        "K" | "kB" => 1 << 10,
+        "M" | "MB" => 1 << 20,
+        "G" | "GB" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(size("32768K\n"), Some(32 << 20));
+        assert_eq!(size("  1000 kB"), Some(1_024_000));
+        assert_eq!(size("17"), Some(17));
+        assert_eq!(size("3 parsecs"), None);
+        assert_eq!(size(""), None);
+    }
+
+    #[test]
+    fn values_are_found_by_their_whole_key() {
+        let text = "processor\t: 0\nmodel\t\t: 17\nmodel name\t: Some CPU: fast\nempty:\n";
+        assert_eq!(value(text, "model name"), Some("Some CPU: fast"));
+        assert_eq!(value(text, "model"), Some("17"));
+        assert_eq!(value(text, "empty"), None);
+        assert_eq!(value(text, "absent"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Everything that `zellige devices` shows: each device and library, and why it is not used where it is not.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::{Cpu, cpu, one_line, usable};
+use crate::cuda::{self, Cuda, library};
+
+/// One device.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listed {
+    /// As `--device` takes it: `cpu`, `cuda:0`.
+    pub id: String,
+    /// The model.
+    pub name: String,
+    /// Threads and vector instructions, or multiprocessors and compute capability.
+    pub detail: String,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Bytes of memory free now.
+    pub memory_free: Option<u64>,
+    /// Why it cannot be used, with the command that mends it; `None` when it can.
+    pub refusal: Option<String>,
+}
+
+/// All devices and libraries.
+#[derive(Debug, Clone, Serialize)]
+pub struct Inventory {
+    /// The processor, then the GPUs.
+    pub devices: Vec<Listed>,
+    /// Driver, NVRTC, cuFFT.
+    pub libraries: Vec<library::Found>,
+    /// CUDA version of the driver and version of NVRTC, where they are there.
+    pub versions: Vec<(&'static str, String)>,
+    /// Where compiled kernels are kept; `None` when the cache is off.
+    pub kernel_cache: Option<PathBuf>,
+}
+
+/// Looks at everything. Opens each GPU in turn.
+pub fn list() -> Inventory {
+    let threads = Cpu::new(0).map_or(1, |c| c.threads());
+    let mut devices = vec![Listed {
+        id: "cpu".into(),
+        name: cpu::name().into(),
+        detail: format!("{threads} thread{}, {}", if threads == 1 { "" } else { "s" }, cpu::vectors()),
+        memory: Some(cpu::memory()),
+        memory_free: cpu::memory_free(),
+        refusal: None,
+    }];
+    match Cuda::count() {
+        Ok(count) => devices.extend((0..count).map(gpu)),
+        Err(error) => devices.push(Listed {
+            id: "cuda".into(),
+            name: "NVIDIA GPUs".into(),
+            detail: String::new(),
+            memory: None,
+            memory_free: None,
+            refusal: Some(one_line(&error)),
+        }),
+    }
+    let version = |(major, minor): (i32, i32)| format!("{major}.{minor}");
+    let versions =
+        [library::driver_version().map(|v| ("driver for CUDA", version(v))), cuda::compiler().ok().map(|(_, v)| ("NVRTC", version(v)))];
+    Inventory {
+        devices,
+        libraries: vec![library::driver().clone(), library::compiler().clone(), library::cufft().clone()],
+        versions: versions.into_iter().flatten().collect(),
+        kernel_cache: cuda::cache_folder(),
+    }
+}
+
+fn gpu(ordinal: usize) -> Listed {
+    let id = format!("cuda:{ordinal}");
+    let refusal = usable(ordinal).err().map(|e| one_line(&e));
+    // Opened apart from the check above, so that a GPU without a compiler still shows what it is.
+    match Cuda::open(ordinal) {
+        Ok(cuda) => {
+            let p = cuda.properties();
+            let (major, minor) = p.capability;
+            let detail = format!(
+                "{} multiprocessors, compute capability {major}.{minor}, L2 {} MiB, shared memory {} KiB a block",
+                p.multiprocessors,
+                p.l2 >> 20,
+                p.shared_per_block >> 10
+            );
+            Listed { id, name: p.name.clone(), detail, memory: Some(p.memory), memory_free: cuda.memory_free(), refusal }
+        }
+        Err(_) => Listed { id, name: "NVIDIA GPU".into(), detail: String::new(), memory: None, memory_free: None, refusal },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_holds_the_processor_and_a_reason_for_every_refusal() {
+        let inventory = list();
+        assert_eq!(inventory.devices[0].id, "cpu");
+        assert!(inventory.devices[0].refusal.is_none());
+        assert_eq!(inventory.libraries.iter().map(|l| l.name).collect::<Vec<_>>(), ["driver", "NVRTC", "cuFFT"]);
+        for library in &inventory.libraries {
+            assert_eq!(library.usable(), library.path.is_some(), "{library:?}");
+            assert_eq!(library.usable(), library.hint.is_none(), "{library:?}");
+        }
+        if Cuda::count().is_err() {
+            assert!(inventory.devices[1].refusal.is_some());
+        }
+        serde_json::to_string(&inventory).unwrap();
+    }
+}

@@ -1,0 +1,279 @@
+//! Devices: the processor with a number of threads, and NVIDIA GPUs; how one is chosen and what it can do.
+
+mod cpu;
+mod inventory;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Mutex;
+
+pub use self::cpu::Cpu;
+pub use self::inventory::{Inventory, Listed, list};
+use crate::cuda::{self, Cuda};
+use crate::error::{Error, Problem, Result};
+
+/// A device that work can be put on.
+#[derive(Debug, Clone)]
+pub enum Device {
+    /// The processor.
+    Cpu(Cpu),
+    /// A GPU.
+    Cuda(Cuda),
+}
+
+/// Which device is asked for: `auto`, `cpu`, `cuda`, `cuda:N`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceSpec {
+    /// The fastest that works.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// GPU number N, the fastest one where none is given.
+    Cuda(Option<usize>),
+}
+
+impl FromStr for DeviceSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(None)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(|n| Self::Cuda(Some(n)))
+                .ok_or_else(|| format!("`{text}` is not a device (allowed: auto, cpu, cuda, cuda:N)")),
+        }
+    }
+}
+
+impl fmt::Display for DeviceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => write!(f, "auto"),
+            Self::Cpu => write!(f, "cpu"),
+            Self::Cuda(None) => write!(f, "cuda"),
+            Self::Cuda(Some(n)) => write!(f, "cuda:{n}"),
+        }
+    }
+}
+
+impl DeviceSpec {
+    /// What holds: the command line before `ZELLIGE_DEVICE` before the input file before `auto`.
+    pub fn choose(command_line: Option<Self>, file: Option<Self>) -> Result<Self> {
+        if let Some(spec) = command_line {
+            return Ok(spec);
+        }
+        match std::env::var("ZELLIGE_DEVICE") {
+            Ok(text) if !text.is_empty() => text.parse().map_err(|message: String| {
+                Error::input("environment variable ZELLIGE_DEVICE", Problem::new("", message).hint("`zellige devices` lists what there is"))
+            }),
+            _ => Ok(file.unwrap_or_default()),
+        }
+    }
+}
+
+impl Device {
+    /// Opens what `spec` asks for; `threads` is for the processor, 0 takes every core. With the device come the reasons,
+    /// a line each, for which faster ones were passed over, with the command that mends it.
+    ///
+    /// A device that was asked for by name and does not work is an error, never replaced by another.
+    pub fn open(spec: &DeviceSpec, threads: usize) -> Result<(Self, Vec<String>)> {
+        match spec {
+            DeviceSpec::Cpu => Ok((Self::Cpu(Cpu::new(threads)?), Vec::new())),
+            DeviceSpec::Cuda(Some(ordinal)) => Ok((Self::Cuda(usable(*ordinal)?), Vec::new())),
+            DeviceSpec::Cuda(None) => {
+                let (best, notes) = fastest()?;
+                Ok((Self::Cuda(best), notes))
+            }
+            DeviceSpec::Auto => match fastest() {
+                Ok((best, notes)) => Ok((Self::Cuda(best), notes)),
+                Err(error) => Ok((Self::Cpu(Cpu::new(threads)?), vec![format!("no GPU is used: {}", one_line(&error))])),
+            },
+        }
+    }
+
+    /// The model, for example `AMD EPYC 9654 96-Core Processor` or `NVIDIA H200`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Cpu(_) => cpu::name(),
+            Self::Cuda(cuda) => cuda.name(),
+        }
+    }
+
+    /// As [`DeviceSpec`] spells it: `cpu`, `cuda:0`.
+    pub fn id(&self) -> String {
+        match self {
+            Self::Cpu(_) => "cpu".into(),
+            Self::Cuda(cuda) => format!("cuda:{}", cuda.ordinal()),
+        }
+    }
+
+    /// Threads of the processor; 1 for a GPU, which one thread feeds.
+    pub fn threads(&self) -> usize {
+        match self {
+            Self::Cpu(cpu) => cpu.threads(),
+            Self::Cuda(_) => 1,
+        }
+    }
+
+    /// Bytes of memory that this process can have at most.
+    pub fn memory(&self) -> u64 {
+        match self {
+            Self::Cpu(_) => cpu::memory(),
+            Self::Cuda(cuda) => cuda.memory(),
+        }
+    }
+
+    /// Bytes of memory free at this moment, where that can be told.
+    pub fn memory_free(&self) -> Option<u64> {
+        match self {
+            Self::Cpu(_) => cpu::memory_free(),
+            Self::Cuda(cuda) => cuda.memory_free(),
+        }
+    }
+
+    /// Copy bandwidth in bytes/s, bytes read plus bytes written, measured the first time in a process (0.1 to 0.3 s).
+    ///
+    /// On the processor each thread copies its part of an array much larger than the last-level cache. The lines that a
+    /// plain store fetches before it overwrites them (write-allocate) are not counted; where the system's `memcpy`
+    /// does without them, so much the better for the figure. On a GPU it is a copy of 1 GB by the driver.
+    pub fn bandwidth(&self) -> Result<f64> {
+        static MEASURED: Mutex<BTreeMap<String, f64>> = Mutex::new(BTreeMap::new());
+        // Held while measuring: two measurements at once would share the bandwidth between them.
+        let mut measured = MEASURED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let key = format!("{} {}", self.id(), self.threads());
+        if let Some(known) = measured.get(&key) {
+            return Ok(*known);
+        }
+        let value = match self {
+            Self::Cpu(cpu) => cpu.measure_copy(),
+            Self::Cuda(cuda) => cuda.bandwidth()?,
+        };
+        measured.insert(key, value);
+        Ok(value)
+    }
+}
+
+/// GPU number `ordinal`, if kernels can be compiled for it.
+fn usable(ordinal: usize) -> Result<Cuda> {
+    let cuda = Cuda::open(ordinal)?;
+    cuda::compiler()?;
+    let (major, minor) = cuda.properties().capability;
+    if (major, minor) < (7, 5) {
+        return Err(Error::Device {
+            device: format!("cuda:{ordinal}"),
+            message: format!("{} has compute capability {major}.{minor}; 7.5 or more is needed", cuda.name()),
+            hint: None,
+        });
+    }
+    Ok(cuda)
+}
+
+/// The GPU with the most multiprocessors among those that work, and why the others do not.
+fn fastest() -> Result<(Cuda, Vec<String>)> {
+    let (mut best, mut notes, mut first) = (None::<Cuda>, Vec::new(), None);
+    for ordinal in 0..Cuda::count()? {
+        match usable(ordinal) {
+            Ok(cuda) => {
+                let rank = |c: &Cuda| (c.properties().multiprocessors, c.memory());
+                if best.as_ref().is_none_or(|b| rank(&cuda) > rank(b)) {
+                    best = Some(cuda);
+                }
+            }
+            Err(error) => {
+                notes.push(format!("cuda:{ordinal} is not used: {}", one_line(&error)));
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match (best, first) {
+        (Some(best), _) => Ok((best, notes)),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(Error::Device {
+            device: "cuda".into(),
+            message: "the driver shows no GPU".into(),
+            hint: Some("`nvidia-smi` lists them; CUDA_VISIBLE_DEVICES may hide some".into()),
+        }),
+    }
+}
+
+/// Error and hint in one line.
+fn one_line(error: &Error) -> String {
+    let message = match error {
+        Error::Device { message, .. } => message.clone(),
+        other => other.to_string().replace('\n', " "),
+    };
+    error.hint().map_or_else(|| message.clone(), |hint| format!("{message}; to mend it: {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_are_read_and_written() {
+        for (text, spec) in [
+            ("auto", DeviceSpec::Auto),
+            ("cpu", DeviceSpec::Cpu),
+            ("cuda", DeviceSpec::Cuda(None)),
+            ("cuda:12", DeviceSpec::Cuda(Some(12))),
+        ] {
+            assert_eq!(text.parse::<DeviceSpec>(), Ok(spec));
+            assert_eq!(spec.to_string(), text);
+        }
+        for text in ["", "gpu", "cuda:", "cuda:-1", "cuda:x", "CPU", "cuda:99999999999999999999"] {
+            assert!(text.parse::<DeviceSpec>().unwrap_err().contains("allowed"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        assert_eq!(DeviceSpec::choose(Some(DeviceSpec::Cpu), Some(DeviceSpec::Auto)).unwrap(), DeviceSpec::Cpu);
+    }
+
+    #[test]
+    fn the_processor_opens_with_the_threads_asked_for() {
+        let (device, notes) = Device::open(&DeviceSpec::Cpu, 2).unwrap();
+        assert!(notes.is_empty());
+        assert_eq!((device.threads(), device.id().as_str()), (2, "cpu"));
+        assert!(!device.name().is_empty());
+        assert!(device.memory() > 1 << 26);
+        assert!(device.memory_free().unwrap() <= device.memory());
+    }
+
+    #[test]
+    fn auto_always_finds_something_and_says_why_it_is_not_a_gpu() {
+        let (device, notes) = Device::open(&DeviceSpec::Auto, 1).unwrap();
+        if let Device::Cpu(_) = device {
+            assert_eq!(notes.len(), 1);
+            assert!(notes[0].starts_with("no GPU is used: ") && !notes[0].contains('\n'), "{notes:?}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_asked_for_by_name_is_never_replaced() {
+        assert!(matches!(Device::open(&DeviceSpec::Cuda(Some(4096)), 1), Err(Error::Device { .. })));
+    }
+
+    #[test]
+    fn bandwidth_is_measured_once() {
+        let (device, _) = Device::open(&DeviceSpec::Cpu, 1).unwrap();
+        let first = device.bandwidth().unwrap();
+        // Between a slow single-board computer and far beyond any core.
+        assert!((2e8..1e12).contains(&first), "{first}");
+        assert_eq!(device.bandwidth().unwrap(), first);
+    }
+
+    #[test]
+    fn the_gpu_copies_faster_than_any_processor_bus() {
+        let Some(cuda) = crate::testing::gpu() else { return };
+        let device = Device::Cuda(cuda);
+        // The slowest GPU of capability 7.5 moves some 100 GB/s.
+        assert!((5e10..2e13).contains(&device.bandwidth().unwrap()), "{:?}", device.bandwidth());
+    }
+}
