@@ -64,7 +64,7 @@ impl std::fmt::Display for Problem {
 }
 
 fn list(problems: &[Problem]) -> String {
-    problems.iter().map(|p| format!("\n  {p}")).collect()
+    problems.iter().fold(String::new(), |all, p| all + "\n  " + &p.to_string())
 }
 
 /// Everything that can go wrong outside a programming mistake.

@@ -138,7 +138,7 @@ pub fn read_text(path: impl AsRef<Path>, format: &'static str, limit: u64) -> Re
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        let line = 1 + e.as_bytes()[..at].iter().filter(|b| **b == b'\n').count();
+        let line = e.as_bytes()[..at].split(|b| *b == b'\n').count();
         Error::format(path, format, format!("byte {at} in line {line} is not UTF-8 text"))
     })
 }

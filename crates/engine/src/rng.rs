@@ -228,7 +228,7 @@ mod tests {
         // Variances of a, a^2, a^4, a b and e are 1, 2, 105 - 9, 1 and 1.
         let cases = [("mean", 0.0, 1.0), ("variance", 1.0, 2.0), ("kurtosis", 3.0, 96.0), ("a b", 0.0, 1.0), ("exponential", 1.0, 1.0)];
         for ((what, expected, variance), found) in cases.into_iter().zip(m) {
-            within_4_sigma(what, found, expected, (variance / n as f64).sqrt());
+            within_4_sigma(what, found, expected, (variance / n).sqrt());
         }
     }
 
