@@ -1,7 +1,9 @@
 //! Poisson's equation on regular grids.
 
+pub mod direct;
 pub mod grid;
 pub mod operator;
+pub mod physics;
 pub mod problem;
 pub mod stages;
 pub mod step;

@@ -19,6 +19,8 @@
 //!
 //! Full multigrid and the cascadic cycle also keep `u_l` and `f_l` (outer precision) on coarse levels.
 
+pub mod cpu;
+
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 

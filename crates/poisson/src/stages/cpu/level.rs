@@ -1,0 +1,76 @@
+//! The data of one level.
+
+use zellige_engine::real::RealScalar;
+
+use super::field::{Field, Shape, roles};
+use super::full::{Interpolation, interpolations};
+use super::tables::{AxisTransfer, Operator, transfers};
+use crate::grid::{Grid, Level};
+
+/// One level: `r` and `e` in the inner precision, `u` and `f` in the outer one.
+#[derive(Debug)]
+pub(super) struct LevelData<T, U> {
+    pub grid: Grid,
+    pub shape: Shape,
+    /// Whether x, the rows of a slab and the slabs close on themselves.
+    pub periodic: [bool; 3],
+    /// `A` times the common scale of the inner precision.
+    pub inner: Operator<T>,
+    pub transfer: Option<[AxisTransfer<T>; 3]>,
+    pub r: Field<T>,
+    /// Absent on level 0 until a stage stores it there.
+    pub e: Option<Field<T>>,
+    /// Whether `e` already holds the pre-smoothed correction of the last `descend`.
+    pub smoothed: bool,
+    pub outer: Option<Outer<U>>,
+}
+
+/// What a level needs to hold a solution.
+#[derive(Debug)]
+pub(super) struct Outer<U> {
+    pub operator: Operator<U>,
+    pub u: Field<U>,
+    pub f: Field<U>,
+    pub transfer: Option<[AxisTransfer<U>; 3]>,
+    /// Interpolation of `u` from the coarser level by lines and by cubics.
+    pub linear: Option<[Interpolation<U>; 3]>,
+    pub cubic: Option<[Interpolation<U>; 3]>,
+}
+
+impl<U: RealScalar> Outer<U> {
+    pub(super) fn new(level: &Level, coarse: Option<&Grid>) -> Self {
+        let (grid, shape) = (&level.grid, Shape::new(&level.grid));
+        let below = level.transfer.as_ref().zip(coarse);
+        Self {
+            operator: Operator::new(grid, 1.0),
+            u: Field::new(shape),
+            f: Field::new(shape),
+            transfer: below.map(|(t, c)| transfers(t, grid, c)),
+            linear: coarse.map(|c| interpolations(grid, c, 1)),
+            cubic: coarse.map(|c| interpolations(grid, c, 3)),
+        }
+    }
+}
+
+impl<T: RealScalar, U: RealScalar> LevelData<T, U> {
+    pub(super) fn new(level: &Level, coarse: Option<&Grid>, scale: f64, finest: bool, outer: bool) -> Self {
+        let (grid, shape) = (&level.grid, Shape::new(&level.grid));
+        let below = level.transfer.as_ref().zip(coarse);
+        Self {
+            grid: grid.clone(),
+            shape,
+            periodic: roles(grid).map(|a| a.periodic()),
+            inner: Operator::new(grid, scale),
+            transfer: below.map(|(t, c)| transfers(t, grid, c)),
+            r: Field::new(shape),
+            e: (!finest || coarse.is_none()).then(|| Field::new(shape)),
+            smoothed: false,
+            outer: outer.then(|| Outer::new(level, coarse)),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let outer = self.outer.as_ref().map_or(0, |o| o.u.bytes() + o.f.bytes());
+        self.r.bytes() + self.e.as_ref().map_or(0, Field::bytes) + outer
+    }
+}

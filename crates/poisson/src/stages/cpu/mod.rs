@@ -1,0 +1,137 @@
+//! The stages on the processor: streaming passes ([`pass`]) over bands of slabs ([`band`]), row operations compiled for
+//! each instruction set ([`rows`], [`isa`]).
+//!
+//! Inside, the operator is multiplied by a power of two near `h^2` and the residual by one near `1 / max |f|`: the
+//! numbers of a cycle in single precision are then of order one whatever the user's units are, and nothing is rounded
+//! by it.
+
+mod band;
+mod coarse;
+mod field;
+mod full;
+mod isa;
+mod level;
+mod pass;
+mod rows;
+mod stages;
+mod stream;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use zellige_engine::device::Cpu;
+use zellige_engine::error::Result;
+use zellige_engine::real::RealScalar;
+
+use self::coarse::CoarseSolver;
+use self::isa::Isa;
+use self::level::LevelData;
+use self::pass::HalfSweep;
+use self::stream::Workspace;
+use self::tables::Colour;
+use super::{Norms, Smoother, Stages};
+use crate::physics::chebyshev;
+use crate::problem::{Precision, StageSetup};
+
+/// Half-sweeps in one pass at most (a Chebyshev polynomial is never cut): more would leave the cache.
+const MAX_FUSED: usize = 8;
+
+/// The stages of the processor for `setup`, on the threads of `cpu`.
+pub fn new(setup: &StageSetup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
+    Ok(match setup.precision {
+        Precision::F32 => Box::new(CpuStages::<f32, f32>::new(setup, cpu)),
+        Precision::F64 => Box::new(CpuStages::<f64, f64>::new(setup, cpu)),
+        Precision::Mixed => Box::new(CpuStages::<f32, f64>::new(setup, cpu)),
+    })
+}
+
+/// Data and methods of one problem on the processor: the correction in `T`, the solution in `U`.
+pub struct CpuStages<T, U> {
+    cpu: Cpu,
+    isa: Isa,
+    setup: StageSetup,
+    levels: Vec<LevelData<T, U>>,
+    solver: CoarseSolver,
+    inner: Workspace<T, U>,
+    outer: Workspace<U, U>,
+    /// The operator's factor inside.
+    operator_scale: f64,
+    /// The residual's factor inside.
+    residual_scale: f64,
+    norms: Norms,
+    removed_mean: f64,
+    singular: bool,
+}
+
+/// The power of two nearest to `x` on a logarithmic scale; 1 if there is none.
+fn power_of_two(x: f64) -> f64 {
+    if x > 0.0 && x.is_finite() { x.log2().round().clamp(-200.0, 200.0).exp2() } else { 1.0 }
+}
+
+/// `nu` sweeps as relaxations of one colour each.
+fn half_sweeps<T: RealScalar>(smoother: Smoother, nu: u32) -> Vec<HalfSweep<T>> {
+    let plain = |colour, omega: f64| HalfSweep { colour, omega: T::from_f64(omega), momentum: T::ZERO };
+    let mut state = 0.0;
+    (0..nu)
+        .flat_map(|k| match smoother {
+            Smoother::RedBlack { omega } => vec![plain(Colour::Red, omega), plain(Colour::Black, omega)],
+            Smoother::Jacobi { omega } => vec![plain(Colour::All, omega)],
+            Smoother::Chebyshev { ratio } => {
+                let (step, momentum) = chebyshev(k, 2.0, ratio, &mut state);
+                vec![HalfSweep { colour: Colour::All, omega: T::from_f64(step), momentum: T::from_f64(momentum) }]
+            }
+        })
+        .collect()
+}
+
+/// Sweeps that go into one pass.
+fn sweeps_per_pass(smoother: Smoother) -> u32 {
+    match smoother {
+        Smoother::RedBlack { .. } => MAX_FUSED as u32 / 2,
+        Smoother::Jacobi { .. } => MAX_FUSED as u32,
+        Smoother::Chebyshev { .. } => u32::MAX,
+    }
+}
+
+impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
+    /// Allocates everything that a V-, W- or F-cycle needs, and fills it with zeros.
+    pub fn new(setup: &StageSetup, cpu: &Cpu) -> Self {
+        let grid = setup.grid();
+        let finest = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.h).fold(f64::INFINITY, f64::min);
+        let operator_scale = power_of_two(finest * finest);
+        let levels: Vec<LevelData<T, U>> = (0..setup.levels.len())
+            .map(|l| {
+                let coarse = setup.levels.get(l + 1).map(|c| &c.grid);
+                LevelData::new(&setup.levels[l], coarse, operator_scale, l == 0, l == 0 || setup.full)
+            })
+            .collect();
+        let coarsest = &levels[levels.len() - 1].grid;
+        Self {
+            solver: CoarseSolver::new(coarsest, operator_scale),
+            isa: Isa::detect(),
+            inner: Workspace::new(cpu.threads()),
+            outer: Workspace::new(cpu.threads()),
+            cpu: cpu.clone(),
+            setup: setup.clone(),
+            operator_scale,
+            residual_scale: 1.0,
+            norms: Norms::default(),
+            removed_mean: 0.0,
+            singular: grid.singular(),
+            levels,
+        }
+    }
+
+    /// Every array that a level's solution needs is there afterwards (full multigrid without `full`).
+    fn ensure_outer(&mut self, level: usize) {
+        if self.levels[level].outer.is_none() {
+            let coarse = self.setup.levels.get(level + 1).map(|c| &c.grid);
+            self.levels[level].outer = Some(level::Outer::new(&self.setup.levels[level], coarse));
+        }
+    }
+
+    fn ensure_correction(&mut self, level: usize) {
+        let shape = self.levels[level].shape;
+        self.levels[level].e.get_or_insert_with(|| field::Field::new(shape));
+    }
+}

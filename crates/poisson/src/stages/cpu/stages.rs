@@ -1,0 +1,433 @@
+//! The stages of the cycle as passes.
+
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::real::RealScalar;
+use zellige_engine::sim::Cost;
+
+use super::coarse::{CoarseSolver, apply_inverse, remove_mean};
+use super::field::{Field, Shape};
+use super::full::{Rows, convert, interpolate_slab};
+use super::level::LevelData;
+use super::pass::{Correct, Pass, SlabSums};
+use super::stream::Array;
+use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
+use crate::stages::{Norms, Smoother, Stages, Start, stage};
+
+/// Cost of a pass over `shape` that moves `words` of `size` bytes per node with `flops` operations each.
+fn cost(shape: Shape, bytes: f64, flops: f64) -> Cost {
+    let items = shape.nodes() as f64;
+    Cost { bytes: bytes * items, flops: flops * items, items }
+}
+
+/// Operations of a relaxation or a residual per node.
+fn stencil_flops(shape: Shape) -> f64 {
+    if shape.rows > 1 { 20.0 } else { 14.0 }
+}
+
+impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
+    fn e_scale(&self) -> f64 {
+        self.operator_scale / self.residual_scale
+    }
+
+    /// Sums over slabs into the norms of level 0, and the mean of `r` off on a singular problem.
+    fn finish_residual(&mut self, level: usize, sums: &[SlabSums]) {
+        let data = &mut self.levels[level];
+        let Some(outer) = &data.outer else { return };
+        let volume = outer.operator.volume;
+        let total = |get: fn(&SlabSums) -> f64| pairwise(sums, get);
+        let (mean, mut square) = (total(|s| s.r) / volume, total(|s| s.r2) / volume);
+        let mut max = sums.iter().fold(0.0, |m: f64, s| m.max(s.max));
+        if self.singular {
+            max = remove_mean(&mut data.r, &outer.operator, Some(mean)).1;
+            square = (square - mean * mean).max(0.0);
+        }
+        // A maximum does not see a value that is not a number; the sum does.
+        let max = if square.is_nan() { f64::NAN } else { max };
+        if level == 0 {
+            let u_l2 = (total(|s| s.u2) / volume).sqrt() * self.operator_scale / self.residual_scale;
+            self.norms = Norms { l2: square.sqrt() / self.residual_scale, max: max / self.residual_scale, u_l2 };
+        }
+    }
+
+    /// `nu` sweeps on the stored `e` of a level, from `start`.
+    fn sweep_correction(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother) {
+        let data = &mut self.levels[level];
+        let (mut current, mut left) = (start == Start::Current, nu);
+        let Some(e) = &mut data.e else { return };
+        if !current && nu == 0 {
+            e.all_mut().fill(T::ZERO);
+        }
+        while left > 0 {
+            let now = left.min(sweeps_per_pass(smoother));
+            let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
+            pass.current = current;
+            pass.pre = half_sweeps(smoother, now);
+            self.inner.stream(&self.cpu, &pass, Array::Read(&data.r), Some(Array::Write(&mut *e)), None, None);
+            current = true;
+            left -= now;
+        }
+    }
+
+    /// `r_l = f_l - A u_l`, after `u_l += e_l` if `add`, else after what `pass` does.
+    fn corrected<'a>(outer_operator: &'a super::tables::Operator<U>, f: &'a Field<U>, scales: (f64, f64)) -> Correct<'a, U> {
+        let (e_scale, r_scale) = scales;
+        Correct {
+            operator: outer_operator,
+            f,
+            e_scale: U::from_f64(e_scale),
+            r_scale: U::from_f64(r_scale),
+            u_scale: U::from_f64(1.0 / e_scale),
+        }
+    }
+
+    /// Level `l` to change, and the next coarser one.
+    fn two(&mut self, l: usize) -> (&mut LevelData<T, U>, Option<&mut LevelData<T, U>>) {
+        let (fine, coarse) = self.levels.split_at_mut(l + 1);
+        (&mut fine[l], coarse.first_mut())
+    }
+}
+
+/// Sum in pairs of halves, so that the rounding does not grow with the number of slabs.
+fn pairwise(sums: &[SlabSums], get: fn(&SlabSums) -> f64) -> f64 {
+    match sums {
+        [] => 0.0,
+        [one] => get(one),
+        _ => {
+            let (a, b) = sums.split_at(sums.len() / 2);
+            pairwise(a, get) + pairwise(b, get)
+        }
+    }
+}
+
+impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
+    fn levels(&self) -> usize {
+        self.levels.len()
+    }
+
+    fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
+        let data = &mut self.levels[0];
+        let (shape, isa) = (data.shape, self.isa);
+        let Some(outer) = &mut data.outer else { return Ok(()) };
+        let per_slab = shape.nx * shape.rows;
+        let (mut largest_f, mut largest_u) = (0.0_f64, 0.0_f64);
+        for k in 0..shape.slabs {
+            for j in 0..shape.rows {
+                let row = k * per_slab + j * shape.nx..k * per_slab + (j + 1) * shape.nx;
+                let (from_u, from_f) = (&u[row.clone()], &f[row]);
+                let at = k * shape.slab()..(k + 1) * shape.slab();
+                let to_u = shape.row_mut(&mut outer.u.all_mut()[at.clone()], j);
+                to_u.fill(U::ZERO);
+                convert(isa, from_u, &mut to_u[..shape.nx]);
+                let to_f = shape.row_mut(&mut outer.f.all_mut()[at], j);
+                to_f.fill(U::ZERO);
+                if outer.operator.has_unknowns(j, k) {
+                    let x = super::field::roles(&data.grid)[0].unknowns();
+                    convert(isa, &from_f[x.clone()], &mut to_f[x.clone()]);
+                    largest_f = from_f[x].iter().fold(largest_f, |m, v| m.max(v.abs()));
+                }
+                largest_u = from_u.iter().fold(largest_u, |m, v| m.max(v.abs()));
+            }
+        }
+        for slab in outer.u.all_mut().chunks_exact_mut(shape.slab()) {
+            shape.close(slab, data.periodic[0]);
+        }
+        let weights: f64 = data.grid.axes.iter().filter(|a| !a.is_flat()).map(|a| 2.0 / (a.h * a.h)).sum();
+        // The residual is at most that large; from zero it is f.
+        self.residual_scale = 1.0 / power_of_two(largest_f + 2.0 * weights * largest_u);
+        self.removed_mean = if self.singular { remove_mean(&mut outer.f, &outer.operator, None).0 } else { 0.0 };
+        Ok(())
+    }
+
+    fn solution(&mut self) -> Result<Vec<f64>> {
+        let data = &mut self.levels[0];
+        let shape = data.shape;
+        let Some(outer) = &mut data.outer else { return Ok(Vec::new()) };
+        let mut out = Vec::with_capacity(shape.nodes());
+        for slab in outer.u.all().chunks_exact(shape.slab()) {
+            for j in 0..shape.rows {
+                out.extend(shape.row(slab, j)[..shape.nx].iter().map(|v| v.to_f64()));
+            }
+        }
+        if self.singular {
+            let [vx, vy, vz] = &outer.operator.volumes;
+            let row = |n: usize, line: &[f64]| {
+                vz[n / shape.rows] * vy[n % shape.rows] * vx.iter().zip(line).map(|(v, u)| v * u).sum::<f64>()
+            };
+            let mean = out.chunks_exact(shape.nx).enumerate().map(|(n, line)| row(n, line)).sum::<f64>() / outer.operator.volume;
+            out.iter_mut().for_each(|u| *u -= mean);
+        }
+        Ok(out)
+    }
+
+    fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
+        self.ensure_outer(level);
+        let shape = self.levels[level].shape;
+        let bytes = (2 * size_of::<U>() + size_of::<T>()) as f64;
+        profiler.stage(stage::RESIDUAL, cost(shape, bytes, stencil_flops(shape)), || {
+            let scales = (self.e_scale(), self.residual_scale);
+            let data = &mut self.levels[level];
+            let Some(outer) = &data.outer else { return };
+            let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
+            pass.correct = Some(Self::corrected(&outer.operator, &outer.f, scales));
+            let sums = self.inner.residual(&self.cpu, &pass, &outer.u, &mut data.r).to_vec();
+            self.finish_residual(level, &sums);
+        });
+        Ok(())
+    }
+
+    fn descend(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        let shape = self.levels[level].shape;
+        let stored = start == Start::Current;
+        let words = 1.25 + f64::from(u8::from(stored));
+        let flops = stencil_flops(shape) * f64::from(2 * nu + 1) + 6.0;
+        let separate = nu > sweeps_per_pass(smoother);
+        if separate || stored {
+            self.ensure_correction(level);
+        }
+        profiler.stage(stage::DESCEND, cost(shape, words * size_of::<T>() as f64, flops), || {
+            if separate {
+                self.sweep_correction(level, start, nu, smoother);
+            }
+            let (isa, cpu) = (self.isa, self.cpu.clone());
+            let (fine, coarse) = self.levels.split_at_mut(level + 1);
+            let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first_mut()) else { return };
+            data.smoothed = separate;
+            let Some(transfer) = &data.transfer else { return };
+            let mut pass = Pass::new(isa, data.shape, data.periodic, &data.inner);
+            pass.current = stored || separate;
+            pass.pre = if separate { Vec::new() } else { half_sweeps(smoother, nu) };
+            pass.restrict = Some((transfer, coarse.shape));
+            let e = data.e.as_ref().filter(|_| pass.current).map(Array::Read);
+            self.inner.stream(&cpu, &pass, Array::Read(&data.r), e, None, Some(&mut coarse.r));
+        });
+        Ok(())
+    }
+
+    fn coarse_solve(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let level = self.levels.len() - 1;
+        self.ensure_correction(level);
+        let shape = self.levels[level].shape;
+        let singular = self.singular;
+        profiler.stage(stage::COARSE_SOLVE, cost(shape, 2.0 * size_of::<T>() as f64, 0.0), || {
+            if let CoarseSolver::Direct { inverse, nodes, rhs } = &mut self.solver {
+                let data = &mut self.levels[level];
+                if let Some(e) = &mut data.e {
+                    apply_inverse(inverse, nodes, rhs, singular, &data.r, e);
+                    let (slab, periodic) = (shape.slab(), data.periodic[0]);
+                    e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.close(slab, periodic));
+                }
+                return;
+            }
+            let CoarseSolver::Sor { omega, sweeps } = self.solver else { return };
+            if singular {
+                let data = &mut self.levels[level];
+                remove_mean(&mut data.r, &data.inner, None);
+            }
+            self.sweep_correction(level, Start::Zero, sweeps, Smoother::RedBlack { omega });
+            let data = &mut self.levels[level];
+            if let Some(e) = data.e.as_mut().filter(|_| singular) {
+                remove_mean(e, &data.inner, None);
+                let (slab, periodic) = (shape.slab(), data.periodic[0]);
+                e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.close(slab, periodic));
+            }
+        });
+        Ok(())
+    }
+
+    fn ascend(&mut self, level: usize, start: Start, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.ensure_correction(level);
+        let shape = self.levels[level].shape;
+        let flops = stencil_flops(shape) * f64::from(2 * (pre + nu)) + 4.0;
+        profiler.stage(stage::ASCEND, cost(shape, 2.25 * size_of::<T>() as f64, flops), || {
+            let fused = nu.min(sweeps_per_pass(smoother));
+            let (isa, cpu) = (self.isa, self.cpu.clone());
+            let (fine, coarse) = self.levels.split_at_mut(level + 1);
+            let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first()) else { return };
+            let mut pass = Pass::new(isa, data.shape, data.periodic, &data.inner);
+            pass.current = data.smoothed || start == Start::Current;
+            pass.pre = if data.smoothed { Vec::new() } else { half_sweeps(smoother, pre) };
+            pass.prolong = coarse.e.as_ref().zip(data.transfer.as_ref());
+            pass.post = half_sweeps(smoother, fused);
+            let e = data.e.as_mut().map(Array::Write);
+            self.inner.stream(&cpu, &pass, Array::Read(&data.r), e, None, None);
+            self.sweep_correction(level, Start::Current, nu - fused, smoother);
+        });
+        Ok(())
+    }
+
+    fn correct(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
+        self.ensure_outer(level);
+        let shape = self.levels[level].shape;
+        let bytes = (3 * size_of::<U>() + 2 * size_of::<T>()) as f64;
+        profiler.stage(stage::CORRECT, cost(shape, bytes, stencil_flops(shape) + 2.0), || {
+            let scales = (self.e_scale(), self.residual_scale);
+            let data = &mut self.levels[level];
+            let Some(outer) = &mut data.outer else { return };
+            let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
+            pass.current = true;
+            pass.correct = Some(Self::corrected(&outer.operator, &outer.f, scales));
+            let e = data.e.as_ref().map(Array::Read);
+            let sums = self.inner.stream(&self.cpu, &pass, Array::Write(&mut data.r), e, Some(&mut outer.u), None).to_vec();
+            self.finish_residual(level, &sums);
+        });
+        Ok(())
+    }
+
+    fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        if pre + nu > sweeps_per_pass(smoother) || self.levels[0].smoothed || self.levels.len() == 1 {
+            self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
+            return self.correct(0, profiler);
+        }
+        let shape = self.levels[0].shape;
+        let bytes = 3.0 * size_of::<U>() as f64 + 2.25 * size_of::<T>() as f64;
+        let flops = stencil_flops(shape) * f64::from(2 * (pre + nu) + 1) + 6.0;
+        profiler.stage(stage::CORRECT, cost(shape, bytes, flops), || {
+            let scales = (self.e_scale(), self.residual_scale);
+            let (isa, cpu) = (self.isa, self.cpu.clone());
+            let (data, coarse) = self.levels.split_at_mut(1);
+            let (data, coarse) = (&mut data[0], &coarse[0]);
+            let Some(outer) = &mut data.outer else { return };
+            let mut pass = Pass::new(isa, data.shape, data.periodic, &data.inner);
+            pass.pre = half_sweeps(smoother, pre);
+            pass.prolong = coarse.e.as_ref().zip(data.transfer.as_ref());
+            pass.post = half_sweeps(smoother, nu);
+            pass.correct = Some(Self::corrected(&outer.operator, &outer.f, scales));
+            let sums = self.inner.stream(&cpu, &pass, Array::Write(&mut data.r), None, Some(&mut outer.u), None).to_vec();
+            self.finish_residual(0, &sums);
+        });
+        Ok(())
+    }
+
+    fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.ensure_outer(level);
+        let shape = self.levels[level].shape;
+        let sweeps = f64::from(nu);
+        let all = cost(shape, 3.0 * size_of::<U>() as f64 * sweeps, 2.0 * stencil_flops(shape) * sweeps);
+        profiler.stage(stage::SWEEP, all, || {
+            let data = &mut self.levels[level];
+            let Some(outer) = &mut data.outer else { return };
+            let mut left = nu;
+            while left > 0 {
+                let now = left.min(sweeps_per_pass(smoother));
+                let mut pass = Pass::new(self.isa, data.shape, data.periodic, &outer.operator);
+                pass.current = true;
+                pass.pre = half_sweeps(smoother, now);
+                let (f, u) = (Array::Read(&outer.f), Some(Array::Write(&mut outer.u)));
+                self.outer.stream(&self.cpu, &pass, f, u, None, None);
+                left -= now;
+            }
+        });
+        Ok(())
+    }
+
+    fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()> {
+        for level in 0..self.levels.len() - 1 {
+            self.ensure_outer(level + 1);
+            let shape = self.levels[level].shape;
+            profiler.stage(stage::DESCEND, cost(shape, 1.25 * size_of::<U>() as f64, 6.0), || {
+                let (isa, cpu) = (self.isa, self.cpu.clone());
+                let (fine, coarse) = self.levels.split_at_mut(level + 1);
+                let (Some(data), Some(coarse)) = (fine.last_mut(), coarse.first_mut()) else { return };
+                let (Some(outer), Some(below)) = (&mut data.outer, &mut coarse.outer) else { return };
+                let Some(transfer) = &outer.transfer else { return };
+                let mut pass = Pass::new(isa, data.shape, data.periodic, &outer.operator);
+                pass.restrict = Some((transfer, coarse.shape));
+                self.outer.stream(&cpu, &pass, Array::Read(&outer.f), None, None, Some(&mut below.f));
+                boundary_values(&outer.u, transfer, &below.operator, &coarse.grid, &mut below.u);
+                let (shape, periodic) = (coarse.shape, coarse.periodic[0]);
+                below.u.all_mut().chunks_exact_mut(shape.slab()).for_each(|slab| shape.close(slab, periodic));
+            });
+        }
+        Ok(())
+    }
+
+    fn interpolate(&mut self, level: usize, order: u32, profiler: &mut Profiler) -> Result<()> {
+        self.ensure_outer(level);
+        self.ensure_outer(level + 1);
+        let shape = self.levels[level].shape;
+        profiler.stage(stage::INTERPOLATE, cost(shape, 1.25 * size_of::<U>() as f64, 10.0), || {
+            use rayon::prelude::*;
+            let (isa, cpu) = (self.isa, self.cpu.clone());
+            let (data, coarse) = self.two(level);
+            let (Some(outer), Some(below)) = (&mut data.outer, coarse.and_then(|c| c.outer.as_ref())) else { return };
+            let tables = if order >= 3 { &outer.cubic } else { &outer.linear };
+            let Some(tables) = tables else { return };
+            let [x, rows, slabs] = super::field::roles(&data.grid).map(|a| a.unknowns());
+            let periodic = data.periodic[0];
+            cpu.install(|| {
+                outer.u.all_mut().par_chunks_exact_mut(shape.slab()).enumerate().filter(|(k, _)| slabs.contains(k)).for_each_init(
+                    || Rows::new(shape, below.u.shape),
+                    |scratch, (k, u)| {
+                        interpolate_slab(isa, tables, &below.u, shape, [&x, &rows], k, scratch, u);
+                        shape.close(u, periodic);
+                    },
+                );
+            });
+        });
+        Ok(())
+    }
+
+    fn coarse_solution(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let level = self.levels.len() - 1;
+        self.ensure_outer(level);
+        let data = &mut self.levels[level];
+        let (shape, axes) = (data.shape, super::field::roles(&data.grid));
+        if let Some(outer) = &mut data.outer {
+            let [x, rows, slabs] = axes.map(|a| a.unknowns());
+            for k in slabs {
+                for j in rows.clone() {
+                    let at = k * shape.slab()..(k + 1) * shape.slab();
+                    shape.row_mut(&mut outer.u.all_mut()[at], j)[x.clone()].fill(U::ZERO);
+                }
+            }
+        }
+        self.residual(level, profiler)?;
+        self.coarse_solve(profiler)?;
+        self.correct(level, profiler)
+    }
+
+    fn norms(&mut self) -> Result<Norms> {
+        Ok(self.norms)
+    }
+
+    fn removed_mean(&self) -> f64 {
+        self.removed_mean
+    }
+
+    fn memory(&self) -> u64 {
+        self.levels.iter().map(LevelData::bytes).sum::<u64>() + self.inner.bytes() + self.outer.bytes() + self.solver.bytes()
+    }
+
+    fn replay(
+        &mut self,
+        _key: &str,
+        profiler: &mut Profiler,
+        body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler) -> Result<()>,
+    ) -> Result<()> {
+        body(self, profiler)
+    }
+}
+
+/// Coarse nodes that are no unknowns take the value of the fine node under them; the others are zero.
+fn boundary_values<U: RealScalar>(
+    fine: &Field<U>,
+    transfer: &[super::tables::AxisTransfer<U>; 3],
+    operator: &super::tables::Operator<U>,
+    grid: &crate::grid::Grid,
+    coarse: &mut Field<U>,
+) {
+    let shape = coarse.shape;
+    let x = super::field::roles(grid)[0].unknowns();
+    let [tx, ty, tz] = transfer;
+    for k in 0..shape.slabs {
+        for j in 0..shape.rows {
+            let row_has_unknowns = operator.has_unknowns(j, k);
+            for i in 0..shape.nx {
+                let unknown = row_has_unknowns && x.contains(&i);
+                let value = if unknown { U::ZERO } else { fine.at(tx.child[i], ty.child[j], tz.child[k]) };
+                *coarse.at_mut(i, j, k) = value;
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Runs a pass over all bands of a level, on the threads of the processor.
+
+use rayon::prelude::*;
+use zellige_engine::device::Cpu;
+use zellige_engine::real::RealScalar;
+
+use super::band::{Slabs, bounds, split};
+use super::field::{Aligned, Field};
+use super::pass::{BandData, Pass, Scratch, SlabSums};
+
+/// An array given to a pass.
+pub(super) enum Array<'a, T> {
+    /// To read.
+    Read(&'a Field<T>),
+    /// To change.
+    Write(&'a mut Field<T>),
+}
+
+/// What passes need besides the levels; it grows to the largest need and stays.
+#[derive(Debug)]
+pub(super) struct Workspace<T, U> {
+    scratch: Vec<Scratch<T>>,
+    r_halos: Vec<Aligned<T>>,
+    e_halos: Vec<Aligned<T>>,
+    u_halos: Vec<Aligned<U>>,
+    sums: Vec<SlabSums>,
+}
+
+impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
+    pub(super) fn new(threads: usize) -> Self {
+        Self {
+            scratch: (0..threads).map(|_| Scratch::new()).collect(),
+            r_halos: vec![Aligned::new(0); threads],
+            e_halos: vec![Aligned::new(0); threads],
+            u_halos: vec![Aligned::new(0); threads],
+            sums: Vec::new(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let halos = self.r_halos.iter().chain(&self.e_halos).map(Aligned::bytes).sum::<u64>();
+        halos + self.u_halos.iter().map(Aligned::bytes).sum::<u64>() + self.scratch.iter().map(Scratch::bytes).sum::<u64>()
+    }
+
+    /// Runs `pass`; gives the sums over slabs where it corrects.
+    pub(super) fn stream(
+        &mut self,
+        cpu: &Cpu,
+        pass: &Pass<'_, T, U>,
+        r: Array<'_, T>,
+        e: Option<Array<'_, T>>,
+        u: Option<&mut Field<U>>,
+        coarse: Option<&mut Field<T>>,
+    ) -> &[SlabSums] {
+        let shape = pass.shape;
+        let bounds = bounds(shape.slabs, shape.nodes(), self.scratch.len(), pass.halo().max(1));
+        self.sums.clear();
+        self.sums.resize(shape.slabs, SlabSums::default());
+        let mut bands: Vec<BandData<'_, T, U>> = Vec::with_capacity(bounds.len());
+        let mut rest = &mut self.sums[..];
+        for ((first, end), scratch) in bounds.iter().zip(&mut self.scratch) {
+            scratch.reserve(pass.last_stage() + 2, shape);
+            let (sums, after) = rest.split_at_mut(end - first);
+            rest = after;
+            let nothing = Slabs::Band(super::band::Band::empty());
+            bands.push(BandData { first: *first, end: *end, r: nothing, e: None, u: None, coarse: None, sums, scratch });
+        }
+        match r {
+            Array::Read(field) => bands.iter_mut().for_each(|b| b.r = Slabs::Shared(field)),
+            Array::Write(field) => {
+                let parts = split(field, &bounds, pass.halo(), pass.periodic[2], &mut self.r_halos);
+                bands.iter_mut().zip(parts).for_each(|(b, part)| b.r = Slabs::Band(part));
+            }
+        }
+        match e {
+            Some(Array::Read(field)) => bands.iter_mut().for_each(|b| b.e = Some(Slabs::Shared(field))),
+            Some(Array::Write(field)) => {
+                let parts = split(field, &bounds, pass.halo(), pass.periodic[2], &mut self.e_halos);
+                bands.iter_mut().zip(parts).for_each(|(b, part)| b.e = Some(Slabs::Band(part)));
+            }
+            None => {}
+        }
+        if let Some(field) = u {
+            let parts = split(field, &bounds, 1, pass.periodic[2], &mut self.u_halos);
+            bands.iter_mut().zip(parts).for_each(|(b, part)| b.u = Some(part));
+        }
+        if let (Some(field), Some((transfer, _))) = (coarse, &pass.restrict) {
+            let slab = field.shape.slab();
+            let start_of = |first: usize| transfer[2].child.partition_point(|c| *c < first);
+            let mut rest = field.all_mut();
+            for band in &mut bands {
+                let (start, end) = (start_of(band.first), start_of(band.end));
+                let (own, after) = rest.split_at_mut((end - start) * slab);
+                rest = after;
+                band.coarse = Some((own, start));
+            }
+        }
+        if bands.len() == 1 {
+            bands.into_iter().for_each(|band| pass.run(band));
+        } else {
+            cpu.install(|| bands.into_par_iter().for_each(|band| pass.run(band)));
+        }
+        &self.sums
+    }
+
+    /// `r = f - A u` on all slabs, with their sums; `pass` gives the operator.
+    pub(super) fn residual(&mut self, cpu: &Cpu, pass: &Pass<'_, T, U>, u: &Field<U>, r: &mut Field<T>) -> &[SlabSums] {
+        let Some(correct) = &pass.correct else { return &[] };
+        let slab = pass.shape.slab();
+        self.sums.clear();
+        self.sums.resize(pass.shape.slabs, SlabSums::default());
+        let one = |(j, (r, sums)): (usize, (&mut [T], &mut SlabSums))| {
+            *sums = pass.outer_residual(correct, |j| u.wrapped(j), r, j as isize);
+        };
+        let sums = &mut self.sums;
+        if bounds(pass.shape.slabs, pass.shape.nodes(), self.scratch.len(), 1).len() == 1 {
+            r.all_mut().chunks_exact_mut(slab).zip(sums).enumerate().for_each(one);
+        } else {
+            cpu.install(|| r.all_mut().par_chunks_exact_mut(slab).zip(sums).enumerate().for_each(one));
+        }
+        &self.sums
+    }
+}

@@ -1,0 +1,1 @@
+//! The passes against the definition spelt out node by node.
