@@ -31,6 +31,8 @@ ZL_F2(fmin, ::fminf, ::fmin)
 ZL_F2(fmax, ::fmaxf, ::fmax)
 #undef ZL_F1
 #undef ZL_F2
+template <typename T> __device__ inline T fmin(T x, T y) { return x < y ? x : y; }
+template <typename T> __device__ inline T fmax(T x, T y) { return x > y ? x : y; }
 __device__ inline int abs(int x) { return x < 0 ? -x : x; }
 __device__ inline long long abs(long long x) { return x < 0 ? -x : x; }
 __device__ inline float fma(float x, float a, float b) { return ::fmaf(x, a, b); }
