@@ -3,17 +3,23 @@
 //!
 //! The page to read first is [`sim`]: the trait that a solver implements.
 
+pub mod bench;
 pub mod checkpoint;
 pub mod cuda;
 pub mod device;
 pub mod error;
 pub mod expr;
 pub mod files;
+pub mod ops;
 pub mod profile;
 pub mod real;
 pub mod record;
 pub mod rng;
+pub mod run;
+pub mod schedule;
+pub mod signal;
 pub mod sim;
 pub mod testing;
-pub mod trace;
 pub mod text;
+pub mod trace;
+pub mod twins;
