@@ -1,0 +1,128 @@
+//! Timing of benchmark cases: the same set-up and steps as a run, without files, physics checked.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::device::Device;
+use crate::error::Result;
+use crate::record::Check;
+use crate::sim::{Case, Solver};
+
+/// The least number of timed repetitions.
+const REPETITIONS: usize = 5;
+/// More are made while they take less than this together, seconds.
+const PATIENCE: f64 = 1.0;
+/// But never more than this.
+const MOST: usize = 200;
+
+/// Seconds of the repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Seconds {
+    /// The one to quote.
+    pub median: f64,
+    /// The fastest.
+    pub min: f64,
+    /// The slowest.
+    pub max: f64,
+    /// How many.
+    pub repetitions: usize,
+}
+
+impl Seconds {
+    /// Of at least one time.
+    fn of(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let n = times.len();
+        let median = if n % 2 == 1 { times[n / 2] } else { 0.5 * (times[n / 2 - 1] + times[n / 2]) };
+        Self { median, min: times[0], max: times[n - 1], repetitions: n }
+    }
+}
+
+/// One case on one device, as `bench --json` writes it.
+#[derive(Debug, Clone, Serialize)]
+pub struct BenchResult {
+    /// The case.
+    pub name: String,
+    /// Device.
+    pub device: String,
+    /// Threads of the host.
+    pub threads: usize,
+    /// Items (unknowns, particles, frames) that the figures are per.
+    pub items: f64,
+    /// Times of one repetition.
+    pub seconds: Seconds,
+    /// Median time per item, nanoseconds.
+    pub ns_per_item: f64,
+    /// Bytes per item by the cost model.
+    pub bytes_per_item: f64,
+    /// Model traffic over median time, 1e9 bytes per second.
+    pub gb_per_s: f64,
+    /// The same over the measured copy bandwidth.
+    pub fraction_of_bandwidth: f64,
+    /// Copy bandwidth measured on the spot, 1e9 bytes per second.
+    pub measured_bandwidth: f64,
+    /// Memory held by the case on the device, bytes.
+    pub memory: u64,
+    /// Further figures by name.
+    pub figures: serde_json::Map<String, serde_json::Value>,
+    /// The physics of what was timed.
+    pub checks: Vec<Check>,
+    /// Version of the program.
+    pub version: String,
+    /// Its commit.
+    pub git_hash: String,
+}
+
+impl BenchResult {
+    /// Whether every check passed; a case without checks has not.
+    pub fn ok(&self) -> bool {
+        !self.checks.is_empty() && self.checks.iter().all(|c| c.ok)
+    }
+}
+
+/// Sets a case up, warms it up once and times it.
+pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &str) -> Result<BenchResult> {
+    let mut work = S::bench(case, device)?;
+    work.reset()?;
+    work.run()?;
+    let (mut times, mut total) = (Vec::new(), 0.0);
+    while times.len() < REPETITIONS || (total < PATIENCE && times.len() < MOST) {
+        work.reset()?;
+        let begun = Instant::now();
+        work.run()?;
+        times.push(begun.elapsed().as_secs_f64());
+        total += times[times.len() - 1];
+    }
+    let (cost, seconds, bandwidth) = (work.cost(), Seconds::of(times), device.bandwidth()?);
+    let items = cost.items.max(1.0);
+    Ok(BenchResult {
+        name: case.name.to_owned(),
+        device: device.name().to_owned(),
+        threads: device.threads(),
+        items: cost.items,
+        seconds,
+        ns_per_item: 1e9 * seconds.median / items,
+        bytes_per_item: cost.bytes / items,
+        gb_per_s: cost.bytes / seconds.median / 1e9,
+        fraction_of_bandwidth: cost.bytes / seconds.median / bandwidth,
+        measured_bandwidth: bandwidth / 1e9,
+        memory: work.memory(),
+        figures: work.figures().into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect(),
+        checks: work.checks()?,
+        version: version.to_owned(),
+        git_hash: git_hash.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle() {
+        let s = Seconds::of(vec![3.0, 1.0, 2.0, 10.0]);
+        assert_eq!((s.median, s.min, s.max, s.repetitions), (2.5, 1.0, 10.0, 4));
+        assert_eq!(Seconds::of(vec![3.0, 1.0, 2.0]).median, 2.0);
+    }
+}

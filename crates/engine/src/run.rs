@@ -1,0 +1,256 @@
+//! The run loop, written once for every solver:
+//!
+//! ```text
+//! setup -> [restore] -> { step; row; guard; rows, progress, records, checkpoint as they fall due } -> records -> summary
+//! ```
+//!
+//! A signal or the wall-time limit saves a checkpoint first and ends in [`Error::Interrupted`]. What is written, and how
+//! progress is shown, is the [`Sink`]'s matter.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::checkpoint::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::profile::{Profiler, StageRow};
+use crate::record::{Check, Record, Row};
+use crate::schedule::{Schedule, Trigger};
+use crate::signal::Signals;
+use crate::sim::{Clock, Cost, Ending, Environment, Outcome, Solver};
+
+/// Where a run writes and when; everything that is not physics.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Output folder; checkpoints go to `checkpoint/` in it.
+    pub folder: PathBuf,
+    /// Folder of an earlier run to go on from.
+    pub resume: Option<PathBuf>,
+    /// Save and stop after this much wall time.
+    pub wall_time: Option<Duration>,
+    /// When to save a checkpoint.
+    pub checkpoint: Option<Schedule>,
+    /// When to hand a row to the sink; the last one always is.
+    pub rows: Schedule,
+    /// When to hand records to the sink; at the end they always are.
+    pub records: Option<Schedule>,
+}
+
+impl Options {
+    /// Rows at every step, records at the end, no checkpoints but on a signal.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), resume: None, wall_time: None, checkpoint: None, rows: Schedule::Steps(1), records: None }
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Clock.
+    pub clock: Clock,
+    /// Part done, 0 to 1.
+    pub fraction: f64,
+    /// Wall time since the first step.
+    pub wall: Duration,
+    /// Items worked on per second since the first step.
+    pub items_per_second: f64,
+}
+
+/// What becomes of rows, records and progress.
+pub trait Sink {
+    /// A row fell due.
+    fn row(&mut self, clock: &Clock, row: &Row) -> Result<()>;
+    /// A step was finished.
+    fn progress(&mut self, progress: &Progress, row: &Row);
+    /// Records fell due; `last` at the end of the run.
+    fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
+    /// Something that a person should know.
+    fn notice(&mut self, text: &str);
+}
+
+/// What a run comes to; written as `summary.json` by the command line.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// The solver's name.
+    pub solver: &'static str,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Device.
+    pub device: String,
+    /// Threads of the host.
+    pub threads: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Clock at the end.
+    pub clock: Clock,
+    /// Steps of this run (after a resume fewer than the clock says).
+    pub steps: u64,
+    /// Wall time of setup, seconds.
+    pub setup_seconds: f64,
+    /// Wall time of the steps, seconds.
+    pub seconds: f64,
+    /// Model cost of one step.
+    pub cost_per_step: Cost,
+    /// Time per item and step, nanoseconds.
+    pub ns_per_item: f64,
+    /// Model traffic over time, bytes per second.
+    pub bytes_per_second: f64,
+    /// Measured copy bandwidth of the device, bytes per second.
+    pub bandwidth: f64,
+    /// The stages.
+    pub stages: Vec<StageRow>,
+    /// Conservation or residual figures.
+    pub checks: Vec<Check>,
+    /// The last row.
+    pub row: Row,
+}
+
+impl Summary {
+    /// 0, or 3 where the goal was missed.
+    pub fn exit_code(&self) -> u8 {
+        if self.outcome.ending == Ending::Failed { 3 } else { 0 }
+    }
+}
+
+/// The checkpoint of the run in `folder`.
+pub fn checkpoint_path(folder: &Path) -> PathBuf {
+    folder.join("checkpoint").join("latest.zck")
+}
+
+/// Sets the solver up and runs it to its end.
+pub fn run<S: Solver>(
+    config: &S::Config,
+    environment: &Environment,
+    options: &Options,
+    profiler: &mut Profiler,
+    sink: &mut dyn Sink,
+) -> Result<Summary> {
+    let signals = Signals::listen()?;
+    let begun = Instant::now();
+    let mut solver = S::setup(config, environment)?;
+    if let Some(folder) = &options.resume {
+        restore(&mut solver, config, &checkpoint_path(folder))?;
+        sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
+    }
+    let setup = begun.elapsed();
+    let started = Instant::now();
+    let first = solver.clock();
+    let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
+    let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
+    let mut checkpoints = options.checkpoint.map(trigger);
+    let mut row = Row::default();
+    let mut row_written = true;
+    let outcome = loop {
+        if let Some(outcome) = solver.outcome() {
+            break outcome;
+        }
+        let late = options.wall_time.is_some_and(|limit| begun.elapsed() >= limit);
+        if let Some(reason) = signals.seen().or(late.then_some("the wall-time limit")) {
+            let path = checkpoint_path(&options.folder);
+            save(&mut solver, config, &path)?;
+            return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint: Some(path) });
+        }
+        solver.step(profiler)?;
+        let (clock, wall) = (solver.clock(), started.elapsed());
+        row = solver.row()?;
+        guard(&row, S::STEP, clock)?;
+        row_written = rows.due(clock, wall);
+        if row_written {
+            sink.row(&clock, &row)?;
+        }
+        let steps = (clock.step - first.step) as f64;
+        let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
+        sink.progress(&Progress { clock, fraction: solver.progress(), wall, items_per_second }, &row);
+        if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
+            sink.records(&clock, solver.records()?, false)?;
+        }
+        if checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) {
+            save_or_notice(&mut solver, config, &options.folder, sink);
+        }
+    };
+    let (clock, wall) = (solver.clock(), started.elapsed());
+    if !row_written {
+        sink.row(&clock, &row)?;
+    }
+    sink.records(&clock, solver.records()?, true)?;
+    let (steps, cost, seconds) = (clock.step - first.step, solver.cost(), wall.as_secs_f64());
+    let per_step = seconds / steps.max(1) as f64;
+    let bandwidth = environment.device.bandwidth()?;
+    profiler.set_bandwidth(bandwidth);
+    Ok(Summary {
+        solver: S::NAME,
+        outcome,
+        device: environment.device.name().to_owned(),
+        threads: environment.device.threads(),
+        seed: environment.seed,
+        clock,
+        steps,
+        setup_seconds: setup.as_secs_f64(),
+        seconds,
+        cost_per_step: cost,
+        ns_per_item: 1e9 * per_step / cost.items.max(1.0),
+        bytes_per_second: cost.bytes / per_step.max(1e-12),
+        bandwidth,
+        stages: profiler.table(),
+        checks: solver.checks()?,
+        row,
+    })
+}
+
+/// The row must be finite: a NaN never leaves the step that made it.
+fn guard(row: &Row, step: &str, clock: Clock) -> Result<()> {
+    match row.0.iter().find(|s| !s.value.is_finite()) {
+        None => Ok(()),
+        Some(scalar) => Err(Error::Numerics {
+            what: scalar.name.to_owned(),
+            place: format!("{step} {}", clock.step),
+            message: format!("the value is {}; the computation has broken down", scalar.value),
+        }),
+    }
+}
+
+const INPUT: &str = "run.input";
+
+/// Saves the state; the old checkpoint stays until the new one is whole.
+pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        files::create_dir(folder)?;
+    }
+    let mut writer = Writer::create(path, S::NAME)?;
+    writer.json(INPUT, config)?;
+    solver.save(&mut writer)?;
+    writer.finish().map(|_| ())
+}
+
+/// A full disk must not end a run whose state is whole in memory and, older, on disk.
+fn save_or_notice<S: Solver>(solver: &mut S, config: &S::Config, folder: &Path, sink: &mut dyn Sink) {
+    if let Err(error) = save(solver, config, &checkpoint_path(folder)) {
+        sink.notice(&format!("no checkpoint this time, the last one stays: {error}"));
+    }
+}
+
+/// Takes the state back; the input must be the one that the checkpoint was made from.
+pub fn restore<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
+    let reader = Reader::open(path, S::NAME)?;
+    let then: serde_json::Value = reader.json(INPUT)?;
+    let now = serde_json::to_value(config).map_err(|e| reader.wrong(e.to_string()))?;
+    if then != now {
+        return Err(reader.wrong(format!("it belongs to another input: {}", difference(&then, &now, S::NAME))));
+    }
+    solver.restore(&reader)
+}
+
+/// The first key in which two inputs differ.
+fn difference(then: &serde_json::Value, now: &serde_json::Value, path: &str) -> String {
+    if let (Some(a), Some(b)) = (then.as_object(), now.as_object()) {
+        for key in a.keys().chain(b.keys()) {
+            let (x, y) = (a.get(key).unwrap_or(&serde_json::Value::Null), b.get(key).unwrap_or(&serde_json::Value::Null));
+            if x != y {
+                return difference(x, y, &format!("{path}.{key}"));
+            }
+        }
+    }
+    format!("`{path}` was {then} and is {now}")
+}
