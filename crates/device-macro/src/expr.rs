@@ -1,5 +1,7 @@
 //! Expressions.
 
+use std::fmt::Write as _;
+
 use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMethodCall, ExprPath, ExprStruct, Member, Result, UnOp};
 
 use crate::emit::{Code, Emitter, precedence, refuse};
@@ -267,7 +269,7 @@ impl Emitter {
             Some(n) => return Err(refuse(&call.method, format!("`{name}` takes {n} arguments"))),
             None => return Err(refuse(&call.method, format!("method `{name}` has no C++ form; there are {}", methods::NAMES))),
         }
-        let keeps_type = !matches!(name.as_str(), "lt" | "le" | "gt" | "ge" | "to_f64" | "any" | "all");
+        let keeps_type = !matches!(name.as_str(), "lt" | "le" | "gt" | "ge" | "to_f64" | "any" | "all" | "is_multiple_of");
         let receiver = self.typed(&call.receiver, expected.filter(|_| keeps_type))?;
         let like = receiver.ty.clone();
         let mut arguments = Vec::new();
@@ -296,7 +298,7 @@ impl Emitter {
             };
             let place = format!("zl_s.{}", names::cpp(member));
             let value = self.stored(&field.expr, Some(&Ty::Like(place.clone())))?;
-            text.push_str(&format!(" {place} = {};", value.text));
+            let _ = write!(text, " {place} = {};", value.text);
         }
         text.push_str(" return zl_s; }()");
         Ok(Code::primary(text, Ty::Struct(name)))

@@ -1,5 +1,7 @@
 //! Items: functions, structs and constants.
 
+use std::fmt::Write as _;
+
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
@@ -101,7 +103,7 @@ fn structure(item: &ItemStruct) -> Result<String> {
     for field in &fields.named {
         let ty = types::parse(&field.ty, &generics)?;
         let name = field.ident.as_ref().map(names::cpp).unwrap_or_default();
-        text.push_str(&format!("    {} {name};\n", ty.cpp().unwrap_or_default()));
+        let _ = writeln!(text, "    {} {name};", ty.cpp().unwrap_or_default());
     }
     Ok(text + "};\n")
 }

@@ -5,14 +5,15 @@ use crate::types::{Int, Ty};
 
 /// All of them, for the message about one that is not here.
 pub(crate) const NAMES: &str = "`sqrt`, `mul_add`, `abs`, `min`, `max`, `floor`, `ceil`, `recip`, `exp`, `ln`, `sin`, `cos`, `powf`, \
-     `copysign`, `to_f64`, `lt`, `le`, `gt`, `ge`, `any`, `all`, `wrapping_add`, `wrapping_sub`, `wrapping_mul`, `rem_euclid`";
+     `copysign`, `to_f64`, `lt`, `le`, `gt`, `ge`, `any`, `all`, `wrapping_add`, `wrapping_sub`, `wrapping_mul`, `rem_euclid`, \
+     `is_multiple_of`";
 
 /// How many arguments a method takes beside its receiver.
 pub(crate) fn arity(name: &str) -> Option<usize> {
     Some(match name {
         "sqrt" | "abs" | "floor" | "ceil" | "recip" | "exp" | "ln" | "sin" | "cos" | "to_f64" | "any" | "all" => 0,
-        "min" | "max" | "powf" | "copysign" | "lt" | "le" | "gt" | "ge" => 1,
-        "wrapping_add" | "wrapping_sub" | "wrapping_mul" | "rem_euclid" => 1,
+        "min" | "max" | "powf" | "copysign" | "lt" | "le" | "gt" | "ge" | "wrapping_add" | "wrapping_sub" | "wrapping_mul"
+        | "rem_euclid" | "is_multiple_of" => 1,
         "mul_add" => 2,
         _ => return None,
     })
@@ -64,6 +65,7 @@ pub(crate) fn call(name: &str, receiver: &Code, arguments: &[Code], in_generic: 
         }
         "any" | "all" if ty == Ty::Bool => Ok(receiver.clone()),
         "wrapping_add" | "wrapping_sub" | "wrapping_mul" | "rem_euclid" if whole => helper(name, ty),
+        "is_multiple_of" if whole => helper(name, Ty::Bool),
         _ => Err(format!("`{name}` has no C++ form on `{}`", ty.cpp().unwrap_or("this type"))),
     }
 }

@@ -1,6 +1,6 @@
 //! The C++ that the attribute emits, word for word. What it computes is tested in `engine`, with compilers.
 
-#![allow(dead_code, reason = "here only the text matters")]
+#![allow(dead_code, unused_mut, clippy::nonminimal_bool, reason = "here only the text matters")]
 
 use zellige_device_macro::{device, device_source};
 
@@ -30,11 +30,11 @@ struct Pair<R> {
 
 #[device]
 #[derive(Clone, Copy)]
-pub struct Particle {
-    pub x: f32,
-    pub cell: u32,
-    pub weight: f64,
-    pub alive: bool,
+struct Particle {
+    x: f32,
+    cell: u32,
+    weight: f64,
+    alive: bool,
 }
 
 #[device]
@@ -226,7 +226,7 @@ fn sources_are_collected_in_order() {
     mod inner {
         use super::device;
         #[device]
-        pub fn one() -> i32 {
+        pub(crate) fn one() -> i32 {
             1
         }
     }

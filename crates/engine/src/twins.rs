@@ -179,3 +179,24 @@ fn run(binary: &Path, input: &[u8]) -> Vec<u8> {
     assert!(output.status.success(), "the twin ended with {}", output.status);
     output.stdout
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWIN: Twin = Twin { name: "halved", sources: &[], columns: &[(0.0, 1.0)], outputs: &["x[0] / 2"], ulps: 2.0, scale: 0.0 };
+
+    #[test]
+    #[should_panic(expected = "`x[0] / 2` on here is 1.5e0, in Rust 1e0, allowed difference 6.66")]
+    fn differences_are_found() {
+        TWIN.compare("here", &[0.0, 2.0], &[0.0, 1.0], &[0.0, 1.5], 2.0);
+    }
+
+    #[test]
+    fn last_places_and_the_scale_are_allowed() {
+        let next = 1.0 + f64::EPSILON;
+        TWIN.compare("here", &[2.0], &[1.0], &[next], 1.0);
+        Twin { scale: 1e3, ..TWIN }.compare("here", &[0.0], &[1e-20], &[-1e-14], 1.0);
+        TWIN.compare("here", &[f64::NAN], &[f64::NAN], &[f64::NAN], 0.0);
+    }
+}

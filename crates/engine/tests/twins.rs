@@ -97,7 +97,7 @@ fn hashed(x: f64, y: f64, n: i32) -> f64 {
     let low = key & 0xffff;
     let far = y as u32;
     let fraction = (low >> 1) as f64 / 32_768.0;
-    if far == 0 && !(around < 3) || key % 2 == 0 { fraction + around as f64 } else { f64::from(key) }
+    if far == 0 && !(around < 3 || cell > 5) || key.is_multiple_of(2) { fraction + around as f64 } else { f64::from(key) }
 }
 
 fn vec3<R: Real>(x: &[R]) -> Vec3<R> {

@@ -64,6 +64,7 @@ __device__ inline unsigned long long wrap(long long x) { return (unsigned long l
 template <typename T> __device__ inline T wrapping_add(T x, T y) { return T(wrap(x) + wrap(y)); }
 template <typename T> __device__ inline T wrapping_sub(T x, T y) { return T(wrap(x) - wrap(y)); }
 template <typename T> __device__ inline T wrapping_mul(T x, T y) { return T(wrap(x) * wrap(y)); }
+template <typename T> __device__ inline bool is_multiple_of(T x, T y) { return y == T(0) ? x == T(0) : x % y == T(0); }
 template <typename T> __device__ inline T rem_euclid(T x, T y) {
     T r = x % y;
     return r < T(0) ? (y < T(0) ? r - y : r + y) : r;

@@ -1,0 +1,8 @@
+use zellige_device_macro::device;
+
+#[device]
+enum Kind {
+    One,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use zellige_device_macro::device;
+
+#[device]
+fn f(x: f32) -> f32 {
+    x.tan()
+}
+
+fn main() {}
