@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod checkpoint;
+pub mod config;
 pub mod cuda;
 pub mod device;
 pub mod error;
@@ -21,5 +22,7 @@ pub mod signal;
 pub mod sim;
 pub mod testing;
 pub mod text;
+#[cfg(test)]
+mod toy;
 pub mod trace;
 pub mod twins;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// Recorded launches, ready to be replayed.
 pub struct Graph {
-    graph: sys::CUgraph,
+    recorded: sys::CUgraph,
     executable: sys::CUgraphExec,
     inner: Arc<Inner>,
 }
@@ -47,7 +47,7 @@ impl Cuda {
         })?;
         // SAFETY: the graph was made just now.
         match unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)) } {
-            Ok(executable) => Ok(Graph { graph, executable, inner: self.0.clone() }),
+            Ok(executable) => Ok(Graph { recorded: graph, executable, inner: self.0.clone() }),
             Err(e) => {
                 // SAFETY: destroyed once.
                 unsafe { result::graph::destroy(graph) }.ok();
@@ -97,7 +97,7 @@ impl Drop for Graph {
             // SAFETY: both were made in `capture` and are destroyed once; a launch under way ends first.
             unsafe {
                 result::graph::exec_destroy(self.executable).ok();
-                result::graph::destroy(self.graph).ok();
+                result::graph::destroy(self.recorded).ok();
             }
         }
     }

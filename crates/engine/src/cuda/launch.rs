@@ -46,58 +46,43 @@ impl From<[u32; 3]> for Extent {
     }
 }
 
+/// What a kernel needs, as compiled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Needs {
+    pub(super) shared: u32,
+    pub(super) registers: u32,
+    pub(super) local: u32,
+    pub(super) max_threads: u32,
+}
+
 struct Inside {
     name: String,
     function: sys::CUfunction,
     module: Arc<Module>,
-    shared: u32,
-    registers: u32,
-    local: u32,
-    max_threads: u32,
+    needs: Needs,
     /// Dynamic shared memory that the function was last told to expect.
     raised: AtomicU32,
 }
+
+// SAFETY: the function belongs to the module, which is kept alive; the driver lets both be used from any thread.
+unsafe impl Send for Inside {}
+// SAFETY: as above.
+unsafe impl Sync for Inside {}
 
 /// A kernel on a device.
 #[derive(Clone)]
 pub struct Kernel(Arc<Inside>);
 
-// SAFETY: the function belongs to the module, which is kept alive; the driver lets both be used from any thread.
-unsafe impl Send for Kernel {}
-// SAFETY: as above.
-unsafe impl Sync for Kernel {}
-
 impl std::fmt::Debug for Kernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kernel")
-            .field("name", &self.0.name)
-            .field("registers", &self.0.registers)
-            .field("shared", &self.0.shared)
-            .field("local", &self.0.local)
-            .finish_non_exhaustive()
+        f.debug_struct("Kernel").field("name", &self.0.name).field("needs", &self.0.needs).finish_non_exhaustive()
     }
 }
 
 impl Kernel {
-    pub(super) fn new(
-        name: &str,
-        function: sys::CUfunction,
-        module: Arc<Module>,
-        shared: u32,
-        registers: u32,
-        local: u32,
-        max_threads: u32,
-    ) -> Self {
-        Self(Arc::new(Inside {
-            name: name.to_owned(),
-            function,
-            module,
-            shared,
-            registers,
-            local,
-            max_threads,
-            raised: AtomicU32::new(SHARED_DEFAULT.saturating_sub(shared)),
-        }))
+    pub(super) fn new(name: &str, function: sys::CUfunction, module: Arc<Module>, needs: Needs) -> Self {
+        let raised = AtomicU32::new(SHARED_DEFAULT.saturating_sub(needs.shared));
+        Self(Arc::new(Inside { name: name.to_owned(), function, module, needs, raised }))
     }
 
     /// Its name.
@@ -107,22 +92,22 @@ impl Kernel {
 
     /// Registers a thread.
     pub fn registers(&self) -> u32 {
-        self.0.registers
+        self.0.needs.registers
     }
 
     /// Bytes of shared memory a block, without the dynamic part.
     pub fn shared(&self) -> u32 {
-        self.0.shared
+        self.0.needs.shared
     }
 
     /// Bytes of local memory a thread: anything but 0 means spilled registers or indexed arrays.
     pub fn local(&self) -> u32 {
-        self.0.local
+        self.0.needs.local
     }
 
     /// The most threads a block can have.
     pub fn max_threads(&self) -> u32 {
-        self.0.max_threads
+        self.0.needs.max_threads
     }
 
     fn cuda(&self) -> Cuda {
@@ -147,12 +132,12 @@ impl Kernel {
             return Ok(());
         }
         let limit = cuda.properties().shared_per_block;
-        if self.0.shared.saturating_add(shared) > limit {
+        if self.0.needs.shared.saturating_add(shared) > limit {
             return Err(Error::Device {
                 device: format!("cuda:{}", cuda.ordinal()),
                 message: format!(
                     "kernel `{}` asks for {} + {shared} bytes of shared memory a block; this GPU has {limit}",
-                    self.0.name, self.0.shared
+                    self.0.name, self.0.needs.shared
                 ),
                 hint: None,
             });

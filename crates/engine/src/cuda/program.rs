@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cudarc::driver::result;
+use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute};
 
 use super::cache::Cache;
 use super::context::{Cuda, Inner, word};
-use super::launch::Kernel;
+use super::launch::{Kernel, Needs};
 use super::library;
 use super::nvrtc::{Cubin, nvrtc};
 use crate::error::{Error, Result};
@@ -62,11 +62,12 @@ impl Recipe {
 
     /// The whole source; `#line` makes the compiler's log count from the start of each part.
     fn source(&self) -> String {
-        let mut all = format!("#line 1 \"prelude.cuh\"\n{PRELUDE}");
+        let mut all = vec!["#line 1 \"prelude.cuh\"".to_owned(), PRELUDE.to_owned()];
         for (i, source) in self.sources.iter().enumerate() {
-            all.push_str(&format!("\n#line 1 \"{}[{i}]\"\n{source}", self.name));
+            all.push(format!("#line 1 \"{}[{i}]\"", self.name));
+            all.push(source.clone());
         }
-        all
+        all.join("\n")
     }
 
     fn flags(&self, arch: &str) -> Vec<String> {
@@ -130,23 +131,17 @@ impl Drop for Module {
     }
 }
 
-/// Kernels on a device, ready to be launched.
+/// Kernels on a device, ready to be launched. Clones share them.
 #[derive(Clone)]
 pub struct Program {
     name: String,
-    module: Arc<Module>,
-    kernels: Vec<(String, sys::CUfunction)>,
+    cuda: Cuda,
+    kernels: Arc<Vec<(String, Kernel)>>,
 }
-
-// SAFETY: function handles belong to the module, which is kept alive and may be used from any thread.
-unsafe impl Send for Program {}
-// SAFETY: as above.
-unsafe impl Sync for Program {}
 
 impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kernels: Vec<_> = self.kernels.iter().map(|(k, _)| k).collect();
-        f.debug_struct("Program").field("name", &self.name).field("kernels", &kernels).finish_non_exhaustive()
+        f.debug_struct("Program").field("name", &self.name).field("kernels", &self.kernels).finish_non_exhaustive()
     }
 }
 
@@ -161,19 +156,7 @@ impl Program {
         cuda.not_capturing("loading a program")?;
         cuda.bind()?;
         // SAFETY: the image came whole from the compiler or, with its checksum, from the cache.
-        let handle = unsafe { result::module::load_data(cubin.image.as_ptr().cast()) }.map_err(|e| {
-            let version = |v: Option<(i32, i32)>| v.map_or_else(|| "unknown".into(), |(a, b)| format!("{a}.{b}"));
-            let compiler = version(nvrtc().ok().map(super::nvrtc::Nvrtc::version));
-            Error::Device {
-                device: format!("cuda:{}", cuda.ordinal()),
-                message: format!(
-                    "program `{name}` cannot be loaded: {} (NVRTC {compiler}, driver for CUDA {})",
-                    word(e),
-                    version(library::driver_version())
-                ),
-                hint: Some("use an NVRTC that is no newer than the driver: `pip install nvidia-cuda-nvrtc-cu12` or a newer driver".into()),
-            }
-        })?;
+        let handle = unsafe { result::module::load_data(cubin.image.as_ptr().cast()) }.map_err(|e| not_loaded(cuda, name, e))?;
         let module = Arc::new(Module { handle, inner: cuda.0.clone() });
         let mut kernels = Vec::with_capacity(cubin.names.len());
         for (kernel, lowered) in cubin.names {
@@ -181,34 +164,40 @@ impl Program {
             // SAFETY: the module is loaded.
             let function = unsafe { result::module::get_function(handle, symbol) }
                 .map_err(|e| cuda.failed(&format!("kernel `{kernel}` of `{name}` is not in its program"), e))?;
-            kernels.push((kernel, function));
+            let attribute = |a| {
+                // SAFETY: the function belongs to a loaded module.
+                unsafe { result::function::get_function_attribute(function, a) }
+                    .map(|v| v.max(0) as u32)
+                    .map_err(|e| cuda.failed(&format!("kernel `{kernel}` cannot be asked for its needs"), e))
+            };
+            let needs = Needs {
+                shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+                registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                local: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+                max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            };
+            let ready = Kernel::new(&kernel, function, module.clone(), needs);
+            kernels.push((kernel, ready));
         }
-        Ok(Self { name: name.to_owned(), module, kernels })
+        Ok(Self { name: name.to_owned(), cuda: cuda.clone(), kernels: Arc::new(kernels) })
     }
 
     /// The kernel called `name` in the list that the program was compiled with.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
-        let Some((_, function)) = self.kernels.iter().find(|(k, _)| k == name) else {
+        self.kernels.iter().find(|(k, _)| k == name).map(|(_, kernel)| kernel.clone()).ok_or_else(|| {
             let known: Vec<_> = self.kernels.iter().map(|(k, _)| k.as_str()).collect();
-            let cuda = Cuda(self.module.inner.clone());
-            return Err(cuda.defect(format!("program `{}` has no kernel `{name}`, only {}", self.name, known.join(", "))));
-        };
-        let cuda = Cuda(self.module.inner.clone());
-        cuda.bind()?;
-        let attribute = |a| {
-            // SAFETY: the function belongs to a loaded module.
-            unsafe { result::function::get_function_attribute(*function, a) }
-                .map(|v| v.max(0) as u32)
-                .map_err(|e| cuda.failed(&format!("kernel `{name}` cannot be asked for its needs"), e))
-        };
-        Ok(Kernel::new(
-            name,
-            *function,
-            self.module.clone(),
-            attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
-            attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-            attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
-            attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-        ))
+            self.cuda.defect(format!("program `{}` has no kernel `{name}`, only {}", self.name, known.join(", ")))
+        })
+    }
+}
+
+fn not_loaded(cuda: &Cuda, name: &str, error: DriverError) -> Error {
+    let version = |v: Option<(i32, i32)>| v.map_or_else(|| "unknown".into(), |(a, b)| format!("{a}.{b}"));
+    let compiler = version(nvrtc().ok().map(super::nvrtc::Nvrtc::version));
+    let driver = version(library::driver_version());
+    Error::Device {
+        device: format!("cuda:{}", cuda.ordinal()),
+        message: format!("program `{name}` cannot be loaded: {} (NVRTC {compiler}, driver for CUDA {driver})", word(error)),
+        hint: Some("use an NVRTC that is no newer than the driver: `pip install nvidia-cuda-nvrtc-cu12` or a newer driver".into()),
     }
 }

@@ -238,11 +238,11 @@ impl On {
         pending.end.wait()?;
         let seconds = pending.end.seconds_since(&pending.begin)?;
         self.ledger.add(pending.stage, pending.parent, seconds, pending.cost);
-        if let (Some(trace), Some((anchor, at))) = (&mut self.trace, &self.anchor) {
-            if anchor.belongs_to(&pending.device) {
-                let start = at + pending.begin.seconds_since(anchor)?;
-                trace.add(pending.device.name(), self.ledger.name(pending.stage), start, seconds);
-            }
+        if let (Some(trace), Some((anchor, at))) = (&mut self.trace, &self.anchor)
+            && anchor.belongs_to(&pending.device)
+        {
+            let start = at + pending.begin.seconds_since(anchor)?;
+            trace.add(pending.device.name(), self.ledger.name(pending.stage), start, seconds);
         }
         Ok(())
     }

@@ -1,0 +1,31 @@
+//! Running sums on the threads of the current rayon pool: sums of blocks, their running sums, then each block.
+
+use rayon::prelude::*;
+
+use super::{Integer, Kind};
+
+/// Values a block: two passes over one stay in the second-level cache.
+pub(super) const BLOCK: usize = 16_384;
+
+/// Replaces `x` by its running sums; returns the total.
+pub fn scan<T: Integer>(kind: Kind, x: &mut [T]) -> T {
+    if x.len() <= 2 * BLOCK || rayon::current_num_threads() == 1 {
+        return serial(kind, x, T::zeroed());
+    }
+    let mut starts: Vec<T> = x.par_chunks(BLOCK).map(|block| block.iter().fold(T::zeroed(), |s, v| s.plus(*v))).collect();
+    let total = serial(Kind::Exclusive, &mut starts, T::zeroed());
+    x.par_chunks_mut(BLOCK).zip(&starts).for_each(|(block, start)| {
+        serial(kind, block, *start);
+    });
+    total
+}
+
+fn serial<T: Integer>(kind: Kind, x: &mut [T], start: T) -> T {
+    let mut sum = start;
+    for value in x {
+        let next = sum.plus(*value);
+        *value = if kind == Kind::Inclusive { next } else { sum };
+        sum = next;
+    }
+    sum
+}
