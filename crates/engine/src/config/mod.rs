@@ -1,0 +1,160 @@
+//! The input file: TOML, YAML or JSON by its ending, into the same typed tables.
+//!
+//! ```toml
+//! [run]            # device, threads, seed, limits: RunConfig
+//! [output]         # where, what and when to write: OutputConfig
+//! [poisson]        # the table named after the solver decides for the solver: its `Config`
+//! ```
+//!
+//! A file is read in four steps: text to values with the place of each key ([`Source`]), overrides (`--set a.b=3`), a
+//! check of all values against the schema of the typed tables, which reports every problem at once, and the typed
+//! tables themselves with the solver's own check.
+
+mod json;
+mod schema;
+mod source;
+mod tables;
+mod toml_text;
+mod yaml;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{Error, Problem, Result};
+use crate::sim::Solver;
+
+pub use source::{Format, Places, Source};
+pub use tables::{FileFormat, OutputConfig, RunConfig};
+
+/// Longest input file, bytes: data belongs into data files.
+pub const LENGTH_LIMIT: u64 = 4 << 20;
+/// Tables and lists inside one another.
+pub const NESTING_LIMIT: usize = 32;
+
+/// Tables that every solver shares.
+const SHARED: [&str; 2] = ["run", "output"];
+
+/// A checked input.
+#[derive(Debug, Clone)]
+pub struct Input<C> {
+    /// The file as the user named it, or `command line`.
+    pub origin: String,
+    /// The folder that relative paths in the input refer to.
+    pub folder: PathBuf,
+    /// The solver's table.
+    pub config: C,
+    /// Table `[run]`.
+    pub run: RunConfig,
+    /// Table `[output]`.
+    pub output: OutputConfig,
+}
+
+/// Reads and checks the input `path` for one solver: [`Source::read`], [`Source::set`] and [`Source::typed`] in a row.
+pub fn load<S: Solver>(path: impl AsRef<Path>, overrides: &[String]) -> Result<Input<S::Config>> {
+    let mut source = Source::read(path)?;
+    source.set(overrides)?;
+    source.solver(&[S::NAME])?;
+    source.typed::<S>()
+}
+
+impl Source {
+    /// Which of the `known` solvers the input is for: the one that has a table. Everything that stands at the top level
+    /// and is no table of a solver, `[run]` or `[output]` is refused.
+    pub fn solver<'a>(&self, known: &[&'a str]) -> Result<&'a str> {
+        let top = self.value.as_object();
+        let keys = || top.into_iter().flat_map(|t| t.keys()).map(String::as_str);
+        let mut problems: Vec<Problem> = keys()
+            .filter(|key| !known.contains(key) && !SHARED.contains(key))
+            .map(|key| schema::unknown_key("", key, known.iter().chain(&SHARED).copied()))
+            .collect();
+        let found: Vec<&'a str> = known.iter().copied().filter(|k| keys().any(|key| key == *k)).collect();
+        let tables = known.iter().map(|k| format!("[{k}]")).collect::<Vec<_>>().join(", ");
+        match found[..] {
+            [solver] if problems.is_empty() => return Ok(solver),
+            [_] => {}
+            [] if top.is_some_and(serde_json::Map::is_empty) => {
+                problems.push(Problem::new("", "the input is empty").allowed(format!("one of the tables {tables}")));
+            }
+            [] => problems.push(
+                Problem::new("", "no table says which solver to run")
+                    .allowed(format!("one of {tables}"))
+                    .hint("`zellige new` writes examples"),
+            ),
+            [_, second, ..] => problems.push(
+                Problem::new(second, "one input is for one solver").allowed(format!("one of {tables}")).hint("split it into two files"),
+            ),
+        }
+        Err(self.problems(problems))
+    }
+
+    /// Checks everything and gives the typed tables of the solver `S`.
+    pub fn typed<S: Solver>(&self) -> Result<Input<S::Config>> {
+        let empty = Value::Object(serde_json::Map::new());
+        let table = |name: &str| self.value.get(name).unwrap_or(&empty);
+        let mut problems = schema::check::<S::Config>(table(S::NAME), S::NAME);
+        problems.extend(schema::check::<RunConfig>(table("run"), "run"));
+        problems.extend(schema::check::<OutputConfig>(table("output"), "output"));
+        if !problems.is_empty() {
+            return Err(self.problems(problems));
+        }
+        let config = schema::typed::<S::Config>(table(S::NAME), S::NAME, &mut problems);
+        let run = schema::typed::<RunConfig>(table("run"), "run", &mut problems);
+        let output = schema::typed::<OutputConfig>(table("output"), "output", &mut problems);
+        let (Some(config), Some(run), Some(output)) = (config, run, output) else {
+            return Err(self.problems(problems));
+        };
+        let input = Input { origin: self.origin.clone(), folder: self.folder.clone(), config, run, output };
+        match input.check::<S>() {
+            problems if problems.is_empty() => Ok(input),
+            problems => Err(self.problems(problems)),
+        }
+    }
+
+    /// An error made of problems, each with its line and column, in the order of the file.
+    pub fn problems(&self, mut problems: Vec<Problem>) -> Error {
+        for problem in &mut problems {
+            if problem.place.is_none() {
+                problem.place = self.place(&problem.path);
+            }
+            if self.is_override(&problem.path) {
+                problem.message.push_str(" (given by `--set`)");
+            }
+        }
+        problems.sort_by_key(|p| p.place.unwrap_or((usize::MAX, 0)));
+        Error::Input { origin: self.origin.clone(), problems }
+    }
+}
+
+impl<C: serde::Serialize> Input<C> {
+    /// The solver's own check and that of the shared tables, with paths from the top of the file. An input that was not
+    /// read from a file goes through this by itself.
+    pub fn check<S: Solver<Config = C>>(&self) -> Vec<Problem> {
+        let mut problems = S::check(&self.config);
+        for problem in &mut problems {
+            problem.path = if problem.path.is_empty() { S::NAME.to_owned() } else { format!("{}.{}", S::NAME, problem.path) };
+        }
+        problems.extend(self.run.check());
+        problems.extend(self.output.check());
+        problems
+    }
+
+    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`.
+    pub fn resolved<S: Solver<Config = C>>(&self) -> Result<String> {
+        let failed =
+            |e: toml::ser::Error| Error::input(&self.origin, Problem::new("", format!("the resolved input cannot be written: {e}")));
+        let mut top = toml::Table::new();
+        top.insert(S::NAME.to_owned(), toml::Value::try_from(&self.config).map_err(failed)?);
+        top.insert("run".to_owned(), toml::Value::try_from(&self.run).map_err(failed)?);
+        top.insert("output".to_owned(), toml::Value::try_from(&self.output).map_err(failed)?);
+        toml::to_string_pretty(&top).map_err(failed)
+    }
+}
+
+/// The JSON schema of the whole input of a solver, for editors and for `zellige schema`.
+pub fn schema<S: Solver>() -> Value {
+    schema::whole::<S::Config>(S::NAME)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! Values against the JSON schema that the typed tables generate: all problems at once, each at its key.
+//!
+//! Of JSON schema it knows what `schemars` emits for serde types: references, types, properties, required, items, enum,
+//! const, oneOf and anyOf, ranges and lengths. An object with listed properties takes no others.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::source::join;
+use super::tables::{OutputConfig, RunConfig};
+use crate::error::Problem;
+use crate::text::{did_you_mean, nearest};
+
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12().for_deserialize().into_generator()
+}
+
+/// Every problem of `value`, which stands at `path`, as a table of type `T`.
+pub(super) fn check<T: JsonSchema>(value: &Value, path: &str) -> Vec<Problem> {
+    let root = generator().into_root_schema_for::<T>().to_value();
+    let mut problems = Vec::new();
+    Checker { root: &root }.check(&root, value, path, &mut problems);
+    problems
+}
+
+/// The typed table; what the schema could not say becomes a problem.
+pub(super) fn typed<T: DeserializeOwned>(value: &Value, path: &str, problems: &mut Vec<Problem>) -> Option<T> {
+    serde_json::from_value(value.clone()).map_err(|e| problems.push(Problem::new(path, e.to_string()))).ok()
+}
+
+/// Schema of a whole input whose solver's table is `name`.
+pub(super) fn whole<T: JsonSchema>(name: &str) -> Value {
+    let mut generator = generator();
+    let properties = json!({
+        name: generator.subschema_for::<T>(),
+        "run": generator.subschema_for::<RunConfig>(),
+        "output": generator.subschema_for::<OutputConfig>(),
+    });
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("input of zellige {name}"),
+        "type": "object",
+        "properties": properties,
+        "required": [name],
+        "additionalProperties": false,
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+/// A key that is not known in the table `path`.
+pub(super) fn unknown_key<'a>(path: &str, key: &str, known: impl Iterator<Item = &'a str> + Clone) -> Problem {
+    let what = if path.is_empty() { "unknown table or key" } else { "unknown key" };
+    let problem = Problem::new(join(path, key), what);
+    match did_you_mean(key, known.clone()) {
+        Some(hint) => problem.hint(hint),
+        None => problem.allowed(known.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+struct Checker<'a> {
+    root: &'a Value,
+}
+
+impl<'a> Checker<'a> {
+    /// The schema that a reference points to. Its siblings only describe.
+    fn resolve(&self, mut schema: &'a Value) -> &'a Value {
+        // A schema made by `schemars` has no circles of references alone; the bound makes that no matter of trust.
+        for _ in 0..16 {
+            match schema.get("$ref").and_then(Value::as_str) {
+                Some("#") => schema = self.root,
+                Some(reference) => schema = reference.strip_prefix('#').and_then(|p| self.root.pointer(p)).unwrap_or(&Value::Null),
+                None => break,
+            }
+        }
+        schema
+    }
+
+    fn check(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<Problem>) {
+        let schema = self.resolve(schema);
+        if let Some(all) = schema.get("allOf").and_then(Value::as_array) {
+            all.iter().for_each(|part| self.check(part, value, path, problems));
+        }
+        if let Some(alternatives) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
+            return self.alternatives(alternatives, value, path, problems);
+        }
+        if schema.get("enum").is_some() || schema.get("const").is_some() {
+            let names = constants(schema);
+            if !names.contains(&value) {
+                problems.push(not_among(&names, value, path));
+            }
+            return;
+        }
+        let types = types(schema);
+        if !types.is_empty() && !types.iter().any(|t| is_type(value, t)) {
+            problems.push(Problem::new(path, format!("expected {}, found {}", list(&types), shown(value))));
+            return;
+        }
+        match value {
+            Value::Number(_) => range(schema, value, path, problems),
+            Value::Array(items) => self.array(schema, items, path, problems),
+            Value::Object(map) => self.object(schema, map, path, problems),
+            Value::String(text) => {
+                let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
+                if (text.chars().count() as u64) < least {
+                    problems.push(Problem::new(path, "the text is empty or too short"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn array(&self, schema: &'a Value, items: &[Value], path: &str, problems: &mut Vec<Problem>) {
+        let bound = |name| schema.get(name).and_then(Value::as_u64).map(|n| n as usize);
+        let (least, most) = (bound("minItems").unwrap_or(0), bound("maxItems").unwrap_or(usize::MAX));
+        if items.len() < least || items.len() > most {
+            let allowed = match most {
+                _ if least == most => format!("{least} entries"),
+                usize::MAX => format!("at least {least} entries"),
+                _ => format!("{least} to {most} entries"),
+            };
+            problems.push(Problem::new(path, format!("the list has {} entries", items.len())).allowed(allowed));
+        }
+        let first = schema.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for (i, item) in items.iter().enumerate() {
+            if let Some(schema) = first.get(i).or_else(|| schema.get("items").filter(|s| s.is_object())) {
+                self.check(schema, item, &format!("{path}[{i}]"), problems);
+            }
+        }
+    }
+
+    fn object(&self, schema: &'a Value, map: &Map<String, Value>, path: &str, problems: &mut Vec<Problem>) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let known = properties.into_iter().flat_map(|p| p.keys()).map(String::as_str);
+        let rest = schema.get("additionalProperties").filter(|s| s.is_object());
+        for (key, value) in map {
+            match (properties.and_then(|p| p.get(key)), rest) {
+                (Some(schema), _) | (None, Some(schema)) => self.check(schema, value, &join(path, key), problems),
+                (None, None) if properties.is_some() || schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                    problems.push(unknown_key(path, key, known.clone()));
+                }
+                (None, None) => {}
+            }
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        for key in required.into_iter().flatten().filter_map(Value::as_str).filter(|key| !map.contains_key(*key)) {
+            let problem = Problem::new(join(path, key), "the key is missing");
+            let about =
+                properties.and_then(|p| p.get(key)).and_then(|s| s.get("description").or_else(|| self.resolve(s).get("description")));
+            problems.push(match about.and_then(Value::as_str).and_then(|d| d.lines().next()) {
+                Some(line) => problem.hint(line.to_owned()),
+                None => problem,
+            });
+        }
+    }
+
+    /// An enum, an option or an untagged choice: one alternative must fit, and if none does, the problems of the one
+    /// that was meant are told.
+    fn alternatives(&self, alternatives: &'a [Value], value: &Value, path: &str, problems: &mut Vec<Problem>) {
+        let mut resolved = Vec::new();
+        self.flatten(alternatives, &mut resolved, 0);
+        let tried: Vec<(&Value, Vec<Problem>)> = resolved
+            .iter()
+            .map(|schema| {
+                let mut found = Vec::new();
+                self.check(schema, value, path, &mut found);
+                (*schema, found)
+            })
+            .collect();
+        if tried.iter().any(|(_, found)| found.is_empty()) {
+            return;
+        }
+        let names: Vec<&Value> = resolved.iter().flat_map(|s| constants(s)).collect();
+        if let (Value::String(_), false) = (value, names.is_empty()) {
+            problems.push(not_among(&names, value, path));
+            return;
+        }
+        if let Value::Object(map) = value {
+            if let Some(choice) = self.by_tag(&resolved, map, path, problems) {
+                return self.check(choice, value, path, problems);
+            }
+            if problems.iter().any(|p| p.path.starts_with(path) && p.message.starts_with(TAG)) {
+                return;
+            }
+        }
+        // Alternatives of the value's own type first, then the one that misses least.
+        let typed = |schema: &Value| types(schema).iter().any(|t| is_type(value, t));
+        match tried.into_iter().filter(|(schema, _)| typed(schema)).min_by_key(|(_, found)| found.len()) {
+            Some((_, found)) => problems.extend(found),
+            None => {
+                let mut expected: Vec<&str> = resolved.iter().flat_map(|s| types(s)).filter(|t| *t != "null").collect();
+                expected.dedup();
+                let mut problem = Problem::new(path, format!("expected {}, found {}", list(&expected), shown(value)));
+                if !names.is_empty() {
+                    problem = problem.allowed(names.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", "));
+                }
+                problems.push(problem);
+            }
+        }
+    }
+
+    /// Alternatives inside alternatives (an optional enum) as one list.
+    fn flatten(&self, alternatives: &'a [Value], out: &mut Vec<&'a Value>, depth: usize) {
+        for schema in alternatives {
+            let schema = self.resolve(schema);
+            match schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
+                Some(inner) if depth < 8 => self.flatten(inner, out, depth + 1),
+                _ => out.push(schema),
+            }
+        }
+    }
+
+    /// The alternative that a key with a fixed value (`type = "sor"`) or the only key of the table decides for.
+    fn by_tag(&self, schemas: &[&'a Value], map: &Map<String, Value>, path: &str, problems: &mut Vec<Problem>) -> Option<&'a Value> {
+        let tag = |schema: &'a Value| {
+            let properties = schema.get("properties").and_then(Value::as_object)?;
+            properties.iter().find_map(|(key, s)| Some((key.as_str(), self.resolve(s).get("const")?)))
+        };
+        let tags: Vec<(&str, &Value, &'a Value)> = schemas.iter().filter_map(|s| tag(s).map(|(key, value)| (key, value, *s))).collect();
+        if let Some((key, ..)) = tags.first() {
+            let Some(value) = map.get(*key) else {
+                let allowed = tags.iter().map(|(_, v, _)| shown(v)).collect::<Vec<_>>().join(", ");
+                problems.push(Problem::new(join(path, key), format!("{TAG} is missing")).allowed(allowed));
+                return None;
+            };
+            if let Some((.., schema)) = tags.iter().find(|(k, v, _)| k == key && *v == value) {
+                return Some(schema);
+            }
+            let names: Vec<&Value> = tags.iter().map(|(_, v, _)| *v).collect();
+            let mut problem = not_among(&names, value, &join(path, key));
+            problem.message = format!("{TAG}: {}", problem.message);
+            problems.push(problem);
+            return None;
+        }
+        let has = |schema: &&&'a Value| {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            properties.is_some_and(|p| p.len() == 1 && p.keys().all(|key| map.contains_key(key)))
+        };
+        schemas.iter().find(has).copied()
+    }
+}
+
+/// Begins the messages about the key that decides between alternatives.
+const TAG: &str = "the key that decides the kind";
+
+/// Values that `enum` or `const` allow.
+fn constants(schema: &Value) -> Vec<&Value> {
+    let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    listed.chain(schema.get("const")).collect()
+}
+
+fn not_among(names: &[&Value], value: &Value, path: &str) -> Problem {
+    let allowed = names.iter().filter(|n| !n.is_null()).map(|n| shown(n)).collect::<Vec<_>>().join(", ");
+    let problem = Problem::new(path, format!("unknown value {}", shown(value))).allowed(allowed);
+    match value.as_str().and_then(|text| nearest(text, names.iter().filter_map(|n| n.as_str()))) {
+        Some(best) => problem.hint(format!("did you mean `\"{best}\"`?")),
+        None => problem,
+    }
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    match schema.get("type") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn is_type(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}
+
+/// `a text or a list`, in the words of people.
+fn list(types: &[&str]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for name in types {
+        let word = match *name {
+            "boolean" => "true or false",
+            "integer" => "a whole number",
+            "number" => "a number",
+            "string" => "a text",
+            "array" => "a list",
+            "object" => "a table",
+            _ => continue,
+        };
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join(" or ")
+}
+
+/// A value as it may stand in a message.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".into(),
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::Object(_) => "a table".into(),
+        Value::String(text) if text.chars().count() > 60 => format!("`\"{}..\"`", text.chars().take(60).collect::<String>()),
+        _ => format!("`{value}`"),
+    }
+}
+
+fn range(schema: &Value, value: &Value, path: &str, problems: &mut Vec<Problem>) {
+    let Some(x) = value.as_f64() else { return };
+    let bound = |name| schema.get(name).and_then(Value::as_f64);
+    let (above, least) = (bound("exclusiveMinimum"), bound("minimum"));
+    let (below, most) = (bound("exclusiveMaximum"), bound("maximum"));
+    let wrong =
+        above.is_some_and(|b| x <= b) || least.is_some_and(|b| x < b) || below.is_some_and(|b| x >= b) || most.is_some_and(|b| x > b);
+    if wrong {
+        let lower = above.map(|b| format!("above {b}")).or_else(|| least.map(|b| format!("at least {b}")));
+        let upper = below.map(|b| format!("below {b}")).or_else(|| most.map(|b| format!("at most {b}")));
+        let allowed = lower.into_iter().chain(upper).collect::<Vec<_>>().join(" and ");
+        problems.push(Problem::new(path, format!("`{value}` is out of range")).allowed(allowed));
+    }
+}

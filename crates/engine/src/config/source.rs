@@ -1,0 +1,162 @@
+//! Text to values, with the place of every key, and overrides on top.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::{LENGTH_LIMIT, json, toml_text, yaml};
+use crate::error::{Error, Problem, Result};
+use crate::files;
+
+/// Line and column, from 1, of each key and list entry by its path: `poisson.grid.nodes[0]`.
+pub type Places = BTreeMap<String, (usize, usize)>;
+
+/// The language of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `.toml`
+    Toml,
+    /// `.yaml` or `.yml`
+    Yaml,
+    /// `.json`
+    Json,
+}
+
+impl Format {
+    /// The format that the ending of `path` stands for.
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "toml" => Some(Self::Toml),
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Toml => "TOML",
+            Self::Yaml => "YAML",
+            Self::Json => "JSON",
+        }
+    }
+}
+
+/// An input as read, not yet checked.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file as the user named it.
+    pub origin: String,
+    /// The folder that relative paths in it refer to.
+    pub folder: PathBuf,
+    /// The values, a table at the top.
+    pub value: Value,
+    places: Places,
+    overrides: BTreeSet<String>,
+}
+
+impl Source {
+    /// Reads a file; its ending tells the format.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let origin = path.display().to_string();
+        if path.is_dir() {
+            let folder = std::io::Error::new(std::io::ErrorKind::IsADirectory, "this is a folder, not an input file");
+            return Err(Error::file("read", path, folder));
+        }
+        let Some(format) = Format::of(path) else {
+            let problem = Problem::new("", "the ending of the file does not tell its format").allowed(".toml, .yaml, .yml, .json");
+            return Err(Error::input(origin, problem));
+        };
+        let text = files::read_text(path, format.name(), LENGTH_LIMIT)?;
+        let mut source = Self::parse(&text, format, origin)?;
+        source.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(source)
+    }
+
+    /// Reads a text. Relative paths in it refer to the current folder.
+    pub fn parse(text: &str, format: Format, origin: impl Into<String>) -> Result<Self> {
+        let origin = origin.into();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let parsed = match format {
+            Format::Toml => toml_text::parse(text),
+            Format::Yaml => yaml::parse(text),
+            Format::Json => json::parse(text),
+        };
+        let (value, places) = parsed.map_err(|problems| Error::Input { origin: origin.clone(), problems })?;
+        if !value.is_object() {
+            return Err(Error::input(origin, Problem::new("", "the input must be a table at its top level")));
+        }
+        Ok(Self { origin, folder: PathBuf::new(), value, places, overrides: BTreeSet::new() })
+    }
+
+    /// Carries out `key=value` overrides. The value is read as TOML and, if it is none, as a text: `grid.nodes=[65, 65]`,
+    /// `method=sor`. The key must lead through tables; those that are not there are made.
+    pub fn set<T: AsRef<str>>(&mut self, overrides: &[T]) -> Result<()> {
+        let problems: Vec<Problem> = overrides.iter().filter_map(|o| self.set_one(o.as_ref()).err()).collect();
+        if problems.is_empty() { Ok(()) } else { Err(Error::Input { origin: "--set".into(), problems }) }
+    }
+
+    fn set_one(&mut self, text: &str) -> Result<(), Problem> {
+        let Some((path, written)) = text.split_once('=') else {
+            return Err(Problem::new("", format!("`{text}` has no `=`")).allowed("key=value, for example `run.seed=7`"));
+        };
+        let (path, written) = (path.trim(), written.trim());
+        if path.split('.').any(|key| key.trim().is_empty()) || path.split('.').count() > super::NESTING_LIMIT {
+            return Err(Problem::new(path, format!("`{path}` is not the path of a key")).allowed("names with dots between them"));
+        }
+        let keys: Vec<&str> = path.split('.').map(str::trim).collect();
+        let (last, tables) = keys.split_last().unwrap_or((&path, &[]));
+        let mut table = &mut self.value;
+        for (i, key) in tables.iter().enumerate() {
+            let Value::Object(map) = table else { return Err(not_a_table(&keys[..i])) };
+            table = map.entry(*key).or_insert_with(|| Value::Object(Map::new()));
+        }
+        let Value::Object(map) = table else { return Err(not_a_table(tables)) };
+        map.insert((*last).to_owned(), toml_text::value(written).unwrap_or_else(|| Value::String(written.to_owned())));
+        let path = keys.join(".");
+        self.places.retain(|place, _| !below(place, &path));
+        self.overrides.insert(path);
+        Ok(())
+    }
+
+    /// Line and column of a key, or of the innermost table around it that stands in the file.
+    pub fn place(&self, path: &str) -> Option<(usize, usize)> {
+        if self.is_override(path) {
+            return None;
+        }
+        let mut path = path;
+        loop {
+            if let Some(place) = self.places.get(path) {
+                return Some(*place);
+            }
+            path = &path[..path.rfind(['.', '['])?];
+        }
+    }
+
+    /// Whether the value of a key was given by an override.
+    pub(super) fn is_override(&self, path: &str) -> bool {
+        self.overrides.iter().any(|set| below(path, set))
+    }
+}
+
+/// Whether `path` is `top` or stands inside it.
+fn below(path: &str, top: &str) -> bool {
+    path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn not_a_table(keys: &[&str]) -> Problem {
+    let path = keys.join(".");
+    Problem::new(&path, format!("`{path}` is not a table, so nothing can be set inside it"))
+}
+
+/// `table.key`, or `key` at the top.
+pub(super) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// A problem with a place.
+pub(super) fn problem_at(place: (usize, usize), path: &str, message: impl Into<String>) -> Problem {
+    Problem { place: Some(place), ..Problem::new(path, message) }
+}

@@ -1,0 +1,112 @@
+//! The tables that all solvers share.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Problem;
+use crate::schedule::Schedule;
+
+/// How to run: device, threads, seed and limits. Each can be given on the command line instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunConfig {
+    /// `auto` (the fastest that works), `cpu`, `cuda` or `cuda:N`; `zellige devices` lists them.
+    pub device: String,
+    /// Threads on the processor; 0 takes every core.
+    #[schemars(range(max = 4096))]
+    pub threads: usize,
+    /// Seed of all random numbers: the same seed gives the same run. Below 2^63, the largest integer of TOML.
+    #[schemars(range(max = 9_223_372_036_854_775_807_u64))]
+    pub seed: u64,
+    /// Wall time after which the run saves a checkpoint and stops: `"30 s"`, `"5 min"`, `"2 h"`.
+    pub wall_time: Option<Schedule>,
+    /// When to save a checkpoint besides on a signal: `100`, `"10 min"`, `"0.5 t"`.
+    pub checkpoint_every: Option<Schedule>,
+    /// When to write a row of scalars.
+    pub rows_every: Schedule,
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        let rows_every = Schedule::Steps(1);
+        Self { device: "auto".into(), threads: 0, seed: 1, wall_time: None, checkpoint_every: None, rows_every }
+    }
+}
+
+impl RunConfig {
+    /// Problems that the types do not show.
+    pub(super) fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let index = self.device.strip_prefix("cuda:").map(str::parse::<usize>);
+        if !matches!(self.device.as_str(), "auto" | "cpu" | "cuda") && !matches!(index, Some(Ok(_))) {
+            let message = format!("`{}` is not a device", self.device);
+            problems.push(
+                Problem::new("run.device", message).allowed("auto, cpu, cuda, cuda:0, cuda:1, ..").hint("`zellige devices` lists them"),
+            );
+        }
+        if let Some(limit) = self.wall_time
+            && !matches!(limit, Schedule::Wall(_))
+        {
+            let message = format!("`{limit}` is not a wall time");
+            problems.push(Problem::new("run.wall_time", message).allowed("`\"30 s\"`, `\"5 min\"`, `\"2 h\"`"));
+        }
+        problems
+    }
+}
+
+/// A format that results are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileFormat {
+    /// NumPy array, one file a field.
+    Npy,
+    /// Header and raw values, for ParaView and VisIt.
+    Bov,
+    /// VTK image data, for ParaView; a series gets a `.pvd`.
+    Vti,
+    /// HDF5, all fields in one file.
+    Hdf5,
+    /// Text table, for curves and rows.
+    Csv,
+    /// Pictures.
+    Png,
+}
+
+/// What to write, where and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputConfig {
+    /// Folder for the results, relative to the folder in which the command is given; by default named after the input.
+    pub folder: Option<String>,
+    /// Formats of the results.
+    pub formats: Vec<FileFormat>,
+    /// When to write results besides at the end: `100`, `"0.5 t"`, `"10 min"`.
+    pub every: Option<Schedule>,
+}
+
+impl Default for OutputConfig {
+    fn default() -> Self {
+        Self { folder: None, formats: vec![FileFormat::Npy, FileFormat::Vti, FileFormat::Csv, FileFormat::Png], every: None }
+    }
+}
+
+impl OutputConfig {
+    /// Problems that the types do not show.
+    pub(super) fn check(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.folder.as_deref().is_some_and(|f| f.trim().is_empty()) {
+            problems.push(Problem::new("output.folder", "the name of the folder is empty"));
+        }
+        for (i, format) in self.formats.iter().enumerate() {
+            if self.formats[..i].contains(format) {
+                problems.push(Problem::new(format!("output.formats[{i}]"), format!("`{}` is there twice", name(*format))));
+            }
+        }
+        problems
+    }
+}
+
+/// The name in the input.
+fn name(format: FileFormat) -> String {
+    serde_json::to_value(format).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}

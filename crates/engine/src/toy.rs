@@ -1,0 +1,192 @@
+//! A solver small enough for the tests of what is written against [`Solver`]: the damped oscillator
+//! `x'' + 2 gamma x' + x = 0` from `x = 1` at rest, by the classical Runge-Kutta method.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::checkpoint::{Reader, Writer};
+use crate::device::Device;
+use crate::error::{Error, Problem, Result};
+use crate::profile::Profiler;
+use crate::record::{Check, Curve, Record, Row};
+use crate::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+
+/// Table `[toy]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Number of steps.
+    pub(crate) steps: u64,
+    /// Damping.
+    pub(crate) gamma: f64,
+    /// Step after which the state is NaN.
+    pub(crate) break_after: Option<u64>,
+    /// Step in which the process sends itself this signal.
+    pub(crate) signal: Option<(u64, i32)>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { steps: 100, gamma: 0.1, break_after: None, signal: None }
+    }
+}
+
+/// Step length.
+pub(crate) const DT: f64 = 0.1;
+
+#[derive(Debug)]
+pub(crate) struct Toy {
+    config: Config,
+    state: [f64; 2],
+    history: Vec<f64>,
+    step: u64,
+}
+
+impl Toy {
+    /// The position at time `t` in closed form, for damping below 1.
+    pub(crate) fn exact(gamma: f64, t: f64) -> f64 {
+        let omega = (1.0 - gamma * gamma).sqrt();
+        (-gamma * t).exp() * ((omega * t).cos() + gamma / omega * (omega * t).sin())
+    }
+
+    fn slope(&self, [x, v]: [f64; 2]) -> [f64; 2] {
+        [v, -2.0 * self.config.gamma * v - x]
+    }
+}
+
+impl Solver for Toy {
+    const NAME: &'static str = "toy";
+    const STEP: &'static str = "step";
+    const ITEM: &'static str = "oscillator";
+    type Config = Config;
+
+    fn check(config: &Config) -> Vec<Problem> {
+        let none = (config.steps == 0).then(|| Problem::new("steps", "a run needs a step").allowed("at least 1"));
+        none.into_iter().collect()
+    }
+
+    fn plan(_: &Config, _: &Environment) -> Result<Plan> {
+        Ok(Plan { items: 1, memory: 16, traffic: 32, ..Plan::default() })
+    }
+
+    fn setup(config: &Config, _: &Environment) -> Result<Self> {
+        Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0 })
+    }
+
+    fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let at = |s: [f64; 2], k: [f64; 2], h: f64| [s[0] + h * k[0], s[1] + h * k[1]];
+        let s = self.state;
+        let this = &*self;
+        let next = profiler.stage("advance", Solver::cost(self), || {
+            let a = this.slope(s);
+            let b = this.slope(at(s, a, 0.5 * DT));
+            let c = this.slope(at(s, b, 0.5 * DT));
+            let d = this.slope(at(s, c, DT));
+            std::array::from_fn(|i| s[i] + DT / 6.0 * (a[i] + 2.0 * b[i] + 2.0 * c[i] + d[i]))
+        });
+        self.step += 1;
+        self.state = if self.config.break_after.is_some_and(|n| self.step > n) { [f64::NAN; 2] } else { next };
+        self.history.push(self.state[0]);
+        if let Some((step, signal)) = self.config.signal
+            && step == self.step
+        {
+            signal_hook::low_level::raise(signal).map_err(|e| Error::file("write", "signal", e))?;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let done = Outcome { ending: Ending::Finished, status: "finished", message: "all steps done".into() };
+        (self.step >= self.config.steps).then_some(done)
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { step: self.step, time: Some(self.step as f64 * DT) }
+    }
+
+    fn progress(&self) -> f64 {
+        self.step as f64 / self.config.steps as f64
+    }
+
+    fn row(&mut self) -> Result<Row> {
+        let mut row = Row::default();
+        row.push("position", "", self.state[0]);
+        row.push("velocity", "", self.state[1]);
+        Ok(row)
+    }
+
+    fn records(&mut self) -> Result<Vec<Record>> {
+        Ok(vec![Record::Curve(Curve {
+            name: "position".into(),
+            title: "position".into(),
+            x_label: "t".into(),
+            y_label: "x".into(),
+            x: (0..self.history.len()).map(|i| i as f64 * DT).collect(),
+            lines: vec![("x".into(), self.history.clone())],
+            log_y: false,
+        })])
+    }
+
+    fn checks(&mut self) -> Result<Vec<Check>> {
+        let error = (self.state[0] - Self::exact(self.config.gamma, self.step as f64 * DT)).abs();
+        // Fourth order: t h^4 / 120 at frequency 1, with a factor 10 for the damping's part.
+        Ok(vec![Check::at_most("error against the closed form", error, self.step as f64 * DT.powi(5) / 12.0)])
+    }
+
+    fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.u64("step", self.step)?;
+        writer.f64s("state", &self.state)?;
+        writer.f64s("history", &self.history)
+    }
+
+    fn restore(&mut self, reader: &Reader) -> Result<()> {
+        self.step = reader.u64("step")?;
+        reader.f64s_into("state", &mut self.state)?;
+        self.history = reader.f64s("history")?;
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { bytes: 32.0, flops: 50.0, items: 1.0 }
+    }
+
+    fn cases() -> &'static [Case] {
+        &[Case { name: "toy/one", about: "a hundred steps", gpu_only: false }]
+    }
+
+    fn bench(_: &Case, device: &Device) -> Result<Box<dyn Bench>> {
+        let environment = Environment { device: device.clone(), folder: String::new().into(), seed: 1 };
+        Ok(Box::new(Self::setup(&Config::default(), &environment)?))
+    }
+}
+
+impl Bench for Toy {
+    fn reset(&mut self) -> Result<()> {
+        (self.state, self.step) = ([1.0, 0.0], 0);
+        self.history.clear();
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<()> {
+        while self.outcome().is_none() {
+            self.step(&mut Profiler::off())?;
+        }
+        Ok(())
+    }
+
+    fn checks(&mut self) -> Result<Vec<Check>> {
+        Solver::checks(self)
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { bytes: 3200.0, flops: 5000.0, items: 1.0 }
+    }
+
+    fn memory(&self) -> u64 {
+        16
+    }
+
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        vec![("steps", self.step as f64)]
+    }
+}
