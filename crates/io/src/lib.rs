@@ -1,14 +1,26 @@
-//! Files and pictures: what zellige's solvers hand out as [`Record`](zellige_engine::record::Record)s is written in the
-//! formats that people open, and arrays are read back. No solver types here.
+//! Files and pictures: what zellige's solvers hand out as [`Record`]s is written in the formats that people open, and
+//! arrays are read back. No solver types here.
 //!
 //! Everything is written under a temporary name and renamed, so a file that has its name is whole.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use zellige_engine::record::Values;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::{Error, Result};
+use zellige_engine::record::{Field, Record, Values};
 
+pub mod bov;
+pub mod csv;
+pub mod hdf5;
+pub mod json;
 pub mod npy;
 pub mod picture;
+pub mod vti;
+
+#[cfg(test)]
+mod samples;
 
 /// An array read from a file: C order, the last index fastest.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +44,130 @@ impl Array {
     }
 }
 
+/// A format that records are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// NumPy array.
+    Npy,
+    /// VTK image data.
+    Vti,
+    /// Brick of values.
+    Bov,
+    /// HDF5, one file per record.
+    Hdf5,
+    /// A picture.
+    Png,
+    /// A table; curves are always written as CSV.
+    Csv,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 6] = [Self::Npy, Self::Vti, Self::Bov, Self::Hdf5, Self::Png, Self::Csv];
+
+    /// The name in inputs and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Npy => "npy",
+            Self::Vti => "vti",
+            Self::Bov => "bov",
+            Self::Hdf5 => "hdf5",
+            Self::Png => "png",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.map(Self::name).join(", ");
+        Self::ALL.into_iter().find(|f| f.name() == text).ok_or_else(|| format!("unknown format `{text}` (allowed: {known})"))
+    }
+}
+
+/// Which moment of a run the records belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Stamp {
+    /// The step, as a suffix of the names; `None` for the final result, which has none.
+    pub step: Option<u64>,
+    /// The physical time, kept where a format has a place for it.
+    pub time: Option<f64>,
+}
+
+/// Writes records into a folder, each in every format that suits it, and tells which files these are.
+///
+/// A field `u` becomes `u.npy`, `u.vti`, `u.bov` with `u.raw`, `u.h5`, `u.png`, `u.csv`; a curve always becomes a CSV file,
+/// and a picture if pictures are asked for. With a step the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
+/// files by time.
+pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
+    let folder = folder.as_ref();
+    let mut written = Vec::new();
+    for record in records {
+        let stem = match stamp.step {
+            Some(step) => format!("{}_{step:06}", record.name()),
+            None => record.name().to_owned(),
+        };
+        let mut push = |ending: &str, write: &dyn Fn(&Path) -> Result<()>| {
+            let path = folder.join(format!("{stem}.{ending}"));
+            write(&path)?;
+            written.push(path);
+            Ok::<_, Error>(())
+        };
+        let wants = |format| formats.contains(&format);
+        match record {
+            Record::Field(field) => {
+                if wants(Format::Npy) {
+                    push("npy", &|path| npy::write(path, &field.shape(), &field.values))?;
+                }
+                if wants(Format::Vti) {
+                    push("vti", &|path| vti::write(path, field, stamp.time))?;
+                }
+                if wants(Format::Bov) {
+                    push("bov", &|path| bov::write(path, field, stamp.time))?;
+                }
+                if wants(Format::Csv) {
+                    push("csv", &|path| csv::write_field(path, field))?;
+                }
+            }
+            Record::Curve(curve) => push("csv", &|path| csv::write_curve(path, curve))?,
+        }
+        if wants(Format::Hdf5) {
+            push("h5", &|path| hdf5::write(path, std::slice::from_ref(record)))?;
+        }
+        if wants(Format::Png) {
+            push("png", &|path| picture::write(path, record, &picture::Options::default()))?;
+        }
+        if let (Record::Field(field), Some(step), true) = (record, stamp.step, wants(Format::Vti)) {
+            written.push(extend_series(folder, &field.name, stamp.time.unwrap_or(step as f64), format!("{stem}.vti"))?);
+        }
+    }
+    Ok(written)
+}
+
+/// Adds a file to the time series of a field; a step that is written again replaces its entry.
+fn extend_series(folder: &Path, name: &str, time: f64, file: String) -> Result<PathBuf> {
+    let path = folder.join(format!("{name}.pvd"));
+    let mut entries = if path.exists() { vti::read_series(&path)? } else { Vec::new() };
+    entries.retain(|e| e.1 != file);
+    entries.push((time, file));
+    entries.sort_by(|a, b| a.0.total_cmp(&b.0));
+    vti::write_series(&path, &entries)?;
+    Ok(path)
+}
+
+/// One to three axes, none empty, as many values as they say.
+fn check_field(path: &Path, format: &'static str, field: &Field) -> Result<()> {
+    let count = field.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.len));
+    if (1..=3).contains(&field.axes.len()) && count == Some(field.values.len()) && count != Some(0) {
+        return Ok(());
+    }
+    let (name, shape, values) = (&field.name, field.shape(), field.values.len());
+    Err(Error::format(path, format, format!("the field `{name}` has {values} values for the shape {shape:?}; 1 to 3 axes can be written")))
+}
+
 /// Writes values as little-endian bytes.
 fn write_values(out: &mut impl Write, values: &Values) -> io::Result<()> {
     if cfg!(target_endian = "little") {
@@ -43,5 +179,72 @@ fn write_values(out: &mut impl Write, values: &Values) -> io::Result<()> {
     match values {
         Values::F32(v) => v.iter().try_for_each(|x| out.write_all(&x.to_le_bytes())),
         Values::F64(v) => v.iter().try_for_each(|x| out.write_all(&x.to_le_bytes())),
+    }
+}
+
+/// Values from bytes of a known type and order.
+fn read_values(bytes: &[u8], double: bool, big: bool) -> Values {
+    fn words<const N: usize>(bytes: &[u8], big: bool) -> impl Iterator<Item = [u8; N]> {
+        bytes.as_chunks::<N>().0.iter().map(move |word| {
+            let mut word = *word;
+            if big {
+                word.reverse();
+            }
+            word
+        })
+    }
+    if double {
+        Values::F64(words(bytes, big).map(f64::from_le_bytes).collect())
+    } else {
+        Values::F32(words(bytes, big).map(f32::from_le_bytes).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_become_files_that_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = [Record::Field(samples::plane()), Record::Curve(samples::curve())];
+        let files = write_records(folder.path(), &records, &Format::ALL, Stamp::default()).unwrap();
+        let names: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["u.npy", "u.vti", "u.bov", "u.csv", "u.h5", "u.png", "residual.csv", "residual.h5", "residual.png"]);
+        // And the raw values of the BOV file.
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), files.len() + 1);
+        let table = csv::read(folder.path().join("u.csv")).unwrap();
+        assert_eq!(table.names, ["x [m]", "y [m]", "u [V]"]);
+        assert_eq!((table.columns[0][6], table.columns[1][6], table.columns[2][6]), (-0.5, 1.75, samples::plane().values.get(6)));
+    }
+
+    #[test]
+    fn steps_make_a_time_series() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = [Record::Field(samples::plane())];
+        for (step, time) in [(0, 0.0), (10, 0.5), (10, 0.5)] {
+            write_records(folder.path(), &records, &[Format::Vti], Stamp { step: Some(step), time: Some(time) }).unwrap();
+        }
+        let series = vti::read_series(folder.path().join("u.pvd")).unwrap();
+        assert_eq!(series, [(0.0, "u_000000.vti".into()), (0.5, "u_000010.vti".into())]);
+    }
+
+    #[test]
+    fn the_first_bad_value_is_found() {
+        let array = Array { shape: vec![2, 3], values: vec![0.0, 1.0, 2.0, 3.0, f64::NAN, f64::INFINITY] };
+        assert_eq!(array.first_not_finite(), Some(vec![1, 1]));
+        assert_eq!(Array { shape: vec![1], values: vec![0.0] }.first_not_finite(), None);
+    }
+
+    #[test]
+    fn an_uneven_field_is_refused_by_every_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut field = samples::plane();
+        field.axes[0].len = 4;
+        for format in Format::ALL {
+            let error = write_records(folder.path(), &[Record::Field(field.clone())], &[format], Stamp::default()).unwrap_err();
+            assert!(error.to_string().contains("values"), "{error}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -129,11 +129,9 @@ fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
     match needed {
         Some(needed) if needed == present => {}
         Some(needed) => {
-            return Err(format!(
-                "the shape {:?} of `{}` needs {needed} bytes of data, {present} are there",
-                header.shape, header.descr
-            )
-            .into());
+            return Err(
+                format!("the shape {:?} of `{}` needs {needed} bytes of data, {present} are there", header.shape, header.descr).into()
+            );
         }
         None => return Err(format!("the shape {:?} is beyond any memory", header.shape).into()),
     }
@@ -185,9 +183,8 @@ struct Kind {
 
 impl Kind {
     fn parse(descr: &str) -> Result<Self, String> {
-        let refused = || {
-            format!("its type `{descr}` is not supported (allowed: `<f4`, `<f8`, `<i1` to `<i8`, `<u1` to `<u8`, `>` for big-endian)")
-        };
+        let refused =
+            || format!("its type `{descr}` is not supported (allowed: `<f4`, `<f8`, `<i1` to `<i8`, `<u1` to `<u8`, `>` for big-endian)");
         let [order, class, digit] = descr.as_bytes() else { return Err(refused()) };
         let bytes = usize::from(digit.wrapping_sub(b'0'));
         let fits = match class {

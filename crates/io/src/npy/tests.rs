@@ -72,6 +72,8 @@ fn a_wrong_shape_is_not_written() {
 }
 
 proptest! {
+    // Each case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn what_is_written_is_read(shape in prop::collection::vec(0usize..7, 0..4), single: bool, seed: u32) {
         let count = shape.iter().product::<usize>();
@@ -90,6 +92,9 @@ proptest! {
         prop_assert!((0..count).all(|i| array.values[i] == values.get(i)));
     }
 
+}
+
+proptest! {
     #[test]
     fn any_bytes_end_in_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = from_bytes(&bytes);

@@ -49,9 +49,16 @@ impl Map {
         &TABLES.get_or_init(|| MAPS.map(Self::build))[self as usize]
     }
 
-    /// The colour at `t` in `[0, 1]`; values outside take the end colours.
+    /// The colour at `t` in `[0, 1]`, interpolated in the table; values outside take the end colours.
     pub fn colour(self, t: f64) -> Rgb {
-        self.table()[(t * 255.0).round().clamp(0.0, 255.0) as usize]
+        let table = self.table();
+        let s = (t * 255.0).clamp(0.0, 255.0) as f32;
+        let k = (s as usize).min(254);
+        let f = s - k as f32;
+        std::array::from_fn(|c| {
+            let (a, b) = (f32::from(table[k][c]), f32::from(table[k + 1][c]));
+            (a + (b - a) * f + 0.5) as u8
+        })
     }
 
     fn build(self) -> [Rgb; 256] {

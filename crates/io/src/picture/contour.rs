@@ -11,15 +11,17 @@ const STRENGTH: f64 = 0.45;
 /// Whether lines would follow the field rather than its noise: slopes that persist over several pixels.
 pub(super) fn is_smooth(values: &[f64], width: usize) -> bool {
     const STEP: usize = 4;
-    let height = values.len() / width;
     let (mut slope, mut bend) = (0.0, 0.0);
-    for y in (0..height).step_by(STEP) {
-        for x in (0..width.saturating_sub(2 * STEP)).step_by(STEP) {
-            let row = &values[y * width + x..];
-            let (a, b, c) = (row[0], row[STEP], row[2 * STEP]);
-            if (a + b + c).is_finite() {
-                slope += (c - a).abs() / 2.0;
-                bend += (a - 2.0 * b + c).abs();
+    for start in (0..values.len()).step_by(STEP) {
+        let (x, y) = (start % width, start / width);
+        for stride in [STEP, STEP * width] {
+            let fits = if stride == STEP { x + 2 * STEP < width } else { start + 2 * stride < values.len() };
+            if fits && y % STEP == 0 {
+                let (a, b, c) = (values[start], values[start + stride], values[start + 2 * stride]);
+                if (a + b + c).is_finite() {
+                    slope += (c - a).abs() / 2.0;
+                    bend += (a - 2.0 * b + c).abs();
+                }
             }
         }
     }

@@ -58,8 +58,7 @@ impl Font {
         let head = tables[b"head"];
         let (loca, count) = (tables[b"loca"], usize::from(u16_at(tables[b"maxp"] + 4)));
         let long = u16_at(head + 50) == 1;
-        let offsets =
-            (0..=count).map(|g| if long { u32_at(loca + 4 * g) } else { 2 * usize::from(u16_at(loca + 2 * g)) }).collect();
+        let offsets = (0..=count).map(|g| if long { u32_at(loca + 4 * g) } else { 2 * usize::from(u16_at(loca + 2 * g)) }).collect();
         let metrics = usize::from(u16_at(tables[b"hhea"] + 34));
         let advances = (0..count).map(|g| u16_at(tables[b"hmtx"] + 4 * g.min(metrics - 1))).collect();
         let units_per_em = f32::from(u16_at(head + 18));
@@ -255,9 +254,10 @@ fn curve(from: (f32, f32), control: (f32, f32), to: (f32, f32), edges: &mut Vec<
 
 /// Fills edges (pixels, y upwards) by scan lines with the non-zero rule.
 fn fill(edges: &[[(f32, f32); 2]]) -> Bitmap {
-    let bounds = edges.iter().flatten().fold((f32::MAX, f32::MAX, f32::MIN, f32::MIN), |b, p| {
-        (b.0.min(p.0), b.1.min(p.1), b.2.max(p.0), b.3.max(p.1))
-    });
+    let bounds = edges
+        .iter()
+        .flatten()
+        .fold((f32::MAX, f32::MAX, f32::MIN, f32::MIN), |b, p| (b.0.min(p.0), b.1.min(p.1), b.2.max(p.0), b.3.max(p.1)));
     if edges.is_empty() {
         return Bitmap { width: 0, height: 0, left: 0, top: 0, coverage: Vec::new() };
     }

@@ -1,5 +1,7 @@
 //! Heat maps: one panel for two axes, the three middle slices for three, with axes, a colour bar and a line of figures.
 
+use std::fmt::Write as _;
+
 use zellige_engine::record::{Axis, Centring, Field};
 
 use super::canvas::{Anchor, Area, Canvas, Rgb, text_width};
@@ -49,11 +51,10 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
     let mut panels = panels(field);
     let contours = options.contours;
     for panel in &mut panels {
-        panel.values = panel.plane.resample(panel.area.width, panel.area.height);
+        panel.values = panel.plane.sample(panel.area.width, panel.area.height);
     }
     let shown: Vec<&[f64]> = panels.iter().map(|p| p.values.as_slice()).collect();
     let scale = Scale::new(field, &shown, options);
-    let bar = bar_ticks(&scale);
 
     // Left to right: panels, each with its axis to the left; bar; its labels; its title.
     let mut left = 0;
@@ -66,6 +67,7 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
         left += panel.area.width + 22;
     }
     let tallest = panels.iter().map(|p| p.area.height).max().unwrap_or(0);
+    let bar = bar_ticks(&scale, tallest);
     let bar_area = Area { left: left + 22, top, width: 38, height: tallest };
     let bar_labels = widest(&bar).max(bar.factor.as_ref().map_or(0, |f| text_width(f, SMALL) as usize));
     let width = bar_area.right() + TICK + bar_labels + 84;
@@ -107,10 +109,10 @@ fn figures(field: &Field) -> String {
     let shape: Vec<String> = field.axes.iter().map(|a| a.len.to_string()).collect();
     let mut text = format!("{} {what}", shape.join(" × "));
     if low <= high {
-        text += &format!("    min {}    max {}", number(low), number(high));
+        let _ = write!(text, "    min {}    max {}", number(low), number(high));
     }
     if bad > 0 {
-        text += &format!("    {bad} not finite (grey)");
+        let _ = write!(text, "    {bad} not finite (grey)");
     }
     text
 }
@@ -143,12 +145,7 @@ fn panels(field: &Field) -> Vec<Panel<'_>> {
             format!("{} = {}{unit}", axis.name, number(place))
         });
         let (width, height) = pixels(size);
-        Panel {
-            plane: Plane::new(field, (i, j), at),
-            caption,
-            values: Vec::new(),
-            area: Area { left: 0, top: 0, width, height },
-        }
+        Panel { plane: Plane::new(field, (i, j), at), caption, values: Vec::new(), area: Area { left: 0, top: 0, width, height } }
     };
     pairs.iter().zip(sizes).map(|(pair, size)| cut(pair, size)).collect()
 }
@@ -166,7 +163,7 @@ fn paint(canvas: &mut Canvas, panel: &Panel, scale: &Scale) {
 
 fn axis_ticks(field: &Field, axis: usize, pixels: usize) -> Ticks {
     let (low, high) = ends(&field.axes[axis], field.centring);
-    ticks::linear(low, high, (pixels / 130).clamp(2, 8))
+    ticks::linear(low, high, (pixels / 110).clamp(3, 8))
 }
 
 fn widest(ticks: &Ticks) -> usize {
@@ -214,8 +211,14 @@ fn axes(canvas: &mut Canvas, field: &Field, panel: &Panel) {
     }
 }
 
-fn bar_ticks(scale: &Scale) -> Ticks {
-    if scale.log { ticks::logarithmic(scale.low, scale.high, 10) } else { ticks::linear(scale.low, scale.high, 8) }
+fn bar_ticks(scale: &Scale, pixels: usize) -> Ticks {
+    if scale.log {
+        ticks::logarithmic(scale.low, scale.high, pixels / 60)
+    } else if scale.high == std::f64::consts::PI && scale.low == -scale.high {
+        ticks::turn()
+    } else {
+        ticks::linear(scale.low, scale.high, (pixels / 70).clamp(3, 8))
+    }
 }
 
 fn colour_bar(canvas: &mut Canvas, area: Area, scale: &Scale, ticks: &Ticks, title: &str) {

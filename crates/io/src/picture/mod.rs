@@ -68,12 +68,11 @@ pub fn draw_curve(curve: &Curve, options: &Options) -> Canvas {
 /// highest value of the scale come with it. Three axes show the middle slice of the first two.
 pub fn thumbnail(field: &Field, columns: usize, rows: usize, options: &Options) -> (Vec<Rgb>, f64, f64) {
     let plane = if field.axes.len() == 1 {
-        resample::Plane { field, axes: (0, 0), offset: 0 }
+        resample::Plane::line(field)
     } else {
         resample::Plane::new(field, (0, 1), field.axes.get(2).map_or(0, |a| a.len / 2))
     };
-    let values =
-        if field.axes.len() == 1 { plane.resample(columns, 1).repeat(rows) } else { plane.resample(columns, rows) };
+    let values = if field.axes.len() == 1 { plane.sample(columns, 1).repeat(rows) } else { plane.sample(columns, rows) };
     let scale = scale::Scale::new(field, &[&values], options);
     (values.iter().map(|&v| scale.colour(v)).collect(), scale.low, scale.high)
 }

@@ -11,8 +11,7 @@ const INK: Rgb = [34, 34, 38];
 const GRID: Rgb = [226, 226, 230];
 const FAINT: Rgb = [242, 242, 245];
 /// The colours of Okabe and Ito (2008), told apart by colour-blind eyes.
-const LINES: [Rgb; 7] =
-    [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [60, 60, 60]];
+const LINES: [Rgb; 7] = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233], [60, 60, 60]];
 const TITLE: f32 = 36.0;
 const LABEL: f32 = 29.0;
 const SMALL: f32 = 25.0;
@@ -33,11 +32,7 @@ struct Frame {
 impl Frame {
     fn place(&self, x: f64, y: f64) -> (f32, f32) {
         let u = (x - self.x.0) / (self.x.1 - self.x.0);
-        let v = if self.log {
-            (y / self.y.0).ln() / (self.y.1 / self.y.0).ln()
-        } else {
-            (y - self.y.0) / (self.y.1 - self.y.0)
-        };
+        let v = if self.log { (y / self.y.0).ln() / (self.y.1 / self.y.0).ln() } else { (y - self.y.0) / (self.y.1 - self.y.0) };
         let (w, h) = (self.area.width as f64, self.area.height as f64);
         ((self.area.left as f64 + u * w) as f32, (self.area.bottom() as f64 - v * h) as f32)
     }
@@ -166,9 +161,8 @@ fn legend(canvas: &mut Canvas, frame: &Frame, curve: &Curve) {
     let (near, far) = (area.left + 24, area.right().saturating_sub(width + 24));
     let (high, low) = (area.top + 24, area.bottom().saturating_sub(height + 24));
     let hidden = |&(left, top): &(usize, usize)| {
-        let inside = |(x, y): (f32, f32)| {
-            (left as f32..(left + width) as f32).contains(&x) && (top as f32..(top + height) as f32).contains(&y)
-        };
+        let inside =
+            |(x, y): (f32, f32)| (left as f32..(left + width) as f32).contains(&x) && (top as f32..(top + height) as f32).contains(&y);
         curve.lines.iter().flat_map(|l| curve.x.iter().zip(&l.1)).filter(|(x, y)| inside(frame.place(**x, **y))).count()
     };
     let corners = [(far, high), (near, high), (far, low), (near, low)];

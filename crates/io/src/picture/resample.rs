@@ -1,7 +1,7 @@
 //! A plane of a field at the resolution of the picture: large fields are averaged over the area of each pixel, so that
 //! nothing is skipped; small ones are interpolated between nodes, or drawn as crisp cells.
 
-use zellige_engine::record::{Centring, Field};
+use zellige_engine::record::{Centring, Field, Palette, Values};
 
 /// A plane through a field: value `(i, j)` is `values[offset + i * stride_i + j * stride_j]`.
 #[derive(Debug, Clone, Copy)]
@@ -19,9 +19,24 @@ impl<'a> Plane<'a> {
         Self { field, axes, offset: rest.map_or(0, |a| at * stride(field, a)) }
     }
 
-    /// Averages or interpolates the plane on `width` times `height` pixels, rows from the top.
-    pub(super) fn resample(&self, width: usize, height: usize) -> Vec<f64> {
-        let (nx, ny) = (self.field.axes[self.axes.0].len, self.field.axes[self.axes.1].len);
+    /// A field of one axis, as a plane of one row.
+    pub(super) fn line(field: &'a Field) -> Self {
+        Self { field, axes: (0, field.axes.len()), offset: 0 }
+    }
+
+    /// The plane on `width` times `height` pixels, rows from the top. Angles are averaged on the circle.
+    pub(super) fn sample(&self, width: usize, height: usize) -> Vec<f64> {
+        if self.field.palette == Palette::Cyclic {
+            let sines = self.resample(width, height, f64::sin);
+            let cosines = self.resample(width, height, f64::cos);
+            return sines.iter().zip(&cosines).map(|(s, c)| s.atan2(*c)).collect();
+        }
+        self.resample(width, height, |v| v)
+    }
+
+    fn resample(&self, width: usize, height: usize, f: impl Fn(f64) -> f64 + Copy) -> Vec<f64> {
+        let length = |axis: usize| self.field.axes.get(axis).map_or(1, |a| a.len);
+        let (nx, ny) = (length(self.axes.0), length(self.axes.1));
         let columns = taps(nx, width, self.field.centring);
         let rows = taps(ny, height, self.field.centring);
         let mut out = vec![0.0; width * height];
@@ -33,7 +48,7 @@ impl<'a> Plane<'a> {
                 let j = tap.first + k;
                 let (held, line) = &mut cache[j % 2];
                 if *held != j {
-                    self.row(j, &mut source);
+                    self.row(j, &mut source, f);
                     for (value, tap) in line.iter_mut().zip(&columns) {
                         let part = &source[tap.first..][..tap.weights.len()];
                         *value = part.iter().zip(&tap.weights).map(|(v, w)| v * w).sum();
@@ -48,10 +63,11 @@ impl<'a> Plane<'a> {
         out
     }
 
-    fn row(&self, j: usize, out: &mut [f64]) {
+    fn row(&self, j: usize, out: &mut [f64], f: impl Fn(f64) -> f64) {
         let (si, start) = (stride(self.field, self.axes.0), self.offset + j * stride(self.field, self.axes.1));
-        for (i, value) in out.iter_mut().enumerate() {
-            *value = self.field.values.get(start + i * si);
+        match &self.field.values {
+            Values::F32(v) => out.iter_mut().zip(v[start..].iter().step_by(si)).for_each(|(o, v)| *o = f(f64::from(*v))),
+            Values::F64(v) => out.iter_mut().zip(v[start..].iter().step_by(si)).for_each(|(o, v)| *o = f(*v)),
         }
     }
 }
@@ -97,7 +113,7 @@ fn taps(n: usize, pixels: usize, centring: Centring) -> Vec<Taps> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use zellige_engine::record::{Axis, Palette, Values};
+    use zellige_engine::record::Axis;
 
     use super::*;
 
@@ -132,7 +148,7 @@ mod tests {
     fn a_linear_field_stays_linear_and_upright() {
         for (n, pixels) in [(9, 64), (513, 64)] {
             let f = field(n, n, Centring::Node, |i, j| i as f64 + 1000.0 * j as f64);
-            let picture = Plane::new(&f, (0, 1), 0).resample(pixels, pixels);
+            let picture = Plane::new(&f, (0, 1), 0).sample(pixels, pixels);
             let pitch = (n - 1) as f64 / pixels as f64;
             for row in 1..pixels - 1 {
                 for column in 1..pixels - 1 {
@@ -144,12 +160,20 @@ mod tests {
         }
     }
 
+    /// Interpolated as numbers, 3.1 and -3.1 would meet at 0, the opposite angle.
+    #[test]
+    fn angles_are_averaged_on_the_circle() {
+        let mut f = field(2, 2, Centring::Node, |i, _| if i == 0 { 3.1 } else { -3.1 });
+        f.palette = Palette::Cyclic;
+        assert!(Plane::new(&f, (0, 1), 0).sample(16, 16).iter().all(|v| v.abs() > 3.0));
+    }
+
     #[test]
     fn averaging_keeps_the_mean_of_cells() {
         let f = field(120, 96, Centring::Cell, |i, j| ((i * 7919 + j * 104729) % 1000) as f64);
         let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
         let Values::F64(values) = &f.values else { unreachable!("built above") };
-        let picture = Plane::new(&f, (0, 1), 0).resample(33, 17);
+        let picture = Plane::new(&f, (0, 1), 0).sample(33, 17);
         // Equal areas: the mean is kept up to rounding.
         assert!((mean(&picture) - mean(values)).abs() < 1e-9);
     }

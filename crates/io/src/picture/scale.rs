@@ -53,11 +53,7 @@ impl Scale {
 
     /// The place of a value on the scale, 0 to 1 from low to high; not clamped.
     pub(super) fn place(&self, value: f64) -> f64 {
-        if self.log {
-            (value / self.low).ln() / (self.high / self.low).ln()
-        } else {
-            (value - self.low) / (self.high - self.low)
-        }
+        if self.log { (value / self.low).ln() / (self.high / self.low).ln() } else { (value - self.low) / (self.high - self.low) }
     }
 
     pub(super) fn colour(&self, value: f64) -> Rgb {

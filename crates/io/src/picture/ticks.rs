@@ -43,11 +43,16 @@ pub(super) fn contour_step(low: f64, high: f64) -> f64 {
 pub(super) fn logarithmic(low: f64, high: f64, most: usize) -> Ticks {
     let (first, last) = ((low.log10() - 1e-9).ceil() as i32, (high.log10() + 1e-9).floor() as i32);
     let stride = ((last - first) as usize).div_ceil(most.max(1)).max(1);
-    let marks = (first..=last)
-        .filter(|p| p.rem_euclid(stride as i32) == 0)
-        .map(|p| (10f64.powi(p), format!("10{}", superscript(p))))
-        .collect();
+    let marks =
+        (first..=last).filter(|p| p.rem_euclid(stride as i32) == 0).map(|p| (10f64.powi(p), format!("10{}", superscript(p)))).collect();
     Ticks { marks, factor: None }
+}
+
+/// Ticks of a full turn.
+pub(super) fn turn() -> Ticks {
+    use std::f64::consts::{FRAC_PI_2, PI};
+    let marks = [(-PI, "−π"), (-FRAC_PI_2, "−π/2"), (0.0, "0"), (FRAC_PI_2, "π/2"), (PI, "π")];
+    Ticks { marks: marks.map(|(v, text)| (v, text.to_owned())).into(), factor: None }
 }
 
 /// An integer in superscript digits.
@@ -83,8 +88,11 @@ pub(super) fn number(value: f64) -> String {
         let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
         return minus(text);
     }
-    let text = format!("{:.3}", value / 10f64.powi(exponent));
-    minus(&format!("{}×10", text.trim_end_matches('0').trim_end_matches('.'))) + &superscript(exponent)
+    // Rust's own scientific notation rounds before it takes the exponent: 9.9999e-10 becomes 1.000e-9.
+    let text = format!("{value:.3e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+    minus(mantissa) + "×10" + &superscript(exponent.parse().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -119,5 +127,6 @@ mod tests {
         assert_eq!(number(1234.0), "1234");
         assert_eq!(number(6.02214e23), "6.022×10²³");
         assert_eq!(number(-1e-7), "−1×10⁻⁷");
+        assert_eq!(number(9.9999e-10), "1×10⁻⁹");
     }
 }

@@ -1,0 +1,209 @@
+//! CSV: curves, the rows of a run, and fields as `x,y,value` lines; a strict reader for tables of numbers.
+
+use std::io::Write;
+use std::path::Path;
+
+use zellige_engine::error::{Error, Result};
+use zellige_engine::files::{atomic_write, read_text};
+use zellige_engine::record::{Centring, Curve, Field, Row};
+use zellige_engine::sim::Clock;
+
+/// Largest table that is read back.
+const LARGEST: u64 = 1 << 28;
+const FORMAT: &str = "CSV";
+
+/// A table of numbers with named columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Column names, units in brackets.
+    pub names: Vec<String>,
+    /// The columns, all of one length.
+    pub columns: Vec<Vec<f64>>,
+}
+
+/// A cell of the header: quoted where it holds a comma or a quote.
+fn cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
+    } else {
+        text.into()
+    }
+}
+
+fn head(name: &str, unit: &str) -> String {
+    if unit.is_empty() { cell(name) } else { cell(&format!("{name} [{unit}]")) }
+}
+
+/// Writes curves: the abscissa first, then one column per line. Every digit that is needed to read the same `f64` back.
+pub fn write_curve(path: impl AsRef<Path>, curve: &Curve) -> Result<()> {
+    let path = path.as_ref();
+    if let Some((name, line)) = curve.lines.iter().find(|l| l.1.len() != curve.x.len()) {
+        let message = format!("the line `{name}` has {} values, the abscissa {}", line.len(), curve.x.len());
+        return Err(Error::format(path, FORMAT, message));
+    }
+    atomic_write(path, |out| {
+        let names: Vec<String> = curve.lines.iter().map(|l| cell(&l.0)).collect();
+        writeln!(out, "{},{}", cell(&curve.x_label), names.join(","))?;
+        for (i, x) in curve.x.iter().enumerate() {
+            write!(out, "{x:e}")?;
+            for (_, values) in &curve.lines {
+                write!(out, ",{:e}", values[i])?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes the rows of a run: step, time where there is one, then the scalars of the first row's columns.
+pub fn write_rows(path: impl AsRef<Path>, rows: &[(Clock, Row)]) -> Result<()> {
+    let timed = rows.iter().any(|r| r.0.time.is_some());
+    atomic_write(path, |out| {
+        let columns = rows.first().map_or(&[][..], |r| &r.1.0);
+        write!(out, "step{}", if timed { ",time" } else { "" })?;
+        for scalar in columns {
+            write!(out, ",{}", head(scalar.name, scalar.unit))?;
+        }
+        writeln!(out)?;
+        for (clock, row) in rows {
+            write!(out, "{}", clock.step)?;
+            if timed {
+                write!(out, ",{:e}", clock.time.unwrap_or(f64::NAN))?;
+            }
+            for scalar in columns {
+                write!(out, ",{:e}", row.get(scalar.name).unwrap_or(f64::NAN))?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes a field: one line per value with its position.
+pub fn write_field(path: impl AsRef<Path>, field: &Field) -> Result<()> {
+    let path = path.as_ref();
+    crate::check_field(path, FORMAT, field)?;
+    let shift = if field.centring == Centring::Cell { 0.5 } else { 0.0 };
+    atomic_write(path, |out| {
+        for axis in &field.axes {
+            write!(out, "{},", head(&axis.name, &axis.unit))?;
+        }
+        writeln!(out, "{}", head(&field.name, &field.unit))?;
+        for flat in 0..field.values.len() {
+            let mut rest = flat;
+            for axis in &field.axes {
+                write!(out, "{:e},", axis.origin + ((rest % axis.len) as f64 + shift) * axis.spacing)?;
+                rest /= axis.len;
+            }
+            writeln!(out, "{:e}", field.values.get(flat))?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads a table: one line of names, then lines of numbers.
+pub fn read(path: impl AsRef<Path>) -> Result<Table> {
+    let path = path.as_ref();
+    parse(&read_text(path, FORMAT, LARGEST)?).map_err(|message| Error::format(path, FORMAT, message))
+}
+
+fn parse(text: &str) -> Result<Table, String> {
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let (_, first) = lines.next().ok_or("it is empty, expected a line of column names")?;
+    let names = split_names(first)?;
+    let mut columns = vec![Vec::new(); names.len()];
+    for (number, line) in lines {
+        let number = number + 1;
+        let cells: Vec<&str> = line.split(',').collect();
+        if cells.len() != names.len() {
+            return Err(format!("line {number} has {} cells, expected {}", cells.len(), names.len()));
+        }
+        for ((column, cell), name) in columns.iter_mut().zip(cells).zip(&names) {
+            let value = cell.trim();
+            column.push(value.parse().map_err(|_| format!("line {number}, column `{name}`: `{value}` is not a number"))?);
+        }
+    }
+    Ok(Table { names, columns })
+}
+
+fn split_names(line: &str) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    let mut name = String::new();
+    let mut quoted = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // A doubled quote within quotes is one quote.
+            '"' if quoted && chars.next_if_eq(&'"').is_some() => name.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => names.push(std::mem::take(&mut name)),
+            other => name.push(other),
+        }
+    }
+    names.push(name);
+    if quoted {
+        return Err("the first line has an open quote".into());
+    }
+    Ok(names.into_iter().map(|n| n.trim().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn curve() -> Curve {
+        Curve {
+            name: "c".into(),
+            title: "a curve".into(),
+            x_label: "t [s], from \"here\"".into(),
+            y_label: "y".into(),
+            x: vec![0.0, 0.1, 1e300],
+            lines: vec![("a".into(), vec![1.0 / 3.0, -2e-308, f64::NAN]), ("b".into(), vec![1.0, 2.0, f64::INFINITY])],
+            log_y: false,
+        }
+    }
+
+    #[test]
+    fn curves_are_read_back_to_the_last_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.csv");
+        write_curve(&path, &curve()).unwrap();
+        let table = read(&path).unwrap();
+        assert_eq!(table.names, ["t [s], from \"here\"", "a", "b"]);
+        assert_eq!(table.columns[0], curve().x);
+        assert_eq!(table.columns[1][..2], curve().lines[0].1[..2]);
+        assert!(table.columns[1][2].is_nan());
+        assert_eq!(table.columns[2], curve().lines[1].1);
+        let mut uneven = curve();
+        uneven.lines[0].1.pop();
+        assert!(write_curve(&path, &uneven).unwrap_err().to_string().contains("has 2 values, the abscissa 3"));
+    }
+
+    #[test]
+    fn rows_have_a_time_where_the_solver_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let mut row = Row::default();
+        row.push("energy", "J", 2.5);
+        write_rows(&path, &[(Clock { step: 3, time: None }, row.clone())]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "step,energy [J]\n3,2.5e0\n");
+        write_rows(&path, &[(Clock { step: 3, time: Some(0.5) }, row)]).unwrap();
+        assert_eq!(read(&path).unwrap().columns, [[3.0], [0.5], [2.5]]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(parse("a,b\n1,2\n\n3\n").unwrap_err(), "line 4 has 1 cells, expected 2");
+        assert_eq!(parse("a,b\n1,x\n").unwrap_err(), "line 2, column `b`: `x` is not a number");
+        assert!(parse("").unwrap_err().contains("empty"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_ends_in_an_answer(text in "[a-z0-9\",.\n ]{0,60}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! HDF5, the only module that knows the HDF5 library. A file holds each field as a dataset of its name, shape in C order,
+//! with the attributes `title`, `unit`, `centring`, `axis_names`, `axis_units` (slowest axis first, as the shape),
+//! `grid_origin`, `grid_spacing` and `unit_dimension`; and each curve as a group of equally long datasets.
+//!
+//! Text is written in fixed length, because several readers of variable-length attributes fail.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Type, Hdf5Error};
+use zellige_engine::error::{Error, Result};
+use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values};
+
+use crate::Array;
+
+const FORMAT: &str = "HDF5";
+/// Longest axis name or unit in an array of texts.
+const WORD: usize = 16;
+/// Deflate packs at most about 1032 to 1: a dataset that claims more than this times the file's length is damaged.
+const DENSEST: u64 = 1100;
+
+/// A text of fixed length, for arrays of texts.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+struct Word([u8; WORD]);
+
+impl H5Type for Word {
+    fn hdf5_type() -> DatatypeMessage {
+        DatatypeMessage::fixed_string_utf8(WORD as u32)
+    }
+
+    fn element_size() -> usize {
+        WORD
+    }
+}
+
+impl Word {
+    fn new(text: &str) -> Self {
+        let mut bytes = [0; WORD];
+        // One byte stays zero; a character is never cut.
+        let end = (0..WORD).rev().find(|&n| text.is_char_boundary(n.min(text.len()))).unwrap_or(0).min(text.len());
+        bytes[..end].copy_from_slice(&text.as_bytes()[..end]);
+        Self(bytes)
+    }
+}
+
+/// The library is young: a panic in it becomes an error of the file.
+fn guarded<T>(path: &Path, action: &'static str, work: impl FnOnce() -> Result<T, Hdf5Error>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(Hdf5Error::Io(e))) => Err(Error::file(action, path, e)),
+        Ok(Err(e)) => Err(Error::format(path, FORMAT, e.to_string())),
+        Err(_) => Err(Error::format(path, FORMAT, "the HDF5 library cannot handle it (it is damaged, or uses a rare feature)")),
+    }
+}
+
+/// Writes records into one file.
+pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
+    let path = path.as_ref();
+    for record in records {
+        if let Record::Field(field) = record {
+            crate::check_field(path, FORMAT, field)?;
+        }
+    }
+    let temporary = Temporary::beside(path);
+    guarded(path, "write", || {
+        let file = H5File::create(&temporary.0)?;
+        for record in records {
+            match record {
+                Record::Field(field) => write_field(&file, field)?,
+                Record::Curve(curve) => write_curve(&file, curve)?,
+            }
+        }
+        file.close()?;
+        std::fs::File::open(&temporary.0)?.sync_all()?;
+        Ok(())
+    })?;
+    std::fs::rename(&temporary.0, path).map_err(|e| Error::file("rename", path, e))
+}
+
+/// The file in the making; removed unless it was renamed.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn beside(path: &Path) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self(path.with_file_name(format!(".{name}.{}.tmp", std::process::id())))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After the rename there is nothing left under this name.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn set_text(dataset: &H5Dataset, name: &str, text: &str) -> Result<(), Hdf5Error> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.push(0);
+    dataset.set_attr_typed(name, DatatypeMessage::fixed_string_utf8(bytes.len() as u32), bytes)
+}
+
+fn set_array<T: H5Type>(dataset: &H5Dataset, name: &str, values: &[T]) -> Result<(), Hdf5Error> {
+    dataset.new_attr::<T>().shape([values.len()]).create(name)?.write_array(values)
+}
+
+fn write_field(file: &H5File, field: &Field) -> Result<(), Hdf5Error> {
+    let shape = field.shape();
+    let dataset = match &field.values {
+        Values::F32(v) => {
+            let dataset = file.new_dataset::<f32>().shape(&shape).create(&field.name)?;
+            dataset.write_raw(v)?;
+            dataset
+        }
+        Values::F64(v) => {
+            let dataset = file.new_dataset::<f64>().shape(&shape).create(&field.name)?;
+            dataset.write_raw(v)?;
+            dataset
+        }
+    };
+    set_text(&dataset, "title", &field.title)?;
+    set_text(&dataset, "unit", &field.unit)?;
+    set_text(&dataset, "centring", if field.centring == Centring::Node { "node" } else { "cell" })?;
+    let words = |f: &dyn Fn(&Axis) -> &str| -> Vec<Word> { field.axes.iter().rev().map(|a| Word::new(f(a))).collect() };
+    let reals = |f: &dyn Fn(&Axis) -> f64| -> Vec<f64> { field.axes.iter().rev().map(f).collect() };
+    set_array(&dataset, "axis_names", &words(&|a| &a.name))?;
+    set_array(&dataset, "axis_units", &words(&|a| &a.unit))?;
+    set_array(&dataset, "grid_origin", &reals(&|a| a.origin))?;
+    set_array(&dataset, "grid_spacing", &reals(&|a| a.spacing))?;
+    set_array(&dataset, "unit_dimension", &field.dimension)
+}
+
+fn write_curve(file: &H5File, curve: &Curve) -> Result<(), Hdf5Error> {
+    let group = file.create_group(&curve.name)?;
+    let lines = curve.lines.iter().map(|l| (l.0.as_str(), l.0.as_str(), &l.1));
+    for (name, label, values) in std::iter::once(("abscissa", curve.x_label.as_str(), &curve.x)).chain(lines) {
+        let dataset = group.new_dataset::<f64>().shape([values.len()]).create(&name.replace('/', "_"))?;
+        dataset.write_raw(values)?;
+        set_text(&dataset, "title", label)?;
+    }
+    Ok(())
+}
+
+/// The datasets of a file with their shapes.
+pub fn list(path: impl AsRef<Path>) -> Result<Vec<(String, Vec<usize>)>> {
+    let path = path.as_ref();
+    guarded(path, "read", || {
+        let file = H5File::open(path)?;
+        let names = file.dataset_names();
+        Ok(names.into_iter().filter_map(|n| file.dataset(&n).ok().map(|d| (n, d.shape()))).collect())
+    })
+}
+
+/// Reads the dataset at the path `name` within the file, for example `/fields/rho`; reals and integers become `f64`.
+pub fn read(path: impl AsRef<Path>, name: &str) -> Result<Array> {
+    let path = path.as_ref();
+    let length = std::fs::metadata(path).map_err(|e| Error::file("read", path, e))?.len();
+    let name = name.trim_start_matches('/');
+    let found = guarded(path, "read", || {
+        let file = H5File::open(path)?;
+        if !file.dataset_names().iter().any(|n| n.trim_start_matches('/') == name) {
+            return Ok(None);
+        }
+        let dataset = file.dataset(name)?;
+        let shape = dataset.shape();
+        let claimed = shape.iter().try_fold(dataset.element_size().max(1) as u64, |n, &m| n.checked_mul(m as u64));
+        let packed = dataset.is_chunked();
+        let limit = if packed { length.saturating_mul(DENSEST) } else { length };
+        if claimed.is_none_or(|c| c > limit) {
+            let message = format!("the dataset `{name}` claims the shape {shape:?}, more than {length} bytes can hold");
+            return Err(Hdf5Error::InvalidState(message));
+        }
+        let values = match dataset.read_numeric_as::<f64>() {
+            Err(Hdf5Error::TypeMismatch(_)) => dataset.read_numeric_as::<i64>()?.into_iter().map(|v| v as f64).collect(),
+            other => other?,
+        };
+        if claimed.is_some() && values.len() != shape.iter().product::<usize>() {
+            return Err(Hdf5Error::InvalidState(format!("the dataset `{name}` holds {} values for {shape:?}", values.len())));
+        }
+        Ok(Some(Array { shape, values }))
+    })?;
+    found.ok_or_else(|| {
+        let listed = list(path).unwrap_or_default().into_iter().map(|(n, s)| format!("`{n}` {s:?}")).collect::<Vec<_>>();
+        let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
+        Error::format(path, FORMAT, format!("it has no dataset `{name}` (datasets: {listed})"))
+    })
+}
+
+/// Reads a field that [`write`] wrote, with its axes.
+pub fn read_field(path: impl AsRef<Path>, name: &str) -> Result<Field> {
+    let path = path.as_ref();
+    let array = read(path, name)?;
+    guarded(path, "read", || {
+        let dataset = H5File::open(path)?.dataset(name)?;
+        let text = |attribute: &str| dataset.attr(attribute).and_then(|a| a.read_string()).unwrap_or_default();
+        let reals = |attribute: &str| dataset.attr(attribute).and_then(|a| a.read_numeric_as::<f64>()).unwrap_or_default();
+        let words = |attribute: &str| -> Vec<String> {
+            let raw = dataset.attr(attribute).and_then(|a| a.read_raw()).unwrap_or_default();
+            raw.chunks(WORD).map(|w| String::from_utf8_lossy(w).trim_end_matches('\0').to_owned()).collect()
+        };
+        let (names, units) = (words("axis_names"), words("axis_units"));
+        let (origin, spacing) = (reals("grid_origin"), reals("grid_spacing"));
+        let axis = |k: usize| Axis {
+            name: names.get(k).cloned().unwrap_or_else(|| format!("axis {k}")),
+            unit: units.get(k).cloned().unwrap_or_default(),
+            origin: origin.get(k).copied().unwrap_or(0.0),
+            spacing: spacing.get(k).copied().unwrap_or(1.0),
+            len: array.shape[k],
+        };
+        let title = text("title");
+        Ok(Field {
+            name: name.to_owned(),
+            title: if title.is_empty() { name.to_owned() } else { title },
+            unit: text("unit"),
+            dimension: reals("unit_dimension").try_into().unwrap_or([0.0; 7]),
+            axes: (0..array.shape.len()).rev().map(axis).collect(),
+            centring: if text("centring") == "cell" { Centring::Cell } else { Centring::Node },
+            values: Values::F64(array.values.clone()),
+            palette: Palette::Sequential,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("all.h5");
+        let records: Vec<Record> = samples::fields().into_iter().map(Record::Field).chain([Record::Curve(samples::curve())]).collect();
+        write(&path, &records).unwrap();
+        for field in samples::fields() {
+            let back = read_field(&path, &field.name).unwrap();
+            samples::assert_same(&field, &back);
+            assert_eq!((&back.title, &back.unit, back.dimension), (&field.title, &field.unit, field.dimension));
+            assert_eq!(back.axes, field.axes);
+        }
+        let line = read(&path, "/residual/relative residual").unwrap();
+        assert_eq!(line.values, samples::curve().lines[0].1);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_dataset_lists_those_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.h5");
+        write(&path, &[Record::Field(samples::plane())]).unwrap();
+        let error = read(&path, "rho").unwrap_err().to_string();
+        assert!(error.ends_with("it has no dataset `rho` (datasets: `u` [3, 5])"), "{error}");
+    }
+
+    /// Bytes set to 0xff, and cuts, all over a sound file: an array or an error, never a panic or a huge allocation.
+    #[test]
+    fn damage_ends_in_an_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.h5");
+        write(&path, &[Record::Field(samples::plane())]).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| ()));
+        for at in (0..whole.len()).step_by(whole.len() / 150 + 1) {
+            let mut bytes = whole.clone();
+            bytes[at] = 0xff;
+            std::fs::write(&path, &bytes).unwrap();
+            let _ = read(&path, "u");
+            std::fs::write(&path, &whole[..at]).unwrap();
+            let _ = read(&path, "u");
+        }
+        std::panic::set_hook(hook);
+        assert!(matches!(read(folder.path().join("no.h5"), "u"), Err(Error::File { action: "read", .. })));
+    }
+}
