@@ -6,6 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
@@ -44,9 +45,21 @@ impl Word {
     }
 }
 
+/// Calls of the library that are under way.
+static GUARDED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a panic at this moment comes from the HDF5 library and is about to be turned into an error: for panic hooks,
+/// which had better keep still then.
+pub fn is_guarded() -> bool {
+    GUARDED.load(Ordering::Relaxed) > 0
+}
+
 /// The library is young: a panic in it becomes an error of the file.
 fn guarded<T>(path: &Path, action: &'static str, work: impl FnOnce() -> Result<T, Hdf5Error>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    GUARDED.fetch_add(1, Ordering::Relaxed);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.fetch_sub(1, Ordering::Relaxed);
+    match result {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Hdf5Error::Io(e))) => Err(Error::file(action, path, e)),
         Ok(Err(e)) => Err(Error::format(path, FORMAT, e.to_string())),

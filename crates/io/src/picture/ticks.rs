@@ -14,15 +14,18 @@ fn round_step(span: f64, most: usize) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * decade).find(|&s| s >= raw * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
 }
 
-/// Ticks of a linear axis over `[low, high]`.
+/// Ticks of a linear axis over `[low, high]`: about `most` intervals, at least three marks.
 pub(super) fn linear(low: f64, high: f64, most: usize) -> Ticks {
     let span = high - low;
     if !(span > 0.0 && span.is_finite()) {
         return Ticks { marks: vec![(low, number(low))], factor: None };
     }
-    let step = round_step(span, most);
-    let first = (low / step - 1e-6).ceil();
-    let count = ((high / step + 1e-6).floor() - first).max(0.0) as usize;
+    let inside = |step: f64| ((low / step - 1e-6).ceil(), (high / step + 1e-6).floor());
+    // A coarse step may leave one mark only, which says nothing about the scale.
+    let step = (most..3 * most).map(|m| round_step(span, m)).find(|&s| inside(s).1 - inside(s).0 >= 2.0);
+    let step = step.unwrap_or_else(|| round_step(span, most));
+    let (first, last) = inside(step);
+    let count = (last - first).max(0.0) as usize;
     let values: Vec<f64> = (0..=count).map(|i| (first + i as f64) * step).collect();
     let largest = low.abs().max(high.abs());
     let exponent = largest.log10().floor() as i32;
@@ -107,6 +110,7 @@ mod tests {
     fn steps_are_round_and_labels_short() {
         assert_eq!(labels(&linear(0.0, 1.0, 6)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(&linear(-0.3, 0.3, 7)), ["−0.3", "−0.2", "−0.1", "0.0", "0.1", "0.2", "0.3"]);
+        assert_eq!(labels(&linear(-1.95, 1.95, 3)), ["−1", "0", "1"]);
         let small = linear(-2.1e-7, 2.1e-7, 5);
         assert_eq!(labels(&small), ["−2", "−1", "0", "1", "2"]);
         assert_eq!(small.factor.as_deref(), Some("×10⁻⁷"));
