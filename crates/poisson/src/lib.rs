@@ -1,12 +1,45 @@
-//! Poisson's equation on regular grids.
+//! Poisson's equation `u_xx + u_yy (+ u_zz) = rho` on regular grids in the plane and in space, by multigrid, by plain
+//! relaxation, and directly.
+//!
+//! [`solve()`] is the way in for a program; [`Poisson`] is the solver that the run loop drives. The pages in the order of
+//! a solve:
+//!
+//! | page | what |
+//! |---|---|
+//! | [`config`] | the input table as typed, and everything that can be wrong with it |
+//! | [`setup`] | from the input to arrays |
+//! | [`problem`] | the problem as physics states it, folded into `A u = f` |
+//! | [`method`], [`spectrum`] | what is chosen, and from which numbers |
+//! | [`driver`] | a system on a device, one step at a time |
+//! | [`step`] | the cycles, written once against [`stages`], which `cpu` and `cuda` implement |
+//! | [`direct`] | transforms along the axes |
+//! | [`status`], [`truncation`] | when it is over, and with which word |
+//! | [`operator`] | the definition in double precision that checks go back to |
+//! | [`output`], [`cost`], [`bench`] | records, the traffic model, the benchmark cases |
 
+pub mod bench;
+pub mod config;
+pub mod cost;
 pub mod direct;
+pub mod driver;
 pub mod grid;
+pub mod method;
 pub mod operator;
+pub mod output;
 pub mod physics;
 pub mod problem;
-pub mod stages;
-pub mod step;
-pub mod method;
+pub mod setup;
+pub mod solve;
+pub mod solver;
 pub mod spectrum;
+pub mod stages;
 pub mod status;
+pub mod step;
+pub mod truncation;
+
+pub use config::Config;
+pub use method::{Method, Options, Relaxation, Tolerance};
+pub use problem::{Precision, Problem, Side, SideValues};
+pub use solve::{Report, Solution, solve, solve_batch};
+pub use solver::Poisson;
+pub use status::{Norm, Status};

@@ -80,8 +80,10 @@ pub struct Options {
     pub method: Method,
     /// The cycle of multigrid.
     pub cycle: Cycle,
-    /// Sweeps before and after the coarse correction; 1 and 1 if left out.
-    pub sweeps: Option<[u32; 2]>,
+    /// Sweeps before the coarse correction; 1 if left out (to truncation error: 2).
+    pub pre: Option<u32>,
+    /// Sweeps after it; 1 if left out.
+    pub post: Option<u32>,
     /// The relaxation inside a cycle.
     pub smoother: Relaxation,
     /// Relaxation factor of the smoother, or of SOR and Jacobi; the best known if left out.
@@ -105,7 +107,8 @@ impl Default for Options {
         Self {
             method: Method::Auto,
             cycle: Cycle::V,
-            sweeps: None,
+            pre: None,
+            post: None,
             smoother: Relaxation::RedBlack,
             omega: None,
             coarse_levels: usize::MAX,
@@ -183,8 +186,13 @@ impl Options {
             let fault = Fault::new("omega", format!("the value is {omega}")).allowed("above 0 and below 2");
             faults.push(fault.hint("leave it out to get the best known value"));
         }
-        if self.sweeps.is_some_and(|[pre, post]| pre + post == 0 || pre.max(post) > 100) {
-            faults.push(Fault::new("sweeps", "the counts before and after are out of range").allowed("0 to 100 each, not both 0"));
+        for (path, sweeps) in [("pre", self.pre), ("post", self.post)] {
+            if let Some(sweeps) = sweeps.filter(|s| *s > 100) {
+                faults.push(Fault::new(path, format!("{sweeps} sweeps")).allowed("0 to 100"));
+            }
+        }
+        if (self.pre, self.post) == (Some(0), Some(0)) {
+            faults.push(Fault::new("post", "a cycle without any sweep does not smooth").allowed("1 or more where `pre` is 0"));
         }
         let cycles = matches!(self.method, Method::Auto | Method::Multigrid | Method::Fmg);
         if self.tolerance == Tolerance::TRUNCATION && !matches!(self.method, Method::Auto | Method::Fmg) {
@@ -203,7 +211,7 @@ impl Options {
     /// Settles everything for a grid. `gpu`: the device's kind; `warm`: whether there is a first guess.
     pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
         let mut faults = self.check();
-        if warm && self.method == Method::Fmg {
+        if warm && (self.method == Method::Fmg || self.tolerance == Tolerance::TRUNCATION) {
             faults.push(
                 Fault::new("method", "full multigrid starts from the coarsest grid and would drop the first guess")
                     .hint("use `method = \"multigrid\"`"),
@@ -266,7 +274,7 @@ impl Options {
                 let fmg = (method != Method::Multigrid).then_some(1);
                 // One V(2,1) per level brings full multigrid to 1.07 times the error of the formula, V(1,1) to 1.11.
                 let open = if self.tolerance == Tolerance::TRUNCATION { [2, 1] } else { [1, 1] };
-                let [pre, post] = self.sweeps.unwrap_or(open);
+                let [pre, post] = [self.pre.unwrap_or(open[0]), self.post.unwrap_or(open[1])];
                 Scheme::Cycles { plan: CyclePlan { cycle: self.cycle, pre, post, smoother: self.cycle_smoother(grid) }, fmg }
             }
             Method::Sor => {
@@ -380,12 +388,13 @@ mod tests {
             tolerance: Tolerance::TRUNCATION,
             omega: Some(2.5),
             cycle: Cycle::W,
-            sweeps: Some([0, 0]),
+            pre: Some(0),
+            post: Some(0),
             absolute: f64::NAN,
             ..Options::default()
         };
         let paths: Vec<_> = options.check().into_iter().map(|f| f.path).collect();
-        assert_eq!(paths, ["absolute", "omega", "sweeps", "tolerance", "cycle", "omega"]);
+        assert_eq!(paths, ["absolute", "omega", "post", "tolerance", "cycle", "omega"]);
         let warm = Options { method: Method::Fmg, ..Options::default() };
         assert!(warm.choose(&square(17, Bc::Dirichlet), false, true).is_err());
     }

@@ -1,0 +1,361 @@
+//! The `[poisson]` table of the input, as typed. [`Config::check`] finds everything that is wrong with it before
+//! anything is allocated; [`crate::setup`] turns it into a [`crate::problem::Problem`].
+//!
+//! ```toml
+//! [poisson]
+//! rhs = "exp(-((x - 12)^2 + (y - 16)^2)/2)"
+//! boundary = { x = "periodic", y_lo = { dirichlet = "sin(2*pi*x/lx)" }, y_hi = { neumann = 0.5 } }
+//! [poisson.grid]
+//! nodes = [1024, 1025]
+//! size = [32.0, 32.0]
+//! ```
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Problem as Fault;
+use zellige_engine::expr::Expr;
+
+use crate::grid::Bc;
+use crate::method::{Method, Options, Relaxation, Tolerance};
+use crate::problem::Precision;
+use crate::status::Norm;
+use crate::step::Cycle;
+
+/// Poisson's equation `u_xx + u_yy (+ u_zz) = rhs` on a rectangle or a box.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The grid of nodes.
+    pub grid: GridConfig,
+    /// The right-hand side: a number, an expression of `x`, `y` (and `z`), or `{ file = "rho.npy" }`. Expressions know the
+    /// lengths `lx`, `ly`, `lz` and the spacings `hx`, `hy`, `hz`.
+    pub rhs: Source,
+    /// Conditions per side; a side left out has `u = 0`.
+    #[serde(default)]
+    pub boundary: Boundary,
+    /// First guess of the solution (warm start); zero if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guess: Option<Source>,
+    /// How the system is solved.
+    #[serde(default)]
+    pub method: Method,
+    /// The cycle of multigrid.
+    #[serde(default = "Config::default_cycle")]
+    pub cycle: Cycle,
+    /// Sweeps before the coarse correction: 0 to 100; 1 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre: Option<u32>,
+    /// Sweeps after the coarse correction: 0 to 100; 1 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post: Option<u32>,
+    /// The relaxation inside a cycle.
+    #[serde(default)]
+    pub smoother: Relaxation,
+    /// Relaxation factor, above 0 and below 2, of the smoother or of SOR and Jacobi; the best known if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omega: Option<f64>,
+    /// Most coarse grids below the given one; as many as there can be if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coarse_levels: Option<u32>,
+    /// Number formats.
+    #[serde(default)]
+    pub precision: Precision,
+    /// Residual to reach, relative to the right-hand side: 0 or more and below 1; or `"truncation"`.
+    #[serde(default = "Config::default_tolerance")]
+    pub tolerance: Tolerance,
+    /// A residual that is enough whatever the right-hand side; 0 leaves it out.
+    #[serde(default)]
+    pub absolute: f64,
+    /// The norm of residuals: `l2`, the mean over the domain, or `max`.
+    #[serde(default)]
+    pub norm: Norm,
+    /// Most cycles, or sweeps of a relaxation method; ample for the method if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cycles: Option<u64>,
+    /// Mean of the solution where no side holds a value (all Neumann or periodic).
+    #[serde(default)]
+    pub mean: f64,
+}
+
+/// The grid of nodes; sides are nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GridConfig {
+    /// Nodes per axis, `[M, N]` or `[M, N, K]`: 3 to 1048576 each. A periodic axis counts each node once.
+    pub nodes: Vec<usize>,
+    /// Length per axis, above 0. A periodic axis has its period.
+    pub size: Vec<f64>,
+    /// Coordinates of the first node; zero if left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origin: Vec<f64>,
+}
+
+/// Values over nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Source {
+    /// The same everywhere.
+    Number(f64),
+    /// An expression of the coordinates.
+    Expression(String),
+    /// An array in a file.
+    File(FileSource),
+}
+
+/// An array in a file, C order, shape `(N, M)` or `(K, N, M)`; on a side the shape of its nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileSource {
+    /// An NPY file, or `file.h5:/path/to/dataset`; relative to the folder of the input.
+    pub file: PathBuf,
+}
+
+/// Conditions per side. A single side goes before its axis, an axis before `all`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Boundary {
+    /// Every side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all: Option<SideConfig>,
+    /// Both x sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x: Option<SideConfig>,
+    /// Both y sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y: Option<SideConfig>,
+    /// Both z sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub z: Option<SideConfig>,
+    /// The side at the first node in x.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_lo: Option<SideConfig>,
+    /// The side at the last node in x.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_hi: Option<SideConfig>,
+    /// The side at the first node in y.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y_lo: Option<SideConfig>,
+    /// The side at the last node in y.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y_hi: Option<SideConfig>,
+    /// The side at the first node in z.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub z_lo: Option<SideConfig>,
+    /// The side at the last node in z.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub z_hi: Option<SideConfig>,
+}
+
+/// The condition on a side: `"periodic"`, `"dirichlet"` and `"neumann"` (both with 0), or a table with the values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SideConfig {
+    /// The kind alone; its values are zero.
+    Kind(Bc),
+    /// `{ dirichlet = VALUES }`.
+    Dirichlet(DirichletConfig),
+    /// `{ neumann = VALUES }`.
+    Neumann(NeumannConfig),
+}
+
+/// `u` on a side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirichletConfig {
+    /// The values: a number, an expression, or a file.
+    pub dirichlet: Source,
+}
+
+/// The outward derivative on a side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NeumannConfig {
+    /// The values: a number, an expression, or a file.
+    pub neumann: Source,
+}
+
+/// A side's condition with the key that it stands at.
+pub(crate) struct SideRef<'a> {
+    /// Kind.
+    pub bc: Bc,
+    /// Values; `None` for zero.
+    pub values: Option<&'a Source>,
+    /// Path in the solver's table; empty for the default.
+    pub path: String,
+}
+
+const AXES: [&str; 3] = ["x", "y", "z"];
+/// Nodes of an axis.
+const NODES: std::ops::RangeInclusive<usize> = 3..=1 << 20;
+
+impl Boundary {
+    /// The condition that holds on side `end` of axis `d`.
+    pub(crate) fn side(&self, d: usize, end: usize) -> SideRef<'_> {
+        let single = [[&self.x_lo, &self.x_hi], [&self.y_lo, &self.y_hi], [&self.z_lo, &self.z_hi]][d][end];
+        let axis = [&self.x, &self.y, &self.z][d];
+        let name = format!("boundary.{}_{}", AXES[d], ["lo", "hi"][end]);
+        let found = [(single, name), (axis, format!("boundary.{}", AXES[d])), (&self.all, "boundary.all".into())];
+        let Some((side, path)) = found.into_iter().find_map(|(side, path)| side.as_ref().map(|s| (s, path))) else {
+            return SideRef { bc: Bc::Dirichlet, values: None, path: String::new() };
+        };
+        match side {
+            SideConfig::Kind(bc) => SideRef { bc: *bc, values: None, path },
+            SideConfig::Dirichlet(s) => SideRef { bc: Bc::Dirichlet, values: Some(&s.dirichlet), path: format!("{path}.dirichlet") },
+            SideConfig::Neumann(s) => SideRef { bc: Bc::Neumann, values: Some(&s.neumann), path: format!("{path}.neumann") },
+        }
+    }
+}
+
+impl Config {
+    fn default_cycle() -> Cycle {
+        Cycle::V
+    }
+
+    fn default_tolerance() -> Tolerance {
+        Tolerance::Relative(1e-6)
+    }
+
+    /// Everything left to the solver, `u = 0` on all sides.
+    pub fn new(nodes: Vec<usize>, size: Vec<f64>, rhs: Source) -> Self {
+        let Options { method, cycle, pre, post, smoother, omega, precision, tolerance, absolute, norm, max_cycles, .. } =
+            Options::default();
+        let grid = GridConfig { nodes, size, origin: Vec::new() };
+        let (boundary, guess, coarse_levels, mean) = (Boundary::default(), None, None, 0.0);
+        #[rustfmt::skip]
+        let config = Self {
+            grid, rhs, boundary, guess, method, cycle, pre, post, smoother, omega, coarse_levels, precision, tolerance, absolute, norm, max_cycles, mean,
+        };
+        config
+    }
+
+    /// What the caller chose about the method.
+    pub fn options(&self) -> Options {
+        Options {
+            method: self.method,
+            cycle: self.cycle,
+            pre: self.pre,
+            post: self.post,
+            smoother: self.smoother,
+            omega: self.omega,
+            coarse_levels: self.coarse_levels.map_or(usize::MAX, |n| n as usize),
+            precision: self.precision,
+            tolerance: self.tolerance,
+            absolute: self.absolute,
+            norm: self.norm,
+            max_cycles: self.max_cycles,
+        }
+    }
+
+    /// Number of axes.
+    pub fn dimensions(&self) -> usize {
+        self.grid.nodes.len()
+    }
+
+    /// Names of the variables of expressions.
+    pub(crate) fn variables(&self) -> &'static [&'static str] {
+        &AXES[..self.dimensions().clamp(2, 3)]
+    }
+
+    /// Distance between nodes of axis `d`.
+    pub(crate) fn spacing(&self, d: usize) -> f64 {
+        let periodic = self.boundary.side(d, 0).bc == Bc::Periodic;
+        self.grid.size[d] / (self.grid.nodes[d] - usize::from(!periodic)) as f64
+    }
+
+    /// Named constants of expressions: lengths and spacings.
+    pub(crate) fn constants(&self) -> Vec<(&'static str, f64)> {
+        let names = [("lx", "hx"), ("ly", "hy"), ("lz", "hz")];
+        let axes = self.dimensions().min(3).min(self.grid.size.len());
+        (0..axes).flat_map(|d| [(names[d].0, self.grid.size[d]), (names[d].1, self.spacing(d))]).collect()
+    }
+
+    /// Every problem that can be seen without allocating anything, paths relative to this table.
+    pub fn check(&self) -> Vec<Fault> {
+        let mut faults = self.grid.check();
+        // Expressions need the constants of a sound grid.
+        let sound = faults.is_empty();
+        if sound {
+            faults.extend(self.source_fault("rhs", &self.rhs));
+            faults.extend(self.guess.as_ref().and_then(|g| self.source_fault("guess", g)));
+        }
+        let mut seen = Vec::new();
+        for d in 0..self.dimensions().min(3) {
+            let [lo, hi] = [0, 1].map(|end| self.boundary.side(d, end));
+            if (lo.bc == Bc::Periodic) != (hi.bc == Bc::Periodic) {
+                let (periodic, other) = if lo.bc == Bc::Periodic { (&lo, "hi") } else { (&hi, "lo") };
+                let fault = Fault::new(&periodic.path, format!("the {} axis is periodic on one side but not at `{0}_{other}`", AXES[d]));
+                faults.push(fault.hint(format!("write `{} = \"periodic\"` for both sides", AXES[d])));
+            }
+            for side in [lo, hi] {
+                if let Some(values) = side.values.filter(|_| sound && !seen.contains(&side.path)) {
+                    faults.extend(self.source_fault(&side.path, values));
+                }
+                seen.push(side.path);
+            }
+        }
+        let z = [("z", &self.boundary.z), ("z_lo", &self.boundary.z_lo), ("z_hi", &self.boundary.z_hi)];
+        for (key, _) in z.iter().filter(|(_, side)| self.dimensions() == 2 && side.is_some()) {
+            let fault = Fault::new(format!("boundary.{key}"), "the grid has no z axis");
+            faults.push(fault.hint("leave it out, or give three `nodes` and three lengths"));
+        }
+        if !self.mean.is_finite() {
+            faults.push(Fault::new("mean", format!("the value is {}", self.mean)).allowed("finite numbers"));
+        }
+        if self.max_cycles == Some(0) {
+            faults.push(Fault::new("max_cycles", "the value is 0").allowed("1 or more"));
+        }
+        if self.guess.is_some() && self.method == Method::Fmg {
+            let fault = Fault::new("guess", "full multigrid starts from the coarsest grid and would drop the first guess");
+            faults.push(fault.hint("use `method = \"multigrid\"`, or leave `guess` out"));
+        }
+        if self.guess.is_some() && self.tolerance == Tolerance::TRUNCATION && self.method != Method::Fmg {
+            let fault = Fault::new("guess", "`tolerance = \"truncation\"` means full multigrid, which would drop the first guess");
+            faults.push(fault.hint("give a number as `tolerance`, or leave `guess` out"));
+        }
+        faults.extend(self.options().check());
+        faults
+    }
+
+    /// What is wrong with a source, as far as its text tells.
+    fn source_fault(&self, path: &str, source: &Source) -> Option<Fault> {
+        match source {
+            Source::Number(value) if !value.is_finite() => {
+                Some(Fault::new(path, format!("the value is {value}")).allowed("finite numbers"))
+            }
+            Source::Expression(text) => Expr::parse_with(text, self.variables(), &self.constants()).err().map(|e| e.problem(path)),
+            Source::File(source) if source.file.as_os_str().is_empty() => Some(Fault::new(format!("{path}.file"), "the name is empty")),
+            _ => None,
+        }
+    }
+}
+
+impl GridConfig {
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let axes = self.nodes.len();
+        if !(2..=3).contains(&axes) {
+            faults.push(Fault::new("grid.nodes", format!("{axes} numbers")).allowed("2 or 3, one per axis"));
+            return faults;
+        }
+        for (axis, n) in AXES.iter().zip(&self.nodes).filter(|(_, n)| !NODES.contains(n)) {
+            faults.push(Fault::new("grid.nodes", format!("{n} nodes in {axis}")).allowed("3 to 1048576"));
+        }
+        if self.size.len() != axes {
+            faults.push(Fault::new("grid.size", format!("{} numbers for {axes} axes", self.size.len())).allowed(format!("{axes} lengths")));
+        }
+        for (axis, length) in AXES.iter().zip(&self.size).filter(|(_, l)| !(l.is_finite() && **l > 0.0)) {
+            faults.push(Fault::new("grid.size", format!("the length in {axis} is {length}")).allowed("finite and above 0"));
+        }
+        if !self.origin.is_empty() && self.origin.len() != axes {
+            faults.push(
+                Fault::new("grid.origin", format!("{} numbers for {axes} axes", self.origin.len())).allowed(format!("{axes} coordinates")),
+            );
+        }
+        for (axis, x) in AXES.iter().zip(&self.origin).filter(|(_, x)| !x.is_finite()) {
+            faults.push(Fault::new("grid.origin", format!("the {axis} coordinate is {x}")).allowed("finite numbers"));
+        }
+        faults
+    }
+}

@@ -1,0 +1,286 @@
+//! One linear system on one device, driven step by step by the method chosen. [`crate::solve()`], the run loop's solver
+//! and the benchmarks all go through here.
+
+use zellige_engine::device::Device;
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+
+use crate::direct::Direct;
+use crate::grid::Grid;
+use crate::method::{Choice, Scheme};
+use crate::operator;
+use crate::problem::{Folded, Reference, StageSetup};
+use crate::stages::{Norms, Smoother, Stages, cpu, cuda};
+use crate::status::{Judge, Status};
+use crate::step;
+use crate::truncation::{self, Truncation};
+
+/// Full multigrid goes on with cycles until the error of solving is this share of the error of the formula.
+const TRUNCATION_SHARE: f64 = 0.5;
+
+/// What holds the data.
+enum Backend {
+    /// The stages of a cycle, on either device.
+    Stages(Box<dyn Stages>),
+    /// The direct solver.
+    Direct(Box<Direct>),
+}
+
+/// A system being solved.
+pub struct Driver {
+    grid: Grid,
+    choice: Choice,
+    device: Device,
+    backend: Backend,
+    judge: Judge,
+    status: Option<Status>,
+    imbalance: f64,
+    mean: f64,
+    /// The right-hand side, kept where the host forms the residual: direct solver, estimate of the truncation error.
+    f: Vec<f64>,
+    truncation: Option<Truncation>,
+}
+
+/// The stages for a setup on a device.
+fn open(setup: &StageSetup, device: &Device) -> Result<Box<dyn Stages>> {
+    match device {
+        Device::Cpu(pool) => cpu::new(setup, pool),
+        Device::Cuda(gpu) => cuda::new(setup, gpu),
+    }
+}
+
+/// Runs host work on the device's threads.
+pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
+    match device {
+        Device::Cpu(cpu) => cpu.install(work),
+        Device::Cuda(_) => work(),
+    }
+}
+
+impl Driver {
+    /// Allocates everything that solving on `grid` needs.
+    pub fn new(grid: &Grid, choice: Choice, device: &Device) -> Result<Self> {
+        let backend = match choice.scheme {
+            Scheme::Direct => Backend::Direct(Box::new(Direct::new(grid, choice.precision, device)?)),
+            Scheme::Sweeps { .. } => Backend::Stages(open(&StageSetup::new(grid, 0, choice.precision, false), device)?),
+            Scheme::Cycles { fmg, .. } => {
+                Backend::Stages(open(&StageSetup::new(grid, choice.coarse_levels, choice.precision, fmg.is_some()), device)?)
+            }
+        };
+        Ok(Self {
+            judge: Judge::new(choice.criteria, choice.pace, choice.precision.eps(), operator::norm_bound(grid), Reference::default()),
+            grid: grid.clone(),
+            choice,
+            device: device.clone(),
+            backend,
+            status: None,
+            imbalance: 0.0,
+            mean: 0.0,
+            f: Vec::new(),
+            truncation: None,
+        })
+    }
+
+    /// Puts a system on the device. Its grid must be the one that the driver was made for.
+    pub fn load(&mut self, folded: Folded) -> Result<()> {
+        assert_eq!(folded.grid, self.grid, "a driver is made for one grid");
+        let norm_a = operator::norm_bound(&self.grid);
+        self.judge = Judge::new(self.choice.criteria, self.choice.pace, self.choice.precision.eps(), norm_a, folded.reference);
+        (self.status, self.truncation) = (None, None);
+        (self.imbalance, self.mean) = (folded.imbalance, folded.mean);
+        self.f = Vec::new();
+        match &mut self.backend {
+            Backend::Stages(stages) => stages.load(&folded.u, &folded.f)?,
+            Backend::Direct(direct) => direct.load(&folded.u, &folded.f)?,
+        }
+        if self.choice.truncation || matches!(self.backend, Backend::Direct(_)) {
+            self.f = folded.f;
+        }
+        Ok(())
+    }
+
+    /// The residual before the first step.
+    pub fn begin(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let fresh = matches!(self.choice.scheme, Scheme::Cycles { fmg: Some(_), .. });
+        let norms = match &mut self.backend {
+            Backend::Stages(stages) if !fresh => {
+                stages.residual(0, profiler)?;
+                stages.norms()?
+            }
+            // Full multigrid starts from the boundary values alone, whose residual the reference is.
+            Backend::Stages(_) | Backend::Direct(_) => {
+                let reference = self.judge.reference_norms();
+                Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 }
+            }
+        };
+        self.status = self.judge.push(norms);
+        Ok(())
+    }
+
+    /// Goes on from a saved state instead of [`Driver::begin`]; the system loaded must hold the saved solution.
+    pub fn resume(&mut self, history: Vec<f64>, last: Norms, profiler: &mut Profiler) -> Result<()> {
+        if let Backend::Stages(stages) = &mut self.backend {
+            stages.residual(0, profiler)?;
+        }
+        self.judge.restore(history, last);
+        self.status = None;
+        Ok(())
+    }
+
+    /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, or the direct solution.
+    pub fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let first = self.steps() == 0;
+        match &mut self.backend {
+            Backend::Stages(stages) => {
+                advance(stages.as_mut(), self.choice.scheme, first, profiler)?;
+                let norms = stages.norms()?;
+                self.status = self.judge.push(norms);
+            }
+            Backend::Direct(direct) => {
+                direct.solve(profiler)?;
+                let (u, grid, f) = (direct.solution()?, &self.grid, &self.f);
+                let norms = on_host(&self.device, || operator::residual_norms(grid, &u, f));
+                // Transforms leave rounding only.
+                self.status = self.judge.push(norms).map(|status| match status {
+                    Status::Converged | Status::Diverged => status,
+                    _ => Status::PrecisionFloor,
+                });
+            }
+        }
+        if self.choice.truncation && matches!(self.status, None | Some(Status::PrecisionFloor | Status::Stagnated)) {
+            let u = self.solution()?;
+            let estimate = truncation::estimate(&self.grid, &u, &self.f);
+            self.truncation = Some(estimate);
+            if estimate.share <= TRUNCATION_SHARE {
+                self.status = Some(Status::Converged);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins, and steps until there is a verdict.
+    pub fn run(&mut self, profiler: &mut Profiler) -> Result<Status> {
+        self.begin(profiler)?;
+        loop {
+            if let Some(status) = self.status {
+                return Ok(status);
+            }
+            self.step(profiler)?;
+        }
+    }
+
+    /// Exactly `steps` steps, unjudged: for benchmarks. Waits once, at the end.
+    pub(crate) fn run_steps(&mut self, steps: u32, profiler: &mut Profiler) -> Result<()> {
+        let fresh = matches!(self.choice.scheme, Scheme::Cycles { fmg: Some(_), .. });
+        match &mut self.backend {
+            Backend::Stages(stages) => {
+                if matches!(self.choice.scheme, Scheme::Cycles { fmg: None, .. }) {
+                    stages.residual(0, profiler)?;
+                }
+                for step in 0..steps {
+                    advance(stages.as_mut(), self.choice.scheme, fresh && step == 0, profiler)?;
+                }
+                stages.norms().map(drop)
+            }
+            Backend::Direct(direct) => direct.solve(profiler),
+        }
+    }
+
+    /// Sets the sweeps of a step and returns the relaxation factor: for benchmarks.
+    pub(crate) fn fix_block(&mut self, sweeps: u32) -> f64 {
+        match &mut self.choice.scheme {
+            Scheme::Sweeps { smoother: Smoother::RedBlack { omega }, block, .. } => {
+                *block = sweeps;
+                *omega
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The verdict, once there is one.
+    pub fn status(&self) -> Option<Status> {
+        self.status
+    }
+
+    /// Finished steps.
+    pub fn steps(&self) -> usize {
+        self.judge.history().len().saturating_sub(1)
+    }
+
+    /// What was chosen.
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// The residual's course.
+    pub fn judge(&self) -> &Judge {
+        &self.judge
+    }
+
+    /// The finest grid.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// The estimate behind `tolerance = "truncation"`.
+    pub fn truncation(&self) -> Option<Truncation> {
+        self.truncation
+    }
+
+    /// Singular problems: the mean that was taken off the right-hand side.
+    pub fn imbalance(&self) -> f64 {
+        self.imbalance
+    }
+
+    /// Levels of the hierarchy, the finest included.
+    pub fn levels(&self) -> usize {
+        match &self.backend {
+            Backend::Stages(stages) => stages.levels(),
+            Backend::Direct(_) => 1,
+        }
+    }
+
+    /// Bytes held on the device.
+    pub fn memory(&self) -> u64 {
+        match &self.backend {
+            Backend::Stages(stages) => stages.memory(),
+            Backend::Direct(direct) => direct.memory(),
+        }
+    }
+
+    /// The solution over all nodes, as the device holds it.
+    pub fn state(&mut self) -> Result<Vec<f64>> {
+        match &mut self.backend {
+            Backend::Stages(stages) => stages.solution(),
+            Backend::Direct(direct) => direct.solution(),
+        }
+    }
+
+    /// The solution over all nodes; a singular problem's has the mean asked for.
+    pub fn solution(&mut self) -> Result<Vec<f64>> {
+        let mut u = self.state()?;
+        if self.grid.singular() {
+            let (grid, mean) = (&self.grid, self.mean);
+            on_host(&self.device, || {
+                let shift = mean - operator::mean(grid, &u);
+                u.iter_mut().for_each(|v| *v += shift);
+            });
+        }
+        Ok(u)
+    }
+}
+
+/// One step of a scheme on the stages: the part that a graph records and that a benchmark times.
+pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, profiler: &mut Profiler) -> Result<()> {
+    match scheme {
+        Scheme::Cycles { plan, fmg: Some(cycles) } if first => {
+            stages.replay("full multigrid", profiler, &mut |s, p| step::full_multigrid(s, plan, cycles, p))
+        }
+        Scheme::Cycles { plan, .. } => stages.replay("cycle", profiler, &mut |s, p| step::cycle(s, plan, p)),
+        Scheme::Sweeps { smoother, block, .. } => stages.replay("sweeps", profiler, &mut |s, p| {
+            s.sweep(0, block, smoother, p)?;
+            s.residual(0, p)
+        }),
+        Scheme::Direct => Ok(()),
+    }
+}

@@ -1,0 +1,268 @@
+//! From the input to the problem: arrays filled from numbers, expressions and files, every value looked at.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::expr::{Column, Expr};
+use zellige_io::Array;
+
+use crate::config::{Config, FileSource, Source};
+use crate::grid::{Axis, Bc, Grid};
+use crate::problem::{Problem, Side, SideValues};
+
+/// The problem that a checked input states. `folder` is where relative file names start.
+pub fn problem(config: &Config, folder: &Path) -> Result<Problem<'static>> {
+    let all = Nodes::all(config);
+    let rhs = fill(config, "rhs", &config.rhs, &all, folder)?;
+    let guess = config.guess.as_ref().map(|g| fill(config, "guess", g, &all, folder)).transpose()?;
+    let plane = config.dimensions() == 2;
+    let at = |v: &[usize], d: usize| v.get(d).copied().unwrap_or(1);
+    let nodes = [0, 1, 2].map(|d| at(&config.grid.nodes, d));
+    let size = [0, 1, 2].map(|d| config.grid.size.get(d).copied().unwrap_or(1.0));
+    let mut problem = Problem::space(nodes, size, rhs).mean(config.mean);
+    for d in 0..if plane { 2 } else { 3 } {
+        for end in 0..2 {
+            problem.sides[d][end] = side(config, d, end, folder)?;
+        }
+    }
+    if let Some(guess) = guess {
+        problem = problem.guess(guess);
+    }
+    Ok(problem)
+}
+
+/// The right-hand side over all nodes, as the input states it.
+pub fn rhs(config: &Config, folder: &Path) -> Result<Vec<f64>> {
+    fill(config, "rhs", &config.rhs, &Nodes::all(config), folder)
+}
+
+/// The finest grid of a checked input.
+pub fn grid(config: &Config) -> Grid {
+    let axis = |d: usize| {
+        let [lo, hi] = [0, 1].map(|end| config.boundary.side(d, end).bc);
+        Axis::new(config.grid.nodes[d], config.grid.size[d], lo, hi)
+    };
+    Grid { axes: [axis(0), axis(1), if config.dimensions() == 2 { Axis::flat() } else { axis(2) }] }
+}
+
+fn side(config: &Config, d: usize, end: usize, folder: &Path) -> Result<Side<'static>> {
+    let side = config.boundary.side(d, end);
+    let values = match side.values {
+        None => SideValues::Constant(0.0),
+        Some(Source::Number(value)) => SideValues::Constant(*value),
+        Some(source) => SideValues::Nodes(fill(config, &side.path, source, &Nodes::side(config, d, end), folder)?.into()),
+    };
+    Ok(Side { bc: side.bc, values })
+}
+
+/// Coordinates of a set of nodes that is a product of axes.
+struct Nodes {
+    /// Coordinates per axis, x first; one of them on a side; z has one in the plane.
+    coordinates: [Vec<f64>; 3],
+    /// Shape in C order, as a file must have it.
+    shape: Vec<usize>,
+}
+
+impl Nodes {
+    fn all(config: &Config) -> Self {
+        let axes = config.dimensions();
+        let coordinates = [0, 1, 2].map(|d| if d < axes { coordinates(config, d) } else { vec![0.0] });
+        Self { coordinates, shape: config.grid.nodes.iter().rev().copied().collect() }
+    }
+
+    fn side(config: &Config, d: usize, end: usize) -> Self {
+        let mut all = Self::all(config);
+        let last = all.coordinates[d].len() - 1;
+        all.coordinates[d] = vec![all.coordinates[d][if end == 0 { 0 } else { last }]];
+        all.shape.remove(config.dimensions() - 1 - d);
+        all
+    }
+
+    fn len(&self) -> usize {
+        self.coordinates.iter().map(Vec::len).product()
+    }
+}
+
+fn coordinates(config: &Config, d: usize) -> Vec<f64> {
+    let origin = config.grid.origin.get(d).copied().unwrap_or(0.0);
+    let (n, h) = (config.grid.nodes[d], config.spacing(d));
+    let periodic = config.boundary.side(d, 0).bc == Bc::Periodic;
+    // The last node sits on the far side exactly.
+    (0..n).map(|i| origin + if i + 1 == n && !periodic { config.grid.size[d] } else { i as f64 * h }).collect()
+}
+
+/// Values over `nodes`, x fastest; all of them finite.
+fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, folder: &Path) -> Result<Vec<f64>> {
+    match source {
+        Source::Number(value) => Ok(vec![*value; nodes.len()]),
+        Source::Expression(text) => {
+            let expression =
+                Expr::parse_with(text, config.variables(), &config.constants()).map_err(|e| input(e.problem(absolute(path))))?;
+            let values = evaluate(&expression, config.dimensions(), nodes);
+            not_finite(&values, nodes).map_or(Ok(values), |place| Err(input(place.fault(path, config.dimensions()))))
+        }
+        Source::File(source) => file(path, source, nodes, folder),
+    }
+}
+
+fn evaluate(expression: &Expr, dimensions: usize, nodes: &Nodes) -> Vec<f64> {
+    let [x, y, z] = &nodes.coordinates;
+    let mut values = vec![0.0; nodes.len()];
+    values.par_chunks_mut(x.len()).enumerate().for_each(|(row, out)| {
+        let columns = [Column::Values(x), Column::Constant(y[row % y.len()]), Column::Constant(z[row / y.len()])];
+        expression.eval_many(&columns[..dimensions], out);
+    });
+    values
+}
+
+/// A value that cannot be used, and where.
+struct Place {
+    value: f64,
+    index: [usize; 3],
+    at: [f64; 3],
+}
+
+impl Place {
+    fn fault(&self, path: &str, dimensions: usize) -> Fault {
+        let index: Vec<_> = self.index[..dimensions].iter().map(ToString::to_string).collect();
+        let at: Vec<_> = ["x", "y", "z"].iter().zip(&self.at[..dimensions]).map(|(name, x)| format!("{name} = {x}")).collect();
+        Fault::new(absolute(path), format!("the value at node ({}), {}, is {}", index.join(", "), at.join(", "), self.value))
+            .allowed("finite numbers")
+            .hint("`if(condition, value, otherwise)` keeps an expression away from a pole")
+    }
+}
+
+fn not_finite(values: &[f64], nodes: &Nodes) -> Option<Place> {
+    let n = values.par_iter().position_first(|v| !v.is_finite())?;
+    let [x, y, z] = &nodes.coordinates;
+    let index = [n % x.len(), n / x.len() % y.len(), n / (x.len() * y.len())];
+    Some(Place { value: values[n], index, at: [x[index[0]], y[index[1]], z[index[2]]] })
+}
+
+fn file(path: &str, source: &FileSource, nodes: &Nodes, folder: &Path) -> Result<Vec<f64>> {
+    let (name, array) = read(path, source, folder)?;
+    let shape = |s: &[usize]| format!("({})", s.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    let key = format!("{}.file", absolute(path));
+    if array.shape != nodes.shape {
+        let message = format!("`{name}` has the shape {}, expected {}", shape(&array.shape), shape(&nodes.shape));
+        let mut fault = Fault::new(key, message).hint("arrays are in C order with x fastest: y before x in the shape, z before y");
+        if array.shape.iter().rev().eq(&nodes.shape) && array.shape.len() > 1 {
+            fault = fault.hint("the axes are the other way round: save the transposed array");
+        }
+        return Err(input(fault));
+    }
+    if let Some(index) = array.first_not_finite() {
+        let n = index.iter().zip(&array.shape).fold(0, |n, (i, len)| n * len + i);
+        let message = format!("`{name}` holds {} at index {}", array.values[n], shape(&index));
+        return Err(input(Fault::new(key, message).allowed("finite numbers")));
+    }
+    Ok(array.values)
+}
+
+/// Reads NPY, or HDF5 where the name says `file.h5:/path/to/dataset`.
+fn read(path: &str, source: &FileSource, folder: &Path) -> Result<(String, Array)> {
+    let name = source.file.to_string_lossy().into_owned();
+    let lower = name.to_lowercase();
+    if let Some(cut) = [".h5:", ".hdf5:"].iter().find_map(|ending| lower.find(ending).map(|at| at + ending.len() - 1)) {
+        let array = zellige_io::hdf5::read(folder.join(&name[..cut]), &name[cut + 1..])?;
+        return Ok((name, array));
+    }
+    if lower.ends_with(".npy") {
+        let array = zellige_io::npy::read(folder.join(&source.file))?;
+        return Ok((name, array));
+    }
+    let hint = if lower.ends_with(".h5") || lower.ends_with(".hdf5") {
+        format!("name the dataset too: `{name}:/path/to/dataset`")
+    } else {
+        "save it with `numpy.save`".into()
+    };
+    let fault = Fault::new(format!("{}.file", absolute(path)), format!("`{name}` is of no known type"));
+    Err(input(fault.allowed("`NAME.npy`, `NAME.h5:/path/to/dataset`").hint(hint)))
+}
+
+/// A path in the solver's table as the input file has it.
+fn absolute(path: &str) -> String {
+    format!("poisson.{path}")
+}
+
+fn input(fault: Fault) -> Error {
+    Error::input("the input", fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Boundary, DirichletConfig, NeumannConfig, SideConfig};
+
+    fn expression(text: &str) -> Source {
+        Source::Expression(text.into())
+    }
+
+    fn refusal(config: &Config, folder: &Path) -> Fault {
+        match problem(config, folder) {
+            Err(Error::Input { mut problems, .. }) => problems.remove(0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn expressions_fill_rows_sides_and_constants() {
+        let mut config = Config::new(vec![4, 3], vec![3.0, 4.0], expression("x + 10*y + 100*lx + 1000*hy"));
+        config.grid.origin = vec![1.0, -1.0];
+        config.boundary = Boundary {
+            x_hi: Some(SideConfig::Dirichlet(DirichletConfig { dirichlet: expression("x + y") })),
+            y: Some(SideConfig::Neumann(NeumannConfig { neumann: expression("y*x") })),
+            ..Boundary::default()
+        };
+        let problem = problem(&config, Path::new(".")).unwrap();
+        let expected: Vec<f64> = (0..12).map(|n| 1.0 + (n % 4) as f64 + 10.0 * (2.0 * (n / 4) as f64 - 1.0) + 2300.0).collect();
+        assert_eq!(problem.rhs, expected);
+        assert_eq!(problem.sides[0][1], Side::dirichlet_nodes(vec![3.0, 5.0, 7.0]));
+        assert_eq!(problem.sides[1][0], Side::neumann_nodes(vec![-1.0, -2.0, -3.0, -4.0]));
+        assert_eq!(problem.sides[1][1], Side::neumann_nodes(vec![3.0, 6.0, 9.0, 12.0]));
+        assert_eq!(problem.sides[0][0], Side::dirichlet(0.0));
+        assert_eq!(problem.grid(), grid(&config));
+        assert!(problem.check().is_empty());
+    }
+
+    #[test]
+    fn space_has_a_third_axis_everywhere() {
+        let mut config = Config::new(vec![3, 4, 5], vec![2.0, 3.0, 4.0], expression("x + 10*y + 100*z"));
+        config.boundary.z_hi = Some(SideConfig::Dirichlet(DirichletConfig { dirichlet: expression("x + y + z") }));
+        config.boundary.x = Some(SideConfig::Kind(Bc::Periodic));
+        let problem = problem(&config, Path::new(".")).unwrap();
+        assert_eq!(problem.rhs[2 + 3 * (1 + 4 * 4)], 2.0 * 2.0 / 3.0 + 10.0 + 400.0);
+        let SideValues::Nodes(top) = &problem.sides[2][1].values else { panic!() };
+        assert_eq!((top.len(), top[3 * 3]), (12, 7.0));
+        assert!(problem.check().is_empty());
+    }
+
+    #[test]
+    fn values_that_are_not_finite_have_a_place() {
+        let config = Config::new(vec![5, 3], vec![4.0, 2.0], expression("1/(x - 2) + y"));
+        let fault = refusal(&config, Path::new("."));
+        assert_eq!(fault.path, "poisson.rhs");
+        assert!(fault.message.contains("node (2, 0), x = 2, y = 0, is inf"), "{fault}");
+    }
+
+    #[test]
+    fn files_must_have_the_shape_and_be_finite() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, shape: &[usize], values: Vec<f64>| {
+            zellige_io::npy::write(folder.path().join(name), shape, &zellige_engine::record::Values::F64(values)).unwrap();
+        };
+        write("good.npy", &[3, 4], (0..12).map(f64::from).collect());
+        write("turned.npy", &[4, 3], vec![0.0; 12]);
+        write("nan.npy", &[3, 4], (0..12).map(|i| if i == 7 { f64::NAN } else { 0.0 }).collect());
+        let config = |name: &str| Config::new(vec![4, 3], vec![1.0, 1.0], Source::File(FileSource { file: name.into() }));
+        let good = problem(&config("good.npy"), folder.path()).unwrap();
+        assert_eq!(good.rhs[5], 5.0);
+        let turned = refusal(&config("turned.npy"), folder.path());
+        assert!(turned.message.contains("(4, 3), expected (3, 4)") && turned.hint.unwrap().contains("transposed"), "{}", turned.message);
+        let nan = refusal(&config("nan.npy"), folder.path());
+        assert!(nan.message.contains("NaN at index (1, 3)"), "{nan}");
+        assert!(refusal(&config("rho.txt"), folder.path()).allowed.unwrap().contains("npy"));
+        assert!(matches!(problem(&config("absent.npy"), folder.path()), Err(Error::File { .. })));
+    }
+}

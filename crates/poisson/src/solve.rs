@@ -1,0 +1,160 @@
+//! The library's entry: [`solve`] and [`solve_batch`].
+
+use rayon::prelude::*;
+use serde::Serialize;
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Result};
+use zellige_engine::profile::Profiler;
+
+use crate::driver::{Driver, on_host};
+use crate::method::Options;
+use crate::problem::Problem;
+use crate::status::Status;
+use crate::truncation::Truncation;
+
+/// A solution with the account of how it was found.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// `u` over all nodes, C order with x fastest.
+    pub u: Vec<f64>,
+    /// How it was found.
+    pub report: Report,
+}
+
+/// How a solution was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// How it ended. [`Status::PrecisionFloor`] is as good as the precision allows; the last three are not what was asked.
+    pub status: Status,
+    /// The method and why it was chosen.
+    pub method: String,
+    /// Steps taken: cycles, or blocks of sweeps.
+    pub steps: usize,
+    /// Residual in the norm asked for, before the first step and after each.
+    pub history: Vec<f64>,
+    /// What "relative" refers to: that norm of `f - A u_b`.
+    pub reference: f64,
+    /// The last residual over the reference.
+    pub relative_residual: f64,
+    /// `||r|| / (||A|| ||u|| + ||f||)`.
+    pub backward_error: f64,
+    /// Relative residual at which rounding takes over.
+    pub floor: f64,
+    /// Factor of the last step.
+    pub rate: Option<f64>,
+    /// Singular problems: the mean that was taken off the right-hand side, fluxes included.
+    pub imbalance: f64,
+    /// `tolerance = "truncation"`: how far the error of solving is below the error of the formula.
+    pub truncation: Option<Truncation>,
+    /// Levels of the hierarchy, the finest included.
+    pub levels: usize,
+    /// Bytes held on the device.
+    pub memory: u64,
+}
+
+impl Report {
+    /// The account of a driver that has come to an end.
+    pub(crate) fn of(driver: &Driver, status: Status) -> Self {
+        let judge = driver.judge();
+        Self {
+            status,
+            method: driver.choice().words.clone(),
+            steps: driver.steps(),
+            history: judge.history().to_vec(),
+            reference: judge.reference(),
+            relative_residual: judge.relative(),
+            backward_error: judge.backward_error(),
+            floor: judge.floor(),
+            rate: judge.rate(),
+            imbalance: driver.imbalance(),
+            truncation: driver.truncation(),
+            levels: driver.levels(),
+            memory: driver.memory(),
+        }
+    }
+}
+
+/// Solves `u_xx + u_yy (+ u_zz) = rho` on the caller's arrays: no files, no globals.
+///
+/// A solve that ends without meeting the tolerance is not an error: look at [`Report::status`].
+///
+/// # Errors
+/// [`Error::Input`] for everything that is wrong with the problem and the options, [`Error::OutOfMemory`] and
+/// [`Error::Device`] from the device.
+///
+/// # Example
+/// ```
+/// use zellige_engine::device::{Cpu, Device};
+/// use zellige_poisson::{Options, Problem, Side, solve};
+///
+/// // u = x^2 + y on the unit square: its second derivative, and its values on the sides.
+/// let (m, n) = (33, 20);
+/// let y = |j: usize| j as f64 / (n - 1) as f64;
+/// let x = |i: usize| i as f64 / (m - 1) as f64;
+/// let problem = Problem::plane([m, n], [1.0, 1.0], vec![2.0; m * n])
+///     .sides(0, Side::dirichlet_nodes((0..n).map(y).collect::<Vec<_>>()), Side::neumann(2.0))
+///     .sides(1, Side::neumann(-1.0), Side::dirichlet_nodes((0..m).map(|i| x(i) * x(i) + 1.0).collect::<Vec<_>>()));
+///
+/// let device = Device::Cpu(Cpu::new(1)?);
+/// let options = Options { tolerance: zellige_poisson::Tolerance::Relative(1e-10), ..Options::default() };
+/// let solution = solve(&problem, &options, &device)?;
+/// let error = (0..m * n).map(|k| (solution.u[k] - x(k % m).powi(2) - y(k / m)).abs()).fold(0.0, f64::max);
+/// assert!(error < 1e-8, "{error}");
+/// # Ok::<(), zellige_engine::error::Error>(())
+/// ```
+pub fn solve(problem: &Problem<'_>, options: &Options, device: &Device) -> Result<Solution> {
+    let mut driver = None;
+    solve_with(&mut driver, problem, options, device, &mut Profiler::off())
+}
+
+/// Solves many problems, on the processor side by side. Problems of one shape that follow each other share one set of
+/// buffers, and on a GPU one set of recorded graphs. Solutions come in the order of the problems, and none depends on the
+/// number of threads.
+///
+/// # Errors
+/// As [`solve`], for the first problem that is refused; then no solution is given.
+pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device) -> Result<Vec<Solution>> {
+    for (n, problem) in problems.iter().enumerate() {
+        let mut faults = problem.check();
+        if !faults.is_empty() {
+            faults.iter_mut().for_each(|f| f.path = format!("problems[{n}].{}", f.path));
+            return Err(Error::Input { origin: "the batch".into(), problems: faults });
+        }
+    }
+    match device {
+        Device::Cpu(cpu) => cpu.install(|| {
+            problems
+                .par_iter()
+                .map_init(|| None, |driver, problem| solve_with(driver, problem, options, device, &mut Profiler::off()))
+                .collect()
+        }),
+        Device::Cuda(_) => {
+            let mut driver = None;
+            problems.iter().map(|problem| solve_with(&mut driver, problem, options, device, &mut Profiler::off())).collect()
+        }
+    }
+}
+
+/// Solves with the driver at hand where it was made for the same grid and choice, else with a new one left in its place.
+fn solve_with(
+    driver: &mut Option<Driver>,
+    problem: &Problem<'_>,
+    options: &Options,
+    device: &Device,
+    profiler: &mut Profiler,
+) -> Result<Solution> {
+    let folded = on_host(device, || problem.clone().fold())?;
+    let choice = options.choose(&folded.grid, matches!(device, Device::Cuda(_)), problem.guess.is_some())?;
+    if !driver.as_ref().is_some_and(|d| *d.grid() == folded.grid && *d.choice() == choice) {
+        // The old buffers go first, or both would have to fit.
+        *driver = None;
+    }
+    let driver = match driver {
+        Some(driver) => driver,
+        None => driver.insert(Driver::new(&folded.grid, choice, device)?),
+    };
+    driver.load(folded)?;
+    let status = driver.run(profiler)?;
+    let u = driver.solution()?;
+    Ok(Solution { u, report: Report::of(driver, status) })
+}
