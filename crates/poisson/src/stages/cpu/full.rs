@@ -1,6 +1,6 @@
 //! Full multigrid's transfers of the solution: interpolation by cubics (or lines) at the true node positions.
 
-use zellige_engine::real::{Real, RealScalar};
+use zellige_engine::real::RealScalar;
 
 use super::field::{Field, PAD, Shape, roles};
 use super::isa::{Isa, Work};

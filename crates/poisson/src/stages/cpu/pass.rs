@@ -76,11 +76,12 @@ pub(super) struct Scratch<T> {
     rings: Vec<Aligned<T>>,
     coarse: Aligned<T>,
     row: Aligned<T>,
+    zeros: Aligned<T>,
 }
 
 impl<T: RealScalar> Scratch<T> {
     pub(super) fn new() -> Self {
-        Self { rings: Vec::new(), coarse: Aligned::new(0), row: Aligned::new(0) }
+        Self { rings: Vec::new(), coarse: Aligned::new(0), row: Aligned::new(0), zeros: Aligned::new(0) }
     }
 
     pub(super) fn reserve(&mut self, rings: usize, shape: Shape) {
@@ -92,10 +93,11 @@ impl<T: RealScalar> Scratch<T> {
         }
         self.coarse.reserve(shape.slab());
         self.row.reserve(shape.stride);
+        self.zeros.reserve(shape.slab());
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        self.rings.iter().map(Aligned::bytes).sum::<u64>() + self.coarse.bytes() + self.row.bytes()
+        self.rings.iter().map(Aligned::bytes).sum::<u64>() + self.coarse.bytes() + self.row.bytes() + self.zeros.bytes()
     }
 }
 
@@ -259,8 +261,11 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         let (shape, slab, k) = (self.shape, self.shape.slab(), self.node(j));
         let (before, after) = band.scratch.rings.split_at_mut(s);
         let input = before[s - 1].get();
-        // Without momentum the values before the last relaxation are not read.
-        let older = slot(before[s.saturating_sub(2)].get(), slab, j);
+        // Stage 1 has momentum only if stage 0 relaxed from zero.
+        let older = match s.checked_sub(2) {
+            Some(two_before) => slot(before[two_before].get(), slab, j),
+            None => &band.scratch.zeros.get()[..slab],
+        };
         let out = slot_mut(after[0].get_mut(), slab, j);
         let rhs = band.r.get(j);
         for row in 0..shape.rows {
@@ -290,7 +295,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
     fn prolong(&self, band: &mut BandData<'_, T, U>, s: usize, j: isize) {
         let Some((coarse, [tx, ty, tz])) = self.prolong else { return };
         let (fine_shape, shape, k) = (self.shape, coarse.shape, self.node(j));
-        let Scratch { rings, coarse: between, row: row_between } = &mut *band.scratch;
+        let Scratch { rings, coarse: between, row: row_between, .. } = &mut *band.scratch;
         let out = slot_mut(rings[s].get_mut(), fine_shape.slab(), j);
         let (west, east) = (tz.west[k], tz.east[k]);
         let (a, b) = (coarse.slab(tz.parent[k]), coarse.slab(tz.next[k]));
@@ -360,7 +365,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             return;
         }
         let out = &mut out[(coarse_k - *coarse_first) * shape.slab()..][..shape.slab()];
-        let Scratch { rings, coarse: between, row: row_between } = &mut *band.scratch;
+        let Scratch { rings, coarse: between, row: row_between, .. } = &mut *band.scratch;
         let input = rings[ring].get();
         let slab_at = |step: isize| slot(input, fine.slab(), self.neighbour(c, step));
         let slab = if tz.coarsened {

@@ -1,7 +1,9 @@
 //! The operations on a row: the inner loops of the method.
 //!
-//! Each is a [`Work`], compiled for every instruction set. Rows are read and written in blocks of [`PAD`] lanes; out
-//! rows are never in rows.
+//! Each is a [`Work`], compiled for every instruction set. Rows are whole blocks of [`PAD`] nodes; out rows are never in
+//! rows, so that the loops are loops over independent nodes.
+
+use std::ops::Range;
 
 use zellige_engine::real::{Lanes, Real, RealScalar};
 
@@ -10,14 +12,8 @@ use super::isa::Work;
 use super::tables::Operator;
 use crate::physics;
 
-type Block<T> = Lanes<T, PAD>;
-
-#[inline(always)]
-fn load<T: RealScalar>(row: &[T], i: usize) -> Block<T> {
-    Block::load(&row[i..i + PAD])
-}
-
 /// A row and its neighbours, with the weights of the neighbours.
+#[derive(Clone, Copy)]
 pub(super) struct Neighbours<'a, T> {
     /// The row, with a ghost at both ends.
     pub centre: &'a [T],
@@ -31,62 +27,56 @@ pub(super) struct Neighbours<'a, T> {
     pub row_weights: (T, T),
 }
 
-impl<T: RealScalar> Neighbours<'_, T> {
-    /// Cut to `n` nodes, so that the compiler sees that no block leaves them.
+/// A stretch of a row with all that the operator reads there; every slice but `centre` has its length.
+#[derive(Clone, Copy)]
+struct Stretch<'a, T> {
+    row: Neighbours<'a, T>,
+    west: &'a [T],
+    east: &'a [T],
+    inside: &'a [T],
+}
+
+impl<'a, T: RealScalar> Stretch<'a, T> {
     #[inline(always)]
-    fn cut(&self, n: usize) -> Neighbours<'_, T> {
-        Neighbours {
-            centre: &self.centre[..n + 2],
-            slabs: [&self.slabs[0][..n], &self.slabs[1][..n]],
-            rows: [&self.rows[0][..n], &self.rows[1][..n]],
-            ..*self
+    fn new(operator: &'a Operator<T>, row: &Neighbours<'a, T>, at: &Range<usize>) -> Self {
+        let cut = |row: &'a [T]| &row[at.start..at.end];
+        Self {
+            row: Neighbours {
+                centre: &row.centre[at.start..at.end + 2],
+                slabs: [cut(row.slabs[0]), cut(row.slabs[1])],
+                rows: [cut(row.rows[0]), cut(row.rows[1])],
+                ..*row
+            },
+            west: cut(&operator.west),
+            east: cut(&operator.east),
+            inside: cut(&operator.inside),
         }
     }
 
-    /// `A u` on the block at `i`, `west` and `east` its weights. Without `ROWS` a slab is one row.
+    /// `A u` at node `i` of the stretch. Without `ROWS` a slab is one row; with `UNIFORM` the weights along x are those
+    /// of the first node.
     #[inline(always)]
-    fn operator<const ROWS: bool>(&self, i: usize, west: Block<T>, east: Block<T>) -> Block<T> {
-        let centre = load(self.centre, i + 1);
-        let mut sum = physics::second_difference(centre, load(self.centre, i), load(self.centre, i + 2), west, east);
+    fn operator<const ROWS: bool, const UNIFORM: bool>(&self, i: usize) -> T {
+        let Neighbours { centre: u, slabs, slab_weights, rows, row_weights } = self.row;
+        let (west, east) = if UNIFORM { (self.west[0], self.east[0]) } else { (self.west[i], self.east[i]) };
+        let centre = u[i + 1];
+        let mut sum = physics::second_difference(centre, u[i], u[i + 2], west, east);
         if ROWS {
-            let (a, b) = self.row_weights;
-            sum += physics::second_difference(centre, load(self.rows[0], i), load(self.rows[1], i), Block::splat(a), Block::splat(b));
+            sum += physics::second_difference(centre, rows[0][i], rows[1][i], row_weights.0, row_weights.1);
         }
-        let (a, b) = self.slab_weights;
-        sum + physics::second_difference(centre, load(self.slabs[0], i), load(self.slabs[1], i), Block::splat(a), Block::splat(b))
+        sum + physics::second_difference(centre, slabs[0][i], slabs[1][i], slab_weights.0, slab_weights.1)
     }
 }
 
-/// `body!(start..end, west, east, inside)` for the blocks at the ends, with the tables, and for those between, without.
-macro_rules! over_blocks {
-    ($operator:expr, $n:expr, |$i:ident, $west:ident, $east:ident, $inside:ident| $body:expr) => {{
-        let (n, uniform) = ($n, $operator.uniform.start * PAD..$operator.uniform.end * PAD);
-        let (west_table, east_table) = (&$operator.west[..n], &$operator.east[..n]);
-        let inside_table = &$operator.inside[..n];
-        let uniform = if uniform.end <= n && uniform.start < uniform.end { uniform } else { n..n };
-        let mut $i = 0;
-        while $i < uniform.start && $i + PAD <= n {
-            let ($west, $east, $inside) = (load(west_table, $i), load(east_table, $i), load(inside_table, $i));
-            $body;
-            $i += PAD;
-        }
-        if uniform.start < n {
-            let ($west, $east) = (Block::splat(west_table[uniform.start]), Block::splat(east_table[uniform.start]));
-            let $inside = Block::splat(inside_table[uniform.start]);
-            while $i < uniform.end && $i + PAD <= n {
-                $body;
-                $i += PAD;
-            }
-        }
-        while $i + PAD <= n {
-            let ($west, $east, $inside) = (load(west_table, $i), load(east_table, $i), load(inside_table, $i));
-            $body;
-            $i += PAD;
-        }
-    }};
+/// The stretches of a row of `n` nodes: the west end, the uniform middle, the east end. Any may be empty.
+#[inline(always)]
+fn stretches<T>(operator: &Operator<T>, n: usize) -> [Range<usize>; 3] {
+    let start = (operator.uniform.start * PAD).min(n);
+    let end = (operator.uniform.end * PAD).clamp(start, n);
+    [0..start, start..end, end..n]
 }
 
-/// A relaxation of a row: `out = u + omega / d (A u - rhs)` where `step` is not 0, else `u`; with `before`, plus
+/// A relaxation of a row: `out = u + omega / d (A u - rhs)` where `step` is not 0, else `u`; with `MOMENTUM`, plus
 /// `momentum (u - before)`.
 pub(super) struct Relax<'a, T, const ROWS: bool, const MOMENTUM: bool> {
     pub operator: &'a Operator<T>,
@@ -100,25 +90,37 @@ pub(super) struct Relax<'a, T, const ROWS: bool, const MOMENTUM: bool> {
     pub out: &'a mut [T],
 }
 
+impl<T: RealScalar, const ROWS: bool, const MOMENTUM: bool> Relax<'_, T, ROWS, MOMENTUM> {
+    #[inline(always)]
+    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>) {
+        let n = at.len();
+        if n == 0 {
+            return;
+        }
+        let stretch = Stretch::new(self.operator, &self.row, &at);
+        let (rhs, steps, out) = (&self.rhs[at.clone()][..n], &self.step[at.clone()][..n], &mut self.out[at.clone()][..n]);
+        let before = if MOMENTUM { &self.before[at][..n] } else { rhs };
+        for i in 0..n {
+            let residual = physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i));
+            let (centre, step) = (stretch.row.centre[i + 1], self.omega * steps[i]);
+            out[i] = if MOMENTUM {
+                physics::relax_with_momentum(centre, residual, step, self.momentum, before[i])
+            } else {
+                physics::relax(centre, residual, step)
+            };
+        }
+    }
+}
+
 impl<T: RealScalar, const ROWS: bool, const MOMENTUM: bool> Work for Relax<'_, T, ROWS, MOMENTUM> {
     type Out = ();
 
     #[inline(always)]
-    fn run(self) {
-        let n = self.out.len();
-        let (row, rhs, table, out) = (self.row.cut(n), &self.rhs[..n], &self.step[..n], &mut self.out[..n]);
-        let before = if MOMENTUM { &self.before[..n] } else { rhs };
-        let (omega, momentum) = (Block::splat(self.omega), Block::splat(self.momentum));
-        over_blocks!(self.operator, n, |i, west, east, _inside| {
-            let residual = physics::residual(load(rhs, i), row.operator::<ROWS>(i, west, east));
-            let (centre, step) = (load(row.centre, i + 1), omega * load(table, i));
-            let new = if MOMENTUM {
-                physics::relax_with_momentum(centre, residual, step, momentum, load(before, i))
-            } else {
-                physics::relax(centre, residual, step)
-            };
-            new.store(&mut out[i..i + PAD]);
-        });
+    fn run(mut self) {
+        let [west, middle, east] = stretches(self.operator, self.out.len());
+        self.stretch::<false>(west);
+        self.stretch::<true>(middle);
+        self.stretch::<false>(east);
     }
 }
 
@@ -151,17 +153,31 @@ pub(super) struct Residual<'a, T, const ROWS: bool> {
     pub out: &'a mut [T],
 }
 
+impl<T: RealScalar, const ROWS: bool> Residual<'_, T, ROWS> {
+    #[inline(always)]
+    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>) {
+        let n = at.len();
+        if n == 0 {
+            return;
+        }
+        let stretch = Stretch::new(self.operator, &self.row, &at);
+        let (rhs, out) = (&self.rhs[at.clone()][..n], &mut self.out[at][..n]);
+        for i in 0..n {
+            let inside = if UNIFORM { stretch.inside[0] } else { stretch.inside[i] };
+            out[i] = inside * physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i));
+        }
+    }
+}
+
 impl<T: RealScalar, const ROWS: bool> Work for Residual<'_, T, ROWS> {
     type Out = ();
 
     #[inline(always)]
-    fn run(self) {
-        let n = self.out.len();
-        let (row, rhs, out) = (self.row.cut(n), &self.rhs[..n], &mut self.out[..n]);
-        over_blocks!(self.operator, n, |i, west, east, inside| {
-            let residual = physics::residual(load(rhs, i), row.operator::<ROWS>(i, west, east));
-            (inside * residual).store(&mut out[i..i + PAD]);
-        });
+    fn run(mut self) {
+        let [west, middle, east] = stretches(self.operator, self.out.len());
+        self.stretch::<false>(west);
+        self.stretch::<true>(middle);
+        self.stretch::<false>(east);
     }
 }
 
@@ -185,29 +201,51 @@ pub(super) struct OuterResidual<'a, T, U, const ROWS: bool> {
     pub out: &'a mut [T],
 }
 
+/// Sums of the norms by lanes.
+struct LaneSums<U>([Lanes<U, PAD>; 4]);
+
+impl<T: RealScalar, U: RealScalar, const ROWS: bool> OuterResidual<'_, T, U, ROWS> {
+    #[inline(always)]
+    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>, sums: &mut LaneSums<U>) {
+        let n = at.len();
+        if n == 0 {
+            return;
+        }
+        let stretch = Stretch::new(self.operator, &self.row, &at);
+        let (rhs, out) = (&self.rhs[at.clone()][..n], &mut self.out[at.clone()][..n]);
+        let volume = &self.operator.volume_x[at][..n];
+        let [r, r2, u2, max] = &mut sums.0;
+        let mut i = 0;
+        while i + PAD <= n {
+            for l in 0..PAD {
+                let k = i + l;
+                let inside = if UNIFORM { stretch.inside[0] } else { stretch.inside[k] };
+                let residual = inside * (self.scale * physics::residual(rhs[k], stretch.operator::<ROWS, UNIFORM>(k)));
+                let (u, v) = (self.u_scale * stretch.row.centre[k + 1], volume[k]);
+                let weighted = v * residual;
+                r.0[l] += weighted;
+                r2.0[l] += weighted * residual;
+                u2.0[l] += v * (u * u);
+                max.0[l] = Real::max(max.0[l], residual.abs());
+                out[k] = T::from_f64(residual.to_f64());
+            }
+            i += PAD;
+        }
+    }
+}
+
 impl<T: RealScalar, U: RealScalar, const ROWS: bool> Work for OuterResidual<'_, T, U, ROWS> {
     type Out = RowSums;
 
     #[inline(always)]
-    fn run(self) -> RowSums {
-        let n = self.out.len();
-        let (row, rhs, out) = (self.row.cut(n), &self.rhs[..n], &mut self.out[..n]);
-        let volume = &self.operator.volume_x[..n];
-        let (scale, u_scale) = (Block::splat(self.scale), Block::splat(self.u_scale));
-        let (mut r, mut r2, mut u2, mut max) = (Block::ZERO, Block::ZERO, Block::ZERO, Block::ZERO);
-        over_blocks!(self.operator, n, |i, west, east, inside| {
-            let residual = inside * (scale * physics::residual(load(rhs, i), row.operator::<ROWS>(i, west, east)));
-            let (u, v) = (u_scale * load(row.centre, i + 1), load(volume, i));
-            let weighted = v * residual;
-            r += weighted;
-            r2 += weighted * residual;
-            u2 += v * (u * u);
-            max = max.max(residual.abs());
-            for l in 0..PAD {
-                out[i + l] = T::from_f64(residual.0[l].to_f64());
-            }
-        });
-        let sum = |lanes: Block<U>| lanes.0.iter().map(|v| v.to_f64()).sum();
+    fn run(mut self) -> RowSums {
+        let [west, middle, east] = stretches(self.operator, self.out.len());
+        let mut sums = LaneSums([Lanes::ZERO; 4]);
+        self.stretch::<false>(west, &mut sums);
+        self.stretch::<true>(middle, &mut sums);
+        self.stretch::<false>(east, &mut sums);
+        let [r, r2, u2, max] = sums.0;
+        let sum = |lanes: Lanes<U, PAD>| lanes.0.iter().map(|v| v.to_f64()).sum();
         RowSums { r: sum(r), r2: sum(r2), u2: sum(u2), max: max.0.iter().fold(0.0, |m, v| f64::max(m, v.to_f64())) }
     }
 }

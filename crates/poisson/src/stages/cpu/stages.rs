@@ -26,7 +26,8 @@ fn stencil_flops(shape: Shape) -> f64 {
 }
 
 impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
-    fn e_scale(&self) -> f64 {
+    /// Unit of the correction.
+    pub(super) fn e_scale(&self) -> f64 {
         self.operator_scale / self.residual_scale
     }
 

@@ -1,1 +1,285 @@
-//! The passes against the definition spelt out node by node.
+//! The passes against the definition spelt out node by node, bit for bit: for every boundary condition, size, thread
+//! count and instruction set.
+
+use zellige_engine::device::Cpu;
+use zellige_engine::profile::Profiler;
+use zellige_engine::real::RealScalar;
+
+use super::field::{Field, roles};
+use super::isa::Isa;
+use super::pass::HalfSweep;
+use super::tables::Colour;
+use super::*;
+use crate::grid::{Axis, Bc, Grid};
+use crate::stages::Start;
+
+const D: Bc = Bc::Dirichlet;
+const N: Bc = Bc::Neumann;
+const P: Bc = Bc::Periodic;
+
+/// Numbers in (-1, 1) without pattern.
+fn noise(n: usize) -> f64 {
+    let x = (n as f64 * 12.9898).sin() * 43758.5453;
+    2.0 * (x - x.floor()) - 1.0
+}
+
+fn fill<T: RealScalar>(field: &mut Field<T>, grid: &Grid, seed: usize) {
+    let [x, y, z] = roles(grid);
+    for k in z.unknowns() {
+        for j in y.unknowns() {
+            for i in x.unknowns() {
+                *field.at_mut(i, j, k) = T::from_f64(noise(seed + i + 1000 * (j + 1000 * k)));
+            }
+        }
+    }
+    let (shape, periodic) = (field.shape, x.periodic());
+    field.all_mut().chunks_exact_mut(shape.slab()).for_each(|slab| shape.close(slab, periodic));
+}
+
+/// A level as plain tables of nodes.
+struct Naive {
+    axes: [Axis; 3],
+    scale: f64,
+}
+
+type Nodes<T> = Vec<T>;
+
+impl Naive {
+    fn at(&self, p: [usize; 3]) -> usize {
+        p[0] + self.axes[0].nodes * (p[1] + self.axes[1].nodes * p[2])
+    }
+
+    fn each(&self) -> Vec<[usize; 3]> {
+        let [x, y, z] = self.axes.each_ref().map(|a| a.nodes);
+        (0..x * y * z).map(|n| [n % x, n / x % y, n / (x * y)]).collect()
+    }
+
+    fn unknown(&self, p: [usize; 3]) -> bool {
+        (0..3).all(|d| self.axes[d].unknowns().contains(&p[d]))
+    }
+
+    fn of<T: RealScalar>(&self, field: &Field<T>) -> Nodes<T> {
+        self.each().iter().map(|p| field.at(p[0], p[1], p[2])).collect()
+    }
+
+    /// `A u` at a node, rounded as the row operations round.
+    fn operator<T: RealScalar>(&self, u: &[T], p: [usize; 3]) -> T {
+        let centre = u[self.at(p)];
+        let axis = |d: usize| {
+            let (west, east) = self.axes[d].weights(p[d]);
+            let n = self.axes[d].nodes;
+            let value = |step: usize, weight: f64| {
+                let mut q = p;
+                q[d] = (q[d] + step) % n;
+                if weight == 0.0 { centre } else { u[self.at(q)] }
+            };
+            let (a, b) = (T::from_f64(west * self.scale), T::from_f64(east * self.scale));
+            a * (value(n - 1, west) - centre) + b * (value(1, east) - centre)
+        };
+        if self.axes[1].is_flat() { axis(0) + axis(2) } else { axis(0) + axis(1) + axis(2) }
+    }
+
+    fn relax<T: RealScalar>(&self, u: &[T], before: &[T], rhs: &[T], sweep: HalfSweep<T>) -> Nodes<T> {
+        let new = |p: [usize; 3]| {
+            let n = self.at(p);
+            let parity = (p[0] + p[1] + p[2]) % 2;
+            let coloured = match sweep.colour {
+                Colour::Red => parity == 0,
+                Colour::Black => parity == 1,
+                Colour::All => true,
+            };
+            if !coloured || !self.unknown(p) {
+                return u[n];
+            }
+            let sum = |d: usize| self.axes[d].weights(p[d]).0 + self.axes[d].weights(p[d]).1;
+            let step = sweep.omega * T::from_f64(1.0 / (self.scale * (sum(0) + (sum(1) + sum(2)))));
+            let start = if sweep.momentum == T::ZERO { u[n] } else { u[n] + sweep.momentum * (u[n] - before[n]) };
+            start - step * (rhs[n] - self.operator(u, p))
+        };
+        self.each().into_iter().map(new).collect()
+    }
+
+    fn sweeps<T: RealScalar>(&self, mut u: Nodes<T>, rhs: &[T], sweeps: &[HalfSweep<T>]) -> Nodes<T> {
+        let mut before = u.clone();
+        for sweep in sweeps {
+            let new = self.relax(&u, &before, rhs, *sweep);
+            before = std::mem::replace(&mut u, new);
+        }
+        u
+    }
+
+    fn residual<T: RealScalar>(&self, u: &[T], rhs: &[T]) -> Nodes<T> {
+        let at = |p: [usize; 3]| if self.unknown(p) { rhs[self.at(p)] - self.operator(u, p) } else { T::ZERO };
+        self.each().into_iter().map(at).collect()
+    }
+
+    /// Restriction along axis `d`, coarse axis by coarse axis.
+    fn restrict<T: RealScalar>(&self, fine: &[T], d: usize, transfer: &crate::grid::Transfer, coarse: &Axis) -> (Self, Nodes<T>) {
+        let mut axes = self.axes.clone();
+        axes[d] = coarse.clone();
+        let out = Self { axes, scale: self.scale };
+        let n = self.axes[d].nodes;
+        let at = |p: [usize; 3]| {
+            let value = |step: usize| {
+                let mut q = p;
+                q[d] = (transfer.child[p[d]] as usize + n + step - 1) % n;
+                fine[self.at(q)]
+            };
+            let inside = coarse.unknowns().contains(&p[d]);
+            let [a, b, c] = transfer.restrict[p[d]].map(|w| T::from_f64(if inside { w } else { 0.0 }));
+            if transfer.coarsened { (a * value(0) + c * value(2)) + b * value(1) } else { value(1) }
+        };
+        let values = out.each().into_iter().map(at).collect();
+        (out, values)
+    }
+
+    /// Interpolation along axis `d` of values on `self`.
+    fn prolong<T: RealScalar>(&self, coarse: &[T], d: usize, transfer: &crate::grid::Transfer, fine: &Axis) -> (Self, Nodes<T>) {
+        let mut axes = self.axes.clone();
+        axes[d] = fine.clone();
+        let out = Self { axes, scale: self.scale };
+        let n = self.axes[d].nodes;
+        let at = |p: [usize; 3]| {
+            let (mut a, mut b) = (p, p);
+            a[d] = transfer.parent[p[d]] as usize;
+            b[d] = (a[d] + 1) % n;
+            let (west, east) = (T::from_f64(transfer.west[p[d]]), T::from_f64(transfer.east[p[d]]));
+            if east == T::ZERO { coarse[self.at(a)] } else { west * coarse[self.at(a)] + east * coarse[self.at(b)] }
+        };
+        let values = out.each().into_iter().map(at).collect();
+        (out, values)
+    }
+}
+
+/// The sides of x, y and z; nodes; lengths.
+type Case = ([[Bc; 2]; 3], [usize; 3], [f64; 3]);
+
+fn grid((sides, nodes, lengths): Case) -> Grid {
+    let axis = |d: usize| {
+        if nodes[d] == 1 { Axis::flat() } else { Axis::new(nodes[d], lengths[d], sides[d][0], sides[d][1]) }
+    };
+    Grid { axes: [axis(0), axis(1), axis(2)] }
+}
+
+fn cases() -> Vec<Case> {
+    let flat = [N, N];
+    vec![
+        ([[D, D], [D, D], flat], [33, 33, 1], [1.0, 1.0, 0.0]),
+        ([[D, N], [N, D], flat], [40, 27, 1], [1.0, 0.8, 0.0]),
+        ([[N, N], [P, P], flat], [19, 24, 1], [1.0, 1.3, 0.0]),
+        ([[P, P], [P, P], flat], [25, 15, 1], [1.0, 0.7, 0.0]),
+        ([[P, P], [D, D], flat], [32, 21, 1], [1.0, 0.8, 0.0]),
+        ([[D, D], [N, N], flat], [64, 9, 1], [1.0, 3.0, 0.0]),
+        ([[D, D], [D, D], [D, D]], [17, 12, 9], [1.0, 0.7, 0.6]),
+        ([[N, D], [P, P], [N, N]], [10, 9, 14], [1.0, 1.0, 1.2]),
+        ([[P, P], [N, D], [P, P]], [12, 11, 7], [1.0, 1.0, 0.8]),
+        ([[D, D], [D, N], flat], [261, 203, 1], [1.0, 0.8, 0.0]),
+        ([[P, P], [P, P], flat], [203, 262, 1], [1.0, 1.2, 0.0]),
+    ]
+}
+
+fn smoothers() -> [Smoother; 3] {
+    [Smoother::RedBlack { omega: 1.15 }, Smoother::Jacobi { omega: 0.8 }, Smoother::Chebyshev { ratio: 8.0 }]
+}
+
+/// One descend, ascend and correction of level 0 with noise everywhere, against [`Naive`].
+fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u32, post: u32, start: Start, threads: usize, isa: Isa) {
+    let grid = grid(case);
+    let precision = if size_of::<T>() == 4 { Precision::Mixed } else { Precision::F64 };
+    let setup = StageSetup::new(&grid, 1, precision, false);
+    let cpu = Cpu::new(threads).expect("threads");
+    let mut stages = CpuStages::<T, U>::new(&setup, &cpu);
+    stages.isa = isa;
+    let context = format!("{case:?} {smoother:?} {pre} {post} {start:?} {threads} {isa:?}");
+    let mut off = Profiler::off();
+    let off = &mut off;
+    let (coarse_grid, scale) = (setup.levels[1].grid.clone(), stages.operator_scale);
+    let level = Naive { axes: roles(&grid), scale };
+    stages.ensure_correction(0);
+    fill(&mut stages.levels[0].r, &grid, 1);
+    fill(&mut stages.levels[1].r, &coarse_grid, 5);
+    if let Some(e) = &mut stages.levels[0].e {
+        fill(e, &grid, 2);
+    }
+    let r = level.of(&stages.levels[0].r);
+    let stored = level.of(stages.levels[0].e.as_ref().expect("a correction"));
+    let zero = vec![T::ZERO; r.len()];
+    let e = level.sweeps(if start == Start::Current { stored } else { zero }, &r, &half_sweeps::<T>(smoother, pre));
+
+    stages.descend(0, start, pre, smoother, off).expect("descend");
+    let mut expected = (Naive { axes: roles(&grid), scale }, level.residual(&e, &r));
+    let order = if grid.axes[2].is_flat() { [0, 2, 1] } else { [0, 1, 2] };
+    let transfer = setup.levels[0].transfer.clone().expect("a coarse level");
+    for d in [2, 1, 0] {
+        expected = expected.0.restrict(&expected.1, d, &transfer[order[d]], &roles(&coarse_grid)[d]);
+    }
+    let coarse = expected.0;
+    for (p, (found, wanted)) in coarse.each().iter().zip(coarse.of(&stages.levels[1].r).iter().zip(&expected.1)) {
+        assert!(found == wanted, "restricted residual at {p:?}: {found:?}, not {wanted:?}; {context}");
+    }
+
+    if let Some(e) = &mut stages.levels[1].e {
+        fill(e, &coarse_grid, 3);
+    }
+    let mut added = (Naive { axes: roles(&coarse_grid), scale }, coarse.of(stages.levels[1].e.as_ref().expect("a correction")));
+    for d in [2, 1, 0] {
+        added = added.0.prolong(&added.1, d, &transfer[order[d]], &roles(&grid)[d]);
+    }
+    let e: Vec<T> = e.iter().zip(&added.1).map(|(a, b)| *a + *b).collect();
+    let e = level.sweeps(e, &r, &half_sweeps::<T>(smoother, post));
+    let outer = Naive { axes: roles(&grid), scale: 1.0 };
+    {
+        let data = stages.levels[0].outer.as_mut().expect("a solution");
+        fill(&mut data.u, &grid, 7);
+        fill(&mut data.f, &grid, 8);
+    }
+    let data = stages.levels[0].outer.as_ref().expect("a solution");
+    let (u, f) = (outer.of(&data.u), outer.of(&data.f));
+    if start == Start::Current {
+        stages.ascend(0, start, pre, post, smoother, off).expect("ascend");
+        let found = level.of(stages.levels[0].e.as_ref().expect("a correction"));
+        for (p, (found, wanted)) in level.each().iter().zip(found.iter().zip(&e)) {
+            assert!(found == wanted, "correction at {p:?}: {found:?}, not {wanted:?}; {context}");
+        }
+        stages.correct(0, off).expect("correct");
+    } else {
+        stages.ascend_correct(pre, post, smoother, off).expect("ascend and correct");
+    }
+    let unit = U::from_f64(stages.e_scale());
+    let u: Vec<U> = u.iter().zip(&e).map(|(u, e)| *u + unit * U::from_f64(e.to_f64())).collect();
+    let data = stages.levels[0].outer.as_ref().expect("a solution");
+    for (p, (found, wanted)) in outer.each().iter().zip(outer.of(&data.u).iter().zip(&u)) {
+        assert!(found == wanted, "solution at {p:?}: {found:?}, not {wanted:?}; {context}");
+    }
+    if !grid.singular() {
+        let wanted = outer.residual(&u, &f);
+        for (p, (found, wanted)) in level.each().iter().zip(level.of(&stages.levels[0].r).iter().zip(&wanted)) {
+            assert!(*found == T::from_f64(wanted.to_f64()), "residual at {p:?}: {found:?}, not {wanted:?}; {context}");
+        }
+    }
+}
+
+#[test]
+fn passes_equal_the_definition_bit_for_bit() {
+    for case in cases() {
+        for smoother in smoothers() {
+            for (pre, post) in [(1, 1), (2, 1), (0, 2), (1, 0)] {
+                compare::<f32, f64>(case, smoother, pre, post, Start::Zero, 1, Isa::detect());
+            }
+            compare::<f64, f64>(case, smoother, 1, 1, Start::Current, 1, Isa::detect());
+            compare::<f64, f64>(case, smoother, 6, 5, Start::Zero, 2, Isa::detect());
+        }
+    }
+}
+
+#[test]
+fn threads_and_instruction_sets_do_not_change_a_bit() {
+    for case in cases() {
+        for isa in Isa::all() {
+            for threads in [2, 3] {
+                compare::<f32, f64>(case, smoothers()[0], 1, 1, Start::Zero, threads, isa);
+                compare::<f32, f64>(case, smoothers()[0], 2, 1, Start::Current, threads, isa);
+            }
+        }
+    }
+}
