@@ -177,13 +177,18 @@ impl Cuda {
         self.0.capturing.swap(on, Ordering::Relaxed)
     }
 
+    /// The stream, for libraries that put work on it.
+    pub(crate) fn stream(&self) -> sys::CUstream {
+        self.0.stream
+    }
+
     /// Makes the context current on this thread.
-    pub(super) fn bind(&self) -> Result<()> {
+    pub(crate) fn bind(&self) -> Result<()> {
         self.0.context.bind_to_thread().map_err(|e| self.failed("the context is lost", e))
     }
 
     /// Refuses what must not happen while a graph is captured.
-    pub(super) fn not_capturing(&self, what: &str) -> Result<()> {
+    pub(crate) fn not_capturing(&self, what: &str) -> Result<()> {
         if self.capturing() {
             return Err(Error::Device {
                 device: format!("cuda:{}", self.0.ordinal),

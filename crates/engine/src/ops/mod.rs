@@ -5,6 +5,8 @@
 //! holds the kernels. The results on the processor do not depend on the number of threads, those on a GPU not on the
 //! order in which blocks run: sums of reals are taken over a fixed partition, all else is exact.
 
+pub mod fft;
+pub mod histogram;
 pub mod reduce;
 pub mod scan;
 

@@ -14,7 +14,7 @@ const LANES: usize = 16;
 pub fn reduce<T: Number>(op: Op, x: &[T]) -> T::Total {
     // One arm an operation, so that each loop is compiled for its own.
     match op {
-        Op::Sum => run(op, x, T::total, |a, b| a.plus(b)),
+        Op::Sum => run(op, x, T::total, Total::plus),
         Op::Min => run(op, x, T::total, |a, b| if a.broken() || a < b { a } else { b }),
         Op::Max => run(op, x, T::total, |a, b| if a.broken() || a > b { a } else { b }),
         Op::MaxAbs => run(op, x, |v| v.total().magnitude(), |a, b| if a.broken() || a > b { a } else { b }),

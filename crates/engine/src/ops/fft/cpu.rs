@@ -1,0 +1,150 @@
+//! Transforms on the threads of the current rayon pool.
+//!
+//! Two axes: rows, transposition, rows again, transposition back. Many frames go to the threads a frame at a time,
+//! which then stays in the cache; of a few large ones, the rows do.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use num_complex::Complex;
+use rayon::prelude::*;
+use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
+
+use super::{Direction, Shape};
+
+/// `f32` or `f64`.
+pub trait Real: FftNum + Default + bytemuck::Pod {
+    /// Distance from 1 to the next number.
+    const EPSILON: f64;
+    /// The planner of the process, which remembers what it has planned.
+    fn planner() -> &'static Mutex<FftPlanner<Self>>;
+    /// In double precision.
+    fn wide(self) -> f64;
+    /// Rounded to this precision.
+    fn from_wide(x: f64) -> Self;
+}
+
+macro_rules! reals {
+    ($($t:ty),*) => {$(
+        impl Real for $t {
+            const EPSILON: f64 = <$t>::EPSILON as f64;
+            fn planner() -> &'static Mutex<FftPlanner<Self>> {
+                static PLANNER: OnceLock<Mutex<FftPlanner<$t>>> = OnceLock::new();
+                PLANNER.get_or_init(|| Mutex::new(FftPlanner::new()))
+            }
+            fn wide(self) -> f64 {
+                self as f64
+            }
+            fn from_wide(x: f64) -> Self {
+                x as $t
+            }
+        }
+    )*};
+}
+reals!(f32, f64);
+
+/// Edge of the squares that are transposed at once: two of them stay in the first-level cache.
+const SQUARE: usize = 16;
+
+type Line<T> = Arc<dyn Fft<T>>;
+
+/// Transforms of one shape, forward and inverse, with the room they need. Made for the pool that it is made in.
+pub struct Plan<T> {
+    shape: Shape,
+    /// Along rows and along columns, for both directions.
+    along: [[Line<T>; 2]; 2],
+    /// Work is dealt in this many parts, each with its own room.
+    parts: usize,
+    transposed: Vec<Complex<T>>,
+    scratch: Vec<Complex<T>>,
+    scratch_len: usize,
+}
+
+impl<T> std::fmt::Debug for Plan<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+impl<T: Real> Plan<T> {
+    /// Plans transforms of `shape`.
+    pub fn new(shape: Shape) -> Self {
+        let mut planner = T::planner().lock().unwrap_or_else(PoisonError::into_inner);
+        let mut both = |n: usize| [FftDirection::Forward, FftDirection::Inverse].map(|d| planner.plan_fft(n, d));
+        let along = [both(shape.columns), both(shape.rows)];
+        let scratch_len = along.iter().flatten().map(|l| l.get_inplace_scratch_len()).max().unwrap_or(0).max(1);
+        // A few parts a thread even out what the system takes away.
+        let parts = if rayon::current_num_threads() == 1 { 1 } else { 4 * rayon::current_num_threads() };
+        let frames = if shape.rows == 1 || shape.columns == 1 { 0 } else { parts.min(shape.batch) };
+        let zero = Complex::new(T::zero(), T::zero());
+        Self { shape, along, parts, transposed: vec![zero; frames * shape.frame()], scratch: vec![zero; parts * scratch_len], scratch_len }
+    }
+
+    /// Bytes that the plan holds.
+    pub fn memory(&self) -> u64 {
+        ((self.transposed.len() + self.scratch.len()) * size_of::<Complex<T>>()) as u64
+    }
+
+    /// Transforms all frames in place.
+    ///
+    /// # Panics
+    /// If `data` is not as long as the shape says.
+    pub fn run(&mut self, data: &mut [Complex<T>], direction: Direction) {
+        assert_eq!(data.len(), self.shape.values(), "values of {:?}", self.shape);
+        if data.is_empty() {
+            return;
+        }
+        let Self { shape, along, parts, transposed, scratch, scratch_len } = self;
+        let (parts, scratch_len) = (*parts, *scratch_len);
+        let way = usize::from(direction == Direction::Inverse);
+        let (rows, columns) = (&along[0][way], &along[1][way]);
+        if transposed.is_empty() {
+            // One axis: a column of frames one wide is a line as well.
+            lines(if shape.columns == 1 { columns } else { rows }, data, scratch, scratch_len, parts);
+        } else if shape.batch >= parts {
+            let frames = shape.batch.div_ceil(parts) * shape.frame();
+            data.par_chunks_mut(frames).zip(transposed.par_chunks_mut(shape.frame())).zip(scratch.par_chunks_mut(scratch_len)).for_each(
+                |((frames, turned), scratch)| {
+                    for frame in frames.chunks_mut(shape.frame()) {
+                        rows.process_with_scratch(frame, scratch);
+                        turn(frame, turned, 0, shape.rows, shape.columns);
+                        columns.process_with_scratch(turned, scratch);
+                        turn(turned, frame, 0, shape.columns, shape.rows);
+                    }
+                },
+            );
+        } else {
+            lines(rows, data, scratch, scratch_len, parts);
+            turn_all(data, transposed, shape.rows, shape.columns);
+            lines(columns, transposed, scratch, scratch_len, parts);
+            turn_all(transposed, data, shape.columns, shape.rows);
+        }
+    }
+}
+
+/// Transforms every line of `data`, in `parts` parts.
+fn lines<T: Real>(line: &Line<T>, data: &mut [Complex<T>], scratch: &mut [Complex<T>], scratch_len: usize, parts: usize) {
+    let part = (data.len() / line.len()).div_ceil(parts) * line.len();
+    data.par_chunks_mut(part).zip(scratch.par_chunks_mut(scratch_len)).for_each(|(part, scratch)| line.process_with_scratch(part, scratch));
+}
+
+/// `to = transpose(from)` for every frame of `rows` x `columns`, the lines of `to` dealt to the threads.
+fn turn_all<T: Real>(from: &[Complex<T>], to: &mut [Complex<T>], rows: usize, columns: usize) {
+    let frame = rows * columns;
+    to.par_chunks_mut(frame).zip(from.par_chunks(frame)).for_each(|(to, from)| {
+        to.par_chunks_mut(SQUARE * rows).enumerate().for_each(|(band, to)| turn(from, to, band * SQUARE, rows, columns));
+    });
+}
+
+/// The columns of `from` (`rows` x `columns`) from number `first` on as the rows of `to`, as many as it holds.
+fn turn<T: Real>(from: &[Complex<T>], to: &mut [Complex<T>], first: usize, rows: usize, columns: usize) {
+    for (band, to) in to.chunks_mut(SQUARE * rows).enumerate() {
+        let start = first + band * SQUARE;
+        for i0 in (0..rows).step_by(SQUARE) {
+            for (j, line) in to.chunks_mut(rows).enumerate() {
+                for i in i0..(i0 + SQUARE).min(rows) {
+                    line[i] = from[i * columns + start + j];
+                }
+            }
+        }
+    }
+}
