@@ -1,0 +1,197 @@
+//! The command line as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Exit codes, for the help.
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 2 wrong input or arguments; 3 the goal was missed (not converged, values not finite) or a benchmark's
+physics check failed; 4 device or memory; 5 files; 70 a defect of this program; 75 wall-time limit, 130 SIGINT, 143 SIGTERM
+(state saved first). Results go to files and standard output, messages to standard error. NO_COLOR is respected.";
+
+/// Simulation on tiles: Poisson's equation today, on every CPU core and on NVIDIA GPUs, from one input file.
+#[derive(Debug, Parser)]
+#[command(name = "zellige", version = crate::report::VERSION, about, after_help = EXIT_CODES, max_term_width = 120)]
+pub(crate) struct Arguments {
+    /// Say more of what happens, on standard error.
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an input file (TOML, YAML or JSON). Without a file: list the examples that come with the program.
+    Run(RunArgs),
+    /// Time the benchmark cases on a device, with their physics checked.
+    Bench(BenchArgs),
+    /// List every device and library, with the reason where one cannot be used.
+    Devices {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// Measure the copy bandwidth of each device (takes a second).
+        #[arg(long)]
+        measure: bool,
+    },
+    /// Write one of the examples into a file to start from; without a name, list them.
+    New(NewArgs),
+    /// Print the JSON schema of a solver's input, for editors.
+    Schema {
+        /// The solver, for example `poisson`.
+        solver: String,
+    },
+    /// Make pictures of results: a folder, or an NPY, VTI, BOV, HDF5 or CSV file.
+    View(ViewArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Solve Poisson's equation with the seven classical arguments X Y M N S ERR Q.
+    #[command(after_long_help = POISSON_HELP)]
+    Poisson(PoissonArgs),
+}
+
+/// Where and on what to run.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Place {
+    /// Device: auto (the fastest that works), cpu, cuda, cuda:N. Before ZELLIGE_DEVICE, before the input file.
+    #[arg(long)]
+    pub(crate) device: Option<String>,
+    /// Threads on the CPU; 0 takes every core.
+    #[arg(long)]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The input file.
+    pub(crate) input: Option<PathBuf>,
+    /// Folder for the results; by default `out/` and the input's name.
+    #[arg(short, long)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Set a key of the input: `--set poisson.tolerance=1e-10`. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Check the input and print the plan; compute and write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Go on from the checkpoint of an earlier run in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.
+    #[arg(long)]
+    pub(crate) profile: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Cases or beginnings of their names, for example `poisson` or `poisson/mixed`; all without any.
+    pub(crate) cases: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Write the results as an array, one object a case.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// List the cases and what they time.
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// The example, for example `poisson/dipole`.
+    pub(crate) example: Option<String>,
+    /// File to write; by default the example's name in this folder.
+    #[arg(short, long)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    /// A result folder or file; `file.h5:/path` for a dataset.
+    pub(crate) path: PathBuf,
+    /// Picture to write; by default beside the data.
+    #[arg(short, long)]
+    pub(crate) output: Option<PathBuf>,
+    /// Lowest and highest value of the colour bar.
+    #[arg(long, num_args = 2, value_names = ["LOW", "HIGH"], allow_negative_numbers = true)]
+    pub(crate) range: Option<Vec<f64>>,
+    /// Logarithmic colours.
+    #[arg(long)]
+    pub(crate) log: bool,
+    /// Colour map.
+    #[arg(long)]
+    pub(crate) map: Option<String>,
+    /// Draw the field in the terminal as well.
+    #[arg(long)]
+    pub(crate) terminal: bool,
+}
+
+/// Number formats.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PrecisionArg {
+    /// Single.
+    F32,
+    /// Double.
+    F64,
+    /// Solution and residual double, the cycle single.
+    Mixed,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PoissonArgs {
+    /// Length of the domain in x: x in [0, X].
+    #[arg(value_name = "X")]
+    pub(crate) x: f64,
+    /// Length of the domain in y: y in [0, Y].
+    #[arg(value_name = "Y")]
+    pub(crate) y: f64,
+    /// Nodes in x, both sides included.
+    #[arg(value_name = "M")]
+    pub(crate) m: usize,
+    /// Nodes in y, both sides included.
+    #[arg(value_name = "N")]
+    pub(crate) n: usize,
+    /// Coarse levels of multigrid; not used by SOR.
+    #[arg(value_name = "S")]
+    pub(crate) s: u32,
+    /// Relative residual to reach, ||rho - A u|| / ||rho||.
+    #[arg(value_name = "ERR")]
+    pub(crate) err: f64,
+    /// 0 SOR, 1 C-cycle, 2 V-cycle, 3 W-cycle.
+    #[arg(value_name = "Q", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) q: u8,
+    /// Folder for the results.
+    #[arg(short, long, default_value = "out/poisson")]
+    pub(crate) output: PathBuf,
+    /// Right-hand side: an expression of x and y (lengths lx, ly), or an NPY file of shape (N, M). By default a pair of
+    /// opposite Gaussian charges.
+    #[arg(long, value_name = "EXPRESSION|FILE.npy")]
+    pub(crate) rhs: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Number formats.
+    #[arg(long, value_enum, default_value = "mixed")]
+    pub(crate) precision: PrecisionArg,
+}
+
+const POISSON_HELP: &str = "\
+Solves u_xx + u_yy = rho on [0, X] x [0, Y] with u = 0 on the sides, on M x N nodes. Writes solution.npy (shape (N, M)), BOV,
+VTI, PNG and summary.json.
+
+The arguments are those of the MGCUDA program of the multigrid lecture by Applied Parallel Computing; what they do differs
+from it where that program could not be right:
+  - ERR is a relative residual, ||rho - A u|| / ||rho||. There it was the largest change of u in a sweep, which with slow
+    convergence says little about the error: at 4096 x 4096 a change of 1e-6 goes with an error of order one.
+  - Nodes are X / (M - 1) apart, so that the first and the last lie on the sides. There it was X / M.
+  - The cycles restrict the residual and correct the solution. There the solution itself was moved between grids.
+  - SOR takes the optimal relaxation factor of the grid (1.998 at 4096), not one between 1 and 1.5.
+  - Any size works: no power of two is needed, and a coarse level keeps both sides of the domain.
+Example: zellige poisson 32 32 4096 4096 3 1e-6 2";

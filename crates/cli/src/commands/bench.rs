@@ -1,0 +1,85 @@
+//! `zellige bench`: times the named cases and prints them as a table.
+
+use zellige_engine::bench::BenchResult;
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::sim::Case;
+
+use crate::args::BenchArgs;
+use crate::commands::{print, run};
+use crate::report;
+use crate::solvers::{Entry, SOLVERS};
+
+/// The command.
+pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
+    let chosen = choose(&arguments.cases)?;
+    if arguments.list {
+        let lines: Vec<String> = chosen.iter().map(|(_, c)| format!("{:26} {}\n", c.name, c.about)).collect();
+        return print(&lines.concat());
+    }
+    let device = run::open(&arguments.place, "auto", 0)?;
+    let on_gpu = matches!(device, Device::Cuda(_));
+    let copy = device.bandwidth()? / 1e9;
+    report::heading(&format!("{} ({}, {} thread(s)), copy {copy:.1} GB/s", device.name(), device.id(), device.threads()));
+    print(&format!("{}\n", header()))?;
+    let mut results = Vec::new();
+    for (solver, case) in chosen {
+        if case.gpu_only && !on_gpu {
+            report::note(&format!("`{}` is skipped: it needs a GPU", case.name));
+            continue;
+        }
+        let result = solver.bench(case, &device)?;
+        print(&format!("{}\n", row(&result)))?;
+        for check in result.checks.iter().filter(|c| !c.ok) {
+            report::warning(&format!(
+                "{}: {} is {:.3e}, above {:.3e}: the time is worth nothing",
+                result.name, check.name, check.value, check.limit
+            ));
+        }
+        results.push(result);
+        // After each case, so that an interrupted bench keeps what it has.
+        if let Some(path) = &arguments.json {
+            zellige_io::json::write(path, &results)?;
+        }
+    }
+    Ok(if results.iter().all(BenchResult::ok) { 0 } else { 3 })
+}
+
+/// The cases whose names begin with one of the words.
+fn choose(words: &[String]) -> Result<Vec<(&'static dyn Entry, &'static Case)>> {
+    let all = || SOLVERS.iter().flat_map(|s| s.cases().iter().map(move |c| (*s, c)));
+    for word in words {
+        if !all().any(|(_, c)| c.name.starts_with(word.as_str())) {
+            let names: Vec<_> = all().map(|(_, c)| c.name).collect();
+            return Err(Error::input("command line", Problem::new("", format!("no case begins with `{word}`")).allowed(names.join(", "))));
+        }
+    }
+    Ok(all().filter(|(_, c)| words.is_empty() || words.iter().any(|w| c.name.starts_with(w.as_str()))).collect())
+}
+
+fn header() -> String {
+    format!(
+        "{:26} {:>12} {:>10} {:>10} {:>9} {:>8} {:>9} {:>7} {:>11}  checks, figures",
+        "case", "median", "min", "max", "ns/item", "B/item", "GB/s", "% of bw", "memory"
+    )
+}
+
+fn row(result: &BenchResult) -> String {
+    let seconds = &result.seconds;
+    let figures: Vec<_> = result.figures.iter().map(|(k, v)| format!("{k} {v}")).collect();
+    let passed = result.checks.iter().filter(|c| c.ok).count();
+    format!(
+        "{:26} {:>12} {:>10} {:>10} {:>9.4} {:>8.1} {:>9.1} {:>7.1} {:>11}  {passed} of {} ok; {}",
+        result.name,
+        report::seconds(seconds.median),
+        report::seconds(seconds.min),
+        report::seconds(seconds.max),
+        result.ns_per_item,
+        result.bytes_per_item,
+        result.gb_per_s,
+        100.0 * result.fraction_of_bandwidth,
+        report::bytes(result.memory as f64),
+        result.checks.len(),
+        figures.join(", ")
+    )
+}

@@ -1,0 +1,42 @@
+//! The commands, one file each.
+
+mod bench;
+mod devices;
+mod new;
+mod poisson;
+pub(crate) mod run;
+mod view;
+
+use std::io::Write;
+
+use clap::CommandFactory;
+use zellige_engine::error::{Error, Result};
+
+use crate::args::{Arguments, Command};
+use crate::solvers;
+
+/// Does what was asked for and returns the exit code.
+pub(crate) fn dispatch(command: Command) -> Result<u8> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Bench(arguments) => bench::bench(&arguments),
+        Command::Devices { json, measure } => devices::devices(json, measure),
+        Command::New(arguments) => new::new(&arguments),
+        Command::Schema { solver } => print(&format!("{:#}\n", solvers::find(&solver)?.schema())),
+        Command::View(arguments) => view::view(&arguments),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "zellige", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+        Command::Poisson(arguments) => poisson::poisson(arguments),
+    }
+}
+
+/// Data to standard output. A reader that went away is no error.
+pub(crate) fn print(text: &str) -> Result<u8> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::file("write", "standard output", e)),
+        _ => Ok(0),
+    }
+}

@@ -1,0 +1,195 @@
+//! `zellige run`: input, device, plan, run, results.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use zellige_engine::config::{FileFormat, Input, Source};
+use zellige_engine::device::{Device, DeviceSpec};
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::files;
+use zellige_engine::profile::{Profiler, Table};
+use zellige_engine::run::{self, Options, Summary, checkpoint_path};
+use zellige_engine::schedule::Schedule;
+use zellige_engine::sim::{Ending, Environment, Plan, Solver};
+use zellige_io::Format;
+
+use crate::args::{Place, RunArgs};
+use crate::report::{self, GIT_HASH, VERSION};
+use crate::sink::Output;
+use crate::{commands, solvers};
+
+/// The command.
+pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
+    let Some(path) = &arguments.input else {
+        return commands::new::list();
+    };
+    let mut source = Source::read(path)?;
+    source.set(&arguments.overrides)?;
+    let solver = source.solver(&solvers::names())?;
+    solvers::find(solver)?.run(&source, arguments)
+}
+
+/// The device that the command line, the environment or the input asks for, with what was passed over said.
+pub(crate) fn open(place: &Place, device: &str, threads: usize) -> Result<Device> {
+    let parse = |text: &str, path: &str| {
+        text.parse::<DeviceSpec>()
+            .map_err(|message| Error::input("command line", Problem::new(path, message).hint("`zellige devices` lists them")))
+    };
+    let asked = place.device.as_deref().map(|d| parse(d, "--device")).transpose()?;
+    let spec = DeviceSpec::choose(asked, Some(parse(device, "run.device")?))?;
+    let (device, notes) = Device::open(&spec, place.threads.unwrap_or(threads))?;
+    for text in notes {
+        report::note(&text);
+    }
+    Ok(device)
+}
+
+/// `out/NAME` for an input `some/where/NAME.toml`.
+fn default_folder(origin: &str) -> PathBuf {
+    Path::new("out").join(Path::new(origin).file_stem().unwrap_or("run".as_ref()))
+}
+
+/// Runs a checked input.
+pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs) -> Result<u8> {
+    let begun = Instant::now();
+    let device = open(&arguments.place, &input.run.device, input.run.threads)?;
+    input.run.device = device.id();
+    input.run.threads = device.threads();
+    let environment = Environment { device, folder: input.folder.clone(), seed: input.run.seed };
+    let device = &environment.device;
+    let plural = if device.threads() == 1 { "" } else { "s" };
+    report::heading(&format!("zellige {VERSION} {} on {} ({}, {} thread{plural})", S::NAME, device.name(), device.id(), device.threads()));
+    let plan = S::plan(&input.config, &environment)?;
+    show(&plan, S::ITEM, S::STEP, device);
+    if arguments.dry_run {
+        report::note("this was a dry run: nothing was computed or written");
+        return Ok(0);
+    }
+    let asked = arguments.output.clone().or_else(|| input.output.folder.clone().map(PathBuf::from));
+    let folder = asked.or_else(|| arguments.resume.clone()).unwrap_or_else(|| default_folder(&input.origin));
+    // Before anything is computed: a result that cannot be written is found out now.
+    files::writable_dir(&folder)?;
+    if let Some(from) = &arguments.resume
+        && !checkpoint_path(from).exists()
+    {
+        let problem = Problem::new("--resume", format!("there is no checkpoint in `{}`", from.display()));
+        return Err(Error::input("command line", problem.hint("name the output folder of the interrupted run")));
+    }
+    let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{}", device.name(), input.resolved::<S>()?);
+    files::atomic_write(folder.join("resolved.toml"), |out| out.write_all(resolved.as_bytes()))?;
+
+    let options = options(&input, arguments, &folder);
+    let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
+    let mut output = Output::new(&folder, formats(&input.output.formats), S::STEP, S::ITEM);
+    let result = run::run::<S>(&input.config, &environment, &options, &mut profiler, &mut output);
+    // Rows are kept also when the run broke down or was interrupted.
+    let finished = output.finish();
+    let summary = result?;
+    finished?;
+    if arguments.profile {
+        files::atomic_write(folder.join("trace.json"), |out| profiler.write_trace(out))?;
+    }
+    zellige_io::json::write(folder.join("summary.json"), &Whole { version: VERSION, git_hash: GIT_HASH, plan: &plan, run: &summary })?;
+    conclude::<S>(&summary, &output, &folder, begun.elapsed());
+    Ok(summary.exit_code())
+}
+
+/// The summary as it is written.
+#[derive(Serialize)]
+struct Whole<'a> {
+    version: &'a str,
+    git_hash: &'a str,
+    plan: &'a Plan,
+    #[serde(flatten)]
+    run: &'a Summary,
+}
+
+fn options<C>(input: &Input<C>, arguments: &RunArgs, folder: &Path) -> Options {
+    let wall_time = match input.run.wall_time {
+        Some(Schedule::Wall(limit)) => Some(limit),
+        _ => None,
+    };
+    Options {
+        resume: arguments.resume.clone(),
+        wall_time,
+        checkpoint: input.run.checkpoint_every,
+        rows: input.run.rows_every,
+        records: input.output.every,
+        ..Options::new(folder)
+    }
+}
+
+fn formats(wanted: &[FileFormat]) -> Vec<Format> {
+    let format = |f: &FileFormat| match f {
+        FileFormat::Npy => Format::Npy,
+        FileFormat::Bov => Format::Bov,
+        FileFormat::Vti => Format::Vti,
+        FileFormat::Hdf5 => Format::Hdf5,
+        FileFormat::Csv => Format::Csv,
+        FileFormat::Png => Format::Png,
+    };
+    wanted.iter().map(format).collect()
+}
+
+/// The plan, and a warning where it cannot fit.
+fn show(plan: &Plan, item: &str, step: &str, device: &Device) {
+    for (label, text) in &plan.lines {
+        report::line(label, text);
+    }
+    let (memory, traffic) = (report::bytes(plan.memory as f64), report::bytes(plan.traffic as f64));
+    report::line(&format!("{item}s"), &report::count(plan.items));
+    report::line("memory", &format!("{memory}; traffic {traffic} a {step}"));
+    for text in &plan.warnings {
+        report::warning(text);
+    }
+    if let Some(free) = device.memory_free().filter(|free| plan.memory > *free) {
+        report::warning(&format!("{memory} are needed and {} are free on {}", report::bytes(free as f64), device.id()));
+    }
+}
+
+/// Status, times, stages, checks, files and what to type next.
+fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: Duration) {
+    let outcome = &summary.outcome;
+    let status = outcome.status.replace('_', " ");
+    match outcome.ending {
+        Ending::Finished => report::line("status", &format!("{status}: {}", outcome.message)),
+        Ending::Limited => report::warning(&format!("{status}: {}", outcome.message)),
+        Ending::Failed => report::warning(&format!("{status}: {}; the result is not what was asked for (exit code 3)", outcome.message)),
+    }
+    let plural = if summary.steps == 1 { "" } else { "s" };
+    let (solve, setup, files) = (summary.seconds, summary.setup_seconds, output.writing().as_secs_f64());
+    report::line(
+        "time",
+        &format!(
+            "{} for {} {}{plural}, {} set-up, {} writing files, {} in all",
+            report::seconds(solve),
+            summary.steps,
+            S::STEP,
+            report::seconds(setup),
+            report::seconds(files),
+            report::seconds(wall.as_secs_f64())
+        ),
+    );
+    report::line(
+        "speed",
+        &format!(
+            "{:.3} ns per {} and {}, {:.1} GB/s of model traffic, {:.0} % of the {:.1} GB/s measured",
+            summary.ns_per_item,
+            S::ITEM,
+            S::STEP,
+            summary.bytes_per_second / 1e9,
+            100.0 * summary.bytes_per_second / summary.bandwidth.max(1.0),
+            summary.bandwidth / 1e9
+        ),
+    );
+    for check in &summary.checks {
+        let verdict = if check.ok { "ok" } else { "NOT OK" };
+        report::line("check", &format!("{}: {:.3e} (at most {:.3e}) {verdict}", check.name, check.value, check.limit));
+    }
+    eprintln!("{}", Table(&summary.stages));
+    let names: Vec<_> = output.written().iter().filter_map(|p| p.file_name()).map(|n| n.to_string_lossy()).collect();
+    report::line("files", &format!("{}: {}, summary.json, resolved.toml", folder.display(), names.join(", ")));
+    report::line("next", &format!("zellige view {}", folder.display()));
+}

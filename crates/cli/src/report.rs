@@ -1,0 +1,125 @@
+//! What people read on standard error: errors with hints, labels, numbers with units.
+
+use std::io::IsTerminal;
+
+use zellige_engine::error::Error;
+
+/// Version of the package.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Commit that the binary was built from.
+pub(crate) const GIT_HASH: &str = env!("ZELLIGE_GIT_HASH");
+
+/// Whether standard error takes colours.
+fn colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal()
+}
+
+fn painted(code: &str, text: &str) -> String {
+    if colours() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// `error: ...`, a blank line, `hint: ...`.
+pub(crate) fn error(error: &Error) {
+    eprintln!("{}: {error}", painted("1;31", "error"));
+    if let Some(hint) = error.hint() {
+        eprintln!("\n{}: {hint}", painted("1;36", "hint"));
+    }
+}
+
+/// `warning: ...`.
+pub(crate) fn warning(text: &str) {
+    eprintln!("{}: {text}", painted("1;33", "warning"));
+}
+
+/// `note: ...`.
+pub(crate) fn note(text: &str) {
+    eprintln!("{}: {text}", painted("1;36", "note"));
+}
+
+/// A label of a plan or a result with its text.
+pub(crate) fn line(label: &str, text: &str) {
+    eprintln!("  {} {text}", painted("1", &format!("{label:<12}")));
+}
+
+/// A heading.
+pub(crate) fn heading(text: &str) {
+    eprintln!("{}", painted("1", text));
+}
+
+/// Bytes for people.
+pub(crate) fn bytes(n: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = (0..units.len() - 1).find(|p| n < 1024_f64.powi(*p as i32 + 1)).unwrap_or(units.len() - 1);
+    let value = n / 1024_f64.powi(power as i32);
+    if power == 0 { format!("{value:.0} B") } else { format!("{value:.2} {}", units[power]) }
+}
+
+/// A count with thin groups: `16 777 216`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A time for people.
+pub(crate) fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 120.0 => format!("{:.1} min", s / 60.0),
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.1} us", s * 1e6),
+    }
+}
+
+/// Messages of the libraries, when they are asked for.
+pub(crate) fn log(verbose: bool) {
+    if verbose {
+        let ready = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::DEBUG)
+            .with_writer(std::io::stderr)
+            .with_ansi(colours())
+            .without_time()
+            .try_init();
+        debug_assert!(ready.is_ok(), "the log is set up once");
+    }
+}
+
+/// A defect ends in one line that can be reported, with exit code 70; `RUST_BACKTRACE=1` shows more.
+pub(crate) fn defects_in_one_line() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        // A reader that closed the pipe (`zellige schema poisson | head`) is no defect.
+        let text = info.payload().downcast_ref::<String>().map(String::as_str).or(info.payload().downcast_ref::<&str>().copied());
+        if text.is_some_and(|t| t.contains("Broken pipe")) {
+            std::process::exit(0);
+        }
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            usual(info);
+        }
+        let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
+        eprintln!("{}: a defect of zellige {VERSION} ({GIT_HASH}){place}: {}", painted("1;31", "error"), text.unwrap_or("no message"));
+        eprintln!("\n{}: please report this line with the input; `RUST_BACKTRACE=1` tells more", painted("1;36", "hint"));
+        std::process::exit(70);
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(count(16_777_216), "16 777 216");
+        assert_eq!(count(999), "999");
+        assert_eq!(bytes(512.0), "512 B");
+        assert_eq!(bytes(3.5 * 1024.0 * 1024.0), "3.50 MiB");
+        assert_eq!(seconds(0.0123), "12.30 ms");
+        assert_eq!(seconds(75.0), "75.00 s");
+    }
+}
