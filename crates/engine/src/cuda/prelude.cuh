@@ -82,17 +82,18 @@ template <class T> __device__ __forceinline__ T warp_scan(T value) {
   return value;
 }
 
-// All blocks of a cooperative launch wait for each other. `tickets`: one u32 of global memory, 0 before the first use,
-// never reset: it wraps after 2^32 arrivals, which the signed difference survives.
-__device__ __forceinline__ void grid_barrier(u32* tickets) {
+// All blocks of a cooperative launch wait for each other. `state`: one u32 of global memory, 0 before the first use and
+// never reset. The arrivals of a round add up to 2^31: its top bit turns over once all are there, its low bits are 0 again.
+__device__ __forceinline__ void grid_barrier(u32* state) {
+  const u32 top = 0x80000000u;
   __syncthreads();
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
-    u32 blocks = gridDim.x * gridDim.y * gridDim.z;
+    u32 others = gridDim.x * gridDim.y * gridDim.z - 1;
+    bool first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
     __threadfence();
-    u32 ticket = atomicAdd(tickets, 1);
-    u32 goal = ticket - ticket % blocks + blocks;
-    volatile u32* now = tickets;
-    while (i32(*now - goal) < 0) {}
+    u32 before = atomicAdd(state, first ? top - others : 1u);
+    volatile u32* now = state;
+    while (((*now ^ before) & top) == 0) {}
     __threadfence();
   }
   __syncthreads();
