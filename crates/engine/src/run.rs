@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::checkpoint::{Reader, Writer};
-use crate::error::{Error, Result};
+use crate::error::{Error, Problem, Result};
 use crate::files;
 use crate::profile::{Profiler, StageRow};
 use crate::record::{Check, Record, Row};
@@ -137,6 +137,14 @@ pub fn run<S: Solver>(
     let setup = begun.elapsed();
     let started = Instant::now();
     let first = solver.clock();
+    for (key, schedule) in
+        [("run.checkpoint_every", options.checkpoint), ("run.rows_every", Some(options.rows)), ("output.every", options.records)]
+    {
+        if let (Some(Schedule::Time(_)), None) = (schedule, first.time) {
+            let message = format!("`{}` has no physical time, so this would never fall due", S::NAME);
+            return Err(Error::input("schedules", Problem::new(key, message).allowed(format!("a number of {}s or a wall time", S::STEP))));
+        }
+    }
     let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
     let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
     let mut checkpoints = options.checkpoint.map(trigger);
@@ -155,7 +163,10 @@ pub fn run<S: Solver>(
         solver.step(profiler)?;
         let (clock, wall) = (solver.clock(), started.elapsed());
         row = solver.row()?;
-        guard(&row, S::STEP, clock)?;
+        // A solver that knows that it failed says it better than the guard could.
+        if solver.outcome().is_none_or(|o| o.ending != Ending::Failed) {
+            guard(&row, S::STEP, clock)?;
+        }
         row_written = rows.due(clock, wall);
         if row_written {
             sink.row(&clock, &row)?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Reader, Writer};
 use crate::device::Device;
-use crate::error::{Error, Problem, Result};
+use crate::error::{Problem, Result};
 use crate::profile::Profiler;
 use crate::record::{Check, Curve, Record, Row};
 use crate::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
@@ -19,15 +19,13 @@ pub(crate) struct Config {
     pub(crate) steps: u64,
     /// Damping.
     pub(crate) gamma: f64,
-    /// Step after which the state is NaN.
-    pub(crate) break_after: Option<u64>,
-    /// Step in which the process sends itself this signal.
-    pub(crate) signal: Option<(u64, i32)>,
+    /// Step after which the state is infinite, which the solver itself reports as its failure.
+    pub(crate) diverge_after: Option<u64>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { steps: 100, gamma: 0.1, break_after: None, signal: None }
+        Self { steps: 100, gamma: 0.1, diverge_after: None }
     }
 }
 
@@ -47,6 +45,10 @@ impl Toy {
     pub(crate) fn exact(gamma: f64, t: f64) -> f64 {
         let omega = (1.0 - gamma * gamma).sqrt();
         (-gamma * t).exp() * ((omega * t).cos() + gamma / omega * (omega * t).sin())
+    }
+
+    fn diverged(&self) -> bool {
+        self.config.diverge_after.is_some_and(|n| self.step > n)
     }
 
     fn slope(&self, [x, v]: [f64; 2]) -> [f64; 2] {
@@ -85,17 +87,15 @@ impl Solver for Toy {
             std::array::from_fn(|i| s[i] + DT / 6.0 * (a[i] + 2.0 * b[i] + 2.0 * c[i] + d[i]))
         });
         self.step += 1;
-        self.state = if self.config.break_after.is_some_and(|n| self.step > n) { [f64::NAN; 2] } else { next };
+        self.state = if self.diverged() { [f64::INFINITY; 2] } else { next };
         self.history.push(self.state[0]);
-        if let Some((step, signal)) = self.config.signal
-            && step == self.step
-        {
-            signal_hook::low_level::raise(signal).map_err(|e| Error::file("write", "signal", e))?;
-        }
         Ok(())
     }
 
     fn outcome(&self) -> Option<Outcome> {
+        if self.diverged() {
+            return Some(Outcome { ending: Ending::Failed, status: "diverged", message: "the position has no bound".into() });
+        }
         let done = Outcome { ending: Ending::Finished, status: "finished", message: "all steps done".into() };
         (self.step >= self.config.steps).then_some(done)
     }
@@ -188,5 +188,69 @@ impl Bench for Toy {
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
         vec![("steps", self.step as f64)]
+    }
+}
+
+mod tests {
+    use super::*;
+    use crate::device::Cpu;
+    use crate::run::{Options, Progress, Sink, Summary, run};
+    use crate::schedule::Schedule;
+
+    /// Forgets everything but the steps at which records came.
+    #[derive(Default)]
+    struct Steps(Vec<u64>);
+
+    impl Sink for Steps {
+        fn row(&mut self, _: &Clock, _: &Row) -> Result<()> {
+            Ok(())
+        }
+        fn progress(&mut self, _: &Progress, _: &Row) {}
+        fn records(&mut self, clock: &Clock, _: Vec<Record>, _: bool) -> Result<()> {
+            self.0.push(clock.step);
+            Ok(())
+        }
+        fn notice(&mut self, _: &str) {}
+    }
+
+    fn device() -> Device {
+        Device::Cpu(Cpu::new(1).unwrap())
+    }
+
+    fn go(config: &Config, records: Option<Schedule>) -> (Result<Summary>, Vec<u64>) {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { records, ..Options::new(folder.path()) };
+        let environment = Environment { device: device(), folder: folder.path().into(), seed: 1 };
+        let mut sink = Steps::default();
+        (run::<Toy>(config, &environment, &options, &mut Profiler::new(), &mut sink), sink.0)
+    }
+
+    #[test]
+    fn a_run_follows_the_closed_form_and_its_physical_time() {
+        let (summary, steps) = go(&Config::default(), Some(Schedule::Time(2.5)));
+        let summary = summary.unwrap();
+        assert_eq!(steps, [25, 50, 75, 100]);
+        assert!(summary.checks[0].ok, "{:?}", summary.checks);
+        assert_eq!((summary.steps, summary.exit_code(), summary.stages[0].name), (100, 0, "advance"));
+    }
+
+    #[test]
+    fn the_verdict_of_the_solver_comes_before_the_guard() {
+        let (summary, steps) = go(&Config { diverge_after: Some(7), ..Config::default() }, None);
+        let summary = summary.unwrap();
+        assert_eq!((summary.outcome.status, summary.exit_code(), steps.as_slice()), ("diverged", 3, &[8][..]));
+        // A summary with infinite values is still JSON.
+        assert!(serde_json::to_string(&summary).unwrap().contains("\"diverged\""));
+    }
+
+    #[test]
+    fn the_bench_times_and_checks_a_case() {
+        let result = crate::bench::bench::<Toy>(&Toy::cases()[0], &device(), "1.2.3", "abc").unwrap();
+        assert!(result.ok() && result.seconds.repetitions >= 5 && result.seconds.min > 0.0, "{result:?}");
+        assert_eq!(result.figures["steps"], 100.0);
+        let json = serde_json::to_value(&result).unwrap();
+        for key in ["name", "device", "threads", "items", "seconds", "gb_per_s", "fraction_of_bandwidth", "checks", "version", "git_hash"] {
+            assert!(!json[key].is_null(), "{key}");
+        }
     }
 }

@@ -25,9 +25,38 @@ pub(super) fn check<T: JsonSchema>(value: &Value, path: &str) -> Vec<Problem> {
     problems
 }
 
-/// The typed table; what the schema could not say becomes a problem.
+/// The typed table; what the schema could not say becomes a problem at the key that is to blame.
 pub(super) fn typed<T: DeserializeOwned>(value: &Value, path: &str, problems: &mut Vec<Problem>) -> Option<T> {
-    serde_json::from_value(value.clone()).map_err(|e| problems.push(Problem::new(path, e.to_string()))).ok()
+    let refusal = |value: &Value| T::deserialize(value).err().map(|e| e.to_string());
+    let Some(message) = refusal(value) else { return T::deserialize(value).ok() };
+    let place = blame(value, &|value| refusal(value).as_deref() == Some(&message), "");
+    problems.push(Problem::new(format!("{path}{place}"), message));
+    None
+}
+
+/// Longer lists are blamed as a whole: trying each entry takes the square of their number.
+const BLAME_LIMIT: usize = 1000;
+
+/// The innermost key without which the refusal is no longer the same, as `.key[0].key`. Serde's errors have no path.
+fn blame(root: &Value, same: &dyn Fn(&Value) -> bool, pointer: &str) -> String {
+    let children: Vec<(String, String)> = match root.pointer(pointer) {
+        Some(Value::Object(map)) => map.keys().map(|k| (k.replace('~', "~0").replace('/', "~1"), format!(".{k}"))).collect(),
+        Some(Value::Array(items)) if items.len() <= BLAME_LIMIT => (0..items.len()).map(|i| (i.to_string(), format!("[{i}]"))).collect(),
+        _ => Vec::new(),
+    };
+    for (step, shown) in children {
+        let child = format!("{pointer}/{step}");
+        let mut without = root.clone();
+        match (without.pointer_mut(pointer), step.parse::<usize>()) {
+            (Some(Value::Object(map)), _) => drop(map.remove(&shown[1..])),
+            (Some(Value::Array(items)), Ok(i)) => drop(items.remove(i)),
+            _ => {}
+        }
+        if !same(&without) {
+            return shown + &blame(root, same, &child);
+        }
+    }
+    String::new()
 }
 
 /// Schema of a whole input whose solver's table is `name`.

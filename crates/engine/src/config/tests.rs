@@ -207,7 +207,7 @@ fn the_top_level_is_checked() {
         ("[toy]\n[run]\ndevice = \"gpu\"\nthreads = -1", "4:1: `run.threads`: `-1` is out of range"),
         ("[toy]\n[run]\ndevice = \"gpu\"", "3:1: `run.device`: `gpu` is not a device"),
         ("[toy]\n[run]\nwall_time = 10", "3:1: `run.wall_time`: `10 steps` is not a wall time"),
-        ("[toy]\n[run]\nrows_every = \"1 parsec\"", "`run`: `1 parsec` is not a schedule"),
+        ("[toy]\n[run]\nrows_every = \"1 parsec\"", "3:1: `run.rows_every`: `1 parsec` is not a schedule"),
         ("[toy]\n[output]\nformats = [\"npy\", \"npy\"]", "3:19: `output.formats[1]`: `npy` is there twice"),
         ("[toy]\n[output]\nformats = [\"bmp\"]", "3:12: `output.formats[0]`: unknown value `\"bmp\"` (allowed: `\"npy\"`, "),
     ] {
