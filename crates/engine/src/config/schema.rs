@@ -109,7 +109,9 @@ impl<'a> Checker<'a> {
     fn check(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<Problem>) {
         let schema = self.resolve(schema);
         if let Some(all) = schema.get("allOf").and_then(Value::as_array) {
-            all.iter().for_each(|part| self.check(part, value, path, problems));
+            for part in all {
+                self.check(part, value, path, problems);
+            }
         }
         if let Some(alternatives) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
             return self.alternatives(alternatives, value, path, problems);
