@@ -133,7 +133,8 @@ def check_folder(folder):
             for name, array in READERS[path.suffix](path).items():
                 # Without axes of one value, which some formats add.
                 array = array.squeeze()
-                key = (path.with_suffix(""), name)
+                # An HDF5 file may hold several fields, which the other formats have a file each for.
+                key = (path.with_name(name) if path.suffix == ".h5" else path.with_suffix(""), name)
                 first, other = seen.setdefault(key, (path, array))
                 demand(other.shape == array.shape, f"{name}: shape {array.shape}, but {other.shape} in {first.name}")
                 demand(np.array_equal(other, array), f"{name}: other values than in {first.name}")

@@ -1,0 +1,30 @@
+//! Inputs: any text in any of the three formats gives a checked configuration or a list of problems, each with a place
+//! in the text where it has one.
+#![no_main]
+
+use zellige_engine::config::{Format, Source};
+use zellige_engine::error::Error;
+use zellige_poisson::Poisson;
+
+libfuzzer_sys::fuzz_target!(|input: (u8, &str)| {
+    let (choice, text) = input;
+    let format = [Format::Toml, Format::Yaml, Format::Json][usize::from(choice % 3)];
+    let checked = Source::parse(text, format, "fuzz").and_then(|mut source| {
+        // What was given on the command line goes through the same checks.
+        source.set(&[text.lines().next().unwrap_or_default()]).ok();
+        source.typed::<Poisson>()
+    });
+    match checked {
+        Ok(input) => {
+            input.check::<Poisson>();
+        }
+        Err(Error::Input { problems, .. }) => {
+            assert!(!problems.is_empty());
+            let lines = text.lines().count() + 1;
+            for (line, column) in problems.iter().filter_map(|p| p.place) {
+                assert!((1..=lines).contains(&line) && column >= 1, "line {line}, column {column} of {lines} lines");
+            }
+        }
+        Err(other) => panic!("{other}"),
+    }
+});
