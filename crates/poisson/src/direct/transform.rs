@@ -1,0 +1,300 @@
+//! The discrete sine, cosine and Fourier transforms that diagonalise the three-point operator of an axis.
+//!
+//! With `n` intervals the eigenvectors over the nodes `j` and the eigenvalues `-(4 / h^2) sin^2(phi / 2)` are
+//!
+//! ```text
+//! Dirichlet, Dirichlet   sin(j phi)              phi = pi k / n            k = 1 .. n-1   (DST-I)
+//! Neumann, Neumann       cos(j phi)              phi = pi k / n            k = 0 .. n     (DCT-I)
+//! Neumann, Dirichlet     cos(j phi)              phi = pi (2k+1) / (2n)    k = 0 .. n-1   (quarter wave)
+//! Dirichlet, Neumann     the same, mirrored
+//! periodic               cos(j phi), sin(j phi)  phi = 2 pi k / n          k = 0 .. n/2   (DFT)
+//! ```
+//!
+//! orthogonal under the control volumes, which are halved at a Neumann end. The transforms are real; they are applied to
+//! complex lines, that is to two real lines at once. The order of the modes is whatever costs least: [`angles`] lists `phi` by position.
+//!
+//! A sine or cosine transform of even `n` splits: its odd modes are a quarter-wave transform of `n / 2` points, its even
+//! ones a transform of `n / 2` intervals of the same kind. A quarter-wave transform is one complex DFT between two
+//! rotations (the transpose of Makhoul, IEEE Trans. ASSP 28 (1980) 27, without his permutations). So a line pair costs one
+//! DFT of `n` points in parts, half of what the odd extension costs, and no sums along the line lose digits.
+//! Where `n` is odd, or small, the line is extended to `2 n` points.
+
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+use rustfft::num_complex::Complex;
+use rustfft::{Fft, FftNum, FftPlanner};
+use zellige_engine::real::{Real, RealScalar};
+
+use super::fold::{extend_cosine, extend_sine, fold_cosine, fold_sine, rotate_in, rotate_out, times_i, unfold_cosine, unfold_sine};
+use crate::grid::{Axis, Bc};
+
+/// The number types of the direct solver.
+pub(super) trait Scalar: RealScalar + FftNum {
+    /// `x`, rounded.
+    #[inline(always)]
+    fn of(x: f64) -> Self {
+        <Self as Real>::from_f64(x)
+    }
+}
+impl Scalar for f32 {}
+impl Scalar for f64 {}
+
+/// Intervals up to which the plain extension is as good as another split.
+const SMALL: usize = 16;
+
+/// Which of the families an axis belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Dirichlet on both ends.
+    Sine,
+    /// Neumann on both ends.
+    Cosine,
+    /// One of each; `mirrored` if the Dirichlet end comes first.
+    Quarter { mirrored: bool },
+    /// Periodic.
+    Fourier,
+    /// A single node.
+    Flat,
+}
+
+impl Kind {
+    /// The family of an axis.
+    pub(super) fn of(axis: &Axis) -> Self {
+        match (axis.lo, axis.hi) {
+            _ if axis.is_flat() => Self::Flat,
+            (Bc::Periodic, _) | (_, Bc::Periodic) => Self::Fourier,
+            (Bc::Dirichlet, Bc::Dirichlet) => Self::Sine,
+            (Bc::Neumann, Bc::Neumann) => Self::Cosine,
+            (Bc::Neumann, Bc::Dirichlet) => Self::Quarter { mirrored: false },
+            (Bc::Dirichlet, Bc::Neumann) => Self::Quarter { mirrored: true },
+        }
+    }
+}
+
+/// Lengths of the quarter-wave parts, in order, and the intervals of what is left.
+pub(super) fn split(kind: Kind, intervals: usize) -> (Vec<usize>, usize) {
+    match kind {
+        Kind::Quarter { .. } => (vec![intervals], 0),
+        Kind::Flat | Kind::Fourier => (Vec::new(), intervals),
+        Kind::Sine | Kind::Cosine => {
+            let (mut parts, mut n) = (Vec::new(), intervals);
+            while n > SMALL && n.is_multiple_of(2) {
+                n /= 2;
+                parts.push(n);
+            }
+            (parts, n)
+        }
+    }
+}
+
+/// `phi` of every mode of an axis, by position.
+pub(super) fn angles(kind: Kind, intervals: usize) -> Vec<f64> {
+    let n = intervals;
+    let (parts, tail) = split(kind, n);
+    let mut phi = Vec::with_capacity(n + 1);
+    for m in parts {
+        // The DFT leaves mode 2k of the quarter wave at k, counted from below, and mode 2k + 1 counted from above.
+        phi.extend((0..m).map(|p| if 2 * p < m { 2 * p } else { 2 * (m - 1 - p) + 1 }).map(|k| PI * (2 * k + 1) as f64 / (2 * m) as f64));
+    }
+    match kind {
+        Kind::Flat => phi.push(0.0),
+        Kind::Sine => phi.extend((1..tail).map(|k| PI * k as f64 / tail as f64)),
+        Kind::Cosine => phi.extend((0..=tail).map(|k| PI * k as f64 / tail as f64)),
+        Kind::Fourier => phi.extend((0..n).map(|p| 2.0 * PI * p.min(n - p) as f64 / n as f64)),
+        Kind::Quarter { .. } => {}
+    }
+    phi
+}
+
+/// Scratch of one thread: three lines of the longest DFT.
+#[derive(Debug, Default)]
+pub(super) struct Scratch<T> {
+    a: Vec<Complex<T>>,
+    b: Vec<Complex<T>>,
+    fft: Vec<Complex<T>>,
+}
+
+/// One DFT with the rotations around it.
+struct Quarter<T> {
+    fft: Arc<dyn Fft<T>>,
+    /// `e^{-i pi d / (2 m)} / 2` for `d = 0 ..= m / 2`.
+    rotation: Vec<Complex<T>>,
+}
+
+/// The transform of one axis.
+pub(super) struct Transform<T> {
+    kind: Kind,
+    /// Number of unknowns, nodes and modes alike.
+    len: usize,
+    intervals: usize,
+    parts: Vec<Quarter<T>>,
+    /// Intervals of what the parts leave, and the DFT of its extension (periodic: of the line itself).
+    tail: usize,
+    tail_fft: Option<Arc<dyn Fft<T>>>,
+    scratch: [usize; 2],
+}
+
+impl<T: Scalar> Transform<T> {
+    /// Plans the transform of an axis.
+    pub(super) fn new(axis: &Axis, planner: &mut FftPlanner<T>) -> Self {
+        let (kind, intervals) = (Kind::of(axis), axis.intervals());
+        let (parts, tail) = split(kind, intervals);
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|m| {
+                let rotation = (0..=m / 2).map(|d| Complex::from_polar(0.5, -PI * d as f64 / (2 * m) as f64)).map(to);
+                Quarter { fft: planner.plan_fft_forward(m), rotation: rotation.collect() }
+            })
+            .collect();
+        let tail_fft = match kind {
+            Kind::Sine | Kind::Cosine => Some(planner.plan_fft_forward(2 * tail)),
+            Kind::Fourier => Some(planner.plan_fft_forward(tail)),
+            Kind::Quarter { .. } | Kind::Flat => None,
+        };
+        let ffts = || parts.iter().map(|p| &p.fft).chain(&tail_fft);
+        let longest = ffts().map(|f| f.len()).max().unwrap_or(0);
+        let work = ffts().map(|f| f.get_outofplace_scratch_len().max(f.get_inplace_scratch_len())).max().unwrap_or(0);
+        let len = axis.unknowns().len();
+        Self { kind, len, intervals, parts, tail, tail_fft, scratch: [longest, work] }
+    }
+
+    /// Number of unknowns.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Grows `scratch` to what this transform needs.
+    pub(super) fn reserve(&self, scratch: &mut Scratch<T>) {
+        let zero = Complex::new(T::ZERO, T::ZERO);
+        let grow = |v: &mut Vec<Complex<T>>, n: usize| v.resize(v.len().max(n), zero);
+        grow(&mut scratch.a, self.scratch[0]);
+        grow(&mut scratch.b, self.scratch[0]);
+        grow(&mut scratch.fft, self.scratch[1]);
+    }
+
+    /// What the analysis is multiplied by so that the synthesis needs no factor.
+    fn norm(&self) -> f64 {
+        if self.kind == Kind::Flat { 1.0 } else { 2.0 / self.intervals as f64 }
+    }
+
+    /// Analysis: the modes of `line` times `scale` into `modes`. `line` is used up.
+    #[inline(always)]
+    pub(super) fn forward(&self, line: &mut [Complex<T>], modes: &mut [Complex<T>], scale: f64, scratch: &mut Scratch<T>) {
+        let scale = T::of(scale * self.norm());
+        let (mut n, mut at) = (self.intervals, 0);
+        for part in &self.parts {
+            let m = part.fft.len();
+            let w = &mut scratch.a[..m];
+            match self.kind {
+                Kind::Quarter { mirrored } => rotate_in(line, mirrored, w, &part.rotation, scale),
+                Kind::Sine => fold_sine(&mut line[..n - 1], w, &part.rotation, scale),
+                _ => fold_cosine(&mut line[..=n], w, &part.rotation, scale),
+            }
+            part.fft.process_outofplace_with_scratch(w, &mut modes[at..at + m], &mut scratch.fft);
+            at += m;
+            n = m;
+        }
+        let Some(fft) = &self.tail_fft else {
+            if self.kind == Kind::Flat {
+                modes[0] = line[0].scale(scale);
+            }
+            return;
+        };
+        let n = self.tail;
+        let modes = &mut modes[at..];
+        let (a, b) = (&mut scratch.a[..fft.len()], &mut scratch.b[..fft.len()]);
+        match self.kind {
+            Kind::Sine => {
+                extend_sine(&line[..n - 1], a);
+                fft.process_outofplace_with_scratch(a, b, &mut scratch.fft);
+                let half = scale * T::HALF;
+                for (mode, e) in modes.iter_mut().zip(&b[1..n]) {
+                    *mode = times_i(*e).scale(half);
+                }
+            }
+            Kind::Cosine => {
+                extend_cosine(&line[..=n], a);
+                fft.process_outofplace_with_scratch(a, b, &mut scratch.fft);
+                let half = scale * T::HALF;
+                for (mode, e) in modes.iter_mut().zip(&b[..=n]) {
+                    *mode = e.scale(half);
+                }
+                // The constant and the saw-tooth have twice the norm of the others.
+                modes[0] = modes[0].scale(T::HALF);
+                modes[n] = modes[n].scale(T::HALF);
+            }
+            _ => {
+                fft.process_outofplace_with_scratch(&mut line[..n], b, &mut scratch.fft);
+                let half = scale * T::HALF;
+                modes[0] = b[0].scale(half);
+                if n.is_multiple_of(2) {
+                    modes[n / 2] = b[n / 2].scale(half);
+                }
+                for k in 1..n.div_ceil(2) {
+                    modes[k] = (b[k] + b[n - k]).scale(half);
+                    modes[n - k] = times_i(b[k] - b[n - k]).scale(half);
+                }
+            }
+        }
+    }
+
+    /// Synthesis: the line of `modes`. `modes` is used up.
+    #[inline(always)]
+    pub(super) fn backward(&self, modes: &mut [Complex<T>], line: &mut [Complex<T>], scratch: &mut Scratch<T>) {
+        let mut at = self.len;
+        if let Some(fft) = &self.tail_fft {
+            let n = self.tail;
+            let (a, b) = (&mut scratch.a[..fft.len()], &mut scratch.b[..fft.len()]);
+            match self.kind {
+                Kind::Sine => {
+                    at -= n - 1;
+                    extend_sine(&modes[at..], a);
+                    fft.process_outofplace_with_scratch(a, b, &mut scratch.fft);
+                    for (u, e) in line.iter_mut().zip(&b[1..n]) {
+                        *u = times_i(*e).scale(T::HALF);
+                    }
+                }
+                Kind::Cosine => {
+                    at -= n + 1;
+                    modes[at] = modes[at].scale(T::TWO);
+                    modes[at + n] = modes[at + n].scale(T::TWO);
+                    extend_cosine(&modes[at..], a);
+                    fft.process_outofplace_with_scratch(a, b, &mut scratch.fft);
+                    for (u, e) in line.iter_mut().zip(&b[..=n]) {
+                        *u = e.scale(T::HALF);
+                    }
+                }
+                _ => {
+                    a[0] = modes[0];
+                    if n.is_multiple_of(2) {
+                        a[n / 2] = modes[n / 2];
+                    }
+                    for k in 1..n.div_ceil(2) {
+                        let (c, s) = (modes[k].scale(T::HALF), times_i(modes[n - k]).scale(T::HALF));
+                        a[k] = c + s;
+                        a[n - k] = c - s;
+                    }
+                    fft.process_outofplace_with_scratch(a, &mut line[..n], &mut scratch.fft);
+                }
+            }
+        } else if self.kind == Kind::Flat {
+            line[0] = modes[0];
+        }
+        for part in self.parts.iter().rev() {
+            let m = part.fft.len();
+            at -= m;
+            let v = &mut scratch.a[..m];
+            part.fft.process_outofplace_with_scratch(&mut modes[at..at + m], v, &mut scratch.fft);
+            match self.kind {
+                Kind::Quarter { mirrored } => rotate_out(v, line, mirrored, &part.rotation),
+                Kind::Sine => unfold_sine(v, &mut line[..2 * m - 1], &part.rotation),
+                _ => unfold_cosine(v, &mut line[..=2 * m], &part.rotation),
+            }
+        }
+    }
+}
+
+fn to<T: Scalar>(z: Complex<f64>) -> Complex<T> {
+    Complex::new(T::of(z.re), T::of(z.im))
+}
