@@ -66,7 +66,7 @@ pub enum FileFormat {
     Vti,
     /// HDF5, all fields in one file.
     Hdf5,
-    /// Text table, for curves and rows.
+    /// Text table, one line a node: for small fields.
     Csv,
     /// Pictures.
     Png,
@@ -78,7 +78,7 @@ pub enum FileFormat {
 pub struct OutputConfig {
     /// Folder for the results, relative to the folder in which the command is given; by default named after the input.
     pub folder: Option<String>,
-    /// Formats of the results.
+    /// Formats of the results. Curves and rows are always written as CSV as well; `csv` also writes fields so.
     pub formats: Vec<FileFormat>,
     /// When to write results besides at the end: `100`, `"0.5 t"`, `"10 min"`.
     pub every: Option<Schedule>,
@@ -86,7 +86,7 @@ pub struct OutputConfig {
 
 impl Default for OutputConfig {
     fn default() -> Self {
-        Self { folder: None, formats: vec![FileFormat::Npy, FileFormat::Vti, FileFormat::Csv, FileFormat::Png], every: None }
+        Self { folder: None, formats: vec![FileFormat::Npy, FileFormat::Vti, FileFormat::Png], every: None }
     }
 }
 
