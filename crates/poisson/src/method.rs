@@ -265,8 +265,10 @@ impl Options {
     fn scheme(&self, method: Method, grid: &Grid) -> Scheme {
         let sweeps = |smoother, rate: f64| {
             let decade = (10.0_f64.ln() / -rate.clamp(1e-3, 1.0 - 1e-9).ln()).ceil();
-            let block = decade.min(BLOCK_WORK / grid.unknowns() as f64).max(10.0) as u32;
-            Scheme::Sweeps { smoother, block, rate }
+            // A factor that makes it grow is looked at soon.
+            let block = if rate < 1.0 { decade.min(BLOCK_WORK / grid.unknowns() as f64).max(10.0) } else { 10.0 };
+            let most = self.max_cycles.unwrap_or(u64::MAX).clamp(1, u64::from(u32::MAX)) as u32;
+            Scheme::Sweeps { smoother, block: (block as u32).min(most), rate }
         };
         let spectrum = Spectrum::of(grid);
         match method {
