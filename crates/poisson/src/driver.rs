@@ -263,7 +263,9 @@ impl Driver {
             let (grid, mean) = (&self.grid, self.mean);
             on_host(&self.device, || {
                 let shift = mean - operator::mean(grid, &u);
-                u.iter_mut().for_each(|v| *v += shift);
+                for v in &mut u {
+                    *v += shift;
+                }
             });
         }
         Ok(u)

@@ -271,7 +271,7 @@ impl<'a> Problem<'a> {
                 let path = format!("sides.{axis}_{end}");
                 match &side.values {
                     SideValues::Constant(c) if !c.is_finite() => {
-                        faults.push(Fault::new(path, format!("the value is {c}")).allowed("finite numbers"))
+                        faults.push(Fault::new(path, format!("the value is {c}")).allowed("finite numbers"));
                     }
                     SideValues::Nodes(v) => faults.extend(array_fault(&path, v, expected, &self.side_nodes(d)[..dimensions - 1])),
                     SideValues::Constant(_) => {}

@@ -163,16 +163,18 @@ fn file(path: &str, source: &FileSource, nodes: &Nodes, folder: &Path) -> Result
 /// Reads NPY, or HDF5 where the name says `file.h5:/path/to/dataset`.
 fn read(path: &str, source: &FileSource, folder: &Path) -> Result<(String, Array)> {
     let name = source.file.to_string_lossy().into_owned();
-    let lower = name.to_lowercase();
+    // ASCII only: bytes stay where they are, and endings are ASCII.
+    let lower = name.to_ascii_lowercase();
+    let ends = |ending: &str| lower.as_bytes().ends_with(ending.as_bytes());
     if let Some(cut) = [".h5:", ".hdf5:"].iter().find_map(|ending| lower.find(ending).map(|at| at + ending.len() - 1)) {
         let array = zellige_io::hdf5::read(folder.join(&name[..cut]), &name[cut + 1..])?;
         return Ok((name, array));
     }
-    if lower.ends_with(".npy") {
+    if ends(".npy") {
         let array = zellige_io::npy::read(folder.join(&source.file))?;
         return Ok((name, array));
     }
-    let hint = if lower.ends_with(".h5") || lower.ends_with(".hdf5") {
+    let hint = if ends(".h5") || ends(".hdf5") {
         format!("name the dataset too: `{name}:/path/to/dataset`")
     } else {
         "save it with `numpy.save`".into()

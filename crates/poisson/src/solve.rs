@@ -117,7 +117,9 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
     for (n, problem) in problems.iter().enumerate() {
         let mut faults = problem.check();
         if !faults.is_empty() {
-            faults.iter_mut().for_each(|f| f.path = format!("problems[{n}].{}", f.path));
+            for fault in &mut faults {
+                fault.path = format!("problems[{n}].{}", fault.path);
+            }
             return Err(Error::Input { origin: "the batch".into(), problems: faults });
         }
     }

@@ -1,5 +1,6 @@
 //! The solver as the run loop sees it.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -72,7 +73,7 @@ impl Poisson {
         };
         let imbalance = self.driver.imbalance();
         if imbalance.abs() > NOTABLE_IMBALANCE * self.imbalance_scale {
-            message += &format!("; the mean {imbalance:.6e} was taken off the right-hand side, which no side holds");
+            let _ = write!(message, "; the mean {imbalance:.6e} was taken off the right-hand side, which no side holds");
         }
         message
     }

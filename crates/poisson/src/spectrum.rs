@@ -101,7 +101,9 @@ mod tests {
         for _ in 0..4000 {
             if grid.singular() && sign > 0.0 {
                 let mean = operator::mean(grid, &v);
-                v.iter_mut().for_each(|x| *x -= mean);
+                for x in &mut v {
+                    *x -= mean;
+                }
             }
             // J v = v + A v / diag, and the residual of f = 0 is -A v.
             let r = operator::residual(grid, &v, &zero);
