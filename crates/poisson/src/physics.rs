@@ -5,17 +5,20 @@
 //! nearly cancel, and a difference of close numbers is exact, where `w u_W + e u_E - d u_C` would round at the size of
 //! `d u_C`.
 
+use zellige_device_macro::{device, device_source};
 use zellige_engine::real::Real;
 
 use crate::grid::{Axis, Bc, Grid};
 
 /// Second difference of one axis: `west (u_W - u_C) + east (u_E - u_C)`.
+#[device]
 #[inline(always)]
 pub fn second_difference<R: Real>(centre: R, lower: R, upper: R, west: R, east: R) -> R {
     west * (lower - centre) + east * (upper - centre)
 }
 
 /// `r = f - A u`, with `A u` the sum of the axes' second differences.
+#[device]
 #[inline(always)]
 pub fn residual<R: Real>(rhs: R, operator: R) -> R {
     rhs - operator
@@ -23,28 +26,35 @@ pub fn residual<R: Real>(rhs: R, operator: R) -> R {
 
 /// Relaxation at a node: `u + (omega / d) (A u - f)`, with `d` the sum of the weights; `step = omega / d`, or 0 on
 /// nodes of the other colour and on nodes that are no unknowns.
+#[device]
 #[inline(always)]
 pub fn relax<R: Real>(centre: R, residual: R, step: R) -> R {
     centre - step * residual
 }
 
 /// One step of a three-term recurrence: a relaxation plus `momentum` times the last change.
+#[device]
 #[inline(always)]
 pub fn relax_with_momentum<R: Real>(centre: R, residual: R, step: R, momentum: R, before: R) -> R {
     relax(centre + momentum * (centre - before), residual, step)
 }
 
 /// Linear interpolation and restriction between two rows.
+#[device]
 #[inline(always)]
 pub fn between<R: Real>(west: R, a: R, east: R, b: R) -> R {
     west * a + east * b
 }
 
 /// Weighted sum of three values, the restriction of one axis.
+#[device]
 #[inline(always)]
 pub fn three<R: Real>(a: R, x: R, b: R, y: R, c: R, z: R) -> R {
     (a * x + c * z) + b * y
 }
+
+/// The formulae above as CUDA C++.
+pub const PHYSICS: &[&str] = &device_source![second_difference, residual, relax, relax_with_momentum, between, three];
 
 /// `(step, momentum)` of sweep `k` (from 0) of the Chebyshev iteration that damps eigenvalues `[lambda / ratio, lambda]`
 /// of `D^-1 A` by the optimal polynomial; `state` is carried from sweep to sweep (start with 0).
