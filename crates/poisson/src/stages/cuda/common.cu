@@ -1,0 +1,70 @@
+// Types and helpers of all kernels. `real` is the precision of residuals and corrections, `wide` that of the solution
+// and the right-hand side (mixed: float and double). Rows are `pitch` elements apart, a multiple of 32; columns beyond
+// the last node hold zeros.
+
+typedef REAL real;
+typedef WIDE wide;
+
+// One axis of a level. Tables of the operator and of the regular transfers may be read a few entries beyond either
+// end: zeros there, or the wrapped entry on a periodic axis.
+struct Axis {
+    int n, first, last, periodic;  // nodes; unknowns are first <= i < last
+    const real* w;                 // [2i], [2i+1]: weights west and east
+    const wide* ww;                // the same in `wide`
+    const wide* volume;            // length of the control volume
+    const real* line;              // [2i], [2i+1]: weights of coarse nodes i/2 and i/2 + 1 at fine node i
+    const real* full;              // [3I..3I+2]: weights of fine nodes 2I-1, 2I, 2I+1 at coarse node I, 0 off the unknowns
+    const int* parent;             // the general transfer: coarse node west of (or at) i, weights in `ends`
+    const real* ends;              // [2i], [2i+1]: weights of coarse nodes parent and parent + 1
+    const int* child;              // fine node under coarse node I
+    const real* shares;            // [3I..3I+2]: weights of fine nodes child-1, child, child+1, 0 off the unknowns
+    const int* base;               // cubic interpolation: first of four coarse nodes
+    const wide* cubic;             // [4i..4i+3]: their weights
+};
+
+struct Level {
+    Axis x, y, z;
+    int pitch;
+    long long plane;
+};
+
+template <class T> __device__ __forceinline__ const T* weights(const Axis& a);
+template <> __device__ __forceinline__ const real* weights<real>(const Axis& a) { return a.w; }
+#if !SAME
+template <> __device__ __forceinline__ const wide* weights<wide>(const Axis& a) { return a.ww; }
+#endif
+
+__device__ __forceinline__ long long at(const Level& l, int i, int j, int k) {
+    return i + (long long)j * l.pitch + k * l.plane;
+}
+__device__ __forceinline__ bool unknown(const Level& l, int i, int j, int k) {
+    return i >= l.x.first && i < l.x.last && j >= l.y.first && j < l.y.last && k >= l.z.first && k < l.z.last;
+}
+__device__ __forceinline__ int wrapped(const Axis& a, int i) {
+    return i < 0 ? (a.periodic ? i + a.n : 0) : i >= a.n ? (a.periodic ? i - a.n : a.n - 1) : i;
+}
+
+// Sums of a block in a fixed order: the result does not change from run to run. Valid on thread 0.
+__device__ __forceinline__ double warp_sum(double v) {
+    for (int o = 16; o > 0; o >>= 1) v += __shfl_down_sync(~0u, v, o);
+    return v;
+}
+__device__ __forceinline__ double warp_max(double v) {
+    for (int o = 16; o > 0; o >>= 1) v = fmax(v, __shfl_down_sync(~0u, v, o));
+    return v;
+}
+
+// Partial results of one block or warp: sum V r^2, max |r|, sum V u^2, sum V r.
+struct Partial {
+    double rr, max, uu, r;
+};
+__device__ __forceinline__ void take(Partial& p, double r, double u, double volume) {
+    p.rr += volume * r * r;
+    // A NaN must not vanish in fmax: it turns into infinity.
+    p.max = r == r ? fmax(p.max, fabs(r)) : __longlong_as_double(0x7ff0000000000000LL);
+    p.uu += volume * u * u;
+    p.r += volume * r;
+}
+__device__ __forceinline__ Partial warp_total(Partial p) {
+    return {warp_sum(p.rr), warp_max(p.max), warp_sum(p.uu), warp_sum(p.r)};
+}

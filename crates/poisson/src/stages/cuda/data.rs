@@ -1,0 +1,413 @@
+//! The fields of one problem on a GPU and the launches of the kernels on them. Which kernels make a stage is in
+//! `mod.rs`.
+
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
+use zellige_engine::error::Result;
+
+use super::program::{COARSE, Kernels, NODES, OWN, WARPS};
+use super::tables::{LevelArgument, Number, Tables, halves};
+use super::tail::{Tail, seam};
+use crate::grid::Level;
+use crate::physics::chebyshev;
+use crate::stages::Smoother;
+
+/// Bound of the spectrum of `D^-1 A`.
+const LAMBDA: f64 = 2.0;
+/// Rows of a marching band: lower bands repeat too many rows of their neighbours, higher ones are split.
+const LEAST_ROWS: usize = 8;
+const MOST_ROWS: usize = 160;
+
+/// Rows of a band such that the blocks just fill the GPU (`slots` at once) a whole number of times, `columns` of blocks
+/// side by side. `halo` rows are repeated by each band.
+fn band_rows(rows: usize, columns: usize, slots: usize, halo: usize) -> usize {
+    let height = |waves: usize| rows.div_ceil((waves * slots / columns).max(1)).next_multiple_of(2).max(LEAST_ROWS);
+    (1..=4).map(|waves| (waves, height(waves))).filter(|(w, h)| *h <= MOST_ROWS || *w == 4).min_by_key(|(w, h)| w * (h + halo)).map_or(MOST_ROWS, |(_, h)| h)
+}
+
+/// One level's fields: `r` and `u` twice where a pass reads neighbours of what it writes.
+pub(super) struct Fields {
+    pub argument: LevelArgument,
+    pub nodes: usize,
+    /// Plane, even around, in x by whole lanes: a marching sweep is possible.
+    pub marches: bool,
+    /// The whole fused pass is: both axes halve as well.
+    pub fused: bool,
+    pub r: Vec<Buffer<u8>>,
+    pub e: Buffer<u8>,
+    pub u: Vec<Buffer<u8>>,
+    pub f: Option<Buffer<u8>>,
+    /// Which of `u` and `r` is current.
+    pub u_at: usize,
+    pub r_at: usize,
+    strips: usize,
+    heights: Heights,
+}
+
+/// Rows of the bands of the marching kernels.
+#[derive(Default)]
+struct Heights {
+    descend: usize,
+    ascend: usize,
+    correct: usize,
+    sweep: usize,
+}
+
+impl Fields {
+    fn r(&self) -> &Buffer<u8> {
+        &self.r[self.r_at]
+    }
+
+    fn u(&self) -> &Buffer<u8> {
+        &self.u[self.u_at]
+    }
+
+    fn other_u(&self) -> &Buffer<u8> {
+        &self.u[1 - self.u_at]
+    }
+
+    fn f(&self) -> &Buffer<u8> {
+        self.f.as_ref().unwrap_or(&self.e)
+    }
+
+
+    /// Blocks of the kernels that take a thread a node.
+    fn blocks(&self) -> (u32, u32, u32) {
+        let [x, y, z] = self.argument.axes.map(|a| a.n as u32);
+        (x.div_ceil(NODES.0), y.div_ceil(NODES.1), z)
+    }
+}
+
+/// A field that a smoother works on, with its right-hand side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// `A e = r`.
+    Correction,
+    /// `A u = f`.
+    Solution,
+}
+
+pub(super) struct Data {
+    pub cuda: Cuda,
+    pub pool: Pool,
+    pub kernels: Kernels,
+    pub inner: Number,
+    pub outer: Number,
+    pub levels: Vec<Fields>,
+    pub tail: Tail,
+    /// Volume of the unknowns of the finest level.
+    pub volume: f64,
+    /// `r` and `e` hold this multiple of the residual and correction, a power of two: it keeps single precision in range.
+    pub scale: f64,
+    _tables: Tables,
+    scratch: Buffer<u8>,
+    partials: Buffer<u8>,
+    totals: Buffer<f64>,
+    pub host: Mapped<f64>,
+}
+
+/// Blocks of marching warps over `columns` and `rows`, `height` rows a band.
+fn bands(columns: usize, rows: usize, height: usize) -> (u32, u32) {
+    (columns.div_ceil(OWN).div_ceil(WARPS as usize) as u32, rows.div_ceil(height) as u32)
+}
+
+/// A number in the precision of the kernel's parameter.
+fn number<'a>(launch: Launch<'a>, format: Number, value: f64) -> Launch<'a> {
+    match format {
+        Number::F32 => launch.arg(value as f32),
+        Number::F64 => launch.arg(value),
+    }
+}
+
+impl Data {
+    pub(super) fn new(cuda: &Cuda, kernels: Kernels, grid: &[Level], inner: Number, outer: Number, full: bool) -> Result<Self> {
+        let pool = cuda.pool();
+        let tables = Tables::new(&pool, grid, inner, outer)?;
+        // The largest static use of shared memory beside the tail's is none: all of the block's share is its own.
+        let tail = Tail::new(&pool, grid, inner, cuda.properties().shared_per_block)?;
+        let mut levels = Vec::with_capacity(grid.len());
+        let mut partials = 1;
+        for (l, (level, argument)) in grid.iter().zip(&tables.levels).enumerate() {
+            let values = argument.values();
+            let field = |number: Number, what: &str| pool.alloc_zeros::<u8>(values * number.bytes(), &format!("poisson level {l}: {what}"));
+            let [x, y, z] = [0, 1, 2].map(|d| &level.grid.axes[d]);
+            let whole = !x.periodic() || x.nodes.is_multiple_of(4);
+            let marches = z.is_flat() && !seam(&level.grid) && whole && x.nodes >= 8 && y.nodes >= 8;
+            let fused = marches && level.transfer.as_ref().is_some_and(|t| halves(&t[0]) && halves(&t[1]));
+            let solution = l == 0 || full;
+            let strips = x.nodes.div_ceil(OWN);
+            let rows = |kernel: &Kernel, halo: usize| -> Result<usize> {
+                let slots = kernel.blocks_per_multiprocessor(32 * WARPS, 0)?.max(1) * cuda.properties().multiprocessors;
+                Ok(band_rows(y.nodes, strips.div_ceil(WARPS as usize), slots as usize, halo))
+            };
+            let heights = Heights {
+                descend: rows(&kernels.descend, 6)?,
+                ascend: rows(&kernels.ascend, 8)?,
+                correct: rows(&kernels.ascend_correct, 10)?,
+                sweep: rows(&kernels.sweep, 4)?,
+            };
+            let fields = Fields {
+                argument: *argument,
+                nodes: level.grid.len(),
+                marches,
+                fused,
+                r: (0..if l == 0 { 2 } else { 1 }).map(|_| field(inner, "residual")).collect::<Result<_>>()?,
+                e: field(inner, "correction")?,
+                u: (0..if solution { 2 } else { 0 }).map(|_| field(outer, "solution")).collect::<Result<_>>()?,
+                f: solution.then(|| field(outer, "right-hand side")).transpose()?,
+                u_at: 0,
+                r_at: 0,
+                strips,
+                heights,
+            };
+            let (a, b, c) = fields.blocks();
+            partials = partials.max(a as usize * b as usize * c as usize).max(strips * y.nodes.div_ceil(fields.heights.correct));
+            levels.push(fields);
+        }
+        // Scratch of the levels that are smoothed by general kernels.
+        let general = levels.iter().map(|l| l.argument.values()).max().unwrap_or(0);
+        let volume = grid[0].grid.axes.iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
+        Ok(Self {
+            scratch: pool.alloc_zeros(general * inner.bytes(), "poisson: scratch")?,
+            partials: pool.alloc_zeros(partials * 32, "poisson: partial sums")?,
+            totals: pool.alloc_zeros(4, "poisson: sums")?,
+            host: cuda.mapped(4)?,
+            cuda: cuda.clone(),
+            pool,
+            kernels,
+            inner,
+            outer,
+            levels,
+            tail,
+            volume,
+            scale: 1.0,
+            _tables: tables,
+        })
+    }
+
+    fn nodes<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
+        kernel.launch(self.levels[level].blocks(), NODES).plain(self.levels[level].argument)
+    }
+
+    /// The fused downward pass.
+    pub(super) fn descend(&self, level: usize, omega: f64) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
+        let launch = self.kernels.descend.launch(bands(x, y, l.heights.descend), 32 * WARPS);
+        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(c.r());
+        // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
+        unsafe { number(launch, self.inner, omega).arg(l.heights.descend as i32).run() }
+    }
+
+    /// The fused upward pass.
+    pub(super) fn ascend(&self, level: usize, pre: f64, post: f64) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let launch = self.kernels.ascend.launch(bands(x, y, l.heights.ascend), 32 * WARPS);
+        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
+        // SAFETY: the arguments of `ascend` in order; the tables and fields belong to these two levels.
+        unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
+    }
+
+    /// The fused upward pass of the finest level with the correction of `u` and the new residual.
+    pub(super) fn ascend_correct(&mut self, pre: f64, post: f64) -> Result<()> {
+        let (l, c) = (&self.levels[0], &self.levels[1]);
+        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let bands = bands(x, y, l.heights.correct);
+        let launch = self.kernels.ascend_correct.launch(bands, 32 * WARPS);
+        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f());
+        let launch = launch.arg(l.other_u()).arg(&l.r[1 - l.r_at]).arg(&self.partials);
+        let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
+        // SAFETY: the arguments of `ascend_correct` in order; u and r are written to the copies that are not read, and
+        // `partials` has one entry a warp.
+        unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.correct as i32).run() }?;
+        let count = l.strips * bands.1 as usize;
+        let l = &mut self.levels[0];
+        (l.u_at, l.r_at) = (1 - l.u_at, 1 - l.r_at);
+        self.norms(count)
+    }
+
+    /// Joins `count` partial sums.
+    fn norms(&self, count: usize) -> Result<()> {
+        let launch = self.kernels.norms.launch(1, 1024).arg(&self.partials).arg(count as i32);
+        // SAFETY: the arguments of `norms` in order; `count` entries were written by the kernel before.
+        unsafe { launch.arg(&self.totals).arg(&self.host).run() }
+    }
+
+    /// `r = f - A u`, or after `u += e`; on a singular problem without its mean.
+    pub(super) fn residual(&mut self, level: usize, correct: bool, singular: bool) -> Result<()> {
+        let l = &self.levels[level];
+        let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
+        let launch = self.nodes(kernel, level).arg(l.u());
+        let launch = if correct { launch.arg(&l.e).arg(l.f()).arg(l.other_u()) } else { launch.arg(l.f()) };
+        let launch = number(launch.arg(l.r()), self.outer, self.scale);
+        let launch = if correct { number(launch, self.outer, 1.0 / self.scale) } else { launch };
+        // SAFETY: the arguments of `residual` or `correct` in order; `partials` has one entry a block.
+        unsafe { launch.arg(&self.partials).run() }?;
+        if level == 0 || singular {
+            let (a, b, c) = l.blocks();
+            self.norms((a * b * c) as usize)?;
+        }
+        if singular {
+            let launch = self.nodes(&self.kernels.shift_r, level).arg(l.r()).arg(&self.totals).arg(self.scale / self.volume);
+            // SAFETY: the arguments of `shift_r` in order.
+            unsafe { launch.run() }?;
+        }
+        if correct {
+            self.levels[level].u_at = 1 - self.levels[level].u_at;
+        }
+        Ok(())
+    }
+
+    /// Takes the mean off `f_0`; waits and returns it.
+    pub(super) fn remove_mean(&mut self) -> Result<f64> {
+        let l = &self.levels[0];
+        // SAFETY: the arguments of `weigh` in order; `partials` has one entry a block.
+        unsafe { self.nodes(&self.kernels.weigh, 0).arg(l.f()).arg(&self.partials).run() }?;
+        let (a, b, c) = l.blocks();
+        self.norms((a * b * c) as usize)?;
+        // SAFETY: the arguments of `shift_u` in order.
+        unsafe { self.nodes(&self.kernels.shift_u, 0).arg(l.f()).arg(&self.totals).arg(1.0 / self.volume).run() }?;
+        self.cuda.synchronize()?;
+        Ok(self.host.get(3) / self.volume)
+    }
+
+    /// The first red-black sweep on `A e = r` from zero.
+    pub(super) fn relax_zero(&self, level: usize, omega: f64) -> Result<()> {
+        let l = &self.levels[level];
+        let launch = self.nodes(&self.kernels.relax_zero, level).arg(l.r()).arg(&l.e);
+        // SAFETY: the arguments of `relax_zero` in order.
+        unsafe { number(launch, self.inner, omega).run() }
+    }
+
+    /// `e = 0`.
+    pub(super) fn clear(&mut self, level: usize) -> Result<()> {
+        self.cuda.fill_zero(&mut self.levels[level].e)
+    }
+
+    /// `nu` sweeps by the general kernels from what is stored.
+    pub(super) fn smooth(&mut self, target: Target, level: usize, nu: u32, smoother: Smoother) -> Result<()> {
+        let mut state = 0.0;
+        let mut swapped = false;
+        for k in 0..nu {
+            match smoother {
+                Smoother::RedBlack { omega } => {
+                    self.relax(target, level, swapped, omega, 0)?;
+                    self.relax(target, level, !swapped, omega, 1)?;
+                }
+                Smoother::Jacobi { omega } => {
+                    self.relax(target, level, swapped, omega, 2)?;
+                    swapped = !swapped;
+                }
+                Smoother::Chebyshev { ratio } => {
+                    let (step, momentum) = chebyshev(k, LAMBDA, ratio, &mut state);
+                    self.momentum(target, level, swapped, step, momentum)?;
+                    swapped = !swapped;
+                }
+            }
+        }
+        if swapped {
+            match target {
+                Target::Solution => self.levels[level].u_at = 1 - self.levels[level].u_at,
+                Target::Correction => {
+                    let e = &mut self.levels[level].e;
+                    let bytes = e.len();
+                    self.cuda.copy(&self.scratch, 0, e, 0, bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Field, right-hand side, the place for the result and the format; `swapped`: the field is where results went.
+    fn target(&self, target: Target, level: usize, swapped: bool) -> (&Buffer<u8>, &Buffer<u8>, &Buffer<u8>, Number) {
+        let l = &self.levels[level];
+        let (a, b, f, format) = match target {
+            Target::Correction => (&l.e, &self.scratch, l.r(), self.inner),
+            Target::Solution => (l.u(), l.other_u(), l.f(), self.outer),
+        };
+        if swapped { (b, f, a, format) } else { (a, f, b, format) }
+    }
+
+    fn relax(&self, target: Target, level: usize, swapped: bool, omega: f64, colour: i32) -> Result<()> {
+        let (v, f, out, format) = self.target(target, level, swapped);
+        let kernel = if target == Target::Correction { &self.kernels.relax_e } else { &self.kernels.relax_u };
+        let launch = self.nodes(kernel, level).arg(v).arg(f).arg(out);
+        // SAFETY: the arguments of `relax_e` and `relax_u` in order; the result goes to another field.
+        unsafe { number(launch, format, omega).arg(colour).run() }
+    }
+
+    fn momentum(&self, target: Target, level: usize, swapped: bool, step: f64, momentum: f64) -> Result<()> {
+        let (v, f, out, format) = self.target(target, level, swapped);
+        let kernel = if target == Target::Correction { &self.kernels.momentum_e } else { &self.kernels.momentum_u };
+        let launch = self.nodes(kernel, level).arg(v).arg(f).arg(out).arg(out);
+        // SAFETY: the arguments of `momentum_e` and `momentum_u` in order; a thread reads `before` only where it writes.
+        unsafe { number(number(launch, format, step), format, momentum).run() }
+    }
+
+    /// One marching red-black sweep on `A u = f`.
+    pub(super) fn sweep(&mut self, level: usize, omega: f64) -> Result<()> {
+        let l = &self.levels[level];
+        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let launch = self.kernels.sweep.launch(bands(x, y, l.heights.sweep), 32 * WARPS);
+        let launch = launch.plain(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
+        // SAFETY: the arguments of `sweep` in order; the result goes to another field.
+        unsafe { number(launch, self.outer, omega).arg(l.heights.sweep as i32).run() }?;
+        self.levels[level].u_at = 1 - self.levels[level].u_at;
+        Ok(())
+    }
+
+    /// `r_{l+1} = R (r - A e)`, or `R r`.
+    pub(super) fn restrict(&self, level: usize, from_zero: bool) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let launch = self.restricting(&self.kernels.restrict_residual, level).arg(l.r());
+        let launch = if from_zero { launch.arg(0_u64) } else { launch.arg(&l.e) };
+        // SAFETY: the arguments of `restrict_residual` in order; no correction means zero.
+        unsafe { launch.arg(c.r()).run() }
+    }
+
+    fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let n: [u32; 3] = std::array::from_fn(|d| (c.argument.axes[d].n as u32).div_ceil(COARSE[d]));
+        kernel.launch(n, 128).plain(l.argument).plain(c.argument)
+    }
+
+    /// `e += P e_{l+1}`.
+    pub(super) fn prolong(&self, level: usize) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let launch = self.nodes(&self.kernels.prolong, level).plain(c.argument);
+        // SAFETY: the arguments of `prolong` in order.
+        unsafe { launch.arg(&c.e).arg(&l.e).run() }
+    }
+
+    /// `f_{l+1} = R f_l`, and `u_{l+1}` zero but for the boundary values.
+    pub(super) fn restrict_rhs(&self, level: usize) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        // SAFETY: the arguments of `restrict_rhs` in order.
+        unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }?;
+        let launch = self.kernels.inject.launch(c.blocks(), NODES).plain(l.argument).plain(c.argument);
+        // SAFETY: the arguments of `inject` in order.
+        unsafe { launch.arg(l.u()).arg(c.u()).run() }
+    }
+
+    /// `u = P u_{l+1}`.
+    pub(super) fn interpolate(&self, level: usize, linear: bool) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let launch = self.nodes(&self.kernels.interpolate, level).plain(c.argument);
+        // SAFETY: the arguments of `interpolate` in order.
+        unsafe { launch.arg(c.u()).arg(l.u()).arg(i32::from(linear)).run() }
+    }
+
+    /// Launches what is queued on the small levels.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let Some((first, omega, launches)) = self.tail.take() else { return Ok(()) };
+        let (l, t) = (&self.levels[first], &self.tail);
+        for queue in launches {
+            let launch = self.kernels.tail.launch(1, 1024).shared(t.shared);
+            let launch = launch.arg(&t.tables).arg(t.table_count).arg(&t.ints).arg(t.int_count);
+            let launch = number(launch.arg(t.reals).arg(t.scratch).arg(t.matrix).plain(queue), self.inner, omega);
+            // SAFETY: the arguments of `tail` in order; its layout fits the shared memory asked for.
+            unsafe { launch.arg(l.r()).arg(&l.e).arg(l.argument.pitch).arg(l.argument.plane).arg(&t.state).run() }?;
+        }
+        Ok(())
+    }
+}

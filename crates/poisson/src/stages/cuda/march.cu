@@ -1,0 +1,170 @@
+// Marching: a warp owns a strip of 120 columns and walks along y with everything in registers. A lane holds 4 columns;
+// neighbours in x come by shuffles, neighbours in y from rings of rows. Lanes 0 and 31 are halo and are computed twice.
+// The stages of a pass follow each other a row apart, so that each row is read once and written once.
+
+
+template <class T> struct alignas(sizeof(T) * 2) Two {
+    T v[2];
+};
+
+__device__ __forceinline__ void write4(float* p, const float* v) {
+    *reinterpret_cast<float4*>(p) = make_float4(v[0], v[1], v[2], v[3]);
+}
+__device__ __forceinline__ void write4(double* p, const double* v) {
+    reinterpret_cast<double2*>(p)[0] = make_double2(v[0], v[1]);
+    reinterpret_cast<double2*>(p)[1] = make_double2(v[2], v[3]);
+}
+
+// Rows of a field on their way through shared memory: N columns a lane, SLOTS rows a warp. A row is asked for some steps
+// before it is taken, without holding registers; each lane takes only what it asked for itself, so nothing is awaited
+// but the copies. Rows and columns beyond the ends are wrapped on a periodic axis (of 4 m nodes in x) and else repeat the
+// end, where no weight reaches them: there are no branches.
+template <int N, int SLOTS, class T> struct Stream {
+    static constexpr int bytes = N * sizeof(T), piece = bytes < 16 ? bytes : 16, pieces = bytes / piece;
+    static constexpr int space = SLOTS * bytes * 32;  // of a warp
+
+    const T* column;
+    char* slots;
+    int n, pitch, periodic;
+
+    __device__ __forceinline__ Stream(const T* field, const Level& l, int x, char* shared)
+        : slots(shared + threadIdx.x % 32 * piece), n(l.y.n), pitch(l.pitch), periodic(l.y.periodic) {
+        int wrap = x < 0 ? x + l.x.n : x % l.x.n;
+        column = field + (l.x.periodic ? wrap : min(max(x, 0), l.pitch - N));
+    }
+    __device__ __forceinline__ void ask(int j, int slot) const {
+        j = periodic ? (j < 0 ? j + n : j >= n ? j - n : j) : min(max(j, 0), n - 1);
+        const char* from = reinterpret_cast<const char*>(column + (long long)j * pitch);
+        char* to = slots + slot * bytes * 32;
+#pragma unroll
+        for (int q = 0; q < pieces; q++) {
+#if __CUDA_ARCH__ >= 800
+            unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to + q * piece * 32));
+            if constexpr (pieces > 1) {
+                // Through the first cache: the other pieces lie in the same sectors.
+                asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from + q * piece) : "memory");
+            } else if constexpr (piece == 16) {
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from + q * piece) : "memory");
+            } else {
+                asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from + q * piece) : "memory");
+            }
+#else
+            for (int w = 0; w < piece; w += 4)
+                *reinterpret_cast<int*>(to + q * piece * 32 + w) = *reinterpret_cast<const int*>(from + q * piece + w);
+#endif
+        }
+    }
+    __device__ __forceinline__ void take(int slot, T* v) const {
+        constexpr int each = piece / sizeof(T);
+        struct alignas(piece) Piece {
+            T v[each];
+        };
+#pragma unroll
+        for (int q = 0; q < pieces; q++) {
+            Piece got = *reinterpret_cast<const Piece*>(slots + (slot * pieces + q) * piece * 32);
+#pragma unroll
+            for (int c = 0; c < each; c++) v[q * each + c] = got.v[c];
+        }
+    }
+};
+// Ends the list of rows asked for in a step; waits until all lists but the last `left` have arrived.
+__device__ __forceinline__ void asked() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int LEFT> __device__ __forceinline__ void arrived() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+
+template <class T> __device__ __forceinline__ T from_west(T v) { return __shfl_up_sync(~0u, v, 1); }
+template <class T> __device__ __forceinline__ T from_east(T v) { return __shfl_down_sync(~0u, v, 1); }
+
+__device__ __forceinline__ float reciprocal(float v) { return __fdividef(1.0f, v); }
+__device__ __forceinline__ double reciprocal(double v) { return 1.0 / v; }
+
+// The weights of a lane's columns, and the inverse diagonal for the rows of the interior (others divide again).
+template <class T> struct Columns {
+    T west[4], east[4], inverse[4], inner;
+
+    __device__ __forceinline__ Columns(const Level& l, int x) {
+        const T *w = weights<T>(l.x) + 2 * x, *y = weights<T>(l.y) + (l.y.n / 2) * 2;
+        inner = y[0] + y[1];
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+            west[c] = __ldg(w + 2 * c);
+            east[c] = __ldg(w + 2 * c + 1);
+            inverse[c] = divided(c, inner);
+        }
+    }
+    // 1 / diagonal, and 0 where the node is no unknown: one of its axes then has no weights.
+    __device__ __forceinline__ T divided(int c, T across) const {
+        T along = west[c] + east[c];
+        return along > T(0) && across > T(0) ? reciprocal(along + across) : T(0);
+    }
+};
+
+// Weights of a row: south, north.
+template <class T> struct Across {
+    T south, north;
+};
+template <class T> __device__ __forceinline__ Across<T> across(const Level& l, int j) {
+    const T* w = weights<T>(l.y) + 2 * j;
+    return {__ldg(w), __ldg(w + 1)};
+}
+
+// A v at the columns of one colour (`odd`: columns 1 and 3) of a row, as weighted differences to the centre.
+template <class T>
+__device__ __forceinline__ void operator_row(const Columns<T>& m, Across<T> y, bool odd, const T* south, const T* here,
+                                             const T* north, T* out) {
+    T beside = odd ? from_east(here[0]) : from_west(here[3]);
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        int c = 2 * h + odd;
+        T w = c == 0 ? beside : here[(c + 3) & 3], e = c == 3 ? beside : here[(c + 1) & 3];
+        out[h] = (m.west[c] * (w - here[c]) + m.east[c] * (e - here[c])) +
+                 (y.south * (south[c] - here[c]) + y.north * (north[c] - here[c]));
+    }
+}
+
+// Over-relaxation of the columns of one colour of a row: v += omega / diagonal (A v - r).
+template <class T>
+__device__ __forceinline__ void relax_row(const Columns<T>& m, Across<T> y, bool odd, T omega, const T* south, T* here,
+                                          const T* north, const T* r) {
+    T av[2];
+    operator_row(m, y, odd, south, here, north, av);
+    bool regular = y.south + y.north == m.inner;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        int c = 2 * h + odd;
+        T inverse = regular ? m.inverse[c] : m.divided(c, y.south + y.north);
+        here[c] += omega * inverse * (av[h] - r[c]);
+    }
+}
+
+// r - A v at all columns of a row.
+template <class T>
+__device__ __forceinline__ void residual_row(const Columns<T>& m, Across<T> y, const T* south, const T* here,
+                                             const T* north, const T* r, T* out) {
+    T even[2], odd[2];
+    operator_row(m, y, false, south, here, north, even);
+    operator_row(m, y, true, south, here, north, odd);
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        out[2 * h] = r[2 * h] - even[h];
+        out[2 * h + 1] = r[2 * h + 1] - odd[h];
+    }
+}
+
+// The first half-sweep from zero: red columns take -omega r / diagonal, the others 0.
+template <class T>
+__device__ __forceinline__ void start_row(const Columns<T>& m, Across<T> y, bool odd, T omega, const T* r, T* here) {
+    bool regular = y.south + y.north == m.inner;
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        T inverse = regular ? m.inverse[c] : m.divided(c, y.south + y.north);
+        here[c] = (c & 1) == odd ? -omega * r[c] * inverse : T(0);
+    }
+}

@@ -1,0 +1,371 @@
+//! The stages on an NVIDIA GPU.
+//!
+//! Three ways through a level, the fastest that applies:
+//! * marching (march.cu): plane grids whose axes both halve, V(1,1) with red-black smoothing. One pass down that stores
+//!   only the restricted residual, one pass up; on the finest level the pass up also corrects `u` and makes the new
+//!   residual and its norms.
+//! * the tail (tail.cu): all levels of a few thousand nodes, and the coarsest, in one block.
+//! * general kernels (relax.cu, transfer.cu, residual.cu), one thread a node: any grid, smoother and start.
+//!
+//! Nothing waits but [`Stages::load`], [`Stages::solution`] and [`Stages::norms`]; a sequence of stages is recorded as a
+//! graph once and replayed. Sums have a fixed order: results are the same bit by bit from run to run.
+
+mod data;
+mod program;
+mod tables;
+mod tail;
+
+use std::collections::HashMap;
+
+use zellige_engine::cuda::{Cuda, Graph};
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
+
+use self::data::{Data, Target};
+pub use self::program::recipe;
+use self::tables::Number;
+use self::tail::Operation;
+use super::{Norms, Smoother, Stages, Start, stage};
+use crate::grid::hierarchy;
+use crate::operator;
+use crate::problem::{Precision, StageSetup};
+
+/// A coarsest level that could be coarsened further is solved by this many V(2,2) cycles on levels of its own: a factor
+/// of some 0.05 each.
+const INNER_CYCLES: u32 = 6;
+const INNER_SWEEPS: u32 = 2;
+const INNER: Smoother = Smoother::RedBlack { omega: 1.0 };
+
+/// Values moved to or from the host in one piece.
+const PIECE: usize = 1 << 22;
+
+/// A problem's stages on `cuda`.
+pub fn new(setup: &StageSetup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
+    let (inner, outer) = match setup.precision {
+        Precision::F32 => (Number::F32, Number::F32),
+        Precision::Mixed => (Number::F32, Number::F64),
+        Precision::F64 => (Number::F64, Number::F64),
+    };
+    // Levels beyond those asked for serve to solve the coarsest one.
+    let levels = hierarchy(setup.grid(), usize::MAX);
+    let kernels = program::kernels(cuda, setup.precision)?;
+    let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full)?;
+    Ok(Box::new(CudaStages { data, given: setup.levels.len(), singular: setup.grid().singular(), removed: 0.0, bound: operator::norm_bound(setup.grid()), graphs: HashMap::new() }))
+}
+
+/// Which copies of `u` and `r` are current, a bit each.
+type Place = u64;
+
+struct CudaStages {
+    // Dropped before the data that they point at.
+    graphs: HashMap<(String, Place), (Graph, Place)>,
+    data: Data,
+    /// Levels that the caller sees.
+    given: usize,
+    singular: bool,
+    removed: f64,
+    /// Bound of the operator's norm.
+    bound: f64,
+}
+
+/// The power of two next to `1 / largest`; 1 if that is no number.
+fn inverse_power_of_two(largest: f64) -> f64 {
+    if largest.is_finite() && largest > 0.0 { (-largest.log2().round()).clamp(-1000.0, 1000.0).exp2() } else { 1.0 }
+}
+
+impl CudaStages {
+    fn place(&self) -> Place {
+        self.data.levels.iter().enumerate().fold(0, |p, (l, f)| p | ((f.u_at | f.r_at << 1) as u64) << (2 * l))
+    }
+
+    fn set_place(&mut self, place: Place) {
+        for (l, f) in self.data.levels.iter_mut().enumerate() {
+            let bits = (place >> (2 * l)) as usize;
+            (f.u_at, f.r_at) = (bits & 1, bits >> 1 & 1);
+        }
+    }
+
+    /// Bytes of `inner` words of the correction's format and `outer` words of the solution's per node of a level.
+    fn cost(&self, level: usize, inner: f64, outer: f64, flops: f64) -> Cost {
+        let n = self.data.levels[level].nodes as f64;
+        let bytes = n * (inner * self.data.inner.bytes() as f64 + outer * self.data.outer.bytes() as f64);
+        Cost { bytes, flops: n * flops, items: n }
+    }
+
+    /// Launches the queue of the small levels.
+    fn flush(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let top = self.data.tail.top;
+        let cost = self.cost(top, 2.0, 0.0, 60.0);
+        let cuda = self.data.cuda.clone();
+        if self.data.tail.waiting() { profiler.stage_on(&cuda, stage::COARSE_SOLVE, cost, || self.data.flush()) } else { Ok(()) }
+    }
+
+    /// Queues `operation` with the factor `omega`.
+    fn queue(&mut self, operation: Operation, omega: Option<f64>, profiler: &mut Profiler) -> Result<()> {
+        if omega.is_some_and(|omega| self.data.tail.parts(omega)) {
+            self.flush(profiler)?;
+        }
+        self.data.tail.push(operation, omega);
+        Ok(())
+    }
+
+    /// The factor of a red-black sweep on a level of the tail.
+    fn in_tail(&self, level: usize, smoother: Smoother) -> Option<f64> {
+        match smoother {
+            Smoother::RedBlack { omega } if level >= self.data.tail.top => Some(omega),
+            _ => None,
+        }
+    }
+
+    /// The factor of one red-black sweep from zero on a level that marches.
+    fn fuses(&self, level: usize, start: Start, pre: u32, smoother: Smoother) -> Option<f64> {
+        match smoother {
+            Smoother::RedBlack { omega } if self.data.levels[level].fused && start == Start::Zero && pre == 1 => Some(omega),
+            _ => None,
+        }
+    }
+
+    /// `nu` sweeps on `A e = r` by general kernels.
+    fn smooth(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother) -> Result<()> {
+        if start == Start::Current {
+            return self.data.smooth(Target::Correction, level, nu, smoother);
+        }
+        if let (Smoother::RedBlack { omega }, 1..) = (smoother, nu) {
+            self.data.relax_zero(level, omega)?;
+            return self.data.smooth(Target::Correction, level, nu - 1, smoother);
+        }
+        self.data.clear(level)?;
+        self.data.smooth(Target::Correction, level, nu, smoother)
+    }
+
+    /// One V-cycle on `A e = r` down to the last level there is.
+    fn inner_cycle(&mut self, level: usize, start: Start, profiler: &mut Profiler) -> Result<()> {
+        if level + 1 == self.data.levels.len() {
+            return self.queue(Operation::Solve { level }, None, profiler);
+        }
+        self.descend(level, start, INNER_SWEEPS, INNER, profiler)?;
+        self.inner_cycle(level + 1, Start::Zero, profiler)?;
+        self.ascend(level, start, INNER_SWEEPS, INNER_SWEEPS, INNER, profiler)
+    }
+
+    /// Dense host values into a pitched field.
+    fn upload(&mut self, values: &[f64], solution: bool) -> Result<()> {
+        let l = &self.data.levels[0];
+        let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
+        let rows_at_once = (PIECE / nx).clamp(1, 65535);
+        let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(ny * nz), "poisson: copies from the host")?;
+        for (piece, part) in values.chunks(nx * rows_at_once).enumerate() {
+            self.data.cuda.upload(&mut staging, part)?;
+            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
+            let field = if solution { &l.u[l.u_at] } else { l.f.as_ref().unwrap_or(&l.u[0]) };
+            let launch = self.data.kernels.pack.launch(grid, 256).plain(l.argument).arg(&staging).arg(field);
+            // SAFETY: the arguments of `pack` in order; the rows lie in the staging buffer and in the field.
+            unsafe { launch.arg((piece * rows_at_once) as i32).arg(i32::from(!solution)).run() }?;
+        }
+        Ok(())
+    }
+}
+
+impl Stages for CudaStages {
+    fn levels(&self) -> usize {
+        self.given
+    }
+
+    fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
+        self.upload(u, true)?;
+        self.upload(f, false)?;
+        let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+        let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
+        if scale != self.data.scale {
+            // Recorded launches hold the old one.
+            self.graphs.clear();
+            self.data.scale = scale;
+        }
+        self.removed = if self.singular { self.data.remove_mean()? } else { 0.0 };
+        Ok(())
+    }
+
+    fn solution(&mut self) -> Result<Vec<f64>> {
+        self.flush(&mut Profiler::off())?;
+        let l = &self.data.levels[0];
+        let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
+        let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
+        let mut out = vec![0.0; nx * ny * nz];
+        let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
+        for (piece, part) in out.chunks_mut(nx * rows_at_once).enumerate() {
+            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
+            let launch = self.data.kernels.unpack.launch(grid, 256).plain(l.argument).arg(&l.u[l.u_at]).arg(&staging);
+            // SAFETY: the arguments of `unpack` in order; the rows lie in the staging buffer and in the field.
+            unsafe { launch.arg((piece * rows_at_once) as i32).run() }?;
+            self.data.cuda.download_to(&staging, 0, part)?;
+        }
+        Ok(out)
+    }
+
+    fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
+        self.flush(profiler)?;
+        let (cost, singular, cuda) = (self.cost(level, 1.0, 2.0, 14.0), self.singular, self.data.cuda.clone());
+        profiler.stage_on(&cuda, stage::RESIDUAL, cost, || self.data.residual(level, false, singular))
+    }
+
+    fn descend(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        if let Some(omega) = self.in_tail(level, smoother) {
+            return self.queue(Operation::Descend { level, current: start == Start::Current, sweeps: nu }, Some(omega), profiler);
+        }
+        self.flush(profiler)?;
+        let cuda = self.data.cuda.clone();
+        if let Some(omega) = self.fuses(level, start, nu, smoother) {
+            let cost = self.cost(level, 1.25, 0.0, 40.0);
+            return profiler.stage_on(&cuda, stage::DESCEND, cost, || self.data.descend(level, omega));
+        }
+        let sweeps = f64::from(nu);
+        let cost = self.cost(level, 6.0 * sweeps + 2.125, 0.0, 22.0 * sweeps + 20.0);
+        profiler.stage_on(&cuda, stage::DESCEND, cost, || {
+            self.smooth(level, start, nu, smoother)?;
+            self.data.restrict(level, start == Start::Zero && nu == 0)
+        })
+    }
+
+    fn coarse_solve(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let level = self.given - 1;
+        if level + 1 == self.data.levels.len() {
+            if level < self.data.tail.top {
+                self.flush(profiler)?;
+            }
+            return self.queue(Operation::Solve { level }, None, profiler);
+        }
+        for cycle in 0..INNER_CYCLES {
+            self.inner_cycle(level, if cycle == 0 { Start::Zero } else { Start::Current }, profiler)?;
+        }
+        Ok(())
+    }
+
+    fn ascend(&mut self, level: usize, start: Start, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        if let Some(omega) = self.in_tail(level, smoother) {
+            return self.queue(Operation::Ascend { level, sweeps: nu }, Some(omega), profiler);
+        }
+        self.flush(profiler)?;
+        let cuda = self.data.cuda.clone();
+        let fused = self.fuses(level, start, pre, smoother);
+        if let (Some(omega), 1) = (fused, nu) {
+            let cost = self.cost(level, 2.25, 0.0, 60.0);
+            return profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend(level, omega, omega));
+        }
+        let sweeps = f64::from(nu);
+        let cost = self.cost(level, 6.0 * sweeps + 2.125, 0.0, 22.0 * sweeps + 14.0);
+        profiler.stage_on(&cuda, stage::ASCEND, cost, || {
+            if let Some(omega) = fused {
+                // The way down did not store it.
+                self.data.relax_zero(level, omega)?;
+            }
+            self.data.prolong(level)?;
+            self.data.smooth(Target::Correction, level, nu, smoother)
+        })
+    }
+
+    fn correct(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
+        self.flush(profiler)?;
+        let (cost, singular, cuda) = (self.cost(level, 2.0, 3.0, 16.0), self.singular, self.data.cuda.clone());
+        profiler.stage_on(&cuda, stage::CORRECT, cost, || self.data.residual(level, true, singular))
+    }
+
+    fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        match self.fuses(0, Start::Zero, pre, smoother) {
+            Some(omega) if nu == 1 && self.in_tail(0, smoother).is_none() => {
+                self.flush(profiler)?;
+                let (cost, cuda) = (self.cost(0, 2.25, 3.0, 100.0), self.data.cuda.clone());
+                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(omega, omega))
+            }
+            _ => {
+                self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
+                self.correct(0, profiler)
+            }
+        }
+    }
+
+    fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.flush(profiler)?;
+        let cuda = self.data.cuda.clone();
+        if let (Smoother::RedBlack { omega }, true) = (smoother, self.data.levels[level].marches) {
+            let cost = self.cost(level, 0.0, 3.0, 24.0);
+            return (0..nu).try_for_each(|_| profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.sweep(level, omega)));
+        }
+        let cost = self.cost(level, 0.0, 6.0 * f64::from(nu), 24.0 * f64::from(nu));
+        profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth(Target::Solution, level, nu, smoother))
+    }
+
+    fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.flush(profiler)?;
+        let cuda = self.data.cuda.clone();
+        (0..self.given - 1).try_for_each(|level| {
+            let cost = self.cost(level, 0.0, 1.5, 4.0);
+            profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.restrict_rhs(level))
+        })
+    }
+
+    fn interpolate(&mut self, level: usize, order: u32, profiler: &mut Profiler) -> Result<()> {
+        self.flush(profiler)?;
+        let (cost, cuda) = (self.cost(level, 0.0, 1.25, 16.0), self.data.cuda.clone());
+        profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.interpolate(level, order == 1))
+    }
+
+    fn coarse_solution(&mut self, profiler: &mut Profiler) -> Result<()> {
+        // The unknowns are zero after `restrict_rhs`; what else is stored is corrected all the same.
+        let level = self.given - 1;
+        self.residual(level, profiler)?;
+        self.coarse_solve(profiler)?;
+        self.correct(level, profiler)
+    }
+
+    fn norms(&mut self) -> Result<Norms> {
+        self.flush(&mut Profiler::off())?;
+        self.data.cuda.synchronize()?;
+        let [rr, max, uu, mean] = [0, 1, 2, 3].map(|i| self.data.host.get(i));
+        let volume = self.data.volume;
+        // The mean was taken off after the sums were made.
+        let mean = if self.singular { mean / volume } else { 0.0 };
+        Ok(Norms { l2: (rr / volume - mean * mean).max(0.0).sqrt(), max, u_l2: (uu / volume).sqrt() })
+    }
+
+    fn removed_mean(&self) -> f64 {
+        self.removed
+    }
+
+    fn memory(&self) -> u64 {
+        self.data.pool.held()
+    }
+
+    fn replay(
+        &mut self,
+        key: &str,
+        profiler: &mut Profiler,
+        body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler) -> Result<()>,
+    ) -> Result<()> {
+        self.flush(profiler)?;
+        if profiler.is_on() {
+            // Stages inside a graph cannot be timed one by one.
+            body(self, profiler)?;
+            return self.flush(profiler);
+        }
+        let before = self.place();
+        let key = (key.to_owned(), before);
+        if !self.graphs.contains_key(&key) {
+            let cuda = self.data.cuda.clone();
+            let recorded = cuda.capture(|| {
+                body(self, profiler)?;
+                self.flush(profiler)
+            });
+            let after = self.place();
+            self.set_place(before);
+            self.graphs.insert(key.clone(), (recorded?, after));
+        }
+        if let Some((graph, after)) = self.graphs.get_mut(&key) {
+            // SAFETY: the graph uses the buffers and kernels of `self.data`, which is alive.
+            unsafe { graph.launch() }?;
+            let after = *after;
+            self.set_place(after);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! The kernels' sources and how they are compiled.
+
+use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
+use zellige_engine::error::Result;
+
+use crate::problem::Precision;
+
+/// Columns that a marching warp owns.
+pub(super) const OWN: usize = 120;
+/// Warps of a marching block.
+pub(super) const WARPS: u32 = 2;
+/// Threads of the general kernels.
+pub(super) const NODES: (u32, u32) = (32, 4);
+/// Coarse nodes of a block that restricts.
+pub(super) const COARSE: [u32; 3] = [16, 4, 2];
+
+macro_rules! kernels {
+    ($($name:ident),* $(,)?) => {
+        /// Every kernel, by its name.
+        #[derive(Debug)]
+        pub(super) struct Kernels {
+            $(pub $name: Kernel,)*
+        }
+
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        impl Kernels {
+            fn of(program: &Program) -> Result<Self> {
+                Ok(Self { $($name: program.kernel(stringify!($name))?,)* })
+            }
+        }
+    };
+}
+kernels!(
+    descend,
+    ascend,
+    ascend_correct,
+    sweep,
+    relax_e,
+    relax_u,
+    relax_zero,
+    momentum_e,
+    momentum_u,
+    restrict_residual,
+    restrict_rhs,
+    prolong,
+    interpolate,
+    residual,
+    correct,
+    norms,
+    shift_r,
+    shift_u,
+    weigh,
+    tail,
+    pack,
+    unpack,
+    inject,
+);
+
+/// What is compiled for a precision: also by tests, for architectures that are not at hand.
+pub fn recipe(precision: Precision) -> Recipe {
+    let (real, wide) = match precision {
+        Precision::F32 => ("float", "float"),
+        Precision::Mixed => ("float", "double"),
+        Precision::F64 => ("double", "double"),
+    };
+    let sources = [
+        include_str!("common.cu"),
+        include_str!("march.cu"),
+        include_str!("descend.cu"),
+        include_str!("ascend.cu"),
+        include_str!("sweep.cu"),
+        include_str!("relax.cu"),
+        include_str!("transfer.cu"),
+        include_str!("residual.cu"),
+        include_str!("tail.cu"),
+        include_str!("setup.cu"),
+    ];
+    let define = |name: &str, value: String| (name.to_owned(), value);
+    let defines = [
+        define("REAL", real.into()),
+        define("WIDE", wide.into()),
+        define("SAME", u8::from(real == wide).to_string()),
+        define("OWN", OWN.to_string()),
+        define("WARPS", WARPS.to_string()),
+        define("COARSE_X", COARSE[0].to_string()),
+        define("COARSE_Y", COARSE[1].to_string()),
+        define("COARSE_Z", COARSE[2].to_string()),
+    ];
+    Recipe::new(&format!("poisson-{precision}"), &sources, &defines, NAMES)
+}
+
+/// The kernels for `precision` on `cuda`.
+pub(super) fn kernels(cuda: &Cuda, precision: Precision) -> Result<Kernels> {
+    Kernels::of(&recipe(precision).build(cuda)?)
+}

@@ -1,0 +1,98 @@
+// relax: smoothing for any grid, one thread a node, from one field into another, so that two nodes of one colour that
+// touch across the seam of a periodic axis of odd length both see old values. Launch: blocks of 32 x 4 threads over
+// (x, y, z). Reads 2 words and writes 1 per node and half-sweep; about 14 flops.
+
+#define NODE                                                                                      \
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;     \
+    int k = blockIdx.z;                                                                           \
+    if (i >= l.x.n || j >= l.y.n) return;                                                         \
+    long long o = at(l, i, j, k)
+
+// A v as weighted differences to the centre, and the diagonal of A.
+template <class T> struct Applied {
+    T av, diagonal;
+};
+template <class T, class F> __device__ __forceinline__ Applied<T> apply(const Level& l, int i, int j, int k, F value) {
+    const T *x = weights<T>(l.x) + 2 * i, *y = weights<T>(l.y) + 2 * j;
+    T c = value(i, j, k);
+    T av = x[0] * (value(wrapped(l.x, i - 1), j, k) - c) + x[1] * (value(wrapped(l.x, i + 1), j, k) - c);
+    av += y[0] * (value(i, wrapped(l.y, j - 1), k) - c) + y[1] * (value(i, wrapped(l.y, j + 1), k) - c);
+    T diagonal = (x[0] + x[1]) + (y[0] + y[1]);
+    if (l.z.n > 1) {
+        const T* z = weights<T>(l.z) + 2 * k;
+        av += z[0] * (value(i, j, wrapped(l.z, k - 1)) - c) + z[1] * (value(i, j, wrapped(l.z, k + 1)) - c);
+        diagonal += z[0] + z[1];
+    }
+    return {av, diagonal};
+}
+
+#define RED 0
+#define BLACK 1
+#define ALL 2
+
+__device__ __forceinline__ bool has_colour(int colour, int i, int j, int k) {
+    return colour == ALL || ((i + j + k) & 1) == colour;
+}
+
+// out = v + omega / diagonal (A v - f) on the nodes of one colour, v elsewhere.
+template <class T>
+__device__ __forceinline__ void relax_node(const Level& l, const T* v, const T* f, T* out, T omega, int colour) {
+    NODE;
+    T here = v[o];
+    if (unknown(l, i, j, k) && has_colour(colour, i, j, k)) {
+        Applied<T> a = apply<T>(l, i, j, k, [&](int p, int q, int s) { return v[at(l, p, q, s)]; });
+        here += omega / a.diagonal * (a.av - f[o]);
+    }
+    out[o] = here;
+}
+extern "C" __global__ void relax_e(Level l, const real* v, const real* f, real* out, real omega, int colour) {
+    relax_node(l, v, f, out, omega, colour);
+}
+extern "C" __global__ void relax_u(Level l, const wide* v, const wide* f, wide* out, wide omega, int colour) {
+    relax_node(l, v, f, out, omega, colour);
+}
+
+// The first red-black sweep from zero: red nodes are -omega r / diagonal, which the black ones compute for themselves.
+// Reads 1 word and writes 1 per node.
+extern "C" __global__ void relax_zero(Level l, const real* __restrict__ r, real* __restrict__ e, real omega) {
+    NODE;
+    real out = 0;
+    if (unknown(l, i, j, k)) {
+        auto red = [&](int p, int q, int s) {
+            if ((p + q + s) & 1 || !unknown(l, p, q, s)) return real(0);
+            real d = weights<real>(l.x)[2 * p] + weights<real>(l.x)[2 * p + 1] + weights<real>(l.y)[2 * q] + weights<real>(l.y)[2 * q + 1];
+            if (l.z.n > 1) d += weights<real>(l.z)[2 * s] + weights<real>(l.z)[2 * s + 1];
+            return -omega * r[at(l, p, q, s)] / d;
+        };
+        if ((i + j + k) & 1) {
+            Applied<real> a = apply<real>(l, i, j, k, red);
+            out = omega / a.diagonal * (a.av - r[o]);
+        } else {
+            out = red(i, j, k);
+        }
+    }
+    e[o] = out;
+}
+
+// A relaxation of all nodes plus `momentum` times the last change, which `before` remembers: Chebyshev's recurrence.
+// `out` may be `before`.
+template <class T>
+__device__ __forceinline__ void momentum_node(const Level& l, const T* v, const T* f, const T* before, T* out, T step,
+                                              T momentum) {
+    NODE;
+    T here = v[o];
+    if (unknown(l, i, j, k)) {
+        Applied<T> a = apply<T>(l, i, j, k, [&](int p, int q, int s) { return v[at(l, p, q, s)]; });
+        here += momentum != T(0) ? momentum * (here - before[o]) : T(0);
+        here += step / a.diagonal * (a.av - f[o]);
+    }
+    out[o] = here;
+}
+extern "C" __global__ void momentum_e(Level l, const real* v, const real* f, const real* before, real* out, real step,
+                                      real momentum) {
+    momentum_node(l, v, f, before, out, step, momentum);
+}
+extern "C" __global__ void momentum_u(Level l, const wide* v, const wide* f, const wide* before, wide* out, wide step,
+                                      wide momentum) {
+    momentum_node(l, v, f, before, out, step, momentum);
+}

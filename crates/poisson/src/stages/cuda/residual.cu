@@ -1,0 +1,75 @@
+// residual: r = f - A u and its norms; correct: u_new = u + e first. For any grid, blocks of 32 x 4 threads over
+// (x, y, z), one partial result a block. r and e are `up` times the residual and correction. Mixed: residual reads 16 B and writes 4, correct reads 20 and writes 12.
+
+__device__ __forceinline__ void finish_block(Partial p, Partial* out) {
+    __shared__ Partial warps[32];
+    int t = threadIdx.x + blockDim.x * threadIdx.y, warp = t / 32, count = blockDim.x * blockDim.y / 32;
+    p = warp_total(p);
+    if (t % 32 == 0) warps[warp] = p;
+    __syncthreads();
+    if (t == 0) {
+        for (int w = 1; w < count; w++) {
+            p.rr += warps[w].rr, p.uu += warps[w].uu, p.r += warps[w].r;
+            p.max = fmax(p.max, warps[w].max);
+        }
+        *out = p;
+    }
+}
+
+template <class F>
+__device__ __forceinline__ void residual_node(const Level& l, const wide* f, real* r, wide up, wide* u_new,
+                                              Partial* partials, F value) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y, k = blockIdx.z;
+    Partial p = {};
+    if (i < l.x.n && j < l.y.n) {
+        long long o = at(l, i, j, k);
+        wide u = value(i, j, k), res = 0;
+        if (unknown(l, i, j, k)) {
+            res = f[o] - apply<wide>(l, i, j, k, value).av;
+            take(p, res, u, double(l.x.volume[i]) * double(l.y.volume[j]) * double(l.z.volume[k]));
+        }
+        r[o] = real(up * res);
+        if (u_new) u_new[o] = u;
+    }
+    finish_block(p, partials + blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * (long long)blockIdx.z));
+}
+
+extern "C" __global__ void residual(Level l, const wide* __restrict__ u, const wide* __restrict__ f, real* r, wide up,
+                                    Partial* partials) {
+    residual_node(l, f, r, up, nullptr, partials, [&](int i, int j, int k) { return u[at(l, i, j, k)]; });
+}
+extern "C" __global__ void correct(Level l, const wide* __restrict__ u, const real* __restrict__ e, const wide* __restrict__ f,
+                                   wide* u_new, real* r, wide up, wide down, Partial* partials) {
+    residual_node(l, f, r, up, u_new, partials, [&](int i, int j, int k) {
+        long long o = at(l, i, j, k);
+        return u[o] + down * wide(e[o]);
+    });
+}
+
+// norms: the partial results in a fixed order, in one block of 1024 threads, into `totals` and the host's copy.
+extern "C" __global__ __launch_bounds__(1024) void norms(const Partial* partials, int count, Partial* totals, Partial* host) {
+    Partial p = {};
+    for (int q = threadIdx.x; q < count; q += blockDim.x) {
+        p.rr += partials[q].rr, p.uu += partials[q].uu, p.r += partials[q].r;
+        p.max = fmax(p.max, partials[q].max);
+    }
+    finish_block(p, totals);
+    if (threadIdx.x == 0) *host = *totals;
+}
+
+// shift: takes the mean, totals->r times `factor`, off the unknowns of v.
+template <class T> __device__ __forceinline__ void shift_node(const Level& l, T* v, const Partial* totals, double factor) {
+    NODE;
+    if (unknown(l, i, j, k)) v[o] -= T(totals->r * factor);
+}
+extern "C" __global__ void shift_r(Level l, real* v, const Partial* totals, double factor) { shift_node(l, v, totals, factor); }
+extern "C" __global__ void shift_u(Level l, wide* v, const Partial* totals, double factor) { shift_node(l, v, totals, factor); }
+
+// weigh: sum V v over the unknowns, as partial results.
+extern "C" __global__ void weigh(Level l, const wide* __restrict__ v, Partial* partials) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y, k = blockIdx.z;
+    Partial p = {};
+    if (i < l.x.n && j < l.y.n && unknown(l, i, j, k))
+        take(p, v[at(l, i, j, k)], 0, double(l.x.volume[i]) * double(l.y.volume[j]) * double(l.z.volume[k]));
+    finish_block(p, partials + blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * (long long)blockIdx.z));
+}

@@ -1,0 +1,41 @@
+// sweep: one red-black sweep on A u = f in one pass, from `u` into `u_new`. Plane. Launch as descend.
+// Reads 2 words and writes 1 per unknown; about 20 flops.
+//
+// At step j: row j of u and row j-1 of f are read, row j-1 has its red nodes relaxed, row j-2 its black ones.
+
+extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wide* __restrict__ u,
+                                                               const wide* __restrict__ f, wide* __restrict__ u_new,
+                                                               wide omega, int height) {
+    int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (strip * OWN >= l.x.n) return;
+    int x = strip * OWN + 4 * (lane - 1);
+    int begin = blockIdx.y * height, end = min(begin + height, l.y.n);
+    Columns<wide> m(l, x);
+    bool owner = lane > 0 && lane < 31 && x < (l.x.periodic ? l.x.n : l.pitch);
+
+    typedef Stream<4, 8, wide> Rows;
+    __shared__ __align__(16) char shared[WARPS * 2 * Rows::space];
+    char* space = shared + threadIdx.x / 32 * 2 * Rows::space;
+    Rows solution(u, l, x, space), rhs(f, l, x, space + Rows::space);
+    wide U[4][4] = {}, F[4][4] = {};
+    Across<wide> Y[4] = {}, y_next = across<wide>(l, begin - 2);
+#pragma unroll
+    for (int a = 0; a < 7; a++) solution.ask(begin - 2 + a, a), rhs.ask(begin - 2 + a, a), asked();
+    int turn = 0;
+    for (int base = begin - 2; base < end + 2; base += 4, turn ^= 4) {
+#pragma unroll
+        for (int p = 0; p < 4; p++) {
+            const int j = base + p, p1 = (p + 3) % 4, p2 = (p + 2) % 4, p3 = (p + 1) % 4;
+            arrived<6>();
+            const int next = (turn + p + 7) % 8;
+            solution.take(turn + p, U[p]), rhs.take(turn + p, F[p]);
+            solution.ask(j + 7, next), rhs.ask(j + 7, next), asked();
+            Y[p] = y_next;
+            y_next = across<wide>(l, j + 1);
+            // Bands begin at even rows: row j-1 has the other parity than p, and so have its red columns.
+            relax_row(m, Y[p1], !(p & 1), omega, U[p2], U[p1], U[p], F[p1]);
+            relax_row(m, Y[p2], !(p & 1), omega, U[p3], U[p2], U[p1], F[p2]);
+            if (owner && j - 2 >= begin && j - 2 < end) write4(u_new + (long long)(j - 2) * l.pitch + x, U[p2]);
+        }
+    }
+}

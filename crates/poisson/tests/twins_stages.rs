@@ -1,0 +1,232 @@
+//! The GPU's stages against the processor's on the same systems: every boundary condition, sizes with and without a
+//! fractional cell, both dimensions, all smoothers, starts and cycles, all precisions.
+//!
+//! Without a GPU the tests say so and pass; `ZELLIGE_REQUIRE_GPU=1` makes that a failure. The kernels' compilation for
+//! other architectures needs NVRTC alone; `ZELLIGE_REQUIRE_NVRTC=1` makes its absence a failure.
+
+use zellige_engine::cuda::{Cuda, compiler};
+use zellige_engine::device::Cpu;
+use zellige_engine::profile::Profiler;
+use zellige_poisson::grid::{Axis, Bc, Grid};
+use zellige_poisson::problem::{Precision, StageSetup};
+use zellige_poisson::stages::{Norms, Smoother, Stages, cpu, cuda};
+use zellige_poisson::step::{Cycle, CyclePlan, cycle, full_multigrid};
+
+const D: Bc = Bc::Dirichlet;
+const N: Bc = Bc::Neumann;
+const P: Bc = Bc::Periodic;
+const RED_BLACK: Smoother = Smoother::RedBlack { omega: 1.15 };
+const V11: CyclePlan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother: RED_BLACK };
+
+fn gpu() -> Option<Cuda> {
+    match Cuda::open(0) {
+        Ok(cuda) => Some(cuda),
+        Err(e) => {
+            assert!(std::env::var("ZELLIGE_REQUIRE_GPU").as_deref() != Ok("1"), "{e}");
+            println!("skipped: no GPU ({e})");
+            None
+        }
+    }
+}
+
+/// Numbers in (-1, 1) without pattern.
+fn noise(n: usize) -> f64 {
+    let x = (n as f64 * 12.9898).sin() * 43758.5453;
+    2.0 * (x - x.floor()) - 1.0
+}
+
+/// A right-hand side that a singular grid accepts, and a first guess with values on Dirichlet nodes.
+fn system(grid: &Grid) -> (Vec<f64>, Vec<f64>) {
+    let [nx, ny, _] = grid.nodes();
+    let split = |q: usize| [q % nx, q / nx % ny, q / (nx * ny)];
+    let unknown = |q: usize| (0..3).all(|d| grid.axes[d].unknowns().contains(&split(q)[d]));
+    let u = (0..grid.len()).map(|q| if unknown(q) { 0.0 } else { noise(q + 17) }).collect();
+    let mut f: Vec<f64> = (0..grid.len()).map(|q| if unknown(q) { noise(q) } else { 0.0 }).collect();
+    if grid.singular() {
+        let volume = |q: usize| -> f64 { (0..3).map(|d| grid.axes[d].volume(split(q)[d])).product() };
+        let total: f64 = (0..f.len()).map(volume).sum();
+        let mean = (0..f.len()).map(|q| volume(q) * f[q]).sum::<f64>() / total;
+        f.iter_mut().for_each(|v| *v -= mean);
+    }
+    (u, f)
+}
+
+struct Outcome {
+    u: Vec<f64>,
+    norms: Vec<Norms>,
+}
+
+fn run(stages: &mut dyn Stages, grid: &Grid, body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler), times: usize) -> Outcome {
+    let (u, f) = system(grid);
+    let profiler = &mut Profiler::off();
+    stages.load(&u, &f).unwrap();
+    stages.residual(0, profiler).unwrap();
+    let mut norms = vec![stages.norms().unwrap()];
+    for _ in 0..times {
+        body(stages, profiler);
+        norms.push(stages.norms().unwrap());
+    }
+    Outcome { u: stages.solution().unwrap(), norms }
+}
+
+/// Runs `body` on both devices and holds the GPU's outcome against the processor's. `tolerance` is relative, in units of
+/// the largest value.
+fn twins(
+    name: &str,
+    cuda: &Cuda,
+    setup: &StageSetup,
+    tolerance: f64,
+    times: usize,
+    body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler),
+) -> Result<(), String> {
+    let grid = setup.grid().clone();
+    let mut host = cpu::new(setup, &Cpu::new(1).unwrap()).unwrap();
+    let expected = run(host.as_mut(), &grid, body, times);
+    let mut device = cuda::new(setup, cuda).unwrap();
+    let got = run(device.as_mut(), &grid, body, times);
+    // Constants are in the null space of a singular problem.
+    let mean = |u: &[f64]| if grid.singular() { u.iter().sum::<f64>() / u.len() as f64 } else { 0.0 };
+    let (a, b) = (mean(&expected.u), mean(&got.u));
+    let scale = expected.u.iter().fold(0.0, |s: f64, v| s.max((v - a).abs()));
+    let error = expected.u.iter().zip(&got.u).fold(0.0, |s: f64, (v, w)| {
+        let d = ((v - a) - (w - b)).abs();
+        if d.is_nan() { f64::INFINITY } else { s.max(d) }
+    });
+    let mut faults = Vec::new();
+    if error > tolerance * scale {
+        faults.push(format!("solutions differ by {error:.2e} of {scale:.2e}"));
+    }
+    for (i, (p, q)) in expected.norms.iter().zip(&got.norms).enumerate() {
+        // Rounding of u makes residuals of this size whatever the method.
+        let floor = 20.0 * tolerance * expected.norms[0].l2;
+        for (what, x, y) in [("l2", p.l2, q.l2), ("max", p.max, q.max)] {
+            if (x - y).abs().partial_cmp(&(1e-3 * x + 20.0 * floor)) != Some(std::cmp::Ordering::Less) {
+                faults.push(format!("{what} after {i}: {x:.6e} and {y:.6e}"));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(format!("{name} {}: {}", setup.precision, faults.join("; "))) }
+}
+
+fn plane(nx: usize, ny: usize, x: (Bc, Bc), y: (Bc, Bc), stretch: f64) -> Grid {
+    Grid::plane(Axis::new(nx, 1.0, x.0, x.1), Axis::new(ny, stretch * ny as f64 / nx as f64, y.0, y.1))
+}
+
+fn grids() -> Vec<(String, Grid)> {
+    let mut all = Vec::new();
+    let pairs = [((D, D), (D, D)), ((N, N), (N, N)), ((P, P), (P, P)), ((D, N), (P, P)), ((N, D), (D, N)), ((P, P), (N, D))];
+    for (nx, ny) in [(3, 3), (5, 9), (33, 33), (64, 48), (100, 70), (129, 257), (150, 131), (258, 300), (513, 130)] {
+        for (x, y) in pairs {
+            all.push((format!("{nx}x{ny} {x:?} {y:?}"), plane(nx, ny, x, y, 1.0)));
+        }
+    }
+    for stretch in [0.1, 7.0] {
+        all.push((format!("stretched {stretch}"), plane(200, 180, (D, D), (D, D), stretch)));
+        all.push((format!("stretched {stretch} free"), plane(128, 180, (P, P), (N, N), stretch)));
+    }
+    all.push(("thin".into(), plane(3, 400, (N, N), (D, D), 1.0)));
+    for n in [[9, 9, 9], [17, 12, 20], [34, 33, 29]] {
+        for (x, y, z) in [((D, D), (D, D), (D, D)), ((P, P), (N, N), (P, P)), ((D, N), (P, P), (N, D))] {
+            let axis = |n: usize, (lo, hi)| Axis::new(n, n as f64 / 16.0, lo, hi);
+            all.push((format!("{n:?} {x:?} {y:?} {z:?}"), Grid { axes: [axis(n[0], x), axis(n[1], y), axis(n[2], z)] }));
+        }
+    }
+    all
+}
+
+/// Rounding of u in the solution, over some thousand operations in different orders.
+fn tolerance(precision: Precision) -> f64 {
+    if precision == Precision::F32 { 2e-4 } else { 1e-12 }
+}
+
+fn check(faults: Vec<String>) {
+    assert!(faults.is_empty(), "{} cases differ:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn cycles_agree_on_every_grid() {
+    let Some(cuda) = gpu() else { return };
+    let mut faults = Vec::new();
+    for (name, grid) in grids() {
+        for precision in [Precision::F64, Precision::Mixed, Precision::F32] {
+            let setup = StageSetup::new(&grid, usize::MAX, precision, false);
+            // Ten cycles of V(1,1) come below the rounding of u, so that the solutions can be compared.
+            let times = if precision == Precision::F32 { 6 } else { 12 };
+            faults.extend(twins(&name, &cuda, &setup, tolerance(precision), times, &mut |s, p| cycle(s, V11, p).unwrap()).err());
+        }
+    }
+    check(faults);
+}
+
+#[test]
+fn all_cycles_smoothers_and_methods_agree() {
+    let Some(cuda) = gpu() else { return };
+    let mut faults = Vec::new();
+    let grids = [plane(300, 260, (D, D), (N, D), 1.0), plane(129, 129, (P, P), (N, N), 1.0)];
+    let others = [Smoother::Jacobi { omega: 0.8 }, Smoother::Chebyshev { ratio: 4.0 }, RED_BLACK];
+    for grid in &grids {
+        for precision in [Precision::F64, Precision::F32] {
+            for levels in [usize::MAX, 2] {
+                let setup = StageSetup::new(grid, levels, precision, true);
+                for smoother in others {
+                    for (kind, pre, post) in [(Cycle::V, 2, 1), (Cycle::W, 1, 1), (Cycle::F, 1, 2), (Cycle::C, 1, 1)] {
+                        let plan = CyclePlan { cycle: kind, pre, post, smoother };
+                        let name = format!("{kind:?}({pre},{post}) {smoother:?} of {levels} on {:?}", grid.nodes());
+                        // Two cycles: the same iterates to rounding, not only the same limit.
+                        let tolerance = if precision == Precision::F32 { 1e-4 } else { 1e-9 };
+                        faults.extend(twins(&name, &cuda, &setup, tolerance, 2, &mut |s, p| cycle(s, plan, p).unwrap()).err());
+                    }
+                    let name = format!("sweeps {smoother:?} on {:?}", grid.nodes());
+                    let mut sweeps = |s: &mut dyn Stages, p: &mut Profiler| {
+                        s.sweep(0, 3, smoother, p).unwrap();
+                        s.residual(0, p).unwrap();
+                    };
+                    faults.extend(twins(&name, &cuda, &setup, if precision == Precision::F32 { 1e-5 } else { 1e-12 }, 3, &mut sweeps).err());
+                }
+                let name = format!("full multigrid of {levels} on {:?}", grid.nodes());
+                let tolerance = if precision == Precision::F32 { 1e-4 } else { 1e-9 };
+                faults.extend(twins(&name, &cuda, &setup, tolerance, 1, &mut |s, p| full_multigrid(s, V11, 1, p).unwrap()).err());
+            }
+        }
+    }
+    check(faults);
+}
+
+#[test]
+fn replays_are_the_same_bit_by_bit() {
+    let Some(cuda) = gpu() else { return };
+    let grid = plane(700, 513, (D, N), (D, D), 1.0);
+    let setup = StageSetup::new(&grid, usize::MAX, Precision::Mixed, true);
+    let outcome = |graphs: bool| {
+        let mut stages = cuda::new(&setup, &cuda).unwrap();
+        run(
+            stages.as_mut(),
+            &grid,
+            &mut |s, p| {
+                let mut body = |s: &mut dyn Stages, p: &mut Profiler| cycle(s, V11, p);
+                if graphs { s.replay("cycle", p, &mut body).unwrap() } else { body(s, p).unwrap() }
+            },
+            7,
+        )
+    };
+    let (a, b, c) = (outcome(false), outcome(true), outcome(true));
+    assert_eq!(a.norms, b.norms);
+    assert_eq!(b.norms, c.norms);
+    assert!(a.u.iter().zip(&b.u).all(|(v, w)| v.to_bits() == w.to_bits()));
+}
+
+#[test]
+fn kernels_compile_for_every_architecture() {
+    if let Err(e) = compiler() {
+        assert!(std::env::var("ZELLIGE_REQUIRE_NVRTC").as_deref() != Ok("1"), "{e}");
+        println!("skipped: no NVRTC ({e})");
+        return;
+    }
+    // Every precision once and every architecture once: the sources hold nothing that depends on both.
+    for (precision, arch) in
+        [(Precision::Mixed, "sm_90"), (Precision::F32, "sm_75"), (Precision::F64, "sm_80"), (Precision::Mixed, "sm_100")]
+    {
+        let cubin = cuda::recipe(precision).compile_only(arch).unwrap_or_else(|e| panic!("{precision} {arch}: {e}"));
+        assert!(!cubin.image.is_empty());
+    }
+}
