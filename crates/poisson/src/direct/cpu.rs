@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 use zellige_engine::device::Cpu;
 
@@ -66,8 +65,7 @@ struct Stretch<'a, T> {
 impl<T: Scalar> Solver<T> {
     pub(super) fn new(grid: &Grid, cpu: &Cpu) -> Self {
         let axes = super::ordered(grid);
-        let mut planner = FftPlanner::new();
-        let (x, middle) = (Transform::new(axes[0], &mut planner), Transform::new(axes[1], &mut planner));
+        let (x, middle) = (Transform::new(axes[0]), Transform::new(axes[1]));
         let nodes = axes.map(|a| a.nodes);
         let unknowns = axes.map(crate::grid::Axis::unknowns);
         let lambda = super::deltas(axes);

@@ -23,14 +23,15 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftNum, FftPlanner};
+use rustfft::{Fft, FftDirection};
+use zellige_engine::ops::fft;
 use zellige_engine::real::{Real, RealScalar};
 
 use super::fold::{extend_cosine, extend_sine, fold_cosine, fold_sine, rotate_in, rotate_out, times_i, unfold_cosine, unfold_sine};
 use crate::grid::{Axis, Bc};
 
 /// The number types of the direct solver.
-pub(super) trait Scalar: RealScalar + FftNum {
+pub(super) trait Scalar: RealScalar + fft::Real {
     /// `x`, rounded.
     #[inline(always)]
     fn of(x: f64) -> Self {
@@ -137,19 +138,20 @@ pub(super) struct Transform<T> {
 
 impl<T: Scalar> Transform<T> {
     /// Plans the transform of an axis.
-    pub(super) fn new(axis: &Axis, planner: &mut FftPlanner<T>) -> Self {
+    pub(super) fn new(axis: &Axis) -> Self {
+        let forward = |n: usize| T::line(n, FftDirection::Forward);
         let (kind, intervals) = (Kind::of(axis), axis.intervals());
         let (parts, tail) = split(kind, intervals);
         let parts: Vec<_> = parts
             .into_iter()
             .map(|m| {
                 let rotation = (0..=m / 2).map(|d| Complex::from_polar(0.5, -PI * d as f64 / (2 * m) as f64)).map(to);
-                Quarter { fft: planner.plan_fft_forward(m), rotation: rotation.collect() }
+                Quarter { fft: forward(m), rotation: rotation.collect() }
             })
             .collect();
         let tail_fft = match kind {
-            Kind::Sine | Kind::Cosine => Some(planner.plan_fft_forward(2 * tail)),
-            Kind::Fourier => Some(planner.plan_fft_forward(tail)),
+            Kind::Sine | Kind::Cosine => Some(forward(2 * tail)),
+            Kind::Fourier => Some(forward(tail)),
             Kind::Quarter { .. } | Kind::Flat => None,
         };
         let ffts = || parts.iter().map(|p| &p.fft).chain(&tail_fft);

@@ -15,8 +15,9 @@ use super::{Direction, Shape};
 pub trait Real: FftNum + Default + bytemuck::Pod {
     /// Distance from 1 to the next number.
     const EPSILON: f64;
-    /// The planner of the process, which remembers what it has planned.
-    fn planner() -> &'static Mutex<FftPlanner<Self>>;
+    /// A transform of `n` points from the planner of the process, which remembers what it has planned. Not generic, so
+    /// that the many kernels behind it are compiled in this crate only, once a type.
+    fn line(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
     /// In double precision.
     fn wide(self) -> f64;
     /// Rounded to this precision.
@@ -27,9 +28,10 @@ macro_rules! reals {
     ($($t:ty),*) => {$(
         impl Real for $t {
             const EPSILON: f64 = <$t>::EPSILON as f64;
-            fn planner() -> &'static Mutex<FftPlanner<Self>> {
+            fn line(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>> {
                 static PLANNER: OnceLock<Mutex<FftPlanner<$t>>> = OnceLock::new();
-                PLANNER.get_or_init(|| Mutex::new(FftPlanner::new()))
+                let planner = PLANNER.get_or_init(|| Mutex::new(FftPlanner::new()));
+                planner.lock().unwrap_or_else(PoisonError::into_inner).plan_fft(n, direction)
             }
             fn wide(self) -> f64 {
                 self as f64
@@ -68,8 +70,7 @@ impl<T> std::fmt::Debug for Plan<T> {
 impl<T: Real> Plan<T> {
     /// Plans transforms of `shape`.
     pub fn new(shape: Shape) -> Self {
-        let mut planner = T::planner().lock().unwrap_or_else(PoisonError::into_inner);
-        let mut both = |n: usize| [FftDirection::Forward, FftDirection::Inverse].map(|d| planner.plan_fft(n, d));
+        let both = |n: usize| [FftDirection::Forward, FftDirection::Inverse].map(|d| T::line(n, d));
         let along = [both(shape.columns), both(shape.rows)];
         let scratch_len = along.iter().flatten().map(|l| l.get_inplace_scratch_len()).max().unwrap_or(0).max(1);
         // A few parts a thread even out what the system takes away.
