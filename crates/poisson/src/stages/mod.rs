@@ -20,6 +20,7 @@
 //! Full multigrid and the cascadic cycle also keep `u_l` and `f_l` (outer precision) on coarse levels.
 
 pub mod cpu;
+pub mod cuda;
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
