@@ -4,7 +4,6 @@ use zellige_engine::real::RealScalar;
 
 use super::field::{Field, PAD, Shape, roles};
 use super::isa::{Isa, Work};
-use super::rows::AddScaled;
 use crate::grid::{Axis, Grid};
 
 /// Interpolation of one axis: each fine node from four coarse ones.
@@ -180,10 +179,4 @@ pub(super) fn interpolate_slab<U: RealScalar>(
         let x = unknown[0].clone();
         shape.row_mut(u, j)[x.clone()].copy_from_slice(&fine[x]);
     }
-}
-
-/// `out = in` along a row, between precisions.
-pub(super) fn convert<T: RealScalar, U: RealScalar>(isa: Isa, from: &[T], to: &mut [U]) {
-    to.fill(U::ZERO);
-    isa.run(AddScaled { e: from, scale: U::ONE, u: to });
 }

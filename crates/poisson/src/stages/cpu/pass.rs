@@ -16,7 +16,7 @@ use zellige_engine::real::RealScalar;
 use super::band::{Band, Slabs};
 use super::field::{Aligned, Field, PAD, Shape};
 use super::isa::Isa;
-use super::rows::{AddScaled, Between, Neighbours, OuterResidual, ProlongX, Relax, RelaxZero, Residual, RestrictX, Three};
+use super::rows::{AddScaled, Between, Neighbours, OuterResidual, ProlongX, Relax, RelaxZero, RelaxZeroPair, Residual, RestrictX, Three};
 use super::tables::{AxisTransfer, Colour, Operator};
 
 /// Slabs that a stage keeps.
@@ -133,13 +133,24 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
 
     /// Stages after the first.
     pub(super) fn last_stage(&self) -> usize {
-        let sweeps = self.pre.len() + self.post.len();
-        if self.fused_start() { sweeps - 1 } else { sweeps }
+        self.pre.len() + self.post.len() - self.fused_start()
     }
 
-    /// Whether the first relaxation starts from zero and is stage 0.
-    fn fused_start(&self) -> bool {
-        !self.current && !self.pre.is_empty()
+    /// Relaxations in stage 0: none where it reads the stored correction; the first one from zero; where a slab is a row
+    /// also the second one, if they are the two colours. (Ghosts of the residual are not kept on a periodic axis.)
+    fn fused_start(&self) -> usize {
+        if self.current {
+            return 0;
+        }
+        match &self.pre[..] {
+            [] => 0,
+            [first, second, ..]
+                if first.colour == Colour::Red && second.colour == Colour::Black && self.shape.rows == 1 && !self.periodic[0] =>
+            {
+                2
+            }
+            _ => 1,
+        }
     }
 
     /// Slabs beyond the band whose correction is needed.
@@ -149,7 +160,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
 
     /// Slabs of the right-hand side and of the stored correction needed beyond the band.
     pub(super) fn halo(&self) -> usize {
-        self.reach() + self.last_stage()
+        self.reach() + self.last_stage() + usize::from(self.fused_start() == 2)
     }
 
     /// The slab itself where the axis ends.
@@ -165,7 +176,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
     /// Runs the pass over one band.
     pub(super) fn run(&self, mut band: BandData<'_, T, U>) {
         let last = self.last_stage();
-        let prolonged = if self.fused_start() { self.pre.len() - 1 } else { self.pre.len() };
+        let prolonged = self.pre.len() - self.fused_start();
         let (first, end) = (band.first as isize, band.end as isize);
         let within = |j: isize, beyond: usize| {
             let beyond = beyond as isize;
@@ -224,6 +235,10 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             out.fill(T::ZERO);
             return;
         };
+        if let (2, Some(second)) = (self.fused_start(), self.pre.get(1)) {
+            self.start_pair(&band.r, out, [*sweep, *second], j);
+            return;
+        }
         let (rhs, k) = (band.r.get(j), self.node(j));
         for row in 0..self.shape.rows {
             let out = self.shape.row_mut(out, row);
@@ -232,6 +247,27 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 None => out.fill(T::ZERO),
             }
         }
+    }
+
+    /// Stage 0 with two relaxations.
+    fn start_pair(&self, r: &Slabs<'_, T>, out: &mut [T], [red, black]: [HalfSweep<T>; 2], j: isize) {
+        let (shape, k) = (self.shape, self.node(j));
+        let out = shape.row_mut(out, 0);
+        let Some(black_steps) = self.operator.step_with_ghosts(black.colour, 0, k) else {
+            out.fill(T::ZERO);
+            return;
+        };
+        let slabs = [-1, 0, 1].map(|step| self.neighbour(j, step));
+        let reds = slabs.map(|j| self.operator.step_with_ghosts(red.colour, 0, self.node(j)).unwrap_or(&self.operator.no_step));
+        self.isa.run(RelaxZeroPair {
+            operator: self.operator,
+            rhs: slabs.map(|j| shape.with_ghosts(r.get(j), 0)),
+            red: reds,
+            black: black_steps,
+            slab_weights: self.operator.slabs[k],
+            omega: [red.omega, black.omega],
+            out,
+        });
     }
 
     /// Row `row` of slab `j` and its neighbours in `slabs(j)`.
@@ -256,7 +292,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
 
     /// Stage `s`: one relaxation.
     fn relax(&self, band: &mut BandData<'_, T, U>, s: usize, j: isize) {
-        let sweep = if self.fused_start() { s } else { s - 1 };
+        let sweep = s - 1 + self.fused_start();
         let sweep = if sweep < self.pre.len() { self.pre[sweep] } else { self.post[sweep - self.pre.len()] };
         let (shape, slab, k) = (self.shape, self.shape.slab(), self.node(j));
         let (before, after) = band.scratch.rings.split_at_mut(s);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use zellige_engine::real::{Lanes, Real, RealScalar};
+use zellige_engine::real::{Real, RealScalar};
 
 use super::field::PAD;
 use super::isa::Work;
@@ -53,12 +53,18 @@ impl<'a, T: RealScalar> Stretch<'a, T> {
         }
     }
 
-    /// `A u` at node `i` of the stretch. Without `ROWS` a slab is one row; with `UNIFORM` the weights along x are those
-    /// of the first node.
+    /// Weights of the first node, read once.
     #[inline(always)]
-    fn operator<const ROWS: bool, const UNIFORM: bool>(&self, i: usize) -> T {
+    fn first(&self) -> (T, T) {
+        (self.west[0], self.east[0])
+    }
+
+    /// `A u` at node `i` of the stretch. Without `ROWS` a slab is one row; with `UNIFORM` the weights along x are
+    /// `first` everywhere.
+    #[inline(always)]
+    fn operator<const ROWS: bool, const UNIFORM: bool>(&self, i: usize, first: (T, T)) -> T {
         let Neighbours { centre: u, slabs, slab_weights, rows, row_weights } = self.row;
-        let (west, east) = if UNIFORM { (self.west[0], self.east[0]) } else { (self.west[i], self.east[i]) };
+        let (west, east) = if UNIFORM { first } else { (self.west[i], self.east[i]) };
         let centre = u[i + 1];
         let mut sum = physics::second_difference(centre, u[i], u[i + 2], west, east);
         if ROWS {
@@ -75,6 +81,9 @@ fn stretches<T>(operator: &Operator<T>, n: usize) -> [Range<usize>; 3] {
     let end = (operator.uniform.end * PAD).clamp(start, n);
     [0..start, start..end, end..n]
 }
+
+/// Sums over a row are taken over every `CHUNK`-th node first, so that all loops are loops over independent nodes.
+const CHUNK: usize = 256;
 
 /// A relaxation of a row: `out = u + omega / d (A u - rhs)` where `step` is not 0, else `u`; with `MOMENTUM`, plus
 /// `momentum (u - before)`.
@@ -100,11 +109,12 @@ impl<T: RealScalar, const ROWS: bool, const MOMENTUM: bool> Relax<'_, T, ROWS, M
         let stretch = Stretch::new(self.operator, &self.row, &at);
         let (rhs, steps, out) = (&self.rhs[at.clone()][..n], &self.step[at.clone()][..n], &mut self.out[at.clone()][..n]);
         let before = if MOMENTUM { &self.before[at][..n] } else { rhs };
+        let (omega, momentum, first) = (self.omega, self.momentum, stretch.first());
         for i in 0..n {
-            let residual = physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i));
-            let (centre, step) = (stretch.row.centre[i + 1], self.omega * steps[i]);
+            let residual = physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i, first));
+            let (centre, step) = (stretch.row.centre[i + 1], omega * steps[i]);
             out[i] = if MOMENTUM {
-                physics::relax_with_momentum(centre, residual, step, self.momentum, before[i])
+                physics::relax_with_momentum(centre, residual, step, momentum, before[i])
             } else {
                 physics::relax(centre, residual, step)
             };
@@ -145,6 +155,61 @@ impl<T: RealScalar> Work for RelaxZero<'_, T> {
     }
 }
 
+/// A red and a black half-sweep from `u = 0` in one, where a slab is one row: the red values of the three rows are made
+/// from their right-hand sides where they are needed.
+pub(super) struct RelaxZeroPair<'a, T> {
+    pub operator: &'a Operator<T>,
+    /// Right-hand sides of the rows below, here and above, with ghosts.
+    pub rhs: [&'a [T]; 3],
+    /// `1 / d` on the red nodes of these rows, else 0, with ghosts.
+    pub red: [&'a [T]; 3],
+    /// The same on the black nodes of this row.
+    pub black: &'a [T],
+    pub slab_weights: (T, T),
+    /// Relaxation factors of the red and of the black nodes.
+    pub omega: [T; 2],
+    pub out: &'a mut [T],
+}
+
+impl<T: RealScalar> RelaxZeroPair<'_, T> {
+    #[inline(always)]
+    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>) {
+        let n = at.len();
+        if n == 0 {
+            return;
+        }
+        let ([omega_red, omega_black], (lower, upper)) = (self.omega, self.slab_weights);
+        let [r_lo, r, r_hi] = self.rhs.map(|row| &row[at.start..][..n + 2]);
+        let [red_lo, red, red_hi] = self.red.map(|row| &row[at.start..][..n + 2]);
+        let black = &self.black[at.start..][..n + 2];
+        let (west, east) = (&self.operator.west[at.clone()][..n], &self.operator.east[at.clone()][..n]);
+        let (first_west, first_east, out) = (west[0], east[0], &mut self.out[at][..n]);
+        for i in 0..n {
+            let (west, east) = if UNIFORM { (first_west, first_east) } else { (west[i], east[i]) };
+            let centre = physics::relax(T::ZERO, r[i + 1], omega_red * red[i + 1]);
+            let before = physics::relax(T::ZERO, r[i], omega_red * red[i]);
+            let after = physics::relax(T::ZERO, r[i + 2], omega_red * red[i + 2]);
+            let below = physics::relax(T::ZERO, r_lo[i + 1], omega_red * red_lo[i + 1]);
+            let above = physics::relax(T::ZERO, r_hi[i + 1], omega_red * red_hi[i + 1]);
+            let x = physics::second_difference(centre, before, after, west, east);
+            let y = physics::second_difference(centre, below, above, lower, upper);
+            out[i] = physics::relax(centre, physics::residual(r[i + 1], x + y), omega_black * black[i + 1]);
+        }
+    }
+}
+
+impl<T: RealScalar> Work for RelaxZeroPair<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let [west, middle, east] = stretches(self.operator, self.out.len());
+        self.stretch::<false>(west);
+        self.stretch::<true>(middle);
+        self.stretch::<false>(east);
+    }
+}
+
 /// The residual of the correction, `out = rhs - A e`.
 pub(super) struct Residual<'a, T, const ROWS: bool> {
     pub operator: &'a Operator<T>,
@@ -162,9 +227,10 @@ impl<T: RealScalar, const ROWS: bool> Residual<'_, T, ROWS> {
         }
         let stretch = Stretch::new(self.operator, &self.row, &at);
         let (rhs, out) = (&self.rhs[at.clone()][..n], &mut self.out[at][..n]);
+        let (first, first_inside) = (stretch.first(), stretch.inside[0]);
         for i in 0..n {
-            let inside = if UNIFORM { stretch.inside[0] } else { stretch.inside[i] };
-            out[i] = inside * physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i));
+            let inside = if UNIFORM { first_inside } else { stretch.inside[i] };
+            out[i] = inside * physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i, first));
         }
     }
 }
@@ -201,37 +267,70 @@ pub(super) struct OuterResidual<'a, T, U, const ROWS: bool> {
     pub out: &'a mut [T],
 }
 
-/// Sums of the norms by lanes.
-struct LaneSums<U>([Lanes<U, PAD>; 4]);
+/// Residuals below this times the largest one are taken as zero in single precision: below its normal numbers the
+/// processor is a hundred times slower.
+const NEGLIGIBLE: f64 = 1e-30;
+
+/// Partial sums of a row.
+struct ChunkSums<U> {
+    r: [U; CHUNK],
+    r2: [U; CHUNK],
+    u2: [U; CHUNK],
+    max: [U; CHUNK],
+}
 
 impl<T: RealScalar, U: RealScalar, const ROWS: bool> OuterResidual<'_, T, U, ROWS> {
     #[inline(always)]
-    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>, sums: &mut LaneSums<U>) {
-        let n = at.len();
-        if n == 0 {
-            return;
-        }
-        let stretch = Stretch::new(self.operator, &self.row, &at);
-        let (rhs, out) = (&self.rhs[at.clone()][..n], &mut self.out[at.clone()][..n]);
-        let volume = &self.operator.volume_x[at][..n];
-        let [r, r2, u2, max] = &mut sums.0;
-        let mut i = 0;
-        while i + PAD <= n {
-            for l in 0..PAD {
-                let k = i + l;
-                let inside = if UNIFORM { stretch.inside[0] } else { stretch.inside[k] };
-                let residual = inside * (self.scale * physics::residual(rhs[k], stretch.operator::<ROWS, UNIFORM>(k)));
-                let (u, v) = (self.u_scale * stretch.row.centre[k + 1], volume[k]);
-                let weighted = v * residual;
-                r.0[l] += weighted;
-                r2.0[l] += weighted * residual;
-                u2.0[l] += v * (u * u);
-                max.0[l] = Real::max(max.0[l], residual.abs());
-                out[k] = T::from_f64(residual.to_f64());
+    fn stretch<const UNIFORM: bool>(&mut self, whole: Range<usize>, sums: &mut ChunkSums<U>) {
+        let mut start = whole.start;
+        let mut residuals = [U::ZERO; CHUNK];
+        let negligible = U::from_f64(if size_of::<T>() == 4 { NEGLIGIBLE } else { 0.0 });
+        while start < whole.end {
+            let end = (start + CHUNK).min(whole.end);
+            let n = end - start;
+            let at = start..end;
+            let stretch = Stretch::new(self.operator, &self.row, &at);
+            let (rhs, out) = (&self.rhs[at.clone()][..n], &mut self.out[at][..n]);
+            let volume = &self.operator.volume_x[if UNIFORM { whole.start } else { start }..][..n];
+            let residuals = &mut residuals[..n];
+            let (first, first_inside, scale) = (stretch.first(), stretch.inside[0], self.scale);
+            for i in 0..n {
+                let inside = if UNIFORM { first_inside } else { stretch.inside[i] };
+                residuals[i] = inside * (scale * physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i, first)));
             }
-            i += PAD;
+            let (r, r2) = (&mut sums.r[..n], &mut sums.r2[..n]);
+            for i in 0..n {
+                let weighted = volume[i] * residuals[i];
+                r[i] += weighted;
+                r2[i] += weighted * residuals[i];
+            }
+            let (u2, max, centre) = (&mut sums.u2[..n], &mut sums.max[..n], &stretch.row.centre[1..=n]);
+            for i in 0..n {
+                let u = self.u_scale * centre[i];
+                u2[i] += volume[i] * (u * u);
+                max[i] = Real::max(max[i], residuals[i].abs());
+            }
+            for i in 0..n {
+                let value = U::select(residuals[i].abs() < negligible, U::ZERO, residuals[i]);
+                out[i] = T::from_f64(value.to_f64());
+            }
+            start = end;
         }
     }
+}
+
+/// Sum of the partial sums, halves on halves.
+#[inline(always)]
+fn total<U: RealScalar>(sums: &mut [U; CHUNK]) -> f64 {
+    let mut n = CHUNK / 2;
+    while n >= PAD {
+        let (low, high) = sums.split_at_mut(n);
+        for i in 0..n {
+            low[i] += high[i];
+        }
+        n /= 2;
+    }
+    sums[..PAD].iter().map(|v| v.to_f64()).sum()
 }
 
 impl<T: RealScalar, U: RealScalar, const ROWS: bool> Work for OuterResidual<'_, T, U, ROWS> {
@@ -240,13 +339,39 @@ impl<T: RealScalar, U: RealScalar, const ROWS: bool> Work for OuterResidual<'_, 
     #[inline(always)]
     fn run(mut self) -> RowSums {
         let [west, middle, east] = stretches(self.operator, self.out.len());
-        let mut sums = LaneSums([Lanes::ZERO; 4]);
+        let zero = [U::ZERO; CHUNK];
+        let mut sums = ChunkSums { r: zero, r2: zero, u2: zero, max: zero };
         self.stretch::<false>(west, &mut sums);
         self.stretch::<true>(middle, &mut sums);
         self.stretch::<false>(east, &mut sums);
-        let [r, r2, u2, max] = sums.0;
-        let sum = |lanes: Lanes<U, PAD>| lanes.0.iter().map(|v| v.to_f64()).sum();
-        RowSums { r: sum(r), r2: sum(r2), u2: sum(u2), max: max.0.iter().fold(0.0, |m, v| f64::max(m, v.to_f64())) }
+        let max = sums.max.iter().fold(U::ZERO, |m, v| if *v > m { *v } else { m });
+        RowSums { r: total(&mut sums.r), r2: total(&mut sums.r2), u2: total(&mut sums.u2), max: max.to_f64() }
+    }
+}
+
+/// `to = from` between precisions; gives the largest absolute value.
+pub(super) struct Convert<'a, U> {
+    pub from: &'a [f64],
+    pub to: &'a mut [U],
+}
+
+impl<U: RealScalar> Work for Convert<'_, U> {
+    type Out = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let mut max = [0.0_f64; PAD];
+        for (from, to) in self.from.chunks(CHUNK).zip(self.to.chunks_mut(CHUNK)) {
+            for i in 0..from.len().min(to.len()) {
+                to[i] = U::from_f64(from[i]);
+            }
+            for block in from.chunks(PAD) {
+                for (m, v) in max.iter_mut().zip(block) {
+                    *m = Real::max(v.abs(), *m);
+                }
+            }
+        }
+        max.iter().fold(0.0, |m, v| f64::max(m, *v))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The stages of the cycle as passes.
 
+use rayon::prelude::*;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
@@ -7,9 +8,10 @@ use zellige_engine::sim::Cost;
 
 use super::coarse::{CoarseSolver, apply_inverse, remove_mean};
 use super::field::{Field, Shape};
-use super::full::{Rows, convert, interpolate_slab};
-use super::level::LevelData;
+use super::full::{Rows, interpolate_slab};
+use super::level::{LevelData, Outer};
 use super::pass::{Correct, Pass, SlabSums};
+use super::rows::Convert;
 use super::stream::Array;
 use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
@@ -111,27 +113,30 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let (shape, isa) = (data.shape, self.isa);
         let Some(outer) = &mut data.outer else { return Ok(()) };
         let per_slab = shape.nx * shape.rows;
-        let (mut largest_f, mut largest_u) = (0.0_f64, 0.0_f64);
-        for k in 0..shape.slabs {
+        let (x, periodic) = (super::field::roles(&data.grid)[0].unknowns(), data.periodic[0]);
+        let Outer { operator, u: own_u, f: own_f, .. } = outer;
+        let slab = |(k, ((u, f), (to_u, to_f))): (usize, ((&[f64], &[f64]), (&mut [U], &mut [U])))| {
+            let mut largest = (0.0_f64, 0.0_f64);
             for j in 0..shape.rows {
-                let row = k * per_slab + j * shape.nx..k * per_slab + (j + 1) * shape.nx;
-                let (from_u, from_f) = (&u[row.clone()], &f[row]);
-                let at = k * shape.slab()..(k + 1) * shape.slab();
-                let to_u = shape.row_mut(&mut outer.u.all_mut()[at.clone()], j);
-                to_u.fill(U::ZERO);
-                convert(isa, from_u, &mut to_u[..shape.nx]);
-                let to_f = shape.row_mut(&mut outer.f.all_mut()[at], j);
-                to_f.fill(U::ZERO);
-                if outer.operator.has_unknowns(j, k) {
-                    let x = super::field::roles(&data.grid)[0].unknowns();
-                    convert(isa, &from_f[x.clone()], &mut to_f[x.clone()]);
-                    largest_f = from_f[x].iter().fold(largest_f, |m, v| m.max(v.abs()));
+                let row = j * shape.nx..(j + 1) * shape.nx;
+                let to = &mut shape.row_mut(to_u, j)[..shape.nx];
+                largest.1 = largest.1.max(isa.run(Convert { from: &u[row.clone()], to }));
+                if operator.has_unknowns(j, k) {
+                    let to = &mut shape.row_mut(to_f, j)[x.clone()];
+                    largest.0 = largest.0.max(isa.run(Convert { from: &f[row][x.clone()], to }));
                 }
-                largest_u = from_u.iter().fold(largest_u, |m, v| m.max(v.abs()));
             }
-        }
-        for slab in outer.u.all_mut().chunks_exact_mut(shape.slab()) {
-            shape.close(slab, data.periodic[0]);
+            shape.close(to_u, periodic);
+            largest
+        };
+        let from = u.par_chunks_exact(per_slab).zip(f.par_chunks_exact(per_slab));
+        let to = own_u.all_mut().par_chunks_exact_mut(shape.slab()).zip(own_f.all_mut().par_chunks_exact_mut(shape.slab()));
+        let larger = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
+        let (largest_f, largest_u) = self.cpu.install(|| from.zip(to).enumerate().map(slab).reduce(|| (0.0, 0.0), larger));
+        if size_of::<U>() == 4 {
+            // As in the residual: numbers below the normal ones are slow, and these are far below rounding.
+            let negligible = U::from_f64(1e-30 * largest_f);
+            own_f.all_mut().iter_mut().filter(|f| f.abs() < negligible).for_each(|f| *f = U::ZERO);
         }
         let weights: f64 = data.grid.axes.iter().filter(|a| !a.is_flat()).map(|a| 2.0 / (a.h * a.h)).sum();
         // The residual is at most that large; from zero it is f.
@@ -348,7 +353,6 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         self.ensure_outer(level + 1);
         let shape = self.levels[level].shape;
         profiler.stage(stage::INTERPOLATE, cost(shape, 1.25 * size_of::<U>() as f64, 10.0), || {
-            use rayon::prelude::*;
             let (isa, cpu) = (self.isa, self.cpu.clone());
             let (data, coarse) = self.two(level);
             let (Some(outer), Some(below)) = (&mut data.outer, coarse.and_then(|c| c.outer.as_ref())) else { return };

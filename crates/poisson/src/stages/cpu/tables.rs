@@ -47,8 +47,10 @@ pub(super) struct Operator<T> {
     row_kind: Vec<Option<usize>>,
     /// The same for slabs.
     slab_kind: Vec<Option<usize>>,
-    /// `1 / d` of the nodes of a row by `[row kind][slab kind][even, odd, all]`.
+    /// `1 / d` of the nodes of a row by `[row kind][slab kind][even, odd, all]`, with a zero before and after the row.
     steps: Vec<Vec<[Vec<T>; 3]>>,
+    /// Zeros in place of the steps of a row without unknowns, with ghosts.
+    pub no_step: Vec<T>,
     /// Control volumes in units of the cells, zero outside the unknowns: along x, across rows, across slabs.
     pub volumes: [Vec<f64>; 3],
     /// The x volumes as a table over the row.
@@ -94,7 +96,7 @@ impl<T: RealScalar> Operator<T> {
                 let (d, in_colour) = (scale * (x_sums[i] + others), colour == Colour::All || (i % 2 == 0) == (colour == Colour::Red));
                 if in_colour && x.unknowns().contains(&i) && d > 0.0 { 1.0 / d } else { 0.0 }
             };
-            padded(width, (0..x.nodes).map(value))
+            padded(width + 2, std::iter::once(0.0).chain((0..x.nodes).map(value)))
         };
         let steps: Vec<Vec<[Vec<T>; 3]>> = row_sums
             .iter()
@@ -107,7 +109,7 @@ impl<T: RealScalar> Operator<T> {
             constant(&west, b)
                 && constant(&east, b)
                 && constant(&inside, b)
-                && steps.iter().flatten().flatten().all(|table| same(table, b))
+                && steps.iter().flatten().flatten().all(|table| same(&table[1..], b))
         };
         let end = (1..blocks).find(|b| !uniform(*b)).unwrap_or(blocks.max(1));
         let volume = |axis: &Axis| -> Vec<f64> {
@@ -126,6 +128,7 @@ impl<T: RealScalar> Operator<T> {
             row_kind,
             slab_kind,
             steps,
+            no_step: vec![T::ZERO; width + 2],
             volumes,
             volume_x,
             volume,
@@ -139,6 +142,11 @@ impl<T: RealScalar> Operator<T> {
 
     /// `1 / d` on the nodes of `colour` of row `j` in slab `k`, else 0; `None` if the row holds no unknowns.
     pub(super) fn step(&self, colour: Colour, j: usize, k: usize) -> Option<&[T]> {
+        self.step_with_ghosts(colour, j, k).map(|table| &table[1..table.len() - 1])
+    }
+
+    /// As [`Operator::step`] with a zero at both ends.
+    pub(super) fn step_with_ghosts(&self, colour: Colour, j: usize, k: usize) -> Option<&[T]> {
         let tables = &self.steps[self.row_kind[j]?][self.slab_kind[k]?];
         let odd_row = (j + k) % 2 == 1;
         Some(match (colour, odd_row) {
