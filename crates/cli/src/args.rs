@@ -7,13 +7,15 @@ use clap_complete::Shell;
 
 /// Exit codes, for the help.
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 2 wrong input or arguments; 3 the goal was missed (not converged, values not finite) or a benchmark's
-physics check failed; 4 device or memory; 5 files; 70 a defect of this program; 75 wall-time limit, 130 SIGINT, 143 SIGTERM
-(state saved first). Results go to files and standard output, messages to standard error. NO_COLOR is respected.";
+Exit codes: 0 done; 2 wrong input or arguments; 3 the goal was missed (not converged, values not finite) or a benchmark's \
+physics check failed; 4 device or memory; 5 files; 70 a defect of this program; 75 wall-time limit, 130 SIGINT, 143 SIGTERM \
+(the state is saved first).
+
+Results go to files and standard output, messages to standard error. NO_COLOR is respected.";
 
 /// Simulation on tiles: Poisson's equation today, on every CPU core and on NVIDIA GPUs, from one input file.
 #[derive(Debug, Parser)]
-#[command(name = "zellige", version = crate::report::VERSION, about, after_help = EXIT_CODES, max_term_width = 120)]
+#[command(name = "zellige", version = crate::report::VERSION, after_help = EXIT_CODES, max_term_width = 120)]
 pub(crate) struct Arguments {
     /// Say more of what happens, on standard error.
     #[arg(short, long, global = true)]
@@ -52,7 +54,7 @@ pub(crate) enum Command {
         shell: Shell,
     },
     /// Solve Poisson's equation with the seven classical arguments X Y M N S ERR Q.
-    #[command(after_long_help = POISSON_HELP)]
+    #[command(after_long_help = POISSON_HELP, allow_negative_numbers = true)]
     Poisson(PoissonArgs),
 }
 
@@ -129,7 +131,7 @@ pub(crate) struct ViewArgs {
     /// Colour map.
     #[arg(long)]
     pub(crate) map: Option<String>,
-    /// Draw the field in the terminal as well.
+    /// Draw fields on standard output as well, even where it is no terminal that says that it shows colours.
     #[arg(long)]
     pub(crate) terminal: bool,
 }
@@ -173,7 +175,7 @@ pub(crate) struct PoissonArgs {
     pub(crate) output: PathBuf,
     /// Right-hand side: an expression of x and y (lengths lx, ly), or an NPY file of shape (N, M). By default a pair of
     /// opposite Gaussian charges.
-    #[arg(long, value_name = "EXPRESSION|FILE.npy")]
+    #[arg(long, value_name = "EXPRESSION|FILE.npy", allow_hyphen_values = true)]
     pub(crate) rhs: Option<String>,
     #[command(flatten)]
     pub(crate) place: Place,
@@ -183,15 +185,21 @@ pub(crate) struct PoissonArgs {
 }
 
 const POISSON_HELP: &str = "\
-Solves u_xx + u_yy = rho on [0, X] x [0, Y] with u = 0 on the sides, on M x N nodes. Writes solution.npy (shape (N, M)), BOV,
+Solves u_xx + u_yy = rho on [0, X] x [0, Y] with u = 0 on the sides, on M x N nodes. Writes solution.npy (shape (N, M)), BOV, \
 VTI, PNG and summary.json.
 
-The arguments are those of the MGCUDA program of the multigrid lecture by Applied Parallel Computing; what they do differs
+The arguments are those of the MGCUDA program of the multigrid lecture by Applied Parallel Computing; what they do differs \
 from it where that program could not be right:
-  - ERR is a relative residual, ||rho - A u|| / ||rho||. There it was the largest change of u in a sweep, which with slow
-    convergence says little about the error: at 4096 x 4096 a change of 1e-6 goes with an error of order one.
-  - Nodes are X / (M - 1) apart, so that the first and the last lie on the sides. There it was X / M.
-  - The cycles restrict the residual and correct the solution. There the solution itself was moved between grids.
-  - SOR takes the optimal relaxation factor of the grid (1.998 at 4096), not one between 1 and 1.5.
-  - Any size works: no power of two is needed, and a coarse level keeps both sides of the domain.
+
+- ERR is a relative residual, ||rho - A u|| / ||rho||. There it was the largest change of u in a sweep, which with slow \
+convergence says little about the error: at 4096 x 4096 a change of 1e-6 goes with an error of order one.
+
+- Nodes are X / (M - 1) apart, so that the first and the last lie on the sides. There it was X / M.
+
+- The cycles restrict the residual and correct the solution. There the solution itself was moved between grids.
+
+- SOR takes the optimal relaxation factor of the grid (1.998 at 4096), not one between 1 and 1.5.
+
+- Any size works: no power of two is needed, and a coarse level keeps both sides of the domain.
+
 Example: zellige poisson 32 32 4096 4096 3 1e-6 2";

@@ -14,6 +14,14 @@ fn colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal()
 }
 
+/// Whether standard output is a terminal that shows 24-bit colours, as far as it says.
+pub(crate) fn terminal_takes_colours() -> bool {
+    let says = |name: &str, words: &[&str]| std::env::var(name).is_ok_and(|v| words.iter().any(|w| v.contains(w)));
+    std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        && (says("COLORTERM", &["truecolor", "24bit"]) || says("TERM", &["256color", "direct", "kitty", "alacritty"]))
+}
+
 fn painted(code: &str, text: &str) -> String {
     if colours() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
@@ -94,6 +102,10 @@ pub(crate) fn log(verbose: bool) {
 pub(crate) fn defects_in_one_line() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
+        // A damaged HDF5 file can make its library panic; that ends in an ordinary error.
+        if zellige_io::hdf5::is_guarded() {
+            return;
+        }
         // A reader that closed the pipe (`zellige schema poisson | head`) is no defect.
         let text = info.payload().downcast_ref::<String>().map(String::as_str).or(info.payload().downcast_ref::<&str>().copied());
         if text.is_some_and(|t| t.contains("Broken pipe")) {

@@ -65,10 +65,8 @@ pub(crate) fn poisson(arguments: PoissonArgs) -> Result<u8> {
 /// The argument behind a key of the input.
 fn in_words_of_the_command(problem: &mut Problem) {
     let name = match problem.path.as_str() {
-        "poisson.grid.size[0]" => "X",
-        "poisson.grid.size[1]" => "Y",
-        "poisson.grid.nodes[0]" => "M",
-        "poisson.grid.nodes[1]" => "N",
+        "poisson.grid.size" => "X Y",
+        "poisson.grid.nodes" => "M N",
         "poisson.coarse_levels" => "S",
         "poisson.tolerance" => "ERR",
         "poisson.rhs" | "poisson.rhs.file" => "--rhs",

@@ -61,7 +61,8 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let device = &environment.device;
     let plural = if device.threads() == 1 { "" } else { "s" };
     report::heading(&format!("zellige {VERSION} {} on {} ({}, {} thread{plural})", S::NAME, device.name(), device.id(), device.threads()));
-    let plan = S::plan(&input.config, &environment)?;
+    let named = |error| named(error, &input.origin);
+    let plan = S::plan(&input.config, &environment).map_err(named)?;
     show(&plan, S::ITEM, S::STEP, device);
     if arguments.dry_run {
         report::note("this was a dry run: nothing was computed or written");
@@ -86,7 +87,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let result = run::run::<S>(&input.config, &environment, &options, &mut profiler, &mut output);
     // Rows are kept also when the run broke down or was interrupted.
     let finished = output.finish();
-    let summary = result?;
+    let summary = result.map_err(named)?;
     finished?;
     if arguments.profile {
         files::atomic_write(folder.join("trace.json"), |out| profiler.write_trace(out))?;
@@ -94,6 +95,14 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     zellige_io::json::write(folder.join("summary.json"), &Whole { version: VERSION, git_hash: GIT_HASH, plan: &plan, run: &summary })?;
     conclude::<S>(&summary, &output, &folder, begun.elapsed());
     Ok(summary.exit_code())
+}
+
+/// Names the file that the solver, which has not seen it, calls the input.
+fn named(error: Error, origin: &str) -> Error {
+    match error {
+        Error::Input { problems, .. } => Error::Input { origin: origin.to_owned(), problems },
+        other => other,
+    }
 }
 
 /// The summary as it is written.

@@ -27,7 +27,7 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
         let target = arguments.output.clone().unwrap_or_else(|| picture_of(source));
         picture::write(&target, &record, &options)?;
         report::line("picture", &target.display().to_string());
-        if let (Record::Field(field), true) = (&record, arguments.terminal) {
+        if let (Record::Field(field), true) = (&record, arguments.terminal || report::terminal_takes_colours()) {
             print(&in_terminal(field, &options))?;
         }
     }
@@ -56,7 +56,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::file("read", folder, e))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.is_file()).collect();
     let rank = |p: &PathBuf| p.extension().and_then(|e| ENDINGS.iter().position(|k| e.eq_ignore_ascii_case(k)));
-    files.retain(|p| rank(p).is_some() && p.file_name().is_none_or(|n| n != "rows.csv"));
+    files.retain(|p| rank(p).is_some() && p.file_name().is_none_or(|n| n != "rows.csv") && !holds_curve(p));
     files.sort_by_key(|p| (p.file_stem().map(ToOwned::to_owned), rank(p)));
     files.dedup_by(|b, a| a.file_stem() == b.file_stem());
     if files.is_empty() {
@@ -64,6 +64,12 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
         return Err(Error::input("command line", problem.allowed(ENDINGS.map(|e| format!("*.{e}")).join(", "))));
     }
     Ok(files)
+}
+
+/// An HDF5 file of curves, which has its CSV file beside it.
+fn holds_curve(file: &Path) -> bool {
+    let is_hdf5 = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("h5"));
+    is_hdf5 && hdf5::list(file).is_ok_and(|found| found.iter().any(|(name, _)| name.ends_with("/abscissa")))
 }
 
 /// Where the picture goes: beside the data, `file.h5:/a/b` as `file_a_b.png`.
@@ -92,14 +98,14 @@ fn read(source: &Path) -> Result<Record> {
     let ending = file.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     match ending.as_str() {
-        "vti" => vti::read(&file).map(Record::Field),
-        "bov" => bov::read(&file).map(Record::Field),
+        "vti" => vti::read(&file).map(coloured),
+        "bov" => bov::read(&file).map(coloured),
         "h5" | "hdf5" => {
             let dataset = match dataset {
                 Some(d) => d,
                 None => first_dataset(&file)?,
             };
-            hdf5::read_field(&file, &dataset).map(Record::Field)
+            hdf5::read_field(&file, &dataset).map(coloured)
         }
         "npy" => {
             let array = npy::read(&file)?;
@@ -109,14 +115,14 @@ fn read(source: &Path) -> Result<Record> {
             let axes = array.shape.iter().rev().zip(["x", "y", "z"]);
             let axes =
                 axes.map(|(n, a)| Axis { name: format!("{a} index"), unit: String::new(), origin: 0.0, spacing: 1.0, len: *n }).collect();
-            Ok(Record::Field(Field {
+            Ok(coloured(Field {
                 title: name.clone(),
                 name,
                 unit: String::new(),
                 dimension: [0.0; 7],
                 axes,
                 centring: Centring::Node,
-                palette: palette(&array.values),
+                palette: Palette::Sequential,
                 values: Values::F64(array.values),
             }))
         }
@@ -145,10 +151,14 @@ fn first_dataset(file: &Path) -> Result<String> {
     found.into_iter().next().map(|f| f.0).ok_or_else(|| Error::format(file, "HDF5", "it holds no array of 1 to 3 axes"))
 }
 
-/// Values of both signs are drawn around zero.
-fn palette(values: &[f64]) -> Palette {
-    let (low, high) = values.iter().filter(|v| v.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-    if low < 0.0 && high > 0.0 && -low > 0.05 * high && high > 0.05 * -low { Palette::Diverging } else { Palette::Sequential }
+/// The files do not say how to colour their values: those of both signs are drawn around zero.
+fn coloured(mut field: Field) -> Record {
+    let values = (0..field.values.len()).map(|i| field.values.get(i)).filter(|v| v.is_finite());
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+    if low < 0.0 && high > 0.0 && -low > 0.05 * high && high > 0.05 * -low {
+        field.palette = Palette::Diverging;
+    }
+    Record::Field(field)
 }
 
 /// Columns of the picture in the terminal; rows come in halves.
