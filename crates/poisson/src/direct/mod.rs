@@ -15,7 +15,7 @@
 //! `transform.rs`, the systems along the last axis in `line.rs`.
 
 use zellige_engine::device::Device;
-use zellige_engine::error::{Error, Result};
+use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -23,6 +23,7 @@ use crate::grid::{Axis, Bc, Grid};
 use crate::problem::Precision;
 
 mod cpu;
+mod cuda;
 mod fold;
 mod line;
 mod transform;
@@ -46,6 +47,8 @@ pub struct Direct {
 enum Backend {
     F32(Box<cpu::Solver<f32>>),
     F64(Box<cpu::Solver<f64>>),
+    CudaF32(Box<cuda::Solver<f32>>),
+    CudaF64(Box<cuda::Solver<f64>>),
 }
 
 impl Direct {
@@ -56,10 +59,8 @@ impl Direct {
         let backend = match (device, precision) {
             (Device::Cpu(cpu), Precision::F32) => Backend::F32(Box::new(cpu::Solver::new(grid, cpu))),
             (Device::Cpu(cpu), _) => Backend::F64(Box::new(cpu::Solver::new(grid, cpu))),
-            (Device::Cuda(_), _) => {
-                let message = "the direct solver runs on the processor only".to_owned();
-                return Err(Error::Device { device: "cuda".into(), message, hint: Some("use `--device cpu` or another method".into()) });
-            }
+            (Device::Cuda(cuda), Precision::F32) => Backend::CudaF32(Box::new(cuda::Solver::new(grid, cuda)?)),
+            (Device::Cuda(cuda), _) => Backend::CudaF64(Box::new(cuda::Solver::new(grid, cuda)?)),
         };
         let bytes = if precision == Precision::F32 { 4 } else { 8 };
         Ok(Self { grid: grid.clone(), backend, bytes, removed: 0.0 })
@@ -72,6 +73,8 @@ impl Direct {
         match &mut self.backend {
             Backend::F32(solver) => solver.load(u, f, &self.grid),
             Backend::F64(solver) => solver.load(u, f, &self.grid),
+            Backend::CudaF32(solver) => solver.load(u, f, &self.grid)?,
+            Backend::CudaF64(solver) => solver.load(u, f, &self.grid)?,
         }
         Ok(())
     }
@@ -82,6 +85,8 @@ impl Direct {
         self.removed = match &mut self.backend {
             Backend::F32(solver) => profiler.stage(DIRECT, cost, || solver.solve()),
             Backend::F64(solver) => profiler.stage(DIRECT, cost, || solver.solve()),
+            Backend::CudaF32(solver) => profiler.stage(DIRECT, cost, || solver.solve())?,
+            Backend::CudaF64(solver) => profiler.stage(DIRECT, cost, || solver.solve())?,
         };
         Ok(())
     }
@@ -91,6 +96,8 @@ impl Direct {
         Ok(match &self.backend {
             Backend::F32(solver) => solver.solution(),
             Backend::F64(solver) => solver.solution(),
+            Backend::CudaF32(solver) => solver.solution()?,
+            Backend::CudaF64(solver) => solver.solution()?,
         })
     }
 
@@ -104,6 +111,8 @@ impl Direct {
         match &self.backend {
             Backend::F32(solver) => solver.memory(),
             Backend::F64(solver) => solver.memory(),
+            Backend::CudaF32(solver) => solver.memory(),
+            Backend::CudaF64(solver) => solver.memory(),
         }
     }
 

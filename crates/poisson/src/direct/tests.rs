@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
+use zellige_engine::testing;
 
 use super::*;
 use crate::operator;
@@ -31,6 +32,10 @@ fn grid(nodes: [usize; 3], sizes: [f64; 3], bcs: [usize; 3]) -> Grid {
     Grid { axes }
 }
 
+fn cpu() -> Device {
+    Device::Cpu(Cpu::new(2).unwrap())
+}
+
 /// Random values on Dirichlet nodes, NaN at the unknowns, which must not be read.
 fn boundary(grid: &Grid, seed: u64) -> Vec<f64> {
     let n = grid.nodes();
@@ -42,8 +47,11 @@ fn boundary(grid: &Grid, seed: u64) -> Vec<f64> {
 }
 
 fn solve(grid: &Grid, precision: Precision, threads: usize, u: &[f64], f: &[f64]) -> (Vec<f64>, f64) {
-    let device = Device::Cpu(Cpu::new(threads).unwrap());
-    let mut direct = Direct::new(grid, precision, &device).unwrap();
+    solve_on(&Device::Cpu(Cpu::new(threads).unwrap()), grid, precision, u, f)
+}
+
+fn solve_on(device: &Device, grid: &Grid, precision: Precision, u: &[f64], f: &[f64]) -> (Vec<f64>, f64) {
+    let mut direct = Direct::new(grid, precision, device).unwrap();
     direct.load(u, f).unwrap();
     direct.solve(&mut Profiler::off()).unwrap();
     (direct.solution().unwrap(), direct.removed_mean())
@@ -90,19 +98,19 @@ proptest! {
 
     #[test]
     fn plane_problems_solve_to_rounding(x in 3_usize..70, y in 3_usize..70, a in 0_usize..5, b in 0_usize..5, stretch in 0.1_f64..10.0, seed in 0_u64..1000) {
-        check(&grid([x, y, 1], [1.0, stretch, 1.0], [a, b, 0]), seed)?;
+        check(&cpu(), &grid([x, y, 1], [1.0, stretch, 1.0], [a, b, 0]), seed)?;
     }
 
     #[test]
     fn problems_in_space_solve_to_rounding(n in prop::array::uniform3(3_usize..24), bcs in prop::array::uniform3(0_usize..5), stretch in 0.2_f64..5.0, seed in 0_u64..1000) {
-        check(&grid(n, [1.0, stretch, 1.0], bcs), seed)?;
+        check(&cpu(), &grid(n, [1.0, stretch, 1.0], bcs), seed)?;
     }
 }
 
-fn check(grid: &Grid, seed: u64) -> std::result::Result<(), TestCaseError> {
+fn check(device: &Device, grid: &Grid, seed: u64) -> std::result::Result<(), TestCaseError> {
     let (f, u) = (noise(grid.len(), seed), boundary(grid, seed + 1));
     for (precision, eps) in [(Precision::F64, f64::EPSILON), (Precision::F32, f64::from(f32::EPSILON))] {
-        let (found, removed) = solve(grid, precision, 2, &u, &f);
+        let (found, removed) = solve_on(device, grid, precision, &u, &f);
         let error = backward_error(grid, &found, &f, removed, eps);
         // A backward stable solve stays below a modest multiple of eps: log2(n) butterflies and the sums along a line.
         prop_assert!(error < 8.0, "{precision}: backward error {error} eps");
@@ -212,5 +220,45 @@ fn a_plan_serves_many_right_hand_sides() {
         direct.solve(&mut Profiler::off()).unwrap();
         let alone = solve(&grid, Precision::F64, 1, &zero, &f);
         assert!((direct.solution().unwrap(), direct.removed_mean()) == alone);
+    }
+}
+
+#[test]
+fn the_gpu_solves_to_rounding_and_repeats_itself() {
+    let Some(cuda) = testing::gpu() else { return };
+    let gpu = Device::Cuda(cuda);
+    let mut cases: Vec<([usize; 3], [usize; 3])> = Vec::new();
+    for bc in 0..5 {
+        // Every kind along every axis, sizes with and without splits, lines of one segment and of many.
+        cases.push(([65, 48 + bc, 1], [bc, (bc + 1) % 5, 0]));
+        cases.push(([37 + bc, 1200 + 7 * bc, 1], [(bc + 3) % 5, bc, 0]));
+        cases.push(([3 + bc, 3, 1], [bc, bc, 0]));
+        cases.push(([18 + bc, 33, 20], [bc, (bc + 2) % 5, (bc + 4) % 5]));
+    }
+    cases.extend([([9, 12, 10], [1, 1, 1]), ([9, 12, 10], [4, 4, 4]), ([3, 3, 3], [0, 0, 0]), ([257, 4097, 1], [0, 0, 0])]);
+    for (seed, (nodes, bcs)) in cases.into_iter().enumerate() {
+        let grid = grid(nodes, [1.0, 1.3, 0.8], bcs);
+        check(&gpu, &grid, seed as u64).unwrap_or_else(|error| panic!("{nodes:?} {bcs:?}: {error}"));
+        let (f, u) = (noise(grid.len(), 5), boundary(&grid, 6));
+        let once = solve_on(&gpu, &grid, Precision::F64, &u, &f);
+        assert!(once == solve_on(&gpu, &grid, Precision::F64, &u, &f), "{nodes:?} {bcs:?}: run to run");
+        let (expected, _) = solve(&grid, Precision::F64, 2, &u, &f);
+        let scale = expected.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let apart = once.0.iter().zip(&expected).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
+        // Two roundings of the same formulae: a random walk along lines of up to 4096 rows.
+        assert!(apart < 1e-12 * scale, "{nodes:?} {bcs:?}: {apart} of {scale}");
+    }
+}
+
+#[test]
+fn kernels_compile_for_every_architecture() {
+    if !testing::compiler() {
+        return;
+    }
+    for (arch, bc) in testing::ARCHITECTURES.into_iter().zip([0, 1, 2, 4]) {
+        for (real, nodes) in [("float", 4097), ("double", 513)] {
+            let last = Axis::new(nodes, 1.0, PAIRS[bc].0, PAIRS[bc].1);
+            cuda::recipe(real, &last).compile_only(arch).unwrap();
+        }
     }
 }
