@@ -47,7 +47,9 @@ pub(super) fn draw(curve: &Curve, options: &Options) -> Canvas {
     let y = extremes(curve.lines.iter().flat_map(|l| l.1.iter().copied()).filter(|v| usable(*v)));
     let y = options.range.unwrap_or_else(|| padded(y, log, 0.05));
     let vertical = if log { ticks::logarithmic(y.0, y.1, 10) } else { ticks::linear(y.0, y.1, 8) };
-    let horizontal = ticks::linear(x.0, x.1, 10);
+    // Cycles and steps come whole.
+    let whole = curve.x.iter().all(|v| v.fract() == 0.0);
+    let horizontal = ticks::linear(x.0, x.1, if whole { ((x.1 - x.0) as usize).clamp(1, 10) } else { 10 });
     let labels = vertical.marks.iter().map(|m| text_width(&m.1, SMALL) as usize).max().unwrap_or(0);
     let left = 88 + labels + TICK;
     let area = Area { left, top: 104, width: SIZE.0 - left - 56, height: SIZE.1 - 104 - 124 };

@@ -23,7 +23,7 @@ pub(super) fn linear(low: f64, high: f64, most: usize) -> Ticks {
     let inside = |step: f64| ((low / step - 1e-6).ceil(), (high / step + 1e-6).floor());
     // A coarse step may leave one mark only, which says nothing about the scale.
     let step = (most..3 * most).map(|m| round_step(span, m)).find(|&s| inside(s).1 - inside(s).0 >= 2.0);
-    let step = step.unwrap_or_else(|| round_step(span, most));
+    let step = step.unwrap_or_else(|| round_step(span, 3 * most.max(1) - 1));
     let (first, last) = inside(step);
     let count = (last - first).max(0.0) as usize;
     let values: Vec<f64> = (0..=count).map(|i| (first + i as f64) * step).collect();
@@ -39,7 +39,9 @@ pub(super) fn linear(low: f64, high: f64, most: usize) -> Ticks {
 
 /// Distance of contour lines over `[low, high]`: a dozen or so.
 pub(super) fn contour_step(low: f64, high: f64) -> f64 {
-    round_step(high - low, 16)
+    let raw = (high - low) / 18.0;
+    let decade = 10f64.powf(raw.log10().floor());
+    [1.0, 2.0, 2.5, 5.0].into_iter().map(|m| m * decade).find(|&s| s >= raw).unwrap_or(10.0 * decade)
 }
 
 /// Ticks of a logarithmic axis over `[low, high]`, both positive, at powers of ten.
@@ -111,6 +113,7 @@ mod tests {
         assert_eq!(labels(&linear(0.0, 1.0, 6)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(&linear(-0.3, 0.3, 7)), ["−0.3", "−0.2", "−0.1", "0.0", "0.1", "0.2", "0.3"]);
         assert_eq!(labels(&linear(-1.95, 1.95, 3)), ["−1", "0", "1"]);
+        assert_eq!(labels(&linear(-0.02, 1.02, 1)), ["0", "1"]);
         let small = linear(-2.1e-7, 2.1e-7, 5);
         assert_eq!(labels(&small), ["−2", "−1", "0", "1", "2"]);
         assert_eq!(small.factor.as_deref(), Some("×10⁻⁷"));
