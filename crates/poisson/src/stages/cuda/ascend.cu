@@ -58,6 +58,8 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     for (int c = 0; c < 4; c++) vx[c] = m.inverse[c] == real(0) || x + c >= l.x.n ? 0.0f : (low && c == 0) || c == high ? 0.5f : 1.0f;
     bool plain = vx[0] + vx[1] + vx[2] + vx[3] == 4.0f;
 
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     // Step j takes row j of r, every second step row (j-1)/2 of e_{l+1}, row j-4 of u and row j-5 of f.
     auto ask = [&](int j, int p) {
         residual.ask(j + 5, (p + 5) % 6);

@@ -4,7 +4,7 @@
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
-use super::program::{COARSE, Kernels, NODES, OWN, WARPS};
+use super::program::{COARSE, Kernels, NODES, OWN, RESTRICTING, ROWS, WARPS};
 use super::tables::{LevelArgument, Number, Tables, halves};
 use super::tail::{Tail, seam};
 use crate::grid::Level;
@@ -13,15 +13,20 @@ use crate::stages::Smoother;
 
 /// Bound of the spectrum of `D^-1 A`.
 const LAMBDA: f64 = 2.0;
-/// Rows of a marching band: lower bands repeat too many rows of their neighbours, higher ones are split.
-const LEAST_ROWS: usize = 8;
+/// Most rows of a marching band.
 const MOST_ROWS: usize = 160;
 
 /// Rows of a band such that the blocks just fill the GPU (`slots` at once) a whole number of times, `columns` of blocks
 /// side by side. `halo` rows are repeated by each band.
 fn band_rows(rows: usize, columns: usize, slots: usize, halo: usize) -> usize {
-    let height = |waves: usize| rows.div_ceil((waves * slots / columns).max(1)).next_multiple_of(2).max(LEAST_ROWS);
-    (1..=4).map(|waves| (waves, height(waves))).filter(|(w, h)| *h <= MOST_ROWS || *w == 4).min_by_key(|(w, h)| w * (h + halo)).map_or(MOST_ROWS, |(_, h)| h)
+    // On small levels low bands are quicker, although they repeat most of their rows.
+    let least = (rows / 128).clamp(4, 8);
+    let height = |waves: usize| rows.div_ceil((waves * slots / columns).max(1)).max(least).next_multiple_of(2);
+    (1..=4)
+        .map(|waves| (waves, height(waves)))
+        .filter(|(w, h)| *h <= MOST_ROWS || *w == 4)
+        .min_by_key(|(w, h)| w * (h + halo))
+        .map_or(MOST_ROWS, |(_, h)| h)
 }
 
 /// One level's fields: `r` and `u` twice where a pass reads neighbours of what it writes.
@@ -69,11 +74,16 @@ impl Fields {
         self.f.as_ref().unwrap_or(&self.e)
     }
 
-
     /// Blocks of the kernels that take a thread a node.
     fn blocks(&self) -> (u32, u32, u32) {
         let [x, y, z] = self.argument.axes.map(|a| a.n as u32);
         (x.div_ceil(NODES.0), y.div_ceil(NODES.1), z)
+    }
+
+    /// Blocks of the kernels with sums.
+    fn sums(&self) -> (u32, u32, u32) {
+        let (x, y, z) = self.blocks();
+        (x, y.div_ceil(ROWS), z)
     }
 }
 
@@ -119,6 +129,11 @@ fn number<'a>(launch: Launch<'a>, format: Number, value: f64) -> Launch<'a> {
 }
 
 impl Data {
+    /// Lets a kernel that waits by itself begin before the one ahead has ended, where the GPU can.
+    fn soon<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
+        if self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
+    }
+
     pub(super) fn new(cuda: &Cuda, kernels: Kernels, grid: &[Level], inner: Number, outer: Number, full: bool) -> Result<Self> {
         let pool = cuda.pool();
         let tables = Tables::new(&pool, grid, inner, outer)?;
@@ -159,7 +174,7 @@ impl Data {
                 strips,
                 heights,
             };
-            let (a, b, c) = fields.blocks();
+            let (a, b, c) = fields.sums();
             partials = partials.max(a as usize * b as usize * c as usize).max(strips * y.nodes.div_ceil(fields.heights.correct));
             levels.push(fields);
         }
@@ -192,7 +207,7 @@ impl Data {
     pub(super) fn descend(&self, level: usize, omega: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
-        let launch = self.kernels.descend.launch(bands(x, y, l.heights.descend), 32 * WARPS);
+        let launch = self.soon(self.kernels.descend.launch(bands(x, y, l.heights.descend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(c.r());
         // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
         unsafe { number(launch, self.inner, omega).arg(l.heights.descend as i32).run() }
@@ -202,7 +217,7 @@ impl Data {
     pub(super) fn ascend(&self, level: usize, pre: f64, post: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let launch = self.kernels.ascend.launch(bands(x, y, l.heights.ascend), 32 * WARPS);
+        let launch = self.soon(self.kernels.ascend.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
         // SAFETY: the arguments of `ascend` in order; the tables and fields belong to these two levels.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
@@ -213,7 +228,7 @@ impl Data {
         let (l, c) = (&self.levels[0], &self.levels[1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
         let bands = bands(x, y, l.heights.correct);
-        let launch = self.kernels.ascend_correct.launch(bands, 32 * WARPS);
+        let launch = self.soon(self.kernels.ascend_correct.launch(bands, 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f());
         let launch = launch.arg(l.other_u()).arg(&l.r[1 - l.r_at]).arg(&self.partials);
         let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
@@ -228,7 +243,7 @@ impl Data {
 
     /// Joins `count` partial sums.
     fn norms(&self, count: usize) -> Result<()> {
-        let launch = self.kernels.norms.launch(1, 1024).arg(&self.partials).arg(count as i32);
+        let launch = self.soon(self.kernels.norms.launch(1, 1024)).arg(&self.partials).arg(count as i32);
         // SAFETY: the arguments of `norms` in order; `count` entries were written by the kernel before.
         unsafe { launch.arg(&self.totals).arg(&self.host).run() }
     }
@@ -237,14 +252,14 @@ impl Data {
     pub(super) fn residual(&mut self, level: usize, correct: bool, singular: bool) -> Result<()> {
         let l = &self.levels[level];
         let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
-        let launch = self.nodes(kernel, level).arg(l.u());
+        let launch = kernel.launch(l.sums(), NODES).plain(l.argument).arg(l.u());
         let launch = if correct { launch.arg(&l.e).arg(l.f()).arg(l.other_u()) } else { launch.arg(l.f()) };
         let launch = number(launch.arg(l.r()), self.outer, self.scale);
         let launch = if correct { number(launch, self.outer, 1.0 / self.scale) } else { launch };
         // SAFETY: the arguments of `residual` or `correct` in order; `partials` has one entry a block.
         unsafe { launch.arg(&self.partials).run() }?;
         if level == 0 || singular {
-            let (a, b, c) = l.blocks();
+            let (a, b, c) = l.sums();
             self.norms((a * b * c) as usize)?;
         }
         if singular {
@@ -262,8 +277,8 @@ impl Data {
     pub(super) fn remove_mean(&mut self) -> Result<f64> {
         let l = &self.levels[0];
         // SAFETY: the arguments of `weigh` in order; `partials` has one entry a block.
-        unsafe { self.nodes(&self.kernels.weigh, 0).arg(l.f()).arg(&self.partials).run() }?;
-        let (a, b, c) = l.blocks();
+        unsafe { self.kernels.weigh.launch(l.sums(), NODES).plain(l.argument).arg(l.f()).arg(&self.partials).run() }?;
+        let (a, b, c) = l.sums();
         self.norms((a * b * c) as usize)?;
         // SAFETY: the arguments of `shift_u` in order.
         unsafe { self.nodes(&self.kernels.shift_u, 0).arg(l.f()).arg(&self.totals).arg(1.0 / self.volume).run() }?;
@@ -348,7 +363,7 @@ impl Data {
     pub(super) fn sweep(&mut self, level: usize, omega: f64) -> Result<()> {
         let l = &self.levels[level];
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let launch = self.kernels.sweep.launch(bands(x, y, l.heights.sweep), 32 * WARPS);
+        let launch = self.soon(self.kernels.sweep.launch(bands(x, y, l.heights.sweep), 32 * WARPS));
         let launch = launch.plain(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
         // SAFETY: the arguments of `sweep` in order; the result goes to another field.
         unsafe { number(launch, self.outer, omega).arg(l.heights.sweep as i32).run() }?;
@@ -368,7 +383,7 @@ impl Data {
     fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let n: [u32; 3] = std::array::from_fn(|d| (c.argument.axes[d].n as u32).div_ceil(COARSE[d]));
-        kernel.launch(n, 128).plain(l.argument).plain(c.argument)
+        kernel.launch(n, RESTRICTING).plain(l.argument).plain(c.argument)
     }
 
     /// `e += P e_{l+1}`.
@@ -402,7 +417,7 @@ impl Data {
         let Some((first, omega, launches)) = self.tail.take() else { return Ok(()) };
         let (l, t) = (&self.levels[first], &self.tail);
         for queue in launches {
-            let launch = self.kernels.tail.launch(1, 1024).shared(t.shared);
+            let launch = self.soon(self.kernels.tail.launch(1, 1024)).shared(t.shared);
             let launch = launch.arg(&t.tables).arg(t.table_count).arg(&t.ints).arg(t.int_count);
             let launch = number(launch.arg(t.reals).arg(t.scratch).arg(t.matrix).plain(queue), self.inner, omega);
             // SAFETY: the arguments of `tail` in order; its layout fits the shared memory asked for.

@@ -20,6 +20,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level 
     typedef Stream<4, 8, real> Rows;
     __shared__ __align__(16) char shared[WARPS * Rows::space];
     Rows residual(r, l, x, shared + threadIdx.x / 32 * Rows::space);
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     real R[4][4] = {}, E[4][4] = {}, sum[2] = {};
     // Weights of a row are read a step ahead: of A, and of R (row j-2 = 2J, or 2J+1, which is also 2(J+1)-1).
     Across<real> Y[4] = {}, y_next = across<real>(l, begin - 4);

@@ -51,7 +51,14 @@ pub fn new(setup: &StageSetup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     let levels = hierarchy(setup.grid(), usize::MAX);
     let kernels = program::kernels(cuda, setup.precision)?;
     let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full)?;
-    Ok(Box::new(CudaStages { data, given: setup.levels.len(), singular: setup.grid().singular(), removed: 0.0, bound: operator::norm_bound(setup.grid()), graphs: HashMap::new() }))
+    Ok(Box::new(CudaStages {
+        data,
+        given: setup.levels.len(),
+        singular: setup.grid().singular(),
+        removed: 0.0,
+        bound: operator::norm_bound(setup.grid()),
+        graphs: HashMap::new(),
+    }))
 }
 
 /// Which copies of `u` and `r` are current, a bit each.

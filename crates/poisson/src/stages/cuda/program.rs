@@ -12,7 +12,11 @@ pub(super) const WARPS: u32 = 2;
 /// Threads of the general kernels.
 pub(super) const NODES: (u32, u32) = (32, 4);
 /// Coarse nodes of a block that restricts.
-pub(super) const COARSE: [u32; 3] = [16, 4, 2];
+pub(super) const COARSE: [u32; 3] = [15, 4, 4];
+/// Threads of a block that restricts.
+pub(super) const RESTRICTING: u32 = 256;
+/// Rows that a thread of the kernels with sums takes.
+pub(super) const ROWS: u32 = 16;
 
 macro_rules! kernels {
     ($($name:ident),* $(,)?) => {
@@ -83,6 +87,7 @@ pub fn recipe(precision: Precision) -> Recipe {
         define("SAME", u8::from(real == wide).to_string()),
         define("OWN", OWN.to_string()),
         define("WARPS", WARPS.to_string()),
+        define("ROWS", ROWS.to_string()),
         define("COARSE_X", COARSE[0].to_string()),
         define("COARSE_Y", COARSE[1].to_string()),
         define("COARSE_Z", COARSE[2].to_string()),

@@ -41,7 +41,7 @@ __device__ __forceinline__ void relax_node(const Level& l, const T* v, const T* 
     T here = v[o];
     if (unknown(l, i, j, k) && has_colour(colour, i, j, k)) {
         Applied<T> a = apply<T>(l, i, j, k, [&](int p, int q, int s) { return v[at(l, p, q, s)]; });
-        here += omega / a.diagonal * (a.av - f[o]);
+        here += omega * reciprocal(a.diagonal) * (a.av - f[o]);
     }
     out[o] = here;
 }
@@ -52,24 +52,33 @@ extern "C" __global__ void relax_u(Level l, const wide* v, const wide* f, wide* 
     relax_node(l, v, f, out, omega, colour);
 }
 
+__device__ __forceinline__ real across_sum(const Axis& a, int i) { return a.w[2 * i] + a.w[2 * i + 1]; }
+
+// The weighted red neighbours of a black node along an axis after the first half-sweep. `others`: the other axes' part
+// of the diagonal, which the neighbours share; across an odd seam the neighbour is black and still zero.
+__device__ __forceinline__ real red_pair(const Axis& a, int i, long long step, real others, real omega, const real* r) {
+    real sum = 0;
+    for (int side = 0; side < 2; side++) {
+        int p = wrapped(a, i + 2 * side - 1);
+        bool red = (p - i) & 1 && p >= a.first && p < a.last;
+        if (red) sum -= a.w[2 * i + side] * omega * r[(p - i) * step] * reciprocal(across_sum(a, p) + others);
+    }
+    return sum;
+}
+
 // The first red-black sweep from zero: red nodes are -omega r / diagonal, which the black ones compute for themselves.
 // Reads 1 word and writes 1 per node.
 extern "C" __global__ void relax_zero(Level l, const real* __restrict__ r, real* __restrict__ e, real omega) {
     NODE;
     real out = 0;
     if (unknown(l, i, j, k)) {
-        auto red = [&](int p, int q, int s) {
-            if ((p + q + s) & 1 || !unknown(l, p, q, s)) return real(0);
-            real d = weights<real>(l.x)[2 * p] + weights<real>(l.x)[2 * p + 1] + weights<real>(l.y)[2 * q] + weights<real>(l.y)[2 * q + 1];
-            if (l.z.n > 1) d += weights<real>(l.z)[2 * s] + weights<real>(l.z)[2 * s + 1];
-            return -omega * r[at(l, p, q, s)] / d;
-        };
+        real cx = across_sum(l.x, i), cy = across_sum(l.y, j), cz = l.z.n > 1 ? across_sum(l.z, k) : real(0);
+        real sum = -r[o];
         if ((i + j + k) & 1) {
-            Applied<real> a = apply<real>(l, i, j, k, red);
-            out = omega / a.diagonal * (a.av - r[o]);
-        } else {
-            out = red(i, j, k);
+            sum += red_pair(l.x, i, 1, cy + cz, omega, r + o) + red_pair(l.y, j, l.pitch, cx + cz, omega, r + o);
+            if (l.z.n > 1) sum += red_pair(l.z, k, l.plane, cx + cy, omega, r + o);
         }
+        out = omega * sum * reciprocal(cx + cy + cz);
     }
     e[o] = out;
 }
@@ -84,7 +93,7 @@ __device__ __forceinline__ void momentum_node(const Level& l, const T* v, const 
     if (unknown(l, i, j, k)) {
         Applied<T> a = apply<T>(l, i, j, k, [&](int p, int q, int s) { return v[at(l, p, q, s)]; });
         here += momentum != T(0) ? momentum * (here - before[o]) : T(0);
-        here += step / a.diagonal * (a.av - f[o]);
+        here += step * reciprocal(a.diagonal) * (a.av - f[o]);
     }
     out[o] = here;
 }

@@ -1,5 +1,5 @@
 // residual: r = f - A u and its norms; correct: u_new = u + e first. For any grid, blocks of 32 x 4 threads over
-// (x, y, z), one partial result a block. r and e are `up` times the residual and correction. Mixed: residual reads 16 B and writes 4, correct reads 20 and writes 12.
+// (x, 16 rows of y, z), one partial result a block. r and e are `up` times the residual and correction. Mixed: residual reads 16 B and writes 4, correct reads 20 and writes 12.
 
 __device__ __forceinline__ void finish_block(Partial p, Partial* out) {
     __shared__ Partial warps[32];
@@ -19,9 +19,12 @@ __device__ __forceinline__ void finish_block(Partial p, Partial* out) {
 template <class F>
 __device__ __forceinline__ void residual_node(const Level& l, const wide* f, real* r, wide up, wide* u_new,
                                               Partial* partials, F value) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y, k = blockIdx.z;
+    int i = blockIdx.x * blockDim.x + threadIdx.x, k = blockIdx.z;
     Partial p = {};
-    if (i < l.x.n && j < l.y.n) {
+    // A thread takes several rows, so that joining the sums costs little.
+    for (int s = 0; s < ROWS; s++) {
+        int j = (blockIdx.y * ROWS + s) * blockDim.y + threadIdx.y;
+        if (i >= l.x.n || j >= l.y.n) break;
         long long o = at(l, i, j, k);
         wide u = value(i, j, k), res = 0;
         if (unknown(l, i, j, k)) {
@@ -48,6 +51,8 @@ extern "C" __global__ void correct(Level l, const wide* __restrict__ u, const re
 
 // norms: the partial results in a fixed order, in one block of 1024 threads, into `totals` and the host's copy.
 extern "C" __global__ __launch_bounds__(1024) void norms(const Partial* partials, int count, Partial* totals, Partial* host) {
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     Partial p = {};
     for (int q = threadIdx.x; q < count; q += blockDim.x) {
         p.rr += partials[q].rr, p.uu += partials[q].uu, p.r += partials[q].r;
@@ -67,9 +72,12 @@ extern "C" __global__ void shift_u(Level l, wide* v, const Partial* totals, doub
 
 // weigh: sum V v over the unknowns, as partial results.
 extern "C" __global__ void weigh(Level l, const wide* __restrict__ v, Partial* partials) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y, k = blockIdx.z;
+    int i = blockIdx.x * blockDim.x + threadIdx.x, k = blockIdx.z;
     Partial p = {};
-    if (i < l.x.n && j < l.y.n && unknown(l, i, j, k))
-        take(p, v[at(l, i, j, k)], 0, double(l.x.volume[i]) * double(l.y.volume[j]) * double(l.z.volume[k]));
+    for (int s = 0; s < ROWS; s++) {
+        int j = (blockIdx.y * ROWS + s) * blockDim.y + threadIdx.y;
+        if (i < l.x.n && j < l.y.n && unknown(l, i, j, k))
+            take(p, v[at(l, i, j, k)], 0, double(l.x.volume[i]) * double(l.y.volume[j]) * double(l.z.volume[k]));
+    }
     finish_block(p, partials + blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * (long long)blockIdx.z));
 }

@@ -17,6 +17,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void sweep(Level l, const wi
     __shared__ __align__(16) char shared[WARPS * 2 * Rows::space];
     char* space = shared + threadIdx.x / 32 * 2 * Rows::space;
     Rows solution(u, l, x, space), rhs(f, l, x, space + Rows::space);
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     wide U[4][4] = {}, F[4][4] = {};
     Across<wide> Y[4] = {}, y_next = across<wide>(l, begin - 2);
 #pragma unroll

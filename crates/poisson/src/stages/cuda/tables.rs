@@ -90,9 +90,8 @@ impl Blob {
             let wrapped = if periodic { i.rem_euclid(n as i64) } else { i };
             (0..n as i64).contains(&wrapped).then_some(wrapped as usize)
         };
-        let all: Vec<f64> = (0..BEFORE + n + AFTER)
-            .flat_map(|i| (0..width).map(move |c| node(i).map_or(0.0, |i| values[width * i + c])))
-            .collect();
+        let all: Vec<f64> =
+            (0..BEFORE + n + AFTER).flat_map(|i| (0..width).map(move |c| node(i).map_or(0.0, |i| values[width * i + c]))).collect();
         self.numbers(number, &all) + (BEFORE * width * number.bytes()) as u64
     }
 }
@@ -161,7 +160,11 @@ fn cubic(fine: &Axis, coarse: &Axis, t: &Transfer) -> (Vec<i32>, Vec<f64>) {
     let (mut base, mut weights) = (vec![0; n], vec![0.0; 4 * n]);
     let length = fine.position(fine.intervals());
     let place = |c: i64| {
-        if coarse.periodic() { coarse.position(c.rem_euclid(nc) as usize) + length * c.div_euclid(nc) as f64 } else { coarse.position(c as usize) }
+        if coarse.periodic() {
+            coarse.position(c.rem_euclid(nc) as usize) + length * c.div_euclid(nc) as f64
+        } else {
+            coarse.position(c as usize)
+        }
     };
     for i in 0..n {
         let p = i64::from(t.parent[i]);
@@ -170,11 +173,7 @@ fn cubic(fine: &Axis, coarse: &Axis, t: &Transfer) -> (Vec<i32>, Vec<f64>) {
             weights[4 * i] = 1.0;
             continue;
         }
-        let (first, count) = if coarse.periodic() {
-            if nc >= 4 { (p - 1, 4) } else { (p, 2) }
-        } else {
-            ((p - 1).clamp(0, (nc - 4).max(0)), nc.min(4))
-        };
+        let (first, count) = if coarse.periodic() { (p - 1, 4) } else { ((p - 1).clamp(0, (nc - 4).max(0)), nc.min(4)) };
         base[i] = first as i32;
         let x = fine.position(i);
         for a in 0..count {

@@ -35,29 +35,28 @@ struct Tail {
         i += d;
         return i < 0 ? (a.periodic ? i + a.n : 0) : i >= a.n ? (a.periodic ? i - a.n : a.n - 1) : i;
     }
-    __device__ bool unknown(const TailLevel& l, int i, int j, int k) const {
-        return i >= l.x.first && i < l.x.last && j >= l.y.first && j < l.y.last && k >= l.z.first && k < l.z.last;
-    }
-    // visit(i, j, k, index) for every node; `every` = 2 visits the colour `first` only.
+    // Distance to a neighbour. Beyond an end without weight any value in shared memory will do.
+    __device__ int jump(const TailAxis& a, int i, int d) const { return a.periodic ? step(a, i, d) - i : d; }
+    // visit(i, j, k, index) for every unknown; `every` = 2 visits those of the colour `first` only. Other nodes stay 0.
     template <class F> __device__ void each(const TailLevel& l, int every, int first, F visit) const {
-        int lane = threadIdx.x % 32, rows = l.y.n * l.z.n;
+        int lane = threadIdx.x % 32, height = l.y.last - l.y.first, rows = height * (l.z.last - l.z.first);
         for (int row = threadIdx.x / 32; row < rows; row += blockDim.x / 32) {
-            int j = l.z.n > 1 ? row % l.y.n : row, k = l.z.n > 1 ? row / l.y.n : 0;
-            int start = every == 2 ? (first + j + k) & 1 : 0;
-            for (int i = start + every * lane; i < l.x.n; i += every * 32) visit(i, j, k, row * l.x.n + i);
+            int slab = l.z.n > 1 ? row / height : 0, j = l.y.first + row - slab * height, k = l.z.first + slab;
+            int start = l.x.first + (every == 2 ? (first + l.x.first + j + k) & 1 : 0);
+            for (int i = start + every * lane; i < l.x.last; i += every * 32) visit(i, j, k, (k * l.y.n + j) * l.x.n + i);
         }
     }
     // A e at a node and the diagonal.
     __device__ real apply(const TailLevel& l, const real* e, int i, int j, int k, int o, real* diagonal) const {
         const real *x = reals + l.x.w + 2 * i, *y = reals + l.y.w + 2 * j;
         real c = e[o];
-        real a = x[0] * (e[o + step(l.x, i, -1) - i] - c) + x[1] * (e[o + step(l.x, i, 1) - i] - c);
-        a += y[0] * (e[o + (step(l.y, j, -1) - j) * l.x.n] - c) + y[1] * (e[o + (step(l.y, j, 1) - j) * l.x.n] - c);
+        real a = x[0] * (e[o + jump(l.x, i, -1)] - c) + x[1] * (e[o + jump(l.x, i, 1)] - c);
+        a += y[0] * (e[o + jump(l.y, j, -1) * l.x.n] - c) + y[1] * (e[o + jump(l.y, j, 1) * l.x.n] - c);
         real d = (x[0] + x[1]) + (y[0] + y[1]);
         if (l.z.n > 1) {
             const real* z = reals + l.z.w + 2 * k;
             int plane = l.x.n * l.y.n;
-            a += z[0] * (e[o + (step(l.z, k, -1) - k) * plane] - c) + z[1] * (e[o + (step(l.z, k, 1) - k) * plane] - c);
+            a += z[0] * (e[o + jump(l.z, k, -1) * plane] - c) + z[1] * (e[o + jump(l.z, k, 1) * plane] - c);
             d += z[0] + z[1];
         }
         *diagonal = d;
@@ -66,12 +65,8 @@ struct Tail {
     __device__ void half_sweep(const TailLevel& l, int colour) const {
         real *e = reals + l.e, *r = reals + l.r, *out = l.seam ? scratch : e;
         each(l, 2, colour, [&](int i, int j, int k, int o) {
-            real d, now = e[o];
-            if (unknown(l, i, j, k)) {
-                real a = apply(l, e, i, j, k, o, &d);
-                now += omega * (a - r[o]) * reciprocal(d);
-            }
-            out[o] = now;
+            real d, a = apply(l, e, i, j, k, o, &d);
+            out[o] = e[o] + omega * (a - r[o]) * reciprocal(d);
         });
         __syncthreads();
         if (l.seam) {
@@ -95,7 +90,7 @@ struct Tail {
         sweeps(l, nu);
         each(l, 1, 0, [&](int i, int j, int k, int o) {
             real d;
-            scratch[o] = unknown(l, i, j, k) ? r[o] - apply(l, e, i, j, k, o, &d) : real(0);
+            scratch[o] = r[o] - apply(l, e, i, j, k, o, &d);
         });
         __syncthreads();
         each(c, 1, 0, [&](int i, int j, int k, int o) {
@@ -116,7 +111,6 @@ struct Tail {
     __device__ void ascend(const TailLevel& l, const TailLevel& c, int nu) const {
         real *e = reals + l.e, *ec = reals + c.e;
         each(l, 1, 0, [&](int i, int j, int k, int o) {
-            if (!unknown(l, i, j, k)) return;
             const real *wx = reals + l.x.ends + 2 * i, *wy = reals + l.y.ends + 2 * j, *wz = reals + l.z.ends + 2 * k;
             int x = ints[l.x.parent + i], y = ints[l.y.parent + j], z = ints[l.z.parent + k], xe = step(c.x, x, 1);
             real sum = 0;
@@ -151,19 +145,24 @@ extern "C" __global__ __launch_bounds__(1024) void tail(const real* tables, int 
     int* numbers = reinterpret_cast<int*>(space + reals);
     for (int q = threadIdx.x; q < table_count; q += blockDim.x) space[q] = tables[q];
     for (int q = threadIdx.x; q < int_count; q += blockDim.x) numbers[q] = ints[q];
+    for (int q = table_count + threadIdx.x; !queue.resumes && q < reals; q += blockDim.x) space[q] = 0;
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     for (int q = table_count + threadIdx.x; queue.resumes && q < scratch; q += blockDim.x) space[q] = state[q];
     __syncthreads();
     Tail t = {space, numbers, space + scratch, omega};
-    const TailLevel& top = t.level(queue.first);
+    // Copies: the compiler cannot know that no field overlaps the descriptions.
+    const TailLevel top = t.level(queue.first);
     if (!queue.resumes) {
         t.each(top, 1, 0, [&](int i, int j, int k, int o) { space[top.r + o] = r[i + (long long)j * pitch + k * plane]; });
         __syncthreads();
     }
     for (int q = 0; q < queue.count; q++) {
         unsigned op = queue.op[q], l = op >> 2 & 31;
-        if ((op & 3) == DESCEND) t.descend(t.level(l), t.level(l + 1), op >> 7 & 1, op >> 8);
-        if ((op & 3) == SOLVE) t.solve(t.level(l), space + matrix);
-        if ((op & 3) == ASCEND) t.ascend(t.level(l), t.level(l + 1), op >> 8);
+        const TailLevel here = t.level(l), below = t.level((op & 3) == SOLVE ? l : l + 1);
+        if ((op & 3) == DESCEND) t.descend(here, below, op >> 7 & 1, op >> 8);
+        if ((op & 3) == SOLVE) t.solve(here, space + matrix);
+        if ((op & 3) == ASCEND) t.ascend(here, below, op >> 8);
     }
     for (int q = table_count + threadIdx.x; queue.continues && q < scratch; q += blockDim.x) state[q] = space[q];
     t.each(top, 1, 0, [&](int i, int j, int k, int o) { e[i + (long long)j * pitch + k * plane] = space[top.e + o]; });

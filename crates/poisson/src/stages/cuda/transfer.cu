@@ -1,8 +1,8 @@
 // Transfers between a level and the next coarser one, for any grid.
 
 
-// restrict: r_{l+1} = R (r - A e). A block makes the residual of the fine nodes under its 16 x 4 x 2 coarse nodes in
-// shared memory, then weights it. e may be null (zero). 128 threads. Reads 2 words per fine node, writes 1 per coarse.
+// restrict: r_{l+1} = R (r - A e). A block makes the residual of the fine nodes under its 15 x 4 x 4 coarse nodes in
+// shared memory, then weights it. e may be null (zero). 256 threads. Reads 2 words per fine node, writes 1 per coarse.
 // With T = wide and A left out it restricts f for full multigrid.
 template <class T, class F>
 __device__ __forceinline__ void restrict_block(const Level& l, const Level& coarse, T* tile, T* out, F residual) {
@@ -13,14 +13,16 @@ __device__ __forceinline__ void restrict_block(const Level& l, const Level& coar
     int x0 = l.x.child[I] - 1, y0 = l.y.child[J] - 1, z0 = l.z.child[K] - side;
     int mx = l.x.child[I + nI - 1] + 2 - x0, my = l.y.child[J + nJ - 1] + 2 - y0;
     int mz = l.z.child[K + nK - 1] + 1 + side - z0;
-    for (int q = threadIdx.x; q < mx * my * mz; q += blockDim.x) {
-        int i = x0 + q % mx, j = y0 + q / mx % my, k = z0 + q / (mx * my);
+    // A warp a row, which is at most 31 nodes long.
+    int lane = threadIdx.x % 32, x = wrapped(l.x, x0 + lane);
+    for (int row = threadIdx.x / 32; row < my * mz; row += blockDim.x / 32) {
+        int slab = row / my, j = wrapped(l.y, y0 + row - slab * my), k = wrapped(l.z, z0 + slab);
         // Nodes beyond an end have no weight; wrapped() only keeps the access inside.
-        tile[q] = residual(wrapped(l.x, i), wrapped(l.y, j), wrapped(l.z, k));
+        if (lane < mx) tile[row * mx + lane] = residual(x, j, k);
     }
     __syncthreads();
     for (int q = threadIdx.x; q < nI * nJ * nK; q += blockDim.x) {
-        int i = I + q % nI, j = J + q / nI % nJ, k = K + q / (nI * nJ);
+        int row = q / nI, i = I + q - row * nI, k = K + row / nJ, j = J + row % nJ;
         const real *sx = l.x.shares + 3 * i, *sy = l.y.shares + 3 * j, *sz = l.z.shares + 3 * k;
         const T* corner = tile + (l.x.child[i] - 1 - x0) + mx * ((l.y.child[j] - 1 - y0) + my * (l.z.child[k] - side - z0));
         T sum = 0;
@@ -36,7 +38,7 @@ __device__ __forceinline__ void restrict_block(const Level& l, const Level& coar
 
 #define TILE ((2 * COARSE_X + 1) * (2 * COARSE_Y + 1) * (2 * COARSE_Z + 1))
 
-extern "C" __global__ __launch_bounds__(128) void restrict_residual(Level l, Level coarse, const real* __restrict__ r,
+extern "C" __global__ __launch_bounds__(256) void restrict_residual(Level l, Level coarse, const real* __restrict__ r,
                                                                     const real* __restrict__ e, real* rc) {
     __shared__ real tile[TILE];
     restrict_block(l, coarse, tile, rc, [&](int i, int j, int k) {
@@ -46,7 +48,7 @@ extern "C" __global__ __launch_bounds__(128) void restrict_residual(Level l, Lev
         return v;
     });
 }
-extern "C" __global__ __launch_bounds__(128) void restrict_rhs(Level l, Level coarse, const wide* __restrict__ f, wide* fc) {
+extern "C" __global__ __launch_bounds__(256) void restrict_rhs(Level l, Level coarse, const wide* __restrict__ f, wide* fc) {
     __shared__ wide tile[TILE];
     restrict_block(l, coarse, tile, fc, [&](int i, int j, int k) { return unknown(l, i, j, k) ? f[at(l, i, j, k)] : wide(0); });
 }
