@@ -1,5 +1,6 @@
 //! `zellige view`: pictures of results.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use zellige_engine::error::{Error, Problem, Result};
@@ -177,7 +178,7 @@ fn in_terminal(field: &Field, options: &Options) -> String {
     for pair in colours.chunks(2 * COLUMNS) {
         let (upper, lower) = pair.split_at(COLUMNS);
         for (u, l) in upper.iter().zip(lower) {
-            out += &format!("\x1b[38;2;{}m\x1b[48;2;{}m\u{2580}", code(*u), code(*l));
+            let _ = write!(out, "\x1b[38;2;{}m\x1b[48;2;{}m\u{2580}", code(*u), code(*l));
         }
         out += "\x1b[0m\n";
     }

@@ -42,7 +42,9 @@ pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64) {
             }
             let nearest = (value / step).round() * step;
             let distance = (value - nearest).abs() / slope;
-            let fade = ((0.2 * step / slope - 1.0) / 2.0).clamp(0.0, 1.0);
+            let steep = ((0.2 * step / slope - 1.0) / 2.0).clamp(0.0, 1.0);
+            let flat = (slope / (2e-3 * step)).clamp(0.0, 1.0);
+            let fade = steep * flat;
             let weight = (HALF + 0.5 - distance).clamp(0.0, 1.0) * STRENGTH * fade;
             if weight > 0.0 {
                 let (px, py) = (area.left + x, area.top + y);

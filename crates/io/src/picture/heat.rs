@@ -217,7 +217,7 @@ fn bar_ticks(scale: &Scale, pixels: usize) -> Ticks {
     } else if scale.high == std::f64::consts::PI && scale.low == -scale.high {
         ticks::turn()
     } else {
-        ticks::linear(scale.low, scale.high, (pixels / 70).clamp(3, 8))
+        ticks::linear(scale.low, scale.high, (pixels / 90).clamp(3, 10))
     }
 }
 
