@@ -99,13 +99,15 @@ impl<T: Scalar> Lines<T> {
         }
         let blocks = &self.blocks[block..];
         if self.halved(l) {
-            row.iter_mut().for_each(|b| *b = *b * T::HALF);
+            for b in row.iter_mut() {
+                *b *= T::HALF;
+            }
         }
         if self.lo == Bc::Periodic {
             for (((b, g), border), tables) in row.chunks(WIDTH).zip(carry.chunks(WIDTH)).zip(border.chunks_mut(WIDTH)).zip(blocks) {
                 if let Some(q) = self.closure(tables, l) {
                     for (((b, g), border), q) in b.iter().zip(g).zip(border).zip(&q) {
-                        *border = *border + *q * (*b + *g);
+                        *border += *q * (*b + *g);
                     }
                 }
             }
@@ -144,7 +146,7 @@ impl<T: Scalar> Lines<T> {
             for ((g, u0), tables) in row.chunks_mut(WIDTH).zip(border.chunks(WIDTH)).zip(blocks) {
                 if let Some(q) = self.closure(tables, l) {
                     for ((g, u0), q) in g.iter_mut().zip(u0).zip(&q) {
-                        *g = *g + *q * *u0;
+                        *g += *q * *u0;
                     }
                 }
             }
@@ -170,7 +172,7 @@ impl<T: Scalar> Lines<T> {
         if self.lo == Bc::Periodic {
             for (border, tables) in border.chunks_mut(WIDTH).zip(&self.blocks[block..]) {
                 for (s, inverse) in border.iter_mut().zip(tables.last) {
-                    *s = *s * inverse;
+                    *s *= inverse;
                 }
             }
         }

@@ -29,7 +29,9 @@ impl Ends {
     /// Turns `b` into the solution of mean zero; returns the mean that was taken off `b`.
     pub(super) fn solve(self, b: &mut [f64]) -> f64 {
         let removed = self.mean(b);
-        b.iter_mut().for_each(|b| *b -= removed);
+        for b in b.iter_mut() {
+            *b -= removed;
+        }
         // The slope u_{l+1} - u_l falls by b_l; a Neumann end begins with half of it from slope zero.
         let mut slope = 0.0;
         if self == Self::Periodic {
@@ -49,7 +51,9 @@ impl Ends {
             u += slope;
         }
         let mean = self.mean(b);
-        b.iter_mut().for_each(|u| *u -= mean);
+        for u in b.iter_mut() {
+            *u -= mean;
+        }
         removed
     }
 }
