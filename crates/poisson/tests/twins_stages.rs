@@ -80,10 +80,16 @@ fn twins(
     body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler),
 ) -> Result<(), String> {
     let grid = setup.grid().clone();
-    let mut host = cpu::new(setup, &Cpu::new(1).unwrap()).unwrap();
-    let expected = run(host.as_mut(), &grid, body, times);
-    let mut device = cuda::new(setup, cuda).unwrap();
-    let got = run(device.as_mut(), &grid, body, times);
+    let mut on = |device: bool| {
+        let work = || {
+            let mut stages = if device { cuda::new(setup, cuda).unwrap() } else { cpu::new(setup, &Cpu::new(1).unwrap()).unwrap() };
+            run(stages.as_mut(), &grid, body, times)
+        };
+        // A panic is a fault of its case; the others are still looked at.
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+            .map_err(|_| format!("{name} {}: panicked on the {}", setup.precision, if device { "GPU" } else { "processor" }))
+    };
+    let (expected, got) = (on(false)?, on(true)?);
     // Constants are in the null space of a singular problem.
     let mean = |u: &[f64]| if grid.singular() { u.iter().sum::<f64>() / u.len() as f64 } else { 0.0 };
     let (a, b) = (mean(&expected.u), mean(&got.u));

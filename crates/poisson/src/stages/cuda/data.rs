@@ -121,7 +121,7 @@ fn bands(columns: usize, rows: usize, height: usize) -> (u32, u32) {
 }
 
 /// A number in the precision of the kernel's parameter.
-fn number<'a>(launch: Launch<'a>, format: Number, value: f64) -> Launch<'a> {
+fn number(launch: Launch<'_>, format: Number, value: f64) -> Launch<'_> {
     match format {
         Number::F32 => launch.arg(value as f32),
         Number::F64 => launch.arg(value),

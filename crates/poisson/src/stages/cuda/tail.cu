@@ -14,7 +14,7 @@ struct TailLevel {
 };
 
 enum { DESCEND, SOLVE, ASCEND };
-// kind | level << 2 | current << 7 | sweeps << 8
+// kind | level << 2 | current << 7 | sweeps << 8 | plain (omega = 1, inside a coarse solve) << 31
 #define OPERATIONS 96
 struct Queue {
     int count, resumes, continues;  // a long sequence is cut: the fields then rest in `state` between launches
@@ -158,11 +158,12 @@ extern "C" __global__ __launch_bounds__(1024) void tail(const real* tables, int 
         __syncthreads();
     }
     for (int q = 0; q < queue.count; q++) {
-        unsigned op = queue.op[q], l = op >> 2 & 31;
+        unsigned op = queue.op[q], l = op >> 2 & 31, sweeps = op >> 8 & 0x7fffff;
+        t.omega = op >> 31 ? real(1) : omega;
         const TailLevel here = t.level(l), below = t.level((op & 3) == SOLVE ? l : l + 1);
-        if ((op & 3) == DESCEND) t.descend(here, below, op >> 7 & 1, op >> 8);
+        if ((op & 3) == DESCEND) t.descend(here, below, op >> 7 & 1, sweeps);
         if ((op & 3) == SOLVE) t.solve(here, space + matrix);
-        if ((op & 3) == ASCEND) t.ascend(here, below, op >> 8);
+        if ((op & 3) == ASCEND) t.ascend(here, below, sweeps);
     }
     for (int q = table_count + threadIdx.x; queue.continues && q < scratch; q += blockDim.x) state[q] = space[q];
     t.each(top, 1, 0, [&](int i, int j, int k, int o) { e[i + (long long)j * pitch + k * plane] = space[top.e + o]; });

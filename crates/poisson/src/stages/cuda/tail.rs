@@ -70,8 +70,10 @@ pub(super) struct Tail {
     pub tables: Buffer<u8>,
     pub ints: Buffer<i32>,
     pub state: Buffer<u8>,
-    queue: Vec<Operation>,
-    omega: f64,
+    /// The operations with their words.
+    queue: Vec<(Operation, u32)>,
+    /// The factor of those that are not plain; none of them asked for one yet: `None`.
+    omega: Option<f64>,
 }
 
 /// The layout for the levels from `top` on.
@@ -161,7 +163,7 @@ impl Tail {
             ints: pool.buffer_from(&layout.ints, "poisson tail: tables")?,
             state: pool.alloc_zeros(layout.scratch * number.bytes(), "poisson tail: state")?,
             queue: Vec::new(),
-            omega: 1.0,
+            omega: None,
         })
     }
 
@@ -170,34 +172,37 @@ impl Tail {
         !self.queue.is_empty()
     }
 
-    /// Whether operations with the factor `omega` cannot join what is queued.
+    /// Whether operations with the factor `omega` cannot join what is queued. A cycle has one factor beside 1, so this
+    /// only happens between cycles.
     pub(super) fn parts(&self, omega: f64) -> bool {
-        !self.queue.is_empty() && self.omega != omega
+        omega != 1.0 && self.omega.is_some_and(|queued| queued != omega)
     }
 
     /// Adds `operation`; `omega` is the relaxation factor, which a solve does not use.
     pub(super) fn push(&mut self, operation: Operation, omega: Option<f64>) {
-        if let Some(omega) = omega {
-            self.omega = omega;
+        let plain = omega == Some(1.0);
+        if let Some(omega) = omega.filter(|_| !plain) {
+            self.omega = Some(omega);
         }
-        self.queue.push(operation);
+        self.queue.push((operation, operation.word(self.top) | u32::from(plain) << 31));
     }
 
     /// Empties the queue: the level whose residual goes in and whose correction comes out, the relaxation factor and
     /// the launches. `None` if nothing is queued.
     pub(super) fn take(&mut self) -> Option<(usize, f64, Vec<Queue>)> {
         let queued = std::mem::take(&mut self.queue);
-        let first = queued.first()?.level();
+        let first = queued.first()?.0.level();
         let pieces = queued.len().div_ceil(OPERATIONS);
         let launches = queued.chunks(OPERATIONS).enumerate().map(|(i, part)| {
             let mut operations = [0; OPERATIONS];
-            for (word, operation) in operations.iter_mut().zip(part) {
-                *word = operation.word(self.top);
+            for (word, (_, queued)) in operations.iter_mut().zip(part) {
+                *word = *queued;
             }
             let (resumes, continues) = (i32::from(i > 0), i32::from(i + 1 < pieces));
             Queue { count: part.len() as i32, resumes, continues, first: (first - self.top) as i32, operations }
         });
-        Some((first, self.omega, launches.collect()))
+        let launches = launches.collect();
+        Some((first, self.omega.take().unwrap_or(1.0), launches))
     }
 }
 
