@@ -100,14 +100,18 @@ fn invert(mut a: Vec<f64>, n: usize) -> Vec<f64> {
         let pivot = 1.0 / a[p * n + p];
         let mut pivot_row = a[p * n..(p + 1) * n].to_vec();
         pivot_row[p] = 1.0;
-        pivot_row.iter_mut().for_each(|v| *v *= pivot);
+        for v in &mut pivot_row {
+            *v *= pivot;
+        }
         for (row, line) in a.chunks_exact_mut(n).enumerate() {
             if row == p {
                 line.copy_from_slice(&pivot_row);
             } else {
                 let factor = line[p];
                 line[p] = 0.0;
-                line.iter_mut().zip(&pivot_row).for_each(|(v, q)| *v -= factor * q);
+                for (v, q) in line.iter_mut().zip(&pivot_row) {
+                    *v -= factor * q;
+                }
             }
         }
     }

@@ -16,6 +16,8 @@ mod rows;
 mod stages;
 mod stream;
 mod tables;
+mod transfer;
+mod transfer_rows;
 #[cfg(test)]
 mod tests;
 

@@ -14,9 +14,9 @@
 use zellige_engine::real::RealScalar;
 
 use super::band::{Band, Slabs};
-use super::field::{Aligned, Field, PAD, Shape};
+use super::field::{Aligned, Field, Shape};
 use super::isa::Isa;
-use super::rows::{AddScaled, Between, Neighbours, OuterResidual, ProlongX, Relax, RelaxZero, RelaxZeroPair, Residual, RestrictX, Three};
+use super::rows::{AddScaled, Neighbours, OuterResidual, Relax, RelaxZero, RelaxZeroPair, Residual};
 use super::tables::{AxisTransfer, Colour, Operator};
 
 /// Slabs that a stage keeps.
@@ -73,9 +73,11 @@ pub(super) struct SlabSums {
 /// The slabs between the stages of a band.
 #[derive(Debug)]
 pub(super) struct Scratch<T> {
-    rings: Vec<Aligned<T>>,
-    coarse: Aligned<T>,
-    row: Aligned<T>,
+    pub rings: Vec<Aligned<T>>,
+    /// A slab put together for a transfer.
+    pub coarse: Aligned<T>,
+    /// A row put together for a transfer.
+    pub row: Aligned<T>,
     zeros: Aligned<T>,
 }
 
@@ -116,11 +118,11 @@ pub(super) struct BandData<'a, T, U> {
     pub scratch: &'a mut Scratch<T>,
 }
 
-fn slot<T>(ring: &[T], slab: usize, j: isize) -> &[T] {
+pub(super) fn slot<T>(ring: &[T], slab: usize, j: isize) -> &[T] {
     &ring[j.rem_euclid(KEPT as isize) as usize * slab..][..slab]
 }
 
-fn slot_mut<T>(ring: &mut [T], slab: usize, j: isize) -> &mut [T] {
+pub(super) fn slot_mut<T>(ring: &mut [T], slab: usize, j: isize) -> &mut [T] {
     &mut ring[j.rem_euclid(KEPT as isize) as usize * slab..][..slab]
 }
 
@@ -153,6 +155,11 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         }
     }
 
+    /// Whether the pass only restricts its right-hand side. (Ghosts of it are not kept on a periodic axis.)
+    pub(super) fn only_restricts(&self) -> bool {
+        self.restrict.is_some() && !self.current && self.pre.is_empty() && !self.periodic[0]
+    }
+
     /// Slabs beyond the band whose correction is needed.
     pub(super) fn reach(&self) -> usize {
         if self.restrict.is_some() { 2 } else { usize::from(self.correct.is_some()) }
@@ -164,12 +171,12 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
     }
 
     /// The slab itself where the axis ends.
-    fn neighbour(&self, j: isize, step: isize) -> isize {
+    pub(super) fn neighbour(&self, j: isize, step: isize) -> isize {
         let k = j + step;
         if self.periodic[2] || (0..self.shape.slabs as isize).contains(&k) { k } else { j }
     }
 
-    fn node(&self, j: isize) -> usize {
+    pub(super) fn node(&self, j: isize) -> usize {
         j.rem_euclid(self.shape.slabs as isize) as usize
     }
 
@@ -184,7 +191,8 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         };
         let lag = |s: usize| s as isize;
         for t in first - lag(self.halo())..end + lag(last + 3) {
-            for s in 0..=last {
+            let stages = if self.only_restricts() { 0 } else { last + 1 };
+            for s in 0..stages {
                 let j = t - lag(s);
                 if !within(j, self.reach() + last - s) {
                     continue;
@@ -201,7 +209,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             }
             let j = t - lag(last);
             if let Some((transfer, coarse)) = &self.restrict {
-                if within(j - 1, 1) {
+                if stages > 0 && within(j - 1, 1) {
                     self.residual(&mut band, last, j - 1);
                 }
                 if within(j - 2, 0) {
@@ -258,7 +266,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             return;
         };
         let slabs = [-1, 0, 1].map(|step| self.neighbour(j, step));
-        let reds = slabs.map(|j| self.operator.step_with_ghosts(red.colour, 0, self.node(j)).unwrap_or(&self.operator.no_step));
+        let reds = slabs.map(|j| self.operator.step_with_ghosts(red.colour, 0, self.node(j)).unwrap_or(self.operator.no_step()));
         self.isa.run(RelaxZeroPair {
             operator: self.operator,
             rhs: slabs.map(|j| shape.with_ghosts(r.get(j), 0)),
@@ -327,45 +335,6 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         }
     }
 
-    /// `e += P e_c` on slab `j` of stage `s`.
-    fn prolong(&self, band: &mut BandData<'_, T, U>, s: usize, j: isize) {
-        let Some((coarse, [tx, ty, tz])) = self.prolong else { return };
-        let (fine_shape, shape, k) = (self.shape, coarse.shape, self.node(j));
-        let Scratch { rings, coarse: between, row: row_between, .. } = &mut *band.scratch;
-        let out = slot_mut(rings[s].get_mut(), fine_shape.slab(), j);
-        let (west, east) = (tz.west[k], tz.east[k]);
-        let (a, b) = (coarse.slab(tz.parent[k]), coarse.slab(tz.next[k]));
-        let slab = if east == T::ZERO {
-            a
-        } else {
-            let out = &mut between.get_mut()[..shape.slab()];
-            self.isa.run(Between { west, a, east, b, out });
-            out
-        };
-        for row in 0..fine_shape.rows {
-            if !self.operator.has_unknowns(row, k) {
-                continue;
-            }
-            let stride = shape.stride;
-            let whole = |r: usize| &slab[r * stride..(r + 1) * stride];
-            let (west, east) = (ty.west[row], ty.east[row]);
-            let line = if east == T::ZERO {
-                whole(ty.parent[row])
-            } else {
-                let out = &mut row_between.get_mut()[..stride];
-                self.isa.run(Between { west, a: whole(ty.parent[row]), east, b: whole(ty.next[row]), out });
-                out
-            };
-            let fine = fine_shape.row_mut(out, row);
-            if tx.coarsened {
-                let even = fine_shape.nx.next_multiple_of(2);
-                self.isa.run(ProlongX { coarse: &line[PAD..], west: &tx.west, east: &tx.east, fine: &mut fine[..even] });
-            } else {
-                self.isa.run(AddScaled { e: &line[PAD..PAD + fine.len()], scale: T::ONE, u: fine });
-            }
-        }
-    }
-
     /// `r - A e` on slab `j` into ring `last + 1`.
     fn residual(&self, band: &mut BandData<'_, T, U>, last: usize, j: isize) {
         let (shape, slab, k) = (self.shape, self.shape.slab(), self.node(j));
@@ -388,59 +357,6 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             }
         }
         shape.close(out, self.periodic[0]);
-    }
-
-    /// The coarse slab whose fine slab is `c`, if there is one, from slabs `c - 1 .. c + 1` of ring `ring`.
-    fn restrict(&self, band: &mut BandData<'_, T, U>, ring: usize, c: isize, transfer: &[AxisTransfer<T>; 3], shape: Shape) {
-        let [tx, ty, tz] = transfer;
-        let (fine, k) = (self.shape, self.node(c));
-        // The last coarse node may sit on an odd fine node.
-        let coarse_k = if tz.coarsened { k.div_ceil(2) } else { k };
-        let Some((out, coarse_first)) = &mut band.coarse else { return };
-        if tz.child.get(coarse_k) != Some(&k) {
-            return;
-        }
-        let out = &mut out[(coarse_k - *coarse_first) * shape.slab()..][..shape.slab()];
-        let Scratch { rings, coarse: between, row: row_between, .. } = &mut *band.scratch;
-        let input = rings[ring].get();
-        let slab_at = |step: isize| slot(input, fine.slab(), self.neighbour(c, step));
-        let slab = if tz.coarsened {
-            let sum = &mut between.get_mut()[..fine.slab()];
-            let weights = [0, 1, 2].map(|s| tz.restrict[s][coarse_k]);
-            self.isa.run(Three { weights, rows: [-1, 0, 1].map(slab_at), out: sum });
-            sum
-        } else {
-            slab_at(0)
-        };
-        for row in 0..shape.rows {
-            let stride = fine.stride;
-            let whole = |r: usize| &slab[r * stride..(r + 1) * stride];
-            let child = ty.child[row];
-            let line = if ty.coarsened {
-                let sum = &mut row_between.get_mut()[..stride];
-                let weights = [0, 1, 2].map(|s| ty.restrict[s][row]);
-                let below = if child == 0 && !self.periodic[1] { 0 } else { (child + fine.rows - 1) % fine.rows };
-                let above = if child + 1 == fine.rows && !self.periodic[1] { child } else { (child + 1) % fine.rows };
-                self.isa.run(Three { weights, rows: [below, child, above].map(whole), out: sum });
-                sum
-            } else {
-                whole(child)
-            };
-            let out = shape.row_mut(out, row);
-            if !tx.coarsened {
-                out.copy_from_slice(&line[PAD..PAD + out.len()]);
-                continue;
-            }
-            let last = shape.nx - 1;
-            let regular = if tx.child[last] == 2 * last { shape.nx } else { last };
-            let weights = [0, 1, 2].map(|s| &tx.restrict[s][..]);
-            self.isa.run(RestrictX { fine: &line[PAD - 1..], weights, out: &mut out[..regular] });
-            if regular == last {
-                let west = PAD + tx.child[last] - 1;
-                let [a, b, c] = weights.map(|w| w[last]);
-                out[last] = crate::physics::three(a, line[west], b, line[west + 1], c, line[west + 2]);
-            }
-        }
     }
 
     /// `u += e` on slab `j`.

@@ -39,10 +39,12 @@ struct Stretch<'a, T> {
 impl<'a, T: RealScalar> Stretch<'a, T> {
     #[inline(always)]
     fn new(operator: &'a Operator<T>, row: &Neighbours<'a, T>, at: &Range<usize>) -> Self {
-        let cut = |row: &'a [T]| &row[at.start..at.end];
+        // The length as one number: the compiler then sees that no index leaves any of the slices.
+        let n = at.len();
+        let cut = |row: &'a [T]| &row[at.start..][..n];
         Self {
             row: Neighbours {
-                centre: &row.centre[at.start..at.end + 2],
+                centre: &row.centre[at.start..][..n + 2],
                 slabs: [cut(row.slabs[0]), cut(row.slabs[1])],
                 rows: [cut(row.rows[0]), cut(row.rows[1])],
                 ..*row
@@ -83,7 +85,7 @@ fn stretches<T>(operator: &Operator<T>, n: usize) -> [Range<usize>; 3] {
 }
 
 /// Sums over a row are taken over every `CHUNK`-th node first, so that all loops are loops over independent nodes.
-const CHUNK: usize = 256;
+const CHUNK: usize = 128;
 
 /// A relaxation of a row: `out = u + omega / d (A u - rhs)` where `step` is not 0, else `u`; with `MOMENTUM`, plus
 /// `momentum (u - before)`.
@@ -107,8 +109,8 @@ impl<T: RealScalar, const ROWS: bool, const MOMENTUM: bool> Relax<'_, T, ROWS, M
             return;
         }
         let stretch = Stretch::new(self.operator, &self.row, &at);
-        let (rhs, steps, out) = (&self.rhs[at.clone()][..n], &self.step[at.clone()][..n], &mut self.out[at.clone()][..n]);
-        let before = if MOMENTUM { &self.before[at][..n] } else { rhs };
+        let (rhs, steps, out) = (&self.rhs[at.start..][..n], &self.step[at.start..][..n], &mut self.out[at.start..][..n]);
+        let before = if MOMENTUM { &self.before[at.start..][..n] } else { rhs };
         let (omega, momentum, first) = (self.omega, self.momentum, stretch.first());
         for i in 0..n {
             let residual = physics::residual(rhs[i], stretch.operator::<ROWS, UNIFORM>(i, first));
@@ -182,8 +184,8 @@ impl<T: RealScalar> RelaxZeroPair<'_, T> {
         let [r_lo, r, r_hi] = self.rhs.map(|row| &row[at.start..][..n + 2]);
         let [red_lo, red, red_hi] = self.red.map(|row| &row[at.start..][..n + 2]);
         let black = &self.black[at.start..][..n + 2];
-        let (west, east) = (&self.operator.west[at.clone()][..n], &self.operator.east[at.clone()][..n]);
-        let (first_west, first_east, out) = (west[0], east[0], &mut self.out[at][..n]);
+        let (west, east) = (&self.operator.west[at.start..][..n], &self.operator.east[at.start..][..n]);
+        let (first_west, first_east, out) = (west[0], east[0], &mut self.out[at.start..][..n]);
         for i in 0..n {
             let (west, east) = if UNIFORM { (first_west, first_east) } else { (west[i], east[i]) };
             let centre = physics::relax(T::ZERO, r[i + 1], omega_red * red[i + 1]);
@@ -226,7 +228,7 @@ impl<T: RealScalar, const ROWS: bool> Residual<'_, T, ROWS> {
             return;
         }
         let stretch = Stretch::new(self.operator, &self.row, &at);
-        let (rhs, out) = (&self.rhs[at.clone()][..n], &mut self.out[at][..n]);
+        let (rhs, out) = (&self.rhs[at.start..][..n], &mut self.out[at.start..][..n]);
         let (first, first_inside) = (stretch.first(), stretch.inside[0]);
         for i in 0..n {
             let inside = if UNIFORM { first_inside } else { stretch.inside[i] };
@@ -290,7 +292,7 @@ impl<T: RealScalar, U: RealScalar, const ROWS: bool> OuterResidual<'_, T, U, ROW
             let n = end - start;
             let at = start..end;
             let stretch = Stretch::new(self.operator, &self.row, &at);
-            let (rhs, out) = (&self.rhs[at.clone()][..n], &mut self.out[at][..n]);
+            let (rhs, out) = (&self.rhs[at.start..][..n], &mut self.out[at.start..][..n]);
             let volume = &self.operator.volume_x[if UNIFORM { whole.start } else { start }..][..n];
             let residuals = &mut residuals[..n];
             let (first, first_inside, scale) = (stretch.first(), stretch.inside[0], self.scale);
@@ -319,18 +321,18 @@ impl<T: RealScalar, U: RealScalar, const ROWS: bool> OuterResidual<'_, T, U, ROW
     }
 }
 
-/// Sum of the partial sums, halves on halves.
+/// The partial values of a row combined, halves on halves.
 #[inline(always)]
-fn total<U: RealScalar>(sums: &mut [U; CHUNK]) -> f64 {
+fn combined<U: RealScalar>(values: &mut [U; CHUNK], combine: impl Fn(U, U) -> U) -> f64 {
     let mut n = CHUNK / 2;
-    while n >= PAD {
-        let (low, high) = sums.split_at_mut(n);
+    while n > 0 {
+        let (low, high) = values.split_at_mut(n);
         for i in 0..n {
-            low[i] += high[i];
+            low[i] = combine(low[i], high[i]);
         }
         n /= 2;
     }
-    sums[..PAD].iter().map(|v| v.to_f64()).sum()
+    values[0].to_f64()
 }
 
 impl<T: RealScalar, U: RealScalar, const ROWS: bool> Work for OuterResidual<'_, T, U, ROWS> {
@@ -344,34 +346,12 @@ impl<T: RealScalar, U: RealScalar, const ROWS: bool> Work for OuterResidual<'_, 
         self.stretch::<false>(west, &mut sums);
         self.stretch::<true>(middle, &mut sums);
         self.stretch::<false>(east, &mut sums);
-        let max = sums.max.iter().fold(U::ZERO, |m, v| if *v > m { *v } else { m });
-        RowSums { r: total(&mut sums.r), r2: total(&mut sums.r2), u2: total(&mut sums.u2), max: max.to_f64() }
-    }
-}
-
-/// `to = from` between precisions; gives the largest absolute value.
-pub(super) struct Convert<'a, U> {
-    pub from: &'a [f64],
-    pub to: &'a mut [U],
-}
-
-impl<U: RealScalar> Work for Convert<'_, U> {
-    type Out = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let mut max = [0.0_f64; PAD];
-        for (from, to) in self.from.chunks(CHUNK).zip(self.to.chunks_mut(CHUNK)) {
-            for i in 0..from.len().min(to.len()) {
-                to[i] = U::from_f64(from[i]);
-            }
-            for block in from.chunks(PAD) {
-                for (m, v) in max.iter_mut().zip(block) {
-                    *m = Real::max(v.abs(), *m);
-                }
-            }
+        RowSums {
+            r: combined(&mut sums.r, |a, b| a + b),
+            r2: combined(&mut sums.r2, |a, b| a + b),
+            u2: combined(&mut sums.u2, |a, b| a + b),
+            max: combined(&mut sums.max, Real::max),
         }
-        max.iter().fold(0.0, |m, v| f64::max(m, *v))
     }
 }
 
@@ -391,97 +371,6 @@ impl<T: RealScalar, U: RealScalar> Work for AddScaled<'_, T, U> {
         let (e, u) = (&self.e[..n], &mut self.u[..n]);
         for i in 0..n {
             u[i] += self.scale * U::from_f64(e[i].to_f64());
-        }
-    }
-}
-
-/// `out = west a + east b`.
-pub(super) struct Between<'a, T> {
-    pub west: T,
-    pub a: &'a [T],
-    pub east: T,
-    pub b: &'a [T],
-    pub out: &'a mut [T],
-}
-
-impl<T: RealScalar> Work for Between<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let n = self.out.len();
-        let (a, b, out) = (&self.a[..n], &self.b[..n], &mut self.out[..n]);
-        for i in 0..n {
-            out[i] = physics::between(self.west, a[i], self.east, b[i]);
-        }
-    }
-}
-
-/// `out = w0 a + w1 b + w2 c`.
-pub(super) struct Three<'a, T> {
-    pub weights: [T; 3],
-    pub rows: [&'a [T]; 3],
-    pub out: &'a mut [T],
-}
-
-impl<T: RealScalar> Work for Three<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let n = self.out.len();
-        let [a, b, c] = self.rows;
-        let (a, b, c, out) = (&a[..n], &b[..n], &c[..n], &mut self.out[..n]);
-        let [wa, wb, wc] = self.weights;
-        for i in 0..n {
-            out[i] = physics::three(wa, a[i], wb, b[i], wc, c[i]);
-        }
-    }
-}
-
-/// Restriction along x of a row with ghosts, to the coarse nodes `0..out.len()` whose fine nodes are `2 i`.
-pub(super) struct RestrictX<'a, T> {
-    /// The fine row from its west ghost on.
-    pub fine: &'a [T],
-    pub weights: [&'a [T]; 3],
-    pub out: &'a mut [T],
-}
-
-impl<T: RealScalar> Work for RestrictX<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let n = self.out.len();
-        let fine = &self.fine[..2 * n + 1];
-        let [a, b, c] = self.weights;
-        let (a, b, c) = (&a[..n], &b[..n], &c[..n]);
-        for i in 0..n {
-            self.out[i] = physics::three(a[i], fine[2 * i], b[i], fine[2 * i + 1], c[i], fine[2 * i + 2]);
-        }
-    }
-}
-
-/// `fine += P coarse` along x.
-pub(super) struct ProlongX<'a, T> {
-    /// The coarse row; its east ghost follows it.
-    pub coarse: &'a [T],
-    pub west: &'a [T],
-    pub east: &'a [T],
-    pub fine: &'a mut [T],
-}
-
-impl<T: RealScalar> Work for ProlongX<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let n = self.fine.len() / 2;
-        let coarse = &self.coarse[..=n];
-        let (west, east, fine) = (&self.west[..2 * n], &self.east[..2 * n], &mut self.fine[..2 * n]);
-        for i in 0..n {
-            fine[2 * i] += physics::between(west[2 * i], coarse[i], east[2 * i], coarse[i + 1]);
-            fine[2 * i + 1] += physics::between(west[2 * i + 1], coarse[i], east[2 * i + 1], coarse[i + 1]);
         }
     }
 }

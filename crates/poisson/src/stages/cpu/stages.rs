@@ -11,8 +11,8 @@ use super::field::{Field, Shape};
 use super::full::{Rows, interpolate_slab};
 use super::level::{LevelData, Outer};
 use super::pass::{Correct, Pass, SlabSums};
-use super::rows::Convert;
 use super::stream::Array;
+use super::transfer_rows::Convert;
 use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
 
@@ -115,7 +115,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let per_slab = shape.nx * shape.rows;
         let (x, periodic) = (super::field::roles(&data.grid)[0].unknowns(), data.periodic[0]);
         let Outer { operator, u: own_u, f: own_f, .. } = outer;
-        let slab = |(k, ((u, f), (to_u, to_f))): (usize, ((&[f64], &[f64]), (&mut [U], &mut [U])))| {
+        let slab = |k: usize, [u, f]: [&[f64]; 2], [to_u, to_f]: [&mut [U]; 2]| {
             let mut largest = (0.0_f64, 0.0_f64);
             for j in 0..shape.rows {
                 let row = j * shape.nx..(j + 1) * shape.nx;
@@ -132,7 +132,9 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let from = u.par_chunks_exact(per_slab).zip(f.par_chunks_exact(per_slab));
         let to = own_u.all_mut().par_chunks_exact_mut(shape.slab()).zip(own_f.all_mut().par_chunks_exact_mut(shape.slab()));
         let larger = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
-        let (largest_f, largest_u) = self.cpu.install(|| from.zip(to).enumerate().map(slab).reduce(|| (0.0, 0.0), larger));
+        let (largest_f, largest_u) = self.cpu.install(|| {
+            from.zip(to).enumerate().map(|(k, ((u, f), (to_u, to_f)))| slab(k, [u, f], [to_u, to_f])).reduce(|| (0.0, 0.0), larger)
+        });
         if size_of::<U>() == 4 {
             // As in the residual: numbers below the normal ones are slow, and these are far below rounding.
             let negligible = U::from_f64(1e-30 * largest_f);
@@ -157,11 +159,12 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         }
         if self.singular {
             let [vx, vy, vz] = &outer.operator.volumes;
-            let row = |n: usize, line: &[f64]| {
-                vz[n / shape.rows] * vy[n % shape.rows] * vx.iter().zip(line).map(|(v, u)| v * u).sum::<f64>()
-            };
+            let row =
+                |n: usize, line: &[f64]| vz[n / shape.rows] * vy[n % shape.rows] * vx.iter().zip(line).map(|(v, u)| v * u).sum::<f64>();
             let mean = out.chunks_exact(shape.nx).enumerate().map(|(n, line)| row(n, line)).sum::<f64>() / outer.operator.volume;
-            out.iter_mut().for_each(|u| *u -= mean);
+            for u in &mut out {
+                *u -= mean;
+            }
         }
         Ok(out)
     }

@@ -96,7 +96,9 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
             }
         }
         if bands.len() == 1 {
-            bands.into_iter().for_each(|band| pass.run(band));
+            for band in bands {
+                pass.run(band);
+            }
         } else {
             cpu.install(|| bands.into_par_iter().for_each(|band| pass.run(band)));
         }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use zellige_engine::real::RealScalar;
 
-use super::field::{PAD, Shape, roles};
+use super::field::{Aligned, PAD, Shape, roles};
 use crate::grid::{Axis, Grid, Transfer};
 
 /// Which nodes a relaxation changes. The colour of a node is the parity of the sum of its indices.
@@ -47,10 +47,10 @@ pub(super) struct Operator<T> {
     row_kind: Vec<Option<usize>>,
     /// The same for slabs.
     slab_kind: Vec<Option<usize>>,
-    /// `1 / d` of the nodes of a row by `[row kind][slab kind][even, odd, all]`, with a zero before and after the row.
-    steps: Vec<Vec<[Vec<T>; 3]>>,
-    /// Zeros in place of the steps of a row without unknowns, with ghosts.
-    pub no_step: Vec<T>,
+    /// `1 / d` of the nodes of a row by `[row kind][slab kind][even, odd, all]`, laid out as a row of a field.
+    steps: Vec<Vec<[Aligned<T>; 3]>>,
+    /// Zeros in place of the steps of a row without unknowns.
+    no_step: Aligned<T>,
     /// Control volumes in units of the cells, zero outside the unknowns: along x, across rows, across slabs.
     pub volumes: [Vec<f64>; 3],
     /// The x volumes as a table over the row.
@@ -93,12 +93,16 @@ impl<T: RealScalar> Operator<T> {
         let x_sums: Vec<f64> = (0..x.nodes).map(|i| x.weights(i).0 + x.weights(i).1).collect();
         let step = |others: f64, colour: Colour| {
             let value = |i: usize| {
-                let (d, in_colour) = (scale * (x_sums[i] + others), colour == Colour::All || (i % 2 == 0) == (colour == Colour::Red));
+                let (d, in_colour) =
+                    (scale * (x_sums[i] + others), colour == Colour::All || i.is_multiple_of(2) == (colour == Colour::Red));
                 if in_colour && x.unknowns().contains(&i) && d > 0.0 { 1.0 / d } else { 0.0 }
             };
-            padded(width + 2, std::iter::once(0.0).chain((0..x.nodes).map(value)))
+            let mut table = Aligned::new(width + 2 * PAD);
+            let row = &mut table.get_mut()[PAD..];
+            (0..x.nodes).for_each(|i| row[i] = T::from_f64(value(i)));
+            table
         };
-        let steps: Vec<Vec<[Vec<T>; 3]>> = row_sums
+        let steps: Vec<Vec<[Aligned<T>; 3]>> = row_sums
             .iter()
             .map(|a| slab_sums.iter().map(|b| [Colour::Red, Colour::Black, Colour::All].map(|c| step(a + b, c))).collect())
             .collect();
@@ -109,7 +113,7 @@ impl<T: RealScalar> Operator<T> {
             constant(&west, b)
                 && constant(&east, b)
                 && constant(&inside, b)
-                && steps.iter().flatten().flatten().all(|table| same(&table[1..], b))
+                && steps.iter().flatten().flatten().all(|table| same(&table.get()[PAD..], b))
         };
         let end = (1..blocks).find(|b| !uniform(*b)).unwrap_or(blocks.max(1));
         let volume = |axis: &Axis| -> Vec<f64> {
@@ -128,7 +132,7 @@ impl<T: RealScalar> Operator<T> {
             row_kind,
             slab_kind,
             steps,
-            no_step: vec![T::ZERO; width + 2],
+            no_step: Aligned::new(width + 2 * PAD),
             volumes,
             volume_x,
             volume,
@@ -142,18 +146,24 @@ impl<T: RealScalar> Operator<T> {
 
     /// `1 / d` on the nodes of `colour` of row `j` in slab `k`, else 0; `None` if the row holds no unknowns.
     pub(super) fn step(&self, colour: Colour, j: usize, k: usize) -> Option<&[T]> {
-        self.step_with_ghosts(colour, j, k).map(|table| &table[1..table.len() - 1])
+        self.step_with_ghosts(colour, j, k).map(|table| &table[1..=self.west.len()])
     }
 
     /// As [`Operator::step`] with a zero at both ends.
     pub(super) fn step_with_ghosts(&self, colour: Colour, j: usize, k: usize) -> Option<&[T]> {
         let tables = &self.steps[self.row_kind[j]?][self.slab_kind[k]?];
         let odd_row = (j + k) % 2 == 1;
-        Some(match (colour, odd_row) {
+        let table = match (colour, odd_row) {
             (Colour::Red, false) | (Colour::Black, true) => &tables[0],
             (Colour::Red, true) | (Colour::Black, false) => &tables[1],
             (Colour::All, _) => &tables[2],
-        })
+        };
+        Some(&table.get()[PAD - 1..])
+    }
+
+    /// A table of zeros, as [`Operator::step_with_ghosts`].
+    pub(super) fn no_step(&self) -> &[T] {
+        &self.no_step.get()[PAD - 1..]
     }
 }
 
@@ -184,9 +194,8 @@ impl<T: RealScalar> AxisTransfer<T> {
         let parent = (0..t.parent.len()).map(|i| if shifted(i) { i / 2 } else { t.parent[i] as usize }).collect::<Vec<_>>();
         let west = (0..parent.len()).map(|i| if shifted(i) { 0.0 } else { t.west[i] });
         let east = (0..parent.len()).map(|i| if shifted(i) { t.west[i] } else { t.east[i] });
-        let weight = |slot: usize| {
-            padded(coarse_width, (0..nc).map(|c| if coarse.unknowns().contains(&c) { t.restrict[c][slot] } else { 0.0 }))
-        };
+        let weight =
+            |slot: usize| padded(coarse_width, (0..nc).map(|c| if coarse.unknowns().contains(&c) { t.restrict[c][slot] } else { 0.0 }));
         Self {
             coarsened: t.coarsened,
             next: parent.iter().map(|p| (p + 1) % nc).collect(),
