@@ -27,6 +27,9 @@ use crate::grid::{Axis, Bc};
 /// Modes that share a table.
 pub(super) const WIDTH: usize = 16;
 
+/// Units of rounding within which a multiplier counts as its fixed point: what the recursion's own rounding leaves.
+const SETTLED: f64 = 8.0;
+
 /// The tables of [`WIDTH`] neighbouring modes.
 struct Block<T> {
     /// Multipliers of rows 0 .. , the last one being the fixed point.
@@ -243,9 +246,10 @@ impl<T: Scalar> Block<T> {
             let halved = row == 0 && axis.lo == Bc::Neumann;
             let m = if halved { delta.map(|d| 1.0 / (1.0 + 0.5 * d)) } else { multipliers(&d) };
             d = if halved { delta.map(|d| 0.5 * d / (1.0 + 0.5 * d)) } else { next(&d) };
-            let settled = (0..WIDTH).all(|k| (d[k] - limit[k]).abs() <= 0.25 * eps * limit[k].min(1.0 - limit[k]));
+            let close = |a: f64, b: f64| (a - b).abs() <= SETTLED * eps * b;
+            let settled = (0..WIDTH).all(|k| close(d[k], limit[k]) && close(m[k], (-theta(delta[k])).exp()));
             if settled {
-                steps.push(Step::new(&limit, &multipliers(&limit)));
+                steps.push(Step::new(&limit, &delta.map(|d| (-theta(d)).exp())));
                 before = limit;
                 break;
             }
