@@ -3,7 +3,7 @@
 
 use zellige_engine::real::RealScalar;
 
-use super::field::{Field, Shape, roles};
+use super::field::{Field, Shape};
 use super::tables::Operator;
 use crate::grid::Grid;
 use crate::physics::optimal_omega;
@@ -42,7 +42,7 @@ impl CoarseSolver {
 
     /// `-V A` is symmetric and positive; on a singular problem the mean of the solution is weighed in to make it so.
     fn direct(grid: &Grid, scale: f64) -> Self {
-        let axes = roles(grid);
+        let axes = &grid.axes;
         let operator = Operator::<f64>::new(grid, scale);
         let mut nodes = Vec::new();
         let mut number = vec![usize::MAX; grid.len()];

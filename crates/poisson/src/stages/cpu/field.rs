@@ -7,7 +7,7 @@
 
 use zellige_engine::real::RealScalar;
 
-use crate::grid::{Axis, Grid};
+use crate::grid::{Grid, Level};
 
 /// Lanes of a block, and the padding on both sides of a row.
 pub(super) const PAD: usize = 16;
@@ -25,15 +25,25 @@ pub(super) struct Shape {
     pub stride: usize,
 }
 
-/// The axes of `grid` as (within a row, across the rows of a slab, across slabs).
-pub(super) fn roles(grid: &Grid) -> [Axis; 3] {
-    let [x, y, z] = grid.axes.clone();
-    if z.is_flat() { [x, z, y] } else { [x, y, z] }
+/// The hierarchy with the axes in the order (within a row, across the rows of a slab, across slabs): in 2D the flat
+/// third axis takes the second place on every level. A collapsed axis of a coarse level keeps its place.
+pub(super) fn in_slabs(levels: &[Level]) -> Vec<Level> {
+    let mut levels = levels.to_vec();
+    if levels.first().is_some_and(|l| l.grid.axes[2].is_flat()) {
+        for level in &mut levels {
+            level.grid.axes.swap(1, 2);
+            if let Some(transfer) = &mut level.transfer {
+                transfer.swap(1, 2);
+            }
+        }
+    }
+    levels
 }
 
 impl Shape {
+    /// The shape of a grid whose axes are in the order of [`in_slabs`].
     pub(super) fn new(grid: &Grid) -> Self {
-        let [x, y, z] = roles(grid);
+        let [x, y, z] = &grid.axes;
         let stride = 2 * PAD + x.nodes.next_multiple_of(PAD);
         Self { nx: x.nodes, rows: y.nodes, slabs: z.nodes, stride }
     }

@@ -2,7 +2,7 @@
 
 use zellige_engine::real::RealScalar;
 
-use super::field::{Field, PAD, Shape, roles};
+use super::field::{Field, PAD, Shape};
 use super::isa::{Isa, Work};
 use crate::grid::{Axis, Grid};
 
@@ -74,7 +74,7 @@ impl<U: RealScalar> Interpolation<U> {
 
 /// The interpolation of a level from the next coarser one: along a row, across rows, across slabs.
 pub(super) fn interpolations<U: RealScalar>(fine: &Grid, coarse: &Grid, order: u32) -> [Interpolation<U>; 3] {
-    let (f, c) = (roles(fine), roles(coarse));
+    let (f, c) = (&fine.axes, &coarse.axes);
     std::array::from_fn(|d| Interpolation::new(&f[d], &c[d], f[d].nodes != c[d].nodes, order))
 }
 

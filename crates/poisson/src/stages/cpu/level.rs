@@ -2,10 +2,10 @@
 
 use zellige_engine::real::RealScalar;
 
-use super::field::{Field, Shape, roles};
+use super::field::{Field, Shape};
 use super::full::{Interpolation, interpolations};
 use super::tables::{AxisTransfer, Operator, transfers};
-use crate::grid::{Grid, Level};
+use crate::grid::{Axis, Grid, Level};
 
 /// One level: `r` and `e` in the inner precision, `u` and `f` in the outer one.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<T: RealScalar, U: RealScalar> LevelData<T, U> {
         Self {
             grid: grid.clone(),
             shape,
-            periodic: roles(grid).map(|a| a.periodic()),
+            periodic: grid.axes.each_ref().map(Axis::periodic),
             inner: Operator::new(grid, scale),
             transfer: below.map(|(t, c)| transfers(t, grid, c)),
             r: Field::new(shape),

@@ -16,10 +16,10 @@ mod rows;
 mod stages;
 mod stream;
 mod tables;
-mod transfer;
-mod transfer_rows;
 #[cfg(test)]
 mod tests;
+mod transfer;
+mod transfer_rows;
 
 use zellige_engine::device::Cpu;
 use zellige_engine::error::Result;
@@ -51,6 +51,7 @@ pub fn new(setup: &StageSetup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
 pub struct CpuStages<T, U> {
     cpu: Cpu,
     isa: Isa,
+    /// With the axes in the order of [`field::in_slabs`].
     setup: StageSetup,
     levels: Vec<LevelData<T, U>>,
     solver: CoarseSolver,
@@ -98,6 +99,7 @@ fn sweeps_per_pass(smoother: Smoother) -> u32 {
 impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     /// Allocates everything that a V-, W- or F-cycle needs, and fills it with zeros.
     pub fn new(setup: &StageSetup, cpu: &Cpu) -> Self {
+        let setup = &StageSetup { levels: field::in_slabs(&setup.levels), ..setup.clone() };
         let grid = setup.grid();
         let finest = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.h).fold(f64::INFINITY, f64::min);
         let operator_scale = power_of_two(finest * finest);

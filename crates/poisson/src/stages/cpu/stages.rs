@@ -14,6 +14,7 @@ use super::pass::{Correct, Pass, SlabSums};
 use super::stream::Array;
 use super::transfer_rows::Convert;
 use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
+use crate::grid::Axis;
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
 
 /// Cost of a pass over `shape` that moves `words` of `size` bytes per node with `flops` operations each.
@@ -113,7 +114,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let (shape, isa) = (data.shape, self.isa);
         let Some(outer) = &mut data.outer else { return Ok(()) };
         let per_slab = shape.nx * shape.rows;
-        let (x, periodic) = (super::field::roles(&data.grid)[0].unknowns(), data.periodic[0]);
+        let (x, periodic) = (data.grid.axes[0].unknowns(), data.periodic[0]);
         let Outer { operator, u: own_u, f: own_f, .. } = outer;
         let slab = |k: usize, [u, f]: [&[f64]; 2], [to_u, to_f]: [&mut [U]; 2]| {
             let mut largest = (0.0_f64, 0.0_f64);
@@ -361,7 +362,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             let (Some(outer), Some(below)) = (&mut data.outer, coarse.and_then(|c| c.outer.as_ref())) else { return };
             let tables = if order >= 3 { &outer.cubic } else { &outer.linear };
             let Some(tables) = tables else { return };
-            let [x, rows, slabs] = super::field::roles(&data.grid).map(|a| a.unknowns());
+            let [x, rows, slabs] = data.grid.axes.each_ref().map(Axis::unknowns);
             let periodic = data.periodic[0];
             cpu.install(|| {
                 outer.u.all_mut().par_chunks_exact_mut(shape.slab()).enumerate().filter(|(k, _)| slabs.contains(k)).for_each_init(
@@ -380,9 +381,9 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let level = self.levels.len() - 1;
         self.ensure_outer(level);
         let data = &mut self.levels[level];
-        let (shape, axes) = (data.shape, super::field::roles(&data.grid));
+        let (shape, axes) = (data.shape, data.grid.axes.each_ref().map(Axis::unknowns));
         if let Some(outer) = &mut data.outer {
-            let [x, rows, slabs] = axes.map(|a| a.unknowns());
+            let [x, rows, slabs] = axes;
             for k in slabs {
                 for j in rows.clone() {
                     let at = k * shape.slab()..(k + 1) * shape.slab();
@@ -426,7 +427,7 @@ fn boundary_values<U: RealScalar>(
     coarse: &mut Field<U>,
 ) {
     let shape = coarse.shape;
-    let x = super::field::roles(grid)[0].unknowns();
+    let x = grid.axes[0].unknowns();
     let [tx, ty, tz] = transfer;
     for k in 0..shape.slabs {
         for j in 0..shape.rows {

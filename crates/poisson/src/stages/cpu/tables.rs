@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use zellige_engine::real::RealScalar;
 
-use super::field::{Aligned, PAD, Shape, roles};
+use super::field::{Aligned, PAD, Shape};
 use crate::grid::{Axis, Grid, Transfer};
 
 /// Which nodes a relaxation changes. The colour of a node is the parity of the sum of its indices.
@@ -80,7 +80,7 @@ fn kinds(axis: &Axis) -> (Vec<Option<usize>>, Vec<f64>) {
 
 impl<T: RealScalar> Operator<T> {
     pub(super) fn new(grid: &Grid, scale: f64) -> Self {
-        let [x, y, z] = roles(grid);
+        let [x, y, z] = &grid.axes;
         let width = Shape::new(grid).width();
         let west: Vec<T> = padded(width, (0..x.nodes).map(|i| x.weights(i).0 * scale));
         let east: Vec<T> = padded(width, (0..x.nodes).map(|i| x.weights(i).1 * scale));
@@ -89,7 +89,7 @@ impl<T: RealScalar> Operator<T> {
         let pair = |axis: &Axis| {
             (0..axis.nodes).map(|i| axis.weights(i)).map(|(a, b)| (T::from_f64(a * scale), T::from_f64(b * scale))).collect::<Vec<_>>()
         };
-        let ((row_kind, row_sums), (slab_kind, slab_sums)) = (kinds(&y), kinds(&z));
+        let ((row_kind, row_sums), (slab_kind, slab_sums)) = (kinds(y), kinds(z));
         let x_sums: Vec<f64> = (0..x.nodes).map(|i| x.weights(i).0 + x.weights(i).1).collect();
         let step = |others: f64, colour: Colour| {
             let value = |i: usize| {
@@ -119,7 +119,7 @@ impl<T: RealScalar> Operator<T> {
         let volume = |axis: &Axis| -> Vec<f64> {
             (0..axis.nodes).map(|i| if axis.unknowns().contains(&i) { axis.volume(i) / axis.h } else { 0.0 }).collect()
         };
-        let volumes = [&x, &y, &z].map(volume);
+        let volumes = [x, y, z].map(volume);
         let volume = volumes.iter().map(|v| v.iter().sum::<f64>()).product();
         let volume_x = padded(width, volumes[0].iter().copied());
         Self {
@@ -127,8 +127,8 @@ impl<T: RealScalar> Operator<T> {
             east,
             inside,
             uniform: 1..end,
-            rows: pair(&y),
-            slabs: pair(&z),
+            rows: pair(y),
+            slabs: pair(z),
             row_kind,
             slab_kind,
             steps,
@@ -172,6 +172,8 @@ impl<T: RealScalar> Operator<T> {
 pub(super) struct AxisTransfer<T> {
     /// Whether the axis is coarsened.
     pub coarsened: bool,
+    /// Whether the coarse axis is a single node.
+    pub collapsed: bool,
     /// For each fine node: the coarse node at or west of it.
     pub parent: Vec<usize>,
     /// Coarse node after `parent`, wrapped on a periodic axis.
@@ -190,7 +192,8 @@ impl<T: RealScalar> AxisTransfer<T> {
     pub(super) fn new(t: &Transfer, coarse: &Axis, width: usize, coarse_width: usize) -> Self {
         let nc = coarse.nodes;
         // A last node that is a coarse node of its own is written as the east end of the pair before it.
-        let shifted = |i: usize| t.coarsened && t.parent[i] as usize != i / 2;
+        let collapsed = t.coarsened && coarse.is_flat();
+        let shifted = |i: usize| t.coarsened && !collapsed && t.parent[i] as usize != i / 2;
         let parent = (0..t.parent.len()).map(|i| if shifted(i) { i / 2 } else { t.parent[i] as usize }).collect::<Vec<_>>();
         let west = (0..parent.len()).map(|i| if shifted(i) { 0.0 } else { t.west[i] });
         let east = (0..parent.len()).map(|i| if shifted(i) { t.west[i] } else { t.east[i] });
@@ -198,6 +201,7 @@ impl<T: RealScalar> AxisTransfer<T> {
             |slot: usize| padded(coarse_width, (0..nc).map(|c| if coarse.unknowns().contains(&c) { t.restrict[c][slot] } else { 0.0 }));
         Self {
             coarsened: t.coarsened,
+            collapsed,
             next: parent.iter().map(|p| (p + 1) % nc).collect(),
             west: padded(width, west),
             east: padded(width, east),
@@ -210,11 +214,9 @@ impl<T: RealScalar> AxisTransfer<T> {
 
 /// The transfers of a level to the next coarser one: along a row, across rows, across slabs.
 pub(super) fn transfers<T: RealScalar>(t: &[Transfer; 3], fine: &Grid, coarse: &Grid) -> [AxisTransfer<T>; 3] {
-    let order = if fine.axes[2].is_flat() { [0, 2, 1] } else { [0, 1, 2] };
-    let axes = roles(coarse);
     let (width, coarse_width) = (Shape::new(fine).width(), Shape::new(coarse).width());
     std::array::from_fn(|role| {
         let (w, cw) = if role == 0 { (width, coarse_width) } else { (0, 0) };
-        AxisTransfer::new(&t[order[role]], &axes[role], w, cw)
+        AxisTransfer::new(&t[role], &coarse.axes[role], w, cw)
     })
 }

@@ -5,7 +5,7 @@ use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
 
-use super::field::{Field, roles};
+use super::field::Field;
 use super::isa::Isa;
 use super::pass::HalfSweep;
 use super::tables::Colour;
@@ -24,7 +24,7 @@ fn noise(n: usize) -> f64 {
 }
 
 fn fill<T: RealScalar>(field: &mut Field<T>, grid: &Grid, seed: usize) {
-    let [x, y, z] = roles(grid);
+    let [x, y, z] = &grid.axes;
     for k in z.unknowns() {
         for j in y.unknowns() {
             for i in x.unknowns() {
@@ -76,7 +76,7 @@ impl Naive {
             let (a, b) = (T::from_f64(west * self.scale), T::from_f64(east * self.scale));
             a * (value(n - 1, west) - centre) + b * (value(1, east) - centre)
         };
-        if self.axes[1].is_flat() { axis(0) + axis(2) } else { axis(0) + axis(1) + axis(2) }
+        if self.axes[1].nodes == 1 { axis(0) + axis(2) } else { axis(0) + axis(1) + axis(2) }
     }
 
     fn relax<T: RealScalar>(&self, u: &[T], before: &[T], rhs: &[T], sweep: HalfSweep<T>) -> Nodes<T> {
@@ -173,6 +173,10 @@ fn cases() -> Vec<Case> {
         ([[D, D], [D, D], [D, D]], [17, 12, 9], [1.0, 0.7, 0.6]),
         ([[N, D], [P, P], [N, N]], [10, 9, 14], [1.0, 1.0, 1.2]),
         ([[P, P], [N, D], [P, P]], [12, 11, 7], [1.0, 1.0, 0.8]),
+        ([[N, N], [D, D], flat], [3, 40, 1], [0.04, 1.0, 0.0]),
+        ([[D, D], [P, P], flat], [40, 3, 1], [1.0, 0.06, 0.0]),
+        ([[D, N], [D, D], [N, N]], [14, 15, 2], [1.0, 1.0, 0.05]),
+        ([[D, N], [N, N], [D, D]], [14, 3, 15], [1.0, 0.1, 1.0]),
         ([[D, D], [D, N], flat], [261, 203, 1], [1.0, 0.8, 0.0]),
         ([[P, P], [P, P], flat], [203, 262, 1], [1.0, 1.2, 0.0]),
     ]
@@ -193,8 +197,9 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     let context = format!("{case:?} {smoother:?} {pre} {post} {start:?} {threads} {isa:?}");
     let mut off = Profiler::off();
     let off = &mut off;
-    let (coarse_grid, scale) = (setup.levels[1].grid.clone(), stages.operator_scale);
-    let level = Naive { axes: roles(&grid), scale };
+    let setup = stages.setup.clone();
+    let (grid, coarse_grid, scale) = (setup.levels[0].grid.clone(), setup.levels[1].grid.clone(), stages.operator_scale);
+    let level = Naive { axes: grid.axes.clone(), scale };
     stages.ensure_correction(0);
     fill(&mut stages.levels[0].r, &grid, 1);
     fill(&mut stages.levels[1].r, &coarse_grid, 5);
@@ -207,11 +212,10 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     let e = level.sweeps(if start == Start::Current { stored } else { zero }, &r, &half_sweeps::<T>(smoother, pre));
 
     stages.descend(0, start, pre, smoother, off).expect("descend");
-    let mut expected = (Naive { axes: roles(&grid), scale }, level.residual(&e, &r));
-    let order = if grid.axes[2].is_flat() { [0, 2, 1] } else { [0, 1, 2] };
+    let mut expected = (Naive { axes: grid.axes.clone(), scale }, level.residual(&e, &r));
     let transfer = setup.levels[0].transfer.clone().expect("a coarse level");
     for d in [2, 1, 0] {
-        expected = expected.0.restrict(&expected.1, d, &transfer[order[d]], &roles(&coarse_grid)[d]);
+        expected = expected.0.restrict(&expected.1, d, &transfer[d], &coarse_grid.axes[d]);
     }
     let coarse = expected.0;
     for (p, (found, wanted)) in coarse.each().iter().zip(coarse.of(&stages.levels[1].r).iter().zip(&expected.1)) {
@@ -221,13 +225,13 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     if let Some(e) = &mut stages.levels[1].e {
         fill(e, &coarse_grid, 3);
     }
-    let mut added = (Naive { axes: roles(&coarse_grid), scale }, coarse.of(stages.levels[1].e.as_ref().expect("a correction")));
+    let mut added = (Naive { axes: coarse_grid.axes.clone(), scale }, coarse.of(stages.levels[1].e.as_ref().expect("a correction")));
     for d in [2, 1, 0] {
-        added = added.0.prolong(&added.1, d, &transfer[order[d]], &roles(&grid)[d]);
+        added = added.0.prolong(&added.1, d, &transfer[d], &grid.axes[d]);
     }
     let e: Vec<T> = e.iter().zip(&added.1).map(|(a, b)| *a + *b).collect();
     let e = level.sweeps(e, &r, &half_sweeps::<T>(smoother, post));
-    let outer = Naive { axes: roles(&grid), scale: 1.0 };
+    let outer = Naive { axes: grid.axes.clone(), scale: 1.0 };
     {
         let data = stages.levels[0].outer.as_mut().expect("a solution");
         fill(&mut data.u, &grid, 7);

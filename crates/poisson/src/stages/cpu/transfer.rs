@@ -40,7 +40,11 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
                 out
             };
             let fine = fine_shape.row_mut(out, row);
-            if tx.coarsened {
+            if tx.collapsed {
+                for value in &mut fine[..fine_shape.nx] {
+                    *value += line[PAD];
+                }
+            } else if tx.coarsened {
                 let even = fine_shape.nx.next_multiple_of(2);
                 self.isa.run(ProlongX { coarse: &line[PAD..], west: &tx.west, east: &tx.east, fine: &mut fine[..even] });
             } else {
@@ -54,7 +58,11 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
         let [tx, ty, tz] = transfer;
         let (fine, k) = (self.shape, self.node(c));
         // The last coarse node may sit on an odd fine node.
-        let coarse_k = if tz.coarsened { k.div_ceil(2) } else { k };
+        let coarse_k = match (tz.collapsed, tz.coarsened) {
+            (true, _) => 0,
+            (false, true) => k.div_ceil(2),
+            (false, false) => k,
+        };
         let Some((out, coarse_first)) = &mut band.coarse else { return };
         if tz.child.get(coarse_k) != Some(&k) {
             return;
