@@ -10,10 +10,10 @@ use zellige_poisson::step::Cycle;
 use zellige_poisson::{Method, Options, Precision, Problem, Report, Side, Status, Tolerance, solve};
 
 /// The error of `A u = 0` from a random guess is the solution itself: it can be followed for as many cycles as wanted.
-fn decay(problem: Problem<'_>, options: Options, device: &Device) -> Report {
+fn decay(problem: Problem<'_>, options: &Options, device: &Device) -> Report {
     let nodes = problem.nodes;
     let problem = problem.guess(scramble(nodes.iter().product()));
-    let report = solve(&problem, &options, device).unwrap().report;
+    let report = solve(&problem, options, device).unwrap().report;
     assert_eq!(report.status, Status::MaxCycles, "{:?}", report.history);
     report
 }
@@ -48,7 +48,7 @@ fn cycles_have_the_known_factors() {
         (1.0, [2, 1], Cycle::W, 0.048),
     ] {
         for device in devices() {
-            let history = decay(square(128), cycles(9, omega, sweeps, cycle), &device).history;
+            let history = decay(square(128), &cycles(9, omega, sweeps, cycle), &device).history;
             let found = rate(&history, 2);
             // The factor moves by a few thousandths from cycle to cycle.
             assert!((found - expected).abs() < 0.01, "{cycle:?}{sweeps:?} omega {omega}: {found} for {expected}");
@@ -108,7 +108,7 @@ fn space_has_the_known_factor() {
     for device in devices() {
         let n = 49;
         let problem = Problem::space([n, n, n], [1.0, 1.0, 1.0], vec![0.0; n * n * n]);
-        let history = decay(problem.clone(), cycles(10, 1.2, [1, 1], Cycle::V), &device).history;
+        let history = decay(problem, &cycles(10, 1.2, [1, 1], Cycle::V), &device).history;
         let found = rate(&history, 4);
         // Measured .072 at 64^3 with an independent program.
         assert!((found - 0.072).abs() < 0.015, "{found}");
@@ -121,7 +121,7 @@ fn over_relaxation_has_youngs_rate() {
     let expected = 2.0 / (1.0 + (PI / n as f64).sin()) - 1.0;
     for device in devices() {
         let options = Options { max_cycles: Some(900), ..options(Method::Sor, Precision::F64, 0.0) };
-        let report = decay(square(n), options, &device);
+        let report = decay(square(n), &options, &device);
         let (block, history) = (sweeps_a_step(&report), report.history);
         let (k1, k2) = ((history.len() - 1) / 2, history.len() - 1);
         let sweeps = (k2 - k1) as f64 * block;
@@ -139,7 +139,7 @@ fn gauss_seidel_has_the_square_of_jacobis_rate() {
     let expected = (PI / n as f64).cos().powi(2);
     for device in devices() {
         let options = Options { max_cycles: Some(2000), ..options(Method::GaussSeidel, Precision::F64, 0.0) };
-        let report = decay(square(n), options, &device);
+        let report = decay(square(n), &options, &device);
         let (block, history) = (sweeps_a_step(&report), report.history);
         let steps = history.len() / 2;
         let found = rate(&history, steps).powf(1.0 / block);
