@@ -46,7 +46,9 @@ fn system(grid: &Grid) -> (Vec<f64>, Vec<f64>) {
         let volume = |q: usize| -> f64 { (0..3).map(|d| grid.axes[d].volume(split(q)[d])).product() };
         let total: f64 = (0..f.len()).map(volume).sum();
         let mean = (0..f.len()).map(|q| volume(q) * f[q]).sum::<f64>() / total;
-        f.iter_mut().for_each(|v| *v -= mean);
+        for v in &mut f {
+            *v -= mean;
+        }
     }
     (u, f)
 }
@@ -160,7 +162,7 @@ fn loose(precision: Precision, levels: usize) -> f64 {
     }
 }
 
-fn check(faults: Vec<String>) {
+fn check(faults: &[String]) {
     assert!(faults.is_empty(), "{} cases differ:\n{}", faults.len(), faults.join("\n"));
 }
 
@@ -176,7 +178,7 @@ fn cycles_agree_on_every_grid() {
             faults.extend(twins(&name, &cuda, &setup, tolerance(precision), times, &mut |s, p| cycle(s, V11, p).unwrap()).err());
         }
     }
-    check(faults);
+    check(&faults);
 }
 
 #[test]
@@ -211,7 +213,7 @@ fn all_cycles_smoothers_and_methods_agree() {
             }
         }
     }
-    check(faults);
+    check(&faults);
 }
 
 #[test]
