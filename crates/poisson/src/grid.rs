@@ -24,6 +24,11 @@ pub enum Bc {
     Periodic,
 }
 
+/// Least `theta` of a periodic coarse axis. Point relaxation hardly moves a pair of nodes that is tied by a shorter
+/// interval; a period that is longer by a fraction of a coarse cell costs less: the worst factors of `tests/every_grid.rs`
+/// are 0.74 without it and 0.3 with it.
+const SHORTEST: f64 = 0.5;
+
 /// One axis of a grid level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
@@ -33,6 +38,8 @@ pub struct Axis {
     pub h: f64,
     /// Length of the last interval over `h`.
     pub theta: f64,
+    /// Control volume of the last node beyond its half interval, over `h`; only at a Neumann end of a coarse axis.
+    pub tail: f64,
     /// Condition at node 0.
     pub lo: Bc,
     /// Condition at the last node.
@@ -43,12 +50,12 @@ impl Axis {
     /// An axis of `length` with `nodes` nodes: `length / (nodes - 1)` apart, periodic `length / nodes`.
     pub fn new(nodes: usize, length: f64, lo: Bc, hi: Bc) -> Self {
         let intervals = if lo == Bc::Periodic { nodes } else { nodes - 1 };
-        Self { nodes, h: length / intervals.max(1) as f64, theta: 1.0, lo, hi }
+        Self { nodes, h: length / intervals.max(1) as f64, theta: 1.0, tail: 0.0, lo, hi }
     }
 
     /// The third axis of a plane problem: one node without neighbours.
     pub fn flat() -> Self {
-        Self { nodes: 1, h: 1.0, theta: 1.0, lo: Bc::Neumann, hi: Bc::Neumann }
+        Self { nodes: 1, h: 1.0, theta: 1.0, tail: 0.0, lo: Bc::Neumann, hi: Bc::Neumann }
     }
 
     /// Whether this is [`Axis::flat`].
@@ -93,7 +100,8 @@ impl Axis {
         match self.intervals_at(i) {
             (Some(hw), Some(he)) => (2.0 / (hw * (hw + he)), 2.0 / (he * (hw + he))),
             (None, Some(he)) => (0.0, 2.0 / (he * he)),
-            (Some(hw), None) => (2.0 / (hw * hw), 0.0),
+            // The flux from the west over the node's own control volume.
+            (Some(hw), None) => (1.0 / (hw * (0.5 * hw + self.tail * self.h)), 0.0),
             (None, None) => (0.0, 0.0),
         }
     }
@@ -104,7 +112,8 @@ impl Axis {
             return 1.0;
         }
         let (hw, he) = self.intervals_at(i);
-        0.5 * (hw.unwrap_or(0.0) + he.unwrap_or(0.0))
+        let beyond = if he.is_none() { self.tail * self.h } else { 0.0 };
+        0.5 * (hw.unwrap_or(0.0) + he.unwrap_or(0.0)) + beyond
     }
 
     /// Whether a coarser axis would still have two intervals.
@@ -118,6 +127,8 @@ impl Axis {
     }
 
     /// Every second node, the last one always kept: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`.
+    /// A periodic axis keeps it above [`SHORTEST`]. At a Neumann end a short interval would tie two nodes together that no point smoother parts from the rest: there an
+    /// odd last node is dropped and its control volume added to the node before it.
     /// An axis that cannot be coarsened any further collapses to a single node, [`Axis::flat`].
     #[must_use]
     pub fn coarsen(&self) -> Self {
@@ -125,9 +136,15 @@ impl Axis {
             return Self::flat();
         }
         let n = self.intervals();
-        let (intervals, theta) = if n.is_multiple_of(2) { (n / 2, 0.5 * (1.0 + self.theta)) } else { (n.div_ceil(2), 0.5 * self.theta) };
+        if self.hi == Bc::Neumann && n != 3 {
+            let (intervals, tail) = if n.is_multiple_of(2) { (n / 2, 0.5 * self.tail) } else { (n / 2, 0.5 * (1.0 + self.tail)) };
+            return Self { nodes: intervals + 1, h: 2.0 * self.h, theta: 1.0, tail, lo: self.lo, hi: self.hi };
+        }
+        let shortest = if self.periodic() { SHORTEST } else { 0.0 };
+        let (intervals, theta) =
+            if n.is_multiple_of(2) { (n / 2, 0.5 * (1.0 + self.theta)) } else { (n.div_ceil(2), (0.5 * self.theta).max(shortest)) };
         let nodes = if self.periodic() { intervals } else { intervals + 1 };
-        Self { nodes, h: 2.0 * self.h, theta, lo: self.lo, hi: self.hi }
+        Self { nodes, h: 2.0 * self.h, theta, tail: 0.5 * self.tail, lo: self.lo, hi: self.hi }
     }
 
     /// The fine node on which node `i` of `self.coarsen()` sits (not for a collapsing axis).
@@ -181,7 +198,8 @@ impl Transfer {
             // With an odd number of intervals the last node is a coarse node of its own.
             let p = if !fine.periodic() && i == n - 1 { nc - 1 } else { p };
             parent[i] = p as u32;
-            if child[p] as usize == i {
+            // Beyond the last coarse node the correction is flat, as a Neumann end is.
+            if child[p] as usize == i || (p == nc - 1 && fine.hi == Bc::Neumann) {
                 west[i] = 1.0;
             } else {
                 let (hw, he) = fine.intervals_at(i);
@@ -342,8 +360,9 @@ mod tests {
     fn coarse_axes_keep_the_length() {
         for axis in axes() {
             let total: f64 = (0..axis.nodes).map(|i| axis.volume(i)).sum();
-            // A sum of at most 100 lengths of order one.
-            assert!((total - 2.0).abs() < 1e-13, "{axis:?}: {total}");
+            // A sum of at most 100 lengths of order one; a period may have grown by a fraction of a cell.
+            let grown = if axis.periodic() { 0.5 * axis.h } else { 1e-13 };
+            assert!(total > 2.0 - 1e-13 && total < 2.0 + grown, "{axis:?}: {total}");
         }
     }
 
@@ -382,12 +401,15 @@ mod tests {
                 let p = t.parent[i] as usize;
                 assert!((t.west[i] + t.east[i] - 1.0).abs() < 1e-15);
                 let wraps = p + 1 == coarse.nodes;
-                if !coarse.is_flat() && (!wraps || t.east[i] == 0.0) {
+                // A node that was dropped at a Neumann end lies beyond the last coarse one and takes its value.
+                let dropped = fine.hi == Bc::Neumann && t.child[coarse.nodes - 1] < i as u32;
+                if !coarse.is_flat() && !dropped && (!wraps || t.east[i] == 0.0) {
                     let at = t.west[i] * coarse.position(p) + if wraps { 0.0 } else { t.east[i] * coarse.position(p + 1) };
                     assert!((at - fine.position(i)).abs() < 1e-14, "{fine:?} node {i}");
                 }
             }
-            let volume = |c: usize| if coarse.is_flat() { 2.0 } else { coarse.volume(c) };
+            let length: f64 = (0..fine.nodes).map(|i| fine.volume(i)).sum();
+            let volume = |c: usize| if coarse.is_flat() { length } else { coarse.volume(c) };
             // sum_I Vc_I (R r)_I = sum_i V_i r_i for any r: test the columns one by one.
             let mut column = vec![0.0; fine.nodes];
             for (c, weights) in t.restrict.iter().enumerate() {

@@ -168,7 +168,7 @@ fn cubic(fine: &Axis, coarse: &Axis, t: &Transfer) -> (Vec<i32>, Vec<f64>) {
     };
     for i in 0..n {
         let p = i64::from(t.parent[i]);
-        if t.east[i] == 0.0 {
+        if t.east[i] == 0.0 && (nc == 1 || fine.position(i) == coarse.position(p as usize)) {
             base[i] = p as i32;
             weights[4 * i] = 1.0;
             continue;
