@@ -200,7 +200,7 @@ pub fn read(path: impl AsRef<Path>, name: &str) -> Result<Array> {
     })
 }
 
-/// Reads a field that [`write`] wrote, with its axes.
+/// Reads a field that [`write()`] wrote, with its axes.
 pub fn read_field(path: impl AsRef<Path>, name: &str) -> Result<Field> {
     let path = path.as_ref();
     let array = read(path, name)?;

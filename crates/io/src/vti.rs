@@ -68,7 +68,7 @@ pub fn write(path: impl AsRef<Path>, field: &Field, time: Option<f64>) -> Result
     })
 }
 
-/// Reads a file that [`write`] wrote.
+/// Reads a file that [`write()`] wrote.
 pub fn read(path: impl AsRef<Path>) -> Result<Field> {
     let path = path.as_ref();
     let bytes = std::fs::read(path).map_err(|e| Error::file("read", path, e))?;

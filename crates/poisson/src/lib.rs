@@ -15,7 +15,7 @@
 //! | [`direct`] | transforms along the axes |
 //! | [`status`], [`truncation`] | when it is over, and with which word |
 //! | [`operator`] | the definition in double precision that checks go back to |
-//! | [`output`], [`cost`], [`bench`] | records, the traffic model, the benchmark cases |
+//! | [`output`], [`cost`], [`mod@bench`] | records, the traffic model, the benchmark cases |
 
 pub mod bench;
 pub mod config;

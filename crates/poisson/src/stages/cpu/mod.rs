@@ -1,5 +1,5 @@
-//! The stages on the processor: streaming passes ([`pass`]) over bands of slabs ([`band`]), row operations compiled for
-//! each instruction set ([`rows`], [`isa`]).
+//! The stages on the processor: streaming passes (`pass`) over bands of slabs (`band`), row operations compiled for
+//! each instruction set (`rows`, `isa`).
 //!
 //! Inside, the operator is multiplied by a power of two near `h^2` and the residual by one near `1 / max |f|`: the
 //! numbers of a cycle in single precision are then of order one whatever the user's units are, and nothing is rounded
