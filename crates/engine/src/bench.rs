@@ -11,8 +11,8 @@ use crate::sim::{Case, Solver};
 
 /// The least number of timed repetitions.
 const REPETITIONS: usize = 5;
-/// More are made while they take less than this together, seconds.
-const PATIENCE: f64 = 1.0;
+/// More are made while they and their resets, which can take much longer, take less than this together, seconds.
+const PATIENCE: f64 = 2.0;
 /// But never more than this.
 const MOST: usize = 200;
 
@@ -86,13 +86,12 @@ pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &
     let mut work = S::bench(case, device)?;
     work.reset()?;
     work.run()?;
-    let (mut times, mut total) = (Vec::new(), 0.0);
-    while times.len() < REPETITIONS || (total < PATIENCE && times.len() < MOST) {
+    let (mut times, first) = (Vec::new(), Instant::now());
+    while times.len() < REPETITIONS || (first.elapsed().as_secs_f64() < PATIENCE && times.len() < MOST) {
         work.reset()?;
         let begun = Instant::now();
         work.run()?;
         times.push(begun.elapsed().as_secs_f64());
-        total += times[times.len() - 1];
     }
     let (cost, seconds, bandwidth) = (work.cost(), Seconds::of(times), device.bandwidth()?);
     let items = cost.items.max(1.0);
