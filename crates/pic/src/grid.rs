@@ -1,0 +1,149 @@
+//! The domain, what stands on its sides, and arrays over it with guard nodes.
+
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Guard nodes below the domain, per axis: a quadratic shape reaches one node below its cell, and a particle may have
+/// moved to the next cell.
+pub const BELOW: usize = 2;
+/// Guard nodes above the last cell's lower corner, per axis.
+pub const ABOVE: usize = 3;
+/// Rows begin at multiples of this many values: whole cache lines in single precision.
+const ALIGN: usize = 16;
+
+/// What a side does to the fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldSide {
+    /// Goes on at the other side.
+    Periodic,
+    /// Perfect electric conductor at the first or last corner: tangential E and normal B are zero.
+    Pec,
+    /// Perfect magnetic conductor there: tangential H and normal D are zero.
+    Pmc,
+    /// A convolutional perfectly matched layer inside the domain, a conductor behind it (Roden and Gedney 2000).
+    Absorbing,
+}
+
+/// What a side does to particles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ParticleSide {
+    /// Come in again at the other side.
+    Periodic,
+    /// The normal momentum turns round.
+    Reflect,
+    /// Are taken out; charge and energy go to the ledger.
+    Absorb,
+    /// Come back with a momentum drawn from the wall's Maxwellian flux.
+    Thermal,
+}
+
+/// The domain: `cells` cells of `h` per axis; one dimension has `cells[1] == 1` and is periodic in y.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// Cells per axis, x first.
+    pub cells: [usize; 2],
+    /// Size of a cell, `c/w_n`.
+    pub h: [f64; 2],
+    /// Corner of the first cell, `c/w_n`, without what a window has moved.
+    pub origin: [f64; 2],
+    /// Time step, `1/w_n`.
+    pub dt: f64,
+    /// Fields at the lower and upper side of each axis.
+    pub fields: [[FieldSide; 2]; 2],
+    /// Particles at the lower and upper side of each axis.
+    pub particles: [[ParticleSide; 2]; 2],
+    /// Number of space dimensions, 1 or 2.
+    pub dimensions: usize,
+}
+
+impl Grid {
+    /// Whether the fields of an axis are periodic.
+    pub fn periodic(&self, axis: usize) -> bool {
+        self.fields[axis][0] == FieldSide::Periodic
+    }
+
+    /// Corners of an axis that carry values of their own: one per cell, and the last one where the axis is not periodic.
+    pub fn nodes(&self, axis: usize) -> usize {
+        self.cells[axis] + usize::from(!self.periodic(axis))
+    }
+
+    /// Values from a row's begin to the next one's.
+    pub fn pitch(&self) -> usize {
+        (BELOW + self.cells[0] + ABOVE).next_multiple_of(ALIGN)
+    }
+
+    /// Rows, guards included.
+    pub fn rows(&self) -> usize {
+        BELOW + self.cells[1] + ABOVE
+    }
+
+    /// Values of an array, guards included.
+    pub fn len(&self) -> usize {
+        self.pitch() * self.rows()
+    }
+
+    /// Whether there are no values; never, but clippy asks.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Place of corner `(i, j)` in an array; guards have negative indices, or indices from `cells` on.
+    pub fn index(&self, i: isize, j: isize) -> usize {
+        debug_assert!(i >= -(BELOW as isize) && j >= -(BELOW as isize), "({i}, {j}) is below the guards");
+        (j + BELOW as isize) as usize * self.pitch() + (i + BELOW as isize) as usize
+    }
+
+    /// Places of the cells `0..cells[0]` of row `j`.
+    pub fn row(&self, j: isize) -> Range<usize> {
+        let begin = self.index(0, j);
+        begin..begin + self.cells[0]
+    }
+
+    /// Largest stable time step of the Yee lattice, `1/sqrt(sum 1/h^2)` over the axes in use.
+    pub fn courant_limit(&self) -> f64 {
+        self.h[..self.dimensions].iter().map(|h| 1.0 / (h * h)).sum::<f64>().sqrt().recip()
+    }
+
+    /// Area of a cell (length in one dimension).
+    pub fn cell_volume(&self) -> f64 {
+        self.h[..self.dimensions].iter().product()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(cells: [usize; 2], dimensions: usize) -> Grid {
+        Grid {
+            cells,
+            h: [0.1, 0.2],
+            origin: [0.0; 2],
+            dt: 0.05,
+            fields: [[FieldSide::Periodic; 2], [FieldSide::Pec; 2]],
+            particles: [[ParticleSide::Periodic; 2], [ParticleSide::Reflect; 2]],
+            dimensions,
+        }
+    }
+
+    #[test]
+    fn indices_and_nodes_follow_the_sides() {
+        let g = grid([20, 7], 2);
+        assert_eq!((g.nodes(0), g.nodes(1)), (20, 8));
+        assert_eq!(g.index(-2, -2), 0);
+        assert_eq!(g.pitch(), 32);
+        assert_eq!(g.row(3), g.index(0, 3)..g.index(20, 3));
+        assert!(g.index(22, 9) < g.len() && g.rows() == 12);
+    }
+
+    #[test]
+    fn the_courant_limit_counts_the_axes_in_use() {
+        let limit = grid([20, 7], 2).courant_limit();
+        assert!((limit - 1.0 / (100.0_f64 + 25.0).sqrt()).abs() < 1e-15);
+        assert!((grid([20, 1], 1).courant_limit() - 0.1).abs() < 1e-15);
+    }
+}

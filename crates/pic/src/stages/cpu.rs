@@ -1,0 +1,1 @@
+//! The stages on the processor.

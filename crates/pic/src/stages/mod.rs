@@ -1,0 +1,204 @@
+//! The stages of a time step as one trait; `cpu` and `cuda` implement it and [`crate::step`] is written once against it.
+//!
+//! A call is a pass over everything of its kind, so a backend may fuse inside it and dispatch costs nothing. No stage waits
+//! for the device except those under "what waits".
+
+pub mod cpu;
+
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+
+use crate::grid::Grid;
+use crate::particles::{Particles, Species};
+
+/// A component of a field on the Yee lattice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Component {
+    Ex,
+    Ey,
+    Ez,
+    Bx,
+    By,
+    Bz,
+    Jx,
+    Jy,
+    Jz,
+}
+
+impl Component {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 9] = [Self::Ex, Self::Ey, Self::Ez, Self::Bx, Self::By, Self::Bz, Self::Jx, Self::Jy, Self::Jz];
+
+    /// File-safe name.
+    pub fn name(self) -> &'static str {
+        ["ex", "ey", "ez", "bx", "by", "bz", "jx", "jy", "jz"][self as usize]
+    }
+
+    /// Where it sits in the cell, in units of the cell, per axis: 0 at the corner, 1/2 halfway.
+    pub fn stagger(self) -> [f64; 2] {
+        match self {
+            Self::Ex | Self::Jx | Self::By => [0.5, 0.0],
+            Self::Ey | Self::Jy | Self::Bx => [0.0, 0.5],
+            Self::Ez | Self::Jz => [0.0, 0.0],
+            Self::Bz => [0.5, 0.5],
+        }
+    }
+}
+
+/// Energies and counts, exact to the precision that sums are kept in (double).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Energies {
+    /// `1/2 E^2` per component, integrated over the domain; taken at time n, before the field advances.
+    pub electric: [f64; 3],
+    /// `1/2 B^2` likewise.
+    pub magnetic: [f64; 3],
+    /// Kinetic energy per species, centred at time n: with `gamma` after the first half of the kick.
+    pub kinetic: Vec<f64>,
+    /// Momentum per species, `u` at time n - 1/2.
+    pub momentum: Vec<[f64; 3]>,
+    /// Particles per species.
+    pub count: Vec<u64>,
+}
+
+/// What crossed the borders since the start, per species; the closed ledger of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ledger {
+    /// Macro-particles put in (set-up, window, walls).
+    pub injected: u64,
+    /// Macro-particles taken out (absorbing sides, window).
+    pub removed: u64,
+    /// Kinetic energy put in.
+    pub energy_in: f64,
+    /// Kinetic energy taken out.
+    pub energy_out: f64,
+    /// Charge taken out, net, `e n_0` times the cell's volume.
+    pub charge_out: f64,
+}
+
+/// A line of sources: what an antenna adds to the current of one lattice line, at one step. See [`crate::step`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sheet {
+    /// Component of the current.
+    pub component: Component,
+    /// Axis that the sheet is normal to.
+    pub axis: usize,
+    /// Node of the sheet on that axis.
+    pub node: usize,
+    /// Values along the sheet, one per node of the other axis.
+    pub values: Vec<f64>,
+}
+
+/// The state of a plasma on one device, and what can be done to it.
+pub trait Stages: Send {
+    // --- a step, in this order ---
+
+    /// `J = 0`; takes the field energies first where `measure` says so.
+    fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()>;
+
+    /// Gathers, pushes, moves and deposits one species and sends those that left their tile to where they belong; applies
+    /// the sides' conditions for particles. Adds up kinetic energy and momentum where `measure` says so. `step` keys random
+    /// numbers of thermal walls.
+    fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()>;
+
+    /// Completes `J`: what tiles and sides share, the antennas' sheets, the filter.
+    fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()>;
+
+    /// `B` half a step, `E` a step, `B` half a step, with the conditions of the sides.
+    fn field(&mut self, profiler: &mut Profiler) -> Result<()>;
+
+    /// Moves fields and particles one cell towards lower x. What leaves is counted as removed; the last column of cells is
+    /// empty of particles and fields afterwards, and `fresh` (one entry per species, cells of the last column only) goes in.
+    fn shift(&mut self, fresh: &[Particles], profiler: &mut Profiler) -> Result<()>;
+
+    // --- what waits ---
+
+    /// Puts particles in. Those on fixed species too.
+    fn inject(&mut self, species: usize, particles: &Particles) -> Result<()>;
+
+    /// All particles of a species in canonical order.
+    fn particles(&mut self, species: usize) -> Result<Particles>;
+
+    /// Replaces all particles of a species (restart).
+    fn replace(&mut self, species: usize, particles: &Particles) -> Result<()>;
+
+    /// A component over all corners with guards, as [`crate::grid::Grid::index`] lays them out.
+    fn component(&mut self, component: Component) -> Result<Vec<f64>>;
+
+    /// Sets a component over all corners with guards.
+    fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()>;
+
+    /// Charge density of a species at the corners, the filter of the current applied where `smoothed` says so, laid out as
+    /// [`Stages::component`] does; sides and periodic copies complete.
+    fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>>;
+
+    /// What the last measured step added up.
+    fn energies(&mut self) -> Result<Energies>;
+
+    /// What crossed the borders so far, per species.
+    fn ledger(&mut self) -> Result<Vec<Ledger>>;
+
+    /// State besides particles and fields that a bit-equal restart needs (memory of absorbing layers, ledgers), named.
+    fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>>;
+
+    /// Takes that back.
+    fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()>;
+
+    /// Bytes held on the device.
+    fn memory(&self) -> u64;
+
+    /// Waits for everything under way.
+    fn wait(&mut self) -> Result<()>;
+}
+
+/// Everything a backend needs to allocate and run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// The domain.
+    pub grid: Grid,
+    /// The species, in the order of the input.
+    pub species: Vec<Species>,
+    /// Particles expected per species, for the first allocation.
+    pub expected: Vec<usize>,
+    /// Number format of particles and fields.
+    pub precision: Precision,
+    /// Order of the particle shape: 1 (linear) or 2 (quadratic).
+    pub order: u32,
+    /// Filter of the current per axis.
+    pub smoothing: [Smoothing; 2],
+    /// Cells of the absorbing layers.
+    pub absorbing_cells: usize,
+    /// Fields that particles feel and that Maxwell's equations do not advance: `E` and `B` per component over all corners
+    /// with guards; empty where there are none.
+    pub external: [Vec<f64>; 6],
+    /// Cells of a tile; the backend's choice if left out.
+    pub tile: Option<[usize; 2]>,
+    /// Sums whose order does not depend on threads or on the run: same bits every time.
+    pub deterministic: bool,
+    /// Seed of thermal walls.
+    pub seed: u64,
+}
+
+/// Number format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Double precision.
+    F64,
+}
+
+/// Binomial filter `[1 2 1]/4`, `passes` times, and a compensator pass where wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Smoothing {
+    /// Binomial passes, 0 to 32.
+    #[serde(default)]
+    pub passes: u32,
+    /// Whether a last pass `[-1, (4 + 2n)/n, -1]`, normalised, restores long waves to second order.
+    #[serde(default)]
+    pub compensated: bool,
+}
