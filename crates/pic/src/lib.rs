@@ -35,5 +35,6 @@
 pub mod grid;
 pub mod particles;
 pub mod physics;
+pub mod shapes;
 pub mod stages;
 pub mod step;

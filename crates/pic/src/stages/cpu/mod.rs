@@ -1,1 +1,3 @@
 //! The stages on the processor.
+
+pub mod fields;
