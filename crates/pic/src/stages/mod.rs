@@ -4,6 +4,8 @@
 //! for the device except those under "what waits".
 
 pub mod cpu;
+pub mod images;
+pub mod layer;
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -201,4 +203,17 @@ pub struct Smoothing {
     /// Whether a last pass `[-1, (4 + 2n)/n, -1]`, normalised, restores long waves to second order.
     #[serde(default)]
     pub compensated: bool,
+}
+
+impl Smoothing {
+    /// The passes of an axis in their order: weights of the node itself and of each neighbour.
+    pub fn weights(self) -> Vec<[f64; 2]> {
+        let n = self.passes;
+        let mut weights = vec![[0.5, 0.25]; n as usize];
+        if self.compensated && n > 0 {
+            let b = f64::from(4 + 2 * n) / f64::from(n);
+            weights.push([b / (b - 2.0), -1.0 / (b - 2.0)]);
+        }
+        weights
+    }
 }

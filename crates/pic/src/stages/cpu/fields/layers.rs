@@ -1,0 +1,169 @@
+//! The absorbing layers at work: what they add to the plain update of B and E. See [`crate::stages::layer`].
+//!
+//! `psi` is kept for each derivative and each side that has a layer: for derivatives along x `cells` values a row,
+//! for those along y `cells` rows; index 0 is at the wall.
+
+use rayon::prelude::*;
+use zellige_engine::real::RealScalar;
+
+use crate::grid::{BELOW, Grid};
+use crate::stages::Component;
+use crate::stages::images::Quantity;
+use crate::stages::layer::Layer;
+
+/// A derivative that enters an update: of `from` along `axis`, added to `to` with a sign.
+struct Term {
+    to: usize,
+    from: usize,
+    axis: usize,
+    sign: f64,
+}
+
+const fn term(to: usize, from: usize, axis: usize, sign: f64) -> Term {
+    Term { to, from, axis, sign }
+}
+
+/// `dB/dt = -curl E`.
+const OF_B: [Term; 4] = [term(0, 2, 1, -1.0), term(1, 2, 0, 1.0), term(2, 0, 1, 1.0), term(2, 1, 0, -1.0)];
+/// `dE/dt = curl B`.
+const OF_E: [Term; 4] = [term(0, 2, 1, 1.0), term(1, 2, 0, -1.0), term(2, 1, 0, 1.0), term(2, 0, 1, -1.0)];
+
+/// The memory of the layers and their coefficients, `[keep, feed, stretch]` from the wall.
+#[derive(Debug, Clone)]
+pub(super) struct Layers<T> {
+    axes: [Layer; 2],
+    pitch: usize,
+    /// `[B, E][term][side]`.
+    psi: [[[Vec<T>; 2]; 4]; 2],
+}
+
+impl<T: RealScalar> Layers<T> {
+    pub(super) fn new(grid: &Grid, cells: usize) -> Self {
+        let axes = [0, 1].map(|axis| Layer::new(grid, axis, cells));
+        let psi = [&OF_B, &OF_E].map(|terms| {
+            std::array::from_fn(|t| {
+                let layer: &Layer = &axes[terms[t].axis];
+                let across = if terms[t].axis == 0 { grid.rows() } else { grid.pitch() };
+                layer.sides.map(|side| vec![T::ZERO; if side { layer.cells * across } else { 0 }])
+            })
+        });
+        Self { axes, pitch: grid.pitch(), psi }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.psi.iter().flatten().flatten().map(Vec::len).sum()
+    }
+
+    /// Adds the layers' part to B after its plain half step.
+    pub(super) fn add_to_b(&mut self, grid: &Grid, b: &mut [Vec<T>; 3], e: &[Vec<T>; 3], remember: bool) {
+        for (t, term) in OF_B.iter().enumerate() {
+            let to = Quantity::Vector(Component::ALL[3 + term.to]);
+            self.add(grid, [0, t], term, to, 0.5 * grid.dt, (&mut b[term.to], &e[term.from]), remember);
+        }
+    }
+
+    /// Adds the layers' part to E after its plain step.
+    pub(super) fn add_to_e(&mut self, grid: &Grid, e: &mut [Vec<T>; 3], b: &[Vec<T>; 3]) {
+        for (t, term) in OF_E.iter().enumerate() {
+            let to = Quantity::Vector(Component::ALL[term.to]);
+            self.add(grid, [1, t], term, to, grid.dt, (&mut e[term.to], &b[term.from]), true);
+        }
+    }
+
+    fn add(
+        &mut self,
+        grid: &Grid,
+        [field, t]: [usize; 2],
+        term: &Term,
+        quantity: Quantity,
+        dt: f64,
+        (to, from): (&mut [T], &[T]),
+        remember: bool,
+    ) {
+        let layer = &self.axes[term.axis];
+        let (n, half) = (grid.cells[term.axis], quantity.half(term.axis));
+        let factor = T::from_f64(term.sign * dt);
+        let inverse = T::from_f64(1.0 / grid.h[term.axis]);
+        let coefficients: Vec<[T; 3]> = layer.at(half).iter().map(|c| [c.keep, c.feed, c.stretch].map(T::from_f64)).collect();
+        for upper in [false, true] {
+            if !layer.sides[usize::from(upper)] {
+                continue;
+            }
+            let psi = &mut self.psi[field][t][usize::from(upper)];
+            let nodes: Vec<usize> = (0..layer.cells).map(|s| BELOW + layer.node(n, half, upper, s)).collect();
+            let one = |value: &mut T, psi: &mut T, difference: T, [keep, feed, stretch]: [T; 3]| {
+                let derivative = inverse * difference;
+                if remember {
+                    *psi = keep * *psi + feed * derivative;
+                }
+                *value += factor * (stretch * derivative + *psi);
+            };
+            // A half node's derivative is forward, a corner's backward.
+            let (ahead, behind) = if half { (1, 0) } else { (0, 1) };
+            if term.axis == 0 {
+                let rows = to.par_chunks_mut(self.pitch).zip(from.par_chunks(self.pitch)).zip(psi.par_chunks_mut(layer.cells));
+                rows.with_min_len(super::BAND).for_each(|((to, from), psi)| {
+                    for (s, i) in nodes.iter().enumerate() {
+                        one(&mut to[*i], &mut psi[s], from[i + ahead] - from[i - behind], coefficients[s]);
+                    }
+                });
+            } else {
+                let pitch = self.pitch;
+                for (s, j) in nodes.iter().enumerate() {
+                    let (to, psi) = (&mut to[j * pitch..(j + 1) * pitch], &mut psi[s * pitch..(s + 1) * pitch]);
+                    let (next, last) = (&from[(j + ahead) * pitch..], &from[(j - behind) * pitch..]);
+                    for i in 0..pitch {
+                        one(&mut to[i], &mut psi[i], next[i] - last[i], coefficients[s]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The memory goes with the fields one cell towards lower x; what comes into a layer has none.
+    pub(super) fn shift(&mut self) {
+        for (terms, psi) in [&OF_B, &OF_E].into_iter().zip(&mut self.psi) {
+            for (term, [lower, upper]) in terms.iter().zip(psi) {
+                if term.axis == 1 {
+                    for row in lower.chunks_mut(self.pitch).chain(upper.chunks_mut(self.pitch)) {
+                        row.copy_within(1.., 0);
+                        row[self.pitch - 1] = T::ZERO;
+                    }
+                    continue;
+                }
+                let cells = self.axes[0].cells.max(1);
+                for row in lower.chunks_mut(cells) {
+                    row.copy_within(1.., 0);
+                    row[cells - 1] = T::ZERO;
+                }
+                for row in upper.chunks_mut(cells) {
+                    row.copy_within(..cells - 1, 1);
+                    row[0] = T::ZERO;
+                }
+            }
+        }
+    }
+
+    pub(super) fn hidden(&self) -> Vec<(String, Vec<f64>)> {
+        self.named().map(|(name, values)| (name, values.iter().map(|v| v.to_f64()).collect())).collect()
+    }
+
+    pub(super) fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) {
+        let places: Vec<String> = self.named().map(|(name, _)| name).collect();
+        let arrays = self.psi.iter_mut().flatten().flatten().filter(|values| !values.is_empty());
+        for (name, values) in places.iter().zip(arrays) {
+            if let Some((_, saved)) = state.iter().find(|entry| entry.0 == *name) {
+                values.iter_mut().zip(saved).for_each(|(value, saved)| *value = T::from_f64(*saved));
+            }
+        }
+    }
+
+    fn named(&self) -> impl Iterator<Item = (String, &Vec<T>)> {
+        let all = self.psi.iter().enumerate().flat_map(|(field, terms)| {
+            terms.iter().enumerate().flat_map(move |(t, sides)| {
+                sides.iter().enumerate().map(move |(side, values)| (format!("layer_{}_{t}_{side}", ["b", "e"][field]), values))
+            })
+        });
+        all.filter(|(_, values)| !values.is_empty())
+    }
+}

@@ -1,0 +1,220 @@
+//! The fields on the lattice: E, B and J over all corners with guards, laid out by [`Grid::index`].
+//!
+//! Between steps E and B stand at one time and their guards are valid. Work is shared out by rows, and every value is
+//! computed in one way only, so that nothing depends on the number of threads.
+
+mod energy;
+mod filter;
+mod layers;
+mod sides;
+mod yee;
+
+#[cfg(test)]
+mod tests;
+
+use zellige_engine::real::RealScalar;
+
+use self::layers::Layers;
+use crate::grid::{BELOW, Grid};
+use crate::stages::images::Quantity;
+use crate::stages::{Component, Setup, Sheet, Smoothing};
+
+/// Rows that a task takes.
+const BAND: usize = 16;
+
+/// The fields of a domain.
+#[derive(Debug, Clone)]
+pub struct FieldSet<T> {
+    /// The domain.
+    pub grid: Grid,
+    /// Electric field, guards valid between steps.
+    pub e: [Vec<T>; 3],
+    /// Magnetic field, likewise.
+    pub b: [Vec<T>; 3],
+    /// Current: particles add to it, guards included, between [`FieldSet::begin`] and [`FieldSet::current`]. Its guards are
+    /// not kept after that.
+    pub j: [Vec<T>; 3],
+    /// Fields that are felt and do not advance, and their sum with those that do: E then B. Empty where there are none.
+    external: [Vec<T>; 6],
+    felt: [Vec<T>; 6],
+    smoothing: [Smoothing; 2],
+    layers: Layers<T>,
+    scratch: Vec<T>,
+    electric: [f64; 3],
+    magnetic: [f64; 3],
+}
+
+impl<T: RealScalar> FieldSet<T> {
+    /// All fields zero.
+    pub fn new(setup: &Setup) -> Self {
+        let grid = setup.grid.clone();
+        let zero = || std::array::from_fn(|_| vec![T::ZERO; grid.len()]);
+        let external: [Vec<T>; 6] = std::array::from_fn(|c| setup.external[c].iter().map(|v| T::from_f64(*v)).collect());
+        let mut smoothing = setup.smoothing;
+        if grid.dimensions == 1 {
+            // One row, periodic: the filter would change nothing but round-off.
+            smoothing[1] = Smoothing::default();
+        }
+        Self {
+            e: zero(),
+            b: zero(),
+            j: zero(),
+            felt: external.clone(),
+            external,
+            smoothing,
+            layers: Layers::new(&grid, setup.absorbing_cells),
+            scratch: Vec::new(),
+            electric: [0.0; 3],
+            magnetic: [0.0; 3],
+            grid,
+        }
+    }
+
+    /// `J = 0`; takes the energies where `measure` says so.
+    pub fn begin(&mut self, measure: bool) {
+        if measure {
+            self.measure();
+        }
+        self.j.iter_mut().for_each(|j| sides::clear(&self.grid, j));
+    }
+
+    /// Completes J: guards to where they belong, wall corners, the filter, the sheets (which are not filtered, so that an
+    /// antenna radiates what it is asked for).
+    pub fn current(&mut self, sheets: &[Sheet]) {
+        for (c, component) in [Component::Jx, Component::Jy, Component::Jz].into_iter().enumerate() {
+            let quantity = Quantity::Vector(component);
+            sides::fold(&self.grid, quantity, &mut self.j[c]);
+            filter::smooth(&self.grid, self.smoothing, quantity, &mut self.j[c], &mut self.scratch);
+        }
+        for sheet in sheets {
+            let j = &mut self.j[sheet.component as usize - Component::Jx as usize];
+            for (k, value) in sheet.values.iter().enumerate() {
+                let (node, k) = (sheet.node as isize, k as isize);
+                let place = if sheet.axis == 0 { self.grid.index(node, k) } else { self.grid.index(k, node) };
+                j[place] += T::from_f64(*value);
+            }
+        }
+    }
+
+    /// From time n to n + 1: B half a step, E a step, B half a step, with sides and layers.
+    pub fn field(&mut self) {
+        self.advance_b(false);
+        self.advance_e();
+        self.advance_b(true);
+        self.feel();
+    }
+
+    /// Moves all fields one cell towards lower x; the last column of cells becomes empty. External fields stay as they are
+    /// in the window's frame.
+    pub fn shift(&mut self) {
+        let (n, pitch) = (self.grid.cells[0] + BELOW, self.grid.pitch());
+        for array in self.e.iter_mut().chain(&mut self.b).chain(&mut self.j) {
+            for row in array.chunks_mut(pitch) {
+                row.copy_within(1.., 0);
+                row[n..].fill(T::ZERO);
+            }
+        }
+        for c in 0..3 {
+            for (array, first) in [(&mut self.e[c], 0), (&mut self.b[c], 3)] {
+                let quantity = Quantity::Vector(Component::ALL[c + first]);
+                if quantity.half(0) {
+                    array.chunks_mut(pitch).for_each(|row| row[n - 1] = T::ZERO);
+                }
+            }
+        }
+        self.layers.shift();
+        self.guards();
+    }
+
+    /// A component of E or B as particles feel it: with what is external. Guards are valid.
+    pub fn gathered(&self, component: Component) -> &[T] {
+        let c = component as usize;
+        assert!(c < 6, "E and B are felt");
+        match (self.felt[c].is_empty(), c < 3) {
+            (false, _) => &self.felt[c],
+            (true, true) => &self.e[c],
+            (true, false) => &self.b[c - 3],
+        }
+    }
+
+    /// A component over all corners with valid guards; what is external is not in it.
+    pub fn get(&self, component: Component) -> Vec<f64> {
+        let mut copy = self.array(component).clone();
+        sides::guards(&self.grid, Quantity::Vector(component), &mut copy);
+        copy.iter().map(|v| v.to_f64()).collect()
+    }
+
+    /// Sets a component; the guards given are replaced by what the sides say.
+    pub fn set(&mut self, component: Component, values: &[f64]) {
+        let grid = self.grid.clone();
+        let array = self.array_mut(component);
+        array.iter_mut().zip(values).for_each(|(a, v)| *a = T::from_f64(*v));
+        sides::guards(&grid, Quantity::Vector(component), array);
+        self.feel();
+    }
+
+    /// Charge density of deposits: guards to where they belong, wall corners, the filter of the current where `smoothed`
+    /// says so, guards filled.
+    pub fn complete_charge(&self, rho: &mut [T], smoothed: bool) {
+        sides::fold(&self.grid, Quantity::Charge, rho);
+        if smoothed {
+            filter::smooth(&self.grid, self.smoothing, Quantity::Charge, rho, &mut Vec::new());
+        }
+        sides::guards(&self.grid, Quantity::Charge, rho);
+    }
+
+    /// `1/2 E^2` per component over the domain, as of the last measured step.
+    pub fn electric(&self) -> [f64; 3] {
+        self.electric
+    }
+
+    /// `1/2 B^2` likewise.
+    pub fn magnetic(&self) -> [f64; 3] {
+        self.magnetic
+    }
+
+    /// The memory of the absorbing layers, named.
+    pub fn hidden(&self) -> Vec<(String, Vec<f64>)> {
+        self.layers.hidden()
+    }
+
+    /// Takes back what [`FieldSet::hidden`] gave; entries of other names are left alone.
+    pub fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) {
+        self.layers.set_hidden(state);
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> u64 {
+        let arrays = self.e.iter().chain(&self.b).chain(&self.j).chain(&self.external).chain(&self.felt);
+        let values = arrays.map(Vec::len).sum::<usize>() + self.scratch.len() + self.layers.len();
+        (values * size_of::<T>()) as u64
+    }
+
+    fn array(&self, component: Component) -> &Vec<T> {
+        let c = component as usize;
+        [&self.e, &self.b, &self.j][c / 3].get(c % 3).expect("three components")
+    }
+
+    fn array_mut(&mut self, component: Component) -> &mut Vec<T> {
+        let c = component as usize;
+        [&mut self.e, &mut self.b, &mut self.j][c / 3].get_mut(c % 3).expect("three components")
+    }
+
+    /// Fills all guards of E and B.
+    fn guards(&mut self) {
+        for c in 0..3 {
+            sides::guards(&self.grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c]);
+            sides::guards(&self.grid, Quantity::Vector(Component::ALL[c + 3]), &mut self.b[c]);
+        }
+        self.feel();
+    }
+
+    /// The sum of what advances and what is external.
+    fn feel(&mut self) {
+        for (c, own) in self.e.iter().chain(&self.b).enumerate() {
+            if !self.external[c].is_empty() {
+                sides::sum(&self.grid, &mut self.felt[c], own, &self.external[c]);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Guards filled and folded, row by row. What to do is in [`crate::stages::images`].
+
+use rayon::prelude::*;
+use zellige_engine::real::RealScalar;
+
+use super::BAND;
+use crate::grid::{BELOW, Grid};
+use crate::stages::images::{self, Image, Quantity};
+
+/// Place of node `i` in a row, of node `j` among the rows.
+fn place(i: isize) -> usize {
+    (i + BELOW as isize) as usize
+}
+
+/// All values zero.
+pub(super) fn clear<T: RealScalar>(grid: &Grid, array: &mut [T]) {
+    array.par_chunks_mut(grid.pitch() * BAND).for_each(|band| band.fill(T::ZERO));
+}
+
+/// `sum = a + b`.
+pub(super) fn sum<T: RealScalar>(grid: &Grid, sum: &mut [T], a: &[T], b: &[T]) {
+    let band = grid.pitch() * BAND;
+    sum.par_chunks_mut(band).zip(a.par_chunks(band).zip(b.par_chunks(band))).for_each(|(sum, (a, b))| {
+        for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
+            *sum = *a + *b;
+        }
+    });
+}
+
+/// Fills the guards from the nodes inside: along x in every row that is inside, then whole rows.
+pub(super) fn guards<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
+    guards_x(grid, quantity, array);
+    guards_y(grid, quantity, array);
+}
+
+/// The guards at both ends of the rows inside.
+pub(super) fn guards_x<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
+    let images = scaled::<T>(&images::guards(grid, 0, quantity));
+    let pitch = grid.pitch();
+    let inside = &mut array[BELOW * pitch..(BELOW + grid.nodes(1)) * pitch];
+    inside.par_chunks_mut(pitch * BAND).for_each(|band| {
+        for row in band.chunks_mut(pitch) {
+            for (guard, image, factor) in &images {
+                row[*guard] = *factor * row[*image];
+            }
+        }
+    });
+}
+
+/// The rows of guards.
+fn guards_y<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
+    let pitch = grid.pitch();
+    for (guard, image, factor) in scaled::<T>(&images::guards(grid, 1, quantity)) {
+        array.copy_within(image * pitch..(image + 1) * pitch, guard * pitch);
+        if factor != T::ONE {
+            array[guard * pitch..(guard + 1) * pitch].iter_mut().for_each(|v| *v = factor * *v);
+        }
+    }
+}
+
+/// Adds what was deposited on guards to where it belongs, and doubles wall corners: their control volume is half a cell.
+/// Along x in every row, guards too, then along y. The guards keep what they had.
+pub(super) fn fold<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
+    let pitch = grid.pitch();
+    let along_x = scaled::<T>(&images::folds(grid, 0, quantity));
+    let walls: Vec<usize> = images::walls(grid, 0, quantity).into_iter().map(place).collect();
+    array.par_chunks_mut(pitch * BAND).for_each(|band| {
+        for row in band.chunks_mut(pitch) {
+            for (guard, image, factor) in &along_x {
+                let deposit = row[*guard];
+                row[*image] += *factor * deposit;
+            }
+            for wall in &walls {
+                row[*wall] = T::TWO * row[*wall];
+            }
+        }
+    });
+    for (guard, image, factor) in scaled::<T>(&images::folds(grid, 1, quantity)) {
+        for i in 0..pitch {
+            let deposit = array[guard * pitch + i];
+            array[image * pitch + i] += factor * deposit;
+        }
+    }
+    for wall in images::walls(grid, 1, quantity).into_iter().map(place) {
+        array[wall * pitch..(wall + 1) * pitch].iter_mut().for_each(|v| *v = T::TWO * *v);
+    }
+}
+
+/// Places and factors as the loops take them.
+fn scaled<T: RealScalar>(images: &[Image]) -> Vec<(usize, usize, T)> {
+    images.iter().map(|(guard, image, factor)| (place(*guard), place(*image), T::from_f64(*factor))).collect()
+}
+
+/// The rows inside, copied.
+pub(super) fn copy<T: RealScalar>(grid: &Grid, from: &[T], to: &mut [T]) {
+    let inside = BELOW * grid.pitch()..(BELOW + grid.nodes(1)) * grid.pitch();
+    let band = grid.pitch() * BAND;
+    to[inside.clone()].par_chunks_mut(band).zip(from[inside].par_chunks(band)).for_each(|(to, from)| to.copy_from_slice(from));
+}

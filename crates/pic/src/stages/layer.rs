@@ -1,0 +1,82 @@
+//! The absorbing layer: coefficients of a convolutional perfectly matched layer (CPML).
+//!
+//! In the layer a derivative across it becomes `D / kappa + psi` with `psi' = -(sigma/kappa + alpha) psi - sigma/kappa^2 D`:
+//! the stretched coordinate `s = kappa + sigma / (alpha + d/dt)` as a recursive convolution. `psi` is advanced once a step,
+//! when its D is new, and the same value serves the two half steps of B around that time.
+//!
+//! Graded by the depth `d` into the layer, 0 at the inner edge and 1 at the wall: `sigma = SIGMA d^3` in units of `1/h`,
+//! `kappa = 1 + (KAPPA - 1) d^3`, `alpha = ALPHA (1 - d)` in `w_n`. A wave meets `exp(-2 integral sigma cos)` on its way to
+//! the conductor behind and back, `alpha` takes care of slowly varying fields. The figures are those for which 10 cells
+//! leave the least of a pulse; `tests/waves.rs` holds what they leave.
+//!
+//! Source: Roden and Gedney, Microw. Opt. Technol. Lett. 27 (2000) 334; the optimum of sigma: Taflove and Hagness,
+//! Computational Electrodynamics (2005), eq. 7.66.
+
+use crate::grid::{FieldSide, Grid};
+
+/// Conductivity at the wall times the cell: `0.8 (m + 1)` for the grading `m = 3`.
+pub const SIGMA: f64 = 3.2;
+/// Stretch at the wall.
+pub const KAPPA: f64 = 3.0;
+/// Shift of the pole at the inner edge, `w_n`.
+pub const ALPHA: f64 = 0.1;
+
+/// Coefficients at one node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coefficients {
+    /// `psi` of the step before is kept by this factor.
+    pub keep: f64,
+    /// The derivative enters `psi` by this factor.
+    pub feed: f64,
+    /// `1/kappa - 1`: what is added of the derivative itself.
+    pub stretch: f64,
+}
+
+/// The layers of one axis: coefficients by the distance from the wall, the same for both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer {
+    /// Which sides have one.
+    pub sides: [bool; 2],
+    /// Cells, 0 where no side has a layer.
+    pub cells: usize,
+    /// At corners `s = 0..cells` from the wall, the wall first.
+    pub corner: Vec<Coefficients>,
+    /// Halfway, `s + 1/2` cells from the wall.
+    pub half: Vec<Coefficients>,
+}
+
+impl Layer {
+    /// The layers of an axis that are `cells` thick.
+    ///
+    /// # Panics
+    /// Where two layers would overlap: the configuration is checked for it.
+    pub fn new(grid: &Grid, axis: usize, cells: usize) -> Self {
+        let sides = grid.fields[axis].map(|side| side == FieldSide::Absorbing);
+        let cells = if sides == [false; 2] { 0 } else { cells };
+        assert!(sides.iter().filter(|s| **s).count() * cells < grid.cells[axis].max(1), "absorbing layers leave room between them");
+        let at = |from_wall: f64| {
+            let depth = 1.0 - from_wall / cells as f64;
+            let sigma = SIGMA / grid.h[axis] * depth.powi(3);
+            let kappa = 1.0 + (KAPPA - 1.0) * depth.powi(3);
+            let rate = sigma / kappa + ALPHA * (1.0 - depth);
+            let keep = (-rate * grid.dt).exp();
+            // The limit of a rate of zero needs no case of its own: sigma is zero there only at the inner edge.
+            Coefficients { keep, feed: sigma / (kappa * kappa * rate) * (keep - 1.0), stretch: 1.0 / kappa - 1.0 }
+        };
+        Self { sides, cells, corner: (0..cells).map(|s| at(s as f64)).collect(), half: (0..cells).map(|s| at(s as f64 + 0.5)).collect() }
+    }
+
+    /// Coefficients of a kind of node.
+    pub fn at(&self, half: bool) -> &[Coefficients] {
+        if half { &self.half } else { &self.corner }
+    }
+
+    /// Index on the axis of the node `s` from the wall of a side.
+    pub fn node(&self, n: usize, half: bool, upper: bool, s: usize) -> usize {
+        match (upper, half) {
+            (false, _) => s,
+            (true, true) => n - 1 - s,
+            (true, false) => n - s,
+        }
+    }
+}
