@@ -1,0 +1,200 @@
+//! What is measured and written, each with its own schedule.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::schedule::Schedule;
+
+use crate::stages::Component;
+
+/// The diagnostics. Left alone, energies are measured about a thousand times in a run, and fields, charge and a phase space
+/// `(x, ux)` of each species are written at the end.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DiagnosticsConfig {
+    /// Steps between two measurements of energies and momenta.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub energies_every: Option<u64>,
+    /// Steps between two looks at `max |div E - rho|`; it is always looked at in the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub charge_every: Option<u64>,
+    /// Largest relative change of the energy, ledger included, that passes; 0.1 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_limit: Option<f64>,
+    /// Fields, currents and charges on the lattice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Vec<FieldsConfig>>,
+    /// Histograms of particles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase_space: Option<Vec<PhaseSpaceConfig>>,
+    /// Particles one by one.
+    pub particles: Vec<ParticlesConfig>,
+    /// Courses of tagged particles.
+    pub tracks: Vec<TracksConfig>,
+    /// Fourier spectra of a component.
+    pub spectrum: Vec<SpectrumConfig>,
+    /// Growth rates and frequencies of Fourier modes.
+    pub mode: Vec<ModeConfig>,
+}
+
+/// Fields at times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FieldsConfig {
+    /// `ex` to `bz`, `jx` to `jz`, `charge` (all species) or `charge.NAME`.
+    pub what: Vec<String>,
+    /// When, besides at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Schedule>,
+}
+
+/// A histogram over one or two axes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseSpaceConfig {
+    /// File-safe name; made of species and axes if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The species.
+    pub species: String,
+    /// One or two axes.
+    #[schemars(length(min = 1, max = 2))]
+    pub axes: Vec<BinConfig>,
+    /// What a particle counts, times the density that it stands for: a number or an expression as for axes; 1 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
+    /// Only particles for which this is not 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<String>,
+    /// When, besides at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Schedule>,
+}
+
+/// An axis of a histogram.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BinConfig {
+    /// An expression of `x`, `y`, `ux`, `uy`, `uz`, `gamma`, `weight`.
+    pub value: String,
+    /// Bins: 1 to 8192; 128 if left out.
+    #[serde(default = "bins")]
+    #[schemars(range(min = 1, max = 8192))]
+    pub bins: usize,
+    /// `[from, to]`; the domain for `x` and `y`, all that is there for anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+}
+
+fn bins() -> usize {
+    128
+}
+
+/// Particles one by one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParticlesConfig {
+    /// The species.
+    pub species: String,
+    /// Only particles for which this is not 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<String>,
+    /// Most particles written; they are thinned out evenly above it.
+    #[serde(default = "limit")]
+    #[schemars(range(min = 1))]
+    pub limit: usize,
+    /// When, besides at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Schedule>,
+}
+
+fn limit() -> usize {
+    1_000_000
+}
+
+/// Courses of particles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TracksConfig {
+    /// The species, which must be `tagged`.
+    pub species: String,
+    /// Which particles, judged at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<String>,
+    /// Most particles that are followed: 1 to 10000.
+    #[serde(default = "followed")]
+    #[schemars(range(min = 1, max = 10000))]
+    pub limit: usize,
+    /// Steps between two points.
+    #[schemars(range(min = 1))]
+    pub every: u64,
+}
+
+fn followed() -> usize {
+    100
+}
+
+/// The spectrum of a component along x, averaged over y, in space alone or in space and time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpectrumConfig {
+    /// The component.
+    pub component: Component,
+    /// Steps between two samples in time; without it the spectrum is in space, at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub every: Option<u64>,
+    /// Largest wave number shown; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k_max: Option<f64>,
+    /// Largest frequency shown; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omega_max: Option<f64>,
+}
+
+/// A Fourier mode of a component: its amplitude over time, and the rate or frequency of a stretch of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModeConfig {
+    /// File-safe name.
+    pub name: String,
+    /// The component.
+    pub component: Component,
+    /// Wave numbers in periods of the box, `[m]` or `[m, n]`.
+    pub mode: Vec<i64>,
+    /// What is fitted.
+    #[serde(default)]
+    pub measure: Measure,
+    /// Times between which it is fitted; the second half of the run if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<[f64; 2]>,
+    /// The figure that theory gives, printed beside the measured one: a number or an expression of constants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<super::Value>,
+    /// Largest relative difference from it that passes; 0.02 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// Steps between two samples.
+    #[serde(default = "each")]
+    #[schemars(range(min = 1))]
+    pub every: u64,
+}
+
+fn each() -> u64 {
+    1
+}
+
+/// What is fitted to a mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The rate at which the amplitude grows (or, negative, falls).
+    #[default]
+    Growth,
+    /// The angular frequency, from the times at which the mode passes zero.
+    Frequency,
+}
+
+/// Variables of expressions about particles.
+pub const PARTICLE: [&str; 7] = ["x", "y", "ux", "uy", "uz", "gamma", "weight"];

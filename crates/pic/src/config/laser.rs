@@ -1,0 +1,108 @@
+//! Laser pulses: in the box from the start, or from an antenna on a side.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A pulse that runs along x. Its envelope has its centre, or its front, at `position` at time 0 (in the box) or passes the
+/// antenna at the time `position / c` from the start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LaserConfig {
+    /// Peak of the normalised vector potential `e E / (m_e w c)`: above 0.
+    pub a0: f64,
+    /// Angular frequency in `w_n` (rad/s in SI units); or give `wavelength`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omega: Option<f64>,
+    /// Wavelength in vacuum; or give `omega`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wavelength: Option<f64>,
+    /// Whether the pulse is in the box at the start, or comes from a sheet of current.
+    #[serde(default)]
+    pub source: LaserSource,
+    /// Whether it runs towards larger or smaller x.
+    #[serde(default)]
+    pub direction: LaserDirection,
+    /// Where the sheet of current stands in x; two cells inside the lower side (its layer) if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub antenna: Option<f64>,
+    /// In the box: x of the centre of a Gaussian envelope, of the front of any other. From an antenna: time after which the
+    /// centre or the front passes it.
+    pub position: f64,
+    /// Full width of the intensity of a Gaussian envelope at half its maximum, a length (in the box) or a time (antenna);
+    /// or give `rise`, `flat`, `fall`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fwhm: Option<f64>,
+    /// Length or time of the rise of the amplitude as `sin^2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rise: Option<f64>,
+    /// Length or time at full amplitude.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flat: Option<f64>,
+    /// Length or time of the fall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fall: Option<f64>,
+    /// Radius at the focus where the amplitude is `1/e`; a plane wave if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waist: Option<f64>,
+    /// Place of the focus, `[x, y]`; the middle of the box if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<[f64; 2]>,
+    /// Plane of E: an angle from the y axis in degrees, `"y"`, `"z"`, `"left"` or `"right"`.
+    #[serde(default)]
+    pub polarisation: PolarisationConfig,
+    /// Phase at the envelope's centre, degrees.
+    #[serde(default)]
+    pub phase: f64,
+}
+
+/// Where a pulse comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LaserSource {
+    /// It is there at the start.
+    #[default]
+    Box,
+    /// A sheet of current radiates it.
+    Antenna,
+}
+
+/// Where a pulse goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LaserDirection {
+    /// Towards larger x.
+    #[default]
+    Right,
+    /// Towards smaller x.
+    Left,
+}
+
+/// An angle, or a word.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PolarisationConfig {
+    /// Linear, degrees from the y axis.
+    Angle(f64),
+    /// A word.
+    Word(PolarisationWord),
+}
+
+impl Default for PolarisationConfig {
+    fn default() -> Self {
+        Self::Word(PolarisationWord::Y)
+    }
+}
+
+/// The words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PolarisationWord {
+    /// E along y.
+    Y,
+    /// E along z.
+    Z,
+    /// Circular, anticlockwise for who looks into the pulse.
+    Left,
+    /// Circular, clockwise.
+    Right,
+}

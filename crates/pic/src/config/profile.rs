@@ -1,0 +1,218 @@
+//! Numbers, expressions and density profiles.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A number, or an expression.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Value {
+    /// The same everywhere.
+    Number(f64),
+    /// An expression of `x` and `y`.
+    Expression(String),
+}
+
+impl Value {
+    /// The number, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(*value),
+            Self::Expression(_) => None,
+        }
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Expression(text.into())
+    }
+}
+
+/// Number density of a species: a number, an expression of `x` and `y`, or a shape with its measures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Density {
+    /// The same everywhere.
+    Number(f64),
+    /// An expression of `x` and `y`.
+    Expression(String),
+    /// A shape.
+    Preset(Preset),
+}
+
+/// The shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Nothing before a plane, `value` behind it.
+    Step(Step),
+    /// `value` between two planes.
+    Slab(Slab),
+    /// Linear between two planes; nothing before the first one, `end` behind the second one.
+    Ramp(Ramp),
+    /// `background + peak exp(-((x - x0)/sx)^2/2 - ((y - y0)/sy)^2/2)`.
+    Gaussian(Gaussian),
+    /// `value` inside a circle (a sphere's cut; in one dimension a slab).
+    Sphere(Sphere),
+}
+
+/// An axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum AxisName {
+    #[default]
+    X,
+    Y,
+}
+
+fn unit() -> f64 {
+    1.0
+}
+
+/// A step.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Density behind the plane.
+    #[serde(default = "unit")]
+    pub value: f64,
+    /// Where the plane stands.
+    pub from: f64,
+    /// The axis that it is normal to.
+    #[serde(default)]
+    pub axis: AxisName,
+}
+
+/// A slab.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slab {
+    /// Density inside.
+    #[serde(default = "unit")]
+    pub value: f64,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// The axis across it.
+    #[serde(default)]
+    pub axis: AxisName,
+}
+
+/// A ramp.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ramp {
+    /// Density at `from`.
+    #[serde(default)]
+    pub start: f64,
+    /// Density at `to` and behind.
+    #[serde(default = "unit")]
+    pub end: f64,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// The axis that it rises along.
+    #[serde(default)]
+    pub axis: AxisName,
+}
+
+/// A hump.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gaussian {
+    /// Height over the background.
+    #[serde(default = "unit")]
+    pub peak: f64,
+    /// Density far away.
+    #[serde(default)]
+    pub background: f64,
+    /// Centre, `[x, y]`; the second number is not looked at in one dimension.
+    pub centre: [f64; 2],
+    /// Standard deviations, `[x, y]`: above 0.
+    pub sigma: [f64; 2],
+}
+
+/// A ball.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sphere {
+    /// Density inside.
+    #[serde(default = "unit")]
+    pub value: f64,
+    /// Centre, `[x, y]`.
+    pub centre: [f64; 2],
+    /// Radius, above 0.
+    pub radius: f64,
+}
+
+impl Preset {
+    /// Whether it has one value where it has any: then equal weights represent it, edges included.
+    pub fn is_flat(&self) -> bool {
+        matches!(self, Self::Step(_) | Self::Slab(_) | Self::Sphere(_))
+    }
+
+    /// The density at a place of a space of `dimensions`.
+    pub fn at(&self, place: [f64; 2], dimensions: usize) -> f64 {
+        let along = |axis: AxisName| place[axis as usize];
+        let inside = |yes: bool, value: f64| if yes { value } else { 0.0 };
+        let square =
+            |centre: [f64; 2], scale: [f64; 2]| -> f64 { (0..dimensions).map(|d| ((place[d] - centre[d]) / scale[d]).powi(2)).sum() };
+        match self {
+            Self::Step(s) => inside(along(s.axis) >= s.from, s.value),
+            Self::Slab(s) => inside((s.from..s.to).contains(&along(s.axis)), s.value),
+            Self::Ramp(r) => {
+                let part = ((along(r.axis) - r.from) / (r.to - r.from)).min(1.0);
+                inside(part >= 0.0, r.start + (r.end - r.start) * part)
+            }
+            Self::Gaussian(g) => g.background + g.peak * (-0.5 * square(g.centre, g.sigma)).exp(),
+            Self::Sphere(s) => inside(square(s.centre, [s.radius; 2]) < 1.0, s.value),
+        }
+    }
+
+    /// What is wrong with the measures: the key and the sentence.
+    pub fn fault(&self) -> Option<(&'static str, String)> {
+        let numbers = match self {
+            Self::Step(s) => vec![s.value, s.from],
+            Self::Slab(s) => vec![s.value, s.from, s.to],
+            Self::Ramp(r) => vec![r.start, r.end, r.from, r.to],
+            Self::Gaussian(g) => vec![g.peak, g.background, g.centre[0], g.centre[1], g.sigma[0], g.sigma[1]],
+            Self::Sphere(s) => vec![s.value, s.centre[0], s.centre[1], s.radius],
+        };
+        if let Some(bad) = numbers.iter().find(|v| !v.is_finite()) {
+            return Some(("", format!("a measure is {bad}")));
+        }
+        match self {
+            Self::Step(Step { value, .. }) | Self::Slab(Slab { value, .. }) | Self::Sphere(Sphere { value, .. }) if *value < 0.0 => {
+                Some(("value", format!("the density is {value}")))
+            }
+            Self::Slab(s) if s.to <= s.from => Some(("to", format!("the slab ends at {} and begins at {}", s.to, s.from))),
+            Self::Ramp(r) if r.to <= r.from => Some(("to", format!("the ramp ends at {} and begins at {}", r.to, r.from))),
+            Self::Ramp(r) if r.start.min(r.end) < 0.0 => Some(("start", "the density is negative at one end".into())),
+            Self::Gaussian(g) if g.sigma[0].min(g.sigma[1]) <= 0.0 => Some(("sigma", "a standard deviation is not above 0".into())),
+            Self::Gaussian(g) if g.background < 0.0 || g.background + g.peak < 0.0 => Some(("peak", "the density is negative".into())),
+            Self::Sphere(s) if s.radius <= 0.0 => Some(("radius", format!("the radius is {}", s.radius))),
+            _ => None,
+        }
+    }
+
+    /// The name of the shape.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Step(_) => "step",
+            Self::Slab(_) => "slab",
+            Self::Ramp(_) => "ramp",
+            Self::Gaussian(_) => "gaussian",
+            Self::Sphere(_) => "sphere",
+        }
+    }
+}

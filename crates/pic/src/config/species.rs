@@ -1,0 +1,241 @@
+//! A species: what it is, where its particles are put, and how fast they are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::profile::{Density, Preset, Value};
+use crate::particles::Pusher;
+
+/// A kind of particles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpeciesConfig {
+    /// Name, for results and messages: letters, digits, `_` and `-`.
+    pub name: String,
+    /// Charge of a particle in `e`; -1 if left out.
+    #[serde(default = "minus_one")]
+    pub charge: f64,
+    /// Mass of a particle in `m_e`: above 0; 1 if left out.
+    #[serde(default = "one")]
+    pub mass: f64,
+    /// Particles per cell where the density is the reference density: a number, or `[nx, ny]` of a lattice.
+    pub particles_per_cell: PerCell,
+    /// Whether particles move; those that do not only have charge.
+    #[serde(default = "yes")]
+    pub mobile: bool,
+    /// How momenta advance.
+    #[serde(default)]
+    pub pusher: Pusher,
+    /// Where particles sit in their cell.
+    #[serde(default)]
+    pub positions: Positions,
+    /// Whether the number of particles follows the density, or their weight.
+    #[serde(default)]
+    pub weighting: Weighting,
+    /// Density that `particles_per_cell` is meant for; the largest one if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_density: Option<f64>,
+    /// Thermal momentum that thermal sides give, `gamma v/c` per component; that of the species if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_thermal: Option<f64>,
+    /// Whether each particle carries a tag, for tracks.
+    #[serde(default)]
+    pub tagged: bool,
+    /// Number density: a number, an expression, or `{ step = .. }`, `{ slab = .. }`, `{ ramp = .. }`, `{ gaussian = .. }`,
+    /// `{ sphere = .. }`; 1 (in SI units the reference density) if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density: Option<Density>,
+    /// Momenta; at rest if left out.
+    #[serde(default)]
+    pub momentum: Momentum,
+}
+
+fn minus_one() -> f64 {
+    -1.0
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl SpeciesConfig {
+    /// Electrons at rest with density 1.
+    pub fn electrons(per_cell: usize) -> Self {
+        Self {
+            name: "electrons".into(),
+            charge: -1.0,
+            mass: 1.0,
+            particles_per_cell: PerCell::Number(per_cell),
+            mobile: true,
+            pusher: Pusher::default(),
+            positions: Positions::default(),
+            weighting: Weighting::default(),
+            reference_density: None,
+            wall_thermal: None,
+            tagged: false,
+            density: None,
+            momentum: Momentum::default(),
+        }
+    }
+
+    /// Whether particles have weights of their own: where the density has more values than one and nothing else is said.
+    pub fn weighted(&self) -> bool {
+        match self.weighting {
+            Weighting::Equal => false,
+            Weighting::Variable => true,
+            Weighting::Auto => match &self.density {
+                None | Some(Density::Number(_)) => false,
+                Some(Density::Expression(_)) => true,
+                Some(Density::Preset(preset)) => !Preset::is_flat(preset),
+            },
+        }
+    }
+}
+
+/// A number of particles, or a lattice of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PerCell {
+    /// In all; a lattice takes the two factors that are nearest to the shape of the cell.
+    Number(usize),
+    /// Per axis.
+    Lattice([usize; 2]),
+}
+
+impl PerCell {
+    /// Columns and rows for cells of size `h`.
+    pub fn lattice(self, h: [f64; 2], dimensions: usize) -> [usize; 2] {
+        match self {
+            Self::Lattice(both) => both,
+            Self::Number(n) if dimensions == 1 => [n, 1],
+            Self::Number(n) => {
+                let wanted = h[0] / h[1];
+                let shape = |nx: usize| ((nx * nx) as f64 / n as f64 / wanted).ln().abs();
+                let columns = (1..=n).filter(|nx| n.is_multiple_of(*nx)).min_by(|a, b| shape(*a).total_cmp(&shape(*b))).unwrap_or(n);
+                [columns, n / columns.max(1)]
+            }
+        }
+    }
+
+    /// In all.
+    pub fn total(self) -> usize {
+        match self {
+            Self::Number(n) => n,
+            Self::Lattice([nx, ny]) => nx.saturating_mul(ny),
+        }
+    }
+}
+
+/// Where particles sit in their cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Positions {
+    /// At regular places, the same in each cell.
+    #[default]
+    Lattice,
+    /// Anywhere.
+    Random,
+    /// At the points of Halton's sequence, with momenta from further dimensions of it: the same in each cell, nearly without
+    /// noise. Such order is unstable in the long run (Birdsall and Langdon 1991, section 16-4).
+    Quiet,
+}
+
+/// What follows the density.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// Equal where the density has one value, variable where it has more.
+    #[default]
+    Auto,
+    /// All particles weigh the same, their number follows the density.
+    Equal,
+    /// The same number in each cell that has any density, their weight follows it.
+    Variable,
+}
+
+/// Momenta `u = gamma v/c` of the particles at the start.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Momentum {
+    /// Mean momentum, three numbers or expressions of `x` and `y`; with `maxwell_juttner` the momentum of the frame that the
+    /// distribution is at rest in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<[Value; 3]>,
+    /// Standard deviation of each component (Gaussian): a number or an expression, or three of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thermal: Option<Thermal>,
+    /// Temperature of a Gaussian with `u_th = sqrt(T/m)`, in `m_e c^2`, in SI units in eV.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Value>,
+    /// Temperature of a Maxwell-Juttner distribution, in `m_e c^2`, in SI units in eV.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maxwell_juttner: Option<Value>,
+    /// Whether each cell's mean of the thermal momenta is taken off, so that no net drift is left by chance.
+    pub corrected: bool,
+}
+
+impl Momentum {
+    /// The thermal spread, where it is a number that walls can take over: of the first component, or as a temperature.
+    pub fn spread(&self) -> Option<Spread> {
+        let thermal = match &self.thermal {
+            Some(Thermal::Number(x)) => Some(*x),
+            Some(Thermal::Each(values)) => values[0].number(),
+            _ => None,
+        };
+        let temperature = self.temperature.as_ref().or(self.maxwell_juttner.as_ref()).and_then(Value::number);
+        thermal.map(Spread::Momentum).or(temperature.map(Spread::Temperature))
+    }
+}
+
+/// How broad momenta are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spread {
+    /// `u_th`.
+    Momentum(f64),
+    /// In the input's units.
+    Temperature(f64),
+}
+
+/// One spread or three.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Thermal {
+    /// The same for each component.
+    Number(f64),
+    /// The same for each component, an expression.
+    Expression(String),
+    /// Per component.
+    Each([Value; 3]),
+}
+
+impl Thermal {
+    /// Per component, with the key of each.
+    pub fn components(&self) -> [(Value, String); 3] {
+        let same = |value: Value| [0, 1, 2].map(|_| (value.clone(), "thermal".to_owned()));
+        match self {
+            Self::Number(value) => same(Value::Number(*value)),
+            Self::Expression(text) => same(Value::Expression(text.clone())),
+            Self::Each(values) => [0, 1, 2].map(|c| (values[c].clone(), format!("thermal[{c}]"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_particles_becomes_a_lattice_of_the_cells_shape() {
+        let number = PerCell::Number;
+        assert_eq!(number(64).lattice([0.1, 0.1], 2), [8, 8]);
+        assert_eq!(number(16).lattice([0.4, 0.1], 2), [8, 2]);
+        assert_eq!(number(36).lattice([0.1, 0.1], 2), [6, 6]);
+        assert_eq!(number(7).lattice([0.1, 0.2], 2), [1, 7]);
+        assert_eq!(number(12).lattice([0.1, 0.2], 1), [12, 1]);
+        assert_eq!((PerCell::Lattice([3, 5]).lattice([1.0; 2], 2), PerCell::Lattice([3, 5]).total()), ([3, 5], 15));
+    }
+}
