@@ -1,3 +1,133 @@
 //! The stages on the processor.
+//!
+//! Particles lie in tiles ([`store`]), tiles run on the threads of a pool. [`advance`] moves one particle at a time in any
+//! order, precision and weight. What leaves a tile is handed over by [`exchange`], each tile's current is
+//! added to that of the domain by [`window`]; both in a fixed order, so that the results do not depend on the number of
+//! threads, to the bit.
 
+mod advance;
+mod exchange;
 pub mod fields;
+mod stages;
+mod store;
+mod walls;
+mod window;
+
+use zellige_engine::device::Cpu;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::real::RealScalar;
+
+use self::exchange::{Outbox, Tally};
+use self::fields::FieldSet;
+use self::store::{Mosaic, Store};
+use self::window::Window;
+use super::{Ledger, Precision, Setup, Stages};
+use crate::grid::Grid;
+use crate::particles::{Particles, Species};
+
+/// Cells of a tile where the input does not say.
+const TILE: [usize; 2] = [16, 16];
+
+/// The stages of the processor for `setup`, on the threads of `cpu`. Nothing but particles is left to be put in.
+pub fn new(setup: &Setup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
+    check(setup)?;
+    Ok(match setup.precision {
+        Precision::F32 => Box::new(CpuStages::<f32>::new(setup, cpu)),
+        Precision::F64 => Box::new(CpuStages::<f64>::new(setup, cpu)),
+    })
+}
+
+/// What the stages rely on: a particle may not cross more than one border of an axis in a step.
+fn check(setup: &Setup) -> Result<()> {
+    let refuse = |what: String, hint: &str| Err(Error::input("pic", Problem::new("", what).hint(hint)));
+    let grid = &setup.grid;
+    if !matches!(setup.order, 1 | 2) {
+        return refuse(format!("there are no particle shapes of order {}", setup.order), "use 1 or 2");
+    }
+    if grid.cells.contains(&0) || (grid.dimensions == 1 && grid.cells[1] != 1) {
+        return refuse(format!("a domain of {:?} cells cannot be", grid.cells), "use one cell or more per axis, one in y in one dimension");
+    }
+    if grid.h.iter().any(|h| !(grid.dt > 0.0 && grid.dt < *h)) {
+        let hint = "use a shorter step: nothing may cross a cell in one";
+        return refuse(format!("the step {} is not below the cell sizes {:?}", grid.dt, grid.h), hint);
+    }
+    Ok(())
+}
+
+/// A species and what was counted of it.
+#[derive(Debug)]
+struct Population<T> {
+    species: Species,
+    store: Store<T>,
+    ledger: Ledger,
+    kinetic: f64,
+    momentum: [f64; 3],
+}
+
+/// State of a plasma in the processor's memory.
+#[derive(Debug)]
+pub struct CpuStages<T: RealScalar> {
+    cpu: Cpu,
+    setup: Setup,
+    mosaic: Mosaic,
+    fields: FieldSet<T>,
+    species: Vec<Population<T>>,
+    windows: Vec<Window<T>>,
+    outboxes: Vec<Outbox<T>>,
+}
+
+impl<T: RealScalar> CpuStages<T> {
+    fn new(setup: &Setup, cpu: &Cpu) -> Self {
+        let mosaic = Mosaic::new(setup.grid.cells, setup.tile.unwrap_or(TILE));
+        let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
+            store: Store::new(mosaic, species.weighted, species.tagged, *expected),
+            species: species.clone(),
+            ledger: Ledger::default(),
+            kinetic: 0.0,
+            momentum: [0.0; 3],
+        });
+        Self {
+            cpu: cpu.clone(),
+            mosaic,
+            fields: cpu.install(|| FieldSet::new(setup)),
+            species: species.collect(),
+            windows: (0..mosaic.len()).map(|_| Window::new(mosaic.tile)).collect(),
+            outboxes: (0..mosaic.len()).map(|_| Outbox::default()).collect(),
+            setup: setup.clone(),
+        }
+    }
+}
+
+/// Refuses particles that are not where they may be, with the first one that is wrong.
+fn check_particles(grid: &Grid, species: &Species, p: &Particles) -> Result<()> {
+    let n = p.len();
+    let refuse = |message: String| Err(Error::Numerics { what: format!("species `{}`", species.name), place: "particles put in".into(), message });
+    let columns = [p.j.len(), p.s.len(), p.t.len(), p.u[0].len(), p.u[1].len(), p.u[2].len()];
+    let optional = |len: usize, wanted: bool| len == n || (len == 0 && !wanted);
+    if columns.iter().any(|c| *c != n) || !optional(p.weight.len(), false) || !optional(p.tag.len(), false) {
+        return refuse(format!("columns of {n} particles have different lengths"));
+    }
+    if !species.weighted && p.weight.iter().any(|w| *w != 1.0) {
+        return refuse("weights of their own were given, the species has equal ones".into());
+    }
+    for k in 0..n {
+        let inside = (p.i[k] as usize) < grid.cells[0] && (p.j[k] as usize) < grid.cells[1];
+        if !inside || p.s[k].abs() > 0.5 || p.t[k].abs() > 0.5 {
+            let (i, j, s, t) = (p.i[k], p.j[k], p.s[k], p.t[k]);
+            return refuse(format!("particle {k} lies at ({s}, {t}) in cell ({i}, {j}) of {:?}", grid.cells));
+        }
+        let weight = p.weight.get(k).copied().unwrap_or(1.0);
+        if [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight].iter().any(|v| !v.is_finite()) {
+            return refuse(format!("particle {k} in cell ({}, {}) has a place, momentum or weight that is no number", p.i[k], p.j[k]));
+        }
+    }
+    Ok(())
+}
+
+/// Enters what tiles counted into a ledger, with the factors of the species.
+fn enter(ledger: &mut Ledger, tally: &Tally, species: &Species, volume: f64) {
+    ledger.removed += tally.removed;
+    ledger.energy_in += tally.energy_in * species.macro_mass() * volume;
+    ledger.energy_out += tally.energy_out * species.macro_mass() * volume;
+    ledger.charge_out += tally.weight_out * species.macro_charge() * volume;
+}

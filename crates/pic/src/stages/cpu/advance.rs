@@ -1,0 +1,252 @@
+//! Gather, push, move and deposit of the particles of one tile, one at a time: any order, weight and pusher, in either
+//! precision. The reference for the rows of registers in [`super::row`], and what runs where those do not.
+
+use zellige_engine::real::RealScalar;
+
+use super::exchange::Outbox;
+use super::store::{Particle, Tile};
+use super::walls::Walls;
+use super::window::Window;
+use crate::grid::Grid;
+use crate::particles::Pusher;
+use crate::physics::{Vec3, add, boris, gamma, higuera_cary, kinetic_energy, segment_current, vay};
+use crate::shapes::{border, crossed, esirkepov_across, esirkepov_along, linear, nearest, quadratic};
+
+/// What all tiles share in the pass of a species.
+#[derive(Debug)]
+pub(super) struct Pass<'a, T> {
+    pub(super) grid: &'a Grid,
+    /// `Ex Ey Ez Bx By Bz` as particles feel them.
+    pub(super) fields: [&'a [T]; 6],
+    /// `q dt / (2 m)`: what fields are multiplied by.
+    pub(super) alpha: T,
+    /// `dt / h` per axis: cells per step at the speed of light.
+    pub(super) reach: [T; 2],
+    /// Current of a macro-particle: `q h/dt` per cell of displacement in x and y, `q` per unit of velocity in z.
+    pub(super) charge: [T; 3],
+    pub(super) pusher: Pusher,
+    pub(super) walls: Walls,
+    /// Whether energy and momentum are added up.
+    pub(super) measure: bool,
+}
+
+/// Weights of up to three nodes from `first` on, counted from a particle's cell.
+#[derive(Debug, Clone, Copy)]
+struct Stencil<T> {
+    first: isize,
+    w: [T; 3],
+}
+
+/// Weights for a component that sits at half cells of an axis (`half`) or at corners.
+#[inline(always)]
+fn stencil<T: RealScalar, const ORDER: u32>(s: T, half: bool) -> Stencil<T> {
+    if half {
+        let w = if ORDER == 1 { linear(s) } else { quadratic(s) };
+        return Stencil { first: -1, w: [w.below, w.middle, w.above] };
+    }
+    if ORDER == 1 {
+        return Stencil { first: 0, w: [T::HALF - s, T::HALF + s, T::ZERO] };
+    }
+    let upper = nearest(s);
+    let w = quadratic(s + T::HALF - upper);
+    Stencil { first: if s < T::ZERO { -1 } else { 0 }, w: [w.below, w.middle, w.above] }
+}
+
+impl<T: RealScalar> Pass<'_, T> {
+    /// `alpha E` and `alpha B` at offset `(s, t)` in cell `(i, j)`.
+    #[inline(always)]
+    fn gather<const ORDER: u32>(&self, i: usize, j: usize, s: T, t: T) -> (Vec3<T>, Vec3<T>) {
+        let x = [stencil::<T, ORDER>(s, false), stencil::<T, ORDER>(s, true)];
+        let y = [stencil::<T, ORDER>(t, false), stencil::<T, ORDER>(t, true)];
+        let pitch = self.grid.pitch();
+        let at = |component: usize, x: &Stencil<T>, y: &Stencil<T>| {
+            let mut sum = T::ZERO;
+            let begin = self.grid.index(i as isize + x.first, j as isize + y.first);
+            for (row, wy) in y.w.iter().enumerate() {
+                let f = &self.fields[component][begin + row * pitch..][..3];
+                sum += *wy * (x.w[0] * f[0] + x.w[1] * f[1] + x.w[2] * f[2]);
+            }
+            self.alpha * sum
+        };
+        let e = Vec3 { x: at(0, &x[1], &y[0]), y: at(1, &x[0], &y[1]), z: at(2, &x[0], &y[0]) };
+        let b = Vec3 { x: at(3, &x[0], &y[1]), y: at(4, &x[1], &y[0]), z: at(5, &x[1], &y[1]) };
+        (e, b)
+    }
+
+    #[inline(always)]
+    fn push(&self, u: Vec3<T>, e: Vec3<T>, b: Vec3<T>) -> Vec3<T> {
+        match self.pusher {
+            Pusher::Boris => boris(u, e, b),
+            Pusher::Vay => vay(u, e, b),
+            Pusher::HigueraCary => higuera_cary(u, e, b),
+        }
+    }
+}
+
+/// A path in one step: from offset `a` in a cell to `b`, measured in the cell `by` further.
+#[derive(Debug, Clone, Copy)]
+struct Path<T> {
+    a: [T; 2],
+    delta: [T; 2],
+    b: [T; 2],
+    by: [T; 2],
+}
+
+/// Advances the particles of a tile by one step and adds their current to `window`. Those that leave their row, for another
+/// one of the tile too, go to `out`.
+pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
+    pass: &Pass<'_, T>,
+    number: usize,
+    tile: &mut Tile<T>,
+    window: &mut Window<T>,
+    out: &mut Outbox<T>,
+) {
+    let mut draws = 0;
+    for r in 0..tile.rows.len() {
+        let j = tile.corner[1] + r;
+        let row = &mut tile.rows[r];
+        let mut k = 0;
+        while k < row.len() {
+            let mut p = row.get(k);
+            let (i, column) = (tile.corner[0] + usize::from(p.column), isize::from(p.column));
+            let [s, t, ux, uy, uz, weight] = p.v;
+            let (e, b) = pass.gather::<ORDER>(i, j, s, t);
+            let u = Vec3 { x: ux, y: uy, z: uz };
+            if pass.measure {
+                let w = weight.to_f64();
+                out.tally.kinetic += w * kinetic_energy(add(u, e)).to_f64();
+                for (sum, u) in out.tally.momentum.iter_mut().zip([ux, uy, uz]) {
+                    *sum += w * u.to_f64();
+                }
+            }
+            let u = pass.push(u, e, b);
+            let v = T::ONE / gamma(u);
+            let delta = [u.x * v * pass.reach[0], u.y * v * pass.reach[1]];
+            let by = [crossed(s + delta[0]), crossed(t + delta[1])];
+            let end = [s + delta[0] - by[0], t + delta[1] - by[1]];
+            p.v = [end[0], end[1], u.x, u.y, u.z, weight];
+            let q = [weight * pass.charge[0], weight * pass.charge[1], weight * pass.charge[2] * (u.z * v)];
+            let path = Path { a: [s, t], delta, b: end, by };
+            if ORDER == 1 {
+                deposit_split(window, column, r as isize, path, q);
+            } else {
+                deposit_esirkepov(window, column, r as isize, path, q);
+            }
+            let [di, dj] = by.map(|b| b.to_f64() as isize);
+            if di == 0 && dj == 0 {
+                row.set(k, &p);
+                k += 1;
+                continue;
+            }
+            row.swap_remove(k);
+            let cell = [i as isize + di, j as isize + dj];
+            if let Some(place) = pass.walls.settle(cell, &mut p, number, &mut draws, &mut out.tally) {
+                p.column = place.column;
+                out.push(place, p);
+            }
+        }
+    }
+    out.seal();
+}
+
+/// Order 1: the path is cut where it meets borders of cells, into at most three pieces that stay in one cell each.
+#[inline(always)]
+fn deposit_split<T: RealScalar>(window: &mut Window<T>, i: isize, j: isize, path: Path<T>, q: [T; 3]) {
+    let Path { a, delta, b, by } = path;
+    let part = [border(a[0], delta[0], by[0]), border(a[1], delta[1], by[1])];
+    // In the order in which they are met; each entry is the axis.
+    let order = if part[0] <= part[1] { [0, 1] } else { [1, 0] };
+    let (mut cell, mut from, mut begin) = ([i, j], a, T::ZERO);
+    for axis in order {
+        if by[axis] == T::ZERO {
+            continue;
+        }
+        // Offsets are counted from the centre of the cell that this piece is in.
+        let moved = [T::from_f64((cell[0] - i) as f64), T::from_f64((cell[1] - j) as f64)];
+        let mut to = [0, 1].map(|k| a[k] + delta[k] * part[axis] - moved[k]);
+        to[axis] = T::HALF * by[axis];
+        segment(window, cell, from, to, [q[0], q[1], q[2] * (part[axis] - begin)]);
+        from = to;
+        from[axis] = -to[axis];
+        begin = part[axis];
+        cell[axis] += by[axis].to_f64() as isize;
+    }
+    segment(window, cell, from, b, [q[0], q[1], q[2] * (T::ONE - begin)]);
+}
+
+/// A piece of a path inside one cell.
+#[inline(always)]
+fn segment<T: RealScalar>(window: &mut Window<T>, cell: [isize; 2], a: [T; 2], b: [T; 2], q: [T; 3]) {
+    let c = segment_current(a[0], a[1], b[0], b[1], q[0], q[1], q[2]);
+    let (low, pitch) = (window.at(cell[0], cell[1]), window.pitch);
+    let [jx, jy, jz] = &mut window.j;
+    jx[low] += c.x_lower;
+    jx[low + pitch] += c.x_upper;
+    jy[low] += c.y_left;
+    jy[low + 1] += c.y_right;
+    jz[low] += c.z00;
+    jz[low + 1] += c.z10;
+    jz[low + pitch] += c.z01;
+    jz[low + pitch + 1] += c.z11;
+}
+
+/// Weights at the start and the end of a path on the five nodes about the one nearest to the start; and the first of them,
+/// counted from the path's first cell.
+#[inline(always)]
+fn nodes<T: RealScalar>(a: T, b: T, by: T) -> (isize, [T; 5], [T; 5]) {
+    let (upper_a, upper_b) = (nearest(a), nearest(b));
+    let (wa, wb) = (quadratic(a + T::HALF - upper_a), quadratic(b + T::HALF - upper_b));
+    let shift = (by + upper_b - upper_a).to_f64() as isize;
+    let mut end = [T::ZERO; 5];
+    for (k, w) in [wb.below, wb.middle, wb.above].into_iter().enumerate() {
+        end[(k as isize + 1 + shift) as usize] = w;
+    }
+    (upper_a.to_f64() as isize - 2, [T::ZERO, wa.below, wa.middle, wa.above, T::ZERO], end)
+}
+
+/// Order 2: Esirkepov's decomposition; the current is summed up from the node where the path has no weight.
+#[inline(always)]
+fn deposit_esirkepov<T: RealScalar>(window: &mut Window<T>, i: isize, j: isize, path: Path<T>, q: [T; 3]) {
+    let (first_x, x0, x1) = nodes(path.a[0], path.b[0], path.by[0]);
+    let (first_y, y0, y1) = nodes(path.a[1], path.b[1], path.by[1]);
+    let begin = window.at(i + first_x, j + first_y);
+    let pitch = window.pitch;
+    let [jx, jy, jz] = &mut window.j;
+    let mut sum_y = [T::ZERO; 5];
+    for n in 0..5 {
+        let mut sum_x = T::ZERO;
+        for m in 0..5 {
+            let at = begin + n * pitch + m;
+            jz[at] += q[2] * esirkepov_across(x0[m], x1[m], y0[n], y1[n]);
+            // Nodes m and m + 1 have the current of m + 1/2 between them; after the last one nothing is left.
+            if m < 4 {
+                sum_x -= esirkepov_along(x0[m], x1[m], y0[n], y1[n]);
+                jx[at] += q[0] * sum_x;
+            }
+            if n < 4 {
+                sum_y[m] -= esirkepov_along(y0[n], y1[n], x0[m], x1[m]);
+                jy[at] += q[1] * sum_y[m];
+            }
+        }
+    }
+}
+
+/// Charge at the corners, `e n_0` where a macro-particle has the charge 1, into `rho` as [`Grid::index`] lays it out; guards
+/// are not folded.
+pub(super) fn deposit_charge<T: RealScalar, const ORDER: u32>(grid: &Grid, tile: &Tile<T>, rho: &mut [f64]) {
+    let pitch = grid.pitch();
+    for (r, row) in tile.rows.iter().enumerate() {
+        for k in 0..row.len() {
+            let Particle { v, column, .. } = row.get(k);
+            let [s, t, weight] = [v[0], v[1], v[5]].map(RealScalar::to_f64);
+            let (x, y) = (stencil::<f64, ORDER>(s, false), stencil::<f64, ORDER>(t, false));
+            let cell = [tile.corner[0] + usize::from(column), tile.corner[1] + r].map(|c| c as isize);
+            let begin = grid.index(cell[0] + x.first, cell[1] + y.first);
+            for (n, wy) in y.w.iter().enumerate() {
+                for (m, wx) in x.w.iter().enumerate() {
+                    rho[begin + n * pitch + m] += weight * wx * wy;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! [`Stages`] on the processor.
+
+use rayon::prelude::*;
+use zellige_engine::error::{Error, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::real::RealScalar;
+use zellige_engine::sim::Cost;
+
+use super::advance::{Pass, advance_tile, deposit_charge};
+use super::exchange::{Outbox, Tally, deliver, shift_tile};
+use super::walls::Walls;
+use super::window::{Window, collect};
+use super::{CpuStages, check_particles, enter};
+use crate::particles::Particles;
+use crate::physics::{Vec3, kinetic_energy};
+use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
+
+/// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 40.
+const FLOPS: f64 = 182.0;
+
+impl<T: RealScalar> CpuStages<T> {
+    /// Reads and writes of a pass over a species.
+    fn cost(&self, species: usize) -> Cost {
+        let n = self.species[species].store.len() as f64;
+        let bytes = 2.0 * (5 * size_of::<T>() + 1) as f64 * n;
+        Cost { bytes, flops: FLOPS * n, items: n }
+    }
+
+    /// Moves and deposits a species, tile by tile.
+    fn advance_tiles(&mut self, species: usize, step: u64, measure: bool) {
+        let grid = &self.setup.grid;
+        let population = &mut self.species[species];
+        let s = &population.species;
+        let q = s.macro_charge();
+        let pass = Pass {
+            grid,
+            fields: std::array::from_fn(|c| self.fields.gathered(Component::ALL[c])),
+            alpha: T::from_f64(0.5 * s.charge_to_mass() * grid.dt),
+            reach: grid.h.map(|h| T::from_f64(grid.dt / h)),
+            charge: [q * grid.h[0] / grid.dt, q * grid.h[1] / grid.dt, q].map(T::from_f64),
+            pusher: s.pusher,
+            walls: Walls::new(grid, self.mosaic, s, species, self.setup.seed, step),
+            measure,
+        };
+        let order = self.setup.order;
+        let tiles = population.store.tiles.par_iter_mut().zip(&mut self.windows).zip(&mut self.outboxes).enumerate();
+        self.cpu.install(|| {
+            tiles.for_each(|(number, ((tile, window), out))| {
+                out.clear();
+                window.clear();
+                if order == 1 {
+                    advance_tile::<T, 1>(&pass, number, tile, window, out);
+                } else {
+                    advance_tile::<T, 2>(&pass, number, tile, window, out);
+                }
+            });
+        });
+    }
+
+    /// What the tiles counted, in their order.
+    fn tally(&self) -> Tally {
+        let mut sum = Tally::default();
+        for out in &self.outboxes {
+            sum += out.tally;
+        }
+        sum
+    }
+}
+
+impl<T: RealScalar> Stages for CpuStages<T> {
+    fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
+        profiler.stage("begin", Cost::default(), || self.cpu.install(|| self.fields.begin(measure)));
+        Ok(())
+    }
+
+    fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
+        let cost = self.cost(species);
+        profiler.stage("advance", cost, || self.advance_tiles(species, step, measure));
+        profiler.stage("collect", Cost::default(), || {
+            self.cpu.install(|| collect(&self.setup.grid, &self.mosaic, &self.windows, &mut self.fields.j));
+        });
+        let tally = self.tally();
+        let population = &mut self.species[species];
+        profiler.stage("exchange", Cost::default(), || self.cpu.install(|| deliver(&mut population.store.tiles, &self.outboxes)));
+        let volume = self.setup.grid.cell_volume();
+        enter(&mut population.ledger, &tally, &population.species, volume);
+        if measure {
+            let mass = population.species.macro_mass() * volume;
+            population.kinetic = mass * tally.kinetic;
+            population.momentum = tally.momentum.map(|p| mass * p);
+        }
+        Ok(())
+    }
+
+    fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
+        profiler.stage("current", Cost::default(), || self.cpu.install(|| self.fields.current(sheets)));
+        Ok(())
+    }
+
+    fn field(&mut self, profiler: &mut Profiler) -> Result<()> {
+        profiler.stage("field", Cost::default(), || self.cpu.install(|| self.fields.field()));
+        Ok(())
+    }
+
+    fn shift(&mut self, fresh: &[Particles], profiler: &mut Profiler) -> Result<()> {
+        let grid = &self.setup.grid;
+        let last = grid.cells[0] - 1;
+        for (p, s) in fresh.iter().zip(&self.setup.species) {
+            check_particles(grid, s, p)?;
+            if p.i.iter().any(|i| *i as usize != last) {
+                let message = format!("new particles are not all in the last column, {last}");
+                return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
+            }
+        }
+        profiler.stage("window", Cost::default(), || {
+            for k in 0..self.species.len() {
+                let (mosaic, population) = (self.mosaic, &mut self.species[k]);
+                self.cpu.install(|| {
+                    population.store.tiles.par_iter_mut().zip(&mut self.outboxes).for_each(|(tile, out)| {
+                        out.clear();
+                        shift_tile(&mosaic, tile, out);
+                    });
+                    deliver(&mut population.store.tiles, &self.outboxes)
+                });
+                let tally = self.tally();
+                let population = &mut self.species[k];
+                enter(&mut population.ledger, &tally, &population.species, self.setup.grid.cell_volume());
+            }
+            self.cpu.install(|| self.fields.shift());
+        });
+        for (k, p) in fresh.iter().enumerate() {
+            self.inject(k, p)?;
+        }
+        Ok(())
+    }
+
+    fn inject(&mut self, species: usize, particles: &Particles) -> Result<()> {
+        let grid = &self.setup.grid;
+        let population = &mut self.species[species];
+        check_particles(grid, &population.species, particles)?;
+        population.store.insert(particles);
+        let energy: f64 = (0..particles.len())
+            .map(|k| {
+                let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
+                particles.weight.get(k).copied().unwrap_or(1.0) * kinetic_energy(Vec3 { x, y, z })
+            })
+            .sum();
+        population.ledger.injected += particles.len() as u64;
+        population.ledger.energy_in += energy * population.species.macro_mass() * grid.cell_volume();
+        Ok(())
+    }
+
+    fn particles(&mut self, species: usize) -> Result<Particles> {
+        Ok(self.species[species].store.export())
+    }
+
+    fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {
+        let population = &mut self.species[species];
+        check_particles(&self.setup.grid, &population.species, particles)?;
+        population.store.clear();
+        population.store.insert(particles);
+        Ok(())
+    }
+
+    fn component(&mut self, component: Component) -> Result<Vec<f64>> {
+        Ok(self.fields.get(component))
+    }
+
+    fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()> {
+        self.fields.set(component, values);
+        Ok(())
+    }
+
+    fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
+        let population = &self.species[species];
+        let mut rho = vec![0.0; self.setup.grid.len()];
+        for tile in &population.store.tiles {
+            if self.setup.order == 1 {
+                deposit_charge::<T, 1>(&self.setup.grid, tile, &mut rho);
+            } else {
+                deposit_charge::<T, 2>(&self.setup.grid, tile, &mut rho);
+            }
+        }
+        let q = population.species.macro_charge();
+        let mut rho: Vec<T> = rho.iter().map(|r| T::from_f64(q * r)).collect();
+        self.cpu.install(|| self.fields.complete_charge(&mut rho, smoothed));
+        Ok(rho.iter().map(|r| r.to_f64()).collect())
+    }
+
+    fn energies(&mut self) -> Result<Energies> {
+        Ok(Energies {
+            electric: self.fields.electric(),
+            magnetic: self.fields.magnetic(),
+            kinetic: self.species.iter().map(|s| s.kinetic).collect(),
+            momentum: self.species.iter().map(|s| s.momentum).collect(),
+            count: self.species.iter().map(|s| s.store.len() as u64).collect(),
+        })
+    }
+
+    fn ledger(&mut self) -> Result<Vec<Ledger>> {
+        Ok(self.species.iter().map(|s| s.ledger).collect())
+    }
+
+    fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
+        let mut state = self.fields.hidden();
+        for (k, s) in self.species.iter().enumerate() {
+            let l = &s.ledger;
+            state.push((format!("ledger.{k}"), vec![l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out]));
+        }
+        Ok(state)
+    }
+
+    fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+        for (k, s) in self.species.iter_mut().enumerate() {
+            let name = format!("ledger.{k}");
+            let found = state.iter().find(|(n, _)| *n == name).and_then(|(_, v)| <[f64; 5]>::try_from(v.as_slice()).ok());
+            let Some([injected, removed, energy_in, energy_out, charge_out]) = found else {
+                let message = format!("`{name}` with its five numbers is missing");
+                return Err(Error::Numerics { what: "saved state".into(), place: format!("species `{}`", s.species.name), message });
+            };
+            s.ledger = Ledger { injected: injected as u64, removed: removed as u64, energy_in, energy_out, charge_out };
+        }
+        self.fields.set_hidden(state);
+        Ok(())
+    }
+
+    fn memory(&self) -> u64 {
+        let particles: usize = self.species.iter().map(|s| s.store.bytes()).sum();
+        let windows: usize = self.windows.iter().map(Window::bytes).sum();
+        let outboxes: usize = self.outboxes.iter().map(Outbox::bytes).sum();
+        (particles + windows + outboxes) as u64 + self.fields.memory()
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! The current of one tile, and how the tiles' currents become that of the domain.
+//!
+//! Every tile adds up its own current over its cells and the nodes around them that its particles reach. The rows of the
+//! domain then collect from the tiles in the order of the tiles: no two threads write to one place, and the sums do not depend
+//! on their number.
+
+use rayon::prelude::*;
+use zellige_engine::real::RealScalar;
+
+use super::store::Mosaic;
+use crate::grid::{ABOVE, BELOW, Grid};
+
+/// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis, row by row.
+#[derive(Debug)]
+pub(super) struct Window<T> {
+    pub(super) pitch: usize,
+    pub(super) j: [Vec<T>; 3],
+}
+
+impl<T: RealScalar> Window<T> {
+    /// For a tile of at most `tile` cells.
+    pub(super) fn new(tile: [usize; 2]) -> Self {
+        let [pitch, rows] = tile.map(|n| BELOW + n + ABOVE);
+        Self { pitch, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }
+    }
+
+    /// Sets all to zero.
+    pub(super) fn clear(&mut self) {
+        self.j.iter_mut().for_each(|j| j.fill(T::ZERO));
+    }
+
+    /// Place of the node `(i, j)` counted from the tile's lowest corner.
+    #[inline(always)]
+    pub(super) fn at(&self, i: isize, j: isize) -> usize {
+        (j + BELOW as isize) as usize * self.pitch + (i + BELOW as isize) as usize
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.j.iter().map(|j| j.len() * size_of::<T>()).sum()
+    }
+}
+
+/// Adds the tiles' currents to `j`, guards included.
+pub(super) fn collect<T: RealScalar>(grid: &Grid, mosaic: &Mosaic, windows: &[Window<T>], j: &mut [Vec<T>; 3]) {
+    let pitch = grid.pitch();
+    let height = mosaic.tile[1] as isize;
+    let [jx, jy, jz] = j;
+    let rows = jx.par_chunks_mut(pitch).zip(jy.par_chunks_mut(pitch)).zip(jz.par_chunks_mut(pitch)).enumerate();
+    rows.with_min_len(4).for_each(|(row, ((jx, jy), jz))| {
+        let row = row as isize - BELOW as isize;
+        // Tiles that reach this row: from ABOVE - 1 rows below it to BELOW above.
+        let first = (row + 1 - ABOVE as isize).div_euclid(height).max(0) as usize;
+        let last = ((row + BELOW as isize) / height) as usize;
+        for ty in first..=last.min(mosaic.tiles[1] - 1) {
+            for tx in 0..mosaic.tiles[0] {
+                let tile = ty * mosaic.tiles[0] + tx;
+                let (corner, cells) = mosaic.bounds(tile);
+                let inside = row - corner[1] as isize;
+                if inside >= (cells[1] + ABOVE) as isize {
+                    continue;
+                }
+                let (window, n) = (&windows[tile], BELOW + cells[0] + ABOVE);
+                let from = window.at(-(BELOW as isize), inside);
+                for (to, part) in [&mut *jx, &mut *jy, &mut *jz].into_iter().zip(&window.j) {
+                    // The row's first value is node -BELOW, as is the window's.
+                    for (a, b) in to[corner[0]..corner[0] + n].iter_mut().zip(&part[from..from + n]) {
+                        *a += *b;
+                    }
+                }
+            }
+        }
+    });
+}

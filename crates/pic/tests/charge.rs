@@ -1,0 +1,134 @@
+//! The current conserves charge to round-off: `div E - rho` does not change (V5 of the verification list), whatever the
+//! pusher, order, tile, precision and sides.
+
+mod common;
+
+use common::{apart, electrons, residual, run, setup, start, thermal, walls};
+use zellige_pic::grid::{FieldSide, ParticleSide};
+use zellige_pic::particles::Pusher;
+use zellige_pic::stages::{Precision, Setup, Smoothing};
+
+/// Steps of a case.
+const STEPS: u64 = 40;
+
+/// Largest change of `div E - rho` in [`STEPS`] steps of a warm plasma, in `n_0`.
+fn change(setup: &mut Setup, u_th: f64) -> f64 {
+    let ppc = 16;
+    if setup.species.is_empty() {
+        setup.species = vec![electrons(ppc)];
+    }
+    let cells = setup.grid.cells;
+    setup.expected = vec![cells[0] * cells[1] * ppc; setup.species.len()];
+    let particles: Vec<_> = (0..setup.species.len()).map(|k| thermal(cells, ppc, u_th, 3 + k as u64)).collect();
+    let mut stages = start(setup, &particles, 2);
+    let before = residual(setup, &mut *stages);
+    run(setup, &mut *stages, 0, STEPS);
+    apart(&before, &residual(setup, &mut *stages))
+}
+
+/// Rounding of one number of order 1 a step (E and J), as a random walk, and a factor 8 for the divergence by `h` and the
+/// largest of thousands of nodes; `E` reaches 0.1 and is divided by `h = 0.1`.
+fn bound(precision: Precision) -> f64 {
+    let eps = if precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    8.0 * eps * (STEPS as f64).sqrt()
+}
+
+fn hold(what: &str, setup: &mut Setup, u_th: f64) {
+    let found = change(setup, u_th);
+    assert!(found > 0.0, "{what}: nothing moved");
+    assert!(found < bound(setup.precision), "{what}: {found:e}, bound {:e}", bound(setup.precision));
+}
+
+#[test]
+fn every_pusher_order_and_precision() {
+    for pusher in [Pusher::Boris, Pusher::Vay, Pusher::HigueraCary] {
+        for order in [1, 2] {
+            for precision in [Precision::F32, Precision::F64] {
+                let mut s = setup([24, 20]);
+                (s.order, s.precision) = (order, precision);
+                s.species = vec![electrons(16)];
+                s.species[0].pusher = pusher;
+                hold(&format!("{pusher:?} {order} {precision:?}"), &mut s, 0.3);
+            }
+        }
+    }
+}
+
+/// Tiles that divide nothing, tiles of one cell, tiles larger than the domain; domains of any size, tall and flat ones.
+#[test]
+fn every_tile_and_grid() {
+    for cells in [[17, 5], [5, 33], [1, 9], [40, 1], [3, 2], [16, 16]] {
+        for tile in [None, Some([1, 1]), Some([3, 2]), Some([8, 8]), Some([7, 64]), Some([64, 64])] {
+            for order in [1, 2] {
+                let mut s = setup(cells);
+                (s.order, s.tile, s.precision) = (order, tile, Precision::F64);
+                hold(&format!("{cells:?} {tile:?} {order}"), &mut s, 0.3);
+            }
+        }
+    }
+}
+
+/// Every pair of sides, at speeds at which a particle meets a wall in most of its flights.
+#[test]
+fn every_side() {
+    let kinds = [
+        (FieldSide::Pec, ParticleSide::Reflect),
+        (FieldSide::Pec, ParticleSide::Absorb),
+        (FieldSide::Pmc, ParticleSide::Thermal),
+        (FieldSide::Pmc, ParticleSide::Reflect),
+        (FieldSide::Absorbing, ParticleSide::Absorb),
+    ];
+    for (fields, particles) in kinds {
+        for axes in [[true, false], [false, true], [true, true]] {
+            for order in [1, 2] {
+                for precision in [Precision::F32, Precision::F64] {
+                    let mut s = setup([20, 24]);
+                    (s.order, s.precision) = (order, precision);
+                    for axis in (0..2).filter(|a| axes[*a]) {
+                        walls(&mut s, axis, fields, particles);
+                    }
+                    hold(&format!("{fields:?} {particles:?} {axes:?} {order} {precision:?}"), &mut s, 2.0);
+                }
+            }
+        }
+    }
+}
+
+/// A filtered current belongs to the filtered charge.
+#[test]
+fn with_a_filter() {
+    for order in [1, 2] {
+        let mut s = setup([24, 20]);
+        (s.order, s.precision) = (order, Precision::F64);
+        s.smoothing = [Smoothing { passes: 2, compensated: true }; 2];
+        hold(&format!("order {order}"), &mut s, 0.3);
+    }
+}
+
+/// Positrons and weighted electrons together.
+#[test]
+fn with_weights_and_species() {
+    let mut s = setup([24, 20]);
+    s.precision = Precision::F64;
+    let mut positrons = electrons(16);
+    (positrons.charge, positrons.mass) = (1.0, 2.0);
+    s.species = vec![electrons(16), positrons];
+    hold("two species", &mut s, 0.3);
+}
+
+/// V5 as it is listed: 64 x 64, 64 a cell, 500 steps.
+#[test]
+#[ignore = "a minute: cargo test --release -p zellige-pic --test charge -- --ignored"]
+fn the_listed_case() {
+    for (precision, limit) in [(Precision::F32, 2e-6), (Precision::F64, 1e-13)] {
+        let mut s = setup([64, 64]);
+        s.precision = precision;
+        s.species = vec![electrons(64)];
+        s.expected = vec![64 * 64 * 64];
+        let mut stages = start(&s, &[thermal([64, 64], 64, 0.1, 1)], 2);
+        let before = residual(&s, &mut *stages);
+        run(&s, &mut *stages, 0, 500);
+        let found = apart(&before, &residual(&s, &mut *stages));
+        assert!(found < limit, "{precision:?}: {found:e}");
+    }
+}
