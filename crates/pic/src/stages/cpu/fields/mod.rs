@@ -9,9 +9,6 @@ mod layers;
 mod sides;
 mod yee;
 
-#[cfg(test)]
-mod tests;
-
 use zellige_engine::real::RealScalar;
 
 use self::layers::Layers;
