@@ -77,6 +77,7 @@ fn every_side() {
         (FieldSide::Pmc, ParticleSide::Thermal),
         (FieldSide::Pmc, ParticleSide::Reflect),
         (FieldSide::Absorbing, ParticleSide::Absorb),
+        (FieldSide::Absorbing, ParticleSide::Reflect),
     ];
     for (fields, particles) in kinds {
         for axes in [[true, false], [false, true], [true, true]] {

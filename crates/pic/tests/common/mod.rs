@@ -93,7 +93,8 @@ pub(crate) fn run(setup: &Setup, stages: &mut dyn Stages, first: u64, n: u64) {
     }
 }
 
-/// `div E - rho` at the corners that carry values, without those of walls: where charge is conserved it does not change.
+/// `div E - rho` at the corners that carry values, without those of walls and absorbing layers (where E is stretched): where
+/// charge is conserved it does not change.
 pub(crate) fn residual(setup: &Setup, stages: &mut dyn Stages) -> Vec<f64> {
     let grid = &setup.grid;
     let smoothed = setup.smoothing.iter().any(|s| s.passes > 0);
@@ -104,7 +105,14 @@ pub(crate) fn residual(setup: &Setup, stages: &mut dyn Stages) -> Vec<f64> {
         }
     }
     let (ex, ey) = (stages.component(Component::Ex).unwrap(), stages.component(Component::Ey).unwrap());
-    let range = |axis: usize| if grid.periodic(axis) { 0..grid.cells[axis] as isize } else { 1..grid.cells[axis] as isize };
+    let range = |axis: usize| {
+        let margin = match grid.fields[axis][0] {
+            FieldSide::Periodic => return 0..grid.cells[axis] as isize,
+            FieldSide::Absorbing => setup.absorbing_cells as isize + 1,
+            _ => 1,
+        };
+        margin..grid.cells[axis] as isize + 1 - margin
+    };
     let mut found = Vec::new();
     for j in range(1) {
         for i in range(0) {

@@ -143,6 +143,9 @@ pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
             if let Some(place) = pass.walls.settle(cell, &mut p, number, &mut draws, &mut out.tally) {
                 p.column = place.column;
                 out.push(place, p);
+            } else if ORDER == 2 {
+                let outside = [0, 1].map(|a| cell[a] < 0 || cell[a] >= pass.grid.cells[a] as isize);
+                vanish(window, [column + di, r as isize + dj], end, by, outside, q);
             }
         }
     }
@@ -229,6 +232,16 @@ fn deposit_esirkepov<T: RealScalar>(window: &mut Window<T>, i: isize, j: isize, 
             }
         }
     }
+}
+
+/// Order 2: a particle that an absorbing wall has taken still has weight at the corners next to the wall inside. Its path goes
+/// on into the wall until that has become zero, in the middle of the first cell behind it, so that no charge is lost in sight.
+#[cold]
+fn vanish<T: RealScalar>(window: &mut Window<T>, cell: [isize; 2], from: [T; 2], by: [T; 2], outside: [bool; 2], q: [T; 3]) {
+    // Beyond the middle where outward times offset is positive.
+    let b = [0, 1].map(|k| if outside[k] && by[k] * from[k] < T::ZERO { T::ZERO } else { from[k] });
+    let delta = [b[0] - from[0], b[1] - from[1]];
+    deposit_esirkepov(window, cell[0], cell[1], Path { a: from, delta, b, by: [T::ZERO; 2] }, [q[0], q[1], T::ZERO]);
 }
 
 /// Charge at the corners, `e n_0` where a macro-particle has the charge 1, into `rho` as [`Grid::index`] lays it out; guards

@@ -10,7 +10,10 @@ use zellige_engine::real::RealScalar;
 use super::store::Mosaic;
 use crate::grid::{ABOVE, BELOW, Grid};
 
-/// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis, row by row.
+/// Nodes around those that a tile's current reaches: what is written there is zero, or goes into a wall.
+const MARGIN: usize = 1;
+
+/// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis and a margin, row by row.
 #[derive(Debug)]
 pub(super) struct Window<T> {
     pub(super) pitch: usize,
@@ -20,7 +23,7 @@ pub(super) struct Window<T> {
 impl<T: RealScalar> Window<T> {
     /// For a tile of at most `tile` cells.
     pub(super) fn new(tile: [usize; 2]) -> Self {
-        let [pitch, rows] = tile.map(|n| BELOW + n + ABOVE);
+        let [pitch, rows] = tile.map(|n| MARGIN + BELOW + n + ABOVE + MARGIN);
         Self { pitch, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }
     }
 
@@ -32,7 +35,7 @@ impl<T: RealScalar> Window<T> {
     /// Place of the node `(i, j)` counted from the tile's lowest corner.
     #[inline(always)]
     pub(super) fn at(&self, i: isize, j: isize) -> usize {
-        (j + BELOW as isize) as usize * self.pitch + (i + BELOW as isize) as usize
+        (j + (BELOW + MARGIN) as isize) as usize * self.pitch + (i + (BELOW + MARGIN) as isize) as usize
     }
 
     /// Bytes held.
@@ -49,8 +52,8 @@ pub(super) fn collect<T: RealScalar>(grid: &Grid, mosaic: &Mosaic, windows: &[Wi
     let rows = jx.par_chunks_mut(pitch).zip(jy.par_chunks_mut(pitch)).zip(jz.par_chunks_mut(pitch)).enumerate();
     rows.with_min_len(4).for_each(|(row, ((jx, jy), jz))| {
         let row = row as isize - BELOW as isize;
-        // Tiles that reach this row: from ABOVE - 1 rows below it to BELOW above.
-        let first = (row + 1 - ABOVE as isize).div_euclid(height).max(0) as usize;
+        // Tiles that reach this row: those whose last cell is ABOVE rows below it, to those whose first is BELOW above it.
+        let first = (row - ABOVE as isize).div_euclid(height).max(0) as usize;
         let last = ((row + BELOW as isize) / height) as usize;
         for ty in first..=last.min(mosaic.tiles[1] - 1) {
             for tx in 0..mosaic.tiles[0] {
