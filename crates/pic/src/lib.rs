@@ -32,9 +32,18 @@
 //! A particle's place is the cell and the offset from the cell's centre, `-1/2 <= s, t <= 1/2` in units of the cell: the
 //! same precision anywhere in a domain of any size, and round-off that is symmetric about the centre.
 
+pub mod config;
+pub mod gauss;
 pub mod grid;
+pub mod initial;
+pub mod laser;
+pub mod loading;
 pub mod particles;
 pub mod physics;
+pub mod sampling;
+pub mod setup;
 pub mod shapes;
 pub mod stages;
 pub mod step;
+
+pub use config::Config;

@@ -1,0 +1,281 @@
+//! Putting particles in: cell by cell, each from its own random numbers, then in an order in which neighbours in memory sit in
+//! different cells.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use zellige_engine::error::{Problem, Result};
+
+use crate::config::species::Positions;
+use crate::grid::{BELOW, Grid};
+use crate::particles::{Particles, Species};
+use crate::sampling::{Purpose, Stream, half_step_back, normal_quantile, radical_inverse};
+use crate::setup::{Heat, Load, Model, absolute, bad_density, input};
+use crate::stages::Component;
+
+/// Particles generated at a time.
+const PORTION: usize = 1 << 22;
+
+impl Model {
+    /// The particles of species `s` in the columns `columns` of the box, which has moved by `moved` cells, in portions.
+    pub fn particles(&self, s: usize, columns: Range<usize>, moved: u64, mut give: impl FnMut(Particles) -> Result<()>) -> Result<()> {
+        let load = &self.loads[s];
+        let row = (columns.len() * load.per_cell).max(1);
+        let rows = (PORTION / row).clamp(1, self.grid.cells[1]);
+        let mut first = 0;
+        while first < self.grid.cells[1] {
+            let band = first..(first + rows).min(self.grid.cells[1]);
+            first = band.end;
+            let parts: Vec<(Particles, Vec<u32>)> =
+                band.into_par_iter().map(|j| self.row(load, j, columns.clone(), moved)).collect::<Result<_>>()?;
+            give(dealt(parts))?;
+        }
+        Ok(())
+    }
+
+    /// The particles of a row of cells, and how many each cell has.
+    fn row(&self, load: &Load, j: usize, columns: Range<usize>, moved: u64) -> Result<(Particles, Vec<u32>)> {
+        let (mut out, mut counts) = (Particles::default(), Vec::with_capacity(columns.len()));
+        for i in columns {
+            let before = out.len();
+            self.cell(load, i as u32, j, i as u64 + moved, &mut out)?;
+            counts.push((out.len() - before) as u32);
+        }
+        Ok((out, counts))
+    }
+
+    /// The particles of one cell: column `i` of the box, column `column` counted from the start of the run.
+    fn cell(&self, load: &Load, i: u32, j: usize, column: u64, out: &mut Particles) -> Result<()> {
+        let stream = |purpose| Stream::new(self.seed, load.number, purpose, column, j);
+        let path = || absolute(&format!("species[{}].density", load.number));
+        let density = |place: [f64; 2]| match load.density.at(place) {
+            n if n.is_finite() && n >= 0.0 => Ok(n),
+            n => Err(bad_density(&path(), n, place)),
+        };
+        let species = &load.species;
+        let (mut wanted, by_number) = (load.per_cell, !species.weighted && !load.flat);
+        if by_number {
+            // The mean number is what the density in the centre asks for, and no cell has a fraction of a particle.
+            let mean = load.per_cell as f64 * density(self.place(column as f64 + 0.5, j as f64 + 0.5))? / load.reference;
+            wanted = (mean + stream(Purpose::Count).open()[0]) as usize;
+        }
+        let mut places = stream(Purpose::Place);
+        let begin = out.len();
+        for k in 0..wanted {
+            let [x, y] = offsets(load, wanted, k, self.grid.dimensions, &mut places);
+            let place = self.place(column as f64 + 0.5 + x, j as f64 + 0.5 + y);
+            let n = if by_number { load.reference } else { density(place)? };
+            if n == 0.0 {
+                continue;
+            }
+            out.i.push(i);
+            out.j.push(j as u32);
+            out.s.push(x);
+            out.t.push(y);
+            if species.weighted {
+                out.weight.push(n / load.reference);
+            }
+            if species.tagged {
+                // Unique as long as a run has fewer than 2^20 particles per cell and fewer than 2^44 cells.
+                out.tag.push((((column * self.grid.cells[1] as u64) + j as u64) << 20) + k as u64 + 1);
+            }
+        }
+        let mut momenta = self.spread(load, out.len() - begin, column, j, &out.s[begin..], &out.t[begin..])?;
+        if load.corrected {
+            take_off_mean(&mut momenta);
+        }
+        for (n, u) in momenta.iter().enumerate() {
+            let place = self.place(column as f64 + 0.5 + out.s[begin + n], j as f64 + 0.5 + out.t[begin + n]);
+            let drift = [0, 1, 2].map(|c| load.drift[c].at(place));
+            // A relativistic gas is boosted when it is drawn; a Gaussian is shifted.
+            let u = if matches!(load.heat, Heat::MaxwellJuttner(_)) { *u } else { [0, 1, 2].map(|c| u[c] + drift[c]) };
+            if let Some(bad) = u.iter().find(|c| !c.is_finite()) {
+                let path = absolute(&format!("species[{}].momentum", load.number));
+                let message = format!("a momentum at x = {}, y = {} is {bad}", place[0], place[1]);
+                return Err(input(&path, Problem::new("", message).allowed("finite numbers")));
+            }
+            for c in 0..3 {
+                out.u[c].push(u[c]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Momenta about the drift (with it, for a relativistic gas) of the particles of a cell.
+    fn spread(&self, load: &Load, n: usize, column: u64, j: usize, s: &[f64], t: &[f64]) -> Result<Vec<[f64; 3]>> {
+        let place = |k: usize| self.place(column as f64 + 0.5 + s[k], j as f64 + 0.5 + t[k]);
+        let mut stream = Stream::new(self.seed, load.number, Purpose::Momentum, column, j);
+        let warm = |value: f64, place: [f64; 2]| {
+            if value.is_finite() && value >= 0.0 {
+                return Ok(value);
+            }
+            let path = absolute(&format!("species[{}].momentum", load.number));
+            let message = format!("the temperature or thermal momentum at x = {}, y = {} is {value}", place[0], place[1]);
+            Err(input(&path, Problem::new("", message).allowed("finite, 0 or more")))
+        };
+        let quiet = (load.positions == Positions::Quiet).then(|| quiet_normals(n, self.grid.dimensions));
+        let mut normals = |k: usize| quiet.as_ref().map_or_else(|| stream.normal_vector(), |q| q[k]);
+        match &load.heat {
+            Heat::Cold => Ok(vec![[0.0; 3]; n]),
+            Heat::Gaussian(widths) => (0..n)
+                .map(|k| {
+                    let (g, at) = (normals(k), place(k));
+                    Ok([g[0] * warm(widths[0].at(at), at)?, g[1] * warm(widths[1].at(at), at)?, g[2] * warm(widths[2].at(at), at)?])
+                })
+                .collect(),
+            Heat::Temperature(temperature) => (0..n)
+                .map(|k| {
+                    let (g, at) = (normals(k), place(k));
+                    let width = warm(temperature.at(at), at)?.sqrt();
+                    Ok(g.map(|g| g * width))
+                })
+                .collect(),
+            Heat::MaxwellJuttner(temperature) => (0..n)
+                .map(|k| {
+                    let at = place(k);
+                    let rest = stream.maxwell_juttner(warm(temperature.at(at), at)?);
+                    Ok(stream.boosted(rest, [0, 1, 2].map(|c| load.drift[c].at(at))))
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Offset of particle `k` of `n` from the cell's centre.
+fn offsets(load: &Load, n: usize, k: usize, dimensions: usize, stream: &mut Stream) -> [f64; 2] {
+    let [x, y] = match load.positions {
+        Positions::Random => stream.open(),
+        Positions::Lattice if n == load.per_cell => {
+            let [nx, ny] = load.lattice;
+            [((k % nx) as f64 + 0.5) / nx as f64, ((k / nx) as f64 + 0.5) / ny as f64]
+        }
+        // Halton's points, moved so that their mean is the centre where `n` is a power of 2.
+        Positions::Quiet | Positions::Lattice => {
+            [(radical_inverse(2, k as u64) + 0.5 / n as f64).fract(), (radical_inverse(3, k as u64) + 0.5 / n as f64).fract()]
+        }
+    };
+    if dimensions == 1 { [x - 0.5, 0.0] } else { [x - 0.5, y - 0.5] }
+}
+
+/// `n` normal vectors from the next dimensions of Halton's sequence, their mean 0 and their variance 1.
+fn quiet_normals(n: usize, dimensions: usize) -> Vec<[f64; 3]> {
+    let bases: [u64; 3] = if dimensions == 1 { [3, 5, 7] } else { [5, 7, 11] };
+    let mut normals: Vec<[f64; 3]> = (0..n).map(|k| bases.map(|b| normal_quantile(radical_inverse(b, k as u64 + 1)))).collect();
+    take_off_mean(&mut normals);
+    for c in 0..3 {
+        let variance = normals.iter().map(|g| g[c] * g[c]).sum::<f64>() / n.max(1) as f64;
+        if n > 2 && variance > 0.0 {
+            normals.iter_mut().for_each(|g| g[c] /= variance.sqrt());
+        }
+    }
+    normals
+}
+
+fn take_off_mean(vectors: &mut [[f64; 3]]) {
+    // One particle has no spread that could be told from its drift.
+    if vectors.len() < 2 {
+        return;
+    }
+    for c in 0..3 {
+        let mean = vectors.iter().map(|v| v[c]).sum::<f64>() / vectors.len() as f64;
+        vectors.iter_mut().for_each(|v| v[c] -= mean);
+    }
+}
+
+/// Rows of cells as one list: the first particle of every cell, then the second one of every cell, and so on.
+fn dealt(rows: Vec<(Particles, Vec<u32>)>) -> Particles {
+    let counts: Vec<u32> = rows.iter().flat_map(|r| r.1.iter().copied()).collect();
+    let all = rows.into_iter().fold(Particles::default(), |mut all, (row, _)| {
+        append(&mut all, row);
+        all
+    });
+    // Places of each round of dealing.
+    let most = counts.iter().copied().max().unwrap_or(0) as usize;
+    let mut with = vec![0_usize; most + 1];
+    counts.iter().for_each(|c| with[*c as usize] += 1);
+    let mut begin = vec![0_usize; most];
+    let (mut cells, mut sum) = (counts.len(), 0);
+    for k in 0..most {
+        cells -= with[k];
+        begin[k] = sum;
+        sum += cells;
+    }
+    let mut to = Vec::with_capacity(all.len());
+    for c in counts {
+        for slot in &mut begin[..c as usize] {
+            to.push(*slot);
+            *slot += 1;
+        }
+    }
+    fn scatter<T: Copy + Default>(from: &[T], to: &[usize]) -> Vec<T> {
+        let mut out = vec![T::default(); from.len()];
+        from.iter().zip(to).for_each(|(v, at)| out[*at] = *v);
+        out
+    }
+    Particles {
+        i: scatter(&all.i, &to),
+        j: scatter(&all.j, &to),
+        s: scatter(&all.s, &to),
+        t: scatter(&all.t, &to),
+        u: [0, 1, 2].map(|c| scatter(&all.u[c], &to)),
+        weight: scatter(&all.weight, &to),
+        tag: scatter(&all.tag, &to),
+    }
+}
+
+pub(crate) fn append(all: &mut Particles, more: Particles) {
+    all.i.extend(more.i);
+    all.j.extend(more.j);
+    all.s.extend(more.s);
+    all.t.extend(more.t);
+    for (to, from) in all.u.iter_mut().zip(more.u) {
+        to.extend(from);
+    }
+    all.weight.extend(more.weight);
+    all.tag.extend(more.tag);
+}
+
+/// Takes momenta from the time of the places half a step back, in the fields given over all corners with guards (empty ones
+/// are zero).
+pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>; 6], particles: &mut Particles) {
+    if !species.mobile || fields.iter().all(Vec::is_empty) {
+        return;
+    }
+    let alpha = 0.5 * grid.dt * species.charge_to_mass();
+    let Particles { i, j, s, t, u, .. } = particles;
+    let [ux, uy, uz] = u;
+    let columns = (i.par_iter(), j.par_iter(), s.par_iter(), t.par_iter());
+    let momenta = (ux.par_iter_mut(), uy.par_iter_mut(), uz.par_iter_mut());
+    (columns, momenta).into_par_iter().for_each(|((i, j, s, t), (ux, uy, uz))| {
+        let at = |c: usize| {
+            let field = &fields[c];
+            if field.is_empty() { 0.0 } else { alpha * gathered(grid, order, field, Component::ALL[c].stagger(), [*i, *j], [*s, *t]) }
+        };
+        let back = half_step_back([*ux, *uy, *uz], [at(0), at(1), at(2)], [at(3), at(4), at(5)]);
+        [*ux, *uy, *uz] = back;
+    });
+}
+
+/// A component at a particle: linear or quadratic weights about its own lattice.
+fn gathered(grid: &Grid, order: u32, field: &[f64], stagger: [f64; 2], cell: [u32; 2], offset: [f64; 2]) -> f64 {
+    let axis = |d: usize| -> (isize, Vec<f64>) {
+        // Distance from the lattice's point 0, in cells.
+        let x = f64::from(cell[d]) + 0.5 + offset[d] - stagger[d];
+        if order == 1 {
+            let low = x.floor();
+            (low as isize, vec![low + 1.0 - x, x - low])
+        } else {
+            let near = x.round();
+            let r = x - near;
+            (near as isize - 1, vec![0.5 * (0.5 - r).powi(2), 0.75 - r * r, 0.5 * (0.5 + r).powi(2)])
+        }
+    };
+    let ((i, wx), (j, wy)) = (axis(0), axis(1));
+    let mut sum = 0.0;
+    for (b, wy) in wy.iter().enumerate() {
+        for (a, wx) in wx.iter().enumerate() {
+            sum += wx * wy * field[grid.index((i + a as isize).max(-(BELOW as isize)), (j + b as isize).max(-(BELOW as isize)))];
+        }
+    }
+    sum
+}

@@ -1,0 +1,255 @@
+//! Random and quasi-random numbers for the start: a stream per cell and species, so that a particle depends on where it is
+//! put and on nothing else. A window's new columns are therefore those of a box that was there from the start.
+
+use zellige_engine::rng::{Philox, normal_pair, open_f64, uniform_f64};
+
+use crate::physics::{self, Vec3};
+
+/// First of the purposes of this module; a species has four.
+const PURPOSES: u32 = 0x5000;
+
+/// What a stream is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Places inside cells.
+    Place,
+    /// Momenta.
+    Momentum,
+    /// How many particles a cell gets.
+    Count,
+}
+
+/// Numbers one after the other for one cell of one species.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    philox: Philox,
+    column: u64,
+    index: u64,
+}
+
+impl Stream {
+    /// For the cell in column `column`, counted from the start of the run, and row `row`.
+    pub fn new(seed: u64, species: usize, purpose: Purpose, column: u64, row: usize) -> Self {
+        let purpose = PURPOSES + 4 * (species as u32 & 0xFFF) + purpose as u32;
+        // A row has 2^40 draws before it meets the next one.
+        Self { philox: Philox::new(purpose, seed), column, index: (row as u64) << 40 }
+    }
+
+    fn next(&mut self) -> [u32; 4] {
+        let words = self.philox.draw(self.column, self.index);
+        self.index += 1;
+        words
+    }
+
+    /// Two uniform numbers in `(0, 1)`.
+    pub fn open(&mut self) -> [f64; 2] {
+        let [a, b, c, d] = self.next();
+        [open_f64(a, b), open_f64(c, d)]
+    }
+
+    /// Two normal numbers.
+    pub fn normals(&mut self) -> [f64; 2] {
+        let [a, b, c, d] = self.next();
+        normal_pair(open_f64(a, b), uniform_f64(c, d))
+    }
+
+    /// Three normal numbers.
+    pub fn normal_vector(&mut self) -> [f64; 3] {
+        let [a, b] = self.normals();
+        [a, b, self.normals()[0]]
+    }
+
+    /// A direction, uniform on the sphere.
+    fn direction(&mut self) -> [f64; 3] {
+        let [a, b] = self.open();
+        let (cos, (sin_phi, cos_phi)) = (2.0 * a - 1.0, (std::f64::consts::TAU * b).sin_cos());
+        let sin = (1.0 - cos * cos).max(0.0).sqrt();
+        [sin * cos_phi, sin * sin_phi, cos]
+    }
+
+    /// `x^2` for `x` with the density `x^n exp(-x^2)`: a gamma variate of shape `(n + 1)/2`.
+    fn gamma_variate(&mut self, n: u32) -> f64 {
+        let [a, b] = self.open();
+        let [c, _] = self.open();
+        match n {
+            2 => -a.ln() + 0.5 * self.normals()[0].powi(2),
+            3 => -(a * b).ln(),
+            4 => -(a * b).ln() + 0.5 * self.normals()[0].powi(2),
+            _ => -(a * b * c).ln(),
+        }
+    }
+
+    /// A momentum `gamma v/c` of the Maxwell-Juttner distribution of temperature `theta = T/(m c^2)`, isotropic.
+    ///
+    /// With `gamma = 1 + theta x^2` the density of `x` is `(1 + theta x^2) sqrt(1 + theta x^2/2) x^2 exp(-x^2)`; the root is at
+    /// most `1 + x sqrt(theta/2)`, which leaves four gamma variates to choose from and 70 % or more to be kept at any
+    /// temperature (Canfield, Howard and Liang, Astrophys. J. 323 (1987) 565).
+    pub fn maxwell_juttner(&mut self, theta: f64) -> [f64; 3] {
+        if theta <= 0.0 {
+            return [0.0; 3];
+        }
+        let root = (0.5 * theta).sqrt();
+        // Integrals of x^n exp(-x^2) over 0..inf, times the coefficient of x^n.
+        let sqrt_pi = std::f64::consts::PI.sqrt();
+        let parts = [0.25 * sqrt_pi, 0.5 * root, 0.375 * sqrt_pi * theta, theta * root];
+        let whole: f64 = parts.iter().sum();
+        loop {
+            let [pick, keep] = self.open();
+            let mut rest = pick * whole;
+            let n = 2 + parts
+                .iter()
+                .position(|p| {
+                    rest -= p;
+                    rest < 0.0
+                })
+                .unwrap_or(3) as u32;
+            let square = self.gamma_variate(n);
+            let t = theta * square;
+            if keep * (1.0 + (0.5 * t).sqrt()) < (1.0 + 0.5 * t).sqrt() {
+                // u^2 = gamma^2 - 1 without cancellation.
+                let u = (t * (2.0 + t)).sqrt();
+                return self.direction().map(|d| u * d);
+            }
+        }
+    }
+
+    /// A momentum drawn at rest, seen from where its frame moves with momentum `drift`: the volume transform by flipping
+    /// (Zenitani, Phys. Plasmas 22, 042116 (2015)), then the boost.
+    pub fn boosted(&mut self, u: [f64; 3], drift: [f64; 3]) -> [f64; 3] {
+        let p2: f64 = drift.iter().map(|d| d * d).sum();
+        if p2 == 0.0 {
+            return u;
+        }
+        let (p, frame) = (p2.sqrt(), (1.0 + p2).sqrt());
+        let axis = drift.map(|d| d / p);
+        let gamma = (1.0 + u.iter().map(|c| c * c).sum::<f64>()).sqrt();
+        let mut along: f64 = (0..3).map(|c| axis[c] * u[c]).sum();
+        let across = [0, 1, 2].map(|c| u[c] - along * axis[c]);
+        let [flip, _] = self.open();
+        if -(p / frame) * along / gamma > flip {
+            along = -along;
+        }
+        let seen = frame * along + p * gamma;
+        [0, 1, 2].map(|c| across[c] + seen * axis[c])
+    }
+}
+
+/// The radical inverse of `k` in `base`: van der Corput's sequence, in `[0, 1)`.
+pub fn radical_inverse(base: u64, mut k: u64) -> f64 {
+    let (mut value, mut digit) = (0.0, 1.0 / base as f64);
+    while k > 0 {
+        value += (k % base) as f64 * digit;
+        k /= base;
+        digit /= base as f64;
+    }
+    value
+}
+
+/// The normal number below which the share `p` lies, `0 < p < 1`, to 1.2e-9 (P. J. Acklam's rational approximation).
+pub fn normal_quantile(p: f64) -> f64 {
+    const A: [f64; 6] =
+        [-3.969683028665376e1, 2.209460984245205e2, -2.759285104469687e2, 1.383577518672690e2, -3.066479806614716e1, 2.506628277459239];
+    const B: [f64; 6] = [-5.447609879822406e1, 1.615858368580409e2, -1.556989798598866e2, 6.680131188771972e1, -1.328068155288572e1, 1.0];
+    const C: [f64; 6] =
+        [-7.784894002430293e-3, -3.223964580411365e-1, -2.400758277161838, -2.549732539343734, 4.374664141464968, 2.938163982698783];
+    const D: [f64; 5] = [7.784695709041462e-3, 3.224671290700398e-1, 2.445134137142996, 3.754408661907416, 1.0];
+    let horner = |c: &[f64], x: f64| c.iter().fold(0.0, |sum, c| sum * x + c);
+    let tail = |q: f64| horner(&C, q) / horner(&D, q);
+    match p {
+        p if p < 0.02425 => tail((-2.0 * p.ln()).sqrt()),
+        p if p > 1.0 - 0.02425 => -tail((-2.0 * (1.0 - p).ln()).sqrt()),
+        p => {
+            let q = p - 0.5;
+            q * horner(&A, q * q) / horner(&B, q * q)
+        }
+    }
+}
+
+/// The momentum half a step earlier: the start of a leap-frog of second order. `e` and `b` are scaled as in
+/// [`crate::physics`], by `q dt / (2 m)`.
+pub fn half_step_back(u: [f64; 3], e: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    let vector = |v: [f64; 3], k: f64| Vec3 { x: k * v[0], y: k * v[1], z: k * v[2] };
+    let back = physics::boris(vector(u, 1.0), vector(e, -0.5), vector(b, -0.5));
+    [back.x, back.y, back.z]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_and_sequences_have_known_values() {
+        for (p, x) in [(0.5, 0.0), (0.975, 1.959963984540054), (0.001, -3.090232306167814), (0.841344746068543, 1.0)] {
+            assert!((normal_quantile(p) - x).abs() < 5e-9, "{p}: {}", normal_quantile(p));
+        }
+        assert_eq!([1, 2, 3, 4].map(|k| radical_inverse(2, k)), [0.5, 0.25, 0.75, 0.125]);
+        assert!((radical_inverse(3, 5) - (2.0 / 3.0 + 1.0 / 9.0)).abs() < 1e-15);
+    }
+
+    /// The mean energy of a Maxwell-Juttner gas, `<gamma> = 3 theta + K1(1/theta)/K2(1/theta)`. Known: theta = 0.01, 1 and 10 from
+    /// tables of Bessel functions (Abramowitz and Stegun 9.8).
+    #[test]
+    fn the_relativistic_gas_has_its_mean_energy_and_pressure() {
+        // K1(1) = 0.6019072302, K2(1) = 1.6248388986; K1(0.1) = 9.8538447809, K2(0.1) = 199.5039646; K1/K2(100) = 0.98511...
+        let ratio = |x: f64| {
+            // K1/K2 by the integral of cosh and cosh 2t: an independent quadrature.
+            let f = |n: f64| {
+                (0..200_000)
+                    .map(|i| {
+                        let t = (f64::from(i) + 0.5) * 1e-4;
+                        (-x * (t.cosh() - 1.0)).exp() * (n * t).cosh()
+                    })
+                    .sum::<f64>()
+            };
+            f(1.0) / f(2.0)
+        };
+        assert!((ratio(1.0) - 0.6019072302 / 1.6248388986).abs() < 1e-8);
+        let n = 100_000;
+        for theta in [0.01, 1.0, 10.0] {
+            let mut stream = Stream::new(7, 0, Purpose::Momentum, 3, 5);
+            let (mut gamma, mut square, mut pressure) = (0.0, 0.0, 0.0);
+            for _ in 0..n {
+                let u = stream.maxwell_juttner(theta);
+                let g = (1.0 + u.iter().map(|c| c * c).sum::<f64>()).sqrt();
+                gamma += g / f64::from(n);
+                square += g * g / f64::from(n);
+                // The pressure is n T exactly: <u_x v_x> = theta.
+                pressure += u[0] * u[0] / g / f64::from(n);
+            }
+            let expected = 3.0 * theta + ratio(1.0 / theta);
+            let sigma = ((square - gamma * gamma) / f64::from(n)).sqrt();
+            assert!((gamma - expected).abs() < 4.0 * sigma, "theta {theta}: {gamma}, expected {expected} +- {sigma}");
+            assert!((pressure / theta - 1.0).abs() < 4.0 * 3.0 / f64::from(n).sqrt(), "theta {theta}: {pressure}");
+        }
+    }
+
+    /// A boosted gas has the drift of its frame: `<v> = beta`.
+    #[test]
+    fn the_boosted_gas_moves_with_its_frame() {
+        let n = 100_000;
+        let drift = [0.6, 0.0, -0.8];
+        let mut stream = Stream::new(7, 1, Purpose::Momentum, 0, 0);
+        let mut v = [0.0; 3];
+        for _ in 0..n {
+            let rest = stream.maxwell_juttner(0.5);
+            let u = stream.boosted(rest, drift);
+            let g = (1.0 + u.iter().map(|c| c * c).sum::<f64>()).sqrt();
+            for c in 0..3 {
+                v[c] += u[c] / g / f64::from(n);
+            }
+        }
+        // Velocities are below 1, so their means stray by less than 1/sqrt(n).
+        for c in 0..3 {
+            assert!((v[c] - drift[c] / 2.0_f64.sqrt()).abs() < 4.0 / f64::from(n).sqrt(), "{v:?}");
+        }
+    }
+
+    #[test]
+    fn the_half_step_back_is_undone_by_half_a_step() {
+        let (u, e, b) = ([0.3, -1.0, 2.0], [0.01, 0.02, -0.03], [0.2, -0.1, 0.05]);
+        let back = half_step_back(u, e, b);
+        let vector = |v: [f64; 3], k: f64| Vec3 { x: k * v[0], y: k * v[1], z: k * v[2] };
+        let again = physics::boris(vector(back, 1.0), vector(e, 0.5), vector(b, 0.5));
+        assert!((again.x - u[0]).abs() + (again.y - u[1]).abs() + (again.z - u[2]).abs() < 1e-14);
+    }
+}

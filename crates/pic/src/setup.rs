@@ -1,0 +1,370 @@
+//! From the input to numbers: everything in normalised units, expressions compiled, every value looked at.
+//!
+//! [`Model`] is what a run is made of before anything is allocated; [`crate::loading`] puts the particles in.
+
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::expr::Expr;
+
+use crate::config::profile::Density;
+use crate::config::species::{PerCell, Positions, Spread};
+use crate::config::{Config, FieldValues, PLACE, Preset, SpeciesConfig, Units, Value};
+use crate::grid::{ABOVE, BELOW, Grid};
+use crate::particles::Species;
+use crate::stages::{Component, Precision, Setup};
+
+/// A function of place: input units in, normalised units out.
+#[derive(Debug, Clone)]
+pub enum Profile {
+    /// The same everywhere.
+    Number(f64),
+    /// An expression of `x` and `y`, divided by a unit.
+    Expression(Expr, f64),
+    /// A shape in a space of so many dimensions, divided by a unit.
+    Shape(Preset, usize, f64),
+}
+
+impl Profile {
+    /// A value of the input that stands at `path`, in units of `unit`.
+    pub fn new(config: &Config, path: &str, value: &Value, unit: f64) -> Result<Self> {
+        Ok(match value {
+            Value::Number(x) => Self::Number(x / unit),
+            Value::Expression(text) => {
+                let expression = config.expression(path, text, &PLACE).map_err(|p| input(&absolute(path), p))?;
+                // An expression without variables costs nothing per particle.
+                expression.constant().map_or(Self::Expression(expression, unit), |x| Self::Number(x / unit))
+            }
+        })
+    }
+
+    /// The value at a place in the input's units.
+    pub fn at(&self, place: [f64; 2]) -> f64 {
+        match self {
+            Self::Number(x) => *x,
+            Self::Expression(expression, unit) => expression.eval(&place) / unit,
+            Self::Shape(preset, dimensions, unit) => preset.at(place, *dimensions) / unit,
+        }
+    }
+
+    /// Whether it is zero everywhere for certain.
+    pub fn is_zero(&self) -> bool {
+        matches!(self, Self::Number(0.0))
+    }
+}
+
+/// A path in the solver's table as the input file has it.
+pub(crate) fn absolute(path: &str) -> String {
+    format!("pic.{path}")
+}
+
+/// An error about the key `path`.
+pub(crate) fn input(path: &str, mut problem: Problem) -> Error {
+    problem.path = path.to_owned();
+    Error::input("the input", problem)
+}
+
+/// How a species is put in.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// Its number, which its random numbers hang on.
+    pub number: usize,
+    /// What the stages know of it.
+    pub species: Species,
+    /// Particles per cell at the reference density.
+    pub per_cell: usize,
+    /// The same as a lattice.
+    pub lattice: [usize; 2],
+    /// Density, `n_0`.
+    pub density: Profile,
+    /// Density that `per_cell` is meant for, `n_0`.
+    pub reference: f64,
+    /// Whether the density has but one value: then each particle of equal weight is there or not.
+    pub flat: bool,
+    /// Where particles sit in a cell.
+    pub positions: Positions,
+    /// Mean momentum.
+    pub drift: [Profile; 3],
+    /// How momenta are spread.
+    pub heat: Heat,
+    /// Whether the mean of the spread is taken off.
+    pub corrected: bool,
+}
+
+/// How momenta are spread about the drift.
+#[derive(Debug, Clone)]
+pub enum Heat {
+    /// Not at all.
+    Cold,
+    /// Gaussian, standard deviation per component.
+    Gaussian([Profile; 3]),
+    /// Gaussian by temperature in `m c^2` of the species.
+    Temperature(Profile),
+    /// Maxwell-Juttner by temperature in `m c^2` of the species.
+    MaxwellJuttner(Profile),
+}
+
+/// A run before anything is allocated.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// What one normalised unit is in the input's.
+    pub units: Units,
+    /// The domain.
+    pub grid: Grid,
+    /// Steps to do.
+    pub steps: u64,
+    /// Time at which a window begins to move, `1/w_n`.
+    pub window: Option<f64>,
+    /// The species.
+    pub loads: Vec<Load>,
+    /// Number format.
+    pub precision: Precision,
+    /// Particles expected per species.
+    pub expected: Vec<usize>,
+    /// Seed.
+    pub seed: u64,
+    /// Lower corner and size of a cell in the input's units.
+    lattice: [[f64; 2]; 2],
+}
+
+impl Model {
+    /// Of a checked input.
+    pub fn new(config: &Config, seed: u64) -> Result<Self> {
+        let (units, grid) = (config.scales(), config.domain());
+        let mut model = Self {
+            units,
+            steps: config.step_count(),
+            window: config.window.as_ref().map(|w| w.start / units.time),
+            loads: Vec::new(),
+            precision: config.precision,
+            expected: Vec::new(),
+            seed,
+            lattice: [[0, 1].map(|d| config.origin(d)), [0, 1].map(|d| config.spacing(d))],
+            grid,
+        };
+        for (number, species) in config.species.iter().enumerate() {
+            let (load, expected) = model.load(config, number, species)?;
+            model.loads.push(load);
+            model.expected.push(expected);
+        }
+        Ok(model)
+    }
+
+    /// The place `(column, row)`, in cells from the lower corner at the start, in the input's units.
+    pub fn place(&self, column: f64, row: f64) -> [f64; 2] {
+        let [origin, h] = self.lattice;
+        [origin[0] + column * h[0], if self.grid.dimensions == 1 { 0.0 } else { origin[1] + row * h[1] }]
+    }
+
+    /// Columns of cells that are ever in the box.
+    pub fn columns(&self) -> u64 {
+        let moved = self.window.map_or(0, |start| self.shifts(start, self.steps));
+        self.grid.cells[0] as u64 + moved
+    }
+
+    /// Cells that a window which begins at `start` has gone after `steps` steps.
+    pub fn shifts(&self, start: f64, steps: u64) -> u64 {
+        let gone = (steps as f64 * self.grid.dt - start) / self.grid.h[0];
+        // A multiple but for rounding counts as one.
+        (gone * (1.0 + 1e-12)).max(0.0) as u64
+    }
+
+    /// Everything that a backend needs.
+    pub fn setup(&self, config: &Config) -> Result<Setup> {
+        let external = match &config.external {
+            Some(values) => {
+                let moving = self.window.is_some();
+                let moves = |(name, v): (&'static str, Option<&Value>)| match v {
+                    Some(Value::Expression(text)) => {
+                        config.expression(name, text, &PLACE).is_ok_and(|e| e.uses(0)).then(|| format!("external.{name}"))
+                    }
+                    _ => None,
+                };
+                if let Some(path) = values.components().into_iter().find_map(moves).filter(|_| moving) {
+                    let problem = Problem::new("", "the field depends on x and the window moves along x");
+                    return Err(input(&absolute(&path), problem.hint("external fields in a moving window may depend on y only")));
+                }
+                self.fields(config, "external", values)?
+            }
+            None => Default::default(),
+        };
+        Ok(Setup {
+            grid: self.grid.clone(),
+            species: self.loads.iter().map(|l| l.species.clone()).collect(),
+            expected: self.expected.clone(),
+            precision: config.precision,
+            order: config.order,
+            smoothing: [config.smoothing(0), config.smoothing(1)],
+            absorbing_cells: config.boundary.layer,
+            external,
+            tile: config.tile,
+            deterministic: config.deterministic,
+            seed: self.seed,
+        })
+    }
+
+    /// Six components over all corners with guards, in normalised units; empty where they are zero.
+    pub fn fields(&self, config: &Config, table: &str, values: &FieldValues) -> Result<[Vec<f64>; 6]> {
+        let mut out: [Vec<f64>; 6] = Default::default();
+        for (c, (name, value)) in values.components().into_iter().enumerate() {
+            let Some(value) = value else { continue };
+            let path = format!("{table}.{name}");
+            let unit = if c < 3 { self.units.electric } else { self.units.magnetic };
+            let profile = Profile::new(config, &path, value, unit)?;
+            if !profile.is_zero() {
+                out[c] = self.sampled(&profile, Component::ALL[c], &path)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// A profile at the points of a component, guards included; periodic guards hold the copies.
+    fn sampled(&self, profile: &Profile, component: Component, path: &str) -> Result<Vec<f64>> {
+        let grid = &self.grid;
+        let mut values = vec![0.0; grid.len()];
+        let wrapped = |n: isize, d: usize| if grid.periodic(d) { n.rem_euclid(grid.cells[d] as isize) } else { n };
+        let stagger = component.stagger();
+        for j in -(BELOW as isize)..(grid.cells[1] + ABOVE) as isize {
+            for i in -(BELOW as isize)..(grid.cells[0] + ABOVE) as isize {
+                let place = self.place(wrapped(i, 0) as f64 + stagger[0], wrapped(j, 1) as f64 + stagger[1]);
+                let value = profile.at(place);
+                if !value.is_finite() {
+                    let message = format!("the value at x = {}, y = {} is {value}", place[0], place[1]);
+                    let problem = Problem::new("", message).allowed("finite numbers");
+                    return Err(input(
+                        &absolute(path),
+                        problem.hint("`if(condition, value, otherwise)` keeps an expression away from a pole"),
+                    ));
+                }
+                values[grid.index(i, j)] = value;
+            }
+        }
+        Ok(values)
+    }
+
+    /// A species and the number of particles that are to be expected at the start.
+    fn load(&self, config: &Config, number: usize, s: &SpeciesConfig) -> Result<(Load, usize)> {
+        let units = &self.units;
+        let at = |key: &str| format!("species[{number}].{key}");
+        let density = match &s.density {
+            None => Profile::Number(1.0),
+            Some(Density::Number(n)) => Profile::Number(n / units.density),
+            Some(Density::Expression(text)) => Profile::new(config, &at("density"), &Value::Expression(text.clone()), units.density)?,
+            Some(Density::Preset(preset)) => Profile::Shape(*preset, self.grid.dimensions, units.density),
+        };
+        let (most, cells) = self.survey(&density, &absolute(&at("density")))?;
+        if most == 0.0 {
+            let problem = Problem::new("", format!("the density of `{}` is zero in every cell of the box", s.name));
+            return Err(input(&absolute(&at("density")), problem.hint("is the shape inside the grid?")));
+        }
+        let reference = s.reference_density.map_or(most, |n| n / units.density);
+        let flat = match &density {
+            Profile::Number(_) => true,
+            Profile::Shape(preset, ..) => preset.is_flat(),
+            Profile::Expression(..) => false,
+        } && (most / reference - 1.0).abs() < 1e-12;
+        let weighted = s.weighted();
+        let per_cell = s.particles_per_cell.total();
+        // Of a flat density each cell's particles are there or not; the edges' share is at most that of full cells.
+        let expected = if weighted || flat { cells.touched * per_cell } else { (cells.sum / reference * per_cell as f64).ceil() as usize };
+        let temperature = |key: &str, v: &Value| Profile::new(config, &at(key), v, units.temperature * s.mass);
+        let m = &s.momentum;
+        let mut drift = [Profile::Number(0.0), Profile::Number(0.0), Profile::Number(0.0)];
+        for (c, v) in m.drift.iter().flatten().enumerate() {
+            drift[c] = Profile::new(config, &at(&format!("momentum.drift[{c}]")), v, 1.0)?;
+        }
+        let heat = match (&m.thermal, &m.temperature, &m.maxwell_juttner) {
+            (Some(thermal), ..) => {
+                let [x, y, z] = thermal.components().map(|(v, key)| Profile::new(config, &at(&format!("momentum.{key}")), &v, 1.0));
+                Heat::Gaussian([x?, y?, z?])
+            }
+            (None, Some(v), _) => Heat::Temperature(temperature("momentum.temperature", v)?),
+            (None, None, Some(v)) => Heat::MaxwellJuttner(temperature("momentum.maxwell_juttner", v)?),
+            (None, None, None) => Heat::Cold,
+        };
+        let own = match m.spread() {
+            Some(Spread::Momentum(u)) => u,
+            Some(Spread::Temperature(t)) => (t / units.temperature / s.mass).sqrt(),
+            None => 0.0,
+        };
+        let species = Species {
+            name: s.name.clone(),
+            charge: s.charge,
+            mass: s.mass,
+            weight: reference / per_cell as f64,
+            weighted,
+            tagged: s.tagged,
+            mobile: s.mobile,
+            pusher: s.pusher,
+            wall_thermal: [[s.wall_thermal.unwrap_or(own); 2]; 2],
+        };
+        let lattice = match s.particles_per_cell {
+            // One row of cells holds all rows of a lattice.
+            PerCell::Lattice([nx, ny]) if self.grid.dimensions == 1 => [nx * ny, 1],
+            other => other.lattice(self.grid.h, self.grid.dimensions),
+        };
+        let (positions, corrected) = (s.positions, m.corrected);
+        Ok((Load { number, species, per_cell, lattice, density, reference, flat, positions, drift, heat, corrected }, expected))
+    }
+
+    /// Largest density over every cell that is ever in the box, and what the box holds at the start. Each cell is looked at in
+    /// its centre and near its corners, so that a thin target is not missed.
+    fn survey(&self, density: &Profile, path: &str) -> Result<(f64, Cells)> {
+        let [nx, ny] = self.grid.cells;
+        if let Profile::Number(n) = density {
+            return Ok((*n, Cells { touched: nx * ny, sum: n * (nx * ny) as f64 }));
+        }
+        let probes: &[[f64; 2]] = if self.grid.dimensions == 1 {
+            &[[0.5, 0.5], [0.01, 0.5], [0.99, 0.5]]
+        } else {
+            &[[0.5, 0.5], [0.01, 0.01], [0.99, 0.01], [0.01, 0.99], [0.99, 0.99]]
+        };
+        let (mut most, mut cells) = (0.0_f64, Cells { touched: 0, sum: 0.0 });
+        for j in 0..ny {
+            for i in 0..self.columns() {
+                let mut here = 0.0_f64;
+                for (p, probe) in probes.iter().enumerate() {
+                    let place = self.place(i as f64 + probe[0], j as f64 + probe[1]);
+                    let n = density.at(place);
+                    if !(n.is_finite() && n >= 0.0) {
+                        return Err(bad_density(path, n, place));
+                    }
+                    here = here.max(n);
+                    if p == 0 && i < nx as u64 {
+                        cells.sum += n;
+                    }
+                }
+                most = most.max(here);
+                cells.touched += usize::from(here > 0.0 && i < nx as u64);
+            }
+        }
+        Ok((most, cells))
+    }
+
+    /// Memory of a run: particles with a third of spare room, and the arrays over the lattice.
+    pub fn memory(&self) -> u64 {
+        let size = if self.precision == Precision::F32 { 4 } else { 8 };
+        let particles: u64 = self
+            .loads
+            .iter()
+            .zip(&self.expected)
+            .map(|(load, n)| {
+                let columns = 5 + u64::from(load.species.weighted);
+                *n as u64 * (columns * size + 4 + if load.species.tagged { 8 } else { 0 }) * 4 / 3
+            })
+            .sum();
+        particles + 12 * size * self.grid.len() as u64
+    }
+}
+
+/// What a density comes to in the box at the start.
+struct Cells {
+    /// Cells that have some of it.
+    touched: usize,
+    /// Sum of the densities in the centres.
+    sum: f64,
+}
+
+/// A density that cannot be, and where.
+pub(crate) fn bad_density(path: &str, value: f64, place: [f64; 2]) -> Error {
+    let problem = Problem::new("", format!("the density at x = {}, y = {} is {value}", place[0], place[1])).allowed("finite, 0 or more");
+    input(path, problem.hint("`max(0, ..)` cuts negative values off, `if(condition, value, 0)` keeps away from a pole"))
+}
