@@ -26,6 +26,8 @@ pub(super) struct Pass<'a, T> {
     pub(super) charge: [T; 3],
     pub(super) pusher: Pusher,
     pub(super) walls: Walls,
+    /// Whether particles have weights of their own.
+    pub(super) weighted: bool,
     /// Whether energy and momentum are added up.
     pub(super) measure: bool,
 }

@@ -8,17 +8,25 @@
 mod advance;
 mod exchange;
 pub mod fields;
+mod isa;
+mod lanes;
+mod row;
 mod stages;
 mod store;
+mod table;
 mod walls;
 mod window;
 
+use std::sync::Mutex;
+
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::real::RealScalar;
 
 use self::exchange::{Outbox, Tally};
 use self::fields::FieldSet;
+pub use self::isa::Isa;
+use self::isa::Format;
+use self::row::Scratch;
 use self::store::{Mosaic, Store};
 use self::window::Window;
 use super::{Ledger, Precision, Setup, Stages};
@@ -28,17 +36,38 @@ use crate::particles::{Particles, Species};
 /// Cells of a tile where the input does not say.
 const TILE: [usize; 2] = [16, 16];
 
+/// How particles are advanced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Rows of cells in registers of an instruction set; order 1 only.
+    Rows(Isa),
+    /// One particle at a time.
+    Single,
+}
+
 /// The stages of the processor for `setup`, on the threads of `cpu`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
+    let path = if setup.order == 1 { Path::Rows(Isa::all()[0]) } else { Path::Single };
+    with_path(setup, cpu, path)
+}
+
+/// As [`new`], on a path of one's choice: for tests and measurements. Tiles wider than a register are cut to that.
+pub fn with_path(setup: &Setup, cpu: &Cpu, path: Path) -> Result<Box<dyn Stages>> {
     check(setup)?;
+    if let Path::Rows(isa) = path
+        && (setup.order != 1 || !Isa::all().contains(&isa))
+    {
+        let problem = Problem::new("", format!("rows in registers of {isa:?} cannot advance shapes of order {}", setup.order));
+        return Err(Error::input("pic", problem.hint("use order 1 and instructions that the processor has")));
+    }
     Ok(match setup.precision {
-        Precision::F32 => Box::new(CpuStages::<f32>::new(setup, cpu)),
-        Precision::F64 => Box::new(CpuStages::<f64>::new(setup, cpu)),
+        Precision::F32 => Box::new(CpuStages::<f32>::new(setup, cpu, path)),
+        Precision::F64 => Box::new(CpuStages::<f64>::new(setup, cpu, path)),
     })
 }
 
 /// What the stages rely on: a particle may not cross more than one border of an axis in a step.
-fn check(setup: &Setup) -> Result<()> {
+pub(in crate::stages) fn check(setup: &Setup) -> Result<()> {
     let refuse = |what: String, hint: &str| Err(Error::input("pic", Problem::new("", what).hint(hint)));
     let grid = &setup.grid;
     if !matches!(setup.order, 1 | 2) {
@@ -66,8 +95,10 @@ struct Population<T> {
 
 /// State of a plasma in the processor's memory.
 #[derive(Debug)]
-pub struct CpuStages<T: RealScalar> {
+struct CpuStages<T: Format> {
     cpu: Cpu,
+    path: Path,
+    scratch: Vec<Mutex<Scratch<T>>>,
     setup: Setup,
     mosaic: Mosaic,
     fields: FieldSet<T>,
@@ -76,9 +107,13 @@ pub struct CpuStages<T: RealScalar> {
     outboxes: Vec<Outbox<T>>,
 }
 
-impl<T: RealScalar> CpuStages<T> {
-    fn new(setup: &Setup, cpu: &Cpu) -> Self {
-        let mosaic = Mosaic::new(setup.grid.cells, setup.tile.unwrap_or(TILE));
+impl<T: Format> CpuStages<T> {
+    fn new(setup: &Setup, cpu: &Cpu, path: Path) -> Self {
+        let mut tile = setup.tile.unwrap_or(TILE);
+        if let Path::Rows(isa) = path {
+            tile[0] = tile[0].min(T::cells(isa));
+        }
+        let mosaic = Mosaic::new(setup.grid.cells, tile);
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
             store: Store::new(mosaic, species.weighted, species.tagged, *expected),
             species: species.clone(),
@@ -88,6 +123,8 @@ impl<T: RealScalar> CpuStages<T> {
         });
         Self {
             cpu: cpu.clone(),
+            path,
+            scratch: (0..cpu.threads()).map(|_| Mutex::default()).collect(),
             mosaic,
             fields: cpu.install(|| FieldSet::new(setup)),
             species: species.collect(),
@@ -99,7 +136,7 @@ impl<T: RealScalar> CpuStages<T> {
 }
 
 /// Refuses particles that are not where they may be, with the first one that is wrong.
-fn check_particles(grid: &Grid, species: &Species, p: &Particles) -> Result<()> {
+pub(in crate::stages) fn check_particles(grid: &Grid, species: &Species, p: &Particles) -> Result<()> {
     let n = p.len();
     let refuse = |message: String| Err(Error::Numerics { what: format!("species `{}`", species.name), place: "particles put in".into(), message });
     let columns = [p.j.len(), p.s.len(), p.t.len(), p.u[0].len(), p.u[1].len(), p.u[2].len()];

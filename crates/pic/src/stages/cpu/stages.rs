@@ -3,14 +3,14 @@
 use rayon::prelude::*;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
-use zellige_engine::real::RealScalar;
 use zellige_engine::sim::Cost;
 
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
+use super::isa::{Format, Work};
 use super::walls::Walls;
 use super::window::{Window, collect};
-use super::{CpuStages, check_particles, enter};
+use super::{CpuStages, Path, check_particles, enter};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
@@ -18,7 +18,7 @@ use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 40.
 const FLOPS: f64 = 182.0;
 
-impl<T: RealScalar> CpuStages<T> {
+impl<T: Format> CpuStages<T> {
     /// Reads and writes of a pass over a species.
     fn cost(&self, species: usize) -> Cost {
         let n = self.species[species].store.len() as f64;
@@ -40,18 +40,22 @@ impl<T: RealScalar> CpuStages<T> {
             charge: [q * grid.h[0] / grid.dt, q * grid.h[1] / grid.dt, q].map(T::from_f64),
             pusher: s.pusher,
             walls: Walls::new(grid, self.mosaic, s, species, self.setup.seed, step),
+            weighted: s.weighted,
             measure,
         };
-        let order = self.setup.order;
+        let (path, order, scratch) = (self.path, self.setup.order, &self.scratch);
         let tiles = population.store.tiles.par_iter_mut().zip(&mut self.windows).zip(&mut self.outboxes).enumerate();
         self.cpu.install(|| {
             tiles.for_each(|(number, ((tile, window), out))| {
                 out.clear();
                 window.clear();
-                if order == 1 {
-                    advance_tile::<T, 1>(&pass, number, tile, window, out);
-                } else {
-                    advance_tile::<T, 2>(&pass, number, tile, window, out);
+                match path {
+                    Path::Rows(isa) => {
+                        let scratch = &scratch[rayon::current_thread_index().unwrap_or(0)];
+                        T::advance(isa, Work { pass: &pass, number, tile, window, out, scratch });
+                    }
+                    Path::Single if order == 1 => advance_tile::<T, 1>(&pass, number, tile, window, out),
+                    Path::Single => advance_tile::<T, 2>(&pass, number, tile, window, out),
                 }
             });
         });
@@ -67,7 +71,7 @@ impl<T: RealScalar> CpuStages<T> {
     }
 }
 
-impl<T: RealScalar> Stages for CpuStages<T> {
+impl<T: Format> Stages for CpuStages<T> {
     fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
         profiler.stage("begin", Cost::default(), || self.cpu.install(|| self.fields.begin(measure)));
         Ok(())

@@ -1,0 +1,140 @@
+//! Instruction sets: the pass over a tile is written once over registers and compiled for each of them; the best one that the
+//! machine has is chosen at run time.
+
+use std::sync::Mutex;
+
+use zellige_engine::real::{Lanes as Array, RealScalar};
+
+use super::advance::Pass;
+use super::exchange::Outbox;
+use super::lanes::Lanes;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{F32x8, F32x16, Pair};
+use super::row::{Scratch, advance_rows};
+use super::store::Tile;
+use super::window::Window;
+
+/// The instruction sets that rows are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isa {
+    /// 64-byte registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// 32-byte registers and fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What every processor of the architecture has.
+    Baseline,
+}
+
+impl Isa {
+    /// All that this machine has, the best one first.
+    pub fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw");
+            if avx2 && avx512 {
+                all.push(Self::Avx512);
+            }
+            if avx2 {
+                all.push(Self::Avx2);
+            }
+        }
+        all.push(Self::Baseline);
+        all
+    }
+}
+
+/// What the pass over one tile works on.
+pub(super) struct Work<'a, T> {
+    pub(super) pass: &'a Pass<'a, T>,
+    pub(super) number: usize,
+    pub(super) tile: &'a mut Tile<T>,
+    pub(super) window: &'a mut Window<T>,
+    pub(super) out: &'a mut Outbox<T>,
+    pub(super) scratch: &'a Mutex<Scratch<T>>,
+}
+
+impl<T: RealScalar> Work<'_, T> {
+    /// # Safety
+    /// The processor has the instructions of `X` and `Y`.
+    #[inline(always)]
+    unsafe fn run<X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(self) {
+        // A thread has its scratch for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
+        let mut scratch = self.scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SAFETY: the caller's.
+        unsafe { advance_rows::<X, Y>(self.pass, self.number, self.tile, self.window, self.out, &mut scratch) }
+    }
+}
+
+/// A number format of the particles.
+pub(super) trait Format: RealScalar {
+    /// Cells of a tile's row: lanes of a register.
+    fn cells(isa: Isa) -> usize;
+
+    /// Runs the pass over a tile. `isa` is one of [`Isa::all`].
+    fn advance(isa: Isa, work: Work<'_, Self>);
+}
+
+impl Format for f32 {
+    fn cells(isa: Isa) -> usize {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => F32x16::CELLS,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => F32x8::CELLS,
+            Isa::Baseline => 8,
+        }
+    }
+
+    fn advance(isa: Isa, work: Work<'_, Self>) {
+        match isa {
+            // SAFETY: `Isa::all` asked the processor.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { avx512::<f32, F32x16, Pair<F32x16>>(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::<f32, F32x8, Pair<F32x8>>(work) },
+            // SAFETY: plain arrays need nothing.
+            Isa::Baseline => unsafe { work.run::<Array<f32, 8>, Array<f32, 8>>() },
+        }
+    }
+}
+
+impl Format for f64 {
+    fn cells(_: Isa) -> usize {
+        8
+    }
+
+    fn advance(isa: Isa, work: Work<'_, Self>) {
+        match isa {
+            // SAFETY: `Isa::all` asked the processor.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { avx512::<f64, Array<f64, 8>, Array<f64, 8>>(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 8>, Array<f64, 8>>(work) },
+            // SAFETY: plain arrays need nothing.
+            Isa::Baseline => unsafe { work.run::<Array<f64, 8>, Array<f64, 8>>() },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,popcnt,bmi1,bmi2")]
+unsafe fn avx512<T: RealScalar, X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(work: Work<'_, T>) {
+    // SAFETY: the caller's.
+    unsafe { work.run::<X, Y>() }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2")]
+unsafe fn avx2<T: RealScalar, X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(work: Work<'_, T>) {
+    // SAFETY: the caller's.
+    unsafe { work.run::<X, Y>() }
+}

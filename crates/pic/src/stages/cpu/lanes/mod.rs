@@ -1,0 +1,94 @@
+//! Registers of numbers for the rows of a tile: arithmetic as [`Real`], so that the formulae of [`crate::physics`] apply, and
+//! what a row of cells needs besides: looking up a number per cell, listing lanes, adding eight numbers per lane to a cell.
+//!
+//! Implementations: 64-byte and 32-byte registers of x86 (`x86`), and plain arrays that the compiler makes of whatever the
+//! processor has. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
+
+mod pair;
+mod plain;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use zellige_engine::real::{Mask, Real};
+
+pub(super) use self::pair::Pair;
+#[cfg(target_arch = "x86_64")]
+pub(super) use self::x86::{F32x8, F32x16};
+
+/// Lanes of the widest register, twice: for buffers.
+pub(super) const MOST: usize = 32;
+
+/// A register and what a row of cells does with it.
+///
+/// # Safety
+/// The functions that take pointers read or write `Real::LANES` elements there (`lookup`: [`Lanes::CELLS`]; `list`: `LANES`
+/// whatever the mask says), and all of them may only run on a processor that has the instructions of the type.
+pub(super) trait Lanes: Real {
+    /// A whole number of 32 bits per lane.
+    type Index: Copy;
+
+    /// Lanes of one register: cells of a tile's row, entries of a look-up table. A power of two.
+    const CELLS: usize;
+
+    /// Numbers from anywhere.
+    unsafe fn load(from: *const Self::Scalar) -> Self;
+    /// Numbers to anywhere.
+    unsafe fn store(self, to: *mut Self::Scalar);
+    /// Bytes, as whole numbers.
+    unsafe fn load_cells(from: *const u8) -> Self::Index;
+    /// The lower bytes of whole numbers.
+    unsafe fn store_cells(i: Self::Index, to: *mut u8);
+    /// Whole numbers.
+    unsafe fn load_index(from: *const u32) -> Self::Index;
+    /// Whole numbers.
+    unsafe fn store_index(i: Self::Index, to: *mut u32);
+    /// `table[i]` for each lane; `i` below [`Lanes::CELLS`].
+    unsafe fn lookup(table: *const Self::Scalar, i: Self::Index) -> Self;
+    /// `from[i]` for each lane.
+    unsafe fn gather(from: *const Self::Scalar, i: Self::Index) -> Self;
+    /// `self`, a whole number of small size, as such.
+    fn whole(self) -> Self::Index;
+    /// The number `i` as a real one.
+    fn real(i: Self::Index) -> Self;
+    /// `i` in every lane.
+    fn every(i: u32) -> Self::Index;
+    /// 0, 1, 2 and so on.
+    fn iota() -> Self::Index;
+    /// Sum, modulo 2^32.
+    fn plus(a: Self::Index, b: Self::Index) -> Self::Index;
+    /// Bits in both.
+    fn both(a: Self::Index, b: Self::Index) -> Self::Index;
+    /// `a << N`.
+    fn left<const N: u32>(a: Self::Index) -> Self::Index;
+    /// `a >> N`, zeros coming in.
+    fn right<const N: u32>(a: Self::Index) -> Self::Index;
+    /// The first `n` lanes.
+    fn first(n: usize) -> Self::Mask;
+    /// `self` where `mask` holds, 0 elsewhere.
+    #[must_use]
+    fn keep(self, mask: Self::Mask) -> Self;
+    /// Writes the lanes of `i` where `mask` holds one after the other, and how many those are.
+    unsafe fn list(mask: Self::Mask, i: Self::Index, to: *mut u32) -> usize;
+    /// Adds the eight values of lane `l` to `to[at[l]..][..8]`, lane after lane. `to` and all `at` are multiples of 8 numbers
+    /// from a multiple of 32 bytes.
+    unsafe fn add_to_cells(values: [Self; 8], to: *mut Self::Scalar, at: *const u32);
+}
+
+/// Whether some lane of a mask holds.
+#[inline(always)]
+pub(super) fn any<M: Mask>(mask: M) -> bool {
+    mask.any()
+}
+
+/// Asks for the cache line at `p` soon.
+#[inline(always)]
+pub(super) fn prefetch<T>(p: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and faults nowhere.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(p.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = p;
+}

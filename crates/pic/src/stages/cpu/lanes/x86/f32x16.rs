@@ -1,0 +1,256 @@
+//! Sixteen numbers: AVX-512 (F, BW, DQ, VL).
+
+use std::arch::x86_64::*;
+use std::ops::{BitAnd, BitOr, BitXor, Neg, Not};
+
+use zellige_engine::real::{Mask, Real};
+
+use super::super::Lanes;
+use super::arithmetic;
+
+/// Sixteen numbers.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct F32x16(__m512);
+
+/// A truth value for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bits(u16);
+
+const fn constant(x: f32) -> F32x16 {
+    // SAFETY: sixteen numbers, bit for bit.
+    F32x16(unsafe { std::mem::transmute::<[f32; 16], __m512>([x; 16]) })
+}
+
+impl Default for F32x16 {
+    #[inline(always)]
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+arithmetic! { F32x16:
+    Add add AddAssign add_assign _mm512_add_ps;
+    Sub sub SubAssign sub_assign _mm512_sub_ps;
+    Mul mul MulAssign mul_assign _mm512_mul_ps;
+    Div div DivAssign div_assign _mm512_div_ps;
+}
+
+impl Neg for F32x16 {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        // SAFETY: see the module.
+        Self(unsafe { _mm512_xor_ps(self.0, constant(-0.0).0) })
+    }
+}
+
+macro_rules! bits {
+    ($($Op:ident $op:ident)*) => {$(
+        impl $Op for Bits {
+            type Output = Self;
+            #[inline(always)]
+            fn $op(self, o: Self) -> Self {
+                Self(self.0.$op(o.0))
+            }
+        }
+    )*};
+}
+
+bits! { BitAnd bitand BitOr bitor BitXor bitxor }
+
+impl Not for Bits {
+    type Output = Self;
+    #[inline(always)]
+    fn not(self) -> Self {
+        Self(!self.0)
+    }
+}
+
+impl Mask for Bits {
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0 != 0
+    }
+    #[inline(always)]
+    fn all(self) -> bool {
+        self.0 == u16::MAX
+    }
+}
+
+impl Real for F32x16 {
+    type Mask = Bits;
+    type Scalar = f32;
+
+    const LANES: usize = 16;
+    const ZERO: Self = constant(0.0);
+    const HALF: Self = constant(0.5);
+    const ONE: Self = constant(1.0);
+    const TWO: Self = constant(2.0);
+
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        Self::splat(x as f32)
+    }
+    #[inline(always)]
+    fn splat(x: f32) -> Self {
+        // SAFETY: see the module; the same holds below.
+        Self(unsafe { _mm512_set1_ps(x) })
+    }
+    #[inline(always)]
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        Self(unsafe { _mm512_fmadd_ps(self.0, a.0, b.0) })
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(unsafe { _mm512_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(unsafe { _mm512_abs_ps(self.0) })
+    }
+    #[inline(always)]
+    fn floor(self) -> Self {
+        Self(unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn ceil(self) -> Self {
+        Self(unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn lt(self, o: Self) -> Bits {
+        Bits(unsafe { _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, o.0) })
+    }
+    #[inline(always)]
+    fn le(self, o: Self) -> Bits {
+        Bits(unsafe { _mm512_cmp_ps_mask::<_CMP_LE_OQ>(self.0, o.0) })
+    }
+    #[inline(always)]
+    fn select(m: Bits, a: Self, b: Self) -> Self {
+        Self(unsafe { _mm512_mask_blend_ps(m.0, b.0, a.0) })
+    }
+}
+
+impl Lanes for F32x16 {
+    type Index = __m512i;
+
+    const CELLS: usize = 16;
+
+    // SAFETY of all below: see the module for instructions, the trait for memory.
+    #[inline(always)]
+    unsafe fn load(p: *const f32) -> Self {
+        Self(unsafe { _mm512_loadu_ps(p) })
+    }
+    #[inline(always)]
+    unsafe fn store(self, p: *mut f32) {
+        unsafe { _mm512_storeu_ps(p, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn load_cells(p: *const u8) -> __m512i {
+        unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store_cells(i: __m512i, p: *mut u8) {
+        unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(i)) }
+    }
+    #[inline(always)]
+    unsafe fn load_index(p: *const u32) -> __m512i {
+        unsafe { _mm512_loadu_si512(p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_index(i: __m512i, p: *mut u32) {
+        unsafe { _mm512_storeu_si512(p.cast(), i) }
+    }
+    #[inline(always)]
+    unsafe fn lookup(t: *const f32, i: __m512i) -> Self {
+        Self(unsafe { _mm512_permutexvar_ps(i, _mm512_loadu_ps(t)) })
+    }
+    #[inline(always)]
+    unsafe fn gather(p: *const f32, i: __m512i) -> Self {
+        Self(unsafe { _mm512_i32gather_ps::<4>(i, p) })
+    }
+    #[inline(always)]
+    fn whole(self) -> __m512i {
+        unsafe { _mm512_cvtps_epi32(self.0) }
+    }
+    #[inline(always)]
+    fn real(i: __m512i) -> Self {
+        Self(unsafe { _mm512_cvtepi32_ps(i) })
+    }
+    #[inline(always)]
+    fn every(i: u32) -> __m512i {
+        unsafe { _mm512_set1_epi32(i as i32) }
+    }
+    #[inline(always)]
+    fn iota() -> __m512i {
+        unsafe { _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) }
+    }
+    #[inline(always)]
+    fn plus(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi32(a, b) }
+    }
+    #[inline(always)]
+    fn both(a: __m512i, b: __m512i) -> __m512i {
+        unsafe { _mm512_and_si512(a, b) }
+    }
+    #[inline(always)]
+    fn left<const N: u32>(a: __m512i) -> __m512i {
+        unsafe { _mm512_slli_epi32::<N>(a) }
+    }
+    #[inline(always)]
+    fn right<const N: u32>(a: __m512i) -> __m512i {
+        unsafe { _mm512_srli_epi32::<N>(a) }
+    }
+    #[inline(always)]
+    fn first(n: usize) -> Bits {
+        Bits(if n >= 16 { u16::MAX } else { (1 << n) - 1 })
+    }
+    #[inline(always)]
+    fn keep(self, m: Bits) -> Self {
+        Self(unsafe { _mm512_maskz_mov_ps(m.0, self.0) })
+    }
+    #[inline(always)]
+    unsafe fn list(m: Bits, i: __m512i, to: *mut u32) -> usize {
+        // To memory by way of a register: compressing stores are slow on some processors.
+        unsafe { _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(m.0, i)) };
+        m.0.count_ones() as usize
+    }
+
+    /// A transpose of eight registers by pairs, fours and halves; each particle is then one addition of 32 bytes.
+    #[inline(always)]
+    unsafe fn add_to_cells(v: [Self; 8], to: *mut f32, at: *const u32) {
+        unsafe {
+            let low = |a: usize| _mm512_castps_pd(_mm512_unpacklo_ps(v[a].0, v[a + 1].0));
+            let high = |a: usize| _mm512_castps_pd(_mm512_unpackhi_ps(v[a].0, v[a + 1].0));
+            let (a0, a1, b0, b1) = (low(0), high(0), low(2), high(2));
+            let (c0, c1, d0, d1) = (low(4), high(4), low(6), high(6));
+            let first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+            let second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+            // Lane m of each quarter of the registers: particles m, m + 4, m + 8, m + 12.
+            macro_rules! quarter {
+                ($m:expr, $front:expr, $back:expr) => {{
+                    let u = _mm512_castpd_ps(_mm512_permutex2var_pd($front, first, $back));
+                    let w = _mm512_castpd_ps(_mm512_permutex2var_pd($front, second, $back));
+                    add_one(to, at.add($m), _mm512_castps512_ps256(u));
+                    add_one(to, at.add($m + 4), _mm512_extractf32x8_ps::<1>(u));
+                    add_one(to, at.add($m + 8), _mm512_castps512_ps256(w));
+                    add_one(to, at.add($m + 12), _mm512_extractf32x8_ps::<1>(w));
+                }};
+            }
+            quarter!(0, _mm512_unpacklo_pd(a0, b0), _mm512_unpacklo_pd(c0, d0));
+            quarter!(1, _mm512_unpackhi_pd(a0, b0), _mm512_unpackhi_pd(c0, d0));
+            quarter!(2, _mm512_unpacklo_pd(a1, b1), _mm512_unpacklo_pd(c1, d1));
+            quarter!(3, _mm512_unpackhi_pd(a1, b1), _mm512_unpackhi_pd(c1, d1));
+        }
+    }
+}
+
+/// `to[at] += v`. The index is read back from memory as it stands there (`volatile`): the compiler would otherwise take it out
+/// of the register lane by lane, which is slower.
+#[inline(always)]
+pub(super) unsafe fn add_one(to: *mut f32, at: *const u32, v: __m256) {
+    unsafe {
+        let cell = to.add(at.read_volatile() as usize);
+        _mm256_store_ps(cell, _mm256_add_ps(_mm256_load_ps(cell), v));
+    }
+}

@@ -1,0 +1,147 @@
+//! Interpolation without gathers: polynomials of the offset for each cell of a row.
+//!
+//! Offsets `s`, `t` are from the cell's centre. Where a component sits at corners, linear interpolation is `f + s f'` with the
+//! mean and the difference of two nodes. Where it sits at half cells, the nodes are -1, 0 and 1 from the centre and it is
+//! `f + s f' + |s| f"`: value, half the difference of the outer ones, and their mean less the middle one. The half of the cell
+//! that the particle is in never has to be asked. Products over the axes make 37 numbers for a cell, one register each
+//! for a row of cells; a particle looks its own up by its column.
+
+use zellige_engine::real::{Real, RealScalar};
+
+use super::lanes::Lanes;
+use crate::physics::Vec3;
+
+/// Registers of a table.
+pub(super) const VECTORS: usize = 37;
+
+/// Three nodes about the centre: value, slope, kink.
+#[inline(always)]
+fn bent<X: Real>(f: [X; 3]) -> [X; 3] {
+    [f[1], X::HALF * (f[2] - f[0]), X::HALF * (f[2] + f[0]) - f[1]]
+}
+
+/// Two nodes at the ends: value in the centre, slope.
+#[inline(always)]
+fn straight<X: Real>(f: [X; 2]) -> [X; 2] {
+    [X::HALF * (f[1] + f[0]), f[1] - f[0]]
+}
+
+/// Numbers `alpha f` from `p` on.
+#[inline(always)]
+unsafe fn scaled<X: Lanes>(p: *const X::Scalar, alpha: X) -> X {
+    // SAFETY: the caller's.
+    unsafe { alpha * X::load(p) }
+}
+
+/// Half cells in x.
+#[inline(always)]
+unsafe fn bent_x<X: Lanes>(p: *const X::Scalar, alpha: X) -> [X; 3] {
+    // SAFETY: the caller's.
+    unsafe { bent([scaled(p.sub(1), alpha), scaled(p, alpha), scaled(p.add(1), alpha)]) }
+}
+
+/// Corners in x.
+#[inline(always)]
+unsafe fn straight_x<X: Lanes>(p: *const X::Scalar, alpha: X) -> [X; 2] {
+    // SAFETY: the caller's.
+    unsafe { straight([scaled(p, alpha), scaled(p.add(1), alpha)]) }
+}
+
+/// Writes the numbers of a row of cells to `table`: `begin` is the place of its first cell in the arrays `fields` (Ex Ey Ez Bx By
+/// Bz), `pitch` the distance of their rows.
+///
+/// # Safety
+/// The arrays reach from one row and one place before `begin` to one row and `X::LANES + 1` places after it; `table` holds
+/// [`VECTORS`] registers.
+#[inline(always)]
+pub(super) unsafe fn fill<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pitch: usize, alpha: X::Scalar, table: *mut X::Scalar) {
+    debug_assert!(fields.iter().all(|f| begin + pitch + X::LANES < f.len() && begin > pitch));
+    let alpha = X::splat(alpha);
+    let mut k = 0;
+    macro_rules! put {
+        ($v:expr) => {
+            for v in $v {
+                v.store(table.add(k * X::LANES));
+                k += 1;
+            }
+        };
+    }
+    for (component, field) in fields.iter().enumerate() {
+        // SAFETY: as demanded; 37 registers are put in all.
+        unsafe {
+            let p = field.as_ptr().add(begin);
+            let (below, above) = (p.sub(pitch), p.add(pitch));
+            match component {
+                0 | 4 => {
+                    let (a, b) = (bent_x(p, alpha), bent_x(above, alpha));
+                    let rows = [straight([a[0], b[0]]), straight([a[1], b[1]]), straight([a[2], b[2]])];
+                    put!(rows.map(|r| r[0]));
+                    put!(rows.map(|r| r[1]));
+                }
+                2 => {
+                    let (a, b) = (straight_x(p, alpha), straight_x(above, alpha));
+                    let rows = [straight([a[0], b[0]]), straight([a[1], b[1]])];
+                    put!(rows.map(|r| r[0]));
+                    put!(rows.map(|r| r[1]));
+                }
+                1 | 3 => {
+                    let (a, b, c) = (straight_x(below, alpha), straight_x(p, alpha), straight_x(above, alpha));
+                    let rows = [bent([a[0], b[0], c[0]]), bent([a[1], b[1], c[1]])];
+                    put!(rows.map(|r| r[0]));
+                    put!(rows.map(|r| r[1]));
+                    put!(rows.map(|r| r[2]));
+                }
+                _ => {
+                    let (a, b, c) = (bent_x(below, alpha), bent_x(p, alpha), bent_x(above, alpha));
+                    let rows = [bent([a[0], b[0], c[0]]), bent([a[1], b[1], c[1]]), bent([a[2], b[2], c[2]])];
+                    put!(rows.map(|r| r[0]));
+                    put!(rows.map(|r| r[1]));
+                    put!(rows.map(|r| r[2]));
+                }
+            }
+        }
+    }
+}
+
+/// `alpha E` and `alpha B` of particles in the cells `cell` of the row.
+///
+/// # Safety
+/// `table` was filled by [`fill`] for registers of [`Lanes::CELLS`] numbers, `cell` is below that.
+#[inline(always)]
+pub(super) unsafe fn interpolate<X: Lanes>(table: *const X::Scalar, cell: X::Index, s: X, t: X) -> (Vec3<X>, Vec3<X>) {
+    let (sa, ta) = (s.abs(), t.abs());
+    macro_rules! at {
+        ($k:expr) => {
+            // SAFETY: as demanded.
+            unsafe { X::lookup(table.add($k * X::CELLS), cell) }
+        };
+    }
+    macro_rules! bent {
+        ($k:expr) => {
+            sa.mul_add(at!($k + 2), s.mul_add(at!($k + 1), at!($k)))
+        };
+    }
+    macro_rules! straight {
+        ($k:expr) => {
+            s.mul_add(at!($k + 1), at!($k))
+        };
+    }
+    let ex = t.mul_add(bent!(3), bent!(0));
+    let ey = ta.mul_add(straight!(10), t.mul_add(straight!(8), straight!(6)));
+    let ez = t.mul_add(straight!(14), straight!(12));
+    let bx = ta.mul_add(straight!(20), t.mul_add(straight!(18), straight!(16)));
+    let by = t.mul_add(bent!(25), bent!(22));
+    let bz = ta.mul_add(bent!(34), t.mul_add(bent!(31), bent!(28)));
+    (Vec3 { x: ex, y: ey, z: ez }, Vec3 { x: bx, y: by, z: bz })
+}
+
+/// A table in memory, large enough for any register.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub(super) struct Table<T>(pub(super) [T; VECTORS * 16]);
+
+impl<T: RealScalar> Default for Table<T> {
+    fn default() -> Self {
+        Self([T::ZERO; VECTORS * 16])
+    }
+}
