@@ -4,6 +4,7 @@
 //! for the device except those under "what waits".
 
 pub mod cpu;
+pub mod cuda;
 pub mod images;
 pub mod layer;
 

@@ -1,0 +1,179 @@
+//! Nanoseconds per particle-step of the GPU's particle stages: `gpu_speed [CASE]...`, cases as in `CASES`; `variants` compares
+//! sizes of tiles, blocks and pages.
+
+use std::time::Instant;
+
+use zellige_engine::cuda::Cuda;
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_pic::grid::{FieldSide, Grid, ParticleSide};
+use zellige_pic::particles::{Particles, Pusher, Species};
+use zellige_pic::stages::cuda::{Kind, new_with};
+use zellige_pic::stages::{Component, Precision, Setup, Smoothing};
+use zellige_pic::step::step;
+
+/// Name, cells, particles per cell, species, thermal momentum, drift in z.
+type Case = (&'static str, [usize; 2], usize, usize, f64, f64);
+
+const CASES: &[Case] = &[
+    ("log-weibel", [256, 256], 64, 2, 0.1, 0.6),
+    ("kong-cold", [780, 700], 36, 1, 0.0, 0.0),
+    ("kong-1kev", [780, 700], 36, 1, 0.04425, 0.0),
+    ("kong-u10", [780, 700], 36, 1, 10.0, 0.0),
+    ("large-cold", [2048, 2048], 64, 1, 0.0, 0.0),
+    ("large-0.1", [2048, 2048], 64, 1, 0.1, 0.0),
+    ("large-10", [2048, 2048], 64, 1, 10.0, 0.0),
+    ("few", [2048, 2048], 4, 1, 0.1, 0.0),
+];
+
+fn setup(case: &Case, precision: Precision, order: u32, tile: [usize; 2]) -> Setup {
+    let (_, cells, ppc, species, ..) = *case;
+    let grid = Grid {
+        cells,
+        h: [0.1; 2],
+        origin: [0.0; 2],
+        dt: 0.07,
+        fields: [[FieldSide::Periodic; 2]; 2],
+        particles: [[ParticleSide::Periodic; 2]; 2],
+        dimensions: 2,
+    };
+    let one = |k: usize| Species {
+        name: format!("species {k}"),
+        charge: if k == 0 { -1.0 } else { 1.0 },
+        mass: 1.0,
+        weight: 1.0 / ppc as f64,
+        weighted: false,
+        tagged: false,
+        mobile: true,
+        pusher: Pusher::Boris,
+        wall_thermal: [[0.1; 2]; 2],
+    };
+    Setup {
+        species: (0..species).map(one).collect(),
+        expected: vec![cells[0] * cells[1] * ppc; species],
+        precision,
+        order,
+        smoothing: [Smoothing::default(); 2],
+        absorbing_cells: 0,
+        external: Default::default(),
+        tile: Some(tile),
+        deterministic: true,
+        seed: 1,
+        grid,
+    }
+}
+
+/// Neighbours in the list lie in different cells. The generator is of the kind xorshift; quality does not matter here.
+fn particles(case: &Case, part: usize, sign: f64) -> Particles {
+    let (_, [nx, ny], _, _, u_th, drift) = *case;
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(part as u64 + 1);
+    let mut uniform = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let n = nx * ny;
+    let mut p =
+        Particles { i: (0..n).map(|c| (c % nx) as u32).collect(), j: (0..n).map(|c| (c / nx) as u32).collect(), ..Particles::default() };
+    p.s = (0..n).map(|_| uniform() - 0.5).collect();
+    p.t = (0..n).map(|_| uniform() - 0.5).collect();
+    // A sum of four uniform numbers of the right spread.
+    for c in 0..3 {
+        let shift = if c == 2 { sign * drift } else { 0.0 };
+        p.u[c] = (0..n).map(|_| shift + u_th * 3.0_f64.sqrt() * (uniform() + uniform() + uniform() + uniform() - 2.0)).collect();
+    }
+    p
+}
+
+fn measure(cuda: &Cuda, case: &Case, setup: &Setup, label: &str, adapt: impl Fn(Kind) -> Kind) -> Result<()> {
+    let mut stages = new_with(setup, cuda, adapt)?;
+    for k in 0..setup.species.len() {
+        for part in 0..case.2 {
+            stages.inject(k, &particles(case, 2 * part + k, if k == 0 { 1.0 } else { -1.0 }))?;
+        }
+    }
+    for (c, component) in Component::ALL[..6].iter().enumerate() {
+        let values: Vec<f64> = (0..setup.grid.len()).map(|n| 1e-3 * (0.37 * n as f64 + c as f64).sin()).collect();
+        stages.set_component(*component, &values)?;
+    }
+    let n = setup.expected.iter().sum::<usize>() as f64;
+    for (state, before, steps) in [("fresh", 3, 10), ("mixed", 60, 20)] {
+        for k in 0..before {
+            for s in 0..setup.species.len() {
+                stages.advance(s, k, false, &mut Profiler::off())?;
+            }
+        }
+        stages.wait()?;
+        let clock = Instant::now();
+        for k in 0..steps {
+            for s in 0..setup.species.len() {
+                stages.advance(s, k, false, &mut Profiler::off())?;
+            }
+        }
+        stages.wait()?;
+        let particles = clock.elapsed().as_secs_f64() * 1e9 / n / steps as f64;
+        let mut profiler = Profiler::new();
+        for k in 0..5 {
+            for s in 0..setup.species.len() {
+                stages.advance(s, k, false, &mut profiler)?;
+            }
+        }
+        let rows = profiler.table();
+        let each: Vec<_> = rows.iter().map(|r| format!("{} {:.4}", r.name, r.total * 1e9 / n / 5.0)).collect();
+        stages.begin(false, &mut Profiler::off())?;
+        stages.wait()?;
+        let clock = Instant::now();
+        for k in 0..steps {
+            step(stages.as_mut(), &setup.species, &[], k, false, &mut Profiler::off())?;
+        }
+        stages.wait()?;
+        let whole = clock.elapsed().as_secs_f64() * 1e9 / n / steps as f64;
+        let bytes = stages.memory() as f64 / n;
+        println!(
+            "{:<11} {label:<28} {state}: particles {particles:.4} ns ({}), whole step {whole:.4} ns, {bytes:.1} B",
+            case.0,
+            each.join(", ")
+        );
+    }
+    let count: u64 = stages.energies()?.count.iter().sum();
+    assert_eq!(count as f64, n, "particles were lost");
+    Ok(())
+}
+
+fn variants(cuda: &Cuda) -> Result<()> {
+    for u_th in [0.0, 0.1, 10.0] {
+        let case: Case = ("variants", [512, 512], 64, 1, u_th, 0.0);
+        let usual = setup(&case, Precision::F32, 1, [16, 16]);
+        let run =
+            |setup: &Setup, label: &str, adapt: &dyn Fn(Kind) -> Kind| measure(cuda, &case, setup, &format!("u_th {u_th} {label}"), adapt);
+        run(&usual, "usual", &|k| k)?;
+        for (block, resident) in [(256, 2), (256, 4), (128, 6), (128, 8), (512, 1), (512, 2)] {
+            run(&usual, &format!("block {block}/{resident}"), &|k| Kind { block, resident, ..k })?;
+        }
+        for work in [2048, 8192, 16384] {
+            run(&usual, &format!("work {work}"), &|k| Kind { work, ..k })?;
+        }
+        run(&usual, "page 128", &|k| Kind { shift: 7, ..k })?;
+        for tile in [[8, 8], [32, 16], [32, 32]] {
+            run(&setup(&case, Precision::F32, 1, tile), &format!("tile {}x{}", tile[0], tile[1]), &|k| k)?;
+        }
+        run(&setup(&case, Precision::F32, 2, [16, 16]), "order 2", &|k| k)?;
+        run(&setup(&case, Precision::F64, 1, [16, 16]), "f64", &|k| k)?;
+    }
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let cuda = Cuda::open(0)?;
+    println!("{}, copy {:.2} TB/s", cuda.name(), cuda.bandwidth()? * 1e-12);
+    for name in std::env::args().skip(1) {
+        if name == "variants" {
+            variants(&cuda)?;
+        }
+        for case in CASES.iter().filter(|c| c.0.starts_with(name.as_str())) {
+            measure(&cuda, case, &setup(case, Precision::F32, 1, [16, 16]), "", |k| k)?;
+        }
+    }
+    Ok(())
+}

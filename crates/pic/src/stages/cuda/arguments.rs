@@ -1,0 +1,144 @@
+//! The structures that kernels take, as `common.cu`, `walls.cu`, `gather.cu`, `advance.cu` and `charge.cu` declare them.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::grid::{Grid, ParticleSide};
+use crate::particles::Species;
+
+/// `Domain`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Domain {
+    cells: [i32; 2],
+    tiles: [i32; 2],
+    pitch: i32,
+    sides: [i32; 4],
+    unused: i32,
+    length: i64,
+    thermal: [f64; 4],
+}
+
+impl Domain {
+    pub(super) fn new(grid: &Grid, tiles: [usize; 2], species: &Species) -> Self {
+        let side = |s| match s {
+            ParticleSide::Periodic => 0,
+            ParticleSide::Reflect => 1,
+            ParticleSide::Absorb => 2,
+            ParticleSide::Thermal => 3,
+        };
+        let [[a, b], [c, d]] = grid.particles.map(|ends| ends.map(side));
+        let [[e, f], [g, h]] = species.wall_thermal;
+        Self {
+            cells: grid.cells.map(|n| n as i32),
+            tiles: tiles.map(|n| n as i32),
+            pitch: grid.pitch() as i32,
+            sides: [a, b, c, d],
+            unused: 0,
+            length: grid.len() as i64,
+            thermal: [e, f, g, h],
+        }
+    }
+}
+
+/// `Store`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct StoreArgument {
+    pub(super) cell: u64,
+    pub(super) values: [u64; 6],
+    pub(super) tag: u64,
+    pub(super) gone: u64,
+    pub(super) count: u64,
+    pub(super) left: u64,
+    pub(super) arrivals: u64,
+    pub(super) placed: u64,
+    pub(super) kept: u64,
+    pub(super) first: u64,
+    pub(super) next_first: u64,
+    pub(super) table: u64,
+    pub(super) next_table: u64,
+    pub(super) item: u64,
+    pub(super) first_item: u64,
+    pub(super) spare: u64,
+    pub(super) outbox: u64,
+    pub(super) common: u64,
+    pub(super) outgoing: u64,
+    pub(super) counters: u64,
+    pub(super) status: u64,
+    pub(super) tiles: u32,
+    pub(super) outbox_items: u32,
+    pub(super) common_room: u32,
+    pub(super) unused: u32,
+}
+
+/// `Counters`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Counters {
+    pub(super) free: u32,
+    pub(super) items: u32,
+    pub(super) common: u32,
+    pub(super) lost: u32,
+    pub(super) ticket: u32,
+    unused: [u32; 3],
+    pub(super) removed: u64,
+    injected: u64,
+    out: [u64; 6],
+}
+
+impl Counters {
+    /// The same with `free` pages free and no work.
+    pub(super) fn emptied(self, free: u32) -> Self {
+        Self { free, items: 0, common: 0, ..self }
+    }
+
+    /// The same with an empty ledger.
+    pub(super) fn without_ledger(self) -> Self {
+        Self { removed: 0, out: [0; 6], ..self }
+    }
+
+    /// Weight taken out, and `weight (gamma - 1)` taken out and put in by walls.
+    pub(super) fn sums(&self) -> [f64; 3] {
+        [0, 2, 4].map(|k| (self.out[k] as f64 + self.out[k + 1] as f64 * 64.0_f64.exp2()) * (-40.0_f64).exp2())
+    }
+}
+
+/// `Fields`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct FieldsArgument {
+    pub(super) fields: [u64; 6],
+    pub(super) external: [u64; 6],
+}
+
+/// `Push` in single precision.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Push32 {
+    pub(super) alpha: f32,
+    pub(super) step: [f32; 2],
+    pub(super) unit: f32,
+    pub(super) sign: i32,
+    pub(super) unused: i32,
+}
+
+/// `Push` in double precision.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Push64 {
+    pub(super) alpha: f64,
+    pub(super) step: [f64; 2],
+    pub(super) unit: f64,
+    pub(super) sign: i32,
+    pub(super) unused: i32,
+}
+
+/// `Walls`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Walls {
+    pub(super) purpose: u32,
+    pub(super) unused: u32,
+    pub(super) seed: u64,
+    pub(super) step: u64,
+}

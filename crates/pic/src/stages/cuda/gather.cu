@@ -1,0 +1,86 @@
+// The fields of a tile in shared memory, and their values at a particle.
+//
+// Linear shapes: for each component and each of its lattice cells the four coefficients of
+// F = c0 + x c1 + y (c2 + x c3), one 16-byte word: six loads a particle. Fields come scaled by alpha = q dt / 2m.
+
+struct Fields {
+    const real* f[6];         // Ex, Ey, Ez, Bx, By, Bz over all nodes with guards
+    const real* external[6];  // added to them; null where there is none
+};
+struct Six {
+    real ex, ey, ez, bx, by, bz;
+};
+
+#if WIDE
+struct __align__(16) Quad {
+    double x, y, z, w;
+};
+#else
+typedef float4 Quad;
+#endif
+
+__device__ __forceinline__ real field(const Fields& f, int c, long long at) {
+    return f.external[c] ? f.f[c][at] + f.external[c][at] : f.f[c][at];
+}
+
+#if ORDER == 1
+#define QX (TX + 1)
+#define QN (QX * (TY + 1))
+#define FIELD_BYTES (6 * QN * 4 * sizeof(real))
+
+// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). Reads 24 values a cell, mostly from the cache.
+__device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
+    int cells = (nx + 1) * (ny + 1);
+    for (int k = threadIdx.x; k < 6 * cells; k += blockDim.x) {
+        int c = k / cells, r = k - c * cells, y = r / (nx + 1), x = r - y * (nx + 1);
+        long long at = corner + (long long)y * pitch + x;
+        real f00 = alpha * field(f, c, at), f10 = alpha * field(f, c, at + 1);
+        real f01 = alpha * field(f, c, at + pitch), f11 = alpha * field(f, c, at + pitch + 1);
+        q[c * QN + y * QX + x] = Quad{f00, f10 - f00, f01 - f00, (f11 - f01) - (f10 - f00)};
+    }
+}
+__device__ __forceinline__ real at_place(const Quad* q, int c, int n, real x, real y) {
+    Quad v = q[c * QN + n];
+    return (v.x + x * v.y) + y * (v.z + x * v.w);
+}
+__device__ __forceinline__ Six gather(const Quad* q, int x, int y, real s, real t) {
+    // On a half-staggered axis the node below is that of the cell before for particles in the lower half.
+    int hx = s < real(0), hy = t < real(0);
+    int n = (y + 1) * QX + x + 1, nx = n - hx, ny = n - hy * QX, nxy = ny - hx;
+    real ws = s + real(0.5), wt = t + real(0.5), hs = s + real(hx), ht = t + real(hy);
+    return {at_place(q, 0, nx, hs, wt), at_place(q, 1, ny, ws, ht), at_place(q, 2, n, ws, wt),
+            at_place(q, 3, ny, ws, ht), at_place(q, 4, nx, hs, wt), at_place(q, 5, nxy, hs, ht)};
+}
+#define MARGIN 1
+typedef Quad Cached;
+#else
+// Quadratic shapes: nine values of each component; nodes -1 .. nx + 1.
+#define QX (TX + 3)
+#define QN (QX * (TY + 3))
+#define FIELD_BYTES (6 * QN * sizeof(real))
+
+__device__ __forceinline__ void load_fields(real* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
+    int nodes = (nx + 3) * (ny + 3);
+    for (int k = threadIdx.x; k < 6 * nodes; k += blockDim.x) {
+        int c = k / nodes, r = k - c * nodes, y = r / (nx + 3), x = r - y * (nx + 3);
+        q[c * QN + y * QX + x] = alpha * field(f, c, corner + (long long)y * pitch + x);
+    }
+}
+__device__ __forceinline__ real at_place(const real* q, int c, int n, const Weights<real>& x, const Weights<real>& y) {
+    const real* f = q + c * QN + n;
+    real below = x.below * f[-QX - 1] + x.middle * f[-QX] + x.above * f[-QX + 1];
+    real middle = x.below * f[-1] + x.middle * f[0] + x.above * f[1];
+    real above = x.below * f[QX - 1] + x.middle * f[QX] + x.above * f[QX + 1];
+    return y.below * below + y.middle * middle + y.above * above;
+}
+__device__ __forceinline__ Six gather(const real* q, int x, int y, real s, real t) {
+    // The nearest corner, and the middle of the cell, where half-staggered values sit.
+    real right = nearest(s), upper = nearest(t);
+    int n = (y + 1) * QX + x + 1, nx = n + int(right), ny = n + int(upper) * QX, nxy = nx + int(upper) * QX;
+    Weights<real> sc = quadratic(s + (real(0.5) - right)), tc = quadratic(t + (real(0.5) - upper)), sh = quadratic(s), th = quadratic(t);
+    return {at_place(q, 0, ny, sh, tc), at_place(q, 1, nx, sc, th), at_place(q, 2, nxy, sc, tc),
+            at_place(q, 3, nx, sc, th), at_place(q, 4, ny, sh, tc), at_place(q, 5, n, sh, th)};
+}
+#define MARGIN 2
+typedef real Cached;
+#endif

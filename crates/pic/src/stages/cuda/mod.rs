@@ -1,0 +1,195 @@
+//! The stages on an NVIDIA GPU.
+//!
+//! Particles lie in tiles whose pages come from one pool (`store.rs`). One kernel pushes, moves, deposits and lists those that
+//! leave (`advance.cu`); its sums are integers, which do not depend on the order of the additions and conserve charge exactly
+//! (`deposit.cu`). Four small ones exchange (`exchange.cu`). Nothing in a step waits for the host.
+
+mod arguments;
+mod fields;
+mod program;
+mod stages;
+mod store;
+
+use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::error::Result;
+
+use self::arguments::Domain;
+use self::fields::Fields;
+use self::program::Kernels;
+pub use self::program::{Kind, recipe};
+use self::store::Store;
+use super::{Ledger, Precision, Setup, Stages};
+use crate::particles::{Pusher, Species};
+
+/// Cells of a tile where the input does not say: in two dimensions per axis, and in one.
+const TILE: usize = 16;
+const LINE: usize = 128;
+/// Random numbers of thermal walls, as on the processor.
+const PURPOSE: u32 = 0x5041;
+
+/// The stages of `cuda` for `setup`. Nothing but particles is left to be put in.
+pub fn new(setup: &Setup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
+    new_with(setup, cuda, |kind| kind)
+}
+
+/// The same with what `adapt` makes of the choices for each species: for measurements and tests.
+pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Box<dyn Stages>> {
+    super::cpu::check(setup)?;
+    Ok(Box::new(CudaStages::new(setup, cuda, adapt)?))
+}
+
+/// A species and what was counted of it.
+struct Population {
+    species: Species,
+    store: Store,
+    domain: Domain,
+    /// What the host counted: injections. The device's counters add to it.
+    ledger: Ledger,
+    /// Sums over items of the last measured step: kinetic energy and momentum per weight.
+    measured: Buffer<f64>,
+    totals: Buffer<f64>,
+}
+
+/// State of a plasma in the memory of a GPU.
+struct CudaStages {
+    cuda: Cuda,
+    pool: Pool,
+    setup: Setup,
+    fields: Fields,
+    species: Vec<Population>,
+    /// Current in integers: three components over all nodes with guards, in units of `pending / (4 K)`.
+    sums: Buffer<i64>,
+    /// Magnitude of the charge that the sums are in units of, where there is something in them.
+    pending: Option<f64>,
+    /// K of deposit.cu.
+    unit: f64,
+    /// Largest weight of a particle, as a power of two.
+    heaviest: f64,
+    convert: Kernels,
+}
+
+/// The tile for a domain: near the size asked for, and such that the tiles are alike.
+fn tile_of(setup: &Setup) -> [usize; 2] {
+    let cells = setup.grid.cells;
+    let wanted = setup.tile.unwrap_or(if cells[1] == 1 { [LINE, 1] } else { [TILE; 2] });
+    [0, 1].map(|a| {
+        let most = wanted[a].clamp(1, 128);
+        cells[a].div_ceil(cells[a].div_ceil(most))
+    })
+}
+
+/// What programs are compiled for, but for the species.
+fn kind_of(setup: &Setup, expected: usize) -> Kind {
+    let tile = tile_of(setup);
+    let tiles: usize = (0..2).map(|a| setup.grid.cells[a].div_ceil(tile[a])).product();
+    let per_tile = expected.div_ceil(tiles).max(1);
+    // Half a page of each tile is empty: pages of a sixteenth of a tile's particles waste 3 %.
+    let shift = per_tile.ilog2().saturating_sub(4).clamp(7, 9);
+    let single = setup.precision == Precision::F32;
+    Kind {
+        precision: setup.precision,
+        order: setup.order,
+        weighted: false,
+        tagged: false,
+        pusher: Pusher::Boris,
+        tile,
+        shift,
+        work: 4096,
+        block: 256,
+        resident: if single { 3 } else { 1 },
+    }
+}
+
+/// K of deposit.cu: as fine as the numbers can hold.
+fn unit_of(setup: &Setup, heaviest: f64) -> f64 {
+    // Sums of 32 bits are carried over, those of 64 must not run over: 2^(62 - 42) particles of weight 1 may cross one node at
+    // the speed of light. Roundings in floating point need |K w| below a third of the magic number.
+    let bits = if setup.precision == Precision::F32 { 20.0 } else { 40.0 };
+    (bits - heaviest.log2().ceil().max(0.0)).exp2()
+}
+
+impl CudaStages {
+    fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Self> {
+        let pool = cuda.pool();
+        let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
+            let kind = adapt(kind_of(setup, *expected).of(species));
+            let store = Store::new(cuda, &pool, Kernels::new(cuda, &kind)?, kind, setup.grid.cells, *expected)?;
+            Ok(Population {
+                domain: Domain::new(&setup.grid, store.tiles, species),
+                store,
+                species: species.clone(),
+                ledger: Ledger::default(),
+                measured: pool.alloc_zeros(0, "pic: energies")?,
+                totals: pool.alloc_zeros(4, "pic: energies")?,
+            })
+        });
+        Ok(Self {
+            species: species.collect::<Result<_>>()?,
+            fields: Fields::new(setup, cuda, &pool)?,
+            sums: pool.alloc_zeros(3 * setup.grid.len(), "pic: current")?,
+            pending: None,
+            unit: unit_of(setup, 1.0),
+            heaviest: 1.0,
+            convert: Kernels::new(cuda, &kind_of(setup, 0))?,
+            cuda: cuda.clone(),
+            pool,
+            setup: setup.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_compile() {
+        let kind = Kind {
+            precision: Precision::F32,
+            order: 1,
+            weighted: false,
+            tagged: false,
+            pusher: Pusher::Boris,
+            tile: [16, 16],
+            shift: 9,
+            work: 4096,
+            block: 256,
+            resident: 3,
+        };
+        let double = Kind { precision: Precision::F64, resident: 1, ..kind };
+        for kind in [
+            kind,
+            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, ..kind },
+            Kind { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..kind },
+            Kind { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
+            Kind { order: 2, pusher: Pusher::Vay, ..double },
+        ] {
+            zellige_engine::testing::compiles(&recipe(&kind));
+        }
+    }
+
+    #[test]
+    fn records_are_laid_out_as_in_c() {
+        let kind = Kind { precision: Precision::F32, order: 1, ..kind_of_nothing() };
+        for (weighted, tagged, single, double) in [(false, false, 28, 48), (true, false, 32, 56), (false, true, 40, 56), (true, true, 40, 64)] {
+            let kind = Kind { weighted, tagged, ..kind };
+            assert_eq!(kind.record(), single);
+            assert_eq!(Kind { precision: Precision::F64, ..kind }.record(), double);
+        }
+    }
+
+    fn kind_of_nothing() -> Kind {
+        Kind {
+            precision: Precision::F32,
+            order: 1,
+            weighted: false,
+            tagged: false,
+            pusher: Pusher::Boris,
+            tile: [16, 16],
+            shift: 9,
+            work: 4096,
+            block: 256,
+            resident: 3,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The kernels' sources and how they are compiled: a program for each kind of species.
+
+use std::fmt;
+
+use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
+use zellige_engine::error::Result;
+use zellige_engine::real;
+
+use crate::particles::{Pusher, Species};
+use crate::physics::PHYSICS;
+use crate::shapes::SHAPES;
+use crate::stages::Precision;
+
+/// What a program is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// Number format.
+    pub precision: Precision,
+    /// Order of the shape, 1 or 2.
+    pub order: u32,
+    /// Particles have weights of their own.
+    pub weighted: bool,
+    /// Particles have tags.
+    pub tagged: bool,
+    /// How momenta advance.
+    pub pusher: Pusher,
+    /// Cells of a tile, at most 256 per axis.
+    pub tile: [usize; 2],
+    /// Logarithm of the slots of a page, 5 or more.
+    pub shift: u32,
+    /// Slots that a block takes, a multiple of the page.
+    pub work: usize,
+    /// Threads of a block that advances.
+    pub block: u32,
+    /// Blocks of it that a multiprocessor is to hold at least.
+    pub resident: u32,
+}
+
+impl Kind {
+    /// Slots of a page.
+    pub(super) fn page(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// Records of an item's outbox.
+    pub(super) fn outbox(&self) -> usize {
+        self.work / 8
+    }
+
+    /// Bytes of a number.
+    pub(super) fn real(&self) -> usize {
+        if self.precision == Precision::F32 { 4 } else { 8 }
+    }
+
+    /// Bytes of a record, as C lays it out.
+    pub(super) fn record(&self) -> usize {
+        let align = if self.tagged { 8 } else { self.real() };
+        let numbers = 8 + (5 + usize::from(self.weighted)) * self.real();
+        (if self.tagged { numbers.next_multiple_of(8) + 8 } else { numbers }).next_multiple_of(align)
+    }
+
+    /// Bytes of shared memory that `advance` needs: fields and sums of a tile.
+    pub(super) fn shared(&self) -> u32 {
+        let [x, y] = self.tile;
+        let (fields, margin) = if self.order == 1 { ((x + 1) * (y + 1) * 24, 1) } else { ((x + 3) * (y + 3) * 6, 2) };
+        let sums = 3 * (x + 1 + 2 * margin) * (y + 1 + 2 * margin);
+        ((fields + sums) * self.real()) as u32
+    }
+
+    /// The kind of `species` where the rest is as `self` says.
+    pub(super) fn of(self, species: &Species) -> Self {
+        Self { weighted: species.weighted, tagged: species.tagged, pusher: species.pusher, ..self }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} order {} {:?} {}x{}", self.precision, self.order, self.pusher, self.tile[0], self.tile[1])
+    }
+}
+
+macro_rules! kernels {
+    ($($field:ident $name:literal),* $(,)?) => {
+        /// Every kernel.
+        #[derive(Debug, Clone)]
+        pub(super) struct Kernels {
+            $(pub $field: Kernel,)*
+        }
+
+        const NAMES: &[&str] = &[$($name),*];
+
+        impl Kernels {
+            pub(super) fn new(cuda: &Cuda, kind: &Kind) -> Result<Self> {
+                let program: Program = recipe(kind).build(cuda)?;
+                Ok(Self { $($field: program.kernel($name)?,)* })
+            }
+        }
+    };
+}
+kernels!(
+    advance "advance<false>",
+    advance_measured "advance<true>",
+    compact "compact",
+    layout "layout",
+    retable "retable",
+    deliver "deliver",
+    delivered "delivered",
+    enter "enter",
+    shift "shift",
+    charge "charge",
+    convert "convert",
+    total "total",
+);
+
+/// What is compiled for a kind of species: also by tests, for architectures that are not at hand.
+pub fn recipe(kind: &Kind) -> Recipe {
+    let mut sources = vec![real::CUDA];
+    sources.extend(PHYSICS);
+    sources.extend(SHAPES);
+    sources.extend([
+        include_str!("common.cu"),
+        include_str!("walls.cu"),
+        include_str!("gather.cu"),
+        include_str!("deposit.cu"),
+        include_str!("quadratic.cu"),
+        include_str!("advance.cu"),
+        include_str!("exchange.cu"),
+        include_str!("charge.cu"),
+    ]);
+    let wide = kind.precision == Precision::F64;
+    let pusher = match kind.pusher {
+        Pusher::Boris => "boris",
+        Pusher::Vay => "vay",
+        Pusher::HigueraCary => "higuera_cary",
+    };
+    let define = |name: &str, value: &dyn fmt::Display| (name.to_owned(), value.to_string());
+    let defines = [
+        define("REAL", if wide { &"double" } else { &"float" }),
+        define("WIDE", &u8::from(wide)),
+        define("ORDER", &kind.order),
+        define("WEIGHTED", &u8::from(kind.weighted)),
+        define("TAGGED", &u8::from(kind.tagged)),
+        define("PUSHER", &pusher),
+        define("TX", &kind.tile[0]),
+        define("TY", &kind.tile[1]),
+        define("SHIFT", &kind.shift),
+        define("WORK", &kind.work),
+        define("OUT", &kind.outbox()),
+        define("BLOCK", &kind.block),
+        define("RESIDENT", &kind.resident),
+    ];
+    Recipe::new(&format!("pic {kind}"), &sources, &defines, NAMES)
+}

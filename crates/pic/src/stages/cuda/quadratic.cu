@@ -1,0 +1,47 @@
+// The current of a path with quadratic shapes (Esirkepov 2001): the whole path at once, nodes up to two away from the nearest
+// one. Each value is rounded to the unit q / (4 K), so charge is conserved to that rounding.
+
+#if ORDER == 2
+__device__ __forceinline__ void spread(real* w, const Weights<real>& q, int shift) {
+#pragma unroll
+    for (int k = 0; k < 5; k++) {
+        // Entry 2 + shift is the nearest node.
+        w[k] = k == shift + 1 ? q.below : k == shift + 2 ? q.middle : k == shift + 3 ? q.above : real(0);
+    }
+}
+
+// As in deposit.cu; `n` is the lower left node of the cell.
+__device__ __forceinline__ void deposit_path(const Sums& j, int n, real& s, real& t, real dx, real dy, real qz, const Unit& u, int& di,
+                                             int& dj) {
+    const real half = real(0.5);
+    real right0 = nearest(s), upper0 = nearest(t), s1 = s + dx, t1 = t + dy;
+    real cx = crossed(s1), cy = crossed(t1), x0[5], x1[5], y0[5], y1[5];
+    di = int(cx);
+    dj = int(cy);
+    spread(x0, quadratic(s + (half - right0)), 0);
+    spread(y0, quadratic(t + (half - upper0)), 0);
+    s = s1 - cx;
+    t = t1 - cy;
+    real right1 = nearest(s), upper1 = nearest(t);
+    spread(x1, quadratic(s + (half - right1)), di + int(right1) - int(right0));
+    spread(y1, quadratic(t + (half - upper1)), dj + int(upper1) - int(upper0));
+    n += int(right0) - 2 + (int(upper0) - 2) * JX;
+    real flow = real(4) * u.k;
+    // Running sums along each axis: Jx(i + 1/2) = Jx(i - 1/2) - W(i).
+    real column[5] = {0, 0, 0, 0, 0};
+#pragma unroll
+    for (int y = 0; y < 5; y++) {
+        real row = 0;
+#pragma unroll
+        for (int x = 0; x < 5; x++) {
+            row -= flow * esirkepov_along(x0[x], x1[x], y0[y], y1[y]);
+            column[x] -= flow * esirkepov_along(y0[y], y1[y], x0[x], x1[x]);
+            real across = qz * esirkepov_across(x0[x], x1[x], y0[y], y1[y]);
+            fixed ix = to_fixed(row), iy = to_fixed(column[x]), iz = to_fixed(across);
+            if (x < 4 && ix != 0) put(j, 0, n + y * JX + x, ix);
+            if (y < 4 && iy != 0) put(j, 1, n + y * JX + x, iy);
+            if (iz != 0) put(j, 2, n + y * JX + x, iz);
+        }
+    }
+}
+#endif

@@ -1,0 +1,265 @@
+//! [`Stages`] on a GPU.
+
+use zellige_engine::cuda::Launch;
+use zellige_engine::error::{Error, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
+
+use super::arguments::{FieldsArgument, Push32, Push64, Walls};
+use super::{CudaStages, PURPOSE, Population, unit_of};
+use crate::particles::Particles;
+use crate::physics::{Vec3, kinetic_energy};
+use crate::stages::{Component, Energies, Ledger, Precision, Sheet, Stages, cpu};
+
+/// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
+const FLOPS: f64 = 202.0;
+
+impl CudaStages {
+    /// Reads and writes of a pass over a species, by the host's bound of its number.
+    fn cost(&self, species: usize) -> Cost {
+        let store = &self.species[species].store;
+        let n = store.most() as f64;
+        Cost { bytes: n * (4.0 + 10.0 * store.kind.real() as f64), flops: FLOPS * n, items: n }
+    }
+
+    /// With `Push` of a species as the next argument.
+    fn push<'a>(&self, launch: Launch<'a>, population: &Population) -> Launch<'a> {
+        let (s, grid) = (&population.species, &self.setup.grid);
+        let alpha = 0.5 * s.charge_to_mass() * grid.dt;
+        let step = grid.h.map(|h| grid.dt / h);
+        let sign = if s.charge < 0.0 { -1 } else { 1 };
+        match self.setup.precision {
+            Precision::F32 => launch.plain(Push32 {
+                alpha: alpha as f32,
+                step: step.map(|v| v as f32),
+                unit: self.unit as f32,
+                sign,
+                unused: 0,
+            }),
+            Precision::F64 => launch.plain(Push64 { alpha, step, unit: self.unit, sign, unused: 0 }),
+        }
+    }
+
+    /// Adds the integer sums to J.
+    fn convert(&mut self) -> Result<()> {
+        let Some(charge) = self.pending.take() else { return Ok(()) };
+        let grid = &self.setup.grid;
+        let unit = charge / (4.0 * self.unit);
+        let scales = [unit * grid.h[0] / grid.dt, unit * grid.h[1] / grid.dt, unit];
+        let n = grid.len();
+        let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
+        let launch = self.convert.convert.launch((3 * n).div_ceil(256) as u32, 256).arg(&self.sums).arg(x).arg(y).arg(z);
+        // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
+        unsafe { launch.arg(n as u64).plain(scales).run() }
+    }
+
+    /// Refuses sums in units of another charge than `charge`: those there are become J first.
+    fn measure_in(&mut self, charge: f64) -> Result<()> {
+        if self.pending.is_some_and(|p| p != charge) {
+            self.convert()?;
+        }
+        self.pending = Some(charge);
+        Ok(())
+    }
+
+    fn advance_particles(&mut self, species: usize, step: u64, measure: bool) -> Result<()> {
+        self.measure_in(self.species[species].species.macro_charge().abs())?;
+        let items = self.species[species].store.items();
+        if measure && self.species[species].measured.len() < 4 * items as usize {
+            self.species[species].measured = self.pool.alloc_zeros(4 * items as usize, "pic: energies")?;
+        }
+        let population = &self.species[species];
+        let (store, kind) = (&population.store, &population.store.kind);
+        let fields = FieldsArgument {
+            fields: std::array::from_fn(|c| self.fields.felt(c)),
+            external: std::array::from_fn(|c| self.fields.external(c)),
+        };
+        let walls = Walls { purpose: PURPOSE + species as u32, unused: 0, seed: self.setup.seed, step };
+        let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
+        let launch = kernel.launch(items, kind.block).shared(kind.shared());
+        let launch = self.push(launch.plain(population.domain).plain(store.argument()).plain(fields), population);
+        // SAFETY: the arguments as declared; items, sums and fields are as large as the kernel expects.
+        unsafe { launch.plain(walls).arg(&self.sums).arg(&population.measured).run()? };
+        if measure {
+            let counters = store.argument().counters;
+            let launch = store.kernels.total.launch(4, 256).arg(&population.measured).arg(counters).arg(&population.totals);
+            // SAFETY: four sums of each item, and room for four totals.
+            unsafe { launch.run()? };
+        }
+        Ok(())
+    }
+}
+
+impl Stages for CudaStages {
+    fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
+        self.fields.begin(measure, profiler)
+    }
+
+    fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
+        let (cuda, cost) = (self.cuda.clone(), self.cost(species));
+        profiler.stage_on(&cuda, "advance", cost, || self.advance_particles(species, step, measure))?;
+        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.species[species].store.exchange())
+    }
+
+    fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
+        let cost = Cost { bytes: 96.0 * self.setup.grid.len() as f64, ..Cost::default() };
+        profiler.stage_on(&cuda, "collect", cost, || self.convert())?;
+        self.fields.current(sheets, profiler)
+    }
+
+    fn field(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.fields.field(profiler)
+    }
+
+    fn shift(&mut self, fresh: &[Particles], profiler: &mut Profiler) -> Result<()> {
+        let last = self.setup.grid.cells[0] - 1;
+        for (p, s) in fresh.iter().zip(&self.setup.species) {
+            cpu::check_particles(&self.setup.grid, s, p)?;
+            if p.i.iter().any(|i| *i as usize != last) {
+                let message = format!("new particles are not all in the last column, {last}");
+                return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
+            }
+        }
+        let cuda = self.cuda.clone();
+        profiler.stage_on(&cuda, "window", Cost::default(), || {
+            self.species.iter_mut().try_for_each(|p| {
+                let launch = p.store.kernels.shift.launch(p.store.items(), 256).plain(p.domain).plain(p.store.argument());
+                // SAFETY: a domain and a store, as declared.
+                unsafe { launch.run()? };
+                p.store.exchange()
+            })
+        })?;
+        self.fields.shift(profiler)?;
+        fresh.iter().enumerate().try_for_each(|(k, p)| self.inject(k, p))
+    }
+
+    fn inject(&mut self, species: usize, particles: &Particles) -> Result<()> {
+        self.put(species, particles)?;
+        let population = &mut self.species[species];
+        let energy: f64 = (0..particles.len())
+            .map(|k| {
+                let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
+                particles.weight.get(k).copied().unwrap_or(1.0) * kinetic_energy(Vec3 { x, y, z })
+            })
+            .sum();
+        population.ledger.injected += particles.len() as u64;
+        population.ledger.energy_in += energy * population.species.macro_mass() * self.setup.grid.cell_volume();
+        Ok(())
+    }
+
+    fn particles(&mut self, species: usize) -> Result<Particles> {
+        self.species[species].store.export()
+    }
+
+    fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {
+        cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
+        self.species[species].store.clear()?;
+        self.put(species, particles)
+    }
+
+    fn component(&mut self, component: Component) -> Result<Vec<f64>> {
+        self.fields.get(component)
+    }
+
+    fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()> {
+        self.fields.set(component, values)
+    }
+
+    fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
+        self.convert()?;
+        let population = &self.species[species];
+        let n = self.setup.grid.len();
+        let launch = population.store.kernels.charge.launch(population.store.items(), 256);
+        let launch = self.push(launch.plain(population.domain).plain(population.store.argument()), population);
+        // SAFETY: the arguments as declared; the sums have room for three times as many.
+        unsafe { launch.arg(&self.sums).run()? };
+        let unit = population.species.macro_charge().abs() / (4.0 * self.unit);
+        let rho: Vec<f64> = self.cuda.download_range(&self.sums, 0..n)?.iter().map(|v| *v as f64 * unit).collect();
+        self.cuda.fill_zero(&mut self.sums)?;
+        Ok(self.fields.complete_charge(&rho, smoothed))
+    }
+
+    fn energies(&mut self) -> Result<Energies> {
+        let [a, b, c, d, e, f] = self.fields.energies()?;
+        let mut found = Energies { electric: [a, b, c], magnetic: [d, e, f], ..Energies::default() };
+        let volume = self.setup.grid.cell_volume();
+        for p in &mut self.species {
+            let totals = self.cuda.download(&p.totals)?;
+            let mass = p.species.macro_mass() * volume;
+            found.kinetic.push(mass * totals[0]);
+            found.momentum.push([1, 2, 3].map(|c| mass * totals[c]));
+            p.store.counters()?;
+            found.count.push(p.store.len()? as u64);
+        }
+        Ok(found)
+    }
+
+    fn ledger(&mut self) -> Result<Vec<Ledger>> {
+        let volume = self.setup.grid.cell_volume();
+        let species = self.species.iter().map(|p| {
+            let counters = p.store.counters()?;
+            let ([weight, out, back], mass) = (counters.sums(), p.species.macro_mass() * volume);
+            Ok(Ledger {
+                injected: p.ledger.injected,
+                removed: p.ledger.removed + counters.removed,
+                energy_in: p.ledger.energy_in + mass * back,
+                energy_out: p.ledger.energy_out + mass * out,
+                charge_out: p.ledger.charge_out + weight * p.species.macro_charge() * volume,
+            })
+        });
+        species.collect()
+    }
+
+    fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
+        let mut state = self.fields.hidden()?;
+        for (k, l) in self.ledger()?.iter().enumerate() {
+            state.push((format!("ledger.{k}"), vec![l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out]));
+        }
+        state.push(("unit".into(), vec![self.unit, self.heaviest]));
+        Ok(state)
+    }
+
+    fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+        let missing = |name: &str| Error::Numerics {
+            what: "saved state".into(),
+            place: name.to_owned(),
+            message: format!("`{name}` is missing or of another length"),
+        };
+        let entry = |name: &str| state.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice()).ok_or_else(|| missing(name));
+        for (k, p) in self.species.iter_mut().enumerate() {
+            let name = format!("ledger.{k}");
+            let [injected, removed, energy_in, energy_out, charge_out] = <[f64; 5]>::try_from(entry(&name)?).map_err(|_| missing(&name))?;
+            p.ledger = Ledger { injected: injected as u64, removed: removed as u64, energy_in, energy_out, charge_out };
+            p.store.forget()?;
+        }
+        // A state of the processor has no unit; the one at hand then does.
+        if let Ok([unit, heaviest]) = <[f64; 2]>::try_from(entry("unit").unwrap_or_default()) {
+            (self.unit, self.heaviest) = (unit, heaviest);
+        }
+        self.fields.set_hidden(state)
+    }
+
+    fn memory(&self) -> u64 {
+        self.pool.held()
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        self.cuda.synchronize()?;
+        self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))
+    }
+}
+
+impl CudaStages {
+    /// Checks particles and puts them in.
+    fn put(&mut self, species: usize, particles: &Particles) -> Result<()> {
+        let population = &mut self.species[species];
+        cpu::check_particles(&self.setup.grid, &population.species, particles)?;
+        let heaviest = particles.weight.iter().fold(self.heaviest, |m, w| m.max(w.abs()));
+        if heaviest > self.heaviest {
+            self.heaviest = heaviest.log2().ceil().exp2();
+            self.unit = unit_of(&self.setup, self.heaviest);
+        }
+        population.store.insert(particles)
+    }
+}

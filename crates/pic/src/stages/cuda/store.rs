@@ -1,0 +1,356 @@
+//! The particles of one species on the device: pages of slots, tables of pages by tile, and the exchange between tiles.
+//!
+//! A tile's particles fill its pages from the first slot on without holes; only its last page may be part empty. So a pool of
+//! (particles / page + tiles) pages is enough wherever they go, one tile may hold all of them, and nothing in a step has to
+//! wait for the host.
+
+use bytemuck::Zeroable;
+use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::error::{Error, Result};
+
+use super::arguments::{Counters, StoreArgument};
+use super::program::{Kernels, Kind};
+use crate::particles::Particles;
+
+/// Blocks that share the common outbox.
+const COMMON_BLOCKS: usize = 64;
+/// Least records of the common outbox.
+const COMMON_LEAST: usize = 1 << 14;
+
+/// The store of one species.
+pub(super) struct Store {
+    cuda: Cuda,
+    pool: Pool,
+    pub(super) kind: Kind,
+    pub(super) kernels: Kernels,
+    cells: [usize; 2],
+    pub(super) tiles: [usize; 2],
+    /// No more particles than this are there.
+    most: usize,
+    /// Particles that there is room for.
+    room: usize,
+    pages: usize,
+    cell: Buffer<u16>,
+    values: Vec<Buffer<u8>>,
+    tag: Buffer<u64>,
+    gone: Buffer<u32>,
+    /// count, left, arrivals, placed, kept.
+    by_tile: [Buffer<u32>; 5],
+    first: [Buffer<u32>; 2],
+    first_item: Buffer<u32>,
+    status: Buffer<u64>,
+    table: [Buffer<u32>; 2],
+    item: Buffer<u32>,
+    spare: Buffer<u32>,
+    outbox: Buffer<u8>,
+    common: Buffer<u8>,
+    outgoing: Buffer<u32>,
+    counters: Buffer<Counters>,
+    /// Which of `first` and `table` is current.
+    current: usize,
+}
+
+impl Store {
+    /// An empty store with room for `expected` particles.
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kernels: Kernels, kind: Kind, cells: [usize; 2], expected: usize) -> Result<Self> {
+        let tiles = [0, 1].map(|a| cells[a].div_ceil(kind.tile[a]));
+        let n = tiles[0] * tiles[1];
+        let words = |n: usize, what: &str| pool.alloc_zeros::<u32>(n, what);
+        let by_tile = || words(n, "pic: counts of tiles");
+        let mut store = Self {
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            kind,
+            kernels,
+            cells,
+            tiles,
+            most: 0,
+            room: 0,
+            pages: 0,
+            cell: pool.alloc_zeros(0, "pic: particles")?,
+            values: Vec::new(),
+            tag: pool.alloc_zeros(0, "pic: particles")?,
+            gone: words(0, "pic: particles")?,
+            by_tile: [by_tile()?, by_tile()?, by_tile()?, by_tile()?, by_tile()?],
+            first: [words(n + 1, "pic: tables of pages")?, words(n + 1, "pic: tables of pages")?],
+            first_item: by_tile()?,
+            status: pool.alloc_zeros(n + n.div_ceil(1024) + 1, "pic: counts of tiles")?,
+            table: [words(0, "pic: tables of pages")?, words(0, "pic: tables of pages")?],
+            item: words(0, "pic: items")?,
+            spare: words(0, "pic: free pages")?,
+            outbox: pool.alloc_zeros(0, "pic: leaving particles")?,
+            common: pool.alloc_zeros(0, "pic: leaving particles")?,
+            outgoing: words(0, "pic: leaving particles")?,
+            counters: pool.alloc_zeros(1, "pic: counters")?,
+            current: 0,
+        };
+        store.reserve(expected.max(1))?;
+        Ok(store)
+    }
+
+    fn tile_count(&self) -> usize {
+        self.tiles[0] * self.tiles[1]
+    }
+
+    fn items_of(&self, particles: usize) -> usize {
+        particles.div_ceil(self.kind.work) + self.tile_count().min(particles)
+    }
+
+    /// The largest number of blocks that work on all particles.
+    pub(super) fn items(&self) -> u32 {
+        self.items_of(self.most) as u32
+    }
+
+    /// As the host's bound.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Makes room for `n` particles in all. Waits where it has to grow.
+    fn reserve(&mut self, n: usize) -> Result<()> {
+        if n <= self.room {
+            return Ok(());
+        }
+        let (kind, pool) = (self.kind, self.pool.clone());
+        let pages = n.div_ceil(kind.page()) + self.tile_count().min(n);
+        let slots = pages * kind.page();
+        if slots > u32::MAX as usize * 32 {
+            return Err(Error::Numerics {
+                what: "particles".into(),
+                place: "gpu".into(),
+                message: format!("{n} of a species are too many"),
+            });
+        }
+        let mut cell = pool.alloc_zeros(slots, "pic: particles")?;
+        self.cuda.copy(&self.cell, 0, &mut cell, 0, self.cell.len())?;
+        self.cell = cell;
+        for c in 0..5 + usize::from(kind.weighted) {
+            let mut column = pool.alloc_zeros::<u8>(slots * kind.real(), "pic: particles")?;
+            if let Some(old) = self.values.get_mut(c) {
+                self.cuda.copy(old, 0, &mut column, 0, old.len())?;
+                *old = column;
+            } else {
+                self.values.push(column);
+            }
+        }
+        if kind.tagged {
+            let mut tag = pool.alloc_zeros(slots, "pic: particles")?;
+            self.cuda.copy(&self.tag, 0, &mut tag, 0, self.tag.len())?;
+            self.tag = tag;
+        }
+        self.gone = pool.alloc_zeros(slots / 32, "pic: particles")?;
+        for table in &mut self.table {
+            let mut larger = pool.alloc_zeros(pages, "pic: tables of pages")?;
+            self.cuda.copy(table, 0, &mut larger, 0, table.len())?;
+            *table = larger;
+        }
+        // The new pages go on top of those that are free.
+        let mut counters = self.counters()?;
+        let mut free = self.cuda.download_range(&self.spare, 0..counters.free as usize)?;
+        free.splice(0..0, (self.pages as u32..pages as u32).rev());
+        counters.free = free.len() as u32;
+        self.spare = pool.alloc_zeros(pages, "pic: free pages")?;
+        self.cuda.upload(&mut self.spare, &free)?;
+        self.cuda.upload(&mut self.counters, &[counters])?;
+        let items = self.items_of(n);
+        let mut item = pool.alloc_zeros(items, "pic: items")?;
+        self.cuda.copy(&self.item, 0, &mut item, 0, self.item.len())?;
+        self.item = item;
+        self.outgoing = pool.alloc_zeros(items, "pic: leaving particles")?;
+        self.outbox = pool.alloc_zeros(items * kind.outbox() * kind.record(), "pic: leaving particles")?;
+        self.common = pool.alloc_zeros((n / 16).clamp(COMMON_LEAST, 1 << 22) * kind.record(), "pic: leaving particles")?;
+        (self.room, self.pages) = (n, pages);
+        Ok(())
+    }
+
+    /// As kernels see it.
+    pub(super) fn argument(&self) -> StoreArgument {
+        let mut values = [0; 6];
+        for (to, from) in values.iter_mut().zip(&self.values) {
+            *to = from.address();
+        }
+        let [count, left, arrivals, placed, kept] = self.by_tile.each_ref().map(Buffer::address);
+        let (now, next) = (self.current, 1 - self.current);
+        StoreArgument {
+            cell: self.cell.address(),
+            values,
+            tag: self.tag.address(),
+            gone: self.gone.address(),
+            count,
+            left,
+            arrivals,
+            placed,
+            kept,
+            first: self.first[now].address(),
+            next_first: self.first[next].address(),
+            table: self.table[now].address(),
+            next_table: self.table[next].address(),
+            item: self.item.address(),
+            first_item: self.first_item.address(),
+            spare: self.spare.address(),
+            outbox: self.outbox.address(),
+            common: self.common.address(),
+            outgoing: self.outgoing.address(),
+            counters: self.counters.address(),
+            status: self.status.address(),
+            tiles: self.tile_count() as u32,
+            outbox_items: self.outgoing.len() as u32,
+            common_room: (self.common.len() / self.kind.record()) as u32,
+            unused: 0,
+        }
+    }
+
+    /// Sends what lies in the outboxes to its tiles. Does not wait.
+    pub(super) fn exchange(&mut self) -> Result<()> {
+        let tiles = self.tile_count() as u32;
+        let kernels = &self.kernels;
+        let st = self.argument();
+        // SAFETY: the kernels take a store, whose buffers are alive and as large as `reserve` made them.
+        unsafe {
+            kernels.compact.launch(tiles, 128).plain(st).run()?;
+            kernels.layout.launch(tiles.div_ceil(1024), 1024).plain(st).run()?;
+            kernels.retable.launch(tiles.div_ceil(8), 256).plain(st).run()?;
+        }
+        self.current = 1 - self.current;
+        let st = self.argument();
+        // SAFETY: as above.
+        unsafe {
+            self.kernels.deliver.launch((self.items() as usize + COMMON_BLOCKS) as u32, 128).plain(self.used(st)).run()?;
+            self.kernels.delivered.launch(1, 1).plain(st).run()
+        }
+    }
+
+    /// The same with only the outboxes that may be in use.
+    fn used(&self, st: StoreArgument) -> StoreArgument {
+        StoreArgument { outbox_items: self.items(), ..st }
+    }
+
+    /// Puts particles in, which have been checked.
+    pub(super) fn insert(&mut self, p: &Particles) -> Result<()> {
+        self.reserve(self.most + p.len())?;
+        let piece = self.common.len() / self.kind.record();
+        for begin in (0..p.len()).step_by(piece.max(1)) {
+            let end = (begin + piece).min(p.len());
+            let mut records = Vec::with_capacity((end - begin) * self.kind.record());
+            (begin..end).for_each(|k| self.record(p, k, &mut records));
+            self.cuda.upload(&mut self.common, &records)?;
+            let n = (end - begin) as u32;
+            // SAFETY: a store and a number; the records are there.
+            unsafe { self.kernels.enter.launch(n.div_ceil(256), 256).plain(self.argument()).arg(n).run()? };
+            self.exchange()?;
+            self.most += end - begin;
+        }
+        Ok(())
+    }
+
+    /// `Record` of common.cu.
+    fn record(&self, p: &Particles, k: usize, bytes: &mut Vec<u8>) {
+        let end = bytes.len() + self.kind.record();
+        let [tx, ty] = self.kind.tile;
+        let (i, j) = (p.i[k] as usize, p.j[k] as usize);
+        let tile = (j / ty * self.tiles[0] + i / tx) as u32;
+        let cell = (i % tx | (j % ty) << 8) as u32;
+        bytes.extend_from_slice(bytemuck::cast_slice(&[tile, cell]));
+        let weight = p.weight.get(k).copied().unwrap_or(1.0);
+        let values = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight];
+        for v in &values[..5 + usize::from(self.kind.weighted)] {
+            if self.kind.real() == 4 {
+                bytes.extend_from_slice(&(*v as f32).to_ne_bytes());
+            } else {
+                bytes.extend_from_slice(&v.to_ne_bytes());
+            }
+        }
+        if self.kind.tagged {
+            bytes.resize(end - 8, 0);
+            bytes.extend_from_slice(&p.tag.get(k).copied().unwrap_or(0).to_ne_bytes());
+        }
+        bytes.resize(end, 0);
+    }
+
+    /// Takes everything out.
+    pub(super) fn clear(&mut self) -> Result<()> {
+        self.cuda.synchronize()?;
+        for buffer in self.by_tile.iter_mut().chain(&mut self.first).chain([&mut self.first_item]) {
+            self.cuda.fill_zero(buffer)?;
+        }
+        let free: Vec<u32> = (0..self.pages as u32).rev().collect();
+        self.cuda.upload(&mut self.spare, &free)?;
+        let counters = self.counters()?.emptied(free.len() as u32);
+        self.cuda.upload(&mut self.counters, &[counters])?;
+        self.most = 0;
+        Ok(())
+    }
+
+    /// Starts the device's ledger anew.
+    pub(super) fn forget(&mut self) -> Result<()> {
+        let counters = self.counters()?.without_ledger();
+        self.cuda.upload(&mut self.counters, &[counters])
+    }
+
+    /// Counters of the device. Waits.
+    pub(super) fn counters(&self) -> Result<Counters> {
+        let counters = self.cuda.download(&self.counters)?.first().copied().unwrap_or_else(Counters::zeroed);
+        if counters.lost > 0 {
+            return Err(Error::Numerics {
+                what: "particles".into(),
+                place: "exchange between tiles".into(),
+                message: format!(
+                    "{} found no room on their way to another tile: use larger tiles, so that fewer leave in a step",
+                    counters.lost
+                ),
+            });
+        }
+        Ok(counters)
+    }
+
+    /// Particles there are. Waits.
+    pub(super) fn len(&mut self) -> Result<usize> {
+        let counts = self.cuda.download(&self.by_tile[0])?;
+        let n = counts.iter().map(|n| *n as usize).sum();
+        self.most = n;
+        Ok(n)
+    }
+
+    /// All particles, tile by tile. Waits.
+    pub(super) fn export(&self) -> Result<Particles> {
+        self.counters()?;
+        let counts = self.cuda.download(&self.by_tile[0])?;
+        let first = self.cuda.download(&self.first[self.current])?;
+        let table = self.cuda.download(&self.table[self.current])?;
+        let cell = self.cuda.download(&self.cell)?;
+        let values: Vec<Vec<f64>> = self.values.iter().map(|v| self.numbers(v)).collect::<Result<_>>()?;
+        let tag = self.cuda.download(&self.tag)?;
+        let mut p = Particles::default();
+        for (tile, count) in counts.iter().enumerate() {
+            let corner = [tile % self.tiles[0] * self.kind.tile[0], tile / self.tiles[0] * self.kind.tile[1]];
+            for k in 0..*count as usize {
+                let page = table[first[tile] as usize + (k >> self.kind.shift)] as usize;
+                let slot = page * self.kind.page() + k % self.kind.page();
+                p.i.push(corner[0] as u32 + u32::from(cell[slot] & 255));
+                p.j.push(corner[1] as u32 + u32::from(cell[slot] >> 8));
+                p.s.push(values[0][slot]);
+                p.t.push(values[1][slot]);
+                for c in 0..3 {
+                    p.u[c].push(values[2 + c][slot]);
+                }
+                if self.kind.weighted {
+                    p.weight.push(values[5][slot]);
+                }
+                if self.kind.tagged {
+                    p.tag.push(tag[slot]);
+                }
+            }
+        }
+        debug_assert!(p.i.iter().all(|i| (*i as usize) < self.cells[0]));
+        Ok(p)
+    }
+
+    fn numbers(&self, column: &Buffer<u8>) -> Result<Vec<f64>> {
+        let bytes = self.cuda.download(column)?;
+        Ok(if self.kind.real() == 4 {
+            bytes.chunks_exact(4).map(|b| f64::from(bytemuck::pod_read_unaligned::<f32>(b))).collect()
+        } else {
+            bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
+        })
+    }
+}
