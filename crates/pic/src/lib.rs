@@ -32,18 +32,24 @@
 //! A particle's place is the cell and the offset from the cell's centre, `-1/2 <= s, t <= 1/2` in units of the cell: the
 //! same precision anywhere in a domain of any size, and round-off that is symmetric about the centre.
 
+pub mod bench;
 pub mod config;
+pub mod diagnostics;
 pub mod gauss;
 pub mod grid;
 pub mod initial;
 pub mod laser;
 pub mod loading;
+pub mod output;
 pub mod particles;
 pub mod physics;
+pub mod plasma;
 pub mod sampling;
 pub mod setup;
 pub mod shapes;
+pub mod solver;
 pub mod stages;
 pub mod step;
 
 pub use config::Config;
+pub use solver::Pic;

@@ -1,0 +1,179 @@
+//! The benchmark cases: whole steps of plasmas that others have timed, their physics checked.
+
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::Check;
+use zellige_engine::sim::{Bench, Case, Cost};
+
+use crate::config::species::{PerCell, Thermal};
+use crate::config::{Config, SpeciesConfig, Value};
+use crate::plasma::Plasma;
+use crate::solver::{charge_limit, cost};
+
+/// The cases, with what others need, in ns per particle and step.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "pic/log-weibel",
+        about: "256 x 256 cells, 64 electrons and 64 positrons each, u_th 0.1, u_z +-0.6: the optimisation log of ZPIC-CUDA. Its steps: \
+                1.227, 0.624, 0.621, 0.486, 0.414, 0.396. zpic-parallel on an H200 0.0886. Aim: <= 0.040 on an H200",
+        gpu_only: false,
+    },
+    Case {
+        name: "pic/kong-cold",
+        about: "780 x 700 cells, 36 cold electrons each. Kong 2011 on a GTX 280: 2.52 (push 0.58, deposit 1.39, sort 0.38, field 0.14), \
+                on a Core 2 205 to 222; zpic-parallel on an H200 0.0346. Aim: <= 0.0173",
+        gpu_only: false,
+    },
+    Case {
+        name: "pic/kong-1kev",
+        about: "the same at 1 keV (u_th 0.04425). Kong 2011: 4.81 (push 0.69, deposit 3.27, sort 0.67, field 0.14); zpic-parallel on an \
+                H200 0.0507. Aim: <= 0.0254",
+        gpu_only: false,
+    },
+    Case {
+        name: "pic/kong-u10",
+        about: "the same at u_th 10. Kong 2011: 9.15; zpic-parallel on an H200 0.0722. Aim: <= 0.0361",
+        gpu_only: false,
+    },
+    Case {
+        name: "pic/box2048-cold",
+        about: "2048 x 2048 cells, 64 cold electrons each. zpic-parallel on an H200 0.0271. Aim: <= 0.0136",
+        gpu_only: true,
+    },
+    Case { name: "pic/box2048-0.1", about: "the same at u_th 0.1. zpic-parallel on an H200 0.0469. Aim: <= 0.0235", gpu_only: true },
+    Case { name: "pic/box2048-10", about: "the same at u_th 10. zpic-parallel on an H200 0.0649. Aim: <= 0.0325", gpu_only: true },
+    Case {
+        name: "pic/ppc4",
+        about: "2048 x 2048 cells, 4 electrons each at u_th 0.1. zpic-parallel on an H200 0.0727. Aim: <= 0.036",
+        gpu_only: false,
+    },
+    Case {
+        name: "pic/box512",
+        about: "512 x 512 cells, 36 electrons each at u_th 0.1. One core: zpic 63.5, zpic-parallel with AVX2 22.7 (two threads 11.4). \
+                Aim: <= 7 with AVX-512, <= 9 with AVX2, <= 25 without",
+        gpu_only: false,
+    },
+];
+
+/// Particle-steps of a repetition: a fraction of a second at 10 ns.
+const WORK: f64 = 4e7;
+/// Fewest and most steps of a repetition.
+const STEPS: std::ops::RangeInclusive<u64> = 2..=50;
+
+/// The input of a case; cells of 0.1, steps of 0.07, periodic.
+pub fn config(name: &str) -> Option<Config> {
+    let plasma = |cells: [usize; 2], lattice: usize, thermal: f64| {
+        let mut config = Config::new(cells.to_vec(), cells.map(|n| 0.1 * n as f64).to_vec());
+        config.dt = Some(0.07);
+        let mut electrons = SpeciesConfig::electrons(lattice * lattice);
+        electrons.particles_per_cell = PerCell::Lattice([lattice; 2]);
+        if thermal > 0.0 {
+            electrons.momentum.thermal = Some(Thermal::Number(thermal));
+        }
+        config.species.push(electrons);
+        config
+    };
+    let mut config = match name {
+        "pic/log-weibel" => {
+            let mut config = plasma([256; 2], 8, 0.1);
+            let mut positrons = config.species[0].clone();
+            positrons.name = "positrons".into();
+            positrons.charge = 1.0;
+            for (species, u) in [(&mut config.species[0], 0.6), (&mut positrons, -0.6)] {
+                species.momentum.drift = Some([0.0, 0.0, u].map(Value::Number));
+            }
+            config.species.push(positrons);
+            config
+        }
+        "pic/kong-cold" => plasma([780, 700], 6, 0.0),
+        "pic/kong-1kev" => plasma([780, 700], 6, 0.04425),
+        "pic/kong-u10" => plasma([780, 700], 6, 10.0),
+        "pic/box2048-cold" => plasma([2048; 2], 8, 0.0),
+        "pic/box2048-0.1" => plasma([2048; 2], 8, 0.1),
+        "pic/box2048-10" => plasma([2048; 2], 8, 10.0),
+        "pic/ppc4" => plasma([2048; 2], 2, 0.1),
+        "pic/box512" => plasma([512; 2], 6, 0.1),
+        _ => return None,
+    };
+    let particles: f64 = config.species.iter().map(|s| s.particles_per_cell.total() as f64).sum::<f64>()
+        * config.grid.cells.iter().product::<usize>() as f64;
+    config.steps = Some(((WORK / particles) as u64).clamp(*STEPS.start(), *STEPS.end()));
+    Some(config)
+}
+
+struct Steps {
+    plasma: Plasma,
+    steps: u64,
+    particles: u64,
+}
+
+/// Sets a case up.
+pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
+    let Some(config) = config(case.name) else {
+        let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
+        return Err(Error::input("bench", Problem::new("", format!("there is no case `{}`", case.name)).allowed(names.join(", "))));
+    };
+    Ok(Box::new(Steps::new(&config, device)?))
+}
+
+impl Steps {
+    fn new(config: &Config, device: &Device) -> Result<Self> {
+        let plasma = Plasma::new(config, 1, device)?;
+        let particles = plasma.model.expected.iter().map(|n| *n as u64).sum();
+        Ok(Self { steps: plasma.model.steps, plasma, particles })
+    }
+}
+
+impl Bench for Steps {
+    /// The plasma goes on from where it is: a repetition is later steps of the same run, ever more mixed.
+    fn reset(&mut self) -> Result<()> {
+        self.plasma.stages.wait()
+    }
+
+    fn run(&mut self) -> Result<()> {
+        for _ in 0..self.steps {
+            self.plasma.advance(false, &mut Profiler::off())?;
+        }
+        self.plasma.stages.wait()
+    }
+
+    fn checks(&mut self) -> Result<Vec<Check>> {
+        let limit = charge_limit(&self.plasma.setup, self.plasma.step);
+        let error = self.plasma.check_charge()?;
+        let ledger = self.plasma.stages.ledger()?;
+        let there: u64 = ledger.iter().map(|l| l.injected - l.removed).sum();
+        Ok(vec![
+            Check::at_most("largest change of div E - rho (e n_0)", error, limit),
+            Check::at_most("particles missing or too many", there.abs_diff(self.particles) as f64, 0.0),
+        ])
+    }
+
+    fn cost(&self) -> Cost {
+        let one = cost(&self.plasma.setup, self.particles);
+        let n = self.steps as f64;
+        Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
+    }
+
+    fn memory(&self) -> u64 {
+        self.plasma.stages.memory()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        vec![("steps", self.plasma.step as f64), ("bytes_per_particle", self.plasma.stages.memory() as f64 / self.particles as f64)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_a_sound_input() {
+        for case in CASES {
+            let config = config(case.name).unwrap();
+            assert_eq!(config.check(), [], "{}", case.name);
+            assert!(config.step_count() >= 2);
+        }
+    }
+}

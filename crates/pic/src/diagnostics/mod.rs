@@ -1,0 +1,231 @@
+//! What is measured while a plasma runs: energies, modes, spectra, courses of particles; and what falls due to be written.
+
+pub mod histogram;
+pub mod mode;
+pub mod series;
+pub mod spectrum;
+pub mod tracks;
+
+use std::time::Duration;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+use zellige_engine::record::Record;
+use zellige_engine::schedule::{Schedule, Trigger};
+use zellige_engine::sim::Clock;
+
+use crate::config::Config;
+use crate::config::diagnostics::{BinConfig, FieldsConfig, PhaseSpaceConfig};
+use crate::output;
+use crate::plasma::Plasma;
+
+use mode::Mode;
+use series::Series;
+use spectrum::Spectrum;
+use tracks::Tracks;
+
+/// Measurements of energies in a run where nothing is said.
+const MEASUREMENTS: u64 = 1000;
+/// Looks at `div E - rho` likewise.
+const LOOKS: u64 = 20;
+
+/// A record that is written at times, with its clockwork.
+struct Timed<T> {
+    what: T,
+    trigger: Option<Trigger>,
+}
+
+impl<T> Timed<T> {
+    fn new(what: T, every: Option<Schedule>) -> Self {
+        Self { what, trigger: every.map(|s| Trigger::new(s, Clock::default(), Duration::ZERO)) }
+    }
+
+    fn due(&mut self, clock: Clock, wall: Duration) -> bool {
+        self.trigger.as_mut().is_some_and(|t| t.due(clock, wall))
+    }
+}
+
+/// The diagnostics of a run.
+pub struct Diagnostics {
+    /// Energies, momenta and counts over time.
+    pub series: Series,
+    /// Fourier modes.
+    pub modes: Vec<Mode>,
+    /// Spectra.
+    pub spectra: Vec<Spectrum>,
+    /// Courses.
+    pub tracks: Vec<Tracks>,
+    fields: Vec<Timed<FieldsConfig>>,
+    /// Whether fields were named: then zero ones are written too.
+    named: bool,
+    phase_spaces: Vec<Timed<PhaseSpaceConfig>>,
+    particles: Vec<Timed<crate::config::diagnostics::ParticlesConfig>>,
+    measure_every: u64,
+    look_every: u64,
+}
+
+impl Diagnostics {
+    /// As the input has them, at the start of a run.
+    pub fn new(config: &Config, plasma: &mut Plasma) -> Result<Self> {
+        let d = &config.diagnostics;
+        let everything = || FieldsConfig { what: ["ex", "ey", "ez", "bx", "by", "bz", "charge"].map(String::from).to_vec(), every: None };
+        let steps = plasma.model.steps;
+        let mut all = Self {
+            series: Series::new(config),
+            modes: d.mode.iter().enumerate().map(|(i, m)| Mode::new(config, i, m)).collect::<Result<_>>()?,
+            spectra: d.spectrum.iter().map(|s| Spectrum::new(s.clone())).collect(),
+            tracks: Vec::new(),
+            fields: d.fields.clone().unwrap_or_else(|| vec![everything()]).into_iter().map(|f| Timed::new(f.clone(), f.every)).collect(),
+            named: d.fields.is_some(),
+            phase_spaces: d
+                .phase_space
+                .clone()
+                .unwrap_or_else(|| default_phase_spaces(config))
+                .into_iter()
+                .map(|p| Timed::new(p.clone(), p.every))
+                .collect(),
+            particles: d.particles.iter().map(|p| Timed::new(p.clone(), p.every)).collect(),
+            measure_every: d.energies_every.unwrap_or_else(|| steps.div_ceil(MEASUREMENTS)).max(1),
+            look_every: d.charge_every.unwrap_or_else(|| steps.div_ceil(LOOKS)).max(1),
+        };
+        for t in &d.tracks {
+            all.tracks.push(Tracks::new(config, t.clone(), plasma)?);
+        }
+        all.sample(plasma)?;
+        Ok(all)
+    }
+
+    /// Whether the step from here on is to add up energies.
+    pub fn measures(&self, plasma: &Plasma) -> bool {
+        plasma.step.is_multiple_of(self.measure_every) || plasma.step + 1 == plasma.model.steps
+    }
+
+    /// After a step: takes what it measured and what is due to be sampled.
+    pub fn after_step(&mut self, plasma: &mut Plasma, measured: bool) -> Result<()> {
+        if measured {
+            // Energies belong to the time at which the step began.
+            self.series.push(plasma, plasma.step - 1)?;
+        }
+        if plasma.step.is_multiple_of(self.look_every) || plasma.step == plasma.model.steps {
+            self.series.charge_error = self.series.charge_error.max(plasma.check_charge()?);
+        }
+        self.sample(plasma)
+    }
+
+    fn sample(&mut self, plasma: &mut Plasma) -> Result<()> {
+        let step = plasma.step;
+        for mode in self.modes.iter_mut().filter(|m| step.is_multiple_of(m.config.every)) {
+            mode.sample(plasma)?;
+        }
+        for spectrum in self.spectra.iter_mut().filter(|s| s.config.every.is_some_and(|n| step.is_multiple_of(n))) {
+            spectrum.sample(plasma)?;
+        }
+        for tracks in self.tracks.iter_mut().filter(|t| step.is_multiple_of(t.config.every)) {
+            tracks.sample(plasma)?;
+        }
+        Ok(())
+    }
+
+    /// Records whose schedules fall due now.
+    pub fn due(&mut self, config: &Config, plasma: &mut Plasma, clock: Clock, wall: Duration) -> Result<Vec<Record>> {
+        let mut records = Vec::new();
+        let named = self.named;
+        for f in &mut self.fields {
+            if f.due(clock, wall) {
+                output::fields(config, plasma, &f.what.what, named, &mut records)?;
+            }
+        }
+        for p in &mut self.phase_spaces {
+            if p.due(clock, wall) {
+                records.push(histogram::record(config, plasma, &p.what)?);
+            }
+        }
+        for p in &mut self.particles {
+            if p.due(clock, wall) {
+                records.push(output::particles(config, plasma, &p.what)?);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Everything as it stands.
+    pub fn records(&mut self, config: &Config, plasma: &mut Plasma) -> Result<Vec<Record>> {
+        let mut records = Vec::new();
+        for f in &self.fields {
+            output::fields(config, plasma, &f.what.what, self.named, &mut records)?;
+        }
+        for p in &self.phase_spaces {
+            records.push(histogram::record(config, plasma, &p.what)?);
+        }
+        for p in &self.particles {
+            records.push(output::particles(config, plasma, &p.what)?);
+        }
+        records.extend(self.series.records());
+        for mode in &self.modes {
+            records.push(mode.record());
+        }
+        for spectrum in &self.spectra {
+            records.extend(spectrum.record(config, plasma)?);
+        }
+        for tracks in &self.tracks {
+            records.extend(tracks.records());
+        }
+        // One component may have been named twice.
+        let mut seen = std::collections::BTreeSet::new();
+        records.retain(|r| seen.insert(r.name().to_owned()));
+        Ok(records)
+    }
+
+    /// What a bit-equal continuation needs.
+    pub fn save(&self, writer: &mut Writer) -> Result<()> {
+        self.series.save(writer)?;
+        for (k, mode) in self.modes.iter().enumerate() {
+            mode.save(writer, k)?;
+        }
+        for (k, spectrum) in self.spectra.iter().enumerate() {
+            writer.f64s(&format!("spectrum{k}"), &spectrum.samples)?;
+        }
+        for (k, tracks) in self.tracks.iter().enumerate() {
+            tracks.save(writer, k)?;
+        }
+        Ok(())
+    }
+
+    /// Takes it back. Schedules go on from `clock`.
+    pub fn restore(&mut self, reader: &Reader, clock: Clock) -> Result<()> {
+        self.series.restore(reader)?;
+        for (k, mode) in self.modes.iter_mut().enumerate() {
+            mode.restore(reader, k)?;
+        }
+        for (k, spectrum) in self.spectra.iter_mut().enumerate() {
+            spectrum.samples = reader.f64s(&format!("spectrum{k}"))?;
+        }
+        for (k, tracks) in self.tracks.iter_mut().enumerate() {
+            tracks.restore(reader, k)?;
+        }
+        let triggers = self.fields.iter_mut().map(|t| &mut t.trigger).chain(self.phase_spaces.iter_mut().map(|t| &mut t.trigger));
+        for trigger in triggers.chain(self.particles.iter_mut().map(|t| &mut t.trigger)).flatten() {
+            // What fell due before the checkpoint has been written.
+            trigger.due(clock, Duration::ZERO);
+        }
+        Ok(())
+    }
+}
+
+/// `(x, ux)` of each mobile species.
+fn default_phase_spaces(config: &Config) -> Vec<PhaseSpaceConfig> {
+    let axis = |value: &str, bins: usize| BinConfig { value: value.into(), bins, range: None };
+    config
+        .species
+        .iter()
+        .filter(|s| s.mobile)
+        .map(|s| PhaseSpaceConfig {
+            name: None,
+            species: s.name.clone(),
+            axes: vec![axis("x", config.grid.cells[0].clamp(1, 512)), axis("ux", 256)],
+            weight: None,
+            select: None,
+            every: None,
+        })
+        .collect()
+}

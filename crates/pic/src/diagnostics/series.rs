@@ -1,0 +1,163 @@
+//! Energies, momenta and counts over time, with what went in and out: the ledger of a run.
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+use zellige_engine::record::{Curve, Record, Row};
+
+use crate::config::{Config, Units};
+use crate::plasma::Plasma;
+
+/// Columns of the table before those of the species.
+const COLUMNS: [&str; 14] = [
+    "time",
+    "electric",
+    "magnetic",
+    "kinetic",
+    "total",
+    "change",
+    "momentum_x",
+    "momentum_y",
+    "momentum_z",
+    "particles",
+    "injected",
+    "removed",
+    "energy_in",
+    "energy_out",
+];
+
+/// A table, a line per measurement, in the input's units.
+#[derive(Debug, Clone)]
+pub struct Series {
+    /// Names of the columns.
+    names: Vec<String>,
+    /// The columns, of one length.
+    columns: Vec<Vec<f64>>,
+    /// Largest change of `div E - rho` seen so far, `e n_0`.
+    pub charge_error: f64,
+    units: Units,
+    dimensions: usize,
+}
+
+impl Series {
+    /// An empty table.
+    pub fn new(config: &Config) -> Self {
+        let names: Vec<String> =
+            COLUMNS.iter().map(|s| (*s).to_owned()).chain(config.species.iter().map(|s| format!("kinetic_{}", s.name))).collect();
+        let columns = vec![Vec::new(); names.len()];
+        Self { names, columns, charge_error: 0.0, units: config.scales(), dimensions: config.dimensions() }
+    }
+
+    /// Takes what the last step, which began at step `step`, measured.
+    pub fn push(&mut self, plasma: &mut Plasma, step: u64) -> Result<()> {
+        let (e, ledger) = plasma.energies()?;
+        let scale = self.units.total_energy(self.dimensions);
+        let (electric, magnetic) = (e.electric.iter().sum::<f64>(), e.magnetic.iter().sum::<f64>());
+        let kinetic: f64 = e.kinetic.iter().sum();
+        // Energy that left is counted as if it were still there.
+        let total = electric + magnetic + kinetic + ledger.energy_out - ledger.energy_in;
+        let first = self.columns[4].first().map_or(total, |t| t / scale);
+        // The sum of what there was at most is the measure where a run starts from nothing.
+        let reference = self.columns[4].iter().fold(total.abs(), |m, t| m.max((t / scale).abs())).max(f64::MIN_POSITIVE);
+        let momentum = [0, 1, 2].map(|c| e.momentum.iter().map(|p| p[c]).sum::<f64>());
+        let count: u64 = e.count.iter().sum();
+        let time = step as f64 * plasma.setup.grid.dt * self.units.time;
+        let mut line = vec![
+            time,
+            electric * scale,
+            magnetic * scale,
+            kinetic * scale,
+            total * scale,
+            (total - first) / reference,
+            momentum[0] * scale,
+            momentum[1] * scale,
+            momentum[2] * scale,
+            count as f64,
+            ledger.injected as f64,
+            ledger.removed as f64,
+            ledger.energy_in * scale,
+            ledger.energy_out * scale,
+        ];
+        line.extend(e.kinetic.iter().map(|k| k * scale));
+        self.columns.iter_mut().zip(line).for_each(|(column, v)| column.push(v));
+        Ok(())
+    }
+
+    /// A column by its name.
+    pub fn column(&self, name: &str) -> &[f64] {
+        self.names.iter().position(|n| n == name).map_or(&[], |k| &self.columns[k])
+    }
+
+    /// The last value of a column; 0 before the first measurement.
+    pub fn last(&self, name: &str) -> f64 {
+        self.column(name).last().copied().unwrap_or(0.0)
+    }
+
+    /// The scalars of the last measurement.
+    pub fn row(&self) -> Row {
+        let energy = self.units.label(["J", "J/m^2", "J/m"][self.dimensions], "");
+        let mut row = Row::default();
+        row.push("measured_at", self.units.label("s", ""), self.last("time"));
+        for name in ["electric", "magnetic", "kinetic", "total"] {
+            row.push(name, energy, self.last(name));
+        }
+        row.push("energy_change", "", self.last("change"));
+        row.push("momentum_x", self.units.label("m_e c", ""), self.last("momentum_x"));
+        row.push("momentum_y", self.units.label("m_e c", ""), self.last("momentum_y"));
+        row.push("momentum_z", self.units.label("m_e c", ""), self.last("momentum_z"));
+        row.push("charge_error", "", self.charge_error);
+        row.push("particles", "", self.last("particles"));
+        row
+    }
+
+    /// Largest change of the total energy.
+    pub fn worst_change(&self) -> f64 {
+        self.column("change").iter().fold(0.0, |m, c| m.max(c.abs()))
+    }
+
+    /// The energies as curves, and everything as a table.
+    pub fn records(&self) -> Vec<Record> {
+        let energy = self.units.label(["J", "J/m^2", "J/m"][self.dimensions], "n_0 m_e c^2");
+        let curve = |name: &str, title: &str, y: &str, log_y: bool, columns: &[&str]| {
+            Record::Curve(Curve {
+                name: name.into(),
+                title: title.into(),
+                x_label: format!("time [{}]", self.units.label("s", "1/w_n")),
+                y_label: y.into(),
+                x: self.column("time").to_vec(),
+                lines: columns.iter().map(|c| ((*c).replace('_', " "), self.column(c).to_vec())).collect(),
+                log_y,
+            })
+        };
+        let species: Vec<&str> = self.names[COLUMNS.len()..].iter().map(String::as_str).collect();
+        let mut energies = vec!["electric", "magnetic"];
+        energies.extend(&species);
+        energies.push("total");
+        vec![
+            curve("energies", "energies", &format!("energy [{energy}]"), true, &energies),
+            curve("energy_change", "change of the total energy", "relative change", false, &["change"]),
+            curve("momentum", "momentum", "momentum", false, &["momentum_x", "momentum_y", "momentum_z"]),
+            curve("ledger", "ledger of the sides", "", false, &["particles", "injected", "removed", "energy_in", "energy_out"]),
+        ]
+    }
+
+    /// For a checkpoint.
+    pub fn save(&self, writer: &mut Writer) -> Result<()> {
+        writer.f64("series.charge_error", self.charge_error)?;
+        for (k, column) in self.columns.iter().enumerate() {
+            writer.f64s(&format!("series{k}"), column)?;
+        }
+        Ok(())
+    }
+
+    /// From a checkpoint.
+    pub fn restore(&mut self, reader: &Reader) -> Result<()> {
+        self.charge_error = reader.f64("series.charge_error")?;
+        for (k, column) in self.columns.iter_mut().enumerate() {
+            *column = reader.f64s(&format!("series{k}"))?;
+        }
+        if self.columns.iter().any(|c| c.len() != self.columns[0].len()) {
+            return Err(reader.wrong("the columns of the energies differ in length"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Courses of tagged particles, chosen at the start.
+
+use std::collections::BTreeMap;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+use zellige_engine::record::{Curve, Record};
+
+use crate::config::Config;
+use crate::config::diagnostics::TracksConfig;
+use crate::diagnostics::histogram::{Cloud, selected};
+use crate::plasma::Plasma;
+
+/// What is kept of a particle at a time: `x, y, ux, uy, uz`.
+const KEPT: usize = 5;
+
+/// Courses of a species' particles.
+#[derive(Debug, Clone)]
+pub struct Tracks {
+    /// As in the input.
+    pub config: TracksConfig,
+    species: usize,
+    /// Tags that are followed, and where each stands in the table.
+    tags: BTreeMap<u64, usize>,
+    time: Vec<f64>,
+    /// Per time, per particle, [`KEPT`] numbers; NaN where the particle is gone.
+    values: Vec<f64>,
+}
+
+impl Tracks {
+    /// Chooses the particles.
+    pub fn new(config: &Config, tracks: TracksConfig, plasma: &mut Plasma) -> Result<Self> {
+        let species = plasma.setup.species.iter().position(|s| s.name == tracks.species).unwrap_or(0);
+        let particles = plasma.stages.particles(species)?;
+        let cloud = Cloud::new(plasma, &particles);
+        let chosen = selected(config, tracks.select.as_ref(), &cloud)?;
+        let mut tags: Vec<u64> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).map(|k| particles.tag[k]).collect();
+        tags.sort_unstable();
+        // Evenly thinned out.
+        let step = tags.len().div_ceil(tracks.limit).max(1);
+        let tags = tags.into_iter().step_by(step).enumerate().map(|(k, tag)| (tag, k)).collect();
+        Ok(Self { config: tracks, species, tags, time: Vec::new(), values: Vec::new() })
+    }
+
+    /// A point of every course.
+    pub fn sample(&mut self, plasma: &mut Plasma) -> Result<()> {
+        let particles = plasma.stages.particles(self.species)?;
+        let cloud = Cloud::new(plasma, &particles);
+        let begin = self.values.len();
+        self.values.resize(begin + KEPT * self.tags.len(), f64::NAN);
+        for (k, tag) in particles.tag.iter().enumerate() {
+            if let Some(slot) = self.tags.get(tag) {
+                for c in 0..KEPT {
+                    self.values[begin + KEPT * slot + c] = cloud.column(c)[k];
+                }
+            }
+        }
+        self.time.push(plasma.time() * plasma.model.units.time);
+        Ok(())
+    }
+
+    /// A curve per quantity, a line per particle.
+    pub fn records(&self) -> Vec<Record> {
+        let n = self.tags.len();
+        let record = |(c, quantity): (usize, &str)| {
+            let line = |(tag, slot): (&u64, &usize)| {
+                let course = (0..self.time.len()).map(|t| self.values[KEPT * (t * n + slot) + c]).collect();
+                (format!("{tag}"), course)
+            };
+            Record::Curve(Curve {
+                name: format!("tracks_{}_{quantity}", self.config.species),
+                title: format!("{quantity} of {} particles of {}", n, self.config.species),
+                x_label: "time".into(),
+                y_label: quantity.into(),
+                x: self.time.clone(),
+                lines: self.tags.iter().map(line).collect(),
+                log_y: false,
+            })
+        };
+        ["x", "y", "ux", "uy", "uz"].into_iter().enumerate().map(record).collect()
+    }
+
+    /// For a checkpoint.
+    pub fn save(&self, writer: &mut Writer, k: usize) -> Result<()> {
+        let tags: Vec<u64> = self.tags.keys().copied().collect();
+        writer.bytes(&format!("tracks{k}.tags"), bytemuck::cast_slice(&tags))?;
+        writer.f64s(&format!("tracks{k}.time"), &self.time)?;
+        writer.f64s(&format!("tracks{k}.values"), &self.values)
+    }
+
+    /// From a checkpoint.
+    pub fn restore(&mut self, reader: &Reader, k: usize) -> Result<()> {
+        let bytes = reader.bytes(&format!("tracks{k}.tags"))?;
+        self.tags = bytes.as_chunks::<8>().0.iter().enumerate().map(|(k, w)| (u64::from_le_bytes(*w), k)).collect();
+        self.time = reader.f64s(&format!("tracks{k}.time"))?;
+        self.values = reader.f64s(&format!("tracks{k}.values"))?;
+        if self.values.len() != KEPT * self.tags.len() * self.time.len() {
+            return Err(reader.wrong(format!("the table of tracks {k} has the wrong length")));
+        }
+        Ok(())
+    }
+}

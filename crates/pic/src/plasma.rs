@@ -1,0 +1,391 @@
+//! A plasma under way: the stages with what is put in at the start, at the window and by antennas. What the solver, the bench
+//! and the tests drive.
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::profile::Profiler;
+
+use crate::config::laser::{LaserConfig, LaserDirection, LaserSource, PolarisationConfig, PolarisationWord};
+use crate::config::{Config, Units};
+use crate::gauss::Gauss;
+use crate::grid::{FieldSide, Grid};
+use crate::laser::{Antenna, Envelope, Polarisation, Pulse};
+use crate::loading::back_push;
+use crate::particles::Particles;
+use crate::setup::Model;
+use crate::stages::{self, Component, Energies, Ledger, Setup, Stages};
+use crate::step;
+
+/// A plasma under way.
+pub struct Plasma {
+    /// What it is made of.
+    pub model: Model,
+    /// What its backend was made with.
+    pub setup: Setup,
+    /// Its state.
+    pub stages: Box<dyn Stages>,
+    /// Finished steps.
+    pub step: u64,
+    /// Cells that the window has gone.
+    pub moved: u64,
+    /// What `div E - rho` was at the start.
+    pub gauss: Gauss,
+    /// Mean charge that a start by Poisson's equation took off, `e n_0`: an immobile background where no conductor holds it.
+    pub background: f64,
+    device: Device,
+    antennas: Vec<Antenna>,
+    /// What had gone in and out when the run began.
+    start: Vec<Ledger>,
+}
+
+/// The stages on a device.
+pub fn open(setup: &Setup, device: &Device) -> Result<Box<dyn Stages>> {
+    match device {
+        Device::Cpu(cpu) => stages::cpu::new(setup, cpu),
+        Device::Cuda(cuda) => stages::cuda::new(setup, cuda),
+    }
+}
+
+/// Runs `work` in the pool of a processor, or where it stands.
+pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
+    match device {
+        Device::Cpu(cpu) => cpu.install(work),
+        Device::Cuda(_) => work(),
+    }
+}
+
+impl Plasma {
+    /// Allocates, puts everything in, and takes the momenta half a step back.
+    pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {
+        let model = Model::new(config, seed)?;
+        let needed = model.memory();
+        if needed > device.memory() {
+            let what = "particles and fields of the plasma".to_owned();
+            return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
+        }
+        let setup = model.setup(config)?;
+        let mut stages = open(&setup, device)?;
+        let fields = initial_fields(config, &model)?;
+        for (c, values) in fields.iter().enumerate().filter(|(_, v)| !v.is_empty()) {
+            stages.set_component(Component::ALL[c], values)?;
+        }
+        let antennas = config
+            .laser
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| l.source == LaserSource::Antenna)
+            .map(|(i, l)| antenna(config, i, l, &model.units, &model.grid))
+            .collect::<Result<_>>()?;
+        let gauss = Gauss::new(&setup);
+        let mut plasma =
+            Self { model, setup, stages, step: 0, moved: 0, gauss, background: 0.0, device: device.clone(), antennas, start: Vec::new() };
+        let felt = if config.initial.poisson { Default::default() } else { plasma.felt()? };
+        let columns = 0..plasma.model.grid.cells[0];
+        for s in 0..plasma.model.loads.len() {
+            plasma.put(s, columns.clone(), &felt)?;
+        }
+        if config.initial.poisson {
+            plasma.neutralise()?;
+        }
+        plasma.start = plasma.stages.ledger()?;
+        if plasma.start.iter().map(|l| l.injected).sum::<u64>() == 0 && !plasma.model.loads.is_empty() && plasma.model.window.is_none() {
+            let problem = Problem::new("pic.species", "not a single particle was put into the box");
+            return Err(Error::input("the input", problem.hint("a larger `particles_per_cell`, or a density that is not so thin")));
+        }
+        plasma.check_charge()?;
+        Ok(plasma)
+    }
+
+    /// E and B that particles feel, guards included; empty components are zero.
+    fn felt(&mut self) -> Result<[Vec<f64>; 6]> {
+        let mut felt = self.setup.external.clone();
+        for (c, sum) in felt.iter_mut().enumerate() {
+            let own = self.stages.component(Component::ALL[c])?;
+            if own.iter().all(|v| *v == 0.0) {
+                continue;
+            }
+            if sum.is_empty() {
+                *sum = own;
+            } else {
+                sum.iter_mut().zip(own).for_each(|(sum, v)| *sum += v);
+            }
+        }
+        Ok(felt)
+    }
+
+    /// Puts a species into columns of the box.
+    fn put(&mut self, s: usize, columns: std::ops::Range<usize>, felt: &[Vec<f64>; 6]) -> Result<()> {
+        let Self { model, setup, stages, moved, device, .. } = self;
+        let mut portions = Vec::new();
+        // Portions are handed over one by one; the closure only runs between parallel parts.
+        let give = |mut p: Particles| {
+            back_push(&setup.grid, setup.order, &setup.species[s], felt, &mut p);
+            portions.push(p);
+            Ok(())
+        };
+        on_host(device, || model.particles(s, columns, *moved, give))?;
+        for portion in portions {
+            stages.inject(s, &portion)?;
+        }
+        Ok(())
+    }
+
+    /// `div E = rho`: adds the field of the charge that is there, then takes the momenta half a step back in it.
+    fn neutralise(&mut self) -> Result<()> {
+        let mut rho = vec![0.0; self.setup.grid.len()];
+        let smoothed = self.gauss.smoothed();
+        for s in 0..self.setup.species.len() {
+            for (sum, r) in rho.iter_mut().zip(self.stages.charge(s, smoothed)?) {
+                *sum += r;
+            }
+        }
+        let start = crate::initial::field_of(&self.setup.grid, &rho, &self.device)?;
+        self.background = start.background;
+        for (c, e) in start.e.into_iter().enumerate() {
+            let mut sum = self.stages.component(Component::ALL[c])?;
+            sum.iter_mut().zip(e).for_each(|(sum, e)| *sum += e);
+            self.stages.set_component(Component::ALL[c], &sum)?;
+        }
+        let felt = self.felt()?;
+        for s in 0..self.setup.species.len() {
+            let mut particles = self.stages.particles(s)?;
+            let Self { setup, device, .. } = self;
+            on_host(device, || back_push(&setup.grid, setup.order, &setup.species[s], &felt, &mut particles));
+            self.stages.replace(s, &particles)?;
+        }
+        Ok(())
+    }
+
+    /// One step; the window follows.
+    pub fn advance(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
+        let sheets: Vec<_> = self.antennas.iter().flat_map(|a| a.sheets(&self.setup.grid, self.step)).collect();
+        step::step(self.stages.as_mut(), &self.setup.species, &sheets, self.step, measure, profiler)?;
+        self.step += 1;
+        let due = self.model.window.map_or(0, |start| self.model.shifts(start, self.step));
+        while self.moved < due {
+            self.shift(profiler)?;
+        }
+        Ok(())
+    }
+
+    /// Everything one cell back, new plasma into the last column.
+    fn shift(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.moved += 1;
+        let last = self.setup.grid.cells[0] - 1;
+        let mut fresh = vec![Particles::default(); self.model.loads.len()];
+        for (s, fresh) in fresh.iter_mut().enumerate() {
+            let Self { model, setup, moved, device, .. } = &*self;
+            let mut parts = Vec::new();
+            on_host(device, || {
+                model.particles(s, last..last + 1, *moved, |mut p| {
+                    // Light has not been there yet: only external fields act.
+                    back_push(&setup.grid, setup.order, &setup.species[s], &setup.external, &mut p);
+                    parts.push(p);
+                    Ok(())
+                })
+            })?;
+            *fresh = parts.into_iter().fold(Particles::default(), |mut all, more| {
+                crate::loading::append(&mut all, more);
+                all
+            });
+        }
+        self.gauss.shift();
+        self.stages.shift(&fresh, profiler)
+    }
+
+    /// Time, `1/w_n`.
+    pub fn time(&self) -> f64 {
+        self.step as f64 * self.setup.grid.dt
+    }
+
+    /// What the last measured step added up, and what went in and out since the start, summed over the species.
+    pub fn energies(&mut self) -> Result<(Energies, Ledger)> {
+        let energies = self.stages.energies()?;
+        let mut sum = Ledger::default();
+        for (now, start) in self.stages.ledger()?.iter().zip(&self.start) {
+            sum.injected += now.injected;
+            sum.removed += now.removed;
+            sum.energy_in += now.energy_in - start.energy_in;
+            sum.energy_out += now.energy_out - start.energy_out;
+            sum.charge_out += now.charge_out - start.charge_out;
+        }
+        Ok((energies, sum))
+    }
+
+    /// `max |div E - rho|` against the start, in `e n_0`.
+    pub fn check_charge(&mut self) -> Result<f64> {
+        self.gauss.largest_change(self.stages.as_mut())
+    }
+
+    /// Whether energy can only change form: no window, no antenna, no layer, no external electric field.
+    pub fn closed(&self) -> bool {
+        let layer = self.setup.grid.fields.iter().flatten().any(|s| *s == FieldSide::Absorbing);
+        self.model.window.is_none() && self.antennas.is_empty() && !layer && self.setup.external[..3].iter().all(Vec::is_empty)
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Lower corner of the box in x and y, in the input's units: the window has moved it.
+    pub fn corner(&self) -> [f64; 2] {
+        self.model.place(self.moved as f64, 0.0)
+    }
+
+    /// Everything that a bit-equal continuation needs.
+    pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.u64("step", self.step)?;
+        writer.u64("moved", self.moved)?;
+        for component in &Component::ALL[..6] {
+            writer.f64s(component.name(), &self.stages.component(*component)?)?;
+        }
+        for s in 0..self.setup.species.len() {
+            let p = self.stages.particles(s)?;
+            let name = |column: &str| format!("species{s}.{column}");
+            writer.bytes(&name("i"), bytemuck::cast_slice(&p.i))?;
+            writer.bytes(&name("j"), bytemuck::cast_slice(&p.j))?;
+            for (column, values) in [("s", &p.s), ("t", &p.t), ("ux", &p.u[0]), ("uy", &p.u[1]), ("uz", &p.u[2]), ("weight", &p.weight)] {
+                writer.f64s(&name(column), values)?;
+            }
+            writer.bytes(&name("tag"), bytemuck::cast_slice(&p.tag))?;
+        }
+        let hidden = self.stages.hidden()?;
+        writer.json("hidden", &hidden.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
+        for (k, (_, values)) in hidden.iter().enumerate() {
+            writer.f64s(&format!("hidden{k}"), values)?;
+        }
+        for (k, l) in self.start.iter().enumerate() {
+            let numbers = [l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out];
+            writer.f64s(&format!("ledger{k}"), &numbers)?;
+        }
+        writer.f64s("gauss", self.gauss.base())
+    }
+
+    /// Takes it back.
+    pub fn restore(&mut self, reader: &Reader) -> Result<()> {
+        self.step = reader.u64("step")?;
+        self.moved = reader.u64("moved")?;
+        let length = self.setup.grid.len();
+        for component in &Component::ALL[..6] {
+            let mut values = vec![0.0; length];
+            reader.f64s_into(component.name(), &mut values)?;
+            self.stages.set_component(*component, &values)?;
+        }
+        for s in 0..self.setup.species.len() {
+            let name = |column: &str| format!("species{s}.{column}");
+            let words = |column: &str| -> Result<Vec<u32>> {
+                Ok(reader.bytes(&name(column))?.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect())
+            };
+            let column = |c: &str| reader.f64s(&name(c));
+            let p = Particles {
+                i: words("i")?,
+                j: words("j")?,
+                s: column("s")?,
+                t: column("t")?,
+                u: [column("ux")?, column("uy")?, column("uz")?],
+                weight: column("weight")?,
+                tag: reader.bytes(&name("tag"))?.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect(),
+            };
+            let n = p.len();
+            let even = p.j.len() == n && [&p.s, &p.t, &p.u[0], &p.u[1], &p.u[2]].iter().all(|c| c.len() == n);
+            let inside = p.i.iter().all(|i| (*i as usize) < self.setup.grid.cells[0])
+                && p.j.iter().all(|j| (*j as usize) < self.setup.grid.cells[1]);
+            if !(even && inside && (p.weight.is_empty() || p.weight.len() == n) && (p.tag.is_empty() || p.tag.len() == n)) {
+                return Err(reader.wrong(format!("the particles of species {s} do not fit together")));
+            }
+            self.stages.replace(s, &p)?;
+        }
+        let names: Vec<String> = reader.json("hidden")?;
+        let hidden = names.into_iter().enumerate().map(|(k, name)| Ok((name, reader.f64s(&format!("hidden{k}"))?)));
+        self.stages.set_hidden(&hidden.collect::<Result<Vec<_>>>()?)?;
+        for (k, ledger) in self.start.iter_mut().enumerate() {
+            let mut v = [0.0; 5];
+            reader.f64s_into(&format!("ledger{k}"), &mut v)?;
+            *ledger = Ledger { injected: v[0] as u64, removed: v[1] as u64, energy_in: v[2], energy_out: v[3], charge_out: v[4] };
+        }
+        let mut base = vec![0.0; length];
+        reader.f64s_into("gauss", &mut base)?;
+        self.gauss.set_base(base);
+        Ok(())
+    }
+}
+
+/// The fields at the start: expressions, and pulses in the box.
+fn initial_fields(config: &Config, model: &Model) -> Result<[Vec<f64>; 6]> {
+    let mut fields: [Vec<f64>; 6] = match &config.initial.fields {
+        Some(values) => model.fields(config, "initial.fields", values)?,
+        None => Default::default(),
+    };
+    let pulses: Vec<_> = config.laser.iter().filter(|l| l.source == LaserSource::Box).collect();
+    if !pulses.is_empty() {
+        for values in &mut fields {
+            values.resize(model.grid.len(), 0.0);
+        }
+        for laser in pulses {
+            pulse(config, laser, &model.units, &model.grid, None).add(&model.grid, 0.0, &mut fields);
+        }
+    }
+    Ok(fields)
+}
+
+/// A pulse in normalised units; one from an antenna at `line` passes it at its time.
+fn pulse(config: &Config, laser: &LaserConfig, units: &Units, grid: &Grid, line: Option<f64>) -> Pulse {
+    // Light goes a unit of length in a unit of time.
+    let scale = if line.is_some() { units.time } else { units.length };
+    let part = |v: Option<f64>| v.unwrap_or(0.0) / scale;
+    let envelope = match laser.fwhm {
+        Some(fwhm) => Envelope::Gaussian { fwhm: fwhm / scale },
+        None => Envelope::Ramps { rise: part(laser.rise), flat: part(laser.flat), fall: part(laser.fall) },
+    };
+    let middle = || [0, 1].map(|d| grid.origin[d] + if d < grid.dimensions { 0.5 * grid.cells[d] as f64 * grid.h[d] } else { 0.0 });
+    let polarisation = match laser.polarisation {
+        PolarisationConfig::Angle(degrees) => Polarisation::Linear(degrees.to_radians()),
+        PolarisationConfig::Word(PolarisationWord::Y) => Polarisation::Linear(0.0),
+        PolarisationConfig::Word(PolarisationWord::Z) => Polarisation::Linear(std::f64::consts::FRAC_PI_2),
+        PolarisationConfig::Word(PolarisationWord::Left) => Polarisation::Circular(true),
+        PolarisationConfig::Word(PolarisationWord::Right) => Polarisation::Circular(false),
+    };
+    let omega = laser
+        .omega
+        .map_or_else(|| std::f64::consts::TAU / (laser.wavelength.unwrap_or(f64::INFINITY) / units.length), |omega| omega * units.time);
+    let (direction, sign) = match laser.direction {
+        LaserDirection::Right => (0.0, 1.0),
+        LaserDirection::Left => (std::f64::consts::PI, -1.0),
+    };
+    let mut pulse = Pulse {
+        a0: laser.a0,
+        omega,
+        phase: laser.phase.to_radians(),
+        polarisation,
+        envelope,
+        waist: laser.waist.filter(|_| config.dimensions() == 2).map(|w| w / units.length),
+        direction,
+        focus: laser.focus.map_or_else(middle, |f| f.map(|x| x / units.length)),
+        arrival: 0.0,
+    };
+    pulse.arrival = match line {
+        Some(line) => laser.position / units.time + pulse.arrival_from(sign * (pulse.focus[0] - line), grid),
+        None => pulse.arrival_from(sign * (pulse.focus[0] - laser.position / units.length), grid),
+    };
+    pulse
+}
+
+fn antenna(config: &Config, i: usize, laser: &LaserConfig, units: &Units, grid: &Grid) -> Result<Antenna> {
+    let layer = |end: usize| if grid.fields[0][end] == FieldSide::Absorbing { config.boundary.layer } else { 0 } + 2;
+    let node = match (laser.antenna, laser.direction) {
+        (Some(x), _) => ((x / units.length - grid.origin[0]) / grid.h[0]).round(),
+        (None, LaserDirection::Right) => layer(0) as f64,
+        (None, LaserDirection::Left) => grid.cells[0] as f64 - layer(1) as f64,
+    };
+    let (first, last) = (layer(0) as f64 - 1.0, grid.cells[0] as f64 - layer(1) as f64 + 1.0);
+    if !(first..=last).contains(&node) {
+        let h = grid.h[0] * units.length;
+        let from = grid.origin[0] * units.length;
+        let problem = Problem::new(format!("pic.laser[{i}].antenna"), "the sheet of current stands outside the box or in its layer");
+        return Err(Error::input("the input", problem.allowed(format!("{:.6} to {:.6}", from + first * h, from + last * h))));
+    }
+    let line = grid.origin[0] + node * grid.h[0];
+    Ok(Antenna { pulse: pulse(config, laser, units, grid, Some(line)), axis: 0, node: node as usize })
+}

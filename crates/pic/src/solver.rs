@@ -1,0 +1,279 @@
+//! The solver as the run loop sees it.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::Device;
+use zellige_engine::error::{Problem, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+
+use crate::bench;
+use crate::config::Config;
+use crate::diagnostics::Diagnostics;
+use crate::grid::{FieldSide, ParticleSide};
+use crate::plasma::Plasma;
+use crate::setup::{Heat, Model, Profile};
+use crate::stages::{Precision, Setup};
+
+/// Change of the energy that passes where nothing is said.
+const ENERGY_LIMIT: f64 = 0.1;
+/// Particles per cell below which a warm plasma is mostly noise.
+const FEW: usize = 4;
+/// Cells above so many Debye lengths heat the plasma (Birdsall and Langdon 1991, section 8-13: pi for linear shapes).
+const COARSE: f64 = std::f64::consts::PI;
+/// Steps above this part of the plasma period are inaccurate; from 2 on they are unstable.
+const LONG: f64 = 0.5;
+
+/// Mean charge above which it is said.
+const BACKGROUND: f64 = 1e-9;
+
+/// A plasma being run.
+pub struct Pic {
+    config: Config,
+    plasma: Plasma,
+    diagnostics: Diagnostics,
+    /// Particles at the last count.
+    count: u64,
+}
+
+impl Pic {
+    /// The plasma.
+    pub fn plasma(&mut self) -> &mut Plasma {
+        &mut self.plasma
+    }
+
+    /// What was measured.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// Records of diagnostics whose own schedules fall due now, `wall` into the run.
+    pub fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
+        let clock = self.clock();
+        self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)
+    }
+}
+
+/// Model traffic of a step: a particle is read and written once, the six fields and the current of a cell twice.
+pub fn cost(setup: &Setup, particles: u64) -> Cost {
+    let size = if setup.precision == Precision::F32 { 4.0 } else { 8.0 };
+    let cells = (setup.grid.cells[0] * setup.grid.cells[1]) as f64;
+    // Two offsets, three momenta and the place of the cell.
+    let particle = 2.0 * (5.0 * size + 2.0);
+    let n = particles as f64;
+    // Counted in the formulae: gather 60, push 60, move and split 40, deposit 60; quadratic shapes double the first and last.
+    let flops = if setup.order == 1 { 220.0 } else { 420.0 };
+    Cost { bytes: n * particle + cells * 4.0 * 9.0 * size, flops: n * flops + cells * 60.0, items: n }
+}
+
+impl Solver for Pic {
+    const NAME: &'static str = "pic";
+    const STEP: &'static str = "step";
+    const ITEM: &'static str = "particle";
+
+    type Config = Config;
+
+    fn check(config: &Config) -> Vec<Problem> {
+        config.check()
+    }
+
+    fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
+        let model = Model::new(config, environment.seed)?;
+        let setup = model.setup(config)?;
+        let items: u64 = model.expected.iter().map(|n| *n as u64).sum();
+        let traffic = cost(&setup, items).bytes as u64;
+        Ok(Plan { lines: lines(config, &model), items, memory: model.memory(), traffic, warnings: warnings(config, &model) })
+    }
+
+    fn setup(config: &Config, environment: &Environment) -> Result<Self> {
+        let mut plasma = Plasma::new(config, environment.seed, &environment.device)?;
+        let diagnostics = Diagnostics::new(config, &mut plasma)?;
+        let count = plasma.stages.ledger()?.iter().map(|l| l.injected - l.removed).sum();
+        Ok(Self { config: config.clone(), plasma, diagnostics, count })
+    }
+
+    fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let measures = self.diagnostics.measures(&self.plasma);
+        self.plasma.advance(measures, profiler)?;
+        self.diagnostics.after_step(&mut self.plasma, measures)?;
+        if measures {
+            self.count = self.diagnostics.series.last("particles") as u64;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        if self.plasma.step < self.plasma.model.steps {
+            return None;
+        }
+        let figures: Vec<String> = self.diagnostics.modes.iter().map(crate::diagnostics::mode::Mode::message).collect();
+        let end = self.plasma.time() * self.plasma.model.units.time;
+        let mut message = if figures.is_empty() { format!("t = {end:.6}") } else { figures.join("; ") };
+        if self.plasma.background.abs() > BACKGROUND {
+            let _ =
+                write!(message, "; a background of charge {:.3e} e n_0 that does not move makes the box neutral", -self.plasma.background);
+        }
+        Some(Outcome { ending: Ending::Finished, status: "finished", message })
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { step: self.plasma.step, time: Some(self.plasma.time() * self.plasma.model.units.time) }
+    }
+
+    fn progress(&self) -> f64 {
+        self.plasma.step as f64 / self.plasma.model.steps.max(1) as f64
+    }
+
+    fn row(&mut self) -> Result<Row> {
+        Ok(self.diagnostics.series.row())
+    }
+
+    fn records(&mut self) -> Result<Vec<Record>> {
+        self.diagnostics.records(&self.config, &mut self.plasma)
+    }
+
+    fn checks(&mut self) -> Result<Vec<Check>> {
+        let mut checks: Vec<Check> = self.diagnostics.modes.iter().filter_map(crate::diagnostics::mode::Mode::check).collect();
+        let name = "largest change of div E - rho (e n_0)";
+        checks.push(Check::at_most(name, self.diagnostics.series.charge_error, charge_limit(&self.plasma.setup, self.plasma.step)));
+        let ledger = self.plasma.stages.ledger()?;
+        let mut missing = 0;
+        for (s, l) in ledger.iter().enumerate() {
+            missing += (self.plasma.stages.particles(s)?.len() as u64).abs_diff(l.injected.saturating_sub(l.removed));
+        }
+        checks.push(Check::at_most("particles missing or too many", missing as f64, 0.0));
+        if self.plasma.closed() {
+            let limit = self.config.diagnostics.energy_limit.unwrap_or(ENERGY_LIMIT);
+            checks.push(Check::at_most("largest relative change of the energy", self.diagnostics.series.worst_change(), limit));
+        }
+        Ok(checks)
+    }
+
+    fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        self.plasma.save(writer)?;
+        writer.u64("count", self.count)?;
+        self.diagnostics.save(writer)
+    }
+
+    fn restore(&mut self, reader: &Reader) -> Result<()> {
+        self.plasma.restore(reader)?;
+        self.count = reader.u64("count")?;
+        let clock = self.clock();
+        self.diagnostics.restore(reader, clock)
+    }
+
+    fn cost(&self) -> Cost {
+        cost(&self.plasma.setup, self.count)
+    }
+
+    fn cases() -> &'static [Case] {
+        bench::CASES
+    }
+
+    fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
+        bench::open(case, device)
+    }
+}
+
+/// What rounding may do to `div E - rho`: `eps` times the largest term, `rho h^-1 dt` per step of random sign, for the number of
+/// steps; ten sigmas of it.
+pub fn charge_limit(setup: &Setup, steps: u64) -> f64 {
+    let eps = if setup.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    let density: f64 = setup.species.iter().map(|s| (s.charge * s.weight).abs()).sum::<f64>().max(f64::MIN_POSITIVE);
+    let cells = (setup.grid.cells[0] * setup.grid.cells[1]).max(1);
+    let per_cell = setup.expected.iter().sum::<usize>() as f64 / cells as f64;
+    let thinnest = setup.grid.h[..setup.grid.dimensions].iter().copied().fold(f64::INFINITY, f64::min);
+    let noise = eps * density * per_cell.max(1.0) * (1.0 + setup.grid.dt / thinnest);
+    10.0 * noise * (1.0 + (steps as f64).sqrt())
+}
+
+fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
+    let (grid, units) = (&model.grid, &model.units);
+    let join = |f: &dyn Fn(usize) -> String, by: &str| (0..grid.dimensions).map(f).collect::<Vec<_>>().join(by);
+    let length = units.label(" m", " c/w_n");
+    let cells = join(&|d| grid.cells[d].to_string(), " x ");
+    let spacing = join(&|d| format!("{:.5e}", config.spacing(d)), " x ");
+    let field = |side: FieldSide| ["periodic", "PEC", "PMC", "absorbing"][side as usize];
+    let particle = |side: ParticleSide| ["periodic", "reflecting", "absorbing", "thermal"][side as usize];
+    let side = |d: usize, end: usize| format!("{}/{}", field(grid.fields[d][end]), particle(grid.particles[d][end]));
+    let sides = join(
+        &|d| {
+            let [lo, hi] = [0, 1].map(|end| side(d, end));
+            if lo == hi { format!("{} {lo}", ["x", "y"][d]) } else { format!("{} {lo} to {hi}", ["x", "y"][d]) }
+        },
+        ", ",
+    );
+    let mut lines = vec![
+        ("grid".to_owned(), format!("{cells} cells of {spacing}{length}")),
+        ("sides".to_owned(), format!("{sides} (fields/particles)")),
+        (
+            "time".to_owned(),
+            format!(
+                "{} steps of {:.5e}{} ({:.3} of the limit), to t = {:.6}",
+                model.steps,
+                grid.dt * units.time,
+                units.label(" s", "/w_n"),
+                grid.dt / grid.courant_limit(),
+                model.steps as f64 * grid.dt * units.time
+            ),
+        ),
+    ];
+    for (load, n) in model.loads.iter().zip(&model.expected) {
+        let s = &load.species;
+        let heavy = if s.weighted { ", own weights" } else { "" };
+        lines.push((
+            "species".into(),
+            format!("{}: charge {}, mass {}, {} per cell, {n} particles{heavy}", s.name, s.charge, s.mass, load.per_cell),
+        ));
+    }
+    let precision = if model.precision == Precision::F32 { "single" } else { "double" };
+    let shape = if config.order == 1 { "linear" } else { "quadratic" };
+    lines.push(("numerics".into(), format!("{shape} shapes, {precision} precision")));
+    if let Some(start) = model.window {
+        lines.push(("window".into(), format!("from t = {:.6} on, {} cells", start * units.time, model.shifts(start, model.steps))));
+    }
+    lines
+}
+
+/// What is likely to go wrong, with the number.
+fn warnings(config: &Config, model: &Model) -> Vec<String> {
+    let grid = &model.grid;
+    let mut out = Vec::new();
+    let mut frequency = 0.0;
+    let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
+    for load in model.loads.iter().filter(|l| l.species.mobile) {
+        let s = &load.species;
+        let square = load.reference * s.charge * s.charge / s.mass;
+        frequency += square;
+        let thermal = match &load.heat {
+            Heat::Gaussian([Profile::Number(u), ..]) => *u,
+            Heat::Temperature(Profile::Number(t)) | Heat::MaxwellJuttner(Profile::Number(t)) => t.max(0.0).sqrt(),
+            _ => 0.0,
+        };
+        let debye = thermal / square.sqrt();
+        if debye > 0.0 && debye.is_finite() && h > COARSE * debye {
+            let limit = COARSE * debye * model.units.length;
+            out.push(format!(
+                "a cell is {:.1} Debye lengths of `{}` wide ({:.3e}): the plasma heats up until it is about {COARSE:.1}; cells below {limit:.3e}, `order = 2` or `smoothing` slow that down",
+                h / debye,
+                s.name,
+                debye * model.units.length
+            ));
+        }
+        if thermal > 0.0 && load.per_cell < FEW {
+            out.push(format!("`{}` has {} particles per cell: noise will be strong; 16 or more are usual", s.name, load.per_cell));
+        }
+    }
+    let step = frequency.sqrt() * grid.dt;
+    if step > LONG {
+        let effect = if step >= 2.0 { "the plasma oscillation is unstable from 2 on" } else { "the plasma oscillation is coarse in time" };
+        out.push(format!("the plasma frequency times the step is {step:.2}: {effect}; a smaller `dt` helps"));
+    }
+    if config.smoothing.all.is_none() && config.window.is_some() && config.smoothing.x.is_none() && config.order == 1 {
+        out.push("a moving window without `smoothing` shows numerical Cherenkov noise of fast particles".into());
+    }
+    out
+}
