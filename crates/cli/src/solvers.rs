@@ -8,6 +8,7 @@ use zellige_engine::config::{self, Source};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::sim::{Case, Solver};
+use zellige_pic::Pic;
 use zellige_poisson::Poisson;
 
 use crate::args::RunArgs;
@@ -15,7 +16,7 @@ use crate::commands::run;
 use crate::report;
 
 /// Every solver.
-pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData)];
+pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData)];
 
 /// What the commands need of a solver.
 pub(crate) trait Entry: Sync {

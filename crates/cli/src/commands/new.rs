@@ -24,6 +24,17 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "poisson/anisotropic",
     "poisson/channel",
     "poisson/point_charges_3d",
+    "pic/two_stream",
+    "pic/langmuir",
+    "pic/filamentation",
+    "pic/plasma_waves",
+    "pic/magnetised_waves",
+    "pic/wakefield",
+    "pic/slab",
+    "pic/kelvin_helmholtz",
+    "pic/heating",
+    "pic/log_weibel",
+    "pic/kong",
 ];
 
 /// The first line of an example, which says what it shows.
