@@ -1,0 +1,103 @@
+//! Bad input of every kind ends in sentences that say where, what is allowed and what to do, all at once.
+
+use serde_json::{Value, json};
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::error::Error;
+use zellige_engine::sim::{Environment, Solver};
+use zellige_pic::{Config, Pic};
+
+fn good() -> Value {
+    json!({
+        "dt": 0.05, "steps": 2,
+        "grid": { "cells": [16, 8], "size": [1.6, 0.8] },
+        "species": [{ "name": "electrons", "particles_per_cell": 4 }]
+    })
+}
+
+/// Sets the value at a JSON pointer.
+fn with(pointer: &str, value: Value) -> Value {
+    let mut table = good();
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    let parent = if parent.is_empty() { &mut table } else { table.pointer_mut(parent).unwrap() };
+    parent[key] = value;
+    table
+}
+
+fn problems(table: Value) -> Vec<String> {
+    let config: Config = serde_json::from_value(table).unwrap();
+    config.check().iter().map(ToString::to_string).collect()
+}
+
+/// The error of setting a checked input up.
+fn refusal(table: Value) -> String {
+    let config: Config = serde_json::from_value(table).unwrap();
+    assert_eq!(config.check(), []);
+    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let error: Error = Pic::setup(&config, &environment).err().expect("this must be refused");
+    error.to_string()
+}
+
+#[test]
+fn what_the_text_shows_is_refused_at_once() {
+    assert_eq!(problems(good()), Vec::<String>::new());
+    for (pointer, value, words) in [
+        ("/dt", json!(0.08), "`dt`: the step 0.08 is not below the stability limit 7.071068e-2"),
+        ("/dt", json!(-1.0), "`dt`: the value is -1"),
+        ("/courant", json!(0.5), "both `dt` and `courant`"),
+        ("/t_end", json!(3.0), "both `t_end` and `steps`"),
+        ("/order", json!(3), "`order`: the value is 3"),
+        ("/grid/cells", json!([0, 8]), "0 cells in x"),
+        ("/grid/size", json!([1.6]), "1 numbers for 2 axes"),
+        ("/boundary", json!({ "x_lo": "absorbing" }), "periodic on one side"),
+        ("/boundary", json!({ "x": { "fields": "pec", "particles": "periodic" } }), "periodic together"),
+        ("/boundary", json!({ "x": "absorbing" }), "absorbing layers of 32 cells do not fit into 16"),
+        ("/boundary", json!({ "x": { "fields": "pec", "particles": "thermal" } }), "nothing says how hot"),
+        ("/window", json!({}), "a window has new plasma in front"),
+        ("/species", json!([]), "there is nothing in the box"),
+        ("/species/0/name", json!("a/b"), "cannot be part of a file's name"),
+        ("/species/0/mass", json!(0.0), "`species[0].mass`: the value is 0"),
+        ("/species/0/particles_per_cell", json!(0), "0 particles"),
+        ("/species/0/density", json!(-1.0), "`species[0].density`: the value is -1"),
+        ("/species/0/density", json!("cso(x)"), "did you mean `cos`"),
+        ("/species/0/density", json!({ "slab": { "from": 2.0, "to": 1.0 } }), "the slab ends at 1"),
+        ("/species/0/momentum", json!({ "thermal": 0.1, "temperature": 0.1 }), "`thermal` is given too"),
+        ("/units", json!({ "density": 0.0 }), "`units.density`"),
+        ("/laser", json!([{ "a0": 1.0, "position": 1.0, "fwhm": 1.0 }]), "neither `omega` nor `wavelength`"),
+        ("/diagnostics", json!({ "fields": [{ "what": ["exx"] }] }), "did you mean `ex`"),
+        ("/diagnostics", json!({ "fields": [{ "what": ["charge.ions"] }] }), "there is no species `ions`"),
+        ("/diagnostics", json!({ "tracks": [{ "species": "electrons", "every": 1 }] }), "carry no tags"),
+        ("/diagnostics", json!({ "phase_space": [{ "species": "electrons", "axes": [{ "value": "vx" }] }] }), "vx"),
+        ("/smoothing", json!({ "x": { "compensated": true } }), "no pass to compensate"),
+    ] {
+        let found = problems(with(pointer, value.clone()));
+        assert!(found.iter().any(|p| p.contains(words)), "{pointer} = {value}: {found:?}");
+    }
+    let mut many = with("/dt", json!(1.0));
+    many["species"][0]["mass"] = json!(-1.0);
+    many["order"] = json!(7);
+    assert_eq!(problems(many).len(), 3);
+}
+
+#[test]
+fn what_only_the_values_show_is_refused_with_its_place() {
+    for (density, words) in [
+        (json!("x - 0.5"), "the density at x = 0.05"),
+        (json!("1/(x - x)"), "is NaN"),
+        (json!({ "sphere": { "centre": [9.0, 9.0], "radius": 1.0 } }), "zero in every cell"),
+    ] {
+        let message = refusal(with("/species/0/density", density));
+        assert!(message.contains("pic.species[0].density") && message.contains(words), "{message}");
+    }
+    let message = refusal(with("/species/0/momentum", json!({ "thermal": "x - 1" })));
+    assert!(message.contains("thermal momentum at x = "), "{message}");
+    let message = refusal(with("/external", json!({ "bz": "1/(y - y)" })));
+    assert!(message.contains("pic.external.bz"), "{message}");
+}
+
+#[test]
+fn absurd_memory_is_refused_with_the_number() {
+    let mut table = with("/grid", json!({ "cells": [65536, 65536], "size": [6553.6, 6553.6] }));
+    table["species"][0]["particles_per_cell"] = json!(100_000);
+    let message = refusal(table);
+    assert!(message.contains("out of memory") && message.contains("bytes asked for particles and fields"), "{message}");
+}
