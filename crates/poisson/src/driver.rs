@@ -36,7 +36,7 @@ pub struct Driver {
     status: Option<Status>,
     imbalance: f64,
     mean: f64,
-    /// The right-hand side, kept where the host forms the residual: direct solver, estimate of the truncation error.
+    /// The right-hand side, kept where the host estimates the truncation error.
     f: Vec<f64>,
     truncation: Option<Truncation>,
 }
@@ -48,6 +48,21 @@ fn open(setup: &StageSetup, device: &Device) -> Result<Box<dyn Stages>> {
         Device::Cuda(gpu) => cuda::new(setup, gpu),
     }
 }
+
+/// The verdict on a direct solution and on the sweeps after it. What transforms leave is rounding, which the first sweeps
+/// take down by a factor of four each until that of storing the solution is left.
+pub(crate) fn direct_verdict(judge: &mut Judge, norms: Norms) -> Option<Status> {
+    let verdict = judge.push(norms);
+    let exhausted = judge.history().len() > 2 && judge.rate().is_none_or(|rate| rate > POLISH_FACTOR);
+    match verdict {
+        Some(Status::Converged | Status::Diverged) => verdict,
+        Some(_) => Some(Status::PrecisionFloor),
+        None => exhausted.then_some(Status::PrecisionFloor),
+    }
+}
+
+/// A sweep on a direct solution that leaves more than this share of the residual has reached the floor.
+const POLISH_FACTOR: f64 = 0.5;
 
 /// Runs host work on the device's threads.
 pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
@@ -93,7 +108,7 @@ impl Driver {
             Backend::Stages(stages) => stages.load(&folded.u, &folded.f)?,
             Backend::Direct(direct) => direct.load(&folded.u, &folded.f)?,
         }
-        if self.choice.truncation || matches!(self.backend, Backend::Direct(_)) {
+        if self.choice.truncation {
             self.f = folded.f;
         }
         Ok(())
@@ -127,7 +142,7 @@ impl Driver {
         Ok(())
     }
 
-    /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, or the direct solution.
+    /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, the direct solution, or a sweep on it.
     pub fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         let first = self.steps() == 0;
         match &mut self.backend {
@@ -137,14 +152,13 @@ impl Driver {
                 self.status = self.judge.push(norms);
             }
             Backend::Direct(direct) => {
-                direct.solve(profiler)?;
-                let (u, grid, f) = (direct.solution()?, &self.grid, &self.f);
-                let norms = on_host(&self.device, || operator::residual_norms(grid, &u, f));
-                // Transforms leave rounding only.
-                self.status = self.judge.push(norms).map(|status| match status {
-                    Status::Converged | Status::Diverged => status,
-                    _ => Status::PrecisionFloor,
-                });
+                let norms = if first {
+                    direct.solve(profiler)?;
+                    direct.norms(profiler)?
+                } else {
+                    direct.polish(&[true], profiler)?
+                };
+                self.status = direct_verdict(&mut self.judge, norms[0]);
             }
         }
         if self.choice.truncation && matches!(self.status, None | Some(Status::PrecisionFloor | Status::Stagnated)) {
@@ -182,7 +196,10 @@ impl Driver {
                 }
                 stages.norms().map(drop)
             }
-            Backend::Direct(direct) => direct.solve(profiler),
+            Backend::Direct(direct) => {
+                direct.solve(profiler)?;
+                direct.wait()
+            }
         }
     }
 

@@ -165,6 +165,8 @@ pub struct Choice {
 
 /// Sweeps per unknown and step that keep a row within seconds on one core.
 const BLOCK_WORK: f64 = 1e9;
+/// The direct solution and the sweeps on it: two reach the floor of storing it, measured.
+const DIRECT_STEPS: u64 = 6;
 /// Cells stretched by less than this keep over-relaxation in the smoother.
 const NEARLY_SQUARE: f64 = 1.5;
 
@@ -236,7 +238,7 @@ impl Options {
                 let sweeps = self.max_cycles.unwrap_or(ample.ceil() as u64);
                 (Pace::sweeps(rate.powi(block as i32)), sweeps.div_ceil(u64::from(block)))
             }
-            Scheme::Direct => (Pace::cycles(), 1),
+            Scheme::Direct => (Pace::cycles(), self.max_cycles.unwrap_or(DIRECT_STEPS)),
         };
         let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, max_steps: max_steps as usize };
         let words = format!("{}{}", scheme.words(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
