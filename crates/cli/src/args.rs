@@ -69,7 +69,7 @@ pub(crate) struct Place {
     pub(crate) threads: Option<usize>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// The input file.
     pub(crate) input: Option<PathBuf>,

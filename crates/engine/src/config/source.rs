@@ -193,7 +193,7 @@ fn enter<'a>(value: &'a mut Value, key: &str, at: &mut String) -> Result<&'a mut
             if index == count {
                 entries.push(Value::Null);
             }
-            *at += &format!("[{index}]");
+            *at = format!("{at}[{index}]");
             Ok(&mut entries[index])
         }
         _ => Err(Problem::new(at.as_str(), format!("`{at}` is neither a table nor a list, so nothing can be set inside it"))),

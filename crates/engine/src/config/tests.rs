@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::toy::Toy;
+use crate::testing::toy::Toy;
 
 /// A table with every shape that the checker must know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -329,8 +329,8 @@ proptest! {
                 _ => break,
             };
             pointer = format!("{pointer}/{key}");
-            brackets += &if entry { format!("[{key}]") } else if dots.is_empty() { key.clone() } else { format!(".{key}") };
-            dots += &if dots.is_empty() { key } else { format!(".{key}") };
+            brackets = if entry { format!("{brackets}[{key}]") } else { source::join(&brackets, &key) };
+            dots = source::join(&dots, &key);
         }
         let (mut other, mut want) = (source.clone(), source.value.clone());
         if want.pointer(&pointer).is_none() {
