@@ -61,6 +61,23 @@ pub(crate) fn direct_verdict(judge: &mut Judge, norms: Norms) -> Option<Status> 
     }
 }
 
+/// The verdict before the first step of a method that starts from the boundary values alone, whose residual the reference is.
+pub(crate) fn verdict_before(judge: &mut Judge) -> Option<Status> {
+    let reference = judge.reference_norms();
+    judge.push(Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 })
+}
+
+/// The solution of a singular problem with the mean asked for; any other as it is.
+pub(crate) fn shifted(grid: &Grid, mut u: Vec<f64>, mean: f64) -> Vec<f64> {
+    if grid.singular() {
+        let shift = mean - operator::mean(grid, &u);
+        for v in &mut u {
+            *v += shift;
+        }
+    }
+    u
+}
+
 /// A sweep on a direct solution that leaves more than this share of the residual has reached the floor.
 const POLISH_FACTOR: f64 = 0.5;
 
@@ -117,18 +134,14 @@ impl Driver {
     /// The residual before the first step.
     pub fn begin(&mut self, profiler: &mut Profiler) -> Result<()> {
         let fresh = matches!(self.choice.scheme, Scheme::Cycles { fmg: Some(_), .. });
-        let norms = match &mut self.backend {
+        self.status = match &mut self.backend {
             Backend::Stages(stages) if !fresh => {
                 stages.residual(0, profiler)?;
-                stages.norms()?
+                self.judge.push(stages.norms()?)
             }
-            // Full multigrid starts from the boundary values alone, whose residual the reference is.
-            Backend::Stages(_) | Backend::Direct(_) => {
-                let reference = self.judge.reference_norms();
-                Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 }
-            }
+            Backend::Direct(direct) if self.choice.warm => self.judge.push(direct.norms(profiler)?[0]),
+            Backend::Stages(_) | Backend::Direct(_) => verdict_before(&mut self.judge),
         };
-        self.status = self.judge.push(norms);
         Ok(())
     }
 
@@ -275,17 +288,9 @@ impl Driver {
 
     /// The solution over all nodes; a singular problem's has the mean asked for.
     pub fn solution(&mut self) -> Result<Vec<f64>> {
-        let mut u = self.state()?;
-        if self.grid.singular() {
-            let (grid, mean) = (&self.grid, self.mean);
-            on_host(&self.device, || {
-                let shift = mean - operator::mean(grid, &u);
-                for v in &mut u {
-                    *v += shift;
-                }
-            });
-        }
-        Ok(u)
+        let u = self.state()?;
+        let (grid, mean) = (&self.grid, self.mean);
+        Ok(on_host(&self.device, || shifted(grid, u, mean)))
     }
 }
 

@@ -55,8 +55,15 @@ fn tile(axes: [&Axis; 3]) -> [usize; 2] {
     [if axes[1].is_flat() { 256 } else { 32 }, if axes[2].nodes > 2000 { 32 } else { 16 }]
 }
 
-/// What is compiled for a grid: also by tests, for architectures that are not at hand. `fits`: lines lie in shared memory.
-pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool) -> Recipe {
+/// Bytes of shared memory for the multipliers of a block of `lines`, beside its 1 KiB of sums; 0 where `shared` is too small.
+fn waiting<T>(last: &Axis, shared: u32) -> u32 {
+    let bytes = cut(eliminated(last)).iter().product::<usize>() * size_of::<T>();
+    if bytes + 1024 <= shared as usize { bytes as u32 } else { 0 }
+}
+
+/// What is compiled for a grid: also by tests, for architectures that are not at hand. `fits`: lines to be transformed lie in
+/// shared memory; `waits`: so do the multipliers of systems.
+pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> Recipe {
     let last = axes[2];
     let rows = eliminated(last);
     let [segments, length, modes] = cut(rows);
@@ -65,6 +72,7 @@ pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool) -> Recipe {
     let defines = [
         ("REAL", real.to_owned()),
         ("FITS", flag(fits)),
+        ("WAITING", flag(waits)),
         ("MIDDLE", flag(!axes[1].is_flat())),
         ("TILE_X", columns.to_string()),
         ("ROW_STEPS", steps.to_string()),
@@ -145,6 +153,8 @@ pub(super) struct Solver<T> {
     zero: Option<[usize; 2]>,
     /// Modes and threads of a block of `lines`.
     block: [u32; 2],
+    /// Bytes of shared memory for the multipliers of a block.
+    waiting: u32,
     means: Buffer<f64>,
     u: Buffer<T>,
     f: Buffer<T>,
@@ -162,7 +172,8 @@ impl<T: Real> Solver<T> {
         let axes = super::ordered(grid);
         let shared = cuda.properties().shared_per_block;
         let fits = axes[..2].iter().all(|a| axis::fits::<T>(a, shared));
-        let program = recipe(T::NAME, axes, fits).build(cuda)?;
+        let waiting = waiting::<T>(axes[2], shared);
+        let program = recipe(T::NAME, axes, fits, waiting > 0).build(cuda)?;
         let kernel = |name| program.kernel(name);
         let kernels = Kernels {
             axis: axis::Kernels::new(&program)?,
@@ -214,6 +225,7 @@ impl<T: Real> Solver<T> {
             scale: -axes[2].h * axes[2].h,
             zero: grid.singular().then(|| if axes[1].is_flat() { [0, constant(0)] } else { [constant(0), constant(1)] }),
             block: [modes as u32, (modes * segments) as u32],
+            waiting,
             means: pool.alloc_zeros(2 * systems, "direct solver: means")?,
             u: pool.alloc_zeros(values, "direct solver: solution")?,
             f: pool.alloc_zeros(values, "direct solver: right-hand side")?,
@@ -393,7 +405,8 @@ impl<T: Real> Solver<T> {
         };
         centre(0)?;
         let places = last.len * count;
-        let launch = self.kernels.lines.launch(places.div_ceil(self.block[0] as usize) as u32, self.block[1]).plain(modes);
+        let launch =
+            self.kernels.lines.launch(places.div_ceil(self.block[0] as usize) as u32, self.block[1]).shared(self.waiting).plain(modes);
         // SAFETY: the parts hold all row pairs of their modes; the tables cover these.
         unsafe { launch.arg(outer).arg(within as u32).arg(inner).run()? };
         centre(self.systems)

@@ -66,14 +66,23 @@ __device__ real carried(real a, real b, bool backward, real *as, real *bs) {
 }
 
 // MODES neighbouring modes a block, SEGMENTS segments of LENGTH rows each, all rows in registers: read once, written once.
-extern "C" __global__ void __launch_bounds__(MODES * SEGMENTS)
+// The multipliers wait in shared memory (where it is large enough), so that two blocks of 512 fit on a multiprocessor and hide each other's barriers.
+extern "C" __global__ void __launch_bounds__(MODES * SEGMENTS, WAITING ? 1024 / (MODES * SEGMENTS) : 1)
 lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_count, const double *inner) {
     __shared__ real as[MODES * SEGMENTS / 32 * MODES], bs[MODES * SEGMENTS / 32 * MODES];
     unsigned c = threadIdx.x % MODES, r0 = threadIdx.x / MODES * LENGTH;
-    unsigned own = blockIdx.x * MODES + c, places = modes.at[modes.count] * modes.outer;
-    const Line line = line_at(modes, min(own, places - 1));
+    unsigned mode = blockIdx.x * MODES + c, places = modes.at[modes.count] * modes.outer;
+    const Line line = line_at(modes, min(mode, places - 1));
     double delta = outer[line.outer % outer_count] + inner[line.mode], theta = 2.0 * asinh(0.5 * sqrt(delta));
-    real g[LENGTH], v[LENGTH];
+#if WAITING
+    extern __shared__ double2 waiting[];
+    real *v = (real *)waiting + threadIdx.x;
+#define V(i) v[(i) * MODES * SEGMENTS]
+#else
+    real v[LENGTH];
+#define V(i) v[i]
+#endif
+    real g[LENGTH];
 #if PERIODIC
 #pragma unroll
     for (int i = 0; i < LENGTH; ++i) g[i] = r0 + i < ROWS ? row_of(line, r0 + i + 1) : (real)0;
@@ -90,35 +99,35 @@ lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_c
 #pragma unroll
     for (int i = 0; i < LENGTH; ++i) {
         unsigned r = r0 + i;
-        v[i] = 1;
         if (r >= ROWS) continue;
         bool last = HI_NEUMANN && r + 1 == ROWS, first = LO_NEUMANN && r == 0;
         double m = first ? 1.0 / (1.0 + 0.5 * delta) : last ? 1.0 / (0.5 * delta + d) : 1.0 / (1.0 + delta + d);
         if (last && LO_NEUMANN && delta == 0.0) m = 1e-30;
         d = first ? 0.5 * delta * m : (delta + d) * m;
-        v[i] = last || d >= 0.5 ? (real)m : (real)-d;
+        real own = last || d >= 0.5 ? (real)m : (real)-d;
+        V(i) = own;
         if (first || last) g[i] *= (real)0.5;
-        b = times(v[i], g[i] + b);
-        a = times(v[i], a);
+        b = times(own, g[i] + b);
+        a = times(own, a);
     }
     real carry = carried(a, b, false, as, bs);
     a = 1;
     b = 0;
 #pragma unroll
     for (int i = 0; i < LENGTH; ++i) {
-        if (r0 + i < ROWS) carry = g[i] = times(v[i], g[i] + carry);
+        if (r0 + i < ROWS) carry = g[i] = times(V(i), g[i] + carry);
     }
 #pragma unroll
     for (int i = LENGTH - 1; i >= 0; --i) {
         if (r0 + i < ROWS) {
-            b = times(v[i], b) + g[i];
-            a = times(v[i], a);
+            b = times(V(i), b) + g[i];
+            a = times(V(i), a);
         }
     }
     carry = carried(a, b, true, as, bs);
 #pragma unroll
     for (int i = LENGTH - 1; i >= 0; --i) {
-        if (r0 + i < ROWS) carry = g[i] = times(v[i], carry) + g[i];
+        if (r0 + i < ROWS) carry = g[i] = times(V(i), carry) + g[i];
     }
 #if PERIODIC
     // Node 0 through its Green's function cosh((n/2 - j) theta) / cosh(n theta / 2).
@@ -140,9 +149,9 @@ lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_c
         back *= up;
     }
     __syncthreads(); // node 0 is read by all threads before the first one writes it
-    if (r0 == 0 && own < places) row_of(line, 0) = (real)zero;
+    if (r0 == 0 && mode < places) row_of(line, 0) = (real)zero;
 #endif
-    if (own >= places) return;
+    if (mode >= places) return;
 #if PERIODIC
 #pragma unroll
     for (int i = 0; i < LENGTH; ++i) {

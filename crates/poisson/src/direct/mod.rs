@@ -92,6 +92,16 @@ impl Direct {
         Ok(Self { grid: grid.clone(), backend, systems, bytes: precision.outer_bytes(), removed: vec![0.0; systems] })
     }
 
+    /// The grid that it was made for.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Bytes of a value.
+    pub(crate) fn precision_bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Right-hand sides that are solved at once.
     pub fn systems(&self) -> usize {
         self.systems
@@ -226,8 +236,21 @@ impl Direct {
     }
 }
 
+/// Lengths of the DFTs of a line along an axis, and how many there are of each.
+pub(crate) fn dfts(axis: &Axis, gpu: bool) -> Vec<(usize, usize)> {
+    let kind = transform::Kind::of(axis);
+    let (parts, rest) = transform::split(kind, axis.intervals(), if gpu { cuda::axis::SMALL } else { transform::SMALL });
+    let mut all: Vec<_> = parts.iter().map(|p| (p.points, p.groups)).collect();
+    match kind {
+        transform::Kind::Sine | transform::Kind::Cosine => all.push((2 * rest, 1)),
+        transform::Kind::Fourier => all.push((rest, 1)),
+        transform::Kind::Quarter { .. } | transform::Kind::Flat => {}
+    }
+    all
+}
+
 /// x, the middle axis (flat in the plane) and the last axis, along which the systems are solved.
-fn ordered(grid: &Grid) -> [&Axis; 3] {
+pub(crate) fn ordered(grid: &Grid) -> [&Axis; 3] {
     let [x, y, z] = &grid.axes;
     if z.is_flat() { [x, z, y] } else { [x, y, z] }
 }

@@ -119,10 +119,9 @@ fn unfold_by<T: Scalar, const P: usize>(v: &[Complex<T>], z: &mut [Complex<T>], 
         for s in 0..P {
             let value = if s <= P / 2 { even[s] + odd[s] } else { even[P - s] - odd[P - s] };
             // At the ends of a stretch both images of a node are met; the first one is it.
-            if d + m * s <= n || (d > 0 && d < half) {
-                if let Some((at, beyond)) = place(d + m * s, n, sine) {
-                    z[at] = if beyond { -value } else { value };
-                }
+            let own = d + m * s <= n || (d > 0 && d < half);
+            if let Some((at, beyond)) = place(d + m * s, n, sine).filter(|_| own) {
+                z[at] = if beyond { -value } else { value };
             }
         }
     }

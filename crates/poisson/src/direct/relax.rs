@@ -65,12 +65,11 @@ impl Field {
         for (r, f) in r.iter_mut().zip(&f[m * (q + self.nodes[1] * l)..][x.clone()]) {
             *r = f.to_f64();
         }
-        for (d, w) in [(1, self.weight[1]), (2, self.weight[2])] {
+        for (d, w) in [(1, self.weight[1]), (2, self.weight[2])].into_iter().filter(|(_, w)| *w > 0.0) {
             let here = if d == 1 { q } else { l };
             for up in [false, true] {
                 let row = self.beside(d, here, up).map(|k| if d == 1 { at(k, l) } else { at(q, k) });
                 match row {
-                    _ if w == 0.0 => {}
                     Some(row) => r.iter_mut().zip(row).zip(c).for_each(|((r, v), c)| *r -= w * (v.to_f64() - c.to_f64())),
                     None => r.iter_mut().zip(c).for_each(|(r, c)| *r += w * c.to_f64()),
                 }

@@ -36,14 +36,14 @@ __device__ void fold_odd(Z *z, const Level &v, Z *w, unsigned d, bool sine, real
     const Z *circle = v.table + v.groups * (half + 1);
     Z rest = none();
     for (unsigned c = 1; c <= v.groups; ++c) {
-        Z a = none(), b = none();
-        rest = none();
-        for (unsigned s = 0, t = 0; s < v.radix; ++s, t = (t + c) % v.radix) {
-            unsigned j = d + v.m * s;
-            Z e = j <= v.n ? z[j] : z[2 * v.n - j] * (real)(sine ? -1 : 1);
-            rest = rest + e;
-            a = a + e * circle[t].x;
-            b = b + e * circle[t].y;
+        Z a = z[d], b = none();
+        rest = a;
+        // cos is even in s and sin odd: s and radix - s go together, the second one an image from beyond n.
+        for (unsigned s = 1, t = c, j = v.m; s <= v.groups; ++s, j += v.m, t = t + c < v.radix ? t + c : t + c - v.radix) {
+            Z near = z[j + d], far = z[j - d] * (real)(sine ? -1 : 1);
+            rest = rest + near + far;
+            a = a + (near + far) * circle[t].x;
+            b = b + (near - far) * circle[t].y;
         }
         Z y = sine ? b : a, q = times_i(sine ? a : b * (real)-1), r = v.table[(c - 1) * (half + 1) + d] * scale;
         w[(c - 1) * v.m + d] = (y + q) * r;
@@ -55,21 +55,22 @@ __device__ void fold_odd(Z *z, const Level &v, Z *w, unsigned d, bool sine, real
 __device__ void unfold_odd(Z *z, const Level &v, const Z *w, unsigned d, bool sine) {
     unsigned half = v.m / 2;
     const Z *circle = v.table + v.groups * (half + 1);
-    bool end = d == 0 || d == half; // both images of a node are met there; the first one is it
+    bool end = d == 0 || d == half;
     Z rest = sine && end ? none() : z[d];
     for (unsigned c = 1; c <= v.groups; ++c) {
         Z r = v.table[(c - 1) * (half + 1) + d];
         Z p = w[(c - 1) * v.m + d] * r, q = w[(c - 1) * v.m + (d > 0 ? v.m - d : 0)] * conjugate(r);
         Z y = p + q, mirror = times_i(p - q);
-        for (unsigned s = 0, t = 0; s < v.radix; ++s, t = (t + c) % v.radix) {
-            unsigned j = d + v.m * s;
-            bool beyond = j > v.n;
-            if (end && beyond) break;
-            Z e = sine ? mirror * circle[t].x + y * circle[t].y : y * circle[t].x - mirror * circle[t].y;
-            Z &at = z[beyond ? 2 * v.n - j : j];
-            if (c == 1) e = e + rest;
-            if (beyond && sine) e = e * (real)-1;
-            at = c == 1 ? e : at + e;
+        Z even = sine ? mirror : y, odd = sine ? y : mirror * (real)-1;
+        z[d] = even + (c == 1 ? rest : z[d]);
+        for (unsigned s = 1, t = c, j = v.m; s <= v.groups; ++s, j += v.m, t = t + c < v.radix ? t + c : t + c - v.radix) {
+            Z e = even * circle[t].x, o = odd * circle[t].y;
+            Z near = e + o, far = e - o;
+            z[j + d] = near + (c == 1 ? rest : z[j + d]);
+            if (end) continue; // there the image is a node that has been met
+            if (c == 1) far = far + rest;
+            if (sine) far = far * (real)-1;
+            z[j - d] = c == 1 ? far : z[j - d] + far;
         }
     }
 }
