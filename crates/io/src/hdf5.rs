@@ -64,9 +64,20 @@ fn guarded<T>(path: &Path, action: &'static str, work: impl FnOnce() -> Result<T
     match result {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Hdf5Error::Io(e))) => Err(Error::file(action, path, e)),
-        Ok(Err(e)) => Err(Error::format(path, FORMAT, e.to_string())),
+        Ok(Err(e)) => match system_error(&e) {
+            Some(e) => Err(Error::file(action, path, e)),
+            None if action == "write" => Err(Error::file(action, path, std::io::Error::other(e.to_string()))),
+            None => Err(Error::format(path, FORMAT, e.to_string())),
+        },
         Err(_) => Err(Error::format(path, FORMAT, "the HDF5 library cannot handle it (it is damaged, or uses a rare feature)")),
     }
+}
+
+/// The system's error inside one of the library, whose type for it is private: its number stands in the text alone.
+fn system_error(error: &Hdf5Error) -> Option<std::io::Error> {
+    let text = error.to_string();
+    let (_, after) = text.rsplit_once("(os error ")?;
+    after.split_once(')')?.0.parse().ok().map(std::io::Error::from_raw_os_error)
 }
 
 /// Writes fields and curves into one file; meshes and particles go into files of [`openpmd`].
@@ -104,7 +115,11 @@ fn create(path: &Path, fill: impl FnOnce(&H5File) -> Result<(), Hdf5Error>) -> R
     let temporary = Temporary::beside(path);
     guarded(path, "write", || {
         let file = H5File::create(&temporary.0)?;
-        fill(&file)?;
+        if let Err(error) = fill(&file).and_then(|()| file.flush()) {
+            // Dropped, it would try again and complain on standard error; the file is removed anyway.
+            std::mem::forget(file);
+            return Err(error);
+        }
         file.close()?;
         std::fs::File::open(&temporary.0)?.sync_all()?;
         Ok(())
