@@ -162,7 +162,8 @@ impl Mesh {
     /// Component `i` as a field of its own: `E_x`, its axes beginning where its first value sits.
     pub fn field(&self, i: usize) -> Field {
         let component = &self.components[i];
-        let joined = |by: &str, stem: &str| if component.name.is_empty() { stem.to_owned() } else { format!("{stem}{by}{}", component.name) };
+        let joined =
+            |by: &str, stem: &str| if component.name.is_empty() { stem.to_owned() } else { format!("{stem}{by}{}", component.name) };
         let shifted = |(axis, position): (&Axis, &f64)| Axis { origin: axis.origin + position * axis.spacing, ..axis.clone() };
         Field {
             name: joined("_", &self.name),

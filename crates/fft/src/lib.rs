@@ -5,8 +5,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-pub use rustfft::{Fft, FftDirection, FftNum};
 use rustfft::FftPlanner;
+pub use rustfft::{Fft, FftDirection, FftNum};
 
 /// A number type with planned transforms.
 pub trait Planned: FftNum {

@@ -188,7 +188,11 @@ fn enter<'a>(value: &'a mut Value, key: &str, at: &mut String) -> Result<&'a mut
             let Some(index) = index(key).filter(|i| *i <= count) else {
                 let of = if count == 1 { "entry" } else { "entries" };
                 let problem = Problem::new(join(at, key), format!("`{at}` is a list of {count} {of}, and `{key}` is the number of none"));
-                return Err(problem.allowed(if count == 0 { "0, which adds the first".into() } else { format!("0 to {count}; {count} adds one") }));
+                return Err(problem.allowed(if count == 0 {
+                    "0, which adds the first".into()
+                } else {
+                    format!("0 to {count}; {count} adds one")
+                }));
             };
             if index == count {
                 entries.push(Value::Null);

@@ -209,7 +209,10 @@ fn overrides_reach_entries_of_lists() {
     assert!(shown.contains("`output.formats[1]`: unknown value `\"bmp\"` (given by `--set`) (allowed: "), "{shown}");
     let before = source.value.clone();
     for (text, part) in [
-        ("output.formats.4=png", "`output.formats.4`: `output.formats` is a list of 3 entries, and `4` is the number of none (allowed: 0 to 3; 3 adds one)"),
+        (
+            "output.formats.4=png",
+            "`output.formats.4`: `output.formats` is a list of 3 entries, and `4` is the number of none (allowed: 0 to 3; 3 adds one)",
+        ),
         ("output.formats.first=png", "`first` is the number of none"),
         ("output.formats.+1=png", "`+1` is the number of none"),
         ("output.formats.0.x=png", "`output.formats[0]` is neither a table nor a list"),
