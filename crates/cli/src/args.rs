@@ -69,7 +69,7 @@ pub(crate) struct Place {
     pub(crate) threads: Option<usize>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// The input file.
     pub(crate) input: Option<PathBuf>,
@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: Place,
-    /// Set a key of the input: `--set poisson.tolerance=1e-10`. May be repeated.
+    /// Set a key of the input: `--set poisson.tolerance=1e-10`, `--set output.formats.0=bov`. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
     /// Check the input and print the plan; compute and write nothing.

@@ -94,7 +94,7 @@ impl Sink for Output {
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
         let begun = Instant::now();
-        let stamp = Stamp { step: (!last).then_some(clock.step), time: clock.time };
+        let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
         self.written.extend(zellige_io::write_records(&self.folder, &records, &self.formats, stamp)?);
         self.writing += begun.elapsed();
         Ok(())

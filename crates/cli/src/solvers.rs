@@ -69,3 +69,37 @@ pub(crate) fn find(name: &str) -> Result<&'static dyn Entry> {
         .find(|s| s.name() == name)
         .ok_or_else(|| Error::input("command line", Problem::new("", format!("`{name}` is not a solver")).allowed(names().join(", "))))
 }
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::config::Format;
+    use zellige_engine::testing::toy::Toy;
+
+    use super::*;
+
+    /// Tells the test binary that it is the process that panics.
+    const FOLDER: &str = "ZELLIGE_TEST_OF_A_PANIC";
+
+    #[test]
+    fn a_panic_in_a_solver_is_told_as_a_defect_with_exit_code_70() {
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            report::defects_in_one_line();
+            let source = Source::parse("[toy]\npanic_after = 3\n[run]\ndevice = \"cpu\"\nthreads = 1", Format::Toml, "toy.toml");
+            let arguments = RunArgs { output: Some(folder.into()), ..RunArgs::default() };
+            let ended = source.and_then(|source| Of::<Toy>(PhantomData).run(&source, &arguments));
+            eprintln!("it went on to {ended:?}");
+            std::process::exit(1);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let name = "solvers::tests::a_panic_in_a_solver_is_told_as_a_defect_with_exit_code_70";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args([name, "--exact", "--nocapture"]).env(FOLDER, folder.path()).env("NO_COLOR", "1").env_remove("RUST_BACKTRACE");
+        let output = child.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(70), "{text}");
+        let line = text.lines().find(|l| l.starts_with("error: ")).unwrap_or_default();
+        assert!(line.contains("a defect of zellige") && line.ends_with("the oscillator was asked to panic"), "{text}");
+        assert!(text.contains("hint: please report") && !text.contains("stack backtrace"), "{text}");
+        assert!(!folder.path().join("summary.json").exists());
+    }
+}

@@ -6,16 +6,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{SMALL, command, run_text, zellige};
+use common::{SMALL, command, names, run_text, zellige};
 
 fn here() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -140,7 +134,19 @@ fn data_goes_to_standard_output() {
     }
     let cases = zellige(folder.path(), &["bench", "--list"]).out;
     for case in
-        ["mixed-1e-6-4097", "mixed-1e-10-4097", "mixed-1e-6-1025", "fmg-4097", "vcycle-f32-4096", "sor-f32-4096", "direct-4097", "3d-512"]
+        [
+            "mixed-1e-6-4097",
+            "mixed-1e-6-4096",
+            "mixed-1e-10-4097",
+            "mixed-1e-6-1025",
+            "multigrid-1e-6-4097",
+            "multigrid-1e-10-4097",
+            "fmg-4097",
+            "vcycle-f32-4096",
+            "sor-f32-4096",
+            "direct-4097",
+            "3d-512",
+        ]
     {
         assert!(cases.contains(&format!("poisson/{case} ")), "{case} is not listed:\n{cases}");
     }

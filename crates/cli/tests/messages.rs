@@ -34,6 +34,10 @@ fn mistyped_inputs_are_answered_with_place_and_way_out() {
         ("wrong_types", SMALL.replace("[33, 49]", "\"many\"").replace("2.0]", "\"long\"]")),
         ("out_of_range", SMALL.replace("[33, 49]", "[2, 49]").replace("2.0]", "-2.0]").replace("rhs", "omega = 2.5\ncycle = \"V\"\nrhs")),
         ("expression", SMALL.replace("2*pi*y", "2*pi*w")),
+        (
+            "all_at_once",
+            SMALL.replace("2*pi*y", "2*pi*w").replace("[33, 49]", "[2, 49]").replace("2.0]", "-2.0]").replace("rhs", "omega = 2.5\nrhs"),
+        ),
         ("syntax", SMALL.replace("[poisson.grid]", "[poisson.grid")),
         ("no_solver", "[run]\nthreads = 1\n".into()),
         ("other_solver", SMALL.replace("poisson", "poison")),
@@ -50,10 +54,14 @@ fn mistyped_inputs_are_answered_with_place_and_way_out() {
 fn mistyped_commands_are_answered() {
     let folder = here();
     std::fs::write(folder.path().join("input.toml"), SMALL).unwrap();
-    let cases: [(&str, &[&str]); 10] = [
+    let cases: [(&str, &[&str]); 11] = [
         ("no_file", &["run", "imput.toml"]),
         ("no_table", &["run", "input.toml", "--set", "poison.tolerance=1e-3"]),
         ("override", &["run", "input.toml", "--set", "poisson.tolerance=much"]),
+        (
+            "override_entry",
+            &["run", "input.toml", "--set", "output.formats=['npy']", "--set", "output.formats.2=png", "--set", "poisson.grid.x=1"],
+        ),
         ("device", &["run", "input.toml", "--device", "gpu"]),
         ("resume", &["run", "input.toml", "--resume", "elsewhere"]),
         ("bench", &["bench", "poisson/none"]),
@@ -76,4 +84,27 @@ fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
     assert_eq!(result.code, 0);
     insta::assert_snapshot!("dry_run", same_everywhere(&result.err));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the input itself");
+}
+
+/// A limit on the length of files does what a full disk does, for any user and at a known place: writing fails half-way.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_said_and_leaves_nothing_half_written() {
+    let folder = here();
+    std::fs::write(folder.path().join("input.toml"), SMALL.replace("[33, 49]", "[129, 129]")).unwrap();
+    for format in ["npy", "vti", "bov", "hdf5", "csv", "png"] {
+        // 8 blocks of 512 bytes (or 1024, in some shells); the field has 130 KB.
+        let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+        let set = format!("output.formats=['{format}']");
+        let arguments = ["run", "input.toml", "--threads", "1", "-o", format, "--set", &set];
+        let mut limited = std::process::Command::new("sh");
+        limited.current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_zellige")]).args(arguments);
+        limited.env("NO_COLOR", "1").env("ZELLIGE_DEVICE", "cpu").stdin(std::process::Stdio::null());
+        let result = common::outcome(&limited.output().unwrap());
+        assert_eq!(result.code, 5, "{format}: {}", result.err);
+        let expected = format!("error: cannot write `{format}/");
+        assert!(result.err.contains(&expected) && result.err.contains("hint: the system limits"), "{format}: {}", result.err);
+        let left = common::names(&folder.path().join(format));
+        assert_eq!(left, ["resolved.toml", "rows.csv"], "{format} left more than the small files");
+    }
 }

@@ -180,6 +180,9 @@ impl Error {
                 std::io::ErrorKind::StorageFull => {
                     Some("free some space or choose another place with `-o DIR`; nothing half-written was left behind".into())
                 }
+                std::io::ErrorKind::QuotaExceeded | std::io::ErrorKind::FileTooLarge => {
+                    Some("the system limits what you may write here (quota, `ulimit -f`): choose another place with `-o DIR`; nothing half-written was left behind".into())
+                }
                 _ => None,
             },
             Self::Device { hint, .. } => hint.clone(),

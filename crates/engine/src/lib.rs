@@ -22,7 +22,5 @@ pub mod signal;
 pub mod sim;
 pub mod testing;
 pub mod text;
-#[cfg(test)]
-mod toy;
 pub mod trace;
 pub mod twins;

@@ -1,5 +1,6 @@
-//! What a solver hands to the outside: named arrays with axes and units ([`Field`]), curves ([`Curve`]) and rows of
-//! scalars ([`Row`]). `io` writes them; no solver knows a file format and `io` knows no solver.
+//! What a solver hands to the outside: named arrays with axes and units ([`Field`], of several components and staggered
+//! [`Mesh`]), particles ([`Table`]), curves ([`Curve`]) and rows of scalars ([`Row`]). `io` writes them; no solver knows a
+//! file format and `io` knows no solver.
 
 use serde::Serialize;
 
@@ -28,6 +29,16 @@ pub struct Axis {
     pub spacing: f64,
     /// Number of values along the axis.
     pub len: usize,
+}
+
+impl Axis {
+    /// Axis number `i` (x, y, z) without a unit.
+    ///
+    /// # Panics
+    /// If `i` is above 2.
+    pub fn bare(i: usize, origin: f64, spacing: f64, len: usize) -> Self {
+        Self { name: ["x", "y", "z"][i].into(), unit: String::new(), origin, spacing, len }
+    }
 }
 
 /// Values in one of the supported types, slowest axis first (C order).
@@ -95,9 +106,142 @@ pub struct Field {
 }
 
 impl Field {
+    /// A field of which no more is known than its numbers: titled by its name, without units.
+    pub fn bare(name: impl Into<String>, axes: Vec<Axis>, centring: Centring, values: Values) -> Self {
+        let name = name.into();
+        let (title, unit, dimension, palette) = (name.clone(), String::new(), [0.0; 7], Palette::Sequential);
+        Self { name, title, unit, dimension, axes, centring, values, palette }
+    }
+
     /// Shape in C order, slowest axis first: `(N, M)` for M nodes in x and N in y.
     pub fn shape(&self) -> Vec<usize> {
         self.axes.iter().rev().map(|a| a.len).collect()
+    }
+}
+
+/// A quantity of one or more components on one regular grid, each component at its own place in the cell: an electric
+/// field on a staggered grid, a density. For openPMD files; every other format takes it as one [`Field`] a component.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mesh {
+    /// File-safe name, for example `E`.
+    pub name: String,
+    /// Title for people, for example `electric field`.
+    pub title: String,
+    /// Unit of the values as computed, empty where the problem has none.
+    pub unit: String,
+    /// The SI dimension.
+    pub dimension: UnitDimension,
+    /// SI units in one unit of the values; 1 where there is none.
+    pub unit_si: f64,
+    /// Axes, fastest (x) first, the same for all components; `origin` is that of the cells' lower edges.
+    pub axes: Vec<Axis>,
+    /// Metres in one unit of length of the axes; 1 where there is none.
+    pub length_si: f64,
+    /// Seconds in one unit of the run's time; 1 where there is none.
+    pub time_si: f64,
+    /// The values belong to this much later than the step's time, in the run's unit (leapfrog: half a step earlier is negative).
+    pub time_offset: f64,
+    /// The components.
+    pub components: Vec<Component>,
+    /// How to colour pictures.
+    pub palette: Palette,
+}
+
+/// One component of a [`Mesh`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Component {
+    /// `x`, `y`, `z`; empty for the only component of a scalar.
+    pub name: String,
+    /// Where in a cell the value sits, per axis from its lower edge in cells, 0 to below 1; fastest axis first.
+    pub position: Vec<f64>,
+    /// The values, C order with x fastest.
+    pub values: Values,
+}
+
+impl Mesh {
+    /// Component `i` as a field of its own: `E_x`, its axes beginning where its first value sits.
+    pub fn field(&self, i: usize) -> Field {
+        let component = &self.components[i];
+        let joined =
+            |by: &str, stem: &str| if component.name.is_empty() { stem.to_owned() } else { format!("{stem}{by}{}", component.name) };
+        let shifted = |(axis, position): (&Axis, &f64)| Axis { origin: axis.origin + position * axis.spacing, ..axis.clone() };
+        Field {
+            name: joined("_", &self.name),
+            title: joined(" ", &self.title),
+            unit: self.unit.clone(),
+            dimension: self.dimension,
+            axes: self.axes.iter().zip(&component.position).map(shifted).collect(),
+            centring: Centring::Node,
+            values: component.values.clone(),
+            palette: self.palette,
+        }
+    }
+}
+
+/// Named columns of equal length: the particles of a species, or a sample of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// File-safe name, for example `electrons`.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// Metres in one unit of length of the run; 1 where there is none.
+    pub length_si: f64,
+    /// Seconds in one unit of the run's time; 1 where there is none.
+    pub time_si: f64,
+    /// Number of lines.
+    pub len: usize,
+    /// The columns.
+    pub columns: Vec<Column>,
+}
+
+/// One column of a [`Table`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// The quantity, by openPMD's names where it has one: `position`, `momentum`, `weighting`, `charge`, `mass`, `id`.
+    pub quantity: String,
+    /// `x`, `y`, `z`; empty for a scalar. Columns of one quantity stand together.
+    pub component: String,
+    /// Unit of the values as computed, empty where the problem has none.
+    pub unit: String,
+    /// The SI dimension.
+    pub dimension: UnitDimension,
+    /// SI units in one unit of the values; 1 where there is none.
+    pub unit_si: f64,
+    /// Power of the weighting by which the value of one real particle becomes that of the macro-particle: 1 for a charge
+    /// or a momentum, 0 for a position.
+    pub weighting_power: f64,
+    /// Whether the values are those of whole macro-particles.
+    pub macro_weighted: bool,
+    /// The values belong to this much later than the step's time, in the run's unit.
+    pub time_offset: f64,
+    /// The values.
+    pub values: Entries,
+}
+
+impl Column {
+    /// `position_x`, or `weighting`.
+    pub fn name(&self) -> String {
+        if self.component.is_empty() { self.quantity.clone() } else { format!("{}_{}", self.quantity, self.component) }
+    }
+}
+
+/// The values of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entries {
+    /// One a line.
+    Each(Values),
+    /// The same in every line.
+    Same(f64),
+}
+
+impl Entries {
+    /// The value in line `i`.
+    pub fn get(&self, i: usize) -> f64 {
+        match self {
+            Self::Each(values) => values.get(i),
+            Self::Same(value) => *value,
+        }
     }
 }
 
@@ -127,6 +271,10 @@ pub enum Record {
     Field(Field),
     /// Curves.
     Curve(Curve),
+    /// A quantity of several components on a staggered grid.
+    Mesh(Mesh),
+    /// Particles.
+    Table(Table),
 }
 
 impl Record {
@@ -135,6 +283,8 @@ impl Record {
         match self {
             Self::Field(f) => &f.name,
             Self::Curve(c) => &c.name,
+            Self::Mesh(m) => &m.name,
+            Self::Table(t) => &t.name,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The run loop, written once for every solver:
 //!
 //! ```text
-//! setup -> [restore] -> { step; row; guard; rows, progress, records, checkpoint as they fall due } -> records -> summary
+//! setup -> [restore] -> { step; row; guard; rows, progress, diagnostics, records, checkpoint as they fall due } -> records -> summary
 //! ```
 //!
 //! A signal or the wall-time limit saves a checkpoint first and ends in [`Error::Interrupted`]. What is written, and how
@@ -64,7 +64,7 @@ pub trait Sink {
     fn row(&mut self, clock: &Clock, row: &Row) -> Result<()>;
     /// A step was finished.
     fn progress(&mut self, progress: &Progress, row: &Row);
-    /// Records fell due; `last` at the end of the run.
+    /// Records fell due, by `output.every` or by the solver's own schedules; `last` for the results at the end of the run.
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
     /// Something that a person should know.
     fn notice(&mut self, text: &str);
@@ -150,6 +150,9 @@ pub fn run<S: Solver>(
     let mut checkpoints = options.checkpoint.map(trigger);
     let mut row = Row::default();
     let mut row_written = true;
+    if first.step == 0 {
+        diagnostics(&mut solver, Duration::ZERO, sink)?;
+    }
     let outcome = loop {
         if let Some(outcome) = solver.outcome() {
             break outcome;
@@ -174,6 +177,7 @@ pub fn run<S: Solver>(
         let steps = (clock.step - first.step) as f64;
         let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
         sink.progress(&Progress { clock, fraction: solver.progress(), wall, items_per_second }, &row);
+        diagnostics(&mut solver, wall, sink)?;
         if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
             sink.records(&clock, solver.records()?, false)?;
         }
@@ -208,6 +212,14 @@ pub fn run<S: Solver>(
         checks: solver.checks()?,
         row,
     })
+}
+
+/// Hands on what the solver's own schedules ask for.
+fn diagnostics<S: Solver>(solver: &mut S, wall: Duration, sink: &mut dyn Sink) -> Result<()> {
+    match solver.due(wall)? {
+        none if none.is_empty() => Ok(()),
+        due => sink.records(&solver.clock(), due, false),
+    }
 }
 
 /// The row must be finite: a NaN never leaves the step that made it.

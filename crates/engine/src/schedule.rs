@@ -130,9 +130,45 @@ impl Trigger {
     }
 }
 
+/// Several schedules under way, such as those of a solver's diagnostics.
+#[derive(Debug, Clone, Default)]
+pub struct Agenda(Vec<Trigger>);
+
+impl Agenda {
+    /// Starts at `clock`, where the solver was set up or to where it was restored: what fell due until then is done,
+    /// but at step 0 everything is due.
+    pub fn new(schedules: impl IntoIterator<Item = Schedule>, clock: Clock) -> Self {
+        let start = |schedule| {
+            let mut trigger = Trigger::new(schedule, clock, Duration::ZERO);
+            if clock.step == 0 {
+                trigger.last = -1.0;
+            }
+            trigger
+        };
+        Self(schedules.into_iter().map(start).collect())
+    }
+
+    /// Places in the list of the schedules that have fallen due since the last call.
+    pub fn due(&mut self, clock: Clock, wall: Duration) -> Vec<usize> {
+        // All are asked: each remembers that it was.
+        self.0.iter_mut().enumerate().filter_map(|(i, trigger)| trigger.due(clock, wall).then_some(i)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agenda_begins_at_step_zero_and_goes_on_where_it_was_left() {
+        let schedules = [Schedule::Steps(4), Schedule::Time(0.3)];
+        let clock = |step: u64| Clock { step, time: Some(step as f64 * 0.1) };
+        let mut agenda = Agenda::new(schedules, clock(0));
+        let whole: Vec<_> = (0..=8).map(|i| agenda.due(clock(i), Duration::ZERO)).collect();
+        assert_eq!(whole, [vec![0, 1], vec![], vec![], vec![1], vec![0], vec![], vec![1], vec![], vec![0]]);
+        let mut resumed = Agenda::new(schedules, clock(4));
+        assert_eq!((5..=8).map(|i| resumed.due(clock(i), Duration::ZERO)).collect::<Vec<_>>(), whole[5..]);
+    }
 
     #[test]
     fn reads_every_form_and_prints_it_back() {

@@ -2,6 +2,7 @@
 //! the command line are written against it once, so a new solver gets all of them for nothing.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -117,8 +118,15 @@ pub trait Solver: Sized {
     /// The scalars of this step.
     fn row(&mut self) -> Result<Row>;
 
-    /// The results as they stand.
+    /// The results as they stand: asked for when `output.every` falls due, and at the end of the run.
     fn records(&mut self) -> Result<Vec<Record>>;
+
+    /// Records of diagnostics that have schedules of their own and fall due now, `wall` into the run. Asked before the
+    /// first step of a fresh run and after every step, the last one included; [`crate::schedule::Agenda`] keeps count.
+    fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
+        let _ = wall;
+        Ok(Vec::new())
+    }
 
     /// Conservation or residual figures.
     fn checks(&mut self) -> Result<Vec<Check>>;

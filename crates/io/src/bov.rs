@@ -9,7 +9,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::{atomic_write, read_text};
-use zellige_engine::record::{Axis, Centring, Field, Palette, Values};
+use zellige_engine::record::{Axis, Centring, Field, Values};
 
 const FORMAT: &str = "BOV";
 /// Headers are a few lines.
@@ -119,19 +119,11 @@ impl Header {
         let axis = |i: usize| {
             let len = self.sizes[i];
             let intervals = if self.nodes { (len - 1).max(1) } else { len };
-            let name = ["x", "y", "z"][i].to_owned();
-            Axis { name, unit: String::new(), origin: self.origin[i], spacing: self.extent[i] / intervals as f64, len }
+            Axis::bare(i, self.origin[i], self.extent[i] / intervals as f64, len)
         };
-        Ok(Field {
-            name: self.name.clone(),
-            title: self.name.clone(),
-            unit: String::new(),
-            dimension: [0.0; 7],
-            axes: (0..used).map(axis).collect(),
-            centring: if self.nodes { Centring::Node } else { Centring::Cell },
-            values: crate::read_values(bytes, self.double, self.big),
-            palette: Palette::Sequential,
-        })
+        let centring = if self.nodes { Centring::Node } else { Centring::Cell };
+        let values = crate::read_values(bytes, self.double, self.big);
+        Ok(Field::bare(&self.name, (0..used).map(axis).collect(), centring, values))
     }
 }
 

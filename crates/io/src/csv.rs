@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::{atomic_write, read_text};
-use zellige_engine::record::{Centring, Curve, Field, Row};
+use zellige_engine::record::{self, Centring, Curve, Entries, Field, Row};
 use zellige_engine::sim::Clock;
 
 /// Largest table that is read back.
@@ -96,6 +96,26 @@ pub fn write_field(path: impl AsRef<Path>, field: &Field) -> Result<()> {
                 rest /= axis.len;
             }
             writeln!(out, "{:e}", field.values.get(flat))?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes particles: one line each, columns `position_x` and so on.
+pub fn write_table(path: impl AsRef<Path>, table: &record::Table) -> Result<()> {
+    let path = path.as_ref();
+    let uneven = |c: &&record::Column| matches!(&c.values, Entries::Each(values) if values.len() != table.len);
+    if let Some(column) = table.columns.iter().find(uneven) {
+        return Err(Error::format(path, FORMAT, format!("the column `{}` does not have {} values", column.name(), table.len)));
+    }
+    atomic_write(path, |out| {
+        let names: Vec<String> = table.columns.iter().map(|c| head(&c.name(), &c.unit)).collect();
+        writeln!(out, "{}", names.join(","))?;
+        for i in 0..table.len {
+            for (n, column) in table.columns.iter().enumerate() {
+                write!(out, "{}{:e}", if n == 0 { "" } else { "," }, column.values.get(i))?;
+            }
+            writeln!(out)?;
         }
         Ok(())
     })

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values};
+use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Values};
 
 use crate::Array;
+
+pub mod openpmd;
 
 const FORMAT: &str = "HDF5";
 /// Longest axis name or unit in an array of texts.
@@ -62,27 +64,61 @@ fn guarded<T>(path: &Path, action: &'static str, work: impl FnOnce() -> Result<T
     match result {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(Hdf5Error::Io(e))) => Err(Error::file(action, path, e)),
-        Ok(Err(e)) => Err(Error::format(path, FORMAT, e.to_string())),
+        Ok(Err(e)) => match system_error(&e) {
+            Some(e) => Err(Error::file(action, path, e)),
+            None if action == "write" => Err(Error::file(action, path, std::io::Error::other(e.to_string()))),
+            None => Err(Error::format(path, FORMAT, e.to_string())),
+        },
         Err(_) => Err(Error::format(path, FORMAT, "the HDF5 library cannot handle it (it is damaged, or uses a rare feature)")),
     }
 }
 
-/// Writes records into one file.
+/// The system's error inside one of the library, whose type for it is private: its number stands in the text alone.
+fn system_error(error: &Hdf5Error) -> Option<std::io::Error> {
+    let text = error.to_string();
+    let (_, after) = text.rsplit_once("(os error ")?;
+    after.split_once(')')?.0.parse().ok().map(std::io::Error::from_raw_os_error)
+}
+
+/// Writes fields and curves into one file; meshes and particles go into files of [`openpmd`].
 pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
     let path = path.as_ref();
     for record in records {
-        if let Record::Field(field) = record {
-            crate::check_field(path, FORMAT, field)?;
+        match record {
+            Record::Field(field) => crate::check_field(path, FORMAT, field)?,
+            Record::Curve(_) => {}
+            Record::Mesh(_) | Record::Table(_) => {
+                return Err(Error::format(path, FORMAT, format!("`{}` belongs into an openPMD file", record.name())));
+            }
         }
     }
+    create(path, |file| {
+        for record in records {
+            match record {
+                Record::Field(field) => write_field(file, field)?,
+                Record::Curve(curve) => write_curve(file, curve)?,
+                Record::Mesh(_) | Record::Table(_) => {}
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Writes one field into a file of its own.
+pub(crate) fn write_one(path: &Path, field: &Field) -> Result<()> {
+    crate::check_field(path, FORMAT, field)?;
+    create(path, |file| write_field(file, field))
+}
+
+/// Makes the file `path` whole or not at all.
+fn create(path: &Path, fill: impl FnOnce(&H5File) -> Result<(), Hdf5Error>) -> Result<()> {
     let temporary = Temporary::beside(path);
     guarded(path, "write", || {
         let file = H5File::create(&temporary.0)?;
-        for record in records {
-            match record {
-                Record::Field(field) => write_field(&file, field)?,
-                Record::Curve(curve) => write_curve(&file, curve)?,
-            }
+        if let Err(error) = fill(&file).and_then(|()| file.flush()) {
+            // Dropped, it would try again and complain on standard error; the file is removed anyway.
+            std::mem::forget(file);
+            return Err(error);
         }
         file.close()?;
         std::fs::File::open(&temporary.0)?.sync_all()?;
@@ -221,17 +257,13 @@ pub fn read_field(path: impl AsRef<Path>, name: &str) -> Result<Field> {
             spacing: spacing.get(k).copied().unwrap_or(1.0),
             len: array.shape[k],
         };
-        let title = text("title");
-        Ok(Field {
-            name: name.to_owned(),
-            title: if title.is_empty() { name.to_owned() } else { title },
-            unit: text("unit"),
-            dimension: reals("unit_dimension").try_into().unwrap_or([0.0; 7]),
-            axes: (0..array.shape.len()).rev().map(axis).collect(),
-            centring: if text("centring") == "cell" { Centring::Cell } else { Centring::Node },
-            values: Values::F64(array.values.clone()),
-            palette: Palette::Sequential,
-        })
+        let axes = (0..array.shape.len()).rev().map(axis).collect();
+        let centring = if text("centring") == "cell" { Centring::Cell } else { Centring::Node };
+        let mut field = Field::bare(name, axes, centring, Values::F64(array.values.clone()));
+        field.title = Some(text("title")).filter(|t| !t.is_empty()).unwrap_or(field.title);
+        field.unit = text("unit");
+        field.dimension = reals("unit_dimension").try_into().unwrap_or(field.dimension);
+        Ok(field)
     })
 }
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Field, Record, Values};
+use zellige_engine::record::{Curve, Field, Record, Values};
 
 pub mod bov;
 pub mod csv;
@@ -91,60 +91,111 @@ impl FromStr for Format {
 /// Which moment of a run the records belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stamp {
-    /// The step, as a suffix of the names; `None` for the final result, which has none.
-    pub step: Option<u64>,
+    /// The step.
+    pub step: u64,
     /// The physical time, kept where a format has a place for it.
     pub time: Option<f64>,
+    /// Whether the names have the step as a suffix; those of the final result have none.
+    pub numbered: bool,
 }
 
 /// Writes records into a folder, each in every format that suits it, and tells which files these are.
 ///
 /// A field `u` becomes `u.npy`, `u.vti`, `u.bov` with `u.raw`, `u.h5`, `u.png`, `u.csv`; a curve always becomes a CSV file,
-/// and a picture if pictures are asked for. With a step the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
-/// files by time.
+/// and a picture if pictures are asked for. Numbered, the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
+/// files by time. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles
+/// of the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a CSV file.
 pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
-    let folder = folder.as_ref();
-    let mut written = Vec::new();
+    let mut files = Files { folder: folder.as_ref(), formats, stamp, written: Vec::new() };
+    let (mut meshes, mut tables) = (Vec::new(), Vec::new());
     for record in records {
-        let stem = match stamp.step {
-            Some(step) => format!("{}_{step:06}", record.name()),
-            None => record.name().to_owned(),
-        };
-        let mut push = |ending: &str, write: &dyn Fn(&Path) -> Result<()>| {
-            let path = folder.join(format!("{stem}.{ending}"));
-            write(&path)?;
-            written.push(path);
-            Ok::<_, Error>(())
-        };
-        let wants = |format| formats.contains(&format);
         match record {
-            Record::Field(field) => {
-                if wants(Format::Npy) {
-                    push("npy", &|path| npy::write(path, &field.shape(), &field.values))?;
+            Record::Field(field) => files.field(field, true)?,
+            Record::Curve(curve) => files.curve(curve, record)?,
+            Record::Mesh(mesh) => {
+                for i in 0..mesh.components.len() {
+                    files.field(&mesh.field(i), false)?;
                 }
-                if wants(Format::Vti) {
-                    push("vti", &|path| vti::write(path, field, stamp.time))?;
-                }
-                if wants(Format::Bov) {
-                    push("bov", &|path| bov::write(path, field, stamp.time))?;
-                }
-                if wants(Format::Csv) {
-                    push("csv", &|path| csv::write_field(path, field))?;
-                }
+                meshes.push(mesh);
             }
-            Record::Curve(curve) => push("csv", &|path| csv::write_curve(path, curve))?,
-        }
-        if wants(Format::Hdf5) {
-            push("h5", &|path| hdf5::write(path, std::slice::from_ref(record)))?;
-        }
-        if wants(Format::Png) {
-            push("png", &|path| picture::write(path, record, &picture::Options::default()))?;
-        }
-        if let (Record::Field(field), Some(step), true) = (record, stamp.step, wants(Format::Vti)) {
-            written.push(extend_series(folder, &field.name, stamp.time.unwrap_or(step as f64), format!("{stem}.vti"))?);
+            Record::Table(table) => {
+                if formats.contains(&Format::Csv) || !formats.contains(&Format::Hdf5) {
+                    files.push(&table.name, "csv", |path| csv::write_table(path, table))?;
+                }
+                tables.push(table);
+            }
         }
     }
-    Ok(written)
+    if formats.contains(&Format::Hdf5) && !(meshes.is_empty() && tables.is_empty()) {
+        // A folder of its own: openPMD-viewer opens every HDF5 file that stands in one.
+        let folder = files.folder.join("openpmd");
+        zellige_engine::files::create_dir(&folder)?;
+        let (path, time) = (folder.join(hdf5::openpmd::file_name(stamp.step)), stamp.time.unwrap_or(stamp.step as f64));
+        let iteration = hdf5::openpmd::Iteration { step: stamp.step, time, dt: time / stamp.step.max(1) as f64 };
+        hdf5::openpmd::write(&path, iteration, &meshes, &tables)?;
+        files.written.push(path);
+    }
+    Ok(files.written)
+}
+
+/// What [`write_records`] has written so far.
+struct Files<'a> {
+    folder: &'a Path,
+    formats: &'a [Format],
+    stamp: Stamp,
+    written: Vec<PathBuf>,
+}
+
+impl Files<'_> {
+    fn stem(&self, name: &str) -> String {
+        if self.stamp.numbered { format!("{name}_{:06}", self.stamp.step) } else { name.to_owned() }
+    }
+
+    fn push(&mut self, name: &str, ending: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+        let path = self.folder.join(format!("{}.{ending}", self.stem(name)));
+        write(&path)?;
+        self.written.push(path);
+        Ok(())
+    }
+
+    fn curve(&mut self, curve: &Curve, record: &Record) -> Result<()> {
+        self.push(&curve.name, "csv", |path| csv::write_curve(path, curve))?;
+        if self.formats.contains(&Format::Hdf5) {
+            self.push(&curve.name, "h5", |path| hdf5::write(path, std::slice::from_ref(record)))?;
+        }
+        if self.formats.contains(&Format::Png) {
+            self.push(&curve.name, "png", |path| picture::write(path, record, &picture::Options::default()))?;
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, field: &Field, hdf5: bool) -> Result<()> {
+        let (name, time, formats) = (&field.name, self.stamp.time, self.formats);
+        let wants = |format| formats.contains(&format);
+        if wants(Format::Npy) {
+            self.push(name, "npy", |path| npy::write(path, &field.shape(), &field.values))?;
+        }
+        if wants(Format::Vti) {
+            self.push(name, "vti", |path| vti::write(path, field, time))?;
+        }
+        if wants(Format::Bov) {
+            self.push(name, "bov", |path| bov::write(path, field, time))?;
+        }
+        if wants(Format::Csv) {
+            self.push(name, "csv", |path| csv::write_field(path, field))?;
+        }
+        if wants(Format::Hdf5) && hdf5 {
+            self.push(name, "h5", |path| hdf5::write_one(path, field))?;
+        }
+        if wants(Format::Png) {
+            self.push(name, "png", |path| picture::write_field(path, field, &picture::Options::default()))?;
+        }
+        if wants(Format::Vti) && self.stamp.numbered {
+            let file = format!("{}.vti", self.stem(name));
+            self.written.push(extend_series(self.folder, name, time.unwrap_or(self.stamp.step as f64), file)?);
+        }
+        Ok(())
+    }
 }
 
 /// Adds a file to the time series of a field; a step that is written again replaces its entry.
@@ -223,10 +274,29 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let records = [Record::Field(samples::plane())];
         for (step, time) in [(0, 0.0), (10, 0.5), (10, 0.5)] {
-            write_records(folder.path(), &records, &[Format::Vti], Stamp { step: Some(step), time: Some(time) }).unwrap();
+            write_records(folder.path(), &records, &[Format::Vti], Stamp { step, time: Some(time), numbered: true }).unwrap();
         }
         let series = vti::read_series(folder.path().join("u.pvd")).unwrap();
         assert_eq!(series, [(0.0, "u_000000.vti".into()), (0.5, "u_000010.vti".into())]);
+    }
+
+    #[test]
+    fn meshes_and_particles_become_openpmd_or_what_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = [Record::Mesh(samples::mesh()), Record::Mesh(samples::density()), Record::Table(samples::species())];
+        let stamp = Stamp { step: 7, time: Some(3.5), numbered: true };
+        let files = write_records(folder.path(), &records, &[Format::Npy, Format::Hdf5], stamp).unwrap();
+        let names: Vec<_> = files.iter().map(|f| f.strip_prefix(folder.path()).unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["E_x_000007.npy", "E_y_000007.npy", "rho_000007.npy", "openpmd/data_000007.h5"]);
+        // Without HDF5 no particle is lost.
+        let files = write_records(folder.path(), &records[2..], &[Format::Png], stamp).unwrap();
+        let table = csv::read(&files[0]).unwrap();
+        assert_eq!(table.names, ["position_x", "momentum_x", "weighting", "charge", "mass"]);
+        assert_eq!(table.columns[2..4], [vec![1.0, 2.0, 4.0], vec![-1.0; 3]]);
+        // A component begins where its first value sits.
+        write_records(folder.path(), &records[..1], &[Format::Csv], Stamp::default()).unwrap();
+        let field = csv::read(folder.path().join("E_x.csv")).unwrap();
+        assert_eq!((field.columns[0][0], field.columns[1][0]), (-0.75, 0.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Small records that the tests of several formats share.
 
-use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Values};
+use zellige_engine::record::{Axis, Centring, Column, Component, Curve, Entries, Field, Mesh, Palette, Table, Values};
 
 fn axis(name: &str, origin: f64, spacing: f64, len: usize) -> Axis {
     Axis { name: name.into(), unit: "m".into(), origin, spacing, len }
@@ -49,6 +49,69 @@ pub(crate) fn curve() -> Curve {
         x: vec![0.0, 1.0, 2.0],
         lines: vec![("relative residual".into(), vec![1.0, 0.05, 1.0 / 300.0])],
         log_y: true,
+    }
+}
+
+/// A staggered vector on 4 by 3 cells.
+pub(crate) fn mesh() -> Mesh {
+    let component = |name: &str, position: [f64; 2]| Component {
+        name: name.into(),
+        position: position.into(),
+        values: Values::F32((0..12).map(|i| (i as f32 + position[0] as f32).sin()).collect()),
+    };
+    Mesh {
+        name: "E".into(),
+        title: "electric field".into(),
+        unit: "E0".into(),
+        dimension: [1.0, 1.0, -3.0, -1.0, 0.0, 0.0, 0.0],
+        unit_si: 9.6e10,
+        axes: vec![axis("x", -1.0, 0.5, 4), axis("y", 0.0, 0.25, 3)],
+        length_si: 5.3e-6,
+        time_si: 1.8e-14,
+        time_offset: 0.0,
+        components: vec![component("x", [0.5, 0.0]), component("y", [0.0, 0.5])],
+        palette: Palette::Diverging,
+    }
+}
+
+/// A scalar on the same cells.
+pub(crate) fn density() -> Mesh {
+    let mut mesh = mesh();
+    (mesh.name, mesh.title, mesh.dimension) = ("rho".into(), "charge density".into(), [-3.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+    mesh.components.truncate(1);
+    mesh.components[0].name = String::new();
+    mesh
+}
+
+/// Three particles with a position, a momentum, a weighting, and one charge and mass for all.
+pub(crate) fn species() -> Table {
+    let column = |quantity: &str, component: &str, dimension: [f64; 4], weighting_power: f64, values: Entries| {
+        let [m, kg, s, a] = dimension;
+        Column {
+            quantity: quantity.into(),
+            component: component.into(),
+            unit: String::new(),
+            dimension: [m, kg, s, a, 0.0, 0.0, 0.0],
+            unit_si: 2.0,
+            weighting_power,
+            macro_weighted: quantity == "weighting",
+            time_offset: 0.0,
+            values,
+        }
+    };
+    Table {
+        name: "electrons".into(),
+        title: "electrons".into(),
+        length_si: 5.3e-6,
+        time_si: 1.8e-14,
+        len: 3,
+        columns: vec![
+            column("position", "x", [1.0, 0.0, 0.0, 0.0], 0.0, Entries::Each(Values::F64(vec![0.25, 0.5, 1.5]))),
+            column("momentum", "x", [1.0, 1.0, -1.0, 0.0], 1.0, Entries::Each(Values::F32(vec![-1.0, 0.0, 1.0]))),
+            column("weighting", "", [0.0; 4], 1.0, Entries::Each(Values::F32(vec![1.0, 2.0, 4.0]))),
+            column("charge", "", [0.0, 0.0, 1.0, 1.0], 1.0, Entries::Same(-1.0)),
+            column("mass", "", [0.0, 1.0, 0.0, 0.0], 1.0, Entries::Same(1.0)),
+        ],
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::{atomic_write, read_text};
-use zellige_engine::record::{Axis, Centring, Field, Palette, Values};
+use zellige_engine::record::{Axis, Centring, Field, Values};
 
 const FORMAT: &str = "VTI";
 const PVD: &str = "PVD";
@@ -131,20 +131,12 @@ fn parse(bytes: &[u8]) -> Result<Field, String> {
     let needed = needed
         .filter(|&n| n > 0 && n as u64 == length && n <= data.len())
         .ok_or_else(|| format!("the extent {extent:?} needs {needed:?} bytes, the header says {length}, {} are there", data.len()))?;
-    let axis = |i: usize| {
-        let name = ["x", "y", "z"][i].to_owned();
-        Axis { name, unit: String::new(), origin: origin[i], spacing: spacing[i], len: lengths[i] }
-    };
-    Ok(Field {
-        name: unescape(name),
-        title: text_entry(xml, "title").unwrap_or_else(|| unescape(name)),
-        unit: text_entry(xml, "unit").unwrap_or_default(),
-        dimension: [0.0; 7],
-        axes: (0..used).map(axis).collect(),
-        centring: if nodes { Centring::Node } else { Centring::Cell },
-        values: crate::read_values(&data[..needed], double, false),
-        palette: Palette::Sequential,
-    })
+    let axes = (0..used).map(|i| Axis::bare(i, origin[i], spacing[i], lengths[i])).collect();
+    let centring = if nodes { Centring::Node } else { Centring::Cell };
+    let mut field = Field::bare(unescape(name), axes, centring, crate::read_values(&data[..needed], double, false));
+    field.title = text_entry(xml, "title").unwrap_or(field.title);
+    field.unit = text_entry(xml, "unit").unwrap_or_default();
+    Ok(field)
 }
 
 /// Writes the list of files over time; the names are relative to the folder of `path`.

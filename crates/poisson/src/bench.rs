@@ -23,16 +23,33 @@ use crate::{cost, operator};
 pub const CASES: &[Case] = &[
     Case {
         name: "poisson/mixed-1e-6-4097",
-        about: "4097^2 nodes to a relative residual of 1e-6 in mixed precision. Aim: <= 12 ns per unknown on one core, <= 1.0 ms on an H200. \
-                Others: scipy DST 31 ns on one core, hypre PCG+PFMG 193; H200 cuFFT DST 3.1 ms, hypre PFMG 27 ms",
+        about: "4097^2 nodes to a relative residual of 1e-6 in mixed precision, by the automatic choice: the direct solver. Aim: <= 12 ns per \
+                unknown on one core, <= 1.0 ms on an H200. Others: scipy DST 31 ns on one core, hypre PCG+PFMG 193; H200 cuFFT DST 3.1 ms, \
+                hypre PFMG 27 ms",
+        gpu_only: false,
+    },
+    Case {
+        name: "poisson/mixed-1e-6-4096",
+        about: "the same on 4096^2 nodes, an odd number of intervals: the direct solver. Aim: <= 1.0 ms on an H200. Others: H200 cuFFT DST 4.8 ms",
         gpu_only: false,
     },
     Case {
         name: "poisson/mixed-1e-10-4097",
-        about: "the same to 1e-10. Aim: 1.5 times as fast as scipy's DST, <= 1.6 ms on an H200. Others: hypre PCG+PFMG 326 ns; H200 42 ms",
+        about: "4097^2 nodes to 1e-10, by the automatic choice: the direct solver and a sweep. Aim: 1.5 times as fast as scipy's DST, <= 1.6 ms on \
+                an H200. Others: hypre PCG+PFMG 326 ns; H200 42 ms",
         gpu_only: false,
     },
-    Case { name: "poisson/mixed-1e-6-1025", about: "1025^2 nodes to 1e-6. Aim: <= 0.25 ms on an H200", gpu_only: false },
+    Case {
+        name: "poisson/mixed-1e-6-1025",
+        about: "1025^2 nodes to 1e-6, by the automatic choice: the direct solver. Aim: <= 0.25 ms on an H200",
+        gpu_only: false,
+    },
+    Case {
+        name: "poisson/multigrid-1e-6-4097",
+        about: "4097^2 nodes to 1e-6 in mixed precision by multigrid cycles alone, what grids get that no transform fits",
+        gpu_only: false,
+    },
+    Case { name: "poisson/multigrid-1e-10-4097", about: "the same to 1e-10", gpu_only: false },
     Case {
         name: "poisson/fmg-4097",
         about: "full multigrid on 4097^2 nodes in single precision, to the error of rounding and formula. Aim: <= 0.45 ms on an H200. \
@@ -54,7 +71,11 @@ pub const CASES: &[Case] = &[
         about: "the direct solver in double precision on 4097^2 nodes. Others: scipy DST 31 ns per unknown on one core; H200 cuFFT DST 3.1 ms",
         gpu_only: false,
     },
-    Case { name: "poisson/3d-512", about: "512^3 nodes to 1e-6 in mixed precision. Aim: <= 40 ms on an H200", gpu_only: true },
+    Case {
+        name: "poisson/3d-512",
+        about: "512^3 nodes to 1e-6 in mixed precision, by the automatic choice: the direct solver. Aim: <= 40 ms on an H200",
+        gpu_only: true,
+    },
 ];
 
 /// Side of the plane domain.
@@ -91,6 +112,7 @@ struct SolveBench {
 /// Sets a case up.
 pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     let mixed = |tolerance: f64| Options { tolerance: Tolerance::Relative(tolerance), ..Options::default() };
+    let cycles = |tolerance: f64| Options { method: Method::Multigrid, ..mixed(tolerance) };
     let f32_only =
         |method: Method| Options { method, precision: Precision::F32, tolerance: Tolerance::Relative(0.0), ..Options::default() };
     let golden = |values, limit| Truth::Golden { values, limit };
@@ -99,6 +121,13 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         "poisson/mixed-1e-6-4097" => SolveBench::new(device, dipole(4097), &mixed(1e-6), golden(GOLDEN_4096, 1e-5), None, Some(1.001e-6))?,
         "poisson/mixed-1e-10-4097" => SolveBench::new(device, dipole(4097), &mixed(1e-10), golden(GOLDEN_4096, 1e-9), None, Some(1.1e-10))?,
         "poisson/mixed-1e-6-1025" => SolveBench::new(device, dipole(1025), &mixed(1e-6), golden(GOLDEN_1024, 1e-5), None, Some(1.001e-6))?,
+        "poisson/mixed-1e-6-4096" => SolveBench::new(device, dipole(4096), &mixed(1e-6), golden(GOLDEN_4096, 1e-5), None, Some(1.001e-6))?,
+        "poisson/multigrid-1e-6-4097" => {
+            SolveBench::new(device, dipole(4097), &cycles(1e-6), golden(GOLDEN_4096, 1e-5), None, Some(1.001e-6))?
+        }
+        "poisson/multigrid-1e-10-4097" => {
+            SolveBench::new(device, dipole(4097), &cycles(1e-10), golden(GOLDEN_4096, 1e-9), None, Some(1.1e-10))?
+        }
         // Single precision leaves 2e-5 of |u| by rounding, the formula 2e-6.
         "poisson/fmg-4097" => SolveBench::new(device, dipole(4097), &f32_only(Method::Fmg), golden(GOLDEN_4096, 1e-4), Some(1), None)?,
         "poisson/vcycle-f32-4096" => {
@@ -178,7 +207,7 @@ impl SolveBench {
         residual_limit: Option<f64>,
     ) -> Result<Self> {
         let folded = on_host(device, || problem.fold())?;
-        let choice = options.choose(&folded.grid, matches!(device, Device::Cuda(_)), false)?;
+        let choice = options.choose_on(&folded.grid, device, false)?;
         let levels = hierarchy(&folded.grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { usize::MAX } else { 0 });
         let driver = Driver::new(&folded.grid, choice, device)?;
         Ok(Self { device: device.clone(), driver, folded, levels, truth, steps, residual_limit })

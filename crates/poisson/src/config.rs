@@ -187,6 +187,8 @@ pub(crate) struct SideRef<'a> {
 }
 
 const AXES: [&str; 3] = ["x", "y", "z"];
+/// Length and spacing per axis, in expressions.
+const CONSTANTS: [(&str, &str); 3] = [("lx", "hx"), ("ly", "hy"), ("lz", "hz")];
 /// Nodes of an axis.
 const NODES: std::ops::RangeInclusive<usize> = 3..=1 << 20;
 
@@ -266,20 +268,22 @@ impl Config {
 
     /// Named constants of expressions: lengths and spacings.
     pub(crate) fn constants(&self) -> Vec<(&'static str, f64)> {
-        let names = [("lx", "hx"), ("ly", "hy"), ("lz", "hz")];
         let axes = self.dimensions().min(3).min(self.grid.size.len());
-        (0..axes).flat_map(|d| [(names[d].0, self.grid.size[d]), (names[d].1, self.spacing(d))]).collect()
+        (0..axes).flat_map(|d| [(CONSTANTS[d].0, self.grid.size[d]), (CONSTANTS[d].1, self.spacing(d))]).collect()
+    }
+
+    /// The names that expressions may use while the grid is wrong, so that theirs and its problems are told at once.
+    fn placeholders(&self) -> Names {
+        let axes = if self.dimensions() == 2 { 2 } else { 3 };
+        (&AXES[..axes], CONSTANTS[..axes].iter().flat_map(|(l, h)| [(*l, 1.0), (*h, 1.0)]).collect())
     }
 
     /// Every problem that can be seen without allocating anything, paths relative to this table.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = self.grid.check();
-        // Expressions need the constants of a sound grid.
-        let sound = faults.is_empty();
-        if sound {
-            faults.extend(self.source_fault("rhs", &self.rhs));
-            faults.extend(self.guess.as_ref().and_then(|g| self.source_fault("guess", g)));
-        }
+        let names = if faults.is_empty() { (self.variables(), self.constants()) } else { self.placeholders() };
+        faults.extend(source_fault("rhs", &self.rhs, &names));
+        faults.extend(self.guess.as_ref().and_then(|g| source_fault("guess", g, &names)));
         let mut seen = Vec::new();
         for d in 0..self.dimensions().min(3) {
             let [lo, hi] = [0, 1].map(|end| self.boundary.side(d, end));
@@ -289,8 +293,8 @@ impl Config {
                 faults.push(fault.hint(format!("write `{} = \"periodic\"` for both sides", AXES[d])));
             }
             for side in [lo, hi] {
-                if let Some(values) = side.values.filter(|_| sound && !seen.contains(&side.path)) {
-                    faults.extend(self.source_fault(&side.path, values));
+                if let Some(values) = side.values.filter(|_| !seen.contains(&side.path)) {
+                    faults.extend(source_fault(&side.path, values, &names));
                 }
                 seen.push(side.path);
             }
@@ -317,17 +321,18 @@ impl Config {
         faults.extend(self.options().check());
         faults
     }
+}
 
-    /// What is wrong with a source, as far as its text tells.
-    fn source_fault(&self, path: &str, source: &Source) -> Option<Fault> {
-        match source {
-            Source::Number(value) if !value.is_finite() => {
-                Some(Fault::new(path, format!("the value is {value}")).allowed("finite numbers"))
-            }
-            Source::Expression(text) => Expr::parse_with(text, self.variables(), &self.constants()).err().map(|e| e.problem(path)),
-            Source::File(source) if source.file.as_os_str().is_empty() => Some(Fault::new(format!("{path}.file"), "the name is empty")),
-            _ => None,
-        }
+/// Variables and constants of expressions.
+type Names = (&'static [&'static str], Vec<(&'static str, f64)>);
+
+/// What is wrong with a source, as far as its text tells.
+fn source_fault(path: &str, source: &Source, (variables, constants): &Names) -> Option<Fault> {
+    match source {
+        Source::Number(value) if !value.is_finite() => Some(Fault::new(path, format!("the value is {value}")).allowed("finite numbers")),
+        Source::Expression(text) => Expr::parse_with(text, variables, constants).err().map(|e| e.problem(path)),
+        Source::File(source) if source.file.as_os_str().is_empty() => Some(Fault::new(format!("{path}.file"), "the name is empty")),
+        _ => None,
     }
 }
 
@@ -357,5 +362,27 @@ impl GridConfig {
             faults.push(Fault::new("grid.origin", format!("the {axis} coordinate is {x}")).allowed("finite numbers"));
         }
         faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn expressions_are_read_also_where_the_grid_that_they_refer_to_is_wrong() {
+        for (nodes, size) in [(json!([2, 9]), json!([0, 1])), (json!([5]), json!([1])), (json!([5, 5, 5]), json!([1, 1]))] {
+            let config: Config = serde_json::from_value(json!({
+                "grid": { "nodes": nodes, "size": size }, "rhs": "lx*(x - ", "guess": "1/hx + ly*y",
+                "boundary": { "x": { "dirichlet": "sin(w)" } },
+            }))
+            .unwrap();
+            let faults = config.check();
+            let (grid, others): (Vec<&str>, Vec<&str>) = faults.iter().map(|f| f.path.as_str()).partition(|p| p.starts_with("grid."));
+            assert!(!grid.is_empty(), "{nodes}");
+            assert_eq!(others, ["rhs", "boundary.x.dirichlet"], "{nodes}");
+        }
     }
 }

@@ -48,9 +48,8 @@ pub fn step(levels: &[Level], scheme: Scheme, precision: Precision) -> Cost {
             cost.flops = finest * FLOPS_APPLY * f64::from(block + 1);
         }
         Scheme::Direct => {
-            // Forward and back along each axis: one read and one write a pass.
-            let axes = levels[0].grid.dimensions() as f64;
-            cost.bytes = finest * 8.0 * 4.0 * axes;
+            // The right-hand side read, the modes written and read, the solution written; both read for the norms.
+            cost.bytes = finest * outer * 6.0;
             cost.flops = levels[0].grid.axes.iter().filter(|a| !a.is_flat()).map(|a| 10.0 * finest * (a.nodes as f64).log2()).sum();
         }
     }
@@ -71,8 +70,8 @@ pub fn full_multigrid(levels: &[Level], scheme: Scheme, precision: Precision, cy
     total
 }
 
-/// Bytes that solving will hold on the device.
-pub fn memory(levels: &[Level], scheme: Scheme, precision: Precision) -> u64 {
+/// Bytes that solving will hold on the device. The workspace of DFTs of odd lengths comes on top.
+pub fn memory(levels: &[Level], scheme: Scheme, precision: Precision, gpu: bool) -> u64 {
     let finest = levels[0].grid.len() as u64;
     let coarse: u64 = levels[1..].iter().map(|l| l.grid.len() as u64).sum();
     let (outer, inner) = (precision.outer_bytes(), precision.inner_bytes());
@@ -82,7 +81,19 @@ pub fn memory(levels: &[Level], scheme: Scheme, precision: Precision) -> u64 {
             finest * (2 * outer + 2 * inner) + coarse * (2 * inner + full)
         }
         Scheme::Sweeps { .. } => finest * (2 * outer + inner),
-        Scheme::Direct => finest * 3 * 8,
+        // Solution, right-hand side and the solution after a sweep; on a GPU the modes, in space those of two axes and the
+        // lines between them.
+        Scheme::Direct => {
+            finest
+                * outer
+                * if !gpu {
+                    3
+                } else if levels[0].grid.dimensions() == 3 {
+                    6
+                } else {
+                    4
+                }
+        }
     }
 }
 
@@ -98,19 +109,20 @@ pub fn expected_floor(grid: &Grid, precision: Precision) -> f64 {
 mod tests {
     use super::*;
     use crate::grid::{Axis, Bc, hierarchy};
-    use crate::method::Options;
+    use crate::method::{Method, Options};
 
     #[test]
     fn bytes_per_unknown_are_those_of_the_passes() {
         let axis = || Axis::new(1025, 1.0, Bc::Dirichlet, Bc::Dirichlet);
         let levels = hierarchy(&Grid::plane(axis(), axis()), usize::MAX);
-        let scheme = Options::default().choose(&levels[0].grid, true, false).unwrap().scheme;
+        let options = Options { method: Method::Multigrid, ..Options::default() };
+        let scheme = options.choose(&levels[0].grid, true, false).unwrap().scheme;
         for (precision, finest, coarse) in [(Precision::Mixed, 38.0, 14.0), (Precision::F32, 26.0, 14.0), (Precision::F64, 52.0, 28.0)] {
             let bytes = step(&levels, scheme, precision).bytes / levels[0].grid.unknowns() as f64;
             // The coarse levels hold a third of the unknowns, to the boundary's share of 1e-2.
             assert!((bytes - finest - coarse / 3.0).abs() < 0.2, "{precision}: {bytes}");
         }
-        let words = memory(&levels, scheme, Precision::Mixed) as f64 / (8.0 * levels[0].grid.len() as f64);
+        let words = memory(&levels, scheme, Precision::Mixed, true) as f64 / (8.0 * levels[0].grid.len() as f64);
         assert!(words < 5.0, "{words}");
     }
 

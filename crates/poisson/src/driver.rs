@@ -36,7 +36,7 @@ pub struct Driver {
     status: Option<Status>,
     imbalance: f64,
     mean: f64,
-    /// The right-hand side, kept where the host forms the residual: direct solver, estimate of the truncation error.
+    /// The right-hand side, kept where the host estimates the truncation error.
     f: Vec<f64>,
     truncation: Option<Truncation>,
 }
@@ -48,6 +48,38 @@ fn open(setup: &StageSetup, device: &Device) -> Result<Box<dyn Stages>> {
         Device::Cuda(gpu) => cuda::new(setup, gpu),
     }
 }
+
+/// The verdict on a direct solution and on the sweeps after it. What transforms leave is rounding, which the first sweeps
+/// take down by a factor of four each until that of storing the solution is left.
+pub(crate) fn direct_verdict(judge: &mut Judge, norms: Norms) -> Option<Status> {
+    let verdict = judge.push(norms);
+    let exhausted = judge.history().len() > 2 && judge.rate().is_none_or(|rate| rate > POLISH_FACTOR);
+    match verdict {
+        Some(Status::Converged | Status::Diverged) => verdict,
+        Some(_) => Some(Status::PrecisionFloor),
+        None => exhausted.then_some(Status::PrecisionFloor),
+    }
+}
+
+/// The verdict before the first step of a method that starts from the boundary values alone, whose residual the reference is.
+pub(crate) fn verdict_before(judge: &mut Judge) -> Option<Status> {
+    let reference = judge.reference_norms();
+    judge.push(Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 })
+}
+
+/// The solution of a singular problem with the mean asked for; any other as it is.
+pub(crate) fn shifted(grid: &Grid, mut u: Vec<f64>, mean: f64) -> Vec<f64> {
+    if grid.singular() {
+        let shift = mean - operator::mean(grid, &u);
+        for v in &mut u {
+            *v += shift;
+        }
+    }
+    u
+}
+
+/// A sweep on a direct solution that leaves more than this share of the residual has reached the floor.
+const POLISH_FACTOR: f64 = 0.5;
 
 /// Runs host work on the device's threads.
 pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
@@ -93,7 +125,7 @@ impl Driver {
             Backend::Stages(stages) => stages.load(&folded.u, &folded.f)?,
             Backend::Direct(direct) => direct.load(&folded.u, &folded.f)?,
         }
-        if self.choice.truncation || matches!(self.backend, Backend::Direct(_)) {
+        if self.choice.truncation {
             self.f = folded.f;
         }
         Ok(())
@@ -102,18 +134,14 @@ impl Driver {
     /// The residual before the first step.
     pub fn begin(&mut self, profiler: &mut Profiler) -> Result<()> {
         let fresh = matches!(self.choice.scheme, Scheme::Cycles { fmg: Some(_), .. });
-        let norms = match &mut self.backend {
+        self.status = match &mut self.backend {
             Backend::Stages(stages) if !fresh => {
                 stages.residual(0, profiler)?;
-                stages.norms()?
+                self.judge.push(stages.norms()?)
             }
-            // Full multigrid starts from the boundary values alone, whose residual the reference is.
-            Backend::Stages(_) | Backend::Direct(_) => {
-                let reference = self.judge.reference_norms();
-                Norms { l2: reference.l2, max: reference.max, u_l2: 0.0 }
-            }
+            Backend::Direct(direct) if self.choice.warm => self.judge.push(direct.norms(profiler)?[0]),
+            Backend::Stages(_) | Backend::Direct(_) => verdict_before(&mut self.judge),
         };
-        self.status = self.judge.push(norms);
         Ok(())
     }
 
@@ -127,7 +155,7 @@ impl Driver {
         Ok(())
     }
 
-    /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, or the direct solution.
+    /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, the direct solution, or a sweep on it.
     pub fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         let first = self.steps() == 0;
         match &mut self.backend {
@@ -137,14 +165,13 @@ impl Driver {
                 self.status = self.judge.push(norms);
             }
             Backend::Direct(direct) => {
-                direct.solve(profiler)?;
-                let (u, grid, f) = (direct.solution()?, &self.grid, &self.f);
-                let norms = on_host(&self.device, || operator::residual_norms(grid, &u, f));
-                // Transforms leave rounding only.
-                self.status = self.judge.push(norms).map(|status| match status {
-                    Status::Converged | Status::Diverged => status,
-                    _ => Status::PrecisionFloor,
-                });
+                let norms = if first {
+                    direct.solve(profiler)?;
+                    direct.norms(profiler)?
+                } else {
+                    direct.polish(&[true], profiler)?
+                };
+                self.status = direct_verdict(&mut self.judge, norms[0]);
             }
         }
         if self.choice.truncation && matches!(self.status, None | Some(Status::PrecisionFloor | Status::Stagnated)) {
@@ -182,7 +209,10 @@ impl Driver {
                 }
                 stages.norms().map(drop)
             }
-            Backend::Direct(direct) => direct.solve(profiler),
+            Backend::Direct(direct) => {
+                direct.solve(profiler)?;
+                direct.wait()
+            }
         }
     }
 
@@ -258,17 +288,9 @@ impl Driver {
 
     /// The solution over all nodes; a singular problem's has the mean asked for.
     pub fn solution(&mut self) -> Result<Vec<f64>> {
-        let mut u = self.state()?;
-        if self.grid.singular() {
-            let (grid, mean) = (&self.grid, self.mean);
-            on_host(&self.device, || {
-                let shift = mean - operator::mean(grid, &u);
-                for v in &mut u {
-                    *v += shift;
-                }
-            });
-        }
-        Ok(u)
+        let u = self.state()?;
+        let (grid, mean) = (&self.grid, self.mean);
+        Ok(on_host(&self.device, || shifted(grid, u, mean)))
     }
 }
 

@@ -15,13 +15,16 @@
 //! | [`direct`] | transforms along the axes |
 //! | [`status`], [`truncation`] | when it is over, and with which word |
 //! | [`operator`] | the definition in double precision that checks go back to |
+//! | [`estimate`] | what the methods will take: the automatic choice |
 //! | [`output`], [`cost`], [`mod@bench`] | records, the traffic model, the benchmark cases |
 
+mod batch;
 pub mod bench;
 pub mod config;
 pub mod cost;
 pub mod direct;
 pub mod driver;
+pub mod estimate;
 pub mod grid;
 pub mod method;
 pub mod operator;

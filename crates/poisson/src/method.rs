@@ -5,8 +5,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use zellige_engine::cuda::library;
+use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 
+use crate::estimate;
 use crate::grid::Grid;
 use crate::problem::Precision;
 use crate::spectrum::Spectrum;
@@ -155,6 +158,8 @@ pub struct Choice {
     pub criteria: Criteria,
     /// Whether the goal is the truncation error.
     pub truncation: bool,
+    /// Whether there is a first guess.
+    pub warm: bool,
     /// How fast it should be.
     pub pace: Pace,
     /// Number formats.
@@ -165,6 +170,8 @@ pub struct Choice {
 
 /// Sweeps per unknown and step that keep a row within seconds on one core.
 const BLOCK_WORK: f64 = 1e9;
+/// The direct solution and the sweeps on it: two reach the floor of storing it, measured.
+const DIRECT_STEPS: u64 = 6;
 /// Cells stretched by less than this keep over-relaxation in the smoother.
 const NEARLY_SQUARE: f64 = 1.5;
 
@@ -208,8 +215,19 @@ impl Options {
         faults
     }
 
-    /// Settles everything for a grid. `gpu`: the device's kind; `warm`: whether there is a first guess.
+    /// Settles everything for a grid on a device; `warm`: whether there is a first guess. Where a GPU's library of Fourier
+    /// transforms is missing, the automatic choice is between cycles, and says so.
+    pub fn choose_on(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
+        let gpu = matches!(device, Device::Cuda(_));
+        self.settle(grid, gpu, warm, !gpu || library::cufft().refusal.is_none())
+    }
+
+    /// Settles everything for a grid. `gpu`: the device's kind, with all its libraries; `warm`: whether there is a first guess.
     pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
+        self.settle(grid, gpu, warm, true)
+    }
+
+    fn settle(&self, grid: &Grid, gpu: bool, warm: bool, transforms: bool) -> Result<Choice> {
         let mut faults = self.check();
         if warm && (self.method == Method::Fmg || self.tolerance == Tolerance::TRUNCATION) {
             faults.push(
@@ -221,7 +239,7 @@ impl Options {
             return Err(Error::Input { origin: "the options".into(), problems: faults });
         }
         let truncation = self.tolerance == Tolerance::TRUNCATION;
-        let (method, reason) = self.method(grid, gpu, warm);
+        let (method, reason) = self.method(grid, gpu, warm, transforms);
         let scheme = self.scheme(method, grid);
         let relative = match self.tolerance {
             Tolerance::Relative(t) => t,
@@ -236,30 +254,58 @@ impl Options {
                 let sweeps = self.max_cycles.unwrap_or(ample.ceil() as u64);
                 (Pace::sweeps(rate.powi(block as i32)), sweeps.div_ceil(u64::from(block)))
             }
-            Scheme::Direct => (Pace::cycles(), 1),
+            Scheme::Direct => (Pace::cycles(), self.max_cycles.unwrap_or(DIRECT_STEPS)),
         };
         let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, max_steps: max_steps as usize };
         let words = format!("{}{}", scheme.words(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
-        Ok(Choice { scheme, words, criteria, truncation, pace, precision: self.precision, coarse_levels: self.coarse_levels })
+        Ok(Choice { scheme, words, criteria, truncation, warm, pace, precision: self.precision, coarse_levels: self.coarse_levels })
     }
 
-    fn method(&self, grid: &Grid, gpu: bool, warm: bool) -> (Method, String) {
+    /// Whether something was asked for that only cycles have.
+    fn asks_for_cycles(&self) -> bool {
+        let sweeps = self.pre.is_some() || self.post.is_some() || self.omega.is_some();
+        self.cycle != Cycle::V || sweeps || self.smoother != Relaxation::RedBlack || self.coarse_levels != usize::MAX
+    }
+
+    /// The method, and why it was chosen.
+    fn method(&self, grid: &Grid, gpu: bool, warm: bool, transforms: bool) -> (Method, String) {
         if self.method != Method::Auto {
             return (self.method, String::new());
         }
-        if self.tolerance == Tolerance::TRUNCATION {
-            return (Method::Fmg, "reaches the error of the formula in one pass".into());
+        let truncation = self.tolerance == Tolerance::TRUNCATION;
+        let goal = match self.tolerance {
+            Tolerance::Relative(t) => t,
+            // Full multigrid is done after its start: a cycle's worth of goal.
+            Tolerance::Named(_) => 1e-4,
+        };
+        // From a guess half of the decades are left to do, as far as anyone knows.
+        let (cycles, full) = match (truncation, warm) {
+            (true, _) => (Method::Fmg, true),
+            (false, true) => (Method::Multigrid, false),
+            (false, false) => {
+                let [plain, full] = [false, true].map(|fmg| estimate::cycles(grid, self.precision, gpu, fmg, goal));
+                if full < plain { (Method::Fmg, true) } else { (Method::Multigrid, false) }
+            }
+        };
+        let of_cycles = estimate::cycles(grid, self.precision, gpu, full, if warm { goal.sqrt() } else { goal });
+        if self.asks_for_cycles() {
+            return (cycles, "the cycle's own options were given".into());
         }
-        // The direct solver is the processor's; on a GPU a wrapped row of two equal colours costs some of the factor.
-        if let Some(axis) = grid.axes.iter().find(|a| a.periodic() && a.nodes % 2 == 1 && !gpu) {
-            return (Method::Direct, format!("a periodic axis of {} nodes cannot be coloured red and black", axis.nodes));
+        if !transforms {
+            return (cycles, "the direct solver needs cuFFT, which is missing: see `zellige devices`".into());
         }
-        if warm {
-            (Method::Multigrid, "goes on from the first guess".into())
-        } else if gpu {
-            (Method::Multigrid, "few launches on coarse grids".into())
+        // Single precision: its rounding along whole lines is more than that of cycles, and sweeps do not mend what is smooth.
+        let noise = estimate::noise(grid, self.precision);
+        if self.precision == Precision::F32 && (truncation || goal < noise) {
+            return (cycles, format!("the direct solver would leave {noise:.0e} in single precision"));
+        }
+        let sweeps = if truncation { 0 } else { estimate::sweeps(grid, self.precision, goal) };
+        let of_direct = estimate::direct(grid, self.precision, gpu, sweeps);
+        let compared = |a: &str, x: f64, b: &str, y: f64| format!("{a} about {x:.0} bytes an unknown at copy speed, {b} {y:.0}");
+        if of_direct <= of_cycles {
+            (Method::Direct, compared("takes", of_direct, "cycles", of_cycles))
         } else {
-            (Method::Fmg, "the start on coarse grids saves cycles".into())
+            (cycles, compared("take", of_cycles, "the direct solver", of_direct))
         }
     }
 
@@ -361,7 +407,7 @@ mod tests {
     }
 
     fn smoother(grid: &Grid) -> Smoother {
-        match Options::default().choose(grid, false, false).unwrap().scheme {
+        match (Options { method: Method::Multigrid, ..Options::default() }).choose(grid, false, false).unwrap().scheme {
             Scheme::Cycles { plan, .. } => plan.smoother,
             other => panic!("{other:?}"),
         }
@@ -376,12 +422,44 @@ mod tests {
     }
 
     #[test]
-    fn auto_says_why() {
-        let odd = Options::default().choose(&square(15, Bc::Periodic), false, false).unwrap();
-        assert_eq!(odd.scheme, Scheme::Direct);
-        assert!(odd.words.contains("15 nodes"), "{}", odd.words);
-        let warm = Options::default().choose(&square(17, Bc::Dirichlet), false, true).unwrap();
-        assert!(matches!(warm.scheme, Scheme::Cycles { fmg: None, .. }) && warm.words.contains("guess"));
+    fn auto_takes_the_cheaper_method_and_says_why() {
+        let mixed = |tolerance| Options { tolerance: Tolerance::Relative(tolerance), ..Options::default() };
+        let single = |tolerance| Options { precision: Precision::F32, ..mixed(tolerance) };
+        let cube = |n| Grid { axes: [0, 1, 2].map(|_| Axis::new(n, 1.0, Bc::Dirichlet, Bc::Dirichlet)) };
+        let zero = Bc::Dirichlet;
+        // (options, grid, GPU, from a guess, direct?)
+        for (n, (options, grid, gpu, warm, direct)) in [
+            (mixed(1e-6), square(4097, zero), true, false, true),
+            (mixed(1e-6), square(4096, zero), true, false, true),
+            (mixed(1e-10), square(4097, zero), true, false, true),
+            (mixed(1e-6), square(1025, zero), true, false, true),
+            (mixed(1e-6), cube(512), true, false, true),
+            (mixed(1e-6), square(4097, zero), false, false, true),
+            (mixed(1e-6), square(4097, Bc::Neumann), false, false, true),
+            (mixed(1e-6), square(15, Bc::Periodic), false, false, true),
+            // A prime number of intervals, one decade to go.
+            (mixed(1e-1), square(4094, zero), true, false, false),
+            // One cycle from the guess.
+            (mixed(1e-2), square(4097, zero), true, true, false),
+            (mixed(1e-10), square(4097, zero), false, true, true),
+            // Below and above the rounding of the transforms in single precision.
+            (single(1e-6), square(1025, zero), true, false, false),
+            (single(1e-2), square(65, zero), true, false, true),
+            (Options { tolerance: Tolerance::TRUNCATION, ..mixed(0.0) }, square(1025, zero), false, false, true),
+            (Options { tolerance: Tolerance::TRUNCATION, ..single(0.0) }, square(1025, zero), true, false, false),
+            (Options { cycle: Cycle::W, ..mixed(1e-6) }, square(4097, zero), true, false, false),
+            (Options { method: Method::Multigrid, ..mixed(1e-6) }, square(4097, zero), true, false, false),
+            (Options { method: Method::Direct, ..single(1e-6) }, square(1025, zero), true, false, true),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let choice = options.choose(&grid, gpu, warm).unwrap();
+            assert_eq!(choice.scheme == Scheme::Direct, direct, "{n}: {}", choice.words);
+            assert_eq!(options.method == Method::Auto, choice.words.contains(" ("), "{n}: {}", choice.words);
+        }
+        let without = mixed(1e-6).settle(&square(4097, zero), true, false, false).unwrap();
+        assert!(without.scheme != Scheme::Direct && without.words.contains("cuFFT"), "{}", without.words);
     }
 
     #[test]

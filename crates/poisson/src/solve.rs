@@ -6,10 +6,11 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
+use crate::batch;
 use crate::driver::{Driver, on_host};
-use crate::method::Options;
+use crate::method::{Choice, Options};
 use crate::problem::Problem;
-use crate::status::Status;
+use crate::status::{Judge, Status};
 use crate::truncation::Truncation;
 
 /// A solution with the account of how it was found.
@@ -28,7 +29,7 @@ pub struct Report {
     pub status: Status,
     /// The method and why it was chosen.
     pub method: String,
-    /// Steps taken: cycles, or blocks of sweeps.
+    /// Steps taken: cycles, blocks of sweeps, or the direct solution and the sweeps on it.
     pub steps: usize,
     /// Residual in the norm asked for, before the first step and after each.
     pub history: Vec<f64>,
@@ -55,21 +56,34 @@ pub struct Report {
 impl Report {
     /// The account of a driver that has come to an end.
     pub(crate) fn of(driver: &Driver, status: Status) -> Self {
-        let judge = driver.judge();
+        let (truncation, levels, memory) = (driver.truncation(), driver.levels(), driver.memory());
+        Self::new(driver.judge(), driver.choice(), status, driver.imbalance(), truncation, levels, memory)
+    }
+
+    /// The account of a solve whose residual `judge` followed.
+    pub(crate) fn new(
+        judge: &Judge,
+        choice: &Choice,
+        status: Status,
+        imbalance: f64,
+        truncation: Option<Truncation>,
+        levels: usize,
+        memory: u64,
+    ) -> Self {
         Self {
             status,
-            method: driver.choice().words.clone(),
-            steps: driver.steps(),
+            method: choice.words.clone(),
+            steps: judge.history().len().saturating_sub(1),
             history: judge.history().to_vec(),
             reference: judge.reference(),
             relative_residual: judge.relative(),
             backward_error: judge.backward_error(),
             floor: judge.floor(),
             rate: judge.rate(),
-            imbalance: driver.imbalance(),
-            truncation: driver.truncation(),
-            levels: driver.levels(),
-            memory: driver.memory(),
+            imbalance,
+            truncation,
+            levels,
+            memory,
         }
     }
 }
@@ -107,9 +121,10 @@ pub fn solve(problem: &Problem<'_>, options: &Options, device: &Device) -> Resul
     solve_with(&mut driver, problem, options, device, &mut Profiler::off())
 }
 
-/// Solves many problems, on the processor side by side. Problems of one shape that follow each other share one set of
-/// buffers, and on a GPU one set of recorded graphs. Solutions come in the order of the problems, and none depends on the
-/// number of threads.
+/// Solves many problems, on the processor side by side. On a GPU, problems of one shape that follow each other and that the
+/// direct solver takes are solved together, each kernel working on all of them; where the method is another they follow one
+/// another and share one set of buffers and recorded graphs. Solutions come in the order of the problems, each the same to the
+/// last bit as [`solve`] alone gives, and none depends on the number of threads.
 ///
 /// # Errors
 /// As [`solve`], for the first problem that is refused; then no solution is given.
@@ -130,15 +145,12 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
                 .map_init(|| None, |driver, problem| solve_with(driver, problem, options, device, &mut Profiler::off()))
                 .collect()
         }),
-        Device::Cuda(_) => {
-            let mut driver = None;
-            problems.iter().map(|problem| solve_with(&mut driver, problem, options, device, &mut Profiler::off())).collect()
-        }
+        Device::Cuda(cuda) => batch::solve_on_gpu(problems, options, device, cuda),
     }
 }
 
 /// Solves with the driver at hand where it was made for the same grid and choice, else with a new one left in its place.
-fn solve_with(
+pub(crate) fn solve_with(
     driver: &mut Option<Driver>,
     problem: &Problem<'_>,
     options: &Options,
@@ -146,7 +158,7 @@ fn solve_with(
     profiler: &mut Profiler,
 ) -> Result<Solution> {
     let folded = on_host(device, || problem.clone().fold())?;
-    let choice = options.choose(&folded.grid, matches!(device, Device::Cuda(_)), problem.guess.is_some())?;
+    let choice = options.choose_on(&folded.grid, device, problem.guess.is_some())?;
     if !driver.as_ref().is_some_and(|d| *d.grid() == folded.grid && *d.choice() == choice) {
         // The old buffers go first, or both would have to fit.
         *driver = None;

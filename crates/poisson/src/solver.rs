@@ -126,7 +126,7 @@ impl Solver for Poisson {
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         let grid = setup::grid(config);
-        let choice = config.options().choose(&grid, is_gpu(&environment.device), config.guess.is_some())?;
+        let choice = config.options().choose_on(&grid, &environment.device, config.guess.is_some())?;
         let levels = levels_of(&grid, &choice);
         let mut lines = grid_lines(config, &grid);
         lines.push(("method".into(), choice.words.clone()));
@@ -150,7 +150,7 @@ impl Solver for Poisson {
         Ok(Plan {
             lines,
             items: grid.unknowns() as u64,
-            memory: cost::memory(&levels, choice.scheme, choice.precision),
+            memory: cost::memory(&levels, choice.scheme, choice.precision, is_gpu(&environment.device)),
             traffic: cost::step(&levels, choice.scheme, choice.precision).bytes as u64,
             warnings,
         })
@@ -161,7 +161,7 @@ impl Solver for Poisson {
         let folder: &Path = &environment.folder;
         let problem = on_host(&device, || setup::problem(config, folder))?;
         let grid = problem.grid();
-        let choice = config.options().choose(&grid, is_gpu(&device), problem.guess.is_some())?;
+        let choice = config.options().choose_on(&grid, &device, problem.guess.is_some())?;
         let levels = levels_of(&grid, &choice);
         let driver = Driver::new(&grid, choice, &device)?;
         let mut solver = Self { config: config.clone(), device, problem, driver, levels, imbalance_scale: 0.0 };

@@ -60,9 +60,12 @@ fn every_method_finds_the_same_solution() {
 #[test]
 fn a_warm_start_from_the_solution_takes_no_cycle_and_one_from_elsewhere_the_same_end() {
     let (problem, exact) = quadratic(17, 21);
-    let warm = solve(&problem.clone().guess(exact.clone()), &tolerance(1e-10), &cpu()).unwrap();
-    assert_eq!((warm.report.status, warm.report.steps), (Status::Converged, 0));
-    let far = solve(&problem.guess(vec![100.0; exact.len()]), &tolerance(1e-12), &cpu()).unwrap();
+    for method in [Method::Auto, Method::Multigrid, Method::Direct] {
+        let warm = solve(&problem.clone().guess(exact.clone()), &Options { method, ..tolerance(1e-10) }, &cpu()).unwrap();
+        assert_eq!((warm.report.status, warm.report.steps), (Status::Converged, 0), "{method:?}");
+    }
+    let cycles = Options { method: Method::Multigrid, ..tolerance(1e-12) };
+    let far = solve(&problem.guess(vec![100.0; exact.len()]), &cycles, &cpu()).unwrap();
     assert!(far.report.steps > 3 && worst(&far.u, &exact) < 1e-9, "{:?}", far.report);
 }
 
@@ -104,7 +107,8 @@ fn zero_stays_zero_and_limits_are_kept() {
     assert_eq!((still.report.status, still.report.steps), (Status::Converged, 0));
     assert!(still.u.iter().all(|u| *u == 0.0));
     let (problem, _) = quadratic(33, 33);
-    let two = solve(&problem, &Options { max_cycles: Some(2), ..tolerance(1e-12) }, &cpu()).unwrap();
+    let few = Options { method: Method::Multigrid, max_cycles: Some(2), ..tolerance(1e-12) };
+    let two = solve(&problem, &few, &cpu()).unwrap();
     assert_eq!((two.report.status, two.report.steps), (Status::MaxCycles, 2));
     let wild = Options { method: Method::Jacobi, omega: Some(1.9), ..tolerance(1e-10) };
     assert_eq!(solve(&problem, &wild, &cpu()).unwrap().report.status, Status::Diverged);
@@ -141,13 +145,18 @@ fn truncation_stops_near_the_error_of_the_formula_and_says_how_near() {
         let (problem, exact) = manufactured(n);
         let solved = solve(&problem, &tolerance(1e-12), &cpu()).unwrap();
         let formula = worst(&solved.u, &exact);
-        let options = Options { tolerance: Tolerance::TRUNCATION, ..tolerance(0.0) };
+        let options = Options { tolerance: Tolerance::TRUNCATION, method: Method::Fmg, ..tolerance(0.0) };
         let quick = solve(&problem, &options, &cpu()).unwrap();
         assert_eq!(quick.report.status, Status::Converged, "{:?}", quick.report);
         let share = quick.report.truncation.unwrap().share;
         let truth = worst(&quick.u, &solved.u) / formula;
         // One V(2,1) a level leaves some 0.05 (0.07 in the largest norm of other data); the estimate is good to a factor of 3.
         assert!(truth < 0.1 && share > truth / 3.0 && share < 3.0 * truth, "{n}: estimate {share}, truth {truth}");
+        // The automatic choice may solve to rounding instead.
+        let direct = solve(&problem, &Options { method: Method::Direct, ..options.clone() }, &cpu());
+        assert!(direct.is_err(), "`truncation` with the direct solver is refused where it is asked for by name");
+        let auto = solve(&problem, &Options { method: Method::Auto, ..options }, &cpu()).unwrap();
+        assert!(auto.report.status == Status::Converged && auto.report.truncation.unwrap().share < 0.5, "{:?}", auto.report);
     }
 }
 
@@ -221,7 +230,7 @@ fn the_run_loops_solver_ends_checks_and_records() {
 #[test]
 fn a_restored_run_goes_on_bit_by_bit() {
     let folder = tempfile::tempdir().unwrap();
-    for (method, precision) in [("auto", "mixed"), ("multigrid", "f32"), ("sor", "f64")] {
+    for (method, precision) in [("auto", "mixed"), ("fmg", "mixed"), ("multigrid", "f32"), ("sor", "f64")] {
         let c = config(json!({
             "grid": { "nodes": [65, 50], "size": [1, 1] }, "rhs": "sin(9*x) + y", "method": method, "precision": precision,
             "boundary": { "y_hi": { "neumann": "x" } }, "tolerance": 1e-5,

@@ -161,7 +161,8 @@ fn full_multigrid_reaches_the_error_of_the_formula_in_one_pass() {
         for device in devices() {
             let full = solved(&problem, &options(Method::Multigrid, Precision::Mixed, 1e-9), &device);
             assert!((max_error(&full.u, &exact) / error - 1.0).abs() < 1e-3, "{}", max_error(&full.u, &exact));
-            let options = Options { tolerance: Tolerance::TRUNCATION, precision: Precision::Mixed, ..Options::default() };
+            let options =
+                Options { method: Method::Fmg, tolerance: Tolerance::TRUNCATION, precision: Precision::Mixed, ..Options::default() };
             let pass = solved(&problem, &options, &device);
             let found = max_error(&pass.u, &exact);
             assert!(found < 1.1 * error, "{intervals}: {found} for {error}");

@@ -50,15 +50,7 @@ pub(crate) fn poisson(arguments: PoissonArgs) -> Result<u8> {
         problems.iter_mut().for_each(in_words_of_the_command);
         return Err(Error::Input { origin: "command line".into(), problems });
     }
-    let run = RunArgs {
-        input: None,
-        output: Some(arguments.output),
-        place: arguments.place,
-        overrides: Vec::new(),
-        dry_run: false,
-        resume: None,
-        profile: false,
-    };
+    let run = RunArgs { output: Some(arguments.output), place: arguments.place, ..RunArgs::default() };
     run::execute::<Poisson>(input, &run)
 }
 

@@ -113,19 +113,12 @@ fn read(source: &Path) -> Result<Record> {
             if array.shape.is_empty() || array.shape.len() > 3 {
                 return Err(Error::format(&file, "NPY", format!("it has {} axes; 1 to 3 can be drawn", array.shape.len())));
             }
-            let axes = array.shape.iter().rev().zip(["x", "y", "z"]);
-            let axes =
-                axes.map(|(n, a)| Axis { name: format!("{a} index"), unit: String::new(), origin: 0.0, spacing: 1.0, len: *n }).collect();
-            Ok(coloured(Field {
-                title: name.clone(),
-                name,
-                unit: String::new(),
-                dimension: [0.0; 7],
-                axes,
-                centring: Centring::Node,
-                palette: Palette::Sequential,
-                values: Values::F64(array.values),
-            }))
+            let axis = |(i, len): (usize, &usize)| {
+                let bare = Axis::bare(i, 0.0, 1.0, *len);
+                Axis { name: format!("{} index", bare.name), ..bare }
+            };
+            let axes = array.shape.iter().rev().enumerate().map(axis).collect();
+            Ok(coloured(Field::bare(name, axes, Centring::Node, Values::F64(array.values))))
         }
         "csv" => {
             let table = csv::read(&file)?;

@@ -30,6 +30,14 @@ pub(crate) fn outcome(output: &Output) -> Outcome {
     Outcome { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
 }
 
+/// Names in a folder, sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there");
+    let mut names: Vec<String> = entries.map(|e| e.expect("readable").file_name().into_string().expect("text")).collect();
+    names.sort();
+    names
+}
+
 /// Writes an input and runs it with further arguments.
 pub(crate) fn run_text(folder: &Path, text: &str, arguments: &[&str]) -> Outcome {
     std::fs::write(folder.join("input.toml"), text).expect("the folder can be written");

@@ -179,9 +179,9 @@ impl<'a> Checker<'a> {
             let problem = Problem::new(join(path, key), "the key is missing");
             let about =
                 properties.and_then(|p| p.get(key)).and_then(|s| s.get("description").or_else(|| self.resolve(s).get("description")));
-            problems.push(match about.and_then(Value::as_str).and_then(|d| d.lines().next()) {
-                Some(line) => problem.hint(line.to_owned()),
-                None => problem,
+            problems.push(match about.and_then(Value::as_str).map(first_sentence) {
+                Some(sentence) if !sentence.is_empty() => problem.hint(sentence),
+                _ => problem,
             });
         }
     }
@@ -274,6 +274,19 @@ impl<'a> Checker<'a> {
 
 /// Begins the messages about the key that decides between alternatives.
 const TAG: &str = "the key that decides the kind";
+
+/// The first sentence of a description, which may run over several lines.
+fn first_sentence(text: &str) -> String {
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    // A sentence ends in a full stop before a capital: `e.g. one` does not, nor does a name such as `rho.npy`.
+    let last = |i: &usize| {
+        let next = words.get(i + 1).and_then(|w| w.chars().find(|c| c.is_alphanumeric()));
+        words[*i].ends_with('.') && next.is_some_and(char::is_uppercase)
+    };
+    let end = (0..words.len()).find(last).unwrap_or(words.len().saturating_sub(1));
+    words.iter().take(end + 1).copied().collect::<Vec<_>>().join(" ")
+}
 
 /// Values that `enum` or `const` allow.
 fn constants(schema: &Value) -> Vec<&Value> {

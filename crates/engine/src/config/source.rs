@@ -92,7 +92,9 @@ impl Source {
     }
 
     /// Carries out `key=value` overrides. The value is read as TOML and, if it is none, as a text: `grid.nodes=[65, 65]`,
-    /// `method=sor`. The key must lead through tables; those that are not there are made.
+    /// `method=sor`. The key leads through tables and lists, whose entries have numbers from 0 (`species.1.charge` or
+    /// `species[1].charge`). Tables that are not there are made; the number one past the last entry of a list adds one,
+    /// and `0` makes a list where there is nothing.
     pub fn set<T: AsRef<str>>(&mut self, overrides: &[T]) -> Result<()> {
         let problems: Vec<Problem> = overrides.iter().filter_map(|o| self.set_one(o.as_ref()).err()).collect();
         if problems.is_empty() { Ok(()) } else { Err(Error::Input { origin: "--set".into(), problems }) }
@@ -103,21 +105,20 @@ impl Source {
             return Err(Problem::new("", format!("`{text}` has no `=`")).allowed("key=value, for example `run.seed=7`"));
         };
         let (path, written) = (path.trim(), written.trim());
-        if path.split('.').any(|key| key.trim().is_empty()) || path.split('.').count() > super::NESTING_LIMIT {
-            return Err(Problem::new(path, format!("`{path}` is not the path of a key")).allowed("names with dots between them"));
+        let Some(keys) = keys(path).filter(|keys| keys.len() <= super::NESTING_LIMIT) else {
+            let problem = Problem::new(path, format!("`{path}` is not the path of a key"));
+            return Err(problem.allowed("names with dots between them, entries of lists by number: `output.formats.0`"));
+        };
+        // On a copy: an override that is refused changes nothing.
+        let (mut value, mut at) = (self.value.clone(), String::new());
+        let mut spot = &mut value;
+        for key in keys {
+            spot = enter(spot, key, &mut at)?;
         }
-        let keys: Vec<&str> = path.split('.').map(str::trim).collect();
-        let (last, tables) = keys.split_last().unwrap_or((&path, &[]));
-        let mut table = &mut self.value;
-        for (i, key) in tables.iter().enumerate() {
-            let Value::Object(map) = table else { return Err(not_a_table(&keys[..i])) };
-            table = map.entry(*key).or_insert_with(|| Value::Object(Map::new()));
-        }
-        let Value::Object(map) = table else { return Err(not_a_table(tables)) };
-        map.insert((*last).to_owned(), toml_text::value(written).unwrap_or_else(|| Value::String(written.to_owned())));
-        let path = keys.join(".");
-        self.places.retain(|place, _| !below(place, &path));
-        self.overrides.insert(path);
+        *spot = toml_text::value(written).unwrap_or_else(|| Value::String(written.to_owned()));
+        self.value = value;
+        self.places.retain(|place, _| !below(place, &at));
+        self.overrides.insert(at);
         Ok(())
     }
 
@@ -146,9 +147,61 @@ fn below(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-fn not_a_table(keys: &[&str]) -> Problem {
-    let path = keys.join(".");
-    Problem::new(&path, format!("`{path}` is not a table, so nothing can be set inside it"))
+/// The keys of a path, `a.1.b` or `a[1].b`; `None` where one is empty.
+fn keys(path: &str) -> Option<Vec<&str>> {
+    let mut keys = Vec::new();
+    for part in path.split('.') {
+        let (name, entries) = part.trim().split_at(part.trim().find('[').unwrap_or(part.trim().len()));
+        keys.push(Some(name.trim()).filter(|name| !name.is_empty())?);
+        if !entries.is_empty() {
+            let numbers = entries.strip_prefix('[')?.strip_suffix(']')?.split("][");
+            keys.extend(numbers.map(|n| index(n.trim()).map(|_| n.trim())).collect::<Option<Vec<_>>>()?);
+        }
+    }
+    Some(keys)
+}
+
+/// A number of digits alone.
+fn index(key: &str) -> Option<usize> {
+    key.bytes().all(|b| b.is_ascii_digit()).then(|| key.parse().ok()).flatten()
+}
+
+/// What `key` leads to from `value`, nothing yet where it was not there; `at`, the path so far, takes the key.
+fn enter<'a>(value: &'a mut Value, key: &str, at: &mut String) -> Result<&'a mut Value, Problem> {
+    if value.is_null() {
+        *value = match index(key) {
+            Some(0) => Value::Array(Vec::new()),
+            Some(_) => {
+                let problem = Problem::new(join(at, key), format!("there is no list `{at}` yet"));
+                return Err(problem.allowed(format!("`{at}.0`, its first entry")));
+            }
+            None => Value::Object(Map::new()),
+        };
+    }
+    match value {
+        Value::Object(map) => {
+            *at = join(at, key);
+            Ok(map.entry(key).or_insert(Value::Null))
+        }
+        Value::Array(entries) => {
+            let count = entries.len();
+            let Some(index) = index(key).filter(|i| *i <= count) else {
+                let of = if count == 1 { "entry" } else { "entries" };
+                let problem = Problem::new(join(at, key), format!("`{at}` is a list of {count} {of}, and `{key}` is the number of none"));
+                return Err(problem.allowed(if count == 0 {
+                    "0, which adds the first".into()
+                } else {
+                    format!("0 to {count}; {count} adds one")
+                }));
+            };
+            if index == count {
+                entries.push(Value::Null);
+            }
+            *at = format!("{at}[{index}]");
+            Ok(&mut entries[index])
+        }
+        _ => Err(Problem::new(at.as_str(), format!("`{at}` is neither a table nor a list, so nothing can be set inside it"))),
+    }
 }
 
 /// `table.key`, or `key` at the top.

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::toy::Toy;
+use crate::testing::toy::Toy;
 
 /// A table with every shape that the checker must know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -190,10 +190,61 @@ fn overrides_change_values_and_problems_say_so() {
     let shown = source.typed::<Toy>().unwrap_err().to_string();
     assert!(shown.contains("\n  `toy.steps`: expected a whole number, found `\"many\"` (given by `--set`)"), "{shown}");
     let error = source.set(&["toy", "=1", "a..b=1", "toy.steps.x=1"]).unwrap_err().to_string();
-    assert!(error.starts_with("--set: 4 problems") && error.contains("is not a table"), "{error}");
+    assert!(error.starts_with("--set: 4 problems") && error.contains("is neither a table nor a list"), "{error}");
     // One override sets one key, whatever its value looks like.
     source.set(&["toy.steps=1\nq=2"]).unwrap();
     assert_eq!(source.value["toy"]["steps"], "1\nq=2");
+}
+
+#[test]
+fn overrides_reach_entries_of_lists() {
+    let mut source = Source::parse("[toy]\nsteps = 10\n[output]\nformats = [\"npy\", \"png\"]\n", Format::Toml, "a.toml").unwrap();
+    // Change, add, and make: a list, and a table in a new list.
+    source.set(&["output.formats.0=vti", "output.formats[2]=bov", "new.0.x=1", "new.1.x=-2", "new[1].y[0][0]=3"]).unwrap();
+    assert_eq!(source.value["output"]["formats"], serde_json::json!(["vti", "png", "bov"]));
+    assert_eq!(source.value["new"], serde_json::json!([{ "x": 1 }, { "x": -2, "y": [[3]] }]));
+    assert_eq!((source.place("output.formats[0]"), source.place("output.formats[1]")), (None, Some((4, 19))));
+    source.set(&["output.formats.1=bmp"]).unwrap();
+    let shown = source.typed::<Toy>().unwrap_err().to_string();
+    assert!(shown.contains("`output.formats[1]`: unknown value `\"bmp\"` (given by `--set`) (allowed: "), "{shown}");
+    let before = source.value.clone();
+    for (text, part) in [
+        (
+            "output.formats.4=png",
+            "`output.formats.4`: `output.formats` is a list of 3 entries, and `4` is the number of none (allowed: 0 to 3; 3 adds one)",
+        ),
+        ("output.formats.first=png", "`first` is the number of none"),
+        ("output.formats.+1=png", "`+1` is the number of none"),
+        ("output.formats.0.x=png", "`output.formats[0]` is neither a table nor a list"),
+        ("output.none.3=1", "`output.none.3`: there is no list `output.none` yet (allowed: `output.none.0`, its first entry)"),
+        ("output.formats[x]=1", "is not the path of a key (allowed: names with dots"),
+        ("output.formats[0=1", "is not the path of a key"),
+        ("output.[0]=1", "is not the path of a key"),
+    ] {
+        let error = source.set(&[text]).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    assert_eq!(source.value, before, "a refused override left something behind");
+}
+
+#[test]
+fn the_hint_of_a_missing_key_is_a_whole_sentence() {
+    /// One that
+    /// goes on, as `a.npy` or e.g. a number does. Another.
+    ///
+    /// And more.
+    #[derive(Deserialize, JsonSchema)]
+    #[allow(dead_code)]
+    struct Inner {
+        x: f64,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[allow(dead_code)]
+    struct Outer {
+        inner: Inner,
+    }
+    let found = schema::check::<Outer>(&serde_json::json!({}), "");
+    assert_eq!(found[0].hint.as_deref(), Some("One that goes on, as `a.npy` or e.g. a number does."));
 }
 
 #[test]
@@ -244,6 +295,16 @@ fn the_schema_of_an_input_describes_its_tables() {
     assert!(schema["$defs"]["RunConfig"]["properties"]["seed"]["description"].as_str().unwrap().contains("Seed"));
 }
 
+/// Tables (one at the top, never empty) and lists of numbers.
+fn tree() -> impl Strategy<Value = Value> {
+    let leaf = (10..99i64).prop_map(Value::from);
+    let inner = leaf.prop_recursive(3, 24, 4, |inner| {
+        let table = prop::collection::btree_map("[a-d]|[0-3]", inner.clone(), 0..4).prop_map(|m| Value::Object(m.into_iter().collect()));
+        prop_oneof![prop::collection::vec(inner, 0..4).prop_map(Value::Array), table]
+    });
+    prop::collection::btree_map("[a-d]", inner, 1..4).prop_map(|m| Value::Object(m.into_iter().collect()))
+}
+
 proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in "[a-c:=\\[\\]{}\"',.#&*!|>?0-9 \\n\\t\\\\-]{0,60}", other in "\\PC{0,40}") {
@@ -255,6 +316,36 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// An override of a path through any tables and lists changes what stands there and nothing else, in both spellings.
+    #[test]
+    fn an_override_sets_what_it_names(tree in tree(), turns in prop::collection::vec(any::<prop::sample::Index>(), 1..5), new in 0..9i64) {
+        let mut source = Source::parse("", Format::Toml, "a").unwrap();
+        source.value = tree;
+        let (mut dots, mut brackets, mut pointer) = (String::new(), String::new(), String::new());
+        for turn in turns {
+            let (key, entry) = match source.value.pointer(&pointer) {
+                Some(Value::Object(map)) if !map.is_empty() => (map.keys().nth(turn.index(map.len())).unwrap().clone(), false),
+                // One past the last adds an entry.
+                Some(Value::Array(entries)) => (turn.index(entries.len() + 1).to_string(), true),
+                _ => break,
+            };
+            pointer = format!("{pointer}/{key}");
+            brackets = if entry { format!("{brackets}[{key}]") } else { source::join(&brackets, &key) };
+            dots = source::join(&dots, &key);
+        }
+        let (mut other, mut want) = (source.clone(), source.value.clone());
+        if want.pointer(&pointer).is_none() {
+            let (list, _) = pointer.rsplit_once('/').unwrap();
+            want.pointer_mut(list).and_then(Value::as_array_mut).unwrap().push(Value::Null);
+        }
+        *want.pointer_mut(&pointer).unwrap() = Value::from(new);
+        source.set(&[format!("{dots}={new}")]).unwrap();
+        other.set(&[format!("{brackets} = {new}")]).unwrap();
+        prop_assert_eq!(&source.value, &want);
+        prop_assert_eq!(&other.value, &want);
+        prop_assert!(source.is_override(&brackets), "{}", brackets);
     }
 
     #[test]

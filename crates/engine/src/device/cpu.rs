@@ -31,7 +31,14 @@ impl Cpu {
 
     /// Runs `work` in the pool: rayon's parallel iterators inside use its threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
+        let (mut work, mut result) = (Some(work), None);
+        self.enter(&mut || result = work.take().map(|work| work()));
+        result.expect("the pool does what it is given before it returns")
+    }
+
+    /// Of one type whatever the work, so that the machinery behind it is compiled here, once.
+    fn enter(&self, work: &mut (dyn FnMut() + Send)) {
+        self.pool.install(work);
     }
 
     /// Copies an array much larger than the last-level cache, each thread its part; bytes/s read plus written, the best

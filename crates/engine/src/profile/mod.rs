@@ -114,18 +114,10 @@ impl Profiler {
 
     /// As [`Profiler::stage`]; `work` gets the profiler for stages inside this one.
     pub fn stage_with<R>(&mut self, name: &'static str, cost: Cost, work: impl FnOnce(&mut Self) -> R) -> R {
-        let Some(on) = &mut self.0 else { return work(self) };
-        let (stage, parent) = on.enter(name, Clock::Host);
-        let begin = Instant::now();
+        let open = self.begin(name);
         let result = work(self);
-        let seconds = begin.elapsed().as_secs_f64();
-        if let Some(on) = &mut self.0 {
-            on.open.pop();
-            on.ledger.add(stage, parent, seconds, cost);
-            let start = begin.duration_since(on.origin).as_secs_f64();
-            if let Some(trace) = &mut on.trace {
-                trace.add("host", name, start, seconds);
-            }
+        if let Some(open) = open {
+            self.end(open, name, cost);
         }
         result
     }
@@ -137,26 +129,50 @@ impl Profiler {
 
     /// As [`Profiler::stage_on`]; `work` gets the profiler for stages inside this one.
     pub fn stage_on_with<R>(&mut self, cuda: &Cuda, name: &'static str, cost: Cost, work: impl FnOnce(&mut Self) -> R) -> R {
-        let Some(on) = &mut self.0 else { return work(self) };
-        if cuda.capturing() {
-            return work(self);
-        }
-        let (stage, parent) = on.enter(name, Clock::Device);
-        let begin = on.mark(cuda);
+        let open = self.begin_on(cuda, name);
         let result = work(self);
-        if let Some(on) = &mut self.0 {
-            on.open.pop();
-            match (begin, on.mark(cuda)) {
-                (Some(begin), Some(end)) => {
-                    on.pending.push_back(Pending { stage, parent, cost, device: cuda.clone(), begin, end });
-                    if on.pending.len() > PENDING {
-                        on.settle(false);
-                    }
-                }
-                _ => on.lost += 1,
-            }
+        if let Some(open) = open {
+            self.end_on(open, cuda, cost);
         }
         result
+    }
+
+    // What follows is not generic over the work, and so compiled once.
+
+    fn begin(&mut self, name: &'static str) -> Option<(usize, Option<usize>, Instant)> {
+        let (stage, parent) = self.0.as_mut()?.enter(name, Clock::Host);
+        Some((stage, parent, Instant::now()))
+    }
+
+    fn end(&mut self, (stage, parent, begin): (usize, Option<usize>, Instant), name: &'static str, cost: Cost) {
+        let seconds = begin.elapsed().as_secs_f64();
+        let Some(on) = &mut self.0 else { return };
+        on.open.pop();
+        on.ledger.add(stage, parent, seconds, cost);
+        let start = begin.duration_since(on.origin).as_secs_f64();
+        if let Some(trace) = &mut on.trace {
+            trace.add("host", name, start, seconds);
+        }
+    }
+
+    fn begin_on(&mut self, cuda: &Cuda, name: &'static str) -> Option<(usize, Option<usize>, Option<Event>)> {
+        let on = self.0.as_mut().filter(|_| !cuda.capturing())?;
+        let (stage, parent) = on.enter(name, Clock::Device);
+        Some((stage, parent, on.mark(cuda)))
+    }
+
+    fn end_on(&mut self, (stage, parent, begin): (usize, Option<usize>, Option<Event>), cuda: &Cuda, cost: Cost) {
+        let Some(on) = &mut self.0 else { return };
+        on.open.pop();
+        match (begin, on.mark(cuda)) {
+            (Some(begin), Some(end)) => {
+                on.pending.push_back(Pending { stage, parent, cost, device: cuda.clone(), begin, end });
+                if on.pending.len() > PENDING {
+                    on.settle(false);
+                }
+            }
+            _ => on.lost += 1,
+        }
     }
 
     /// One row a stage in the order of first use. Waits for what is still under way on a GPU.

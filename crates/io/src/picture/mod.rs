@@ -35,11 +35,20 @@ pub struct Options {
 
 /// Writes the picture of a record.
 pub fn write(path: &Path, record: &Record, options: &Options) -> Result<()> {
-    let (canvas, title) = match record {
-        Record::Field(field) => (draw_field(field, options).map_err(|m| Error::format(path, "PNG", m))?, &field.title),
-        Record::Curve(curve) => (plot::draw(curve, options), &curve.title),
-    };
-    write_png(path, &canvas, title)
+    match record {
+        Record::Field(field) => write_field(path, field, options),
+        Record::Curve(curve) => write_png(path, &plot::draw(curve, options), &curve.title),
+        Record::Mesh(_) | Record::Table(_) => {
+            let message = format!("`{}` is drawn a component at a time, as fields; particles have no picture", record.name());
+            Err(Error::format(path, "PNG", message))
+        }
+    }
+}
+
+/// Writes the picture of a field.
+pub fn write_field(path: &Path, field: &Field, options: &Options) -> Result<()> {
+    let canvas = draw_field(field, options).map_err(|m| Error::format(path, "PNG", m))?;
+    write_png(path, &canvas, &field.title)
 }
 
 /// Draws a field: one axis as a curve, two as a heat map, three as the middle slices.

@@ -13,10 +13,12 @@ use rustfft::num_complex::Complex;
 use zellige_engine::device::Cpu;
 
 use super::line::{Lines, WIDTH};
-use super::transform::{Kind, Scalar, Scratch, Transform, angles};
+use super::relax::Field;
+use super::transform::{Kind, SMALL, Scalar, Scratch, Transform, angles};
 use super::wide::wide;
 use super::zero_mode;
 use crate::grid::Grid;
+use crate::stages::Norms;
 
 /// Modes of a row that one task eliminates; whole blocks of tables.
 const STRETCH: usize = 16 * WIDTH;
@@ -47,8 +49,11 @@ pub(super) struct Solver<T> {
     scale: f64,
     /// Singular problems: place of the constant mode in a plane, and what its system needs.
     zero: Option<(usize, zero_mode::Ends)>,
+    field: Field,
     u: Vec<T>,
     f: Vec<T>,
+    /// Where a sweep leaves its result; empty before the first one.
+    relaxed: Vec<T>,
     carry: Vec<T>,
     border: Vec<T>,
     workers: Vec<Mutex<Worker<T>>>,
@@ -68,10 +73,10 @@ impl<T: Scalar> Solver<T> {
         let (x, middle) = (Transform::new(axes[0]), Transform::new(axes[1]));
         let nodes = axes.map(|a| a.nodes);
         let unknowns = axes.map(crate::grid::Axis::unknowns);
-        let lambda = super::deltas(axes);
+        let lambda = super::deltas(axes, SMALL);
         let lines = Lines::new(axes[2], (0..middle.len()).map(|q| lambda[0].iter().map(|d| d + lambda[1][q]).collect()));
         let zero = grid.singular().then(|| {
-            let at = |d: usize| angles(Kind::of(axes[d]), axes[d].intervals()).iter().position(|p| *p == 0.0).unwrap_or(0);
+            let at = |d: usize| angles(Kind::of(axes[d]), axes[d].intervals(), SMALL).iter().position(|p| *p == 0.0).unwrap_or(0);
             ((unknowns[1].start + at(1)) * nodes[0] + unknowns[0].start + at(0), zero_mode::Ends::of(axes[2]))
         });
         let modes = x.len() * middle.len();
@@ -85,6 +90,8 @@ impl<T: Scalar> Solver<T> {
             lines,
             scale: -axes[2].h * axes[2].h,
             zero,
+            field: Field::new(axes),
+            relaxed: Vec::new(),
             u: vec![T::ZERO; grid.len()],
             f: vec![T::ZERO; grid.len()],
             carry: vec![T::ZERO; modes],
@@ -104,13 +111,14 @@ impl<T: Scalar> Solver<T> {
     }
 
     pub(super) fn memory(&self) -> u64 {
-        let values = self.u.len() + self.f.len() + self.carry.len() + self.border.len();
+        let values = self.u.len() + self.f.len() + self.relaxed.len() + self.carry.len() + self.border.len();
         (values * size_of::<T>()) as u64 + self.lines.memory()
     }
 
     /// Takes values over all nodes; those of Dirichlet nodes of `u` go into the neighbours' right-hand sides.
     pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid) {
         let copy = |to: &mut [T], from: &[f64]| to.par_iter_mut().zip(from).for_each(|(to, from)| *to = T::of(*from));
+        self.relaxed = Vec::new();
         self.cpu.install(|| {
             copy(&mut self.u, u);
             copy(&mut self.f, f);
@@ -120,6 +128,21 @@ impl<T: Scalar> Solver<T> {
 
     pub(super) fn solution(&self) -> Vec<f64> {
         self.cpu.install(|| self.u.par_iter().map(|u| u.to_f64()).collect())
+    }
+
+    /// Norms of the residual of what was loaded.
+    pub(super) fn norms(&self) -> Norms {
+        self.cpu.install(|| self.field.norms(&self.u, &self.f))
+    }
+
+    /// A sweep of damped Jacobi on the solution.
+    pub(super) fn polish(&mut self, omega: f64) {
+        if self.relaxed.is_empty() {
+            self.relaxed.clone_from(&self.u);
+        }
+        let Self { cpu, field, u, f, relaxed, .. } = self;
+        cpu.install(|| field.relax(u, f, relaxed, omega));
+        std::mem::swap(u, relaxed);
     }
 
     fn plane(&self) -> usize {

@@ -1,25 +1,30 @@
 //! The direct solver on a GPU: the algorithm of `cpu.rs` as kernels (`transform.cu`, `lines.cu`) around cuFFT.
 //!
-//! All lines of an axis are transformed together. Rows of the last axis are packed in pairs as complex values and stay so:
-//! a system along the last axis reads the two parts one after the other. In space the modes of x are transposed so that the
-//! lines of the middle axis lie together. The systems are cut into segments of a few dozen rows, each in the registers of a
-//! thread; what the segments hand on is composed by a scan, so that a system is read once and written once.
-
-use std::sync::Arc;
+//! All lines of an axis of all systems of a batch are transformed together. Rows of the last axis are packed in pairs as
+//! complex values and stay so: a system along the last axis reads the two parts one after the other. In space the modes of x
+//! are transposed so that the lines of the middle axis lie together. The systems are cut into segments of some rows, each
+//! in the registers of a thread; what the segments hand on is composed by a scan, so that a system is read once and
+//! written once. A batch in the plane is a middle axis that nothing is done along.
 
 use bytemuck::{Pod, Zeroable};
 use num_complex::Complex;
-use zellige_engine::cuda::{Buffer, Cuda, Graph, Kernel, Pool, Recipe};
+use zellige_engine::cuda::{Buffer, Cuda, Graph, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
-use zellige_engine::ops::fft::{CudaPlan, CudaPlans, CudaReal, Direction, Shape};
+use zellige_engine::ops::fft::{CudaPlans, CudaReal};
 
-use super::transform::{Kind, Scalar, angles, split};
+use self::axis::{Lines, Place};
+use super::transform::{Kind, Scalar, angles};
 use crate::grid::{Axis, Bc, Grid};
+use crate::stages::Norms;
 
-/// Threads of a block of `lines`: modes times segments.
-const THREADS: usize = 256;
+pub(super) mod axis;
+
+/// Most threads of a block of `lines`: modes times segments.
+const THREADS: usize = 512;
+/// Threads that hide the latency of short lines.
+const FEW: usize = 128;
 /// Rows that a thread keeps in registers with ease.
-const LENGTH: usize = 34;
+const LENGTH: usize = 18;
 
 /// `f32` and `f64` with their names in C++.
 pub(super) trait Real: Scalar + CudaReal {
@@ -32,23 +37,12 @@ impl Real for f64 {
     const NAME: &'static str = "double";
 }
 
-const NAMES: [&str; 8] = ["fold", "unfold", "extend", "shrink", "lines", "centre", "pack", "turn"];
-
-struct Kernels {
-    fold: Kernel,
-    unfold: Kernel,
-    extend: Kernel,
-    shrink: Kernel,
-    lines: Kernel,
-    centre: Kernel,
-    pack: Kernel,
-    turn: Kernel,
-}
-
-/// How the rows of the last axis are cut: segments, and rows of each.
-fn cut(rows: usize) -> (usize, usize) {
+/// Segments that the rows of the last axis are cut into, rows of each, and modes of a block.
+fn cut(rows: usize) -> [usize; 3] {
     let segments = rows.div_ceil(LENGTH).next_power_of_two().min(THREADS);
-    (segments, rows.div_ceil(segments).next_multiple_of(2))
+    // Four modes lie in the 64 or 32 bytes that a row pair is fetched by; a block is a warp at least.
+    let modes = (THREADS / segments).min(4).max(FEW / segments).clamp(1, 32);
+    [segments, rows.div_ceil(segments).next_multiple_of(2), modes]
 }
 
 /// Rows of the last axis that are eliminated: all unknowns but node 0 of a periodic one.
@@ -56,291 +50,321 @@ fn eliminated(last: &Axis) -> usize {
     last.unknowns().len() - usize::from(last.periodic())
 }
 
-/// What is compiled for a last axis: also by tests, for architectures that are not at hand.
-pub(super) fn recipe(real: &str, last: &Axis) -> Recipe {
+/// Columns of x in a tile of `residual`, and its rows along the last axis.
+fn tile(axes: [&Axis; 3]) -> [usize; 2] {
+    [if axes[1].is_flat() { 256 } else { 32 }, if axes[2].nodes > 2000 { 32 } else { 16 }]
+}
+
+/// Bytes of shared memory for the multipliers of a block of `lines`, beside its 1 KiB of sums; 0 where `shared` is too small.
+fn waiting<T>(last: &Axis, shared: u32) -> u32 {
+    let bytes = cut(eliminated(last)).iter().product::<usize>() * size_of::<T>();
+    if bytes + 1024 <= shared as usize { bytes as u32 } else { 0 }
+}
+
+/// What is compiled for a grid: also by tests, for architectures that are not at hand. `fits`: lines to be transformed lie in
+/// shared memory; `waits`: so do the multipliers of systems.
+pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> Recipe {
+    let last = axes[2];
     let rows = eliminated(last);
-    let (segments, length) = cut(rows);
+    let [segments, length, modes] = cut(rows);
+    let [columns, steps] = tile(axes);
     let flag = |b: bool| usize::from(b).to_string();
     let defines = [
         ("REAL", real.to_owned()),
+        ("FITS", flag(fits)),
+        ("WAITING", flag(waits)),
+        ("MIDDLE", flag(!axes[1].is_flat())),
+        ("TILE_X", columns.to_string()),
+        ("ROW_STEPS", steps.to_string()),
         ("ROWS", rows.to_string()),
         ("LENGTH", length.to_string()),
         ("SEGMENTS", segments.to_string()),
-        ("MODES", (THREADS / segments).to_string()),
+        ("MODES", modes.to_string()),
         ("PERIODIC", flag(last.periodic())),
         ("LO_NEUMANN", flag(last.lo == Bc::Neumann)),
         ("HI_NEUMANN", flag(last.hi == Bc::Neumann)),
     ];
     let defines = defines.map(|(name, value)| (name.to_owned(), value));
-    Recipe::new("poisson-direct", &[include_str!("transform.cu"), include_str!("lines.cu")], &defines, &NAMES)
+    let names = [&axis::Kernels::NAMES[..], &["turn", "lines", "centre", "residual", "finish"]].concat();
+    let sources = [include_str!("split.cu"), include_str!("transform.cu"), include_str!("lines.cu"), include_str!("residual.cu")];
+    Recipe::new("poisson-direct", &sources, &defines, &names)
 }
 
-/// The box of unknowns in the grid, as the kernels see it.
+/// Of `lines.cu`: the modes of all parts.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Window {
-    nodes: [u32; 3],
-    first: [u32; 3],
+struct Modes {
+    part: [u64; 17],
+    at: [u32; 18],
+    count: u32,
+    outer: u32,
+}
+
+/// Of `residual.cu`.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Field {
+    first: u64,
+    system: u64,
+    middle: u64,
+    last: u64,
     unknowns: [u32; 3],
+    tiles: [u32; 3],
+    lo: [i32; 3],
+    hi: [i32; 3],
+    weight: [f64; 3],
+    volume: f64,
 }
 
-/// Some modes of all lines of an axis, and the DFT that makes them.
-struct Part<T> {
-    /// First mode.
-    at: usize,
-    /// Modes of a line.
-    width: usize,
-    modes: Buffer<Complex<T>>,
-    fft: Arc<CudaPlan>,
-    how: How<T>,
+/// What [`Solver::residual`] does besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Norms,
+    Relax,
+    NormsAndCopy,
 }
 
-enum How<T> {
-    /// A quarter wave, transformed where it lies.
-    Quarter { rotation: Buffer<Complex<T>> },
-    /// The rest: transformed in an extension.
-    Rest { intervals: usize, extended: Buffer<Complex<T>> },
+struct Kernels {
+    axis: axis::Kernels,
+    turn: Kernel,
+    lines: Kernel,
+    centre: Kernel,
+    residual: Kernel,
+    finish: Kernel,
 }
 
-/// All lines of one axis, their modes and the way there and back.
-struct Lines<T> {
-    kind: i32,
-    /// Nodes of a line.
-    len: usize,
-    count: usize,
-    norm: f64,
-    nodes: Buffer<Complex<T>>,
-    parts: Vec<Part<T>>,
-}
-
-/// A planned problem in the number type `T`.
+/// A planned problem in the number type `T`, for one or more right-hand sides.
 pub(super) struct Solver<T> {
     cuda: Cuda,
     pool: Pool,
-    workspace: u64,
     kernels: Kernels,
-    window: Window,
+    systems: usize,
+    nodes: usize,
+    place: Place,
+    field: Field,
     x: Lines<T>,
-    middle: Option<Lines<T>>,
+    /// With the modes of x as lines of the middle axis.
+    middle: Option<(Lines<T>, Buffer<Complex<T>>)>,
     /// `delta` of the modes of x and of the middle axis.
     deltas: [Buffer<f64>; 2],
     flat: Buffer<f64>,
     scale: f64,
     /// Singular problems: place of the constant mode among the outer and the inner modes of `lines`.
     zero: Option<[usize; 2]>,
-    /// Modes of a block of `lines`.
-    modes: usize,
+    /// Modes and threads of a block of `lines`.
+    block: [u32; 2],
+    /// Bytes of shared memory for the multipliers of a block.
+    waiting: u32,
     means: Buffer<f64>,
     u: Buffer<T>,
     f: Buffer<T>,
-    graph: Option<Graph>,
-}
-
-impl<T: Real> Lines<T> {
-    fn new(axis: &Axis, count: usize, pool: &Pool, plans: &mut CudaPlans) -> Result<Self> {
-        let (kind, n, len) = (Kind::of(axis), axis.intervals(), axis.unknowns().len());
-        let (quarters, rest) = split(kind, n);
-        let buffer = |values: usize| pool.alloc_zeros::<Complex<T>>(values * count, "direct solver: lines of an axis");
-        let (mut parts, mut at) = (Vec::new(), 0);
-        for m in quarters {
-            let turn = |d: usize| Complex::from_polar(0.5, -std::f64::consts::PI * d as f64 / (2 * m) as f64);
-            let rotation: Vec<_> = (0..=m / 2).map(turn).map(|z| Complex::new(T::of(z.re), T::of(z.im))).collect();
-            let how = How::Quarter { rotation: pool.buffer_from(&rotation, "direct solver: rotations")? };
-            parts.push(Part { at, width: m, modes: buffer(m)?, fft: plans.get::<T>(Shape::lines(m, count))?, how });
-            at += m;
-        }
-        let points = if kind == Kind::Fourier { n } else { 2 * rest };
-        if len > at {
-            let how = How::Rest { intervals: rest, extended: buffer(points)? };
-            parts.push(Part { at, width: len - at, modes: buffer(len - at)?, fft: plans.get::<T>(Shape::lines(points, count))?, how });
-        }
-        let kind = match kind {
-            Kind::Sine => 0,
-            Kind::Cosine => 1,
-            Kind::Quarter { mirrored } => 2 + i32::from(mirrored),
-            Kind::Fourier | Kind::Flat => 4,
-        };
-        Ok(Self { kind, len, count, norm: 2.0 / n as f64, nodes: buffer(len)?, parts })
-    }
-
-    /// The modes of all lines times `scale`; the nodes are used up.
-    fn forward(&mut self, kernels: &Kernels, scale: f64) -> Result<()> {
-        let scale = T::of(scale * self.norm);
-        let (len, count, kind) = (self.len as u32, self.count as u32, self.kind);
-        for part in &mut self.parts {
-            let m = part.width as u32;
-            match &mut part.how {
-                How::Quarter { rotation } => {
-                    let launch = kernels.fold.launch(blocks(part.width / 2 + 1, self.count), 256);
-                    let launch = launch.arg(&mut self.nodes).arg(&mut part.modes).arg(&*rotation).arg(m).arg(len).arg(count).arg(kind);
-                    // SAFETY: `count` lines of `len` nodes and of `m` modes; the rotations cover 0 ..= m / 2.
-                    unsafe { launch.plain(scale).run()? };
-                    part.fft.run(&mut part.modes, Direction::Forward)?;
-                }
-                How::Rest { intervals, extended } => {
-                    let (n, blocks) = (*intervals as u32, blocks(*intervals + 1, self.count));
-                    let launch = kernels.extend.launch(blocks, 256).arg(&self.nodes).arg(&mut *extended);
-                    // SAFETY: the nodes left of each line, n intervals, fit into its extension.
-                    unsafe { launch.arg(n).arg(len).arg(count).arg(kind).arg(0_i32).plain(T::ONE).run()? };
-                    part.fft.run(extended, Direction::Forward)?;
-                    let launch = kernels.shrink.launch(blocks, 256).arg(&*extended).arg(&mut part.modes);
-                    // SAFETY: `m` modes of each line are written.
-                    unsafe { launch.arg(n).arg(m).arg(count).arg(kind).arg(0_i32).plain(scale * T::HALF).plain(T::HALF).run()? };
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The nodes of all lines; the modes are used up.
-    fn backward(&mut self, kernels: &Kernels) -> Result<()> {
-        let (len, count, kind) = (self.len as u32, self.count as u32, self.kind);
-        for part in self.parts.iter_mut().rev() {
-            let m = part.width as u32;
-            match &mut part.how {
-                How::Quarter { rotation } => {
-                    part.fft.run(&mut part.modes, Direction::Forward)?;
-                    let launch = kernels.unfold.launch(blocks(part.width / 2 + 1, self.count), 256);
-                    let launch = launch.arg(&mut self.nodes).arg(&part.modes).arg(&*rotation).arg(m).arg(len).arg(count).arg(kind);
-                    // SAFETY: as for `fold`.
-                    unsafe { launch.run()? };
-                }
-                How::Rest { intervals, extended } => {
-                    let (n, blocks) = (*intervals as u32, blocks(*intervals + 1, self.count));
-                    let launch = kernels.extend.launch(blocks, 256).arg(&part.modes).arg(&mut *extended);
-                    // SAFETY: as in `forward`, modes in the place of nodes.
-                    unsafe { launch.arg(n).arg(m).arg(count).arg(kind).arg(1_i32).plain(T::TWO).run()? };
-                    part.fft.run(extended, Direction::Forward)?;
-                    let launch = kernels.shrink.launch(blocks, 256).arg(&*extended).arg(&mut self.nodes);
-                    // SAFETY: as in `forward`, nodes in the place of modes.
-                    unsafe { launch.arg(n).arg(len).arg(count).arg(kind).arg(1_i32).plain(T::HALF).plain(T::ONE).run()? };
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Blocks of 256 threads for `places` of `lines` lines.
-fn blocks(places: usize, lines: usize) -> u32 {
-    (places * lines).div_ceil(256) as u32
+    /// Where a sweep leaves its result.
+    relaxed: Buffer<T>,
+    active: Buffer<u8>,
+    partial: Buffer<f64>,
+    norms: Mapped<f64>,
+    solve: Option<Graph>,
+    polish: Option<Graph>,
 }
 
 impl<T: Real> Solver<T> {
-    pub(super) fn new(grid: &Grid, cuda: &Cuda) -> Result<Self> {
+    pub(super) fn new(grid: &Grid, systems: usize, cuda: &Cuda) -> Result<Self> {
         let axes = super::ordered(grid);
-        let program = recipe(T::NAME, axes[2]).build(cuda)?;
+        let shared = cuda.properties().shared_per_block;
+        let fits = axes[..2].iter().all(|a| axis::fits::<T>(a, shared));
+        let waiting = waiting::<T>(axes[2], shared);
+        let program = recipe(T::NAME, axes, fits, waiting > 0).build(cuda)?;
         let kernel = |name| program.kernel(name);
         let kernels = Kernels {
-            fold: kernel("fold")?,
-            unfold: kernel("unfold")?,
-            extend: kernel("extend")?,
-            shrink: kernel("shrink")?,
+            axis: axis::Kernels::new(&program)?,
+            turn: kernel("turn")?,
             lines: kernel("lines")?,
             centre: kernel("centre")?,
-            pack: kernel("pack")?,
-            turn: kernel("turn")?,
+            residual: kernel("residual")?,
+            finish: kernel("finish")?,
         };
-        let unknowns = axes.map(Axis::unknowns);
-        let window = Window {
-            nodes: axes.map(|a| a.nodes as u32),
-            first: unknowns.clone().map(|u| u.start as u32),
-            unknowns: unknowns.clone().map(|u| u.len() as u32),
-        };
+        let unknowns = axes.map(|a| a.unknowns().len());
         let (pool, mut plans) = (cuda.pool(), CudaPlans::new(cuda)?);
-        let pairs = unknowns[2].len().div_ceil(2);
-        let x = Lines::new(axes[0], pairs * unknowns[1].len(), &pool, &mut plans)?;
-        let middle = if axes[1].is_flat() { None } else { Some(Lines::new(axes[1], pairs * x.len, &pool, &mut plans)?) };
-        let parts = x.parts.iter().chain(middle.iter().flat_map(|m| &m.parts));
-        let workspace = parts.map(|p| p.fft.workspace()).sum();
-        let [dx, dm] = super::deltas(axes);
+        let pairs = unknowns[2].div_ceil(2);
+        let x = Lines::new(axes[0], pairs * systems * unknowns[1], fits, &pool, &mut plans)?;
+        let middle = if axes[1].is_flat() {
+            None
+        } else {
+            let count = pairs * systems * x.len;
+            let lines = pool.alloc_zeros(count * unknowns[1], "direct solver: lines of the middle axis")?;
+            Some((Lines::new(axes[1], count, fits, &pool, &mut plans)?, lines))
+        };
+        let field = field(grid, axes);
+        let place = Place {
+            grid: 0,
+            lines: 0,
+            first: field.first,
+            system: field.system,
+            last: field.last,
+            middle: field.middle as u32,
+            rows: unknowns[1] as u32,
+            middles: (systems * unknowns[1]) as u32,
+            end: unknowns[2] as u32,
+        };
+        let [dx, dm] = super::deltas(axes, axis::SMALL);
         let table = |v: &[f64]| pool.buffer_from(v, "direct solver: eigenvalues");
-        let constant = |d: usize| angles(Kind::of(axes[d]), axes[d].intervals()).iter().position(|p| *p == 0.0).unwrap_or(0);
+        let constant = |d: usize| angles(Kind::of(axes[d]), axes[d].intervals(), axis::SMALL).iter().position(|p| *p == 0.0).unwrap_or(0);
+        let [segments, _, modes] = cut(eliminated(axes[2]));
+        let blocks = field.tiles.iter().product::<u32>() as usize;
+        let values = grid.len() * systems;
         Ok(Self {
-            workspace,
             kernels,
-            window,
+            systems,
+            nodes: grid.len(),
+            place,
+            field,
             middle,
             x,
             deltas: [table(&dx)?, table(&dm)?],
             flat: table(&[0.0])?,
             scale: -axes[2].h * axes[2].h,
             zero: grid.singular().then(|| if axes[1].is_flat() { [0, constant(0)] } else { [constant(0), constant(1)] }),
-            modes: THREADS / cut(eliminated(axes[2])).0,
-            means: pool.alloc_zeros(2, "direct solver: means")?,
-            u: pool.alloc_zeros(grid.len(), "direct solver: solution")?,
-            f: pool.alloc_zeros(grid.len(), "direct solver: right-hand side")?,
-            graph: None,
+            block: [modes as u32, (modes * segments) as u32],
+            waiting,
+            means: pool.alloc_zeros(2 * systems, "direct solver: means")?,
+            u: pool.alloc_zeros(values, "direct solver: solution")?,
+            f: pool.alloc_zeros(values, "direct solver: right-hand side")?,
+            relaxed: pool.alloc_zeros(values, "direct solver: solution after a sweep")?,
+            active: pool.buffer_from(&vec![1; systems], "direct solver: systems at work")?,
+            partial: pool.alloc_zeros(3 * blocks * systems, "direct solver: sums")?,
+            norms: cuda.mapped(3 * systems)?,
+            solve: None,
+            polish: None,
             cuda: cuda.clone(),
             pool,
         })
     }
 
     pub(super) fn memory(&self) -> u64 {
-        self.pool.held() + self.workspace
+        self.pool.held() + self.x.workspace() + self.middle.as_ref().map_or(0, |(m, _)| m.workspace())
     }
 
-    pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid) -> Result<()> {
+    pub(super) fn cuda(&self) -> &Cuda {
+        &self.cuda
+    }
+
+    pub(super) fn load(&mut self, system: usize, u: &[f64], f: &[f64], grid: &Grid) -> Result<()> {
         let mut folded: Vec<T> = f.iter().map(|f| T::of(*f)).collect();
         super::fold_boundary(grid, u, |node, value| folded[node] -= T::of(value));
-        self.cuda.upload(&mut self.f, &folded)?;
+        let at = system * self.nodes;
+        self.cuda.upload_at(&mut self.f, at, &folded)?;
         u.iter().zip(&mut folded).for_each(|(u, to)| *to = T::of(*u));
-        self.cuda.upload(&mut self.u, &folded)
+        self.cuda.upload_at(&mut self.u, at, &folded)
     }
 
-    pub(super) fn solution(&self) -> Result<Vec<f64>> {
-        Ok(self.cuda.download(&self.u)?.into_iter().map(T::to_f64).collect())
+    pub(super) fn solution(&self, system: usize) -> Result<Vec<f64>> {
+        let own = system * self.nodes..(system + 1) * self.nodes;
+        Ok(self.cuda.download_range(&self.u, own)?.into_iter().map(T::to_f64).collect())
     }
 
-    /// Solves what was loaded; the mean that was taken off the right-hand side of a singular problem.
-    pub(super) fn solve(&mut self) -> Result<f64> {
-        let mut graph = match self.graph.take() {
+    /// The means that were taken off the right-hand sides of a singular problem. Waits.
+    pub(super) fn removed(&self) -> Result<Vec<f64>> {
+        if self.zero.is_none() {
+            return Ok(vec![0.0; self.systems]);
+        }
+        Ok(self.cuda.download_range(&self.means, 0..self.systems)?.into_iter().map(|mean| mean / self.scale).collect())
+    }
+
+    /// Puts the solution of what was loaded on the stream.
+    pub(super) fn solve(&mut self) -> Result<()> {
+        let mut graph = match self.solve.take() {
             Some(graph) => graph,
             None => self.cuda.clone().capture(|| self.enqueue())?,
         };
         // SAFETY: buffers, plans and kernels of the graph are those of `self`.
         unsafe { graph.launch()? };
-        self.graph = Some(graph);
-        if self.zero.is_none() {
-            self.cuda.synchronize()?;
-            return Ok(0.0);
+        self.solve = Some(graph);
+        Ok(())
+    }
+
+    /// Puts a sweep of the systems that are `active` on the stream, `omega` over the diagonal, with the norms after it.
+    pub(super) fn polish(&mut self, active: &[bool], omega: f64) -> Result<()> {
+        self.activate(active)?;
+        let mut graph = match self.polish.take() {
+            Some(graph) => graph,
+            None => self.cuda.clone().capture(|| {
+                self.residual(What::Relax, omega)?;
+                self.residual(What::NormsAndCopy, 0.0)
+            })?,
+        };
+        // SAFETY: as in `solve`.
+        unsafe { graph.launch()? };
+        self.polish = Some(graph);
+        Ok(())
+    }
+
+    /// Puts the norms of all systems on the stream.
+    pub(super) fn measure(&mut self) -> Result<()> {
+        self.activate(&vec![true; self.systems])?;
+        self.residual(What::Norms, 0.0)
+    }
+
+    /// The norms that were measured last. Waits.
+    pub(super) fn norms(&self) -> Result<Vec<Norms>> {
+        self.cuda.synchronize()?;
+        let at = |i: usize| self.norms.get(i);
+        Ok((0..self.systems).map(|s| Norms { l2: at(3 * s), max: at(3 * s + 1), u_l2: at(3 * s + 2) }).collect())
+    }
+
+    fn activate(&mut self, active: &[bool]) -> Result<()> {
+        if self.systems == 1 {
+            return Ok(()); // a system alone is always at work
         }
-        Ok(self.cuda.download(&self.means)?[0] / self.scale)
+        let flags: Vec<u8> = active.iter().map(|a| u8::from(*a)).collect();
+        self.cuda.upload(&mut self.active, &flags)
+    }
+
+    fn residual(&mut self, what: What, omega: f64) -> Result<()> {
+        let blocks: u32 = self.field.tiles.iter().product();
+        let (from, to) = match what {
+            What::NormsAndCopy => (&self.relaxed, &mut self.u),
+            What::Norms | What::Relax => (&self.u, &mut self.relaxed),
+        };
+        let launch = self.kernels.residual.launch((blocks, self.systems as u32), 256).arg(from).arg(&self.f).arg(to).plain(self.field);
+        let launch = launch.arg(what as i32).arg(omega).arg(&self.active).arg(&mut self.partial);
+        // SAFETY: the field is that of the grid, which all arrays cover once a system; a block has its own place in `partial`.
+        unsafe { launch.run()? };
+        if what != What::Relax {
+            let launch = self.kernels.finish.launch(self.systems as u32, 256).arg(&self.partial).arg(blocks).arg(&self.active);
+            // SAFETY: three values a system in the host's memory, read after waiting.
+            unsafe { launch.arg(self.field.volume).arg(&self.norms).run()? };
+        }
+        Ok(())
     }
 
     fn enqueue(&mut self) -> Result<()> {
-        let pack = |solver: &mut Self, inverse: i32| {
-            let grid = if inverse == 0 { &mut solver.f } else { &mut solver.u };
-            let launch = solver.kernels.pack.launch(blocks(solver.x.len, solver.x.count), 256).arg(grid).arg(&mut solver.x.nodes);
-            // SAFETY: the window lies in the grid; the lines hold the pairs of rows of its unknowns.
-            unsafe { launch.plain(solver.window).arg(inverse).run() }
-        };
-        pack(self, 0)?;
-        self.x.forward(&self.kernels, self.scale)?;
+        let from = Place { grid: self.f.address(), ..self.place };
+        self.x.forward(&self.kernels.axis, from, self.scale)?;
         if self.middle.is_some() {
             self.turn(false)?;
         }
-        if let Some(middle) = &mut self.middle {
-            middle.forward(&self.kernels, 1.0)?;
+        if let Some((middle, lines)) = &mut self.middle {
+            middle.forward(&self.kernels.axis, Place { lines: lines.address(), ..Place::zeroed() }, 1.0)?;
         }
         self.lines()?;
-        if let Some(middle) = &mut self.middle {
-            middle.backward(&self.kernels)?;
+        if let Some((middle, lines)) = &mut self.middle {
+            middle.backward(&self.kernels.axis, Place { lines: lines.address(), ..Place::zeroed() })?;
             self.turn(true)?;
         }
-        self.x.backward(&self.kernels)?;
-        pack(self, 1)
+        let to = Place { grid: self.u.address(), ..self.place };
+        self.x.backward(&self.kernels.axis, to)
     }
 
     /// Transposes between the modes of x and the lines of the middle axis.
     fn turn(&mut self, back: bool) -> Result<()> {
-        let Some(middle) = &mut self.middle else { return Ok(()) };
-        let (rows, pairs) = (self.window.unknowns[1], self.window.unknowns[2].div_ceil(2));
+        let Some((_, lines)) = &mut self.middle else { return Ok(()) };
+        let rows = self.place.rows;
+        let planes = (self.x.count / rows as usize) as u32;
         let plane = self.x.len as u64 * u64::from(rows);
         for part in &mut self.x.parts {
             let width = part.width as u32;
-            let (own, there) = (u64::from(rows) * u64::from(width), middle.nodes.from(part.at * rows as usize));
-            let tiles = |rows: u32, columns: u32| (columns.div_ceil(32), rows.div_ceil(32), pairs);
+            let (own, there) = (u64::from(rows) * u64::from(width), lines.from(part.at * rows as usize));
+            let tiles = |rows: u32, columns: u32| (planes, columns.div_ceil(32), rows.div_ceil(32));
             // SAFETY: a plane of the part is rows x width, its transpose lies in the plane of lines from its first mode on.
             unsafe {
                 if back {
@@ -357,28 +381,64 @@ impl<T: Real> Solver<T> {
 
     /// The systems of all modes.
     fn lines(&mut self) -> Result<()> {
-        let (last, outer_count, outer, inner) = match &mut self.middle {
-            Some(middle) => (middle, self.x.len, &self.deltas[0], &self.deltas[1]),
+        // Modes of the axis before the last one, within those of x, within the systems.
+        let (last, within, outer, inner) = match &mut self.middle {
+            Some((middle, _)) => (middle, self.x.len, &self.deltas[0], &self.deltas[1]),
             None => (&mut self.x, 1, &self.flat, &self.deltas[0]),
         };
-        for part in &mut last.parts {
-            let places = part.width * outer_count;
-            let zero =
-                self.zero.and_then(|[o, k]| (part.at..part.at + part.width).contains(&k).then(|| (o * part.width + k - part.at) as u32));
-            let centre = |modes: &mut Buffer<Complex<T>>, mean: usize| match zero {
-                // SAFETY: one place of the part; the means hold two values.
-                Some(place) => unsafe {
-                    self.kernels.centre.launch(1, 256).arg(modes).arg(place).arg(places as u32).arg(self.means.from(mean)).run()
-                },
-                None => Ok(()),
-            };
-            centre(&mut part.modes, 0)?;
-            let launch = self.kernels.lines.launch(places.div_ceil(self.modes) as u32, THREADS as u32);
-            let launch = launch.arg(&mut part.modes).arg(outer).arg(inner.from(part.at)).arg(part.width as u32).arg(places as u32);
-            // SAFETY: the part holds all row pairs of its places; the tables cover its modes.
-            unsafe { launch.run()? };
-            centre(&mut part.modes, 1)?;
+        let count = within * self.systems;
+        let mut modes = Modes { part: [0; 17], at: [0; 18], count: last.parts.len() as u32, outer: count as u32 };
+        for (k, part) in last.parts.iter().enumerate() {
+            (modes.part[k], modes.at[k], modes.at[k + 1]) = (part.modes.address(), part.at as u32, (part.at + part.width) as u32);
         }
-        Ok(())
+        let zero = self.zero.and_then(|[o, k]| {
+            let part = last.parts.iter().find(|p| (p.at..p.at + p.width).contains(&k))?;
+            Some((part.modes.address(), part.width * count, o * part.width + k - part.at, within * part.width))
+        });
+        let centre = |mean: usize| match zero {
+            Some((part, plane, first, step)) => {
+                let launch = self.kernels.centre.launch(self.systems as u32, 256).arg(part).arg(plane as u64).arg(first as u64);
+                // SAFETY: one mode of the part for each system; the means hold two values of each.
+                unsafe { launch.arg(step as u64).arg(self.means.from(mean)).run() }
+            }
+            None => Ok(()),
+        };
+        centre(0)?;
+        let places = last.len * count;
+        let launch =
+            self.kernels.lines.launch(places.div_ceil(self.block[0] as usize) as u32, self.block[1]).shared(self.waiting).plain(modes);
+        // SAFETY: the parts hold all row pairs of their modes; the tables cover these.
+        unsafe { launch.arg(outer).arg(within as u32).arg(inner).run()? };
+        centre(self.systems)
+    }
+}
+
+/// The box of unknowns with its conditions.
+fn field(grid: &Grid, axes: [&Axis; 3]) -> Field {
+    let stride = [axes[1].nodes * axes[0].nodes, axes[0].nodes];
+    let unknowns = axes.map(Axis::unknowns);
+    let first = unknowns[0].start + unknowns[1].start * stride[1] + unknowns[2].start * stride[0];
+    let side = |bc: Bc| match bc {
+        Bc::Dirichlet => 0,
+        Bc::Neumann => 1,
+        Bc::Periodic => 2,
+    };
+    let [columns, steps] = tile(axes);
+    let count = unknowns.map(|u| u.len());
+    let volume = axes.iter().zip(count).map(|(a, n)| {
+        let ends = if a.is_flat() { 0 } else { [a.lo, a.hi].into_iter().filter(|bc| *bc == Bc::Neumann).count() };
+        n as f64 - 0.5 * ends as f64
+    });
+    Field {
+        first: first as u64,
+        system: grid.len() as u64,
+        middle: stride[1] as u64,
+        last: stride[0] as u64,
+        unknowns: count.map(|n| n as u32),
+        tiles: [count[0].div_ceil(columns), count[1].div_ceil(256 / columns), count[2].div_ceil(steps)].map(|n| n as u32),
+        lo: axes.map(|a| side(a.lo)),
+        hi: axes.map(|a| side(a.hi)),
+        weight: axes.map(|a| if a.is_flat() { 0.0 } else { 1.0 / (a.h * a.h) }),
+        volume: volume.product(),
     }
 }

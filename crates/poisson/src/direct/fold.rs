@@ -12,14 +12,14 @@ pub(super) fn times_i<T: Scalar>(z: Complex<T>) -> Complex<T> {
 
 /// The rotation before the DFT, of places `d` and `m - d`, with `c = e^{-i pi d / (2m)} / 2`.
 #[inline(always)]
-fn turn_in<T: Scalar>(y: Complex<T>, y_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
+pub(super) fn turn_in<T: Scalar>(y: Complex<T>, y_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
     let q = times_i(y_mirror);
     ((y + q) * c, (y - q) * c.conj())
 }
 
 /// The rotation after the DFT, of places `d` and `m - d`.
 #[inline(always)]
-fn turn_out<T: Scalar>(v: Complex<T>, v_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
+pub(super) fn turn_out<T: Scalar>(v: Complex<T>, v_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
     let (p, q) = (v * c, v_mirror * c.conj());
     (p + q, times_i(p - q))
 }

@@ -1,9 +1,27 @@
-// The tridiagonal systems along the last axis (line.rs), and the moves between the grid and complex lines.
+// The tridiagonal systems along the last axis (line.rs), for the modes of all parts at once.
 // Rows 2p and 2p + 1 are the parts of one complex value, so a line of x carries two rows.
 
-__device__ real &row_of(Z *modes, size_t plane, size_t place, unsigned row) {
-    return ((real *)(modes + (row >> 1) * plane + place))[row & 1];
+// The modes of each part: `at[k] .. at[k + 1]` of every outer mode, one outer mode behind the other, `outer` of them.
+struct Modes {
+    Z *part[17];
+    unsigned at[18], count, outer;
+};
+
+// A system: its first value, and the distance from row pair to row pair.
+struct Line {
+    Z *first;
+    u64 plane;
+    unsigned outer, mode;
+};
+
+__device__ Line line_at(const Modes &modes, unsigned place) {
+    unsigned k = 0;
+    while (k + 1 < modes.count && place >= modes.at[k + 1] * modes.outer) ++k;
+    unsigned width = modes.at[k + 1] - modes.at[k], own = place - modes.at[k] * modes.outer;
+    return {modes.part[k] + own, (u64)width * modes.outer, own / width, modes.at[k] + own % width};
 }
+
+__device__ real &row_of(const Line &line, unsigned row) { return ((real *)(line.first + (row >> 1) * line.plane))[row & 1]; }
 
 // v > 0: the multiplier itself; v <= 0: the multiplier less 1, where that keeps more digits.
 __device__ real times(real v, real s) { return v > 0 ? v * s : fma(v, s, s); }
@@ -17,72 +35,99 @@ __device__ double before(unsigned r0, double theta) {
 }
 
 // Maps x -> a x + b of the segments composed along them: each thread gets what the segments ahead of it make of 0.
+// Within a warp by shuffles, from warp to warp through shared memory.
 __device__ real carried(real a, real b, bool backward, real *as, real *bs) {
-    unsigned t = threadIdx.x, s = t / MODES, rank = backward ? SEGMENTS - 1 - s : s;
-    int toward = backward ? MODES : -(int)MODES;
-    for (unsigned reach = 1; reach < SEGMENTS; reach *= 2) {
-        as[t] = a;
-        bs[t] = b;
-        __syncthreads();
+    const unsigned warps = MODES * SEGMENTS / 32, c = threadIdx.x % MODES, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    unsigned rank = backward ? 31 - lane : lane;
+#pragma unroll
+    for (unsigned reach = MODES; reach < 32; reach *= 2) {
+        real ahead_a = backward ? __shfl_down_sync(FULL_WARP, a, reach) : __shfl_up_sync(FULL_WARP, a, reach);
+        real ahead_b = backward ? __shfl_down_sync(FULL_WARP, b, reach) : __shfl_up_sync(FULL_WARP, b, reach);
         if (rank >= reach) {
-            unsigned o = t + toward * (int)reach;
-            b = fma(a, bs[o], b);
-            a = a * as[o];
+            b = fma(a, ahead_b, b);
+            a = a * ahead_a;
         }
-        __syncthreads();
     }
-    bs[t] = b;
+    if (rank >= 32 - MODES) {
+        as[warp * MODES + c] = a;
+        bs[warp * MODES + c] = b;
+    }
     __syncthreads();
-    real result = rank > 0 ? bs[t + toward] : (real)0;
+    real carry = 0;
+    if (!backward) {
+        for (unsigned w = 0; w < warp; ++w) carry = fma(as[w * MODES + c], carry, bs[w * MODES + c]);
+    } else {
+        for (unsigned w = warps; w-- > warp + 1;) carry = fma(as[w * MODES + c], carry, bs[w * MODES + c]);
+    }
     __syncthreads();
-    return result;
+    real ahead_a = backward ? __shfl_down_sync(FULL_WARP, a, MODES % 32) : __shfl_up_sync(FULL_WARP, a, MODES % 32);
+    real ahead_b = backward ? __shfl_down_sync(FULL_WARP, b, MODES % 32) : __shfl_up_sync(FULL_WARP, b, MODES % 32);
+    return rank >= MODES ? fma(ahead_a, carry, ahead_b) : carry;
 }
 
 // MODES neighbouring modes a block, SEGMENTS segments of LENGTH rows each, all rows in registers: read once, written once.
-// `modes`: `width` values for each of the outer modes, `plane` apart from row pair to row pair.
-extern "C" __global__ void __launch_bounds__(MODES * SEGMENTS)
-lines(Z *modes, const double *outer, const double *inner, unsigned width, unsigned places) {
-    __shared__ real as[MODES * SEGMENTS], bs[MODES * SEGMENTS];
+// The multipliers wait in shared memory (where it is large enough), so that two blocks of 512 fit on a multiprocessor and hide each other's barriers.
+extern "C" __global__ void __launch_bounds__(MODES * SEGMENTS, WAITING ? 1024 / (MODES * SEGMENTS) : 1)
+lines(const __grid_constant__ Modes modes, const double *outer, unsigned outer_count, const double *inner) {
+    __shared__ real as[MODES * SEGMENTS / 32 * MODES], bs[MODES * SEGMENTS / 32 * MODES];
     unsigned c = threadIdx.x % MODES, r0 = threadIdx.x / MODES * LENGTH;
-    unsigned own = blockIdx.x * MODES + c, place = min(own, places - 1);
-    double delta = outer[place / width] + inner[place % width], theta = 2.0 * asinh(0.5 * sqrt(delta));
-    real g[LENGTH], v[LENGTH];
+    unsigned mode = blockIdx.x * MODES + c, places = modes.at[modes.count] * modes.outer;
+    const Line line = line_at(modes, min(mode, places - 1));
+    double delta = outer[line.outer % outer_count] + inner[line.mode], theta = 2.0 * asinh(0.5 * sqrt(delta));
+#if WAITING
+    extern __shared__ double2 waiting[];
+    real *v = (real *)waiting + threadIdx.x;
+#define V(i) v[(i) * MODES * SEGMENTS]
+#else
+    real v[LENGTH];
+#define V(i) v[i]
+#endif
+    real g[LENGTH];
+#if PERIODIC
 #pragma unroll
-    for (int i = 0; i < LENGTH; ++i) g[i] = r0 + i < ROWS ? row_of(modes, places, place, r0 + i + PERIODIC) : (real)0;
+    for (int i = 0; i < LENGTH; ++i) g[i] = r0 + i < ROWS ? row_of(line, r0 + i + 1) : (real)0;
+#else
+#pragma unroll
+    for (int i = 0; i < LENGTH; i += 2) {
+        Z pair = r0 + i < ROWS ? line.first[((r0 + i) >> 1) * line.plane] : none();
+        g[i] = pair.x;
+        g[i + 1] = r0 + i + 1 < ROWS ? pair.y : (real)0;
+    }
+#endif
     double d = r0 > 0 ? before(r0, theta) : 1.0;
     real a = 1, b = 0;
 #pragma unroll
     for (int i = 0; i < LENGTH; ++i) {
         unsigned r = r0 + i;
-        v[i] = 1;
         if (r >= ROWS) continue;
         bool last = HI_NEUMANN && r + 1 == ROWS, first = LO_NEUMANN && r == 0;
         double m = first ? 1.0 / (1.0 + 0.5 * delta) : last ? 1.0 / (0.5 * delta + d) : 1.0 / (1.0 + delta + d);
         if (last && LO_NEUMANN && delta == 0.0) m = 1e-30;
         d = first ? 0.5 * delta * m : (delta + d) * m;
-        v[i] = last || d >= 0.5 ? (real)m : (real)-d;
+        real own = last || d >= 0.5 ? (real)m : (real)-d;
+        V(i) = own;
         if (first || last) g[i] *= (real)0.5;
-        b = times(v[i], g[i] + b);
-        a = times(v[i], a);
+        b = times(own, g[i] + b);
+        a = times(own, a);
     }
     real carry = carried(a, b, false, as, bs);
     a = 1;
     b = 0;
 #pragma unroll
     for (int i = 0; i < LENGTH; ++i) {
-        if (r0 + i < ROWS) carry = g[i] = times(v[i], g[i] + carry);
+        if (r0 + i < ROWS) carry = g[i] = times(V(i), g[i] + carry);
     }
 #pragma unroll
     for (int i = LENGTH - 1; i >= 0; --i) {
         if (r0 + i < ROWS) {
-            b = times(v[i], b) + g[i];
-            a = times(v[i], a);
+            b = times(V(i), b) + g[i];
+            a = times(V(i), a);
         }
     }
     carry = carried(a, b, true, as, bs);
 #pragma unroll
     for (int i = LENGTH - 1; i >= 0; --i) {
-        if (r0 + i < ROWS) carry = g[i] = times(v[i], carry) + g[i];
+        if (r0 + i < ROWS) carry = g[i] = times(V(i), carry) + g[i];
     }
 #if PERIODIC
     // Node 0 through its Green's function cosh((n/2 - j) theta) / cosh(n theta / 2).
@@ -93,7 +138,7 @@ lines(Z *modes, const double *outer, const double *inner, unsigned width, unsign
     }
     __syncthreads();
     double n = ROWS + 1, pivot = 2.0 * sinh(theta) * tanh(0.5 * n * theta);
-    double zero = delta > 0.0 ? ((double)row_of(modes, places, place, 0) + as[c] + bs[c]) / pivot : 0.0;
+    double zero = delta > 0.0 ? ((double)row_of(line, 0) + as[c] + bs[c]) / pivot : 0.0;
     double there = zero / (1.0 + exp(-n * theta)), back = there * exp(-(n - 1.0 - r0) * theta);
     there *= exp(-(r0 + 1.0) * theta);
     double down = exp(-theta), up = exp(theta);
@@ -104,70 +149,36 @@ lines(Z *modes, const double *outer, const double *inner, unsigned width, unsign
         back *= up;
     }
     __syncthreads(); // node 0 is read by all threads before the first one writes it
-    if (r0 == 0 && own < places) row_of(modes, places, place, 0) = (real)zero;
+    if (r0 == 0 && mode < places) row_of(line, 0) = (real)zero;
 #endif
-    if (own < places) {
+    if (mode >= places) return;
+#if PERIODIC
 #pragma unroll
-        for (int i = 0; i < LENGTH; ++i) {
-            if (r0 + i < ROWS) row_of(modes, places, place, r0 + i + PERIODIC) = g[i];
-        }
+    for (int i = 0; i < LENGTH; ++i) {
+        if (r0 + i < ROWS) row_of(line, r0 + i + 1) = g[i];
     }
+#else
+#pragma unroll
+    for (int i = 0; i < LENGTH; i += 2) {
+        if (r0 + i < ROWS) line.first[((r0 + i) >> 1) * line.plane] = {g[i], r0 + i + 1 < ROWS ? g[i + 1] : (real)0};
+    }
+#endif
 }
 
-// The constant mode of a singular problem: takes the weighted mean off its line and writes it down. One block of 256.
-extern "C" __global__ void centre(Z *modes, unsigned place, unsigned places, double *mean) {
-    __shared__ double sums[256];
+// The constant mode of a singular problem: takes the weighted mean off its line and writes it down, as it was before
+// anything was taken off. Blocks of 256, one a system; its mode is `step` places of the part from the one of the system before.
+extern "C" __global__ void centre(Z *part, u64 plane, u64 first, u64 step, double *means) {
+    __shared__ double sums[8];
+    __shared__ double mean;
+    const Line line = {part + first + blockIdx.x * step, plane, 0, 0};
     const unsigned rows = ROWS + PERIODIC;
     double sum = 0.0;
     for (unsigned r = threadIdx.x; r < rows; r += 256) {
         double weight = !PERIODIC && (r == 0 || r + 1 == rows) ? 0.5 : 1.0;
-        sum += weight * row_of(modes, places, place, r);
+        sum += weight * row_of(line, r);
     }
-    sums[threadIdx.x] = sum;
+    sum = block_reduce<Sum<double>>(sum, sums);
+    if (threadIdx.x == 0) means[blockIdx.x] = mean = sum / (PERIODIC ? rows : rows - 1);
     __syncthreads();
-    for (unsigned half = 128; half > 0; half /= 2) {
-        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
-        __syncthreads();
-    }
-    double value = sums[0] / (PERIODIC ? rows : rows - 1);
-    for (unsigned r = threadIdx.x; r < rows; r += 256) row_of(modes, places, place, r) -= (real)value;
-    if (threadIdx.x == 0) *mean = value;
-}
-
-struct Box {
-    unsigned nodes[3], first[3], unknowns[3]; // x, middle, last
-};
-
-// Grid nodes to complex lines of x (`inverse`: back). One thread a complex value.
-extern "C" __global__ void pack(real *grid, Z *z, Box box, int inverse) {
-    unsigned nx = box.unknowns[0], nm = box.unknowns[1];
-    size_t line;
-    unsigned i;
-    if (!split(nx, (box.unknowns[2] + 1) / 2 * nm, line, i)) return;
-    unsigned l = (unsigned)(line / nm) * 2, q = (unsigned)(line % nm);
-    size_t row = (size_t)box.nodes[0] * box.nodes[1];
-    real *node = grid + ((box.first[2] + l) * row + (size_t)(box.first[1] + q) * box.nodes[0] + box.first[0] + i);
-    Z *value = z + line * nx + i;
-    bool second = l + 1 < box.unknowns[2];
-    if (!inverse) {
-        *value = {node[0], second ? node[row] : (real)0};
-    } else {
-        node[0] = value->x;
-        if (second) node[row] = value->y;
-    }
-}
-
-// Transposes a `rows` x `columns` matrix per plane, tiles of 32 x 32 by 32 x 8 threads.
-extern "C" __global__ void turn(const Z *from, size_t from_plane, Z *to, size_t to_plane, unsigned rows, unsigned columns) {
-    __shared__ Z tile[32][33];
-    from += blockIdx.z * from_plane;
-    to += blockIdx.z * to_plane;
-    unsigned x = blockIdx.x * 32, y = blockIdx.y * 32;
-    for (unsigned k = threadIdx.y; k < 32; k += 8) {
-        if (y + k < rows && x + threadIdx.x < columns) tile[k][threadIdx.x] = from[(size_t)(y + k) * columns + x + threadIdx.x];
-    }
-    __syncthreads();
-    for (unsigned k = threadIdx.y; k < 32; k += 8) {
-        if (x + k < columns && y + threadIdx.x < rows) to[(size_t)(x + k) * rows + y + threadIdx.x] = tile[threadIdx.x][k];
-    }
+    for (unsigned r = threadIdx.x; r < rows; r += 256) row_of(line, r) -= (real)mean;
 }

@@ -1,122 +1,134 @@
-// The loops around the DFTs of the direct solver: as fold.rs, one thread for the places d and m - d of a line.
-// Lines are complex (two real lines at once) and lie one behind the other. Bytes: each value read and written once.
+// From nodes to the input of the DFTs, all splits of a line in one go, and back. A block has a line in shared memory, or
+// where it is longer than that in `scratch`: nodes are read once and every part's modes written once, or the other way
+// round. Bytes: 2 values a node.
 
-typedef REAL real;
-struct alignas(2 * sizeof(real)) Z {
-    real x, y;
+// Where lines come from and go to: rows of the grid in pairs, or (`grid` is null) complex lines one behind the other.
+struct Place {
+    real *grid;
+    Z *lines;
+    u64 first, system, last;         // node of the first unknown, and nodes from system to system, from row to row
+    unsigned middle, rows, middles, end; // nodes and rows along the middle axis, the same of all systems, rows along the last
 };
 
-enum { SINE, COSINE, QUARTER, MIRRORED, FOURIER };
-
-__device__ Z operator+(Z a, Z b) { return {a.x + b.x, a.y + b.y}; }
-__device__ Z operator-(Z a, Z b) { return {a.x - b.x, a.y - b.y}; }
-__device__ Z operator*(Z a, Z b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; }
-__device__ Z operator*(Z a, real s) { return {a.x * s, a.y * s}; }
-__device__ Z times_i(Z a) { return {-a.y, a.x}; }
-__device__ Z conjugate(Z a) { return {a.x, -a.y}; }
-
-// Thread number in the grid split into (line, place). False beyond the last line.
-__device__ bool split(unsigned places, unsigned lines, size_t &line, unsigned &place) {
-    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    line = i / places;
-    place = (unsigned)(i - line * places);
-    return line < lines;
+__device__ unsigned node_of(const Way &way, unsigned i) {
+    return way.kind == SINE ? i + 1 : way.kind == MIRRORED ? way.len - 1 - i : i;
 }
 
-// One split of `lines` lines `z`, `stride` apart: rotated half into `w` (m values a line), the rest stays in `z`.
-extern "C" __global__ void fold(Z *z, Z *w, const Z *rotation, unsigned m, unsigned stride, unsigned lines, int kind, real scale) {
-    size_t line;
-    unsigned d;
-    if (!split(m / 2 + 1, lines, line, d)) return;
-    z += line * stride;
-    w += line * m;
-    Z y, y_mirror;
-    if (kind >= QUARTER) {
-        y = z[kind == MIRRORED ? m - 1 - d : d];
-        if (d > 0) y_mirror = z[kind == MIRRORED ? d - 1 : m - d];
-        if (d == 0) y = y * (real)0.5;
+__device__ real *row_pair(const Place &place, bool &second) {
+    unsigned l = blockIdx.x / place.middles * 2, q = blockIdx.x % place.middles;
+    second = l + 1 < place.end;
+    return place.grid + place.first + q / place.rows * place.system + (u64)(q % place.rows) * place.middle + l * place.last;
+}
+
+// The line itself. A function, so that the compiler knows shared memory as such.
+__device__ Z *line_of(const Way &way, Z *scratch) {
+    extern __shared__ double2 shared[];
+    return FITS ? (Z *)shared : scratch + (u64)blockIdx.x * way.room;
+}
+
+// Nodes to the input of the DFTs, times `scale`. One block a line.
+extern "C" __global__ void __launch_bounds__(512) gather(const __grid_constant__ Way way, const __grid_constant__ Place place, Z *scratch, real scale) {
+    Z *z = line_of(way, scratch);
+    bool sine = way.kind == SINE, second;
+    if (place.grid) {
+        const real *row = row_pair(place, second);
+        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) z[node_of(way, i)] = {row[i], second ? row[place.last + i] : (real)0};
     } else {
-        if (kind == SINE) --z; // node 0 is not stored
-        if (d == 0) {
-            if (kind == SINE) {
-                y = z[m];
-            } else {
-                Z lower = z[0], upper = z[2 * m];
-                y = (lower - upper) * (real)0.5;
-                z[0] = lower + upper;
-                z[m] = z[m] * (real)2;
-            }
-        } else {
-            Z a = z[d], e = z[2 * m - d], b = z[m - d], c = z[m + d];
-            y = kind == SINE ? b + c : a - e;
-            y_mirror = kind == SINE ? a + e : b - c;
-            z[d] = kind == SINE ? a - e : a + e;
-            z[m - d] = kind == SINE ? b - c : b + c;
+        const Z *line = place.lines + (u64)blockIdx.x * way.len;
+        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) z[node_of(way, i)] = line[i];
+    }
+    if (sine && threadIdx.x == 0) z[0] = z[way.n] = none();
+    for (unsigned k = 0; k < way.count; ++k) {
+        const Level &v = way.levels[k];
+        Z *w = v.modes + (u64)blockIdx.x * v.groups * v.m;
+        __syncthreads();
+        for (unsigned d = threadIdx.x; d <= v.m / 2; d += blockDim.x) {
+            if (v.radix <= 2) fold_two(z, v, w, d, sine, scale);
+            else fold_odd(z, v, w, d, sine, scale);
         }
     }
-    if (d == 0) {
-        w[0] = y * scale;
-    } else {
-        Z q = times_i(y_mirror), r = rotation[d] * scale;
-        w[m - d] = (y - q) * conjugate(r);
-        w[d] = (y + q) * r;
-    }
-}
-
-// The way back: `v` is rotated and put together with what `z` holds.
-extern "C" __global__ void unfold(Z *z, const Z *v, const Z *rotation, unsigned m, unsigned stride, unsigned lines, int kind) {
-    size_t line;
-    unsigned d;
-    if (!split(m / 2 + 1, lines, line, d)) return;
-    z += line * stride;
-    v += line * m;
-    Z y = v[0], y_mirror = v[0];
-    if (d > 0) {
-        Z p = v[d] * rotation[d], q = v[m - d] * conjugate(rotation[d]);
-        y = p + q;
-        y_mirror = times_i(p - q);
-    }
-    if (kind >= QUARTER) {
-        if (d > 0) z[kind == MIRRORED ? d - 1 : m - d] = y_mirror;
-        z[kind == MIRRORED ? m - 1 - d : d] = y;
-        return;
-    }
-    if (kind == SINE) --z;
-    if (d == 0) {
-        if (kind == SINE) {
-            z[m] = y;
+    __syncthreads();
+    const unsigned n = way.rest;
+    Z *e = way.extended + (u64)blockIdx.x * (way.kind == FOURIER ? n : 2 * n);
+    for (unsigned j = threadIdx.x; n > 0 && j <= n; j += blockDim.x) {
+        if (way.kind == FOURIER) {
+            if (j < n) e[j] = z[j];
         } else {
-            Z even = z[0];
-            z[0] = even + y;
-            z[2 * m] = even - y;
+            bool zero = sine && (j == 0 || j == n);
+            e[j] = zero ? none() : z[j];
+            if (j > 0 && j < n) e[2 * n - j] = z[j] * (real)(sine ? -1 : 1);
         }
-        return;
-    }
-    Z outer = z[d], inner = z[m - d];
-    if (kind == SINE) {
-        z[m - d] = y + inner;
-        z[m + d] = y - inner;
-        z[d] = y_mirror + outer;
-        z[2 * m - d] = y_mirror - outer;
-    } else {
-        z[m - d] = inner + y_mirror;
-        z[m + d] = inner - y_mirror;
-        z[d] = outer + y;
-        z[2 * m - d] = outer - y;
     }
 }
 
-// The remaining n intervals of each line extended for a DFT: odd, even (its ends times `ends`), or as they are
-// (`inverse`: put together from cosine and sine modes).
-extern "C" __global__ void extend(const Z *z, Z *e, unsigned n, unsigned stride, unsigned lines, int kind, int inverse, real ends) {
-    size_t line;
-    unsigned j;
-    if (!split(n + 1, lines, line, j)) return;
-    z += line * stride;
+// The output of the DFTs to the nodes.
+extern "C" __global__ void __launch_bounds__(512) scatter(const __grid_constant__ Way way, const __grid_constant__ Place place, Z *scratch) {
+    Z *z = line_of(way, scratch);
+    bool sine = way.kind == SINE, second;
+    const unsigned n = way.rest;
+    const Z *e = way.extended + (u64)blockIdx.x * (way.kind == FOURIER ? n : 2 * n);
+    for (unsigned j = threadIdx.x; n > 0 && j < n + (way.kind != FOURIER); j += blockDim.x) {
+        bool zero = sine && (j == 0 || j == n);
+        z[j] = zero ? none() : way.kind == FOURIER ? e[j] : (sine ? times_i(e[j]) : e[j]) * (real)0.5;
+    }
+    for (unsigned k = way.count; k-- > 0;) {
+        const Level &v = way.levels[k];
+        const Z *w = v.modes + (u64)blockIdx.x * v.groups * v.m;
+        __syncthreads();
+        for (unsigned d = threadIdx.x; d <= v.m / 2; d += blockDim.x) {
+            if (v.radix <= 2) unfold_two(z, v, w, d, sine);
+            else unfold_odd(z, v, w, d, sine);
+        }
+    }
+    __syncthreads();
+    if (place.grid) {
+        real *row = row_pair(place, second);
+        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) {
+            Z value = z[node_of(way, i)];
+            row[i] = value.x;
+            if (second) row[place.last + i] = value.y;
+        }
+    } else {
+        Z *line = place.lines + (u64)blockIdx.x * way.len;
+        for (unsigned i = threadIdx.x; i < way.len; i += blockDim.x) line[i] = z[node_of(way, i)];
+    }
+}
+
+// What the DFT of an extension holds to the modes, times `scale`.
+extern "C" __global__ void shrink(const Z *e, Z *to, unsigned n, unsigned lines, int kind, real scale) {
+    u64 i = thread_index(), line = i / (n + 1);
+    unsigned j = (unsigned)(i - line * (n + 1));
+    if (line >= lines) return;
     if (kind == FOURIER) {
         e += line * n;
+        to += line * n;
         if (j == n) return;
-        if (!inverse || j == 0 || 2 * j == n) {
+        if (j == 0 || 2 * j == n) {
+            to[j] = e[j] * scale;
+        } else if (2 * j < n) {
+            to[j] = (e[j] + e[n - j]) * scale;
+            to[n - j] = times_i(e[j] - e[n - j]) * scale;
+        }
+        return;
+    }
+    e += line * 2 * n;
+    if (kind == SINE) {
+        if (j > 0 && j < n) to[line * (n - 1) + j - 1] = times_i(e[j]) * scale;
+    } else {
+        to[line * (n + 1) + j] = e[j] * (j == 0 || j == n ? scale * (real)0.5 : scale);
+    }
+}
+
+// Modes to the extension whose DFT is the way back.
+extern "C" __global__ void extend(const Z *modes, Z *e, unsigned n, unsigned lines, int kind) {
+    u64 i = thread_index(), line = i / (n + 1);
+    unsigned j = (unsigned)(i - line * (n + 1));
+    if (line >= lines) return;
+    if (kind == FOURIER) {
+        e += line * n;
+        const Z *z = modes + line * n;
+        if (j == n) return;
+        if (j == 0 || 2 * j == n) {
             e[j] = z[j];
         } else if (2 * j < n) {
             Z c = z[j] * (real)0.5, s = times_i(z[n - j]) * (real)0.5;
@@ -128,38 +140,27 @@ extern "C" __global__ void extend(const Z *z, Z *e, unsigned n, unsigned stride,
     e += line * 2 * n;
     bool end = j == 0 || j == n;
     if (kind == SINE) {
-        Z value = end ? Z{0, 0} : z[j - 1];
+        Z value = end ? none() : modes[line * (n - 1) + j - 1];
         e[j] = value;
-        if (!end) e[2 * n - j] = Z{0, 0} - value;
+        if (!end) e[2 * n - j] = value * (real)-1;
     } else {
-        e[j] = end ? z[j] * ends : z[j];
-        if (!end) e[2 * n - j] = z[j];
+        Z value = modes[line * (n + 1) + j];
+        e[j] = end ? value * (real)2 : value;
+        if (!end) e[2 * n - j] = value;
     }
 }
 
-// What the DFT of an extension holds, times `scale` (its ends times `ends` more); `inverse` as for `extend`.
-extern "C" __global__ void shrink(const Z *e, Z *to, unsigned n, unsigned stride, unsigned lines, int kind, int inverse, real scale, real ends) {
-    size_t line;
-    unsigned j;
-    if (!split(n + 1, lines, line, j)) return;
-    to += line * stride;
-    if (kind == FOURIER) {
-        e += line * n;
-        if (j == n) return;
-        if (inverse) {
-            to[j] = e[j];
-        } else if (j == 0 || 2 * j == n) {
-            to[j] = e[j] * scale;
-        } else if (2 * j < n) {
-            to[j] = (e[j] + e[n - j]) * scale;
-            to[n - j] = times_i(e[j] - e[n - j]) * scale;
-        }
-        return;
+// Transposes a `rows` x `columns` matrix per plane, tiles of 32 x 32 by 32 x 8 threads; one plane for each block along x.
+extern "C" __global__ void turn(const Z *from, u64 from_plane, Z *to, u64 to_plane, unsigned rows, unsigned columns) {
+    __shared__ Z tile[32][33];
+    from += blockIdx.x * from_plane;
+    to += blockIdx.x * to_plane;
+    unsigned x = blockIdx.y * 32, y = blockIdx.z * 32;
+    for (unsigned k = threadIdx.y; k < 32; k += 8) {
+        if (y + k < rows && x + threadIdx.x < columns) tile[k][threadIdx.x] = from[(u64)(y + k) * columns + x + threadIdx.x];
     }
-    e += line * 2 * n;
-    if (kind == SINE) {
-        if (j > 0 && j < n) to[j - 1] = times_i(e[j]) * scale;
-    } else {
-        to[j] = e[j] * (j == 0 || j == n ? scale * ends : scale);
+    __syncthreads();
+    for (unsigned k = threadIdx.y; k < 32; k += 8) {
+        if (x + k < columns && y + threadIdx.x < rows) to[(u64)(x + k) * rows + y + threadIdx.x] = tile[threadIdx.x][k];
     }
 }

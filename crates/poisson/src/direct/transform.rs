@@ -15,9 +15,13 @@
 //!
 //! A sine or cosine transform of even `n` splits: its odd modes are a quarter-wave transform of `n / 2` points, its even
 //! ones a transform of `n / 2` intervals of the same kind. A quarter-wave transform is one complex DFT between two
-//! rotations (the transpose of Makhoul, IEEE Trans. ASSP 28 (1980) 27, without his permutations). So a line pair costs one
-//! DFT of `n` points in parts, half of what the odd extension costs, and no sums along the line lose digits.
-//! Where `n` is odd, or small, the line is extended to `2 n` points.
+//! rotations (the transpose of Makhoul, IEEE Trans. ASSP 28 (1980) 27, without his permutations). One of odd `n` splits by
+//! an odd factor `p`: the modes `k = p r + c (mod 2 n)`, each of which is the mode `c` or `-c` of a residue once, are a DFT
+//! of `2 n / p` points of the folded and rotated extension, for `c = 1 .. (p - 1) / 2`; the multiples of `p` are a transform of
+//! `n / p` intervals of the same kind. So a line pair costs a DFT of `n` points in parts, half of what the odd extension
+//! costs, every step is unitary up to a factor, and no sums along the line lose digits (those of the transform by one real DFT
+//! of `n` points do: rounding there grows as `sqrt(n)`).
+//! What is left without a factor up to [`FACTORS`], or is small, is extended to `2 n` points.
 
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -28,6 +32,7 @@ use zellige_engine::ops::fft;
 use zellige_engine::real::{Real, RealScalar};
 
 use super::fold::{extend_cosine, extend_sine, fold_cosine, fold_sine, rotate_in, rotate_out, times_i, unfold_cosine, unfold_sine};
+use super::odd;
 use crate::grid::{Axis, Bc};
 
 /// The number types of the direct solver.
@@ -41,8 +46,8 @@ pub(super) trait Scalar: RealScalar + fft::Real {
 impl Scalar for f32 {}
 impl Scalar for f64 {}
 
-/// Intervals up to which the plain extension is as good as another split.
-const SMALL: usize = 16;
+/// Intervals up to which the plain extension is as good as another split on the processor.
+pub(super) const SMALL: usize = 16;
 
 /// Which of the families an axis belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,16 +78,56 @@ impl Kind {
     }
 }
 
-/// Lengths of the quarter-wave parts, in order, and the intervals of what is left.
-pub(super) fn split(kind: Kind, intervals: usize) -> (Vec<usize>, usize) {
+/// One split of a line: which modes it makes, by which DFTs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Split {
+    /// 1: a quarter wave, nothing is left. 2, or an odd factor: that part of the intervals is left.
+    pub radix: usize,
+    /// Intervals before the split.
+    pub intervals: usize,
+    /// Points of a DFT.
+    pub points: usize,
+    /// DFTs of a line, one behind the other.
+    pub groups: usize,
+}
+
+impl Split {
+    /// Modes that it makes.
+    pub(super) fn width(&self) -> usize {
+        self.points * self.groups
+    }
+
+    /// What the DFTs are rotated by, halved: `e^{-i pi d c / n} / 2` for `d` up to half the points, for every group `c`; then
+    /// (odd factors) the points `e^{2 pi i t / p}` of the circle.
+    pub(super) fn rotations<T: Scalar>(&self) -> Vec<Complex<T>> {
+        let (n, half) = (self.intervals as f64, self.points / 2);
+        let quarter = self.radix <= 2;
+        let turn = |c: usize, d: usize| Complex::from_polar(0.5, -PI * (c * d) as f64 / if quarter { 2.0 * self.points as f64 } else { n });
+        let mut all: Vec<_> = (1..=self.groups).flat_map(|c| (0..=half).map(move |d| turn(c, d))).map(to).collect();
+        if !quarter {
+            all.extend((0..self.radix).map(|t| Complex::from_polar(1.0, 2.0 * PI * t as f64 / self.radix as f64)).map(to));
+        }
+        all
+    }
+}
+
+/// The odd factors that a line is split by, the best first: a large one leaves little for further splits, but costs as many
+/// operations a value.
+pub(super) const FACTORS: [usize; 5] = [5, 7, 3, 11, 13];
+
+/// The splits of a line, in order, and the intervals of what is left. Lines of `small` intervals are not split further.
+pub(super) fn split(kind: Kind, intervals: usize, small: usize) -> (Vec<Split>, usize) {
     match kind {
-        Kind::Quarter { .. } => (vec![intervals], 0),
+        Kind::Quarter { .. } => (vec![Split { radix: 1, intervals, points: intervals, groups: 1 }], 0),
         Kind::Flat | Kind::Fourier => (Vec::new(), intervals),
         Kind::Sine | Kind::Cosine => {
             let (mut parts, mut n) = (Vec::new(), intervals);
-            while n > SMALL && n.is_multiple_of(2) {
-                n /= 2;
-                parts.push(n);
+            while n > small {
+                let factor = if n.is_multiple_of(2) { Some(&2) } else { FACTORS.iter().find(|p| n.is_multiple_of(**p)) };
+                let Some(&radix) = factor else { break };
+                let (points, groups) = if radix == 2 { (n / 2, 1) } else { (2 * n / radix, radix / 2) };
+                parts.push(Split { radix, intervals: n, points, groups });
+                n /= radix;
             }
             (parts, n)
         }
@@ -90,13 +135,21 @@ pub(super) fn split(kind: Kind, intervals: usize) -> (Vec<usize>, usize) {
 }
 
 /// `phi` of every mode of an axis, by position.
-pub(super) fn angles(kind: Kind, intervals: usize) -> Vec<f64> {
+pub(super) fn angles(kind: Kind, intervals: usize, small: usize) -> Vec<f64> {
     let n = intervals;
-    let (parts, tail) = split(kind, n);
+    let (parts, tail) = split(kind, n, small);
     let mut phi = Vec::with_capacity(n + 1);
-    for m in parts {
-        // The DFT leaves mode 2k of the quarter wave at k, counted from below, and mode 2k + 1 counted from above.
-        phi.extend((0..m).map(|p| if 2 * p < m { 2 * p } else { 2 * (m - 1 - p) + 1 }).map(|k| PI * (2 * k + 1) as f64 / (2 * m) as f64));
+    for part in parts {
+        let (m, n) = (part.points, part.intervals);
+        if part.radix <= 2 {
+            // The DFT leaves mode 2k of the quarter wave at k, counted from below, and mode 2k + 1 counted from above.
+            let mode = |p: usize| if 2 * p < m { 2 * p } else { 2 * (m - 1 - p) + 1 };
+            phi.extend((0..m).map(|p| PI * (2 * mode(p) + 1) as f64 / (2 * m) as f64));
+        } else {
+            // Beyond n a mode comes with its sign turned (sines), which its own way back turns again.
+            let modes = (1..=part.groups).flat_map(|c| (0..m).map(move |r| part.radix * r + c));
+            phi.extend(modes.map(|k| PI * k.min(2 * n - k) as f64 / n as f64));
+        }
     }
     match kind {
         Kind::Flat => phi.push(0.0),
@@ -116,10 +169,11 @@ pub(super) struct Scratch<T> {
     fft: Vec<Complex<T>>,
 }
 
-/// One DFT with the rotations around it.
-struct Quarter<T> {
+/// One split with its DFT.
+struct Part<T> {
+    split: Split,
     fft: Arc<dyn Fft<T>>,
-    /// `e^{-i pi d / (2 m)} / 2` for `d = 0 ..= m / 2`.
+    /// [`Split::rotations`].
     rotation: Vec<Complex<T>>,
 }
 
@@ -129,7 +183,7 @@ pub(super) struct Transform<T> {
     /// Number of unknowns, nodes and modes alike.
     len: usize,
     intervals: usize,
-    parts: Vec<Quarter<T>>,
+    parts: Vec<Part<T>>,
     /// Intervals of what the parts leave, and the DFT of its extension (periodic: of the line itself).
     tail: usize,
     tail_fft: Option<Arc<dyn Fft<T>>>,
@@ -141,21 +195,17 @@ impl<T: Scalar> Transform<T> {
     pub(super) fn new(axis: &Axis) -> Self {
         let forward = |n: usize| T::line(n, FftDirection::Forward);
         let (kind, intervals) = (Kind::of(axis), axis.intervals());
-        let (parts, tail) = split(kind, intervals);
-        let parts: Vec<_> = parts
-            .into_iter()
-            .map(|m| {
-                let rotation = (0..=m / 2).map(|d| Complex::from_polar(0.5, -PI * d as f64 / (2 * m) as f64)).map(to);
-                Quarter { fft: forward(m), rotation: rotation.collect() }
-            })
-            .collect();
+        let (parts, tail) = split(kind, intervals, SMALL);
+        let parts: Vec<_> =
+            parts.into_iter().map(|split| Part { split, fft: forward(split.points), rotation: split.rotations() }).collect();
         let tail_fft = match kind {
             Kind::Sine | Kind::Cosine => Some(forward(2 * tail)),
             Kind::Fourier => Some(forward(tail)),
             Kind::Quarter { .. } | Kind::Flat => None,
         };
         let ffts = || parts.iter().map(|p| &p.fft).chain(&tail_fft);
-        let longest = ffts().map(|f| f.len()).max().unwrap_or(0);
+        let widths = parts.iter().map(|p| p.split.width());
+        let longest = widths.chain(tail_fft.iter().map(|f| f.len())).max().unwrap_or(0);
         let work = ffts().map(|f| f.get_outofplace_scratch_len().max(f.get_inplace_scratch_len())).max().unwrap_or(0);
         let len = axis.unknowns().len();
         Self { kind, len, intervals, parts, tail, tail_fft, scratch: [longest, work] }
@@ -186,16 +236,18 @@ impl<T: Scalar> Transform<T> {
         let scale = T::of(scale * self.norm());
         let (mut n, mut at) = (self.intervals, 0);
         for part in &self.parts {
-            let m = part.fft.len();
+            let m = part.split.width();
             let w = &mut scratch.a[..m];
-            match self.kind {
-                Kind::Quarter { mirrored } => rotate_in(line, mirrored, w, &part.rotation, scale),
-                Kind::Sine => fold_sine(&mut line[..n - 1], w, &part.rotation, scale),
-                _ => fold_cosine(&mut line[..=n], w, &part.rotation, scale),
+            match (self.kind, part.split.radix) {
+                (Kind::Quarter { mirrored }, _) => rotate_in(line, mirrored, w, &part.rotation, scale),
+                (Kind::Sine, 2) => fold_sine(&mut line[..n - 1], w, &part.rotation, scale),
+                (_, 2) => fold_cosine(&mut line[..=n], w, &part.rotation, scale),
+                (Kind::Sine, _) => odd::fold(&mut line[..n - 1], true, w, &part.split, &part.rotation, scale),
+                _ => odd::fold(&mut line[..=n], false, w, &part.split, &part.rotation, scale),
             }
             part.fft.process_outofplace_with_scratch(w, &mut modes[at..at + m], &mut scratch.fft);
             at += m;
-            n = m;
+            n /= part.split.radix;
         }
         let Some(fft) = &self.tail_fft else {
             if self.kind == Kind::Flat {
@@ -284,14 +336,16 @@ impl<T: Scalar> Transform<T> {
             line[0] = modes[0];
         }
         for part in self.parts.iter().rev() {
-            let m = part.fft.len();
+            let (m, n) = (part.split.width(), part.split.intervals);
             at -= m;
             let v = &mut scratch.a[..m];
             part.fft.process_outofplace_with_scratch(&mut modes[at..at + m], v, &mut scratch.fft);
-            match self.kind {
-                Kind::Quarter { mirrored } => rotate_out(v, line, mirrored, &part.rotation),
-                Kind::Sine => unfold_sine(v, &mut line[..2 * m - 1], &part.rotation),
-                _ => unfold_cosine(v, &mut line[..=2 * m], &part.rotation),
+            match (self.kind, part.split.radix) {
+                (Kind::Quarter { mirrored }, _) => rotate_out(v, line, mirrored, &part.rotation),
+                (Kind::Sine, 2) => unfold_sine(v, &mut line[..n - 1], &part.rotation),
+                (_, 2) => unfold_cosine(v, &mut line[..=n], &part.rotation),
+                (Kind::Sine, _) => odd::unfold(v, &mut line[..n - 1], true, &part.split, &part.rotation),
+                _ => odd::unfold(v, &mut line[..=n], false, &part.split, &part.rotation),
             }
         }
     }

@@ -3,21 +3,18 @@
 //! Two axes: rows, transposition, rows again, transposition back. Many frames go to the threads a frame at a time,
 //! which then stays in the cache; of a few large ones, the rows do.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use num_complex::Complex;
 use rayon::prelude::*;
-use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
+use zellige_fft::{Fft, FftDirection, Planned};
 
 use super::{Direction, Shape};
 
 /// `f32` or `f64`.
-pub trait Real: FftNum + Default + bytemuck::Pod {
+pub trait Real: Planned + Default + bytemuck::Pod {
     /// Distance from 1 to the next number.
     const EPSILON: f64;
-    /// A transform of `n` points from the planner of the process, which remembers what it has planned. Not generic, so
-    /// that the many kernels behind it are compiled in this crate only, once a type.
-    fn line(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>>;
     /// In double precision.
     fn wide(self) -> f64;
     /// Rounded to this precision.
@@ -28,11 +25,6 @@ macro_rules! reals {
     ($($t:ty),*) => {$(
         impl Real for $t {
             const EPSILON: f64 = <$t>::EPSILON as f64;
-            fn line(n: usize, direction: FftDirection) -> Arc<dyn Fft<Self>> {
-                static PLANNER: OnceLock<Mutex<FftPlanner<$t>>> = OnceLock::new();
-                let planner = PLANNER.get_or_init(|| Mutex::new(FftPlanner::new()));
-                planner.lock().unwrap_or_else(PoisonError::into_inner).plan_fft(n, direction)
-            }
             fn wide(self) -> f64 {
                 self as f64
             }

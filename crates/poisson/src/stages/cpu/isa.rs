@@ -64,7 +64,7 @@ impl Isa {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => unsafe { avx2(work) },
-            Self::Baseline => work.run(),
+            Self::Baseline => baseline(work),
         }
     }
 }
@@ -78,5 +78,11 @@ unsafe fn avx512<W: Work>(work: W) -> W::Out {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<W: Work>(work: W) -> W::Out {
+    work.run()
+}
+
+/// Not inlined, as the others cannot be: once in the binary, not once in every pass that does this work.
+#[inline(never)]
+fn baseline<W: Work>(work: W) -> W::Out {
     work.run()
 }

@@ -1,5 +1,8 @@
 //! A solver small enough for the tests of what is written against [`Solver`]: the damped oscillator
-//! `x'' + 2 gamma x' + x = 0` from `x = 1` at rest, by the classical Runge-Kutta method.
+//! `x'' + 2 gamma x' + x = 0` from `x = 1` at rest, by the classical Runge-Kutta method. It breaks in each way that a
+//! solver can, when asked to.
+
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,46 +12,60 @@ use crate::device::Device;
 use crate::error::{Problem, Result};
 use crate::profile::Profiler;
 use crate::record::{Check, Curve, Record, Row};
+use crate::schedule::{Agenda, Schedule};
 use crate::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
 /// Table `[toy]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Config {
+pub struct Config {
     /// Number of steps.
-    pub(crate) steps: u64,
+    pub steps: u64,
     /// Damping.
-    pub(crate) gamma: f64,
+    pub gamma: f64,
     /// Step after which the state is infinite, which the solver itself reports as its failure.
-    pub(crate) diverge_after: Option<u64>,
+    pub diverge_after: Option<u64>,
+    /// Step after which the state is not a number, which the solver does not notice.
+    pub poison_after: Option<u64>,
+    /// Step after which it panics: the defect that it stands for.
+    pub panic_after: Option<u64>,
+    /// When the diagnostic `velocity` is due.
+    pub sample_every: Option<Schedule>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { steps: 100, gamma: 0.1, diverge_after: None }
+        Self { steps: 100, gamma: 0.1, diverge_after: None, poison_after: None, panic_after: None, sample_every: None }
     }
 }
 
 /// Step length.
-pub(crate) const DT: f64 = 0.1;
+pub const DT: f64 = 0.1;
 
+/// The oscillator.
 #[derive(Debug)]
-pub(crate) struct Toy {
+pub struct Toy {
     config: Config,
+    /// Position and velocity.
     state: [f64; 2],
     history: Vec<f64>,
     step: u64,
+    agenda: Agenda,
 }
 
 impl Toy {
     /// The position at time `t` in closed form, for damping below 1.
-    pub(crate) fn exact(gamma: f64, t: f64) -> f64 {
+    pub fn exact(gamma: f64, t: f64) -> f64 {
         let omega = (1.0 - gamma * gamma).sqrt();
         (-gamma * t).exp() * ((omega * t).cos() + gamma / omega * (omega * t).sin())
     }
 
     fn diverged(&self) -> bool {
         self.config.diverge_after.is_some_and(|n| self.step > n)
+    }
+
+    fn agenda(config: &Config, step: u64) -> Agenda {
+        Agenda::new(config.sample_every, Clock { step, time: Some(step as f64 * DT) })
     }
 
     fn slope(&self, [x, v]: [f64; 2]) -> [f64; 2] {
@@ -72,7 +89,7 @@ impl Solver for Toy {
     }
 
     fn setup(config: &Config, _: &Environment) -> Result<Self> {
-        Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0 })
+        Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0, agenda: Self::agenda(config, 0) })
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -87,7 +104,13 @@ impl Solver for Toy {
             std::array::from_fn(|i| s[i] + DT / 6.0 * (a[i] + 2.0 * b[i] + 2.0 * c[i] + d[i]))
         });
         self.step += 1;
-        self.state = if self.diverged() { [f64::INFINITY; 2] } else { next };
+        let past = |limit: Option<u64>| limit.is_some_and(|n| self.step > n);
+        assert!(!past(self.config.panic_after), "the oscillator was asked to panic");
+        self.state = match (self.diverged(), past(self.config.poison_after)) {
+            (true, _) => [f64::INFINITY; 2],
+            (_, true) => [f64::NAN; 2],
+            _ => next,
+        };
         self.history.push(self.state[0]);
         Ok(())
     }
@@ -127,6 +150,20 @@ impl Solver for Toy {
         })])
     }
 
+    fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
+        let due = self.agenda.due(self.clock(), wall);
+        let sample = Curve {
+            name: "velocity".into(),
+            title: "velocity".into(),
+            x_label: "t".into(),
+            y_label: "v".into(),
+            x: vec![self.step as f64 * DT],
+            lines: vec![("v".into(), vec![self.state[1]])],
+            log_y: false,
+        };
+        Ok(due.into_iter().map(|_| Record::Curve(sample.clone())).collect())
+    }
+
     fn checks(&mut self) -> Result<Vec<Check>> {
         let error = (self.state[0] - Self::exact(self.config.gamma, self.step as f64 * DT)).abs();
         // Fourth order: t h^4 / 120 at frequency 1, with a factor 10 for the damping's part.
@@ -143,6 +180,7 @@ impl Solver for Toy {
         self.step = reader.u64("step")?;
         reader.f64s_into("state", &mut self.state)?;
         self.history = reader.f64s("history")?;
+        self.agenda = Self::agenda(&self.config, self.step);
         Ok(())
     }
 
@@ -191,61 +229,15 @@ impl Bench for Toy {
     }
 }
 
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::Cpu;
-    use crate::run::{Options, Progress, Sink, Summary, run};
-    use crate::schedule::Schedule;
-
-    /// Forgets everything but the steps at which records came.
-    #[derive(Default)]
-    struct Steps(Vec<u64>);
-
-    impl Sink for Steps {
-        fn row(&mut self, _: &Clock, _: &Row) -> Result<()> {
-            Ok(())
-        }
-        fn progress(&mut self, _: &Progress, _: &Row) {}
-        fn records(&mut self, clock: &Clock, _: Vec<Record>, _: bool) -> Result<()> {
-            self.0.push(clock.step);
-            Ok(())
-        }
-        fn notice(&mut self, _: &str) {}
-    }
-
-    fn device() -> Device {
-        Device::Cpu(Cpu::new(1).unwrap())
-    }
-
-    fn go(config: &Config, records: Option<Schedule>) -> (Result<Summary>, Vec<u64>) {
-        let folder = tempfile::tempdir().unwrap();
-        let options = Options { records, ..Options::new(folder.path()) };
-        let environment = Environment { device: device(), folder: folder.path().into(), seed: 1 };
-        let mut sink = Steps::default();
-        (run::<Toy>(config, &environment, &options, &mut Profiler::new(), &mut sink), sink.0)
-    }
-
-    #[test]
-    fn a_run_follows_the_closed_form_and_its_physical_time() {
-        let (summary, steps) = go(&Config::default(), Some(Schedule::Time(2.5)));
-        let summary = summary.unwrap();
-        assert_eq!(steps, [25, 50, 75, 100]);
-        assert!(summary.checks[0].ok, "{:?}", summary.checks);
-        assert_eq!((summary.steps, summary.exit_code(), summary.stages[0].name), (100, 0, "advance"));
-    }
-
-    #[test]
-    fn the_verdict_of_the_solver_comes_before_the_guard() {
-        let (summary, steps) = go(&Config { diverge_after: Some(7), ..Config::default() }, None);
-        let summary = summary.unwrap();
-        assert_eq!((summary.outcome.status, summary.exit_code(), steps.as_slice()), ("diverged", 3, &[8][..]));
-        // A summary with infinite values is still JSON.
-        assert!(serde_json::to_string(&summary).unwrap().contains("\"diverged\""));
-    }
 
     #[test]
     fn the_bench_times_and_checks_a_case() {
-        let result = crate::bench::bench::<Toy>(&Toy::cases()[0], &device(), "1.2.3", "abc").unwrap();
+        let device = Device::Cpu(Cpu::new(1).unwrap());
+        let result = crate::bench::bench::<Toy>(&Toy::cases()[0], &device, "1.2.3", "abc").unwrap();
         assert!(result.ok() && result.seconds.repetitions >= 5 && result.seconds.min > 0.0, "{result:?}");
         assert_eq!(result.figures["steps"], 100.0);
         let json = serde_json::to_value(&result).unwrap();

@@ -1,0 +1,347 @@
+//! openPMD 1.1.0: one file an iteration, meshes under `/data/N/fields`, particle species under `/data/N/particles`, as
+//! openPMD-viewer and openPMD-api open them. <https://github.com/openPMD/openPMD-standard/blob/1.1.0/STANDARD.md>
+//!
+//! Values stand as computed; `unitSI` leads to SI units. Positions of particles are absolute, their `positionOffset` is 0.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rust_hdf5::{DatatypeMessage, H5Dataset, H5Group, H5Type, Hdf5Error};
+use zellige_engine::error::{Error, Result};
+use zellige_engine::record::{Axis, Column, Entries, Mesh, Table, UnitDimension, Values};
+
+use super::{FORMAT, Word, create};
+
+/// Which iteration a file holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Iteration {
+    /// Step.
+    pub step: u64,
+    /// Physical time in the run's unit.
+    pub time: f64,
+    /// Length of a step in the run's unit.
+    pub dt: f64,
+}
+
+/// Part of a file name that stands for the step, as `iterationFormat` says it.
+const FILE_FORMAT: &str = "data_%06T";
+
+/// The name of the file of a step.
+pub fn file_name(step: u64) -> String {
+    format!("data_{step:06}.h5")
+}
+
+const LENGTH: UnitDimension = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+
+/// Writes meshes and particles of one iteration into one file.
+pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tables: &[&Table]) -> Result<()> {
+    let path = path.as_ref();
+    let wrong = |message: String| Error::format(path, FORMAT, message);
+    for mesh in meshes {
+        check_mesh(mesh).map_err(wrong)?;
+    }
+    for table in tables {
+        check_table(table).map_err(wrong)?;
+    }
+    create(path, |file| {
+        let root = file.root_group();
+        text(&root, "openPMD", "1.1.0")?;
+        whole(&root, "openPMDextension", 0)?;
+        text(&root, "basePath", "/data/%T/")?;
+        text(&root, "meshesPath", "fields/")?;
+        text(&root, "particlesPath", "particles/")?;
+        text(&root, "iterationEncoding", "fileBased")?;
+        text(&root, "iterationFormat", FILE_FORMAT)?;
+        text(&root, "software", "zellige")?;
+        text(&root, "softwareVersion", env!("CARGO_PKG_VERSION"))?;
+        text(&root, "date", &date(SystemTime::now()))?;
+        let data = file.create_group("data")?.create_group(&iteration.step.to_string())?;
+        real(&data, "time", iteration.time)?;
+        real(&data, "dt", iteration.dt)?;
+        let time_si = meshes.first().map(|m| m.time_si).or(tables.first().map(|t| t.time_si)).unwrap_or(1.0);
+        real(&data, "timeUnitSI", time_si)?;
+        let fields = data.create_group("fields")?;
+        for mesh in meshes {
+            write_mesh(&fields, mesh)?;
+        }
+        let particles = data.create_group("particles")?;
+        for table in tables {
+            write_species(&particles, table)?;
+        }
+        Ok(())
+    })
+}
+
+fn check_mesh(mesh: &Mesh) -> Result<(), String> {
+    let count = mesh.axes.iter().try_fold(1_usize, |n, a| n.checked_mul(a.len));
+    for component in &mesh.components {
+        let (name, values) = (&component.name, component.values.len());
+        if !(1..=3).contains(&mesh.axes.len()) || Some(values) != count || values == 0 {
+            return Err(format!("the component `{name}` of `{}` has {values} values for {} axes of {count:?}", mesh.name, mesh.axes.len()));
+        }
+        if component.position.len() != mesh.axes.len() || !component.position.iter().all(|p| (0.0..1.0).contains(p)) {
+            return Err(format!("the component `{name}` of `{}` sits at {:?} in its cell", mesh.name, component.position));
+        }
+    }
+    let scalar = mesh.components.iter().any(|c| c.name.is_empty());
+    if mesh.components.is_empty() || (scalar && mesh.components.len() > 1) {
+        return Err(format!("`{}` has {} components, not all with names", mesh.name, mesh.components.len()));
+    }
+    Ok(())
+}
+
+fn check_table(table: &Table) -> Result<(), String> {
+    for column in &table.columns {
+        if let Entries::Each(values) = &column.values
+            && values.len() != table.len
+        {
+            return Err(format!("the column `{}` of `{}` has {} values of {}", column.name(), table.name, values.len(), table.len));
+        }
+    }
+    Ok(())
+}
+
+/// A group or a dataset: what attributes are put on.
+trait Node {
+    fn scalar(&self, name: &str, datatype: DatatypeMessage, value: Vec<u8>) -> Result<(), Hdf5Error>;
+    fn reals(&self, name: &str, values: &[f64]) -> Result<(), Hdf5Error>;
+    fn words(&self, name: &str, values: &[Word]) -> Result<(), Hdf5Error>;
+}
+
+impl Node for H5Group {
+    fn scalar(&self, name: &str, datatype: DatatypeMessage, value: Vec<u8>) -> Result<(), Hdf5Error> {
+        self.set_attr_typed(name, datatype, value)
+    }
+
+    fn reals(&self, name: &str, values: &[f64]) -> Result<(), Hdf5Error> {
+        self.set_attr_array_numeric(name, values)
+    }
+
+    fn words(&self, name: &str, values: &[Word]) -> Result<(), Hdf5Error> {
+        self.set_attr_array_numeric(name, values)
+    }
+}
+
+impl Node for H5Dataset {
+    fn scalar(&self, name: &str, datatype: DatatypeMessage, value: Vec<u8>) -> Result<(), Hdf5Error> {
+        self.set_attr_typed(name, datatype, value)
+    }
+
+    fn reals(&self, name: &str, values: &[f64]) -> Result<(), Hdf5Error> {
+        super::set_array(self, name, values)
+    }
+
+    fn words(&self, name: &str, values: &[Word]) -> Result<(), Hdf5Error> {
+        super::set_array(self, name, values)
+    }
+}
+
+/// A text of fixed length: readers of openPMD fail on others.
+fn text(node: &dyn Node, name: &str, text: &str) -> Result<(), Hdf5Error> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.push(0);
+    node.scalar(name, DatatypeMessage::fixed_string_utf8(bytes.len() as u32), bytes)
+}
+
+fn real(node: &dyn Node, name: &str, value: f64) -> Result<(), Hdf5Error> {
+    node.scalar(name, f64::hdf5_type(), value.to_ne_bytes().to_vec())
+}
+
+fn whole(node: &dyn Node, name: &str, value: u32) -> Result<(), Hdf5Error> {
+    node.scalar(name, u32::hdf5_type(), value.to_ne_bytes().to_vec())
+}
+
+fn dataset(group: &H5Group, name: &str, shape: &[usize], values: &Values) -> Result<H5Dataset, Hdf5Error> {
+    match values {
+        Values::F32(v) => {
+            let dataset = group.new_dataset::<f32>().shape(shape).create(name)?;
+            dataset.write_raw(v)?;
+            Ok(dataset)
+        }
+        Values::F64(v) => {
+            let dataset = group.new_dataset::<f64>().shape(shape).create(name)?;
+            dataset.write_raw(v)?;
+            Ok(dataset)
+        }
+    }
+}
+
+fn write_mesh(fields: &H5Group, mesh: &Mesh) -> Result<(), Hdf5Error> {
+    // Slowest axis first, as the arrays are.
+    let axes: Vec<&Axis> = mesh.axes.iter().rev().collect();
+    let shape: Vec<usize> = axes.iter().map(|a| a.len).collect();
+    let about_mesh = |node: &dyn Node| -> Result<(), Hdf5Error> {
+        text(node, "geometry", "cartesian")?;
+        text(node, "dataOrder", "C")?;
+        node.words("axisLabels", &axes.iter().map(|a| Word::new(&a.name)).collect::<Vec<_>>())?;
+        node.reals("gridSpacing", &axes.iter().map(|a| a.spacing).collect::<Vec<_>>())?;
+        node.reals("gridGlobalOffset", &axes.iter().map(|a| a.origin).collect::<Vec<_>>())?;
+        real(node, "gridUnitSI", mesh.length_si)?;
+        node.reals("unitDimension", &mesh.dimension)?;
+        real(node, "timeOffset", mesh.time_offset)
+    };
+    let about_component = |node: &dyn Node, position: &[f64]| -> Result<(), Hdf5Error> {
+        real(node, "unitSI", mesh.unit_si)?;
+        node.reals("position", &position.iter().rev().copied().collect::<Vec<_>>())
+    };
+    if let [only] = &mesh.components[..]
+        && only.name.is_empty()
+    {
+        let node = dataset(fields, &mesh.name, &shape, &only.values)?;
+        about_mesh(&node)?;
+        return about_component(&node, &only.position);
+    }
+    let group = fields.create_group(&mesh.name)?;
+    about_mesh(&group)?;
+    for component in &mesh.components {
+        about_component(&dataset(&group, &component.name, &shape, &component.values)?, &component.position)?;
+    }
+    Ok(())
+}
+
+fn write_species(particles: &H5Group, table: &Table) -> Result<(), Hdf5Error> {
+    let species = particles.create_group(&table.name)?;
+    let mut record: Option<(&str, H5Group)> = None;
+    for column in &table.columns {
+        if column.component.is_empty() {
+            let node = entries(&species, &column.quantity, column, table.len)?;
+            about_record(&*node, column)?;
+            continue;
+        }
+        let group = match record.take() {
+            Some((name, group)) if name == column.quantity => group,
+            _ => {
+                let group = species.create_group(&column.quantity)?;
+                about_record(&group, column)?;
+                group
+            }
+        };
+        entries(&group, &column.component, column, table.len)?;
+        record = Some((&column.quantity, group));
+    }
+    // The standard wants an offset with every position: none here.
+    let offset = species.create_group("positionOffset")?;
+    let like = Column {
+        quantity: "positionOffset".into(),
+        component: String::new(),
+        unit: String::new(),
+        dimension: LENGTH,
+        unit_si: table.length_si,
+        weighting_power: 0.0,
+        macro_weighted: false,
+        time_offset: 0.0,
+        values: Entries::Same(0.0),
+    };
+    about_record(&offset, &like)?;
+    for column in table.columns.iter().filter(|c| c.quantity == "position") {
+        entries(&offset, &column.component, &like, table.len)?;
+    }
+    Ok(())
+}
+
+fn about_record(node: &dyn Node, column: &Column) -> Result<(), Hdf5Error> {
+    node.reals("unitDimension", &column.dimension)?;
+    real(node, "timeOffset", column.time_offset)?;
+    real(node, "weightingPower", column.weighting_power)?;
+    whole(node, "macroWeighted", u32::from(column.macro_weighted))
+}
+
+/// A dataset, or a group that says that all values are the same.
+fn entries(group: &H5Group, name: &str, column: &Column, len: usize) -> Result<Box<dyn Node>, Hdf5Error> {
+    match &column.values {
+        Entries::Each(values) => {
+            let node = dataset(group, name, &[len], values)?;
+            real(&node, "unitSI", column.unit_si)?;
+            Ok(Box::new(node))
+        }
+        Entries::Same(value) => {
+            let node = group.create_group(name)?;
+            real(&node, "value", *value)?;
+            node.set_attr_array_numeric("shape", &[len as u64])?;
+            real(&node, "unitSI", column.unit_si)?;
+            Ok(Box::new(node))
+        }
+    }
+}
+
+/// `2026-01-31 12:00:00 +0000`, the standard's form.
+fn date(now: SystemTime) -> String {
+    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Days to a date of the Gregorian calendar, years beginning in March (H. Hinnant, "chrono-compatible low-level date
+    // algorithms", civil_from_days), for days after 1970.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} +0000", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rust_hdf5::H5File;
+
+    use super::*;
+    use crate::samples;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, want) in [
+            (0, "1970-01-01 00:00:00 +0000"),
+            (951_782_399, "2000-02-28 23:59:59 +0000"),
+            (951_782_400, "2000-02-29 00:00:00 +0000"),
+            (4_107_542_400, "2100-03-01 00:00:00 +0000"),
+            (1_767_225_599, "2025-12-31 23:59:59 +0000"),
+        ] {
+            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(seconds)), want);
+        }
+    }
+
+    #[test]
+    fn the_tree_is_that_of_the_standard() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(file_name(120));
+        let (mesh, scalar, table) = (samples::mesh(), samples::density(), samples::species());
+        write(&path, Iteration { step: 120, time: 6.0, dt: 0.05 }, &[&mesh, &scalar], &[&table]).unwrap();
+        let mut names: Vec<String> = super::super::list(&path).unwrap().into_iter().map(|f| f.0).collect();
+        names.sort();
+        let base = "data/120";
+        let want = ["fields/E/x", "fields/E/y", "fields/rho", "particles/electrons/momentum/x", "particles/electrons/position/x"];
+        let mut want: Vec<String> = want.iter().chain(&["particles/electrons/weighting"]).map(|n| format!("{base}/{n}")).collect();
+        want.sort();
+        assert_eq!(names.iter().map(|n| n.trim_start_matches('/')).collect::<Vec<_>>(), want);
+        let x = super::super::read(&path, &format!("{base}/fields/E/x")).unwrap();
+        assert_eq!((x.shape, x.values.len()), (vec![3, 4], 12));
+        let file = H5File::open(&path).unwrap();
+        let dataset = file.dataset(&format!("{base}/fields/E/x")).unwrap();
+        assert_eq!(dataset.attr("position").unwrap().read_numeric_as::<f64>().unwrap(), [0.0, 0.5]);
+        let group = file.root_group();
+        assert_eq!(group.attr_string("openPMD").unwrap(), "1.1.0");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.h5");
+        let iteration = Iteration { step: 0, time: 0.0, dt: 0.1 };
+        let (mut short, mut outside, mut table) = (samples::mesh(), samples::mesh(), samples::species());
+        short.axes[0].len += 1;
+        outside.components[0].position[0] = 1.0;
+        table.len += 1;
+        for (meshes, tables, part) in [
+            (vec![&short], vec![], "has 12 values for 2 axes"),
+            (vec![&outside], vec![], "sits at [1.0, 0.0] in its cell"),
+            (vec![], vec![&table], "the column `position_x` of `electrons` has 3 values of 4"),
+        ] {
+            let error = write(&path, iteration, &meshes, &tables).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
