@@ -133,21 +133,19 @@ fn data_goes_to_standard_output() {
         assert!(zellige(folder.path(), &["completions", shell]).out.contains("zellige"));
     }
     let cases = zellige(folder.path(), &["bench", "--list"]).out;
-    for case in
-        [
-            "mixed-1e-6-4097",
-            "mixed-1e-6-4096",
-            "mixed-1e-10-4097",
-            "mixed-1e-6-1025",
-            "multigrid-1e-6-4097",
-            "multigrid-1e-10-4097",
-            "fmg-4097",
-            "vcycle-f32-4096",
-            "sor-f32-4096",
-            "direct-4097",
-            "3d-512",
-        ]
-    {
+    for case in [
+        "mixed-1e-6-4097",
+        "mixed-1e-6-4096",
+        "mixed-1e-10-4097",
+        "mixed-1e-6-1025",
+        "multigrid-1e-6-4097",
+        "multigrid-1e-10-4097",
+        "fmg-4097",
+        "vcycle-f32-4096",
+        "sor-f32-4096",
+        "direct-4097",
+        "3d-512",
+    ] {
         assert!(cases.contains(&format!("poisson/{case} ")), "{case} is not listed:\n{cases}");
     }
 }

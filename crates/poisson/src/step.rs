@@ -105,17 +105,21 @@ pub fn full_multigrid(stages: &mut dyn Stages, plan: CyclePlan, cycles: u32, pro
     if coarsest == 0 {
         return stages.residual(0, profiler);
     }
+    let v = CyclePlan { cycle: Cycle::V, ..plan };
     for level in (0..coarsest).rev() {
-        stages.interpolate(level, 3, profiler)?;
-        stages.residual(level, profiler)?;
-        for _ in 0..cycles {
+        stages.interpolate_residual(level, profiler)?;
+        for repeat in 0..cycles {
             if level == 0 {
                 cycle(stages, plan, profiler)?;
-            } else {
-                level_cycle(stages, level, Start::Zero, CyclePlan { cycle: Cycle::V, ..plan }, profiler)?;
-                stages.correct(level, profiler)?;
+                continue;
             }
+            if repeat > 0 {
+                stages.residual(level, profiler)?;
+            }
+            stages.descend(level, Start::Zero, v.pre, v.smoother, profiler)?;
+            coarse_correction(stages, level + 1, v, profiler)?;
+            stages.ascend_add(level, v.pre, v.post, v.smoother, profiler)?;
         }
     }
-    Ok(())
+    if cycles == 0 { stages.residual(0, profiler) } else { Ok(()) }
 }

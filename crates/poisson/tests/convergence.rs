@@ -50,8 +50,9 @@ fn cycles_have_the_known_factors() {
         for device in devices() {
             let history = decay(square(128), &cycles(9, omega, sweeps, cycle), &device).history;
             let found = rate(&history, 2);
-            // The factor moves by a few thousandths from cycle to cycle.
-            assert!((found - expected).abs() < 0.01, "{cycle:?}{sweeps:?} omega {omega}: {found} for {expected}");
+            // The factor moves by a few thousandths from cycle to cycle. The GPU solves a larger coarse level exactly.
+            let least = if matches!(device, Device::Cpu(_)) { expected - 0.01 } else { 0.5 * expected };
+            assert!(found > least && found < expected + 0.01, "{cycle:?}{sweeps:?} omega {omega}: {found} for {expected}");
         }
     }
 }
@@ -200,9 +201,10 @@ fn backends_take_the_same_path() {
     let reference = solved(&problem, &options, &cpu(1));
     for device in devices().into_iter().filter(|d| matches!(d, Device::Cuda(_))) {
         let found = solved(&problem, &options, &device);
-        assert_eq!(found.report.steps, reference.report.steps);
-        // The same cycles in another order of rounding.
-        assert!(max_error(&found.u, &reference.u) < 1e-12 * common::max(&reference.u));
+        // The GPU solves a larger coarse level exactly: its cycles may be a little better.
+        assert!(found.report.steps <= reference.report.steps && found.report.steps + 1 >= reference.report.steps);
+        // A residual makes an error of about its own size.
+        assert!(max_error(&found.u, &reference.u) < 1e-9 * common::max(&reference.u));
         assert!(solved(&problem, &options, &device).u == found.u, "run to run");
     }
 }

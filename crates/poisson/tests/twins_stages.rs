@@ -8,6 +8,7 @@ use zellige_engine::cuda::{Cuda, compiler};
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_poisson::grid::{Axis, Bc, Grid};
+use zellige_poisson::operator;
 use zellige_poisson::problem::{Precision, StageSetup};
 use zellige_poisson::stages::{Norms, Smoother, Stages, cpu, cuda};
 use zellige_poisson::step::{Cycle, CyclePlan, cycle, full_multigrid};
@@ -71,7 +72,12 @@ fn run(stages: &mut dyn Stages, grid: &Grid, body: &mut dyn FnMut(&mut dyn Stage
     Outcome { u: stages.solution().unwrap(), norms }
 }
 
-/// Runs `body` on both devices and holds the GPU's outcome against the processor's. `tolerance` is relative, in units of
+/// Nodes an axis of a level that the processor solves exactly as well: at most 400 unknowns.
+fn small(grid: &Grid) -> usize {
+    if grid.dimensions() == 3 { 7 } else { 17 }
+}
+
+/// Runs `body` on both devices, on the same levels, and holds the GPU's outcome against the processor's. `tolerance` is relative, in units of
 /// the largest value.
 fn twins(
     name: &str,
@@ -82,16 +88,23 @@ fn twins(
     body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler),
 ) -> Result<(), String> {
     let grid = setup.grid().clone();
+    let mut levels = 0;
     let mut on = |device: bool| {
         let work = || {
-            let mut stages = if device { cuda::new(setup, cuda).unwrap() } else { cpu::new(setup, &Cpu::new(1).unwrap()).unwrap() };
+            let mut stages = if device {
+                cuda::with_bottom(setup, cuda, Some(small(&grid))).unwrap()
+            } else {
+                cpu::new(&StageSetup::new(&grid, levels - 1, setup.precision, setup.full), &Cpu::new(1).unwrap()).unwrap()
+            };
+            levels = stages.levels();
             run(stages.as_mut(), &grid, body, times)
         };
         // A panic is a fault of its case; the others are still looked at.
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
             .map_err(|_| format!("{name} {}: panicked on the {}", setup.precision, if device { "GPU" } else { "processor" }))
     };
-    let (expected, got) = (on(false)?, on(true)?);
+    let got = on(true)?;
+    let expected = on(false)?;
     // Constants are in the null space of a singular problem.
     let mean = |u: &[f64]| if grid.singular() { u.iter().sum::<f64>() / u.len() as f64 } else { 0.0 };
     let (a, b) = (mean(&expected.u), mean(&got.u));
@@ -210,6 +223,82 @@ fn all_cycles_smoothers_and_methods_agree() {
                 let name = format!("full multigrid of {levels} on {:?}", grid.nodes());
                 let tolerance = loose(precision, levels);
                 faults.extend(twins(&name, &cuda, &setup, tolerance, 1, &mut |s, p| full_multigrid(s, V11, 1, p).unwrap()).err());
+            }
+        }
+    }
+    check(&faults);
+}
+
+#[test]
+fn full_multigrid_agrees_on_planes() {
+    let Some(cuda) = gpu() else { return };
+    let mut faults = Vec::new();
+    let pairs =
+        [((D, D), (D, D)), ((N, N), (N, N)), ((P, P), (P, P)), ((D, N), (P, P)), ((N, D), (D, N)), ((P, P), (N, D)), ((N, N), (P, P))];
+    for (nx, ny) in [(64, 64), (65, 130), (132, 96), (257, 129), (258, 300), (515, 132), (700, 514)] {
+        for (x, y) in pairs {
+            for (precision, tolerance) in [(Precision::F64, 1e-10), (Precision::Mixed, 1e-4), (Precision::F32, 1e-4)] {
+                let setup = StageSetup::new(&plane(nx, ny, x, y, 1.0), usize::MAX, precision, true);
+                let name = format!("full multigrid on {nx}x{ny} {x:?} {y:?}");
+                faults.extend(twins(&name, &cuda, &setup, tolerance, 1, &mut |s, p| full_multigrid(s, V11, 1, p).unwrap()).err());
+            }
+        }
+    }
+    check(&faults);
+}
+
+#[test]
+fn the_bottom_is_solved_to_rounding() {
+    let Some(cuda) = gpu() else { return };
+    let mut faults = Vec::new();
+    let mut grids = grids();
+    for (x, y) in [((D, D), (D, D)), ((N, N), (N, N)), ((P, P), (P, P)), ((N, D), (P, P))] {
+        grids.push(("257".into(), plane(257, 257, x, y, 1.0)));
+        let axis = |(lo, hi)| Axis::new(65, 1.0, lo, hi);
+        grids.push(("65".into(), Grid { axes: [axis(x), axis(y), axis(x)] }));
+    }
+    for (name, grid) in grids {
+        let most = if grid.dimensions() == 3 { 65 } else { 257 };
+        if grid.nodes().iter().any(|n| *n > most) {
+            continue;
+        }
+        for precision in [Precision::F64, Precision::F32] {
+            let setup = StageSetup::new(&grid, 0, precision, false);
+            let mut stages = cuda::new(&setup, &cuda).unwrap();
+            let outcome = run(stages.as_mut(), &grid, &mut |s, p| cycle(s, V11, p).unwrap(), 1);
+            let (first, last) = (outcome.norms[0].l2, outcome.norms[1].l2);
+            // Backward stable products: rounding of u under the operator. Matrices of n columns add some sqrt(n) roundings.
+            let eps = if precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            let bound = 10.0 * eps * (operator::norm_bound(&grid) * outcome.norms[1].u_l2 + first);
+            if last.partial_cmp(&bound) != Some(std::cmp::Ordering::Less) {
+                faults.push(format!("{name} {:?} {precision}: {first:.2e} to {last:.2e}, not {bound:.2e}", grid.nodes()));
+            }
+        }
+    }
+    check(&faults);
+}
+
+#[test]
+fn cycles_with_the_bottom_as_chosen_are_no_slower() {
+    let Some(cuda) = gpu() else { return };
+    let mut faults = Vec::new();
+    let pairs = [((D, D), (D, D)), ((N, N), (N, N)), ((P, P), (P, P)), ((N, D), (D, N))];
+    for (nx, ny) in [(600, 300), (1025, 700), (1100, 1028)] {
+        for (x, y) in pairs {
+            let grid = plane(nx, ny, x, y, 1.0);
+            for precision in [Precision::F64, Precision::Mixed] {
+                let setup = StageSetup::new(&grid, usize::MAX, precision, false);
+                let mut here = cuda::new(&setup, &cuda).unwrap();
+                let mut there = cpu::new(&setup, &Cpu::new(1).unwrap()).unwrap();
+                let [got, expected] =
+                    [here.as_mut(), there.as_mut()].map(|s| run(s, &grid, &mut |s, p| cycle(s, V11, p).unwrap(), 6).norms);
+                for (i, (a, b)) in got.iter().zip(&expected).enumerate() {
+                    // An exact coarse solution makes a cycle better, up to how its errors happen to add up.
+                    let bound = 1.1 * b.l2 + 1e-10 * expected[0].l2;
+                    if a.l2.partial_cmp(&bound) != Some(std::cmp::Ordering::Less) {
+                        faults.push(format!("{nx}x{ny} {x:?} {y:?} {precision}: {:.3e} for {:.3e} after {i}", a.l2, b.l2));
+                    }
+                }
             }
         }
     }

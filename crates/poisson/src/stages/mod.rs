@@ -119,6 +119,18 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
+    /// `interpolate(level, 3)` and `residual(level)` in one pass, where the backend can. The norms are stale afterwards.
+    fn interpolate_residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
+        self.interpolate(level, 3, profiler)?;
+        self.residual(level, profiler)
+    }
+
+    /// `ascend(level)`, then `u_l += e_l`. The residual is stale afterwards.
+    fn ascend_add(&mut self, level: usize, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.ascend(level, Start::Zero, pre, nu, smoother, profiler)?;
+        self.correct(level, profiler)
+    }
+
     /// `nu` sweeps of `smoother` on `A u_l = f_l` itself (the SOR, Gauss-Seidel, Jacobi and Chebyshev methods, and the
     /// smoothing of the cascadic cycle). The residual is stale afterwards.
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;

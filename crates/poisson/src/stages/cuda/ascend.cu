@@ -1,6 +1,7 @@
 // ascend: e = one red-black sweep on A e = r from zero (made again, not stored), e += P e_{l+1}, one red-black sweep.
 // Plane, both axes coarsened. Launch as descend. ascend reads 5 B and writes 4 B per unknown in float.
-// ascend_correct goes on, on level 0: u += e, r = f - A u and its norms; mixed 33 B per unknown, about 100 flops.
+// ascend_correct goes on: u += e, and on level 0 r = f - A u and its norms; mixed 33 B per unknown, about 100 flops.
+// Without `r_new` neither f nor the weights of `wide` matter.
 //
 // At step j: row j starts (red), j-1 black, j-2 gets P e_{l+1}, j-3 red, j-4 black and done; u of row j-4 is corrected,
 // and row j-5 has its residual.
@@ -60,6 +61,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
 
     let_next_kernel_start();
     wait_for_previous_kernel();
+    const int stop = end + (CORRECT ? 5 : 4);
     // Step j takes row j of r, every second step row (j-1)/2 of e_{l+1}, row j-4 of u and row j-5 of f.
     auto ask = [&](int j, int p) {
         residual.ask(j + 5, (p + 5) % 6);
@@ -69,7 +71,6 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     };
 #pragma unroll
     for (int p = 1; p < 6; p++) ask(begin - 10 + p, p);
-    int stop = end + (CORRECT ? 5 : 4);
     for (int base = begin - 4; base < stop; base += 6) {
 #pragma unroll
         for (int p = 0; p < 6; p++) {
@@ -138,7 +139,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
                         r1 += plain ? r : share * r;
                     }
                     if (row_unknown) squares += vy * rr, u_squares += vy * uu, mean += vy * r1;
-                    write4(o.r_new + (long long)row * l.pitch + x, out);
+                    if (o.r_new) write4(o.r_new + (long long)row * l.pitch + x, out);
                 }
             }
         }
@@ -146,7 +147,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     if (CORRECT) {
         double hx = l.x.volume[l.x.n / 2];
         Partial total = warp_total({hx * squares, double(peak) / double(o.up), hx * u_squares, hx * mean});
-        if (lane == 0) o.partials[blockIdx.y * strips + warp] = total;
+        if (lane == 0 && o.r_new) o.partials[blockIdx.y * strips + warp] = total;
     }
 }
 

@@ -4,10 +4,10 @@
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
+use super::bottom::{self, Bottom};
 use super::program::{COARSE, Kernels, NODES, OWN, RESTRICTING, ROWS, WARPS};
 use super::tables::{LevelArgument, Number, Tables, halves};
-use super::tail::{Tail, seam};
-use crate::grid::Level;
+use crate::grid::{Grid, Level};
 use crate::physics::chebyshev;
 use crate::stages::Smoother;
 
@@ -16,17 +16,26 @@ const LAMBDA: f64 = 2.0;
 /// Most rows of a marching band.
 const MOST_ROWS: usize = 160;
 
+/// Least nodes an axis where full multigrid's passes march: the window of coarse nodes wraps around at most once.
+const LEAST_FULL: usize = 64;
+
 /// Rows of a band such that the blocks just fill the GPU (`slots` at once) a whole number of times, `columns` of blocks
-/// side by side. `halo` rows are repeated by each band.
-fn band_rows(rows: usize, columns: usize, slots: usize, halo: usize) -> usize {
+/// side by side. `halo` rows are repeated by each band; with them it is a whole number of `unroll` steps.
+fn band_rows(rows: usize, columns: usize, slots: usize, halo: usize, unroll: usize) -> usize {
     // On small levels low bands are quicker, although they repeat most of their rows.
     let least = (rows / 128).clamp(4, 8);
-    let height = |waves: usize| rows.div_ceil((waves * slots / columns).max(1)).max(least).next_multiple_of(2);
+    let whole = |rows: usize| (rows..rows + 2 * unroll).find(|h| h % 2 == 0 && (h + halo).is_multiple_of(unroll)).unwrap_or(rows);
+    let height = |waves: usize| whole(rows.div_ceil((waves * slots / columns).max(1)).max(least));
     (1..=4)
         .map(|waves| (waves, height(waves)))
         .filter(|(w, h)| *h <= MOST_ROWS || *w == 4)
         .min_by_key(|(w, h)| w * (h + halo))
         .map_or(MOST_ROWS, |(_, h)| h)
+}
+
+/// Whether two nodes of one colour touch across the seam of a periodic axis.
+fn seam(grid: &Grid) -> bool {
+    grid.axes.iter().any(|a| a.periodic() && !a.is_flat() && a.nodes % 2 == 1)
 }
 
 /// One level's fields: `r` and `u` twice where a pass reads neighbours of what it writes.
@@ -37,6 +46,8 @@ pub(super) struct Fields {
     pub marches: bool,
     /// The whole fused pass is: both axes halve as well.
     pub fused: bool,
+    /// And so are those of full multigrid.
+    pub full: bool,
     pub r: Vec<Buffer<u8>>,
     pub e: Buffer<u8>,
     pub u: Vec<Buffer<u8>>,
@@ -55,6 +66,10 @@ struct Heights {
     ascend: usize,
     correct: usize,
     sweep: usize,
+    two_sweeps: usize,
+    residual: usize,
+    restrict: usize,
+    interpolate: usize,
 }
 
 impl Fields {
@@ -103,7 +118,7 @@ pub(super) struct Data {
     pub inner: Number,
     pub outer: Number,
     pub levels: Vec<Fields>,
-    pub tail: Tail,
+    pub bottom: Bottom,
     /// Volume of the unknowns of the finest level.
     pub volume: f64,
     /// `r` and `e` hold this multiple of the residual and correction, a power of two: it keeps single precision in range.
@@ -137,8 +152,6 @@ impl Data {
     pub(super) fn new(cuda: &Cuda, kernels: Kernels, grid: &[Level], inner: Number, outer: Number, full: bool) -> Result<Self> {
         let pool = cuda.pool();
         let tables = Tables::new(&pool, grid, inner, outer)?;
-        // The largest static use of shared memory beside the tail's is none: all of the block's share is its own.
-        let tail = Tail::new(&pool, grid, inner, cuda.properties().shared_per_block)?;
         let mut levels = Vec::with_capacity(grid.len());
         let mut partials = 1;
         for (l, (level, argument)) in grid.iter().zip(&tables.levels).enumerate() {
@@ -146,25 +159,31 @@ impl Data {
             let field = |number: Number, what: &str| pool.alloc_zeros::<u8>(values * number.bytes(), &format!("poisson level {l}: {what}"));
             let [x, y, z] = [0, 1, 2].map(|d| &level.grid.axes[d]);
             let whole = !x.periodic() || x.nodes.is_multiple_of(4);
-            let marches = z.is_flat() && !seam(&level.grid) && whole && x.nodes >= 8 && y.nodes >= 8;
+            let marches = z.is_flat() && !seam(&level.grid) && whole && x.nodes >= 16 && y.nodes >= 16;
             let fused = marches && level.transfer.as_ref().is_some_and(|t| halves(&t[0]) && halves(&t[1]));
             let solution = l == 0 || full;
             let strips = x.nodes.div_ceil(OWN);
-            let rows = |kernel: &Kernel, halo: usize| -> Result<usize> {
+            // `halo` and `unroll`: rows that a band repeats, and steps of a kernel's inner loop.
+            let rows = |kernel: &Kernel, halo: usize, unroll: usize| -> Result<usize> {
                 let slots = kernel.blocks_per_multiprocessor(32 * WARPS, 0)?.max(1) * cuda.properties().multiprocessors;
-                Ok(band_rows(y.nodes, strips.div_ceil(WARPS as usize), slots as usize, halo))
+                Ok(band_rows(y.nodes, strips.div_ceil(WARPS as usize), slots as usize, halo, unroll))
             };
             let heights = Heights {
-                descend: rows(&kernels.descend, 6)?,
-                ascend: rows(&kernels.ascend, 8)?,
-                correct: rows(&kernels.ascend_correct, 10)?,
-                sweep: rows(&kernels.sweep, 4)?,
+                descend: rows(&kernels.descend, 6, 4)?,
+                ascend: rows(&kernels.ascend, 8, 6)?,
+                correct: rows(&kernels.ascend_correct, 10, 6)?,
+                sweep: rows(&kernels.sweep, 4, 4)?,
+                two_sweeps: rows(&kernels.two_sweeps, 8, 6)?,
+                residual: rows(&kernels.marching_residual, 4, 4)?,
+                restrict: rows(&kernels.full_restrict, 2, 4)?,
+                interpolate: rows(&kernels.full_residual, 4, 4)?,
             };
             let fields = Fields {
                 argument: *argument,
                 nodes: level.grid.len(),
                 marches,
                 fused,
+                full: fused && full && x.nodes >= LEAST_FULL && y.nodes >= LEAST_FULL,
                 r: (0..if l == 0 { 2 } else { 1 }).map(|_| field(inner, "residual")).collect::<Result<_>>()?,
                 e: field(inner, "correction")?,
                 u: (0..if solution { 2 } else { 0 }).map(|_| field(outer, "solution")).collect::<Result<_>>()?,
@@ -175,11 +194,16 @@ impl Data {
                 heights,
             };
             let (a, b, c) = fields.sums();
-            partials = partials.max(a as usize * b as usize * c as usize).max(strips * y.nodes.div_ceil(fields.heights.correct));
+            let least = fields.heights.correct.min(fields.heights.residual);
+            partials = partials.max(a as usize * b as usize * c as usize).max(strips * y.nodes.div_ceil(least));
             levels.push(fields);
         }
         // Scratch of the levels that are smoothed by general kernels.
         let general = levels.iter().map(|l| l.argument.values()).max().unwrap_or(0);
+        let last = grid.len() - 1;
+        let fields = &levels[last];
+        let ends = (fields.r[0].address(), fields.e.address());
+        let bottom = Bottom::new(&pool, (last, &grid[last].grid), &fields.argument, inner, ends)?;
         let volume = grid[0].grid.axes.iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
         Ok(Self {
             scratch: pool.alloc_zeros(general * inner.bytes(), "poisson: scratch")?,
@@ -192,7 +216,7 @@ impl Data {
             inner,
             outer,
             levels,
-            tail,
+            bottom,
             volume,
             scale: 1.0,
             _tables: tables,
@@ -223,22 +247,37 @@ impl Data {
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
     }
 
-    /// The fused upward pass of the finest level with the correction of `u` and the new residual.
-    pub(super) fn ascend_correct(&mut self, pre: f64, post: f64) -> Result<()> {
-        let (l, c) = (&self.levels[0], &self.levels[1]);
+    /// The fused upward pass with the correction of `u` and, on the finest level, the new residual.
+    pub(super) fn ascend_correct(&mut self, level: usize, pre: f64, post: f64) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
         let bands = bands(x, y, l.heights.correct);
         let launch = self.soon(self.kernels.ascend_correct.launch(bands, 32 * WARPS));
-        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f());
-        let launch = launch.arg(l.other_u()).arg(&l.r[1 - l.r_at]).arg(&self.partials);
+        let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f()).arg(l.other_u());
+        let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.arg(&self.partials);
         let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
         // SAFETY: the arguments of `ascend_correct` in order; u and r are written to the copies that are not read, and
         // `partials` has one entry a warp.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.correct as i32).run() }?;
         let count = l.strips * bands.1 as usize;
-        let l = &mut self.levels[0];
-        (l.u_at, l.r_at) = (1 - l.u_at, 1 - l.r_at);
+        let l = &mut self.levels[level];
+        l.u_at = 1 - l.u_at;
+        if level > 0 {
+            return Ok(());
+        }
+        l.r_at = 1 - l.r_at;
         self.norms(count)
+    }
+
+    /// `u_l = P u_{l+1}` by cubics and `r_l = f_l - A u_l` in one pass.
+    pub(super) fn full_residual(&self, level: usize) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let height = l.heights.interpolate;
+        let launch = self.soon(self.kernels.full_residual.launch(bands(x, y, height), 32 * WARPS));
+        let launch = launch.plain(l.argument).plain(c.argument).arg(c.u()).arg(l.u()).arg(l.f()).arg(l.r());
+        // SAFETY: the arguments of `full_residual` in order; of u the kernel reads held nodes only, which it does not change.
+        unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
     }
 
     /// Joins `count` partial sums.
@@ -251,16 +290,27 @@ impl Data {
     /// `r = f - A u`, or after `u += e`; on a singular problem without its mean.
     pub(super) fn residual(&mut self, level: usize, correct: bool, singular: bool) -> Result<()> {
         let l = &self.levels[level];
-        let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
-        let launch = kernel.launch(l.sums(), NODES).plain(l.argument).arg(l.u());
-        let launch = if correct { launch.arg(&l.e).arg(l.f()).arg(l.other_u()) } else { launch.arg(l.f()) };
-        let launch = number(launch.arg(l.r()), self.outer, self.scale);
-        let launch = if correct { number(launch, self.outer, 1.0 / self.scale) } else { launch };
-        // SAFETY: the arguments of `residual` or `correct` in order; `partials` has one entry a block.
-        unsafe { launch.arg(&self.partials).run() }?;
-        if level == 0 || singular {
+        let count = if l.marches && !correct {
+            let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+            let (height, blocks) = (l.heights.residual, bands(x, y, l.heights.residual));
+            let launch = self.soon(self.kernels.marching_residual.launch(blocks, 32 * WARPS)).plain(l.argument);
+            let launch = number(launch.arg(l.u()).arg(l.f()).arg(l.r()), self.outer, self.scale);
+            // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a warp.
+            unsafe { launch.arg(&self.partials).arg(height as i32).run() }?;
+            l.strips * blocks.1 as usize
+        } else {
+            let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
+            let launch = kernel.launch(l.sums(), NODES).plain(l.argument).arg(l.u());
+            let launch = if correct { launch.arg(&l.e).arg(l.f()).arg(l.other_u()) } else { launch.arg(l.f()) };
+            let launch = number(launch.arg(l.r()), self.outer, self.scale);
+            let launch = if correct { number(launch, self.outer, 1.0 / self.scale) } else { launch };
+            // SAFETY: the arguments of `residual` or `correct` in order; `partials` has one entry a block.
+            unsafe { launch.arg(&self.partials).run() }?;
             let (a, b, c) = l.sums();
-            self.norms((a * b * c) as usize)?;
+            (a * b * c) as usize
+        };
+        if level == 0 || singular {
+            self.norms(count)?;
         }
         if singular {
             let launch = self.nodes(&self.kernels.shift_r, level).arg(l.r()).arg(&self.totals).arg(self.scale / self.volume);
@@ -359,14 +409,15 @@ impl Data {
         unsafe { number(number(launch, format, step), format, momentum).run() }
     }
 
-    /// One marching red-black sweep on `A u = f`.
-    pub(super) fn sweep(&mut self, level: usize, omega: f64) -> Result<()> {
+    /// One marching red-black sweep on `A u = f`, or two in one pass.
+    pub(super) fn sweep(&mut self, level: usize, omega: f64, two: bool) -> Result<()> {
         let l = &self.levels[level];
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let launch = self.soon(self.kernels.sweep.launch(bands(x, y, l.heights.sweep), 32 * WARPS));
+        let (kernel, height) = if two { (&self.kernels.two_sweeps, l.heights.two_sweeps) } else { (&self.kernels.sweep, l.heights.sweep) };
+        let launch = self.soon(kernel.launch(bands(x, y, height), 32 * WARPS));
         let launch = launch.plain(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
-        // SAFETY: the arguments of `sweep` in order; the result goes to another field.
-        unsafe { number(launch, self.outer, omega).arg(l.heights.sweep as i32).run() }?;
+        // SAFETY: the arguments of `sweep` and `two_sweeps` in order; the result goes to another field.
+        unsafe { number(launch, self.outer, omega).arg(height as i32).run() }?;
         self.levels[level].u_at = 1 - self.levels[level].u_at;
         Ok(())
     }
@@ -394,14 +445,29 @@ impl Data {
         unsafe { launch.arg(&c.e).arg(&l.e).run() }
     }
 
-    /// `f_{l+1} = R f_l`, and `u_{l+1}` zero but for the boundary values.
-    pub(super) fn restrict_rhs(&self, level: usize) -> Result<()> {
+    /// `f_{l+1} = R f_l`, and the boundary values of `u_{l+1}`, whose unknowns become zero if it is the `last` one.
+    pub(super) fn restrict_rhs(&self, level: usize, last: bool) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        // SAFETY: the arguments of `restrict_rhs` in order.
-        unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }?;
-        let launch = self.kernels.inject.launch(c.blocks(), NODES).plain(l.argument).plain(c.argument);
-        // SAFETY: the arguments of `inject` in order.
-        unsafe { launch.arg(l.u()).arg(c.u()).run() }
+        if l.full {
+            let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
+            let height = l.heights.restrict;
+            let launch = self.soon(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
+            let launch = launch.plain(l.argument).plain(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
+            // SAFETY: the arguments of `full_restrict` in order.
+            unsafe { launch.run() }?;
+        } else {
+            // SAFETY: the arguments of `restrict_rhs` in order.
+            unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }?;
+        }
+        let launch = if l.full && !last {
+            // Interpolation makes the unknowns.
+            let [x, y, _] = c.argument.axes.map(|a| a.n as u32);
+            self.soon(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
+        } else {
+            self.kernels.inject.launch(c.blocks(), NODES)
+        };
+        // SAFETY: the arguments of `inject` and `full_edges` in order.
+        unsafe { launch.plain(l.argument).plain(c.argument).arg(l.u()).arg(c.u()).run() }
     }
 
     /// `u = P u_{l+1}`.
@@ -412,17 +478,12 @@ impl Data {
         unsafe { launch.arg(c.u()).arg(l.u()).arg(i32::from(linear)).run() }
     }
 
-    /// Launches what is queued on the small levels.
-    pub(super) fn flush(&mut self) -> Result<()> {
-        let Some((first, omega, launches)) = self.tail.take() else { return Ok(()) };
-        let (l, t) = (&self.levels[first], &self.tail);
-        for queue in launches {
-            let launch = self.soon(self.kernels.tail.launch(1, 1024)).shared(t.shared);
-            let launch = launch.arg(&t.tables).arg(t.table_count).arg(&t.ints).arg(t.int_count);
-            let launch = number(launch.arg(t.reals).arg(t.scratch).arg(t.matrix).plain(queue), self.inner, omega);
-            // SAFETY: the arguments of `tail` in order; its layout fits the shared memory asked for.
-            unsafe { launch.arg(l.r()).arg(&l.e).arg(l.argument.pitch).arg(l.argument.plane).arg(&t.state).run() }?;
-        }
-        Ok(())
+    /// `A e = r` on the bottom level.
+    pub(super) fn solve_bottom(&self) -> Result<()> {
+        self.bottom.steps.iter().try_for_each(|step| {
+            let launch = self.soon(self.kernels.product.launch(step.blocks, bottom::THREADS)).shared(step.shared);
+            // SAFETY: the argument of `product`, made for this level's fields; the panels fit the shared memory asked for.
+            unsafe { launch.plain(step.argument).run() }
+        })
     }
 }

@@ -15,6 +15,20 @@ __device__ __forceinline__ void write4(double* p, const double* v) {
     reinterpret_cast<double2*>(p)[1] = make_double2(v[2], v[3]);
 }
 
+// Copies BYTES from global to shared memory without waiting, PAST the first cache or through it.
+template <int BYTES, bool PAST> __device__ __forceinline__ void copy_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+    unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    if constexpr (PAST)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
+#else
+    for (int w = 0; w < BYTES; w += 4)
+        *reinterpret_cast<int*>(static_cast<char*>(to) + w) = *reinterpret_cast<const int*>(static_cast<const char*>(from) + w);
+#endif
+}
+
 // Rows of a field on their way through shared memory: N columns a lane, SLOTS rows a warp. A row is asked for some steps
 // before it is taken, without holding registers; each lane takes only what it asked for itself, so nothing is awaited
 // but the copies. Rows and columns beyond the ends are wrapped on a periodic axis (of 4 m nodes in x) and else repeat the
@@ -37,22 +51,9 @@ template <int N, int SLOTS, class T> struct Stream {
         const char* from = reinterpret_cast<const char*>(column + (long long)j * pitch);
         char* to = slots + slot * bytes * 32;
 #pragma unroll
-        for (int q = 0; q < pieces; q++) {
-#if __CUDA_ARCH__ >= 800
-            unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to + q * piece * 32));
-            if constexpr (pieces > 1) {
-                // Through the first cache: the other pieces lie in the same sectors.
-                asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from + q * piece) : "memory");
-            } else if constexpr (piece == 16) {
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from + q * piece) : "memory");
-            } else {
-                asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(at), "l"(from + q * piece) : "memory");
-            }
-#else
-            for (int w = 0; w < piece; w += 4)
-                *reinterpret_cast<int*>(to + q * piece * 32 + w) = *reinterpret_cast<const int*>(from + q * piece + w);
-#endif
-        }
+        for (int q = 0; q < pieces; q++)
+            // Of several pieces the others lie in the same sectors: through the first cache.
+            copy_async<piece, pieces == 1 && piece == 16>(to + q * piece * 32, from + q * piece);
     }
     __device__ __forceinline__ void take(int slot, T* v) const {
         constexpr int each = piece / sizeof(T);

@@ -4,16 +4,19 @@
 //! * marching (march.cu): plane grids whose axes both halve, V(1,1) with red-black smoothing. One pass down that stores
 //!   only the restricted residual, one pass up; on the finest level the pass up also corrects `u` and makes the new
 //!   residual and its norms.
-//! * the tail (tail.cu): all levels of a few thousand nodes, and the coarsest, in one block.
+//! * the bottom (bottom.rs, product.cu): the first level of at most some 257 nodes an axis is solved directly, in the
+//!   modes of its axes. It stands for all levels below, which a GPU would spend mostly on waiting; so there are fewer
+//!   levels here than on the processor.
 //! * general kernels (relax.cu, transfer.cu, residual.cu), one thread a node: any grid, smoother and start.
 //!
 //! Nothing waits but [`Stages::load`], [`Stages::solution`] and [`Stages::norms`]; a sequence of stages is recorded as a
 //! graph once and replayed. Sums have a fixed order: results are the same bit by bit from run to run.
 
+mod bottom;
 mod data;
+mod eigen;
 mod program;
 mod tables;
-mod tail;
 
 use std::collections::HashMap;
 
@@ -25,14 +28,12 @@ use zellige_engine::sim::Cost;
 use self::data::{Data, Target};
 pub use self::program::recipe;
 use self::tables::Number;
-use self::tail::Operation;
 use super::{Norms, Smoother, Stages, Start, stage};
 use crate::grid::hierarchy;
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
 
-/// A coarsest level that could be coarsened further is solved by this many V(2,2) cycles on levels of its own: a factor
-/// of some 0.05 each.
+/// A coarsest level above the bottom is solved by this many V(2,2) cycles down to it: a factor of some 0.05 each.
 const INNER_CYCLES: u32 = 6;
 const INNER_SWEEPS: u32 = 2;
 const INNER: Smoother = Smoother::RedBlack { omega: 1.0 };
@@ -42,18 +43,28 @@ const PIECE: usize = 1 << 22;
 
 /// A problem's stages on `cuda`.
 pub fn new(setup: &StageSetup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
+    with_bottom(setup, cuda, None)
+}
+
+/// As [`new`], the bottom level being the first below the finest with at most `nodes` nodes an axis: to try sizes, and to
+/// compare with other hierarchies. Without coarse levels it may be the finest.
+pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Result<Box<dyn Stages>> {
     let (inner, outer) = match setup.precision {
         Precision::F32 => (Number::F32, Number::F32),
         Precision::Mixed => (Number::F32, Number::F64),
         Precision::F64 => (Number::F64, Number::F64),
     };
     // Levels beyond those asked for serve to solve the coarsest one.
-    let levels = hierarchy(setup.grid(), usize::MAX);
+    let mut levels = hierarchy(setup.grid(), usize::MAX);
+    let from = usize::from(setup.levels.len() > 1);
+    let last = bottom::level(&levels, from, inner, cuda.properties().shared_per_block, nodes);
+    levels.truncate(last + 1);
+    levels[last].transfer = None;
     let kernels = program::kernels(cuda, setup.precision)?;
     let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full)?;
     Ok(Box::new(CudaStages {
         data,
-        given: setup.levels.len(),
+        given: setup.levels.len().min(levels.len()),
         singular: setup.grid().singular(),
         removed: 0.0,
         bound: operator::norm_bound(setup.grid()),
@@ -100,29 +111,11 @@ impl CudaStages {
         Cost { bytes, flops: n * flops, items: n }
     }
 
-    /// Launches the queue of the small levels.
-    fn flush(&mut self, profiler: &mut Profiler) -> Result<()> {
-        let top = self.data.tail.top;
-        let cost = self.cost(top, 2.0, 0.0, 60.0);
-        let cuda = self.data.cuda.clone();
-        if self.data.tail.waiting() { profiler.stage_on(&cuda, stage::COARSE_SOLVE, cost, || self.data.flush()) } else { Ok(()) }
-    }
-
-    /// Queues `operation` with the factor `omega`.
-    fn queue(&mut self, operation: Operation, omega: Option<f64>, profiler: &mut Profiler) -> Result<()> {
-        if omega.is_some_and(|omega| self.data.tail.parts(omega)) {
-            self.flush(profiler)?;
-        }
-        self.data.tail.push(operation, omega);
-        Ok(())
-    }
-
-    /// The factor of a red-black sweep on a level of the tail.
-    fn in_tail(&self, level: usize, smoother: Smoother) -> Option<f64> {
-        match smoother {
-            Smoother::RedBlack { omega } if level >= self.data.tail.top => Some(omega),
-            _ => None,
-        }
+    /// Solves the bottom level.
+    fn solve_bottom(&self, profiler: &mut Profiler) -> Result<()> {
+        let bottom = &self.data.bottom;
+        let cost = self.cost(bottom.level, 2.0 * bottom.steps.len() as f64, 0.0, bottom.flops());
+        profiler.stage_on(&self.data.cuda, stage::COARSE_SOLVE, cost, || self.data.solve_bottom())
     }
 
     /// The factor of one red-black sweep from zero on a level that marches.
@@ -149,7 +142,7 @@ impl CudaStages {
     /// One V-cycle on `A e = r` down to the last level there is.
     fn inner_cycle(&mut self, level: usize, start: Start, profiler: &mut Profiler) -> Result<()> {
         if level + 1 == self.data.levels.len() {
-            return self.queue(Operation::Solve { level }, None, profiler);
+            return self.solve_bottom(profiler);
         }
         self.descend(level, start, INNER_SWEEPS, INNER, profiler)?;
         self.inner_cycle(level + 1, Start::Zero, profiler)?;
@@ -194,7 +187,6 @@ impl Stages for CudaStages {
     }
 
     fn solution(&mut self) -> Result<Vec<f64>> {
-        self.flush(&mut Profiler::off())?;
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
         let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
@@ -211,16 +203,11 @@ impl Stages for CudaStages {
     }
 
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
-        self.flush(profiler)?;
         let (cost, singular, cuda) = (self.cost(level, 1.0, 2.0, 14.0), self.singular, self.data.cuda.clone());
         profiler.stage_on(&cuda, stage::RESIDUAL, cost, || self.data.residual(level, false, singular))
     }
 
     fn descend(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        if let Some(omega) = self.in_tail(level, smoother) {
-            return self.queue(Operation::Descend { level, current: start == Start::Current, sweeps: nu }, Some(omega), profiler);
-        }
-        self.flush(profiler)?;
         let cuda = self.data.cuda.clone();
         if let Some(omega) = self.fuses(level, start, nu, smoother) {
             let cost = self.cost(level, 1.25, 0.0, 40.0);
@@ -237,10 +224,7 @@ impl Stages for CudaStages {
     fn coarse_solve(&mut self, profiler: &mut Profiler) -> Result<()> {
         let level = self.given - 1;
         if level + 1 == self.data.levels.len() {
-            if level < self.data.tail.top {
-                self.flush(profiler)?;
-            }
-            return self.queue(Operation::Solve { level }, None, profiler);
+            return self.solve_bottom(profiler);
         }
         for cycle in 0..INNER_CYCLES {
             self.inner_cycle(level, if cycle == 0 { Start::Zero } else { Start::Current }, profiler)?;
@@ -249,10 +233,6 @@ impl Stages for CudaStages {
     }
 
     fn ascend(&mut self, level: usize, start: Start, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        if let Some(omega) = self.in_tail(level, smoother) {
-            return self.queue(Operation::Ascend { level, sweeps: nu }, Some(omega), profiler);
-        }
-        self.flush(profiler)?;
         let cuda = self.data.cuda.clone();
         let fused = self.fuses(level, start, pre, smoother);
         if let (Some(omega), 1) = (fused, nu) {
@@ -272,17 +252,15 @@ impl Stages for CudaStages {
     }
 
     fn correct(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
-        self.flush(profiler)?;
         let (cost, singular, cuda) = (self.cost(level, 2.0, 3.0, 16.0), self.singular, self.data.cuda.clone());
         profiler.stage_on(&cuda, stage::CORRECT, cost, || self.data.residual(level, true, singular))
     }
 
     fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         match self.fuses(0, Start::Zero, pre, smoother) {
-            Some(omega) if nu == 1 && self.in_tail(0, smoother).is_none() => {
-                self.flush(profiler)?;
+            Some(omega) if nu == 1 => {
                 let (cost, cuda) = (self.cost(0, 2.25, 3.0, 100.0), self.data.cuda.clone());
-                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(omega, omega))
+                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(0, omega, omega))
             }
             _ => {
                 self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
@@ -291,28 +269,52 @@ impl Stages for CudaStages {
         }
     }
 
+    fn interpolate_residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
+        if !self.data.levels[level].full {
+            self.interpolate(level, 3, profiler)?;
+            return self.residual(level, profiler);
+        }
+        let (cost, cuda) = (self.cost(level, 1.0, 2.25, 30.0), self.data.cuda.clone());
+        profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.full_residual(level))
+    }
+
+    fn ascend_add(&mut self, level: usize, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        match self.fuses(level, Start::Zero, pre, smoother) {
+            Some(omega) if nu == 1 && level > 0 => {
+                let (cost, cuda) = (self.cost(level, 1.25, 2.0, 70.0), self.data.cuda.clone());
+                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(level, omega, omega))
+            }
+            _ => {
+                self.ascend(level, Start::Zero, pre, nu, smoother, profiler)?;
+                self.correct(level, profiler)
+            }
+        }
+    }
+
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        self.flush(profiler)?;
         let cuda = self.data.cuda.clone();
         if let (Smoother::RedBlack { omega }, true) = (smoother, self.data.levels[level].marches) {
             let cost = self.cost(level, 0.0, 3.0, 24.0);
-            return (0..nu).try_for_each(|_| profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.sweep(level, omega)));
+            // Two at a time, which read and write as much as one.
+            return (0..nu.div_ceil(2)).try_for_each(|pass| {
+                let two = 2 * pass + 1 < nu;
+                profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.sweep(level, omega, two))
+            });
         }
         let cost = self.cost(level, 0.0, 6.0 * f64::from(nu), 24.0 * f64::from(nu));
         profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth(Target::Solution, level, nu, smoother))
     }
 
     fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.flush(profiler)?;
         let cuda = self.data.cuda.clone();
         (0..self.given - 1).try_for_each(|level| {
             let cost = self.cost(level, 0.0, 1.5, 4.0);
-            profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.restrict_rhs(level))
+            let last = level + 2 == self.given;
+            profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.restrict_rhs(level, last))
         })
     }
 
     fn interpolate(&mut self, level: usize, order: u32, profiler: &mut Profiler) -> Result<()> {
-        self.flush(profiler)?;
         let (cost, cuda) = (self.cost(level, 0.0, 1.25, 16.0), self.data.cuda.clone());
         profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.interpolate(level, order == 1))
     }
@@ -326,7 +328,6 @@ impl Stages for CudaStages {
     }
 
     fn norms(&mut self) -> Result<Norms> {
-        self.flush(&mut Profiler::off())?;
         self.data.cuda.synchronize()?;
         let [rr, max, uu, mean] = [0, 1, 2, 3].map(|i| self.data.host.get(i));
         let volume = self.data.volume;
@@ -349,20 +350,15 @@ impl Stages for CudaStages {
         profiler: &mut Profiler,
         body: &mut dyn FnMut(&mut dyn Stages, &mut Profiler) -> Result<()>,
     ) -> Result<()> {
-        self.flush(profiler)?;
         if profiler.is_on() {
             // Stages inside a graph cannot be timed one by one.
-            body(self, profiler)?;
-            return self.flush(profiler);
+            return body(self, profiler);
         }
         let before = self.place();
         let key = (key.to_owned(), before);
         if !self.graphs.contains_key(&key) {
             let cuda = self.data.cuda.clone();
-            let recorded = cuda.capture(|| {
-                body(self, profiler)?;
-                self.flush(profiler)
-            });
+            let recorded = cuda.capture(|| body(self, profiler));
             let after = self.place();
             self.set_place(before);
             self.graphs.insert(key.clone(), (recorded?, after));

@@ -158,7 +158,8 @@ fn full(t: &Transfer, coarse: &Axis) -> Vec<f64> {
 fn cubic(fine: &Axis, coarse: &Axis, t: &Transfer) -> (Vec<i32>, Vec<f64>) {
     let (n, nc) = (fine.nodes, coarse.nodes as i64);
     let (mut base, mut weights) = (vec![0; n], vec![0.0; 4 * n]);
-    let length = fine.position(fine.intervals());
+    // A coarse period may be longer by a fraction of a cell.
+    let length = coarse.position(coarse.intervals());
     let place = |c: i64| {
         if coarse.periodic() {
             coarse.position(c.rem_euclid(nc) as usize) + length * c.div_euclid(nc) as f64

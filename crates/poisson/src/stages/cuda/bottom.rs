@@ -1,0 +1,192 @@
+//! The bottom level, solved directly: the operator is a sum over the axes, so `A e = r` falls apart in the modes of each
+//! axis. `e` is a product of small dense matrices and the field, two an axis: there, and back (product.cu).
+
+use bytemuck::{Pod, Zeroable};
+use zellige_engine::cuda::{Buffer, Pool};
+use zellige_engine::error::Result;
+
+use super::eigen::Modes;
+use super::tables::{LevelArgument, Number};
+use crate::grid::{Axis, Grid, Level};
+
+/// Rows and columns of a block's tile and its threads.
+const TILE: [usize; 2] = [16, 32];
+pub(super) const THREADS: u32 = 256;
+/// Sizes that the longest axis of the bottom level may have, in the plane and in space: the largest that fits is taken.
+/// Two launches an axis cost what a level's two passes cost, and replace all levels below.
+const PLANE: [usize; 5] = [257, 129, 65, 33, 17];
+const SPACE: [usize; 3] = [65, 33, 17];
+
+/// `Product` of product.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Product {
+    a: u64,
+    b: u64,
+    c: u64,
+    batch_a: i64,
+    batch_b: i64,
+    batch_c: i64,
+    m: i32,
+    k: i32,
+    rows_b: i32,
+    pitch_a: i32,
+    pitch_b: i32,
+    modes_first: i32,
+    scale: i32,
+    pitch: i32,
+    x: u64,
+    y: u64,
+    z: u64,
+}
+
+/// A launch: its argument, blocks and bytes of shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub argument: Product,
+    pub blocks: (u32, u32, u32),
+    pub shared: u32,
+}
+
+/// What solving the bottom level takes.
+pub(super) struct Bottom {
+    /// The level that is solved directly; there are none below it.
+    pub level: usize,
+    /// The launches in order.
+    pub steps: Vec<Step>,
+    _tables: Buffer<u8>,
+    _fields: [Buffer<u8>; 2],
+}
+
+/// Values of a row of matrices of an axis: whole tiles.
+fn padded(n: usize) -> usize {
+    n.next_multiple_of(TILE[1])
+}
+
+/// Bytes of shared memory of a product that sums over `k`.
+fn shared(k: usize, number: Number) -> usize {
+    (TILE[0] * (k + 4) + TILE[1] * k).max(8 * TILE[0] * TILE[1]) * number.bytes()
+}
+
+/// The first level not above `from` that can be solved directly within `limit` bytes of shared memory a block and with
+/// axes of at most `nodes` nodes, where that is given.
+pub(super) fn level(levels: &[Level], from: usize, number: Number, limit: u32, nodes: Option<usize>) -> usize {
+    let sizes: &[usize] = if levels[0].grid.dimensions() == 3 { &SPACE } else { &PLANE };
+    let fits = |size: &usize| shared(padded(*size), number) <= limit as usize;
+    let most = nodes.or_else(|| sizes.iter().copied().find(fits)).unwrap_or(sizes[sizes.len() - 1]);
+    let small = |level: &Level| level.grid.nodes().iter().all(|n| *n <= most);
+    let last = levels.len() - 1;
+    (from..last).find(|l| small(&levels[*l])).unwrap_or(last)
+}
+
+/// Matrices of an axis, rows padded with zeros: forward and backward, transposed for x, which stands on the right.
+fn matrices(axis: &Axis, modes: &Modes, transposed: bool) -> [Vec<f64>; 2] {
+    let (n, pitch) = (axis.nodes, padded(axis.nodes));
+    [&modes.forward, &modes.backward].map(|matrix| {
+        let mut out = vec![0.0; pitch * pitch];
+        for (q, v) in matrix.iter().enumerate() {
+            let (row, column) = if transposed { (q % n, q / n) } else { (q / n, q % n) };
+            out[row * pitch + column] = *v;
+        }
+        out
+    })
+}
+
+impl Bottom {
+    /// Makes the matrices of `grid`, the level of number `level`, and the launches that take `r` to `e`.
+    pub(super) fn new(
+        pool: &Pool,
+        (level, grid): (usize, &Grid),
+        argument: &LevelArgument,
+        number: Number,
+        (r, e): (u64, u64),
+    ) -> Result<Self> {
+        let axes: Vec<usize> = (0..3).filter(|d| !grid.axes[*d].is_flat()).collect();
+        let mut values: Vec<f64> = Vec::new();
+        let mut put = |v: &[f64]| {
+            values.extend_from_slice(v);
+            // Whole pieces of 16 bytes.
+            values.resize(values.len().next_multiple_of(4), 0.0);
+            ((values.len() - v.len().next_multiple_of(4)) * number.bytes()) as u64
+        };
+        let (mut eigenvalues, mut tables) = ([0; 3], [[0; 2]; 3]);
+        for (d, axis) in grid.axes.iter().enumerate() {
+            let modes = Modes::new(axis);
+            // Columns of the field beyond the last node hold zeros, which are divided as well.
+            let mut ones = modes.values.clone();
+            ones.resize(padded(axis.nodes), 1.0);
+            eigenvalues[d] = put(&ones);
+            if axes.contains(&d) {
+                tables[d] = matrices(axis, &modes, d == 0).map(|m| put(&m));
+            }
+        }
+        let bytes = match number {
+            Number::F32 => bytemuck::cast_slice::<f32, u8>(&values.iter().map(|v| *v as f32).collect::<Vec<_>>()).to_vec(),
+            Number::F64 => bytemuck::cast_slice::<f64, u8>(&values).to_vec(),
+        };
+        let buffer = pool.buffer_from(&bytes, "poisson bottom: modes")?;
+        let field = || pool.alloc_zeros::<u8>(argument.values() * number.bytes(), "poisson bottom: field");
+        let fields = [field()?, field()?];
+        let start = buffer.address();
+        let [x, y, z] = eigenvalues.map(|at| start + at);
+
+        let (pitch, plane) = (argument.pitch as usize, argument.plane as usize);
+        let [_, ny, nz] = grid.nodes();
+        let passes = axes.len();
+        let order = axes.iter().map(|d| (*d, 0)).chain(axes.iter().map(|d| (*d, 1)));
+        let mut from = r;
+        let mut steps = Vec::new();
+        for (s, (d, back)) in order.enumerate() {
+            let to = if s + 1 == 2 * passes { e } else { fields[s % 2].address() };
+            let (matrix, n) = (start + tables[d][back], grid.axes[d].nodes);
+            let k = grid.axes[d].unknowns().end.next_multiple_of(TILE[1]);
+            let scale = if s + 1 != passes {
+                0
+            } else if d == 2 {
+                2
+            } else {
+                1
+            };
+            let common = Product {
+                a: matrix,
+                b: from,
+                c: to,
+                batch_a: 0,
+                batch_b: 0,
+                batch_c: 0,
+                m: n as i32,
+                k: k as i32,
+                rows_b: n as i32,
+                pitch_a: padded(n) as i32,
+                pitch_b: pitch as i32,
+                modes_first: 1,
+                scale,
+                pitch: pitch as i32,
+                x,
+                y,
+                z,
+            };
+            // Columns, rows and batches of the result.
+            let (product, extent) = match d {
+                0 => {
+                    let (m, pitch) = ((ny * nz) as i32, pitch as i32);
+                    (
+                        Product { a: from, b: matrix, m, rows_b: k as i32, pitch_a: pitch, modes_first: 0, ..common },
+                        [pitch as usize, ny * nz, 1],
+                    )
+                }
+                1 => (Product { batch_b: plane as i64, batch_c: plane as i64, ..common }, [pitch, ny, nz]),
+                _ => (Product { pitch_b: plane as i32, ..common }, [plane, nz, 1]),
+            };
+            let blocks = (extent[0].div_ceil(TILE[1]) as u32, extent[1].div_ceil(TILE[0]) as u32, extent[2] as u32);
+            steps.push(Step { argument: product, blocks, shared: shared(k, number) as u32 });
+            from = to;
+        }
+        Ok(Self { level, steps, _tables: buffer, _fields: fields })
+    }
+
+    /// Floating-point operations a node.
+    pub(super) fn flops(&self) -> f64 {
+        self.steps.iter().map(|s| 2.0 * f64::from(s.argument.k)).sum()
+    }
+}
