@@ -9,7 +9,7 @@ use zellige_engine::sim::{Bench, Case, Cost};
 use crate::config::species::{PerCell, Thermal};
 use crate::config::{Config, SpeciesConfig, Value};
 use crate::plasma::Plasma;
-use crate::solver::{charge_limit, cost};
+use crate::solver::cost;
 
 /// The cases, with what others need, in ns per particle and step.
 pub const CASES: &[Case] = &[
@@ -102,7 +102,29 @@ pub fn config(name: &str) -> Option<Config> {
     Some(config)
 }
 
+/// What others need, ns per particle and step: on the H200 zpic-parallel, on a GTX 280 Kong (whole, push, deposit, sort, field), and
+/// the first and last step of the log of ZPIC-CUDA.
+fn others(name: &str) -> Vec<(&'static str, f64)> {
+    let kong = |whole: f64, parts: &[f64]| {
+        let names = ["kong_push_ns", "kong_deposit_ns", "kong_sort_ns", "kong_field_ns"];
+        std::iter::once(("kong_ns", whole)).chain(names.into_iter().zip(parts.iter().copied())).collect::<Vec<_>>()
+    };
+    let mut rows = match name {
+        "pic/log-weibel" => vec![("log_first_ns", 1.227), ("log_last_ns", 0.396)],
+        "pic/kong-cold" => kong(2.52, &[0.58, 1.39, 0.38, 0.14]),
+        "pic/kong-1kev" => kong(4.81, &[0.69, 3.27, 0.67, 0.14]),
+        "pic/kong-u10" => kong(9.15, &[]),
+        "pic/box512" => vec![("zpic_core_ns", 63.5), ("zpic_parallel_avx2_core_ns", 22.7)],
+        _ => Vec::new(),
+    };
+    // In the order of the cases; the last one is for processors.
+    let h200 = [0.0886, 0.0346, 0.0507, 0.0722, 0.0271, 0.0469, 0.0649, 0.0727];
+    rows.extend(CASES.iter().zip(h200).filter(|(c, _)| c.name == name).map(|(_, ns)| ("zpic_parallel_h200_ns", ns)));
+    rows
+}
+
 struct Steps {
+    name: &'static str,
     plasma: Plasma,
     steps: u64,
     particles: u64,
@@ -114,14 +136,14 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Error::input("bench", Problem::new("", format!("there is no case `{}`", case.name)).allowed(names.join(", "))));
     };
-    Ok(Box::new(Steps::new(&config, device)?))
+    Ok(Box::new(Steps::new(case.name, &config, device)?))
 }
 
 impl Steps {
-    fn new(config: &Config, device: &Device) -> Result<Self> {
+    fn new(name: &'static str, config: &Config, device: &Device) -> Result<Self> {
         let plasma = Plasma::new(config, 1, device)?;
         let particles = plasma.model.expected.iter().map(|n| *n as u64).sum();
-        Ok(Self { steps: plasma.model.steps, plasma, particles })
+        Ok(Self { name, steps: plasma.model.steps, plasma, particles })
     }
 }
 
@@ -139,8 +161,8 @@ impl Bench for Steps {
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
-        let limit = charge_limit(&self.plasma.setup, self.plasma.step);
         let error = self.plasma.check_charge()?;
+        let limit = self.plasma.gauss.limit(&self.plasma.setup, self.plasma.step);
         let ledger = self.plasma.stages.ledger()?;
         let there: u64 = ledger.iter().map(|l| l.injected - l.removed).sum();
         Ok(vec![
@@ -160,7 +182,9 @@ impl Bench for Steps {
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
-        vec![("steps", self.plasma.step as f64), ("bytes_per_particle", self.plasma.stages.memory() as f64 / self.particles as f64)]
+        let bytes = self.plasma.stages.memory() as f64 / self.particles as f64;
+        let own = [("steps", self.plasma.step as f64), ("bytes_per_particle", bytes)];
+        own.into_iter().chain(others(self.name)).collect()
     }
 }
 

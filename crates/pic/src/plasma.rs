@@ -339,7 +339,8 @@ fn pulse(config: &Config, laser: &LaserConfig, units: &Units, grid: &Grid, line:
         Some(fwhm) => Envelope::Gaussian { fwhm: fwhm / scale },
         None => Envelope::Ramps { rise: part(laser.rise), flat: part(laser.flat), fall: part(laser.fall) },
     };
-    let middle = || [0, 1].map(|d| grid.origin[d] + if d < grid.dimensions { 0.5 * grid.cells[d] as f64 * grid.h[d] } else { 0.0 });
+    let own = line.unwrap_or(laser.position / units.length);
+    let middle = grid.origin[1] + if grid.dimensions == 2 { 0.5 * grid.cells[1] as f64 * grid.h[1] } else { 0.0 };
     let polarisation = match laser.polarisation {
         PolarisationConfig::Angle(degrees) => Polarisation::Linear(degrees.to_radians()),
         PolarisationConfig::Word(PolarisationWord::Y) => Polarisation::Linear(0.0),
@@ -362,7 +363,7 @@ fn pulse(config: &Config, laser: &LaserConfig, units: &Units, grid: &Grid, line:
         envelope,
         waist: laser.waist.filter(|_| config.dimensions() == 2).map(|w| w / units.length),
         direction,
-        focus: laser.focus.map_or_else(middle, |f| f.map(|x| x / units.length)),
+        focus: laser.focus.map_or([own, middle], |f| f.map(|x| x / units.length)),
         arrival: 0.0,
     };
     pulse.arrival = match line {

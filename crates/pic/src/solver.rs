@@ -1,7 +1,7 @@
 //! The solver as the run loop sees it.
 
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
@@ -37,6 +37,9 @@ pub struct Pic {
     diagnostics: Diagnostics,
     /// Particles at the last count.
     count: u64,
+    /// Records that fell due on the way, named after their step, handed out at the end.
+    pending: Vec<Record>,
+    begun: Instant,
 }
 
 impl Pic {
@@ -48,6 +51,20 @@ impl Pic {
     /// What was measured.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
+    }
+
+    /// Keeps what falls due after a step, with the step in its name.
+    fn keep_due(&mut self) -> Result<()> {
+        let wall = self.begun.elapsed();
+        for mut record in self.due(wall)? {
+            let name = match &mut record {
+                Record::Field(field) => &mut field.name,
+                Record::Curve(curve) => &mut curve.name,
+            };
+            let _ = write!(name, "_{:06}", self.plasma.step);
+            self.pending.push(record);
+        }
+        Ok(())
     }
 
     /// Records of diagnostics whose own schedules fall due now, `wall` into the run.
@@ -92,7 +109,7 @@ impl Solver for Pic {
         let mut plasma = Plasma::new(config, environment.seed, &environment.device)?;
         let diagnostics = Diagnostics::new(config, &mut plasma)?;
         let count = plasma.stages.ledger()?.iter().map(|l| l.injected - l.removed).sum();
-        Ok(Self { config: config.clone(), plasma, diagnostics, count })
+        Ok(Self { config: config.clone(), plasma, diagnostics, count, pending: Vec::new(), begun: Instant::now() })
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -102,7 +119,7 @@ impl Solver for Pic {
         if measures {
             self.count = self.diagnostics.series.last("particles") as u64;
         }
-        Ok(())
+        self.keep_due()
     }
 
     fn outcome(&self) -> Option<Outcome> {
@@ -132,13 +149,19 @@ impl Solver for Pic {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        self.diagnostics.records(&self.config, &mut self.plasma)
+        let mut records = std::mem::take(&mut self.pending);
+        records.extend(self.diagnostics.records(&self.config, &mut self.plasma)?);
+        Ok(records)
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
         let mut checks: Vec<Check> = self.diagnostics.modes.iter().filter_map(crate::diagnostics::mode::Mode::check).collect();
         let name = "largest change of div E - rho (e n_0)";
-        checks.push(Check::at_most(name, self.diagnostics.series.charge_error, charge_limit(&self.plasma.setup, self.plasma.step)));
+        checks.push(Check::at_most(
+            name,
+            self.diagnostics.series.charge_error,
+            self.plasma.gauss.limit(&self.plasma.setup, self.plasma.step),
+        ));
         let ledger = self.plasma.stages.ledger()?;
         let mut missing = 0;
         for (s, l) in ledger.iter().enumerate() {
@@ -176,18 +199,6 @@ impl Solver for Pic {
     fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         bench::open(case, device)
     }
-}
-
-/// What rounding may do to `div E - rho`: `eps` times the largest term, `rho h^-1 dt` per step of random sign, for the number of
-/// steps; ten sigmas of it.
-pub fn charge_limit(setup: &Setup, steps: u64) -> f64 {
-    let eps = if setup.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    let density: f64 = setup.species.iter().map(|s| (s.charge * s.weight).abs()).sum::<f64>().max(f64::MIN_POSITIVE);
-    let cells = (setup.grid.cells[0] * setup.grid.cells[1]).max(1);
-    let per_cell = setup.expected.iter().sum::<usize>() as f64 / cells as f64;
-    let thinnest = setup.grid.h[..setup.grid.dimensions].iter().copied().fold(f64::INFINITY, f64::min);
-    let noise = eps * density * per_cell.max(1.0) * (1.0 + setup.grid.dt / thinnest);
-    10.0 * noise * (1.0 + (steps as f64).sqrt())
 }
 
 fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {

@@ -230,11 +230,17 @@ fn threads_tiles_and_restarts_change_nothing() {
     assert!(reference == state(&mut again), "the restart gives other bits");
     let (a, b) = (whole.records().unwrap(), again.records().unwrap());
     assert!(a == b, "the records of the restart differ: {:?}", a.iter().map(Record::name).collect::<Vec<_>>());
-    // Sums in another order: rounding of single precision, grown for 60 steps.
-    for tile in [8, 32] {
+    // Sums in another order: rounding of single precision, grown for 60 steps. Not with thermal sides, whose draws hang on the
+    // place of a particle in its tile.
+    let tiled = |tile: usize| {
         let mut other = table();
+        other["boundary"] = json!({ "all": "reflecting" });
         other["tile"] = json!([tile, tile]);
-        let mut other = stepped(other, 2, 60);
+        stepped(other, 2, 60)
+    };
+    let mut whole = tiled(16);
+    for tile in [8, 32] {
+        let mut other = tiled(tile);
         let (x, y) = (whole.diagnostics().series.last("electric"), other.diagnostics().series.last("electric"));
         assert!((x / y - 1.0).abs() < 1e-4, "tiles of {tile}: {x} and {y}");
         assert_eq!(other.plasma().stages.particles(0).unwrap().len(), whole.plasma().stages.particles(0).unwrap().len());
@@ -278,7 +284,7 @@ fn si_units_are_those_of_the_formulae() {
     }));
     // E = m_e c w/e u at the peak: 1e-3 of 96.16 GV/m.
     let peak = pic.records().unwrap().iter().find_map(|r| match r {
-        Record::Curve(c) if c.name == "langmuir" => Some(c.lines[0].1.iter().fold(0.0_f64, |m, v| m.max(v.abs()))),
+        Record::Curve(c) if c.name == "langmuir" => Some(c.lines.iter().flat_map(|l| &l.1).fold(0.0_f64, |m, v| m.max(v.abs()))),
         _ => None,
     });
     assert!((peak.unwrap() / 9.616e7 - 1.0).abs() < 0.02, "{peak:?}");

@@ -82,7 +82,8 @@ fn what_the_text_shows_is_refused_at_once() {
 fn what_only_the_values_show_is_refused_with_its_place() {
     for (density, words) in [
         (json!("x - 0.5"), "the density at x = 0.05"),
-        (json!("1/(x - x)"), "is NaN"),
+        (json!("1/(x - x)"), "is inf"),
+        (json!("log(-x - 1)"), "is NaN"),
         (json!({ "sphere": { "centre": [9.0, 9.0], "radius": 1.0 } }), "zero in every cell"),
     ] {
         let message = refusal(with("/species/0/density", density));

@@ -44,13 +44,13 @@ pub struct LaserConfig {
     /// Radius at the focus where the amplitude is `1/e`; a plane wave if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waist: Option<f64>,
-    /// Place of the focus, `[x, y]`; the middle of the box if left out.
+    /// Place of the focus, `[x, y]`; if left out, where the pulse is at the start (or the antenna), halfway up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<[f64; 2]>,
     /// Plane of E: an angle from the y axis in degrees, `"y"`, `"z"`, `"left"` or `"right"`.
     #[serde(default)]
     pub polarisation: PolarisationConfig,
-    /// Phase at the envelope's centre, degrees.
+    /// Phase at the focus, degrees, as the envelope's centre (or front) passes it.
     #[serde(default)]
     pub phase: f64,
 }

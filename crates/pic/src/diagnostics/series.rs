@@ -4,6 +4,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Curve, Record, Row};
 
+use crate::config::units::C;
 use crate::config::{Config, Units};
 use crate::plasma::Plasma;
 
@@ -51,6 +52,7 @@ impl Series {
     pub fn push(&mut self, plasma: &mut Plasma, step: u64) -> Result<()> {
         let (e, ledger) = plasma.energies()?;
         let scale = self.units.total_energy(self.dimensions);
+        let momenta = if self.units.si { scale / C } else { scale };
         let (electric, magnetic) = (e.electric.iter().sum::<f64>(), e.magnetic.iter().sum::<f64>());
         let kinetic: f64 = e.kinetic.iter().sum();
         // Energy that left is counted as if it were still there.
@@ -68,9 +70,9 @@ impl Series {
             kinetic * scale,
             total * scale,
             (total - first) / reference,
-            momentum[0] * scale,
-            momentum[1] * scale,
-            momentum[2] * scale,
+            momentum[0] * momenta,
+            momentum[1] * momenta,
+            momentum[2] * momenta,
             count as f64,
             ledger.injected as f64,
             ledger.removed as f64,
@@ -95,15 +97,16 @@ impl Series {
     /// The scalars of the last measurement.
     pub fn row(&self) -> Row {
         let energy = self.units.label(["J", "J/m^2", "J/m"][self.dimensions], "");
+        let momentum = self.units.label(["N s", "N s/m^2", "N s/m"][self.dimensions], "");
         let mut row = Row::default();
         row.push("measured_at", self.units.label("s", ""), self.last("time"));
         for name in ["electric", "magnetic", "kinetic", "total"] {
             row.push(name, energy, self.last(name));
         }
         row.push("energy_change", "", self.last("change"));
-        row.push("momentum_x", self.units.label("m_e c", ""), self.last("momentum_x"));
-        row.push("momentum_y", self.units.label("m_e c", ""), self.last("momentum_y"));
-        row.push("momentum_z", self.units.label("m_e c", ""), self.last("momentum_z"));
+        row.push("momentum_x", momentum, self.last("momentum_x"));
+        row.push("momentum_y", momentum, self.last("momentum_y"));
+        row.push("momentum_z", momentum, self.last("momentum_z"));
         row.push("charge_error", "", self.charge_error);
         row.push("particles", "", self.last("particles"));
         row

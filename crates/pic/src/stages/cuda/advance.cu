@@ -20,6 +20,22 @@ __device__ __forceinline__ Unit unit_of(const Push& p, real) {
 }
 #endif
 
+// What is read of a particle.
+struct Slot {
+    u32 cell;
+    real v[5 + WEIGHTED];
+};
+__device__ __forceinline__ Slot fetch(const Store& st, u32 first, u32 k, u32 end) {
+    Slot p{};
+    if (k < end) {
+        u64 slot = slot_of(st, st.table, first, k);
+        p.cell = st.cell[slot];
+#pragma unroll
+        for (int c = 0; c < 5 + WEIGHTED; c++) p.v[c] = st.v[c][slot];
+    }
+    return p;
+}
+
 // A leaver into the outbox of the item, the common one where that is full, or, where both are, back into its slot, which is
 // counted: nothing is lost, but the run cannot go on.
 __device__ __noinline__ bool send(const Store& st, u32 item, u32* outgoing, const Record& r) {
@@ -57,19 +73,28 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     load_fields(cached, f, p.alpha, (long long)(oy - 1 + BELOW) * d.pitch + ox - 1 + BELOW, d.pitch, nx, ny);
     __syncthreads();
     double energy = 0, momentum[3] = {0, 0, 0};
+#if ORDER == 1
+    Waiting& queue = reinterpret_cast<Waiting*>(shared + FIELD_BYTES + 3 * JN * sizeof(fixed))[threadIdx.x / 32];
+    int waiting = 0;
+#endif
+    // The next particle is read while this one moves.
+    Slot next = fetch(st, first, begin + threadIdx.x, end);
     for (u32 warp = begin + (threadIdx.x & ~31u); warp < end; warp += BLOCK) {
         u64 page = slot_of(st, st.table, first, warp), slot = page + lane_index();
         bool gone = false;
+        Slot now = next;
+        next = fetch(st, first, warp + lane_index() + BLOCK, end);
+#if ORDER == 1
+        bool crossing = false;
+#endif
+        int n = 0;
+        real s0 = 0, t0 = 0, dx = 0, dy = 0, qz = 0, k = 0;
         if (warp + lane_index() < end) {
-            u32 cell = st.cell[slot];
-            int x = int(cell & 255), y = int(cell >> 8);
+            int x = int(now.cell & 255), y = int(now.cell >> 8);
             real v[5];
 #pragma unroll
-            for (int c = 0; c < 5; c++) v[c] = st.v[c][slot];
-            real weight = 1;
-#if WEIGHTED
-            weight = st.v[5][slot];
-#endif
+            for (int c = 0; c < 5; c++) v[c] = now.v[c];
+            real weight = WEIGHTED ? now.v[5 * WEIGHTED] : real(1);
             Six at = gather(cached, x, y, v[0], v[1]);
             Vec3<real> u{v[2], v[3], v[4]}, e{at.ex, at.ey, at.ez}, b{at.bx, at.by, at.bz};
             if (MEASURE) {
@@ -84,16 +109,38 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             v[2] = u.x;
             v[3] = u.y;
             v[4] = u.z;
-            int di, dj;
             Unit unit = unit_of(p, weight);
-            deposit_path(j, (y + MARGIN) * JX + x + MARGIN, v[0], v[1], p.step[0] * u.x * inverse, p.step[1] * u.y * inverse,
-                         real(4) * unit.k * u.z * inverse, unit, di, dj);
+            k = unit.k;
+            s0 = v[0];
+            t0 = v[1];
+            dx = p.step[0] * u.x * inverse;
+            dy = p.step[1] * u.y * inverse;
+            qz = real(4) * unit.k * u.z * inverse;
+            n = (y + MARGIN) * JX + x + MARGIN;
+            v[0] = plus(s0, dx);
+            v[1] = plus(t0, dy);
+            real cx = crossed(v[0]), cy = crossed(v[1]);
+            v[0] -= cx;
+            v[1] -= cy;
+            int di = int(cx), dj = int(cy);
+#if ORDER == 1
+            crossing = (di | dj) != 0;
+            if (!crossing) deposit(j, n, point(s0, t0, unit), point(v[0], v[1], unit), s0, t0, v[0], v[1], qz, unit);
+#else
+            deposit_path(j, n, s0, t0, v[0], v[1], di, dj, qz, unit);
+#endif
             x += di;
             y += dj;
             if (x < 0 || x >= nx || y < 0 || y >= ny) {
                 int gx = ox + x, gy = oy + y;
                 bool inside = gx >= 0 && gx < d.cells[0] && gy >= 0 && gy < d.cells[1];
-                if (!inside) inside = meet_walls(d, walls, st.counters, gx, gy, v, weight);
+                if (!inside) {
+                    // A copy, since what a call takes by address lives in memory.
+                    real w[5] = {v[0], v[1], v[2], v[3], v[4]};
+                    inside = meet_walls(d, walls, st.counters, gx, gy, w, weight);
+#pragma unroll
+                    for (int c = 0; c < 5; c++) v[c] = w[c];
+                }
                 u32 to = u32(gy / TY * d.tiles[0] + gx / TX);
                 x = gx % TX;
                 y = gy % TY;
@@ -124,7 +171,30 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             st.gone[page >> 5] = mask;
             if (mask) atomicAdd(&left, u32(__popc(mask)));
         }
+#if ORDER == 1
+        u32 crossers = __ballot_sync(FULL_WARP, crossing);
+        if (crossing) {
+            int at = waiting + __popc(crossers & ((1u << lane_index()) - 1));
+            queue.n[at] = n;
+            queue.s[at] = s0;
+            queue.t[at] = t0;
+            queue.dx[at] = dx;
+            queue.dy[at] = dy;
+            queue.qz[at] = qz;
+            if (WEIGHTED) queue.k[at * WEIGHTED] = k;
+        }
+        waiting += __popc(crossers);
+        __syncwarp();
+        if (waiting >= WARP) {
+            waiting -= WARP;
+            deposit_waiting(j, queue, waiting + int(lane_index()), unit_of(p, real(1)));
+            __syncwarp();
+        }
+#endif
     }
+#if ORDER == 1
+    if (int(lane_index()) < waiting) deposit_waiting(j, queue, int(lane_index()), unit_of(p, real(1)));
+#endif
     __syncthreads();
     for (int k = threadIdx.x; k < 3 * JN; k += BLOCK) {
         fixed v = j.near[k];

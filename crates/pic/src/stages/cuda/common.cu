@@ -18,8 +18,15 @@ __device__ __forceinline__ fixed to_fixed(real x) { return __float2int_rn(x); }
 __device__ __forceinline__ fixed shared_add(fixed* at, fixed v) { return atomicAdd(at, v); }
 #endif
 
+// A sum of its own: never fused with the product that gave a term, so that it is the same wherever it is written.
+#if WIDE
+__device__ __forceinline__ real plus(real a, real b) { return __dadd_rn(a, b); }
+#else
+__device__ __forceinline__ real plus(real a, real b) { return __fadd_rn(a, b); }
+#endif
+
 // The nearest integer, ties to even, so that -x gives the negative. |x| < MAGIC / 3.
-__device__ __forceinline__ real whole(real x) { return (x + real(MAGIC)) - real(MAGIC); }
+__device__ __forceinline__ real whole(real x) { return plus(x, real(MAGIC)) - real(MAGIC); }
 
 struct Domain {
     int cells[2], tiles[2];

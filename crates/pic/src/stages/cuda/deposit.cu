@@ -66,16 +66,12 @@ __device__ __forceinline__ void deposit(const Sums& j, int n, const Point& p, co
 }
 
 #if ORDER == 1
-// The path from (s, t) by (dx, dy) cells, cut at the borders that it crosses into at most three pieces. Gives the place in
-// the last cell and how far that is away.
-__device__ __forceinline__ void deposit_path(const Sums& j, int n, real& s, real& t, real dx, real dy, real qz, const Unit& u, int& di,
-                                             int& dj) {
-    real s1 = s + dx, t1 = t + dy;
-    real cx = crossed(s1), cy = crossed(t1);
-    di = int(cx);
-    dj = int(cy);
-    Point p = point(s, t, u);
+// The path from (s, t) by (dx, dy) cells, cut at the borders that it crosses into at most three pieces; `n` the lower left
+// node of the first cell.
+__device__ __forceinline__ void deposit_crossing(const Sums& j, int n, real s, real t, real dx, real dy, real qz, const Unit& u) {
     const real half = real(0.5);
+    real s1 = plus(s, dx), t1 = plus(t, dy), cx = crossed(s1), cy = crossed(t1);
+    Point p = point(s, t, u);
     while (true) {
         real fx = cx != real(0) ? border(s, s1 - s, cx) : real(2), fy = cy != real(0) ? border(t, t1 - t, cy) : real(2);
         bool x_first = cx != real(0) && fx <= fy, y_first = !x_first && cy != real(0);
@@ -94,25 +90,25 @@ __device__ __forceinline__ void deposit_path(const Sums& j, int n, real& s, real
         if (!x_first && !y_first) break;
         // On into the neighbour, where the same place has the other sign.
         qz *= real(1) - f;
-        s = se;
-        t = te;
-        p = q;
-        if (x_first) {
-            n += int(cx);
-            s = -s;
-            s1 -= cx;
-            p.a = -p.a;
-            cx = real(0);
-        } else {
-            n += int(cy) * JX;
-            t = -t;
-            t1 -= cy;
-            p.b = -p.b;
-            cy = real(0);
-        }
-        p.c = -p.c;
+        s = x_first ? -se : se;
+        t = x_first ? te : -te;
+        p = {x_first ? -q.a : q.a, x_first ? q.b : -q.b, -q.c};
+        n += x_first ? int(cx) : int(cy) * JX;
+        s1 -= x_first ? cx : real(0);
+        t1 -= x_first ? real(0) : cy;
+        cx = x_first ? real(0) : cx;
+        cy = x_first ? cy : real(0);
     }
-    s = s1;
-    t = t1;
+}
+
+// Paths that cross a border, a tenth of all in a warm plasma, wait in a queue of the warp until 32 of them fill all lanes.
+#define QUEUE 64
+struct Waiting {
+    int n[QUEUE];
+    real s[QUEUE], t[QUEUE], dx[QUEUE], dy[QUEUE], qz[QUEUE], k[WEIGHTED ? QUEUE : 1];
+};
+__device__ __forceinline__ void deposit_waiting(const Sums& j, const Waiting& w, int at, const Unit& u) {
+    deposit_crossing(j, w.n[at], w.s[at], w.t[at], w.dx[at], w.dy[at], w.qz[at],
+                     WEIGHTED ? Unit{w.k[at * WEIGHTED], real(0.5) * w.k[at * WEIGHTED], real(4) / w.k[at * WEIGHTED], real(2) / w.k[at * WEIGHTED]} : u);
 }
 #endif

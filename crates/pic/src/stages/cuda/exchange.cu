@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(128) compact(const __grid_constant_
                 __syncthreads();
             }
             if (v == mover_count) break;
-            while (h == hole_count) {
+            while (h == hole_count && hole_word * 32 < m) {
                 u32 found = threadIdx.x / 32 == 0 ? bits_of(st, first, hole_word, 0, m, 0, holes) : 0;
                 __syncthreads();
                 if (threadIdx.x == 0) hole_count = found;
@@ -54,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(128) compact(const __grid_constant_
                 hole_word += 128;
                 __syncthreads();
             }
+            if (h == hole_count) break;
             u32 pairs = min(hole_count - h, mover_count - v);
             for (u32 k = threadIdx.x; k < pairs; k += blockDim.x)
                 save(st, slot_of(st, st.table, first, holes[h + k]), load(st, slot_of(st, st.table, first, movers[v + k])));

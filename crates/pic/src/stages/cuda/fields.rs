@@ -1,132 +1,423 @@
-//! The fields of the GPU: E, B and J on the device, what particles do not touch on the host.
+//! The fields on the GPU: E, B and J over all corners with guards, as [`crate::grid::Grid::index`] lays them out, and the
+//! launches of `lattice.cu`, `field.cu` and `current.cu`. What is computed is in the files of `cpu/fields`.
 //!
-//! The equations are advanced by the processor's [`FieldSet`]: J comes down and E and B go up once a step.
+//! Nothing here waits, except what sets or reads whole arrays; a step of the fields is three launches, one more for the
+//! current, two more for a filter.
 
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use bytemuck::{Pod, Zeroable};
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
-use zellige_engine::real::RealScalar;
+use zellige_engine::sim::Cost;
 
-use crate::stages::cpu::fields::FieldSet;
-use crate::stages::{Component, Precision, Setup, Sheet};
+use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
+use crate::stages::cpu::fields::{complete_charge, fill_guards};
+use crate::stages::layer::{Layer, Memory};
+use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 
-enum Host {
-    Single(Box<FieldSet<f32>>),
-    Double(Box<FieldSet<f64>>),
+/// Weights of a filter at most: 32 passes and a compensator reach 33 nodes. A power of two.
+const MOST_TAPS: usize = 64;
+/// Blocks that sum the energy of a component.
+const ENERGY_BLOCKS: u32 = 128;
+/// Threads of a block along x and y.
+const BLOCK: [u32; 2] = [64, 4];
+
+/// `Lattice` in `lattice.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Lattice {
+    arrays: [[u64; 3]; 4],
+    psi: [[[u64; 2]; 4]; 2],
+    layer: [u64; 2],
+    cells: [i32; 2],
+    nodes: [i32; 2],
+    thick: [i32; 2],
+    pitch: i32,
+    fields: [i32; 4],
+    particles: [i32; 4],
+    unused: i32,
+    half: [f64; 2],
+    whole: [f64; 2],
+    inverse: [f64; 2],
+    dt: f64,
 }
 
-macro_rules! host {
-    ($self:expr, $f:ident => $body:expr) => {
-        match &mut $self.host {
-            Host::Single($f) => $body,
-            Host::Double($f) => $body,
+/// `Taps` in `current.cu`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Taps {
+    weight: [f64; MOST_TAPS],
+    count: i32,
+    axis: i32,
+}
+
+impl Taps {
+    /// All passes of an axis in one.
+    fn new(smoothing: Smoothing, axis: usize) -> Self {
+        // Weights at the distances -m..=m, pass by pass.
+        let mut all = vec![1.0];
+        for [middle, side] in smoothing.weights() {
+            let at = |k: usize, shift: usize| (k + 1).checked_sub(shift).and_then(|k| all.get(k)).copied().unwrap_or(0.0);
+            all = (0..all.len() + 2).map(|k| middle * at(k, 2) + side * (at(k, 1) + at(k, 3))).collect();
         }
-    };
+        let reach = all.len() / 2;
+        let mut weight = [0.0; MOST_TAPS];
+        weight[..=reach].copy_from_slice(&all[reach..]);
+        Self { weight, count: reach as i32 + 1, axis: axis as i32 }
+    }
 }
+
+/// What is compiled for a number format: also by tests, for architectures that are not at hand.
+pub(super) fn recipe(precision: Precision) -> Recipe {
+    let real = if precision == Precision::F32 { "float" } else { "double" };
+    let sources = [include_str!("lattice.cu"), include_str!("field.cu"), include_str!("current.cu")];
+    let defines = [("REAL".to_owned(), real.to_owned()), ("MOST_TAPS".to_owned(), MOST_TAPS.to_string())];
+    Recipe::new(&format!("pic fields {real}"), &sources, &defines, NAMES)
+}
+
+const NAMES: &[&str] = &[
+    "advance_b<false>",
+    "advance_b<true>",
+    "advance_e",
+    "energies",
+    "energies_rest",
+    "shift_fields",
+    "shift_memory",
+    "guards",
+    "fold",
+    "smooth",
+    "add_sheet",
+];
 
 /// The fields of a run.
 pub(super) struct Fields {
     cuda: Cuda,
-    felt: Vec<Buffer<u8>>,
-    current: Vec<Buffer<u8>>,
-    host: Host,
-}
-
-fn up<T: RealScalar>(cuda: &Cuda, set: &FieldSet<T>, felt: &mut [Buffer<u8>]) -> Result<()> {
-    felt.iter_mut().zip(Component::ALL).try_for_each(|(buffer, c)| cuda.upload(buffer, bytemuck::cast_slice(set.gathered(c))))
-}
-
-fn down<T: RealScalar>(cuda: &Cuda, set: &mut FieldSet<T>, current: &[Buffer<u8>]) -> Result<()> {
-    set.j.iter_mut().zip(current).try_for_each(|(j, buffer)| cuda.download_to(buffer, 0, bytemuck::cast_slice_mut(j)))
+    grid: Grid,
+    precision: Precision,
+    smoothing: [Smoothing; 2],
+    kernels: Vec<Kernel>,
+    lattice: Lattice,
+    /// Ex, Ey, Ez, Bx, By, Bz.
+    advancing: Vec<Buffer<u8>>,
+    /// Jx, Jy, Jz one behind the other.
+    current: Buffer<u8>,
+    /// Jx, Jy, Jz half filtered; empty without a filter.
+    scratch: Buffer<u8>,
+    external: Vec<Option<Buffer<u8>>>,
+    /// Memory of the layers.
+    psi: Vec<(Memory, Buffer<u8>)>,
+    coefficients: Vec<Buffer<u8>>,
+    sheet: Buffer<f64>,
+    partial: Buffer<f64>,
+    sums: Buffer<f64>,
 }
 
 impl Fields {
     /// All fields zero.
     pub(super) fn new(setup: &Setup, cuda: &Cuda, pool: &Pool) -> Result<Self> {
-        let (host, bytes) = match setup.precision {
-            Precision::F32 => (Host::Single(Box::new(FieldSet::new(setup))), 4),
-            Precision::F64 => (Host::Double(Box::new(FieldSet::new(setup))), 8),
+        let grid = setup.grid.clone();
+        let precision = setup.precision;
+        let size = bytes(precision);
+        let array = |n: usize| pool.alloc_zeros::<u8>(n * size, "fields");
+        let mut smoothing = setup.smoothing;
+        if grid.dimensions == 1 {
+            smoothing[1] = Smoothing::default();
+        }
+        let filtered = smoothing.iter().any(|s| s.passes > 0);
+        let layers = [0, 1].map(|axis| Layer::new(&grid, axis, setup.absorbing_cells));
+        let mut coefficients = Vec::new();
+        for layer in &layers {
+            let values: Vec<f64> = layer.corner.iter().chain(&layer.half).flat_map(|c| [c.keep, c.feed, c.stretch]).collect();
+            coefficients.push(pool.buffer_from(&packed(&values, precision), "coefficients of the layers")?);
+        }
+        let program = recipe(precision).build(cuda)?;
+        let mut fields = Self {
+            kernels: NAMES.iter().map(|name| program.kernel(name)).collect::<Result<_>>()?,
+            lattice: Lattice::zeroed(),
+            advancing: (0..6).map(|_| array(grid.len())).collect::<Result<_>>()?,
+            current: array(3 * grid.len())?,
+            scratch: array(if filtered { 3 * grid.len() } else { 0 })?,
+            external: setup
+                .external
+                .iter()
+                .map(|values| (!values.is_empty()).then(|| pool.buffer_from(&packed(values, precision), "external fields")).transpose())
+                .collect::<Result<_>>()?,
+            psi: Vec::new(),
+            coefficients,
+            sheet: pool.alloc_zeros(grid.nodes(0).max(grid.nodes(1)), "a sheet of current")?,
+            partial: pool.alloc_zeros(6 * ENERGY_BLOCKS as usize, "sums of the energy")?,
+            sums: pool.alloc_zeros(6, "energies")?,
+            cuda: cuda.clone(),
+            grid,
+            precision,
+            smoothing,
         };
-        let arrays = |n: usize| (0..n).map(|_| pool.alloc_zeros::<u8>(setup.grid.len() * bytes, "pic: fields")).collect::<Result<Vec<_>>>();
-        let mut fields = Self { cuda: cuda.clone(), felt: arrays(6)?, current: arrays(3)?, host };
-        fields.upload()?;
+        fields.lattice = fields.describe(&layers);
+        for memory in Memory::all(&layers, &fields.grid) {
+            let buffer = array(memory.len)?;
+            fields.lattice.psi[memory.field][memory.term][memory.side] = buffer.address();
+            fields.psi.push((memory, buffer));
+        }
         Ok(fields)
     }
 
-    fn upload(&mut self) -> Result<()> {
-        host!(self, f => up(&self.cuda, f, &mut self.felt))
+    /// What kernels are told of the lattice.
+    fn describe(&self, layers: &[Layer; 2]) -> Lattice {
+        let (grid, step) = (&self.grid, (self.grid.len() * bytes(self.precision)) as u64);
+        let three = |base: u64| [0, 1, 2].map(|c| base + c * step);
+        let whole = grid.h.map(|h| grid.dt / h);
+        let field_sides = grid.fields.map(|axis| {
+            axis.map(|side| match side {
+                FieldSide::Periodic => 0,
+                FieldSide::Pec | FieldSide::Absorbing => 1,
+                FieldSide::Pmc => 2,
+            })
+        });
+        let particle_sides = grid.particles.map(|axis| {
+            axis.map(|side| match side {
+                ParticleSide::Periodic => 0,
+                ParticleSide::Reflect | ParticleSide::Thermal => 1,
+                ParticleSide::Absorb => 2,
+            })
+        });
+        Lattice {
+            arrays: [
+                [0, 1, 2].map(|c| self.advancing[c].address()),
+                [3, 4, 5].map(|c| self.advancing[c].address()),
+                three(self.current.address()),
+                three(self.scratch.address()),
+            ],
+            psi: [[[0; 2]; 4]; 2],
+            layer: [self.coefficients[0].address(), self.coefficients[1].address()],
+            cells: grid.cells.map(|n| n as i32),
+            nodes: [grid.nodes(0) as i32, grid.nodes(1) as i32],
+            thick: [layers[0].cells as i32, layers[1].cells as i32],
+            pitch: grid.pitch() as i32,
+            fields: [field_sides[0][0], field_sides[0][1], field_sides[1][0], field_sides[1][1]],
+            particles: [particle_sides[0][0], particle_sides[0][1], particle_sides[1][0], particle_sides[1][1]],
+            unused: 0,
+            half: whole.map(|w| 0.5 * w),
+            whole,
+            inverse: grid.h.map(|h| 1.0 / h),
+            dt: grid.dt,
+        }
     }
 
-    /// Address of a component of E or B as particles feel it, guards valid.
+    /// Address of a component of E (0 to 2) or B (3 to 5); guards are valid between steps.
     pub(super) fn felt(&self, c: usize) -> u64 {
-        self.felt[c].address()
+        self.advancing[c].address()
     }
 
-    /// Address of what is added to that, 0 where nothing is.
-    pub(super) fn external(&self, _c: usize) -> u64 {
-        0
+    /// Address of what particles feel besides, 0 where there is nothing.
+    pub(super) fn external(&self, c: usize) -> u64 {
+        self.external[c].as_ref().map_or(0, Buffer::address)
     }
 
     /// Address of a component of J.
     pub(super) fn j(&self, c: usize) -> u64 {
-        self.current[c].address()
+        self.lattice.arrays[2][c]
     }
 
-    pub(super) fn begin(&mut self, measure: bool, _profiler: &mut Profiler) -> Result<()> {
-        host!(self, f => f.begin(measure));
-        self.current.iter_mut().try_for_each(|j| self.cuda.fill_zero(j))
+    /// `J = 0`; takes the energies where `measure` says so.
+    pub(super) fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
+        let cost = self.cost(if measure { 9.0 } else { 3.0 }, 0.0);
+        profiler.stage_on(&cuda, "begin", cost, || {
+            if measure {
+                // SAFETY: as declared; ENERGY_BLOCKS partial sums a component.
+                unsafe {
+                    let volume = self.grid.cell_volume();
+                    self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).plain(self.lattice).arg(&self.partial).run()?;
+                    let rest = self.kernel("energies_rest").launch(6, 256);
+                    rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(&self.sums).run()?;
+                }
+            }
+            cuda.fill_zero(&mut self.current)
+        })
     }
 
-    pub(super) fn current(&mut self, sheets: &[Sheet], _profiler: &mut Profiler) -> Result<()> {
-        host!(self, f => {
-            down(&self.cuda, f, &self.current)?;
-            f.current(sheets);
-        });
-        Ok(())
+    /// Completes J: guards, wall corners, filter, sheets.
+    pub(super) fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
+        let filtered = self.smoothing.iter().any(|s| s.passes > 0);
+        let cost = self.cost(if filtered { 12.0 } else { 0.0 }, 0.0);
+        profiler.stage_on(&cuda, "current", cost, || {
+            let blocks = self.blocks(3);
+            // SAFETY: as declared; the arrays of the lattice are those of this run.
+            unsafe { self.kernel("fold").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.lattice).run()? };
+            if filtered {
+                for axis in [0, 1] {
+                    let taps = Taps::new(self.smoothing[axis], axis);
+                    // SAFETY: as above; at most MOST_TAPS weights by the check of the input, asserted by the copy into them.
+                    unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.lattice).plain(taps).run()? };
+                }
+            }
+            sheets.iter().try_for_each(|sheet| self.add(sheet))
+        })
     }
 
-    pub(super) fn field(&mut self, _profiler: &mut Profiler) -> Result<()> {
-        host!(self, f => f.field());
-        self.upload()
+    fn add(&mut self, sheet: &Sheet) -> Result<()> {
+        let cuda = self.cuda.clone();
+        cuda.upload(&mut self.sheet, &sheet.values)?;
+        let count = sheet.values.len() as u32;
+        let (component, axis) = (sheet.component as i32 - Component::Jx as i32, sheet.axis as i32);
+        assert!(sheet.node < self.grid.nodes(sheet.axis) && sheet.values.len() <= self.grid.nodes(1 - sheet.axis), "a sheet lies inside");
+        let launch = self.kernel("add_sheet").launch(count.div_ceil(256), 256);
+        // SAFETY: as declared; the line lies inside.
+        unsafe { launch.plain(self.lattice).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(sheet.node as i32).run() }
     }
 
-    pub(super) fn shift(&mut self, _profiler: &mut Profiler) -> Result<()> {
-        host!(self, f => f.shift());
-        self.upload()
+    /// From time n to n + 1: B half a step, E a step, B half a step.
+    pub(super) fn field(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
+        // 11 operations for each half step of B, 17 for E.
+        let cost = self.cost(30.0, 39.0);
+        profiler.stage_on(&cuda, "field", cost, || {
+            for name in ["advance_b<false>", "advance_e", "advance_b<true>"] {
+                // SAFETY: as declared.
+                unsafe { self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1])).plain(self.lattice).run()? };
+            }
+            Ok(())
+        })
     }
 
+    /// Moves all fields one cell towards lower x.
+    pub(super) fn shift(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
+        profiler.stage_on(&cuda, "shift fields", self.cost(18.0, 0.0), || {
+            // SAFETY: as declared; a block a row, nine arrays.
+            unsafe { self.kernel("shift_fields").launch((self.grid.rows() as u32, 9), 256).plain(self.lattice).run()? };
+            for (memory, buffer) in &self.psi {
+                let launch = self.kernel("shift_memory").launch((memory.len / memory.row) as u32, 256);
+                // SAFETY: as declared; rows fill the buffer.
+                unsafe { launch.arg(buffer).arg(memory.row as i32).arg(i32::from(memory.moves_down())).run()? };
+            }
+            // SAFETY: as declared.
+            unsafe { self.kernel("guards").launch(self.blocks(1), (BLOCK[0], BLOCK[1])).plain(self.lattice).run() }
+        })
+    }
+
+    /// A component over all corners with guards. Waits.
     pub(super) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
-        Ok(host!(self, f => f.get(component)))
+        let c = component as usize;
+        let (size, n) = (bytes(self.precision), self.grid.len());
+        let values = if c < 6 {
+            self.cuda.download(&self.advancing[c])?
+        } else {
+            self.cuda.download_range(&self.current, (c - 6) * n * size..(c - 5) * n * size)?
+        };
+        let mut values = unpacked(&values, self.precision);
+        fill_guards(&self.grid, component, &mut values);
+        Ok(values)
     }
 
+    /// Sets a component; the guards given are replaced by what the sides say.
     pub(super) fn set(&mut self, component: Component, values: &[f64]) -> Result<()> {
-        host!(self, f => f.set(component, values));
-        self.upload()
-    }
-
-    /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step.
-    pub(super) fn energies(&mut self) -> Result<[f64; 6]> {
-        Ok(host!(self, f => {
-            let ([a, b, c], [d, e, g]) = (f.electric(), f.magnetic());
-            [a, b, c, d, e, g]
-        }))
-    }
-
-    pub(super) fn complete_charge(&mut self, rho: &[f64], smoothed: bool) -> Vec<f64> {
-        fn with<T: RealScalar>(set: &FieldSet<T>, rho: &[f64], smoothed: bool) -> Vec<f64> {
-            let mut values: Vec<T> = rho.iter().map(|v| T::from_f64(*v)).collect();
-            set.complete_charge(&mut values, smoothed);
-            values.iter().map(|v| v.to_f64()).collect()
+        let c = component as usize;
+        let mut values = values.to_vec();
+        fill_guards(&self.grid, component, &mut values);
+        let data = packed(&values, self.precision);
+        if c < 6 {
+            self.cuda.upload(&mut self.advancing[c], &data)
+        } else {
+            self.cuda.upload_at(&mut self.current, (c - 6) * data.len(), &data)
         }
-        host!(self, f => with(f, rho, smoothed))
     }
 
+    /// Puts deposits into a component of J, guards included, as they are.
+    #[cfg(test)]
+    pub(super) fn put_current(&mut self, c: usize, values: &[f64]) -> Result<()> {
+        let data = packed(values, self.precision);
+        self.cuda.upload_at(&mut self.current, c * data.len(), &data)
+    }
+
+    /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step. Waits.
+    pub(super) fn energies(&mut self) -> Result<[f64; 6]> {
+        let sums = self.cuda.download(&self.sums)?;
+        Ok(std::array::from_fn(|c| sums[c]))
+    }
+
+    /// Charge density of deposits made whole, as [`crate::stages::cpu::fields::FieldSet::complete_charge`].
+    pub(super) fn complete_charge(&self, rho: &[f64], smoothed: bool) -> Vec<f64> {
+        let mut rho = rho.to_vec();
+        complete_charge(&self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, &mut rho);
+        rho
+    }
+
+    /// The memory of the absorbing layers, named as on the processor. Waits.
     pub(super) fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
-        Ok(host!(self, f => f.hidden()))
+        let all = self.psi.iter();
+        all.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision)))).collect()
     }
 
+    /// Takes it back; entries of other names are left alone.
     pub(super) fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
-        host!(self, f => f.set_hidden(state));
+        for (memory, buffer) in &mut self.psi {
+            if let Some((_, values)) = state.iter().find(|entry| entry.0 == memory.name()) {
+                self.cuda.upload(buffer, &packed(values, self.precision))?;
+            }
+        }
         Ok(())
+    }
+
+    fn kernel(&self, name: &str) -> &Kernel {
+        let number = NAMES.iter().position(|n| *n == name).expect("the kernel is in the list");
+        &self.kernels[number]
+    }
+
+    fn blocks(&self, components: u32) -> (u32, u32, u32) {
+        let [x, y] = [0, 1].map(|axis| (self.grid.nodes(axis) as u32).div_ceil(BLOCK[axis]));
+        (x, y, components)
+    }
+
+    fn cost(&self, values: f64, flops: f64) -> Cost {
+        let cells = (self.grid.cells[0] * self.grid.cells[1]) as f64;
+        Cost { bytes: values * bytes(self.precision) as f64 * cells, flops: flops * cells, items: cells }
+    }
+}
+
+/// Bytes of a number.
+fn bytes(precision: Precision) -> usize {
+    if precision == Precision::F32 { 4 } else { 8 }
+}
+
+fn packed(values: &[f64], precision: Precision) -> Vec<u8> {
+    match precision {
+        Precision::F32 => values.iter().flat_map(|v| (*v as f32).to_ne_bytes()).collect(),
+        Precision::F64 => bytemuck::cast_slice(values).to_vec(),
+    }
+}
+
+fn unpacked(data: &[u8], precision: Precision) -> Vec<f64> {
+    match precision {
+        Precision::F32 => data.chunks_exact(4).map(|b| f64::from(f32::from_ne_bytes([b[0], b[1], b[2], b[3]]))).collect(),
+        Precision::F64 => data.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect(),
+    }
+}
+
+const _: () = assert!(BELOW == 2 && ABOVE == 3, "lattice.cu counts on it");
+
+#[cfg(test)]
+#[path = "field_twins.rs"]
+mod twins;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_compile() {
+        for precision in [Precision::F32, Precision::F64] {
+            zellige_engine::testing::compiles(&recipe(precision));
+        }
+    }
+
+    #[test]
+    fn passes_become_one_filter() {
+        let taps = Taps::new(Smoothing { passes: 2, compensated: false }, 0);
+        assert_eq!((taps.count, &taps.weight[..3]), (3, &[0.375, 0.25, 0.0625][..]));
+        let taps = Taps::new(Smoothing { passes: 32, compensated: true }, 1);
+        let sum: f64 = taps.weight[0] + 2.0 * taps.weight[1..].iter().sum::<f64>();
+        assert!(taps.count == 34 && (sum - 1.0).abs() < 1e-14);
     }
 }

@@ -10,21 +10,14 @@ __device__ __forceinline__ void spread(real* w, const Weights<real>& q, int shif
     }
 }
 
-// As in deposit.cu; `n` is the lower left node of the cell.
-__device__ __forceinline__ void deposit_path(const Sums& j, int n, real& s, real& t, real dx, real dy, real qz, const Unit& u, int& di,
-                                             int& dj) {
+// The path from (s, t) to (s1, t1), which is measured in the cell (di, dj) away; `n` is the lower left node of the first cell.
+__device__ __forceinline__ void deposit_path(const Sums& j, int n, real s, real t, real s1, real t1, int di, int dj, real qz, const Unit& u) {
     const real half = real(0.5);
-    real right0 = nearest(s), upper0 = nearest(t), s1 = s + dx, t1 = t + dy;
-    real cx = crossed(s1), cy = crossed(t1), x0[5], x1[5], y0[5], y1[5];
-    di = int(cx);
-    dj = int(cy);
+    real right0 = nearest(s), upper0 = nearest(t), right1 = nearest(s1), upper1 = nearest(t1), x0[5], x1[5], y0[5], y1[5];
     spread(x0, quadratic(s + (half - right0)), 0);
     spread(y0, quadratic(t + (half - upper0)), 0);
-    s = s1 - cx;
-    t = t1 - cy;
-    real right1 = nearest(s), upper1 = nearest(t);
-    spread(x1, quadratic(s + (half - right1)), di + int(right1) - int(right0));
-    spread(y1, quadratic(t + (half - upper1)), dj + int(upper1) - int(upper0));
+    spread(x1, quadratic(s1 + (half - right1)), di + int(right1) - int(right0));
+    spread(y1, quadratic(t1 + (half - upper1)), dj + int(upper1) - int(upper0));
     n += int(right0) - 2 + (int(upper0) - 2) * JX;
     real flow = real(4) * u.k;
     // Running sums along each axis: Jx(i + 1/2) = Jx(i - 1/2) - W(i).

@@ -9,7 +9,7 @@ use zellige_engine::real::RealScalar;
 use crate::grid::{BELOW, Grid};
 use crate::stages::Component;
 use crate::stages::images::Quantity;
-use crate::stages::layer::Layer;
+use crate::stages::layer::{Layer, Memory};
 
 /// A derivative that enters an update: of `from` along `axis`, added to `to` with a sign.
 struct Term {
@@ -33,25 +33,18 @@ const OF_E: [Term; 4] = [term(0, 2, 1, 1.0), term(1, 2, 0, -1.0), term(2, 1, 0, 
 pub(super) struct Layers<T> {
     axes: [Layer; 2],
     pitch: usize,
-    /// `[B, E][term][side]`.
-    psi: [[[Vec<T>; 2]; 4]; 2],
+    psi: Vec<(Memory, Vec<T>)>,
 }
 
 impl<T: RealScalar> Layers<T> {
     pub(super) fn new(grid: &Grid, cells: usize) -> Self {
         let axes = [0, 1].map(|axis| Layer::new(grid, axis, cells));
-        let psi = [&OF_B, &OF_E].map(|terms| {
-            std::array::from_fn(|t| {
-                let layer: &Layer = &axes[terms[t].axis];
-                let across = if terms[t].axis == 0 { grid.rows() } else { grid.pitch() };
-                layer.sides.map(|side| vec![T::ZERO; if side { layer.cells * across } else { 0 }])
-            })
-        });
+        let psi = Memory::all(&axes, grid).into_iter().map(|memory| (memory, vec![T::ZERO; memory.len])).collect();
         Self { axes, pitch: grid.pitch(), psi }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.psi.iter().flatten().flatten().map(Vec::len).sum()
+        self.psi.iter().map(|(_, values)| values.len()).sum()
     }
 
     /// Adds the layers' part to B after its plain half step.
@@ -86,10 +79,8 @@ impl<T: RealScalar> Layers<T> {
         let inverse = T::from_f64(1.0 / grid.h[term.axis]);
         let coefficients: Vec<[T; 3]> = layer.at(half).iter().map(|c| [c.keep, c.feed, c.stretch].map(T::from_f64)).collect();
         for upper in [false, true] {
-            if !layer.sides[usize::from(upper)] {
-                continue;
-            }
-            let psi = &mut self.psi[field][t][usize::from(upper)];
+            let mut memories = self.psi.iter_mut().filter(|(m, _)| [m.field, m.term, m.side] == [field, t, usize::from(upper)]);
+            let Some((_, psi)) = memories.next() else { continue };
             let nodes: Vec<usize> = (0..layer.cells).map(|s| BELOW + layer.node(n, half, upper, s)).collect();
             let one = |value: &mut T, psi: &mut T, difference: T, [keep, feed, stretch]: [T; 3]| {
                 let derivative = inverse * difference;
@@ -122,22 +113,13 @@ impl<T: RealScalar> Layers<T> {
 
     /// The memory goes with the fields one cell towards lower x; what comes into a layer has none.
     pub(super) fn shift(&mut self) {
-        for (terms, psi) in [&OF_B, &OF_E].into_iter().zip(&mut self.psi) {
-            for (term, [lower, upper]) in terms.iter().zip(psi) {
-                if term.axis == 1 {
-                    for row in lower.chunks_mut(self.pitch).chain(upper.chunks_mut(self.pitch)) {
-                        row.copy_within(1.., 0);
-                        row[self.pitch - 1] = T::ZERO;
-                    }
-                    continue;
-                }
-                let cells = self.axes[0].cells.max(1);
-                for row in lower.chunks_mut(cells) {
+        for (memory, values) in &mut self.psi {
+            for row in values.chunks_mut(memory.row) {
+                if memory.moves_down() {
                     row.copy_within(1.., 0);
-                    row[cells - 1] = T::ZERO;
-                }
-                for row in upper.chunks_mut(cells) {
-                    row.copy_within(..cells - 1, 1);
+                    row[memory.row - 1] = T::ZERO;
+                } else {
+                    row.copy_within(..memory.row - 1, 1);
                     row[0] = T::ZERO;
                 }
             }
@@ -145,25 +127,14 @@ impl<T: RealScalar> Layers<T> {
     }
 
     pub(super) fn hidden(&self) -> Vec<(String, Vec<f64>)> {
-        self.named().map(|(name, values)| (name, values.iter().map(|v| v.to_f64()).collect())).collect()
+        self.psi.iter().map(|(memory, values)| (memory.name(), values.iter().map(|v| v.to_f64()).collect())).collect()
     }
 
     pub(super) fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) {
-        let places: Vec<String> = self.named().map(|(name, _)| name).collect();
-        let arrays = self.psi.iter_mut().flatten().flatten().filter(|values| !values.is_empty());
-        for (name, values) in places.iter().zip(arrays) {
-            if let Some((_, saved)) = state.iter().find(|entry| entry.0 == *name) {
+        for (memory, values) in &mut self.psi {
+            if let Some((_, saved)) = state.iter().find(|entry| entry.0 == memory.name()) {
                 values.iter_mut().zip(saved).for_each(|(value, saved)| *value = T::from_f64(*saved));
             }
         }
-    }
-
-    fn named(&self) -> impl Iterator<Item = (String, &Vec<T>)> {
-        let all = self.psi.iter().enumerate().flat_map(|(field, terms)| {
-            terms.iter().enumerate().flat_map(move |(t, sides)| {
-                sides.iter().enumerate().map(move |(side, values)| (format!("layer_{}_{t}_{side}", ["b", "e"][field]), values))
-            })
-        });
-        all.filter(|(_, values)| !values.is_empty())
     }
 }

@@ -153,11 +153,7 @@ impl<T: RealScalar> FieldSet<T> {
     /// Charge density of deposits: guards to where they belong, wall corners, the filter of the current where `smoothed`
     /// says so, guards filled.
     pub fn complete_charge(&self, rho: &mut [T], smoothed: bool) {
-        sides::fold(&self.grid, Quantity::Charge, rho);
-        if smoothed {
-            filter::smooth(&self.grid, self.smoothing, Quantity::Charge, rho, &mut Vec::new());
-        }
-        sides::guards(&self.grid, Quantity::Charge, rho);
+        complete_charge(&self.grid, if smoothed { self.smoothing } else { <[Smoothing; 2]>::default() }, rho);
     }
 
     /// `1/2 E^2` per component over the domain, as of the last measured step.
@@ -214,4 +210,16 @@ impl<T: RealScalar> FieldSet<T> {
             }
         }
     }
+}
+
+/// Fills the guards of an array from the nodes inside.
+pub(crate) fn fill_guards<T: RealScalar>(grid: &Grid, component: Component, array: &mut [T]) {
+    sides::guards(grid, Quantity::Vector(component), array);
+}
+
+/// Makes a charge density of deposits: guards to where they belong, wall corners, the filter, guards filled.
+pub(crate) fn complete_charge<T: RealScalar>(grid: &Grid, smoothing: [Smoothing; 2], rho: &mut [T]) {
+    sides::fold(grid, Quantity::Charge, rho);
+    filter::smooth(grid, smoothing, Quantity::Charge, rho, &mut Vec::new());
+    sides::guards(grid, Quantity::Charge, rho);
 }

@@ -1,0 +1,73 @@
+// The current completed (sides.rs, filter.rs): what guards hold goes to where it belongs, the filter, the sheets.
+// Launch: blocks of 64 x 4 nodes over all nodes inside, blockIdx.z the component.
+
+// Sum of a row's deposits that belong to node i.
+__device__ __forceinline__ real fold_row(const Lattice& l, const real* row, int c, int i, bool near) {
+    real sum = row[i];
+    if (!near) return sum;
+    bool half = halfway(c, 0), periodic = l.particles[0] == 0;
+    int n = l.cells[0];
+    for (int q = 0; q < BELOW + ABOVE; q++) {
+        int k = q < BELOW ? q - BELOW : n + q - BELOW, side = l.particles[int(k >= n)];
+        // The last corner of an axis that is not periodic is a node, not a guard.
+        if (side == 2 || (!periodic && !half && k == n) || image(k, n, half, periodic) != i) continue;
+        sum += (side == 1 ? parity(c, 0, 1) : real(1)) * row[k];
+    }
+    return !half && l.fields[0] && (i == 0 || i == n) ? 2 * sum : sum;
+}
+// Reads guards and writes nodes inside, each its own: in place.
+extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Lattice l) {
+    Node p = node(l);
+    int c = 6 + blockIdx.z, n = l.cells[1];
+    bool half = halfway(c, 1), periodic = l.particles[2] == 0;
+    if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (half && p.j == n)) return;
+    bool near_x = near_side(p.i, l.cells[0]), near_y = near_side(p.j, n);
+    if (!near_x && !near_y) return;
+    real* j = l.j[blockIdx.z] + BELOW;
+    real sum = fold_row(l, j + (p.j + BELOW) * l.pitch, c, p.i, near_x);
+    for (int q = 0; near_y && q < BELOW + ABOVE; q++) {
+        int k = q < BELOW ? q - BELOW : n + q - BELOW, side = l.particles[2 + int(k >= n)];
+        if (side == 2 || (!periodic && !half && k == n) || image(k, n, half, periodic) != p.j) continue;
+        sum += (side == 1 ? parity(c, 1, 1) : real(1)) * fold_row(l, j + (k + BELOW) * l.pitch, c, p.i, near_x);
+    }
+    if (!half && l.fields[2] && (p.j == 0 || p.j == n)) sum *= 2;
+    j[(p.j + BELOW) * l.pitch + p.i] = sum;
+}
+
+// All passes of an axis as one symmetric filter: taps[m] is the weight at the distance m.
+struct Taps {
+    double weight[MOST_TAPS];
+    int count, axis;
+};
+extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__ Lattice l, const __grid_constant__ Taps taps) {
+    Node p = node(l);
+    int c = 6 + blockIdx.z, axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
+    if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (halfway(c, 1) && p.j == l.cells[1])) return;
+    const real* from = (axis == 0 ? l.j : l.scratch)[blockIdx.z];
+    real* to = (axis == 0 ? l.scratch : l.j)[blockIdx.z];
+    bool half = halfway(c, axis), periodic = l.fields[2 * axis] == 0;
+    int last = n - int(half || periodic);
+    real sum = real(taps.weight[0]) * from[p.at], sign = parity(c, axis, 1);
+    for (int m = 1; m < taps.count; m++) {
+        real pair = 0;
+        for (int d = -m; d <= m; d += 2 * m) {
+            int k = own + d;
+            real factor = 1;
+            while (k < 0 || k > last) {
+                k = image(k, n, half, periodic);
+                if (!periodic) factor *= sign;
+            }
+            pair += factor * from[p.at + (k - own) * stride];
+        }
+        sum += real(taps.weight[m]) * pair;
+    }
+    to[p.at] = sum;
+}
+
+// Adds a sheet to its line of nodes.
+extern "C" __global__ void __launch_bounds__(256) add_sheet(const __grid_constant__ Lattice l, const double* values, u32 count, int component, int axis, int line) {
+    u32 k = blockIdx.x * 256 + threadIdx.x;
+    if (k >= count) return;
+    int i = axis == 0 ? line : int(k), j = axis == 0 ? int(k) : line;
+    l.j[component][(j + BELOW) * l.pitch + i + BELOW] += real(values[k]);
+}
