@@ -36,12 +36,11 @@ impl Quantity {
     fn parity(self, axis: usize, side: FieldSide) -> f64 {
         let Self::Vector(component) = self else { return 1.0 };
         let (family, normal) = (component as usize / 3, component as usize % 3 == axis);
-        let even = match (family, side) {
+        let magnetic = side == FieldSide::Pmc;
+        let even = match family {
+            0 => normal != magnetic,
+            1 => normal == magnetic,
             // A current belongs to its particles, whatever the fields' condition.
-            (2, _) => !normal,
-            (0, FieldSide::Pmc) => !normal,
-            (0, _) => normal,
-            (_, FieldSide::Pmc) => normal,
             _ => !normal,
         };
         if even { 1.0 } else { -1.0 }

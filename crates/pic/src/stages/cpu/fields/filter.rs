@@ -65,7 +65,7 @@ fn along_x<T: RealScalar>(row: &mut [T], old: &mut [T], [middle, side]: [T; 2], 
         row[*guard] = *factor * row[*image];
     }
     old.copy_from_slice(row);
-    let (old, row) = (&old[BELOW - 1..BELOW + count + 1], &mut row[BELOW..BELOW + count]);
+    let (old, row) = (&old[BELOW - 1..=BELOW + count], &mut row[BELOW..BELOW + count]);
     for i in 0..count {
         row[i] = middle * old[i + 1] + side * (old[i] + old[i + 2]);
     }

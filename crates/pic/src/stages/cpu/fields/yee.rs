@@ -37,7 +37,7 @@ impl<T: RealScalar> FieldSet<T> {
                 for ((b, e), up) in bx[BELOW..ends[0]].iter_mut().zip(&ez[here..]).zip(&ez[above..]) {
                     *b -= hy * (*up - *e);
                 }
-                let (ex, up, ey) = (&ex[here..here + count], &ex[above..above + count], &ey[here..here + count + 1]);
+                let (ex, up, ey) = (&ex[here..here + count], &ex[above..above + count], &ey[here..=here + count]);
                 let bz = &mut bz[BELOW..BELOW + count];
                 for i in 0..count {
                     bz[i] += hy * (up[i] - ex[i]) - hx * (ey[i + 1] - ey[i]);
