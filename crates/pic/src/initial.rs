@@ -103,7 +103,7 @@ fn in_the_plane(grid: &Grid, rho: &[f64], device: &Device, start: &mut Start) ->
         let f: Vec<f64> = defect(grid, rho, start).into_iter().map(|v| -v).collect();
         solver.load(&zero, &f)?;
         solver.solve(&mut Profiler::off())?;
-        start.background -= solver.removed_mean();
+        start.background -= solver.removed_mean()?[0];
         let phi = solver.solution()?;
         for j in 0..nodes[1] {
             for i in 0..nodes[0] {
