@@ -1,10 +1,11 @@
 //! The state as records: fields, currents and charges on the lattice, particles one by one.
 
 use zellige_engine::error::Result;
-use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, UnitDimension, Values};
+use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Palette, Record, Table, UnitDimension, Values};
 
 use crate::config::Config;
-use crate::config::diagnostics::{PARTICLE, ParticlesConfig};
+use crate::config::diagnostics::ParticlesConfig;
+use crate::config::units::{C, E, M_E};
 use crate::diagnostics::histogram::{Cloud, selected};
 use crate::plasma::Plasma;
 use crate::stages::{Component, Precision};
@@ -13,10 +14,13 @@ use crate::stages::{Component, Precision};
 const ELECTRIC: UnitDimension = [1.0, 1.0, -3.0, -1.0, 0.0, 0.0, 0.0];
 const MAGNETIC: UnitDimension = [0.0, 1.0, -2.0, -1.0, 0.0, 0.0, 0.0];
 const CURRENT: UnitDimension = [-2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+const LENGTH: UnitDimension = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+const MOMENTUM: UnitDimension = [1.0, 1.0, -1.0, 0.0, 0.0, 0.0, 0.0];
 const CHARGE: UnitDimension = [-3.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0];
 
-/// A kind of quantity: its name for people, its units, its dimension.
+/// A kind of quantity: its openPMD name, its name for people, its units, its dimension.
 struct Kind {
+    name: String,
     title: String,
     normalised: &'static str,
     si: &'static str,
@@ -24,105 +28,155 @@ struct Kind {
     scale: f64,
 }
 
-/// Adds the named quantities. Those that are zero everywhere are left out unless they were asked for.
+/// Adds the named quantities, the components of a field together. Those that are zero everywhere are left out unless they
+/// were asked for.
 pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool, out: &mut Vec<Record>) -> Result<()> {
-    for name in what {
-        let record = match Component::ALL.into_iter().find(|c| c.name() == name) {
-            Some(component) => component_record(config, plasma, component)?,
-            None => charge_record(config, plasma, name)?,
-        };
-        if asked || (0..record.values.len()).any(|k| record.values.get(k) != 0.0) {
-            out.push(Record::Field(record));
+    let named = |name: &String| Component::ALL.into_iter().find(|c| c.name() == name);
+    for first in 0..3 {
+        let members = Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| named(name) == Some(*c)));
+        let mut components = Vec::new();
+        for component in members {
+            let values = plasma.stages.component(component)?;
+            let name = ["x", "y", "z"][component as usize % 3];
+            components.push(piece(plasma, name, component.stagger(), &values, lattice_kind(plasma, first).scale));
+        }
+        components.retain(|c| asked || notable(&c.values));
+        if !components.is_empty() {
+            out.push(Record::Mesh(mesh(config, plasma, lattice_kind(plasma, first), components)));
+        }
+    }
+    for name in what.iter().filter(|name| named(name).is_none()) {
+        let wanted = name.strip_prefix("charge.");
+        let mut rho = vec![0.0; plasma.setup.grid.len()];
+        for s in 0..plasma.setup.species.len() {
+            if wanted.is_none_or(|w| w == plasma.setup.species[s].name) {
+                for (sum, r) in rho.iter_mut().zip(plasma.stages.charge(s, false)?) {
+                    *sum += r;
+                }
+            }
+        }
+        let title = wanted.map_or_else(|| "charge density".to_owned(), |w| format!("charge density of {w}"));
+        let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
+        let scale = plasma.model.units.charge;
+        let kind = Kind { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
+        let density = piece(plasma, "", [0.0; 2], &rho, scale);
+        if asked || notable(&density.values) {
+            out.push(Record::Mesh(mesh(config, plasma, kind, vec![density])));
         }
     }
     Ok(())
 }
 
-fn component_record(config: &Config, plasma: &mut Plasma, component: Component) -> Result<Field> {
+/// Whether something is not zero.
+fn notable(values: &Values) -> bool {
+    (0..values.len()).any(|k| values.get(k) != 0.0)
+}
+
+/// E, B or J.
+fn lattice_kind(plasma: &Plasma, which: usize) -> Kind {
     let units = plasma.model.units;
-    let kind = match component as usize {
-        0..3 => Kind { title: "electric field".into(), normalised: "m_e c w_n/e", si: "V/m", dimension: ELECTRIC, scale: units.electric },
-        3..6 => Kind { title: "magnetic field".into(), normalised: "m_e c w_n/e", si: "T", dimension: MAGNETIC, scale: units.magnetic },
-        _ => Kind { title: "current density".into(), normalised: "e n_0 c", si: "A/m^2", dimension: CURRENT, scale: units.current },
-    };
-    let values = plasma.stages.component(component)?;
-    let kind = Kind { title: format!("{} {}", kind.title, component.name()), ..kind };
-    Ok(field(config, plasma, component.name(), kind, component.stagger(), &values))
-}
-
-fn charge_record(config: &Config, plasma: &mut Plasma, name: &str) -> Result<Field> {
-    let wanted = name.strip_prefix("charge.");
-    let mut rho = vec![0.0; plasma.setup.grid.len()];
-    for s in 0..plasma.setup.species.len() {
-        if wanted.is_none_or(|w| w == plasma.setup.species[s].name) {
-            for (sum, r) in rho.iter_mut().zip(plasma.stages.charge(s, false)?) {
-                *sum += r;
-            }
-        }
+    let name = ["E", "B", "J"][which].to_owned();
+    match which {
+        0 => Kind { name, title: "electric field".into(), normalised: "m_e c w_n/e", si: "V/m", dimension: ELECTRIC, scale: units.electric },
+        1 => Kind { name, title: "magnetic field".into(), normalised: "m_e c w_n/e", si: "T", dimension: MAGNETIC, scale: units.magnetic },
+        _ => Kind { name, title: "current density".into(), normalised: "e n_0 c", si: "A/m^2", dimension: CURRENT, scale: units.current },
     }
-    let title = wanted.map_or_else(|| "charge density".to_owned(), |w| format!("charge density of {w}"));
-    let scale = plasma.model.units.charge;
-    let kind = Kind { title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
-    Ok(field(config, plasma, &name.replace('.', "_"), kind, [0.0; 2], &rho))
 }
 
-/// The values of a quantity at its own points of the lattice: one per cell, and the last wall where there is one and the
-/// quantity sits on it.
-fn field(config: &Config, plasma: &Plasma, name: &str, kind: Kind, stagger: [f64; 2], values: &[f64]) -> Field {
-    let (grid, units) = (&plasma.setup.grid, plasma.model.units);
-    let dimensions = grid.dimensions;
-    let count = |d: usize| if stagger[d] == 0.0 && d < dimensions { grid.nodes(d) } else { grid.cells[d] };
-    let corner = plasma.corner();
-    let axes = (0..dimensions)
-        .map(|d| Axis {
-            name: ["x", "y"][d].into(),
-            unit: units.label("m", "c/w_n").into(),
-            origin: corner[d] + stagger[d] * config.spacing(d),
-            spacing: config.spacing(d),
-            len: count(d),
-        })
-        .collect();
-    let rows = (0..count(1)).map(|j| grid.index(0, j as isize));
-    let scaled = rows.flat_map(|begin| values[begin..begin + count(0)].iter().map(|v| v * kind.scale));
-    Field {
+/// A component at its own points of the lattice, one per cell: the lower corner, or halfway to the next one.
+fn piece(plasma: &Plasma, name: &str, stagger: [f64; 2], values: &[f64], scale: f64) -> record::Component {
+    let grid = &plasma.setup.grid;
+    let rows = (0..grid.cells[1]).map(|j| grid.row(j as isize));
+    let scaled = rows.flat_map(|row| values[row].iter().map(|v| v * scale));
+    record::Component {
         name: name.into(),
-        title: kind.title,
-        unit: units.label(kind.si, kind.normalised).into(),
-        dimension: units.dimension(kind.dimension),
-        axes,
-        centring: Centring::Node,
+        position: stagger[..grid.dimensions].to_vec(),
         values: if plasma.model.precision == Precision::F32 {
             Values::F32(scaled.map(|v| v as f32).collect())
         } else {
             Values::F64(scaled.collect())
         },
-        palette: Palette::Diverging,
     }
 }
 
-/// Particles one by one: their number as abscissa, a column per variable.
+fn mesh(config: &Config, plasma: &Plasma, kind: Kind, components: Vec<record::Component>) -> Mesh {
+    let (grid, units) = (&plasma.setup.grid, plasma.model.units);
+    let corner = plasma.corner();
+    let axes = (0..grid.dimensions).map(|d| Axis {
+        name: ["x", "y"][d].into(),
+        unit: units.label("m", "c/w_n").into(),
+        origin: corner[d],
+        spacing: config.spacing(d),
+        len: grid.cells[d],
+    });
+    // A current belongs to the middle of the step before.
+    let time_offset = if kind.name == "J" { -0.5 * grid.dt * units.time } else { 0.0 };
+    Mesh {
+        title: kind.title,
+        unit: units.label(kind.si, kind.normalised).into(),
+        dimension: units.dimension(kind.dimension),
+        unit_si: 1.0,
+        axes: axes.collect(),
+        length_si: 1.0,
+        time_si: 1.0,
+        time_offset,
+        components,
+        palette: Palette::Diverging,
+        name: kind.name,
+    }
+}
+
+/// Particles one by one, by openPMD's names. Momenta are those of half a step before the places.
 pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Record> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let particles = plasma.stages.particles(s)?;
     let plasma = &*plasma;
+    let (grid, units, species) = (&plasma.setup.grid, plasma.model.units, &plasma.setup.species[s]);
     let cloud = Cloud::new(plasma, &particles);
     let chosen = selected(config, p.select.as_ref(), &cloud)?;
     let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
     let step = kept.len().div_ceil(p.limit).max(1);
     kept = kept.into_iter().step_by(step).collect();
-    let column = |(c, name): (usize, &&str)| ((*name).to_owned(), kept.iter().map(|k| cloud.column(c)[*k]).collect());
-    let mut lines: Vec<(String, Vec<f64>)> = PARTICLE.iter().enumerate().map(column).collect();
+    let pick = |c: usize, scale: f64| Entries::Each(Values::F64(kept.iter().map(|k| cloud.column(c)[*k] * scale).collect()));
+    let column = |quantity: &str, component: &str, unit: &str, dimension: UnitDimension, power: f64, values: Entries| Column {
+        quantity: quantity.into(),
+        component: component.into(),
+        unit: unit.into(),
+        dimension: units.dimension(dimension),
+        unit_si: 1.0,
+        weighting_power: power,
+        macro_weighted: power == 0.0 && quantity == "weighting",
+        time_offset: if quantity == "momentum" { -0.5 * grid.dt * units.time } else { 0.0 },
+        values,
+    };
+    let mut columns: Vec<Column> = (0..grid.dimensions)
+        .map(|d| column("position", ["x", "y"][d], units.label("m", "c/w_n"), LENGTH, 0.0, pick(d, 1.0)))
+        .collect();
+    // Of one real particle: p = m c u.
+    let momentum = species.mass * if units.si { M_E * C } else { 1.0 };
+    for d in 0..3 {
+        columns.push(column("momentum", ["x", "y", "z"][d], units.label("kg m/s", "m_e c"), MOMENTUM, 1.0, pick(2 + d, momentum)));
+    }
+    // Real particles in a macro-particle, per unit of the lengths that the box does not have.
+    let volume = grid.cell_volume() * units.length.powi(grid.dimensions as i32);
+    let weighting = species.weight * units.density * volume * step as f64;
+    columns.push(column("weighting", "", units.label("", "n_0 (c/w_n)^d"), [0.0; 7], 1.0, pick(6, weighting)));
+    let charge = species.charge * if units.si { E } else { 1.0 };
+    let mass = species.mass * if units.si { M_E } else { 1.0 };
+    columns.push(column("charge", "", units.label("C", "e"), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(charge)));
+    columns.push(column("mass", "", units.label("kg", "m_e"), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(mass)));
     if !particles.tag.is_empty() {
         // Tags are below 2^53 in any box that fits into memory.
-        lines.push(("tag".into(), kept.iter().map(|k| particles.tag[*k] as f64).collect()));
+        let tags = Values::F64(kept.iter().map(|k| particles.tag[*k] as f64).collect());
+        columns.push(column("id", "", "", [0.0; 7], 0.0, Entries::Each(tags)));
     }
-    Ok(Record::Curve(Curve {
-        name: format!("particles_{}", p.species),
-        title: format!("particles of {}, one in {step}", p.species),
-        x_label: "particle".into(),
-        y_label: "x, y, ux, uy, uz, gamma, weight".into(),
-        x: (0..kept.len()).map(|k| k as f64).collect(),
-        lines,
-        log_y: false,
+    let share = if step == 1 { String::new() } else { format!(", one in {step}") };
+    Ok(Record::Table(Table {
+        name: p.species.clone(),
+        title: format!("particles of {}{share}", p.species),
+        length_si: 1.0,
+        time_si: 1.0,
+        len: kept.len(),
+        columns,
     }))
 }

@@ -1,7 +1,7 @@
 //! The solver as the run loop sees it.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
@@ -37,9 +37,6 @@ pub struct Pic {
     diagnostics: Diagnostics,
     /// Particles at the last count.
     count: u64,
-    /// Records that fell due on the way, named after their step, handed out at the end.
-    pending: Vec<Record>,
-    begun: Instant,
 }
 
 impl Pic {
@@ -51,26 +48,6 @@ impl Pic {
     /// What was measured.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
-    }
-
-    /// Keeps what falls due after a step, with the step in its name.
-    fn keep_due(&mut self) -> Result<()> {
-        let wall = self.begun.elapsed();
-        for mut record in self.due(wall)? {
-            let name = match &mut record {
-                Record::Field(field) => &mut field.name,
-                Record::Curve(curve) => &mut curve.name,
-            };
-            let _ = write!(name, "_{:06}", self.plasma.step);
-            self.pending.push(record);
-        }
-        Ok(())
-    }
-
-    /// Records of diagnostics whose own schedules fall due now, `wall` into the run.
-    pub fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
-        let clock = self.clock();
-        self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)
     }
 }
 
@@ -109,7 +86,7 @@ impl Solver for Pic {
         let mut plasma = Plasma::new(config, environment.seed, &environment.device)?;
         let diagnostics = Diagnostics::new(config, &mut plasma)?;
         let count = plasma.stages.ledger()?.iter().map(|l| l.injected - l.removed).sum();
-        Ok(Self { config: config.clone(), plasma, diagnostics, count, pending: Vec::new(), begun: Instant::now() })
+        Ok(Self { config: config.clone(), plasma, diagnostics, count })
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -119,7 +96,7 @@ impl Solver for Pic {
         if measures {
             self.count = self.diagnostics.series.last("particles") as u64;
         }
-        self.keep_due()
+        Ok(())
     }
 
     fn outcome(&self) -> Option<Outcome> {
@@ -149,9 +126,12 @@ impl Solver for Pic {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        let mut records = std::mem::take(&mut self.pending);
-        records.extend(self.diagnostics.records(&self.config, &mut self.plasma)?);
-        Ok(records)
+        self.diagnostics.records(&self.config, &mut self.plasma)
+    }
+
+    fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
+        let clock = self.clock();
+        self.diagnostics.due(&self.config, &mut self.plasma, clock, wall)
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::Record;
-use zellige_engine::schedule::{Schedule, Trigger};
+use zellige_engine::schedule::{Agenda, Schedule};
 use zellige_engine::sim::Clock;
 
 use crate::config::Config;
@@ -32,16 +32,21 @@ const LOOKS: u64 = 20;
 /// A record that is written at times, with its clockwork.
 struct Timed<T> {
     what: T,
-    trigger: Option<Trigger>,
+    every: Option<Schedule>,
+    agenda: Agenda,
 }
 
 impl<T> Timed<T> {
     fn new(what: T, every: Option<Schedule>) -> Self {
-        Self { what, trigger: every.map(|s| Trigger::new(s, Clock::default(), Duration::ZERO)) }
+        Self { what, every, agenda: Agenda::new(every, Clock::default()) }
+    }
+
+    fn go_on(&mut self, clock: Clock) {
+        self.agenda = Agenda::new(self.every, clock);
     }
 
     fn due(&mut self, clock: Clock, wall: Duration) -> bool {
-        self.trigger.as_mut().is_some_and(|t| t.due(clock, wall))
+        !self.agenda.due(clock, wall).is_empty()
     }
 }
 
@@ -203,11 +208,10 @@ impl Diagnostics {
         for (k, tracks) in self.tracks.iter_mut().enumerate() {
             tracks.restore(reader, k)?;
         }
-        let triggers = self.fields.iter_mut().map(|t| &mut t.trigger).chain(self.phase_spaces.iter_mut().map(|t| &mut t.trigger));
-        for trigger in triggers.chain(self.particles.iter_mut().map(|t| &mut t.trigger)).flatten() {
-            // What fell due before the checkpoint has been written.
-            trigger.due(clock, Duration::ZERO);
-        }
+        // What fell due before the checkpoint has been written.
+        self.fields.iter_mut().for_each(|t| t.go_on(clock));
+        self.phase_spaces.iter_mut().for_each(|t| t.go_on(clock));
+        self.particles.iter_mut().for_each(|t| t.go_on(clock));
         Ok(())
     }
 }
