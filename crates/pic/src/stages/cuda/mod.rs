@@ -94,9 +94,13 @@ fn kind_of(setup: &Setup, expected: usize) -> Kind {
         pusher: Pusher::Boris,
         tile,
         shift,
-        work: 4096,
+        work: 8192,
         block: 256,
-        resident: if single { 3 } else { 1 },
+        resident: match (single, setup.order) {
+            (true, 1) => 3,
+            (true, _) => 2,
+            _ => 1,
+        },
     }
 }
 
