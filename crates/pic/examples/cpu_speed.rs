@@ -1,8 +1,9 @@
 //! Nanoseconds per particle and step of the whole loop on the processor: every instruction set, cold, warm and relativistic, one
-//! thread and two. `cargo run --release -p zellige-pic --example cpu_speed -- [CELLS [PPC [STEPS]]]`
+//! thread and two. `cargo run --release -p zellige-pic --example cpu_speed -- [CELLS [PPC [STEPS [PATH]]]]`
 //!
 //! The set-up is that of the table in the book: 512 x 512 cells of 0.1, 36 electrons a cell, `dt` 0.07, single precision.
-//! `cpu` is the time of all threads together.
+//! `cpu` is the time of all threads together. PATH picks the paths whose names begin with it; `stages` at the end tells the stages
+//! apart.
 
 use std::time::Instant;
 
@@ -78,7 +79,8 @@ fn particles(n: usize, ppc: usize, u_th: f64) -> Particles {
 
 fn main() -> Result<()> {
     let number = |k, default| std::env::args().nth(k).and_then(|a| a.parse().ok()).unwrap_or(default);
-    let (n, ppc, steps) = (number(1, 512_usize), number(2, 36_usize), number(3, 20_u64));
+    let (n, ppc, steps) = (number(1, 512_usize), number(2, 36_usize), number(3, 20_usize) as u64);
+    let wanted = std::env::args().nth(4).filter(|a| a != "stages").unwrap_or_default();
     let details = std::env::args().any(|a| a == "stages");
     println!("{n} x {n} cells, {ppc} particles each, {steps} steps after 10; ns per particle-step, whole loop");
     println!("path              threads   u_th     cpu    wall   bytes/particle");
@@ -87,6 +89,13 @@ fn main() -> Result<()> {
         let mut cases: Vec<(Path, Precision)> = Isa::all().into_iter().map(|isa| (Path::Rows(isa), Precision::F32)).collect();
         cases.extend([(Path::Rows(Isa::all()[0]), Precision::F64), (Path::Single, Precision::F32)]);
         for (path, precision) in cases {
+            let name = match path {
+                Path::Rows(isa) => format!("{isa:?} {precision:?}"),
+                Path::Single => format!("single {precision:?}"),
+            };
+            if !name.starts_with(&wanted) {
+                continue;
+            }
             for threads in [1, 2] {
                 let setup = setup(n, ppc, precision);
                 let mut stages = with_path(&setup, &Cpu::new(threads)?, path)?;
@@ -103,10 +112,6 @@ fn main() -> Result<()> {
                 let wall = scale * begin.elapsed().as_secs_f64();
                 let cpu = cpu_time().zip(cpu).map_or(f64::NAN, |(b, a)| scale * (b - a));
                 let bytes = stages.memory() as f64 / particles.len() as f64;
-                let name = match path {
-                    Path::Rows(isa) => format!("{isa:?} {precision:?}"),
-                    Path::Single => format!("single {precision:?}"),
-                };
                 println!("{name:<18} {threads:>6} {u_th:>6} {cpu:>7.2} {wall:>7.2} {bytes:>8.1}");
                 for row in profiler.table() {
                     println!("    {:<12} {:>7.2}", row.name, scale * row.own);

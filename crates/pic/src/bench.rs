@@ -124,9 +124,9 @@ fn others(name: &str) -> Vec<(&'static str, f64)> {
 }
 
 struct Steps {
-    name: &'static str,
+    case: &'static str,
     plasma: Plasma,
-    steps: u64,
+    each: u64,
     particles: u64,
 }
 
@@ -143,7 +143,7 @@ impl Steps {
     fn new(name: &'static str, config: &Config, device: &Device) -> Result<Self> {
         let plasma = Plasma::new(config, 1, device)?;
         let particles = plasma.model.expected.iter().map(|n| *n as u64).sum();
-        Ok(Self { name, steps: plasma.model.steps, plasma, particles })
+        Ok(Self { case: name, each: plasma.model.steps, plasma, particles })
     }
 }
 
@@ -154,7 +154,7 @@ impl Bench for Steps {
     }
 
     fn run(&mut self) -> Result<()> {
-        for _ in 0..self.steps {
+        for _ in 0..self.each {
             self.plasma.advance(false, &mut Profiler::off())?;
         }
         self.plasma.stages.wait()
@@ -173,7 +173,7 @@ impl Bench for Steps {
 
     fn cost(&self) -> Cost {
         let one = cost(&self.plasma.setup, self.particles);
-        let n = self.steps as f64;
+        let n = self.each as f64;
         Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
     }
 
@@ -184,7 +184,7 @@ impl Bench for Steps {
     fn figures(&self) -> Vec<(&'static str, f64)> {
         let bytes = self.plasma.stages.memory() as f64 / self.particles as f64;
         let own = [("steps", self.plasma.step as f64), ("bytes_per_particle", bytes)];
-        own.into_iter().chain(others(self.name)).collect()
+        own.into_iter().chain(others(self.case)).collect()
     }
 }
 

@@ -165,7 +165,9 @@ fn quiet_normals(n: usize, dimensions: usize) -> Vec<[f64; 3]> {
     for c in 0..3 {
         let variance = normals.iter().map(|g| g[c] * g[c]).sum::<f64>() / n.max(1) as f64;
         if n > 2 && variance > 0.0 {
-            normals.iter_mut().for_each(|g| g[c] /= variance.sqrt());
+            for g in &mut normals {
+                g[c] /= variance.sqrt();
+            }
         }
     }
     normals
@@ -178,7 +180,9 @@ fn take_off_mean(vectors: &mut [[f64; 3]]) {
     }
     for c in 0..3 {
         let mean = vectors.iter().map(|v| v[c]).sum::<f64>() / vectors.len() as f64;
-        vectors.iter_mut().for_each(|v| v[c] -= mean);
+        for v in &mut *vectors {
+            v[c] -= mean;
+        }
     }
 }
 
@@ -192,7 +196,9 @@ fn dealt(rows: Vec<(Particles, Vec<u32>)>) -> Particles {
     // Places of each round of dealing.
     let most = counts.iter().copied().max().unwrap_or(0) as usize;
     let mut with = vec![0_usize; most + 1];
-    counts.iter().for_each(|c| with[*c as usize] += 1);
+    for c in &counts {
+        with[*c as usize] += 1;
+    }
     let mut begin = vec![0_usize; most];
     let (mut cells, mut sum) = (counts.len(), 0);
     for k in 0..most {

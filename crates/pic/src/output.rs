@@ -77,7 +77,9 @@ fn lattice_kind(plasma: &Plasma, which: usize) -> Kind {
     let units = plasma.model.units;
     let name = ["E", "B", "J"][which].to_owned();
     match which {
-        0 => Kind { name, title: "electric field".into(), normalised: "m_e c w_n/e", si: "V/m", dimension: ELECTRIC, scale: units.electric },
+        0 => {
+            Kind { name, title: "electric field".into(), normalised: "m_e c w_n/e", si: "V/m", dimension: ELECTRIC, scale: units.electric }
+        }
         1 => Kind { name, title: "magnetic field".into(), normalised: "m_e c w_n/e", si: "T", dimension: MAGNETIC, scale: units.magnetic },
         _ => Kind { name, title: "current density".into(), normalised: "e n_0 c", si: "A/m^2", dimension: CURRENT, scale: units.current },
     }
@@ -149,9 +151,8 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         time_offset: if quantity == "momentum" { -0.5 * grid.dt * units.time } else { 0.0 },
         values,
     };
-    let mut columns: Vec<Column> = (0..grid.dimensions)
-        .map(|d| column("position", ["x", "y"][d], units.label("m", "c/w_n"), LENGTH, 0.0, pick(d, 1.0)))
-        .collect();
+    let mut columns: Vec<Column> =
+        (0..grid.dimensions).map(|d| column("position", ["x", "y"][d], units.label("m", "c/w_n"), LENGTH, 0.0, pick(d, 1.0))).collect();
     // Of one real particle: p = m c u.
     let momentum = species.mass * if units.si { M_E * C } else { 1.0 };
     for d in 0..3 {

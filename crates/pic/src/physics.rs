@@ -175,7 +175,20 @@ pub fn segment_current<R: Real>(s0: R, t0: R, s1: R, t1: R, qx: R, qy: R, qz: R)
 
 /// The formulae above as CUDA C++.
 pub const PHYSICS: &[&str] = &device_source![
-    Vec3, add, scaled, dot, add_cross, gamma, kinetic_energy, rotated, boris, mean_gamma, higuera_cary, vay, Currents, segment_current
+    Vec3,
+    add,
+    scaled,
+    dot,
+    add_cross,
+    gamma,
+    kinetic_energy,
+    rotated,
+    boris,
+    mean_gamma,
+    higuera_cary,
+    vay,
+    Currents,
+    segment_current
 ];
 
 #[cfg(test)]
@@ -237,9 +250,8 @@ mod tests {
     fn a_segment_conserves_charge_and_sums_to_the_flow() {
         let (s0, t0, s1, t1) = (-0.31, 0.44, 0.27, -0.5);
         let j = segment_current(s0, t0, s1, t1, 2.0, 3.0, 5.0);
-        let weight = |s: f64, t: f64, right: bool, upper: bool| {
-            (if right { 0.5 + s } else { 0.5 - s }) * (if upper { 0.5 + t } else { 0.5 - t })
-        };
+        let weight =
+            |s: f64, t: f64, right: bool, upper: bool| (if right { 0.5 + s } else { 0.5 - s }) * (if upper { 0.5 + t } else { 0.5 - t });
         // In units of q: d rho / dt = -(Jx flux / qx + Jy flux / qy).
         for (right, upper, x, y) in [
             (false, false, j.x_lower, j.y_left),

@@ -58,7 +58,7 @@ pub(crate) fn absolute(path: &str) -> String {
 
 /// An error about the key `path`.
 pub(crate) fn input(path: &str, mut problem: Problem) -> Error {
-    problem.path = path.to_owned();
+    path.clone_into(&mut problem.path);
     Error::input("the input", problem)
 }
 

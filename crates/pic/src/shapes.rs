@@ -76,8 +76,7 @@ pub fn esirkepov_across<R: Real>(x0: R, x1: R, y0: R, y1: R) -> R {
 }
 
 /// The formulae above as CUDA C++.
-pub const SHAPES: &[&str] =
-    &device_source![Weights, linear, quadratic, nearest, crossed, border, esirkepov_along, esirkepov_across];
+pub const SHAPES: &[&str] = &device_source![Weights, linear, quadratic, nearest, crossed, border, esirkepov_along, esirkepov_across];
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome
 
 use crate::bench;
 use crate::config::Config;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, MANY};
 use crate::grid::{FieldSide, ParticleSide};
 use crate::plasma::Plasma;
 use crate::setup::{Heat, Model, Profile};
@@ -256,6 +256,14 @@ fn warnings(config: &Config, model: &Model) -> Vec<String> {
         }
         if thermal > 0.0 && load.per_cell < FEW {
             out.push(format!("`{}` has {} particles per cell: noise will be strong; 16 or more are usual", s.name, load.per_cell));
+        }
+    }
+    if config.diagnostics.phase_space.is_none() {
+        for (load, n) in model.loads.iter().zip(&model.expected).filter(|(_, n)| **n > MANY) {
+            out.push(format!(
+                "no phase space of the {n} particles of `{}` is made unless `diagnostics.phase_space` asks for it",
+                load.species.name
+            ));
         }
     }
     let step = frequency.sqrt() * grid.dt;

@@ -11,8 +11,7 @@ use zellige_pic::stages::{Component, Precision, Setup, Stages};
 
 /// Particles by their tags.
 fn sorted(p: &Particles) -> Vec<(u64, u32, u32, [f64; 5])> {
-    let mut list: Vec<_> =
-        (0..p.len()).map(|k| (p.tag[k], p.i[k], p.j[k], [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k]])).collect();
+    let mut list: Vec<_> = (0..p.len()).map(|k| (p.tag[k], p.i[k], p.j[k], [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k]])).collect();
     list.sort_unstable_by_key(|p| p.0);
     list
 }
@@ -37,10 +36,8 @@ fn distance(a: &(u64, u32, u32, [f64; 5]), b: &(u64, u32, u32, [f64; 5]), cells:
 /// Five steps on two paths: same particles and fields to the rounding of the precision.
 fn compare(what: &str, setup: &Setup, particles: &Particles, isa: Isa) {
     let eps = if setup.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-    let mut both: Vec<Box<dyn Stages>> = [Path::Rows(isa), Path::Single]
-        .into_iter()
-        .map(|path| with_path(setup, &Cpu::new(2).unwrap(), path).unwrap())
-        .collect();
+    let mut both: Vec<Box<dyn Stages>> =
+        [Path::Rows(isa), Path::Single].into_iter().map(|path| with_path(setup, &Cpu::new(2).unwrap(), path).unwrap()).collect();
     for stages in &mut both {
         stages.inject(0, particles).unwrap();
         run(setup, &mut **stages, 0, 5);

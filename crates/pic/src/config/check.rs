@@ -233,11 +233,10 @@ fn species(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
             above(&at("reference_density"), reference, 0.0, faults);
         }
         match &s.density {
-            None => {}
             Some(Density::Number(n)) if !(n.is_finite() && *n > 0.0) => {
                 faults.push(not(at("density"), format!("the value is {n}"), "finite and above 0"));
             }
-            Some(Density::Number(_)) => {}
+            None | Some(Density::Number(_)) => {}
             Some(Density::Expression(text)) => value(config, &at("density"), &Value::Expression(text.clone()), texts, faults),
             Some(Density::Preset(preset)) => {
                 if let Some((key, message)) = preset.fault() {
@@ -315,7 +314,8 @@ fn lasers(config: &Config, faults: &mut Vec<Problem>) {
             (Some(fwhm), false) => drop(above(&at("fwhm"), fwhm, 0.0, faults)),
             (Some(_), true) => faults.push(Problem::new(at("fwhm"), "`rise`, `flat` or `fall` is given too").hint("leave one of them out")),
             (None, false) => {
-                faults.push(Problem::new(at("fwhm"), "nothing says how long the pulse is").hint("give `fwhm`, or `rise`, `flat`, `fall`"))
+                let fault = Problem::new(at("fwhm"), "nothing says how long the pulse is");
+                faults.push(fault.hint("give `fwhm`, or `rise`, `flat`, `fall`"));
             }
             (None, true) => {
                 for (key, part) in ["rise", "flat", "fall"].iter().zip(parts) {

@@ -122,7 +122,9 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
         }
         bins[at] += weights[k];
     }
-    bins.iter_mut().for_each(|b| *b /= width);
+    for bin in &mut bins {
+        *bin /= width;
+    }
     let title = format!("{} of {}", p.axes.iter().map(|a| a.value.as_str()).collect::<Vec<_>>().join(", "), p.species);
     Ok(Record::Field(Field {
         name: name(p),
@@ -148,7 +150,7 @@ fn axis_of(config: &Config, plasma: &Plasma, axis: &BinConfig, values: &[f64], c
             match high - low {
                 w if w > 0.0 => [low - air, high + air],
                 // All alike: a window about the value.
-                w if w == 0.0 => [low - low.abs().max(1e-6), low + low.abs().max(1e-6)],
+                0.0 => [low - low.abs().max(1e-6), low + low.abs().max(1e-6)],
                 _ => [0.0, 1.0],
             }
         }

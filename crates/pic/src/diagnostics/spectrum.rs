@@ -108,7 +108,9 @@ impl Spectrum {
         }
         let peak = power.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         // Decades below the strongest wave; six are enough to see by.
-        power.iter_mut().for_each(|p| *p = (*p / peak).max(1e-6).log10());
+        for p in &mut power {
+            *p = (*p / peak).max(1e-6).log10();
+        }
         let axis =
             |name: &str, unit: &str, spacing: f64, len: usize| Axis { name: name.into(), unit: unit.into(), origin: 0.0, spacing, len };
         Ok(Some(Record::Field(Field {

@@ -1,7 +1,7 @@
 //! The stages on the processor.
 //!
-//! Particles lie in tiles ([`store`]), tiles run on the threads of a pool. [`advance`] moves one particle at a time in any
-//! order, precision and weight. What leaves a tile is handed over by [`exchange`], each tile's current is
+//! Particles lie in tiles ([`store`]), tiles run on the threads of a pool. [`row`] moves linear shapes in registers of the best
+//! instruction set at hand ([`isa`]); [`advance`] moves one particle at a time in any order, which is the way of order 2. What leaves a tile is handed over by [`exchange`], each tile's current is
 //! added to that of the domain by [`window`]; both in a fixed order, so that the results do not depend on the number of
 //! threads, to the bit.
 
@@ -24,8 +24,8 @@ use zellige_engine::error::{Error, Problem, Result};
 
 use self::exchange::{Outbox, Tally};
 use self::fields::FieldSet;
-pub use self::isa::Isa;
 use self::isa::Format;
+pub use self::isa::Isa;
 use self::row::Scratch;
 use self::store::{Mosaic, Store};
 use self::window::Window;
@@ -138,7 +138,8 @@ impl<T: Format> CpuStages<T> {
 /// Refuses particles that are not where they may be, with the first one that is wrong.
 pub(in crate::stages) fn check_particles(grid: &Grid, species: &Species, p: &Particles) -> Result<()> {
     let n = p.len();
-    let refuse = |message: String| Err(Error::Numerics { what: format!("species `{}`", species.name), place: "particles put in".into(), message });
+    let refuse =
+        |message: String| Err(Error::Numerics { what: format!("species `{}`", species.name), place: "particles put in".into(), message });
     let columns = [p.j.len(), p.s.len(), p.t.len(), p.u[0].len(), p.u[1].len(), p.u[2].len()];
     let optional = |len: usize, wanted: bool| len == n || (len == 0 && !wanted);
     if columns.iter().any(|c| *c != n) || !optional(p.weight.len(), false) || !optional(p.tag.len(), false) {

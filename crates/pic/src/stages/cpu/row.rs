@@ -211,19 +211,13 @@ unsafe fn deposit_crossers<X: Lanes>(c: &Context<'_, X::Scalar>, first: usize, l
             let one = part_x.min(part_y);
             let two = X::select(both, part_x.max(part_y), X::ONE);
             // The first piece, up to a border.
-            let end = [
-                X::select(x_first, X::HALF * by_x, dx.mul_add(one, s0)),
-                X::select(y_first, X::HALF * by_y, dy.mul_add(one, t0)),
-            ];
+            let end = [X::select(x_first, X::HALF * by_x, dx.mul_add(one, s0)), X::select(y_first, X::HALF * by_y, dy.mul_add(one, t0))];
             deposit(c, cell, [s0, t0], end, q, qz * one);
             // The second one, up to the other border or to the end.
             let moved = [by_x.keep(x_first), by_y.keep(y_first)];
             let begin = [end[0] - moved[0], end[1] - moved[1]];
             let (x_second, y_second) = (both & y_first, both & x_first);
-            let far = [
-                X::select(both, dx.mul_add(two, s0) - moved[0], s1),
-                X::select(both, dy.mul_add(two, t0) - moved[1], t1),
-            ];
+            let far = [X::select(both, dx.mul_add(two, s0) - moved[0], s1), X::select(both, dy.mul_add(two, t0) - moved[1], t1)];
             let end = [X::select(x_second, X::HALF * by_x, far[0]), X::select(y_second, X::HALF * by_y, far[1])];
             let rows = X::splat(X::Scalar::from_f64(f64::from(c.stride)));
             let next = X::plus(cell, rows.mul_add(moved[1], moved[0]).whole());

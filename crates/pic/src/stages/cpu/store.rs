@@ -68,11 +68,6 @@ impl<T: RealScalar> Row<T> {
         self.len
     }
 
-    /// Particles that there is room for: the distance from column to column.
-    pub(super) fn capacity(&self) -> usize {
-        self.capacity
-    }
-
     fn bytes(&self) -> usize {
         self.values.len() * size_of::<Line>() + self.cells.len() + self.tags.len() * size_of::<u64>()
     }
@@ -348,6 +343,6 @@ mod tests {
         left.extend_from_slice(&row.tags[..row.len()]);
         left.sort_unstable();
         assert_eq!(left, (0..1000).collect::<Vec<_>>());
-        assert!(row.capacity() <= 1312, "grows by quarters: {}", row.capacity());
+        assert!(row.capacity <= 1312, "grows by quarters: {}", row.capacity);
     }
 }

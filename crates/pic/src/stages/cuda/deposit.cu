@@ -36,15 +36,18 @@ __device__ __noinline__ void carry(long long* corner, int pitch, int n, long lon
     int y = n / JX, x = n - y * JX;
     atomicAdd((u64*)(corner + (long long)y * pitch + x), u64(v));
 }
-__device__ __forceinline__ void put(const Sums& j, int component, int n, fixed v) {
-    fixed before = shared_add(j.near + component * JN + n, v);
+// Whether the sum of a and b left 32 bits: in the sign.
+__device__ __forceinline__ int overflow(int a, int b) {
+    int sum = int(u32(a) + u32(b));
+    return (a ^ sum) & (b ^ sum);
+}
+__device__ __forceinline__ void carry_over(const Sums& j, int component, int n, fixed before, fixed v) {
 #if !WIDE
-    fixed after = fixed(u32(before) + u32(v));
-    if (((before ^ after) & (v ^ after)) < 0) {
-        long long turn = (v > 0 ? 1ll : -1ll) << 32;
-        carry(j.far + component * j.length + j.corner, j.pitch, n, j.sign * turn);
-    }
+    if (overflow(before, v) < 0) carry(j.far + component * j.length + j.corner, j.pitch, n, j.sign * ((v > 0 ? 1ll : -1ll) << 32));
 #endif
+}
+__device__ __forceinline__ void put(const Sums& j, int component, int n, fixed v) {
+    carry_over(j, component, n, shared_add(j.near + component * JN + n, v), v);
 }
 
 // One piece of a path, from p at (s0, t0) to q at (s1, t1); `qz` is 4 K v_z times its part of the step; `n` the lower left node.
@@ -54,15 +57,23 @@ __device__ __forceinline__ void deposit(const Sums& j, int n, const Point& p, co
     real xi = whole(da * (p.b + q.b) * u.two), eta = (q.c - p.c) - xi;
     da += da;
     db += db;
-    put(j, 0, n, to_fixed(da - xi));
-    put(j, 0, n + JX, to_fixed(da + xi));
-    put(j, 1, n, to_fixed(db - eta));
-    put(j, 1, n + 1, to_fixed(db + eta));
     Currents<real> z = segment_current(s0, t0, s1, t1, real(0), real(0), qz);
-    put(j, 2, n, to_fixed(z.z00));
-    put(j, 2, n + 1, to_fixed(z.z10));
-    put(j, 2, n + JX, to_fixed(z.z01));
-    put(j, 2, n + JX + 1, to_fixed(z.z11));
+    const int component[8] = {0, 0, 1, 1, 2, 2, 2, 2}, away[8] = {0, JX, 0, 1, 0, 1, JX, JX + 1};
+    fixed v[8] = {to_fixed(da - xi), to_fixed(da + xi), to_fixed(db - eta), to_fixed(db + eta),
+                  to_fixed(z.z00), to_fixed(z.z10), to_fixed(z.z01), to_fixed(z.z11)};
+    fixed before[8];  // read only where sums are carried
+#pragma unroll
+    for (int k = 0; k < 8; k++) before[k] = shared_add(j.near + component[k] * JN + n + away[k], v[k]);
+#if !WIDE
+    // One branch for all eight.
+    int any = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++) any |= overflow(before[k], v[k]);
+    if (any < 0) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) carry_over(j, component[k], n + away[k], before[k], v[k]);
+    }
+#endif
 }
 
 #if ORDER == 1

@@ -29,13 +29,9 @@ impl CudaStages {
         let step = grid.h.map(|h| grid.dt / h);
         let sign = if s.charge < 0.0 { -1 } else { 1 };
         match self.setup.precision {
-            Precision::F32 => launch.plain(Push32 {
-                alpha: alpha as f32,
-                step: step.map(|v| v as f32),
-                unit: self.unit as f32,
-                sign,
-                unused: 0,
-            }),
+            Precision::F32 => {
+                launch.plain(Push32 { alpha: alpha as f32, step: step.map(|v| v as f32), unit: self.unit as f32, sign, unused: 0 })
+            }
             Precision::F64 => launch.plain(Push64 { alpha, step, unit: self.unit, sign, unused: 0 }),
         }
     }

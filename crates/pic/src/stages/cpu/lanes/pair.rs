@@ -228,4 +228,5 @@ impl<X: Lanes> Lanes for Pair<X> {
             X::add_to_cells([v[0].0, v[1].0, v[2].0, v[3].0, v[4].0, v[5].0, v[6].0, v[7].0], to, at);
             X::add_to_cells([v[0].1, v[1].1, v[2].1, v[3].1, v[4].1, v[5].1, v[6].1, v[7].1], to, at.add(X::LANES));
         }
-    }}
+    }
+}

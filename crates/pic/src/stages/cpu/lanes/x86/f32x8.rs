@@ -184,13 +184,13 @@ impl Lanes for F32x8 {
     }
     #[inline(always)]
     unsafe fn store_cells(i: __m256i, p: *mut u8) {
-        unsafe { 
+        unsafe {
             let low = _mm256_setr_epi8(
                 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
             );
             let four = _mm256_shuffle_epi8(i, low);
             _mm_storel_epi64(p.cast(), _mm_unpacklo_epi32(_mm256_castsi256_si128(four), _mm256_extracti128_si256::<1>(four)));
-         }
+        }
     }
     #[inline(always)]
     unsafe fn load_index(p: *const u32) -> __m256i {

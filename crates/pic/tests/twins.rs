@@ -1,0 +1,289 @@
+//! The GPU against the processor: one step of everything on random states, whole runs, and what must not depend on how the
+//! particles are stored. Particles carry tags, by which they are matched.
+
+mod common;
+
+use common::{apart, electrons, residual, run, setup, thermal, walls};
+use zellige_engine::cuda::Cuda;
+use zellige_engine::device::Cpu;
+use zellige_engine::profile::Profiler;
+use zellige_engine::rng::Philox;
+use zellige_engine::testing;
+use zellige_pic::grid::{FieldSide, ParticleSide};
+use zellige_pic::particles::{Particles, Pusher, Species};
+use zellige_pic::stages::cuda::{Kind, new_with};
+use zellige_pic::stages::{Component, Precision, Setup, Stages, cpu};
+use zellige_pic::step::step;
+
+/// A pair of stages with the same particles and fields.
+fn pair(setup: &Setup, particles: &[Particles], cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> [Box<dyn Stages>; 2] {
+    let random = Philox::new(9, 4);
+    let mut both = [cpu::new(setup, &Cpu::new(2).unwrap()).unwrap(), new_with(setup, cuda, adapt).unwrap()];
+    for stages in &mut both {
+        for (k, p) in particles.iter().enumerate() {
+            stages.inject(k, p).unwrap();
+        }
+        for (c, component) in Component::ALL[..6].iter().enumerate() {
+            let values: Vec<f64> = (0..setup.grid.len()).map(|n| 0.3 * (random.uniforms(c as u64, n as u64)[0] - 0.5)).collect();
+            stages.set_component(*component, &values).unwrap();
+        }
+    }
+    both
+}
+
+fn tagged(mut p: Particles, weighted: bool) -> Particles {
+    p.tag = (0..p.len() as u64).collect();
+    if weighted {
+        p.weight = (0..p.len()).map(|k| 0.25 + (k % 7) as f64 * 0.5).collect();
+    }
+    p
+}
+
+/// Tag, cell, place, momentum, weight; by tag.
+fn sorted(p: &Particles) -> Vec<(u64, [u32; 2], [f64; 6])> {
+    let weight = |k: usize| p.weight.get(k).copied().unwrap_or(1.0);
+    let mut list: Vec<_> =
+        (0..p.len()).map(|k| (p.tag[k], [p.i[k], p.j[k]], [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight(k)])).collect();
+    list.sort_by_key(|(tag, ..)| *tag);
+    list
+}
+
+/// `tolerance` is for numbers of size 1: places in cells and momenta.
+fn agree(setup: &Setup, [a, b]: &mut [Box<dyn Stages>; 2], tolerance: f64, label: &str) {
+    for s in 0..setup.species.len() {
+        let (p, q) = (sorted(&a.particles(s).unwrap()), sorted(&b.particles(s).unwrap()));
+        assert_eq!(p.len(), q.len(), "{label}: number of particles");
+        for (x, y) in p.iter().zip(&q) {
+            assert_eq!(x.0, y.0, "{label}: tags");
+            for c in 0..6 {
+                // On a border the two may differ on which cell it belongs to.
+                let cells = if c < 2 { f64::from(y.1[c]) - f64::from(x.1[c]) } else { 0.0 };
+                let n = if c < 2 { setup.grid.cells[c] as f64 } else { 1.0 };
+                let away = (y.2[c] - x.2[c] + cells).abs();
+                let away = if c < 2 { away.min((away - n).abs()) } else { away };
+                let size = if c < 2 { 1.0 } else { x.2[c].abs().max(1.0) };
+                assert!(away <= tolerance * size, "{label}: particle {} column {c}: {:?} {:?}", x.0, x, y);
+            }
+        }
+        // A place that is off by the tolerance moves that part of a charge to the next node; (2 r)^2 particles around a node.
+        let (r, q) = (a.charge(s, false).unwrap(), b.charge(s, false).unwrap());
+        let largest = r.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        assert!(apart(&r, &q) <= 8.0 * tolerance * largest.max(1.0), "{label}: charge {} of {largest}", apart(&r, &q));
+    }
+    for c in Component::ALL {
+        let (x, y) = (a.component(c).unwrap(), b.component(c).unwrap());
+        let largest = x.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        assert!(apart(&x, &y) <= 16.0 * tolerance * largest.max(1.0), "{label}: {} differs by {} of {largest}", c.name(), apart(&x, &y));
+    }
+    let (e, f) = (a.energies().unwrap(), b.energies().unwrap());
+    assert_eq!(e.count, f.count, "{label}");
+    for s in 0..setup.species.len() {
+        let near = |x: f64, y: f64| (x - y).abs() <= 64.0 * tolerance * e.kinetic[s].max(1e-3);
+        assert!(near(e.kinetic[s], f.kinetic[s]), "{label}: kinetic energy {} {}", e.kinetic[s], f.kinetic[s]);
+        assert!((0..3).all(|c| near(e.momentum[s][c], f.momentum[s][c])), "{label}: momentum {:?} {:?}", e.momentum, f.momentum);
+    }
+    for (l, m) in a.ledger().unwrap().iter().zip(b.ledger().unwrap()) {
+        assert_eq!((l.injected, l.removed), (m.injected, m.removed), "{label}");
+        assert!((l.energy_out - m.energy_out).abs() <= 64.0 * tolerance * l.energy_out.abs().max(1e-3), "{label}: {l:?} {m:?}");
+        assert!((l.charge_out - m.charge_out).abs() <= 64.0 * tolerance * l.charge_out.abs().max(1e-3), "{label}: {l:?} {m:?}");
+    }
+}
+
+/// Rounding of a push and a move, some ten operations on numbers of size 1 to 3; the unit of the integers is 2^-20 and 2^-40.
+fn tolerance(setup: &Setup) -> f64 {
+    if setup.precision == Precision::F32 { 4e-6 } else { 4e-12 }
+}
+
+fn small(kind: Kind) -> Kind {
+    Kind { shift: 7, work: 256, ..kind }
+}
+
+#[test]
+fn a_step_of_every_kind_is_that_of_the_processor() {
+    let Some(cuda) = testing::gpu() else { return };
+    for precision in [Precision::F32, Precision::F64] {
+        for order in [1, 2] {
+            for (pusher, weighted) in [(Pusher::Boris, false), (Pusher::Vay, true), (Pusher::HigueraCary, false)] {
+                for cells in [[48, 40], [17, 5], [5, 33], [70, 1], [3, 3]] {
+                    let mut setup = setup(cells);
+                    setup.precision = precision;
+                    setup.order = order;
+                    setup.species = vec![Species { pusher, weighted, tagged: true, ..electrons(12) }];
+                    let p = tagged(thermal(cells, 12, 0.6, 3), weighted);
+                    setup.expected = vec![p.len()];
+                    let label = format!("{precision:?} order {order} {pusher:?} {cells:?}");
+                    let mut both = pair(&setup, &[p], &cuda, small);
+                    agree(&setup, &mut both, tolerance(&setup), &format!("{label} start"));
+                    for stages in &mut both {
+                        run(&setup, stages.as_mut(), 0, 1);
+                    }
+                    agree(&setup, &mut both, tolerance(&setup), &label);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sides_do_to_particles_what_they_do_on_the_processor() {
+    let Some(cuda) = testing::gpu() else { return };
+    for side in [ParticleSide::Reflect, ParticleSide::Absorb] {
+        for order in [1, 2] {
+            for cells in [[40, 20], [9, 35]] {
+                let mut setup = setup(cells);
+                (0..2).for_each(|axis| walls(&mut setup, axis, FieldSide::Pec, side));
+                setup.order = order;
+                setup.species = vec![Species { tagged: true, ..electrons(12) }];
+                let p = tagged(thermal(cells, 12, 2.0, 5), false);
+                setup.expected = vec![p.len()];
+                let mut both = pair(&setup, &[p], &cuda, small);
+                for stages in &mut both {
+                    run(&setup, stages.as_mut(), 0, 3);
+                }
+                // Three steps in fields of size 0.3: errors grow by less than a factor of 4.
+                agree(&setup, &mut both, 4.0 * tolerance(&setup), &format!("{side:?} order {order} {cells:?}"));
+            }
+        }
+    }
+}
+
+/// Momenta of thermal walls are drawn with other keys than on the processor: counts are exact, the spread is that of the wall.
+#[test]
+fn thermal_walls_keep_every_particle_and_give_their_own_spread() {
+    let Some(cuda) = testing::gpu() else { return };
+    let cells = [32, 32];
+    let mut setup = setup(cells);
+    (0..2).for_each(|axis| walls(&mut setup, axis, FieldSide::Pec, ParticleSide::Thermal));
+    setup.species = vec![Species { tagged: true, mobile: true, wall_thermal: [[0.05; 2]; 2], charge: 1e-9, ..electrons(16) }];
+    let p = tagged(thermal(cells, 16, 3.0, 5), false);
+    setup.expected = vec![p.len()];
+    let start = p.len();
+    let mut stages = new_with(&setup, &cuda, small).unwrap();
+    stages.inject(0, &p).unwrap();
+    // At nearly the speed of light everything meets a wall within 46 steps.
+    run(&setup, stages.as_mut(), 0, 80);
+    let p = stages.particles(0).unwrap();
+    assert_eq!(p.len(), start);
+    let tags: std::collections::BTreeSet<_> = p.tag.iter().collect();
+    assert_eq!(tags.len(), start);
+    // What moves almost along z has not met a wall yet; all others are slow now, |u| < 8 u_th.
+    let slow: Vec<f64> = p.u[2].iter().copied().filter(|u| u.abs() < 0.4).collect();
+    assert!(slow.len() * 100 > 99 * start, "{} of {start}", slow.len());
+    // z is normal with u_th: the mean square of 16384 draws is right to 1.1 %, here 5 sigma.
+    let z = slow.iter().map(|u| u * u).sum::<f64>() / slow.len() as f64;
+    assert!((z / 0.0025 - 1.0).abs() < 0.055, "{z}");
+}
+
+/// Everything into one tile and out of it again; pages of 32 to 512 slots; the same bits however the particles are stored.
+#[test]
+fn nothing_is_lost_and_nothing_depends_on_pages_and_tiles() {
+    let Some(cuda) = testing::gpu() else { return };
+    let cells = [40, 24];
+    let mut setup = setup(cells);
+    setup.species = vec![Species { tagged: true, charge: 1e-9, ..electrons(40) }];
+    let n = 20_000_usize;
+    let centre = |k: usize| [20.0 + (k % 100) as f64 / 101.0, 12.0 + (k / 100 % 200) as f64 / 201.0];
+    let mut p = Particles::default();
+    for k in 0..n {
+        // On a circle of 10 cells, moving inwards: all meet at step 20 or so, and part again.
+        let angle = std::f64::consts::TAU * k as f64 / n as f64;
+        let [x, y] = centre(k);
+        let (x, y) = (x + 9.0 * angle.cos(), y + 9.0 * angle.sin());
+        p.i.push(x as u32);
+        p.j.push(y as u32);
+        p.s.push(x - x.floor() - 0.5);
+        p.t.push(y - y.floor() - 0.5);
+        for (u, v) in p.u.iter_mut().zip([-angle.cos(), -angle.sin(), 0.1]) {
+            u.push(v);
+        }
+    }
+    let p = tagged(p, false);
+    setup.expected = vec![n];
+    let mut reference = None;
+    for (tile, shift, work) in [([16, 16], 9, 4096), ([16, 16], 7, 128), ([8, 8], 7, 512), ([40, 24], 8, 256)] {
+        setup.tile = Some(tile);
+        let mut stages = new_with(&setup, &cuda, |kind| Kind { shift, work, ..kind }).unwrap();
+        stages.inject(0, &p).unwrap();
+        let mut seen = Vec::new();
+        for k in 0..60 {
+            run(&setup, stages.as_mut(), k, 1);
+            if k % 10 == 9 {
+                seen.push((sorted(&stages.particles(0).unwrap()), stages.component(Component::Jx).unwrap()));
+            }
+        }
+        assert!(seen.iter().all(|(p, _)| p.len() == n));
+        match &reference {
+            None => reference = Some(seen),
+            Some(r) => assert!(*r == seen, "tile {tile:?}, page {}", 1 << shift),
+        }
+    }
+}
+
+/// A plasma of two species of different charge for 200 steps: V12 and V5 of the verification list, and the window.
+#[test]
+fn a_run_stays_with_the_processor_and_conserves_charge() {
+    let Some(cuda) = testing::gpu() else { return };
+    for precision in [Precision::F32, Precision::F64] {
+        let cells = [48, 32];
+        let mut setup = setup(cells);
+        setup.precision = precision;
+        let ions = Species { charge: 2.0, mass: 100.0, weight: 0.5 / 16.0, tagged: true, ..electrons(16) };
+        setup.species = vec![Species { tagged: true, ..electrons(16) }, ions];
+        let p = [tagged(thermal(cells, 16, 0.1, 1), false), tagged(thermal(cells, 16, 0.01, 2), false)];
+        setup.expected = vec![p[0].len(), p[1].len()];
+        let mut both = [cpu::new(&setup, &Cpu::new(2).unwrap()).unwrap(), new_with(&setup, &cuda, |k| k).unwrap()];
+        let mut energies = Vec::new();
+        for stages in &mut both {
+            p.iter().enumerate().for_each(|(k, p)| stages.inject(k, p).unwrap());
+            let before = residual(&setup, stages.as_mut());
+            run(&setup, stages.as_mut(), 0, 200);
+            let change = apart(&before, &residual(&setup, stages.as_mut()));
+            // As for the processor: rounding of E in 200 steps, and of rho.
+            let allowed = if precision == Precision::F32 { 2e-6 } else { 1e-11 };
+            assert!(change < allowed, "{precision:?}: div E - rho changed by {change}");
+            energies.push(stages.energies().unwrap());
+        }
+        let field = |k: usize| energies[k].electric.iter().chain(&energies[k].magnetic).sum::<f64>();
+        let away = (field(1) / field(0) - 1.0).abs();
+        println!("{precision:?}: field energies after 200 steps differ by {away:.1e}");
+        assert!(away < if precision == Precision::F32 { 1e-3 } else { 1e-8 }, "{away}");
+    }
+}
+
+#[test]
+fn a_window_and_a_restart_are_those_of_the_processor() {
+    let Some(cuda) = testing::gpu() else { return };
+    let cells = [40, 12];
+    let mut setup = setup(cells);
+    setup.grid.fields[0] = [FieldSide::Absorbing; 2];
+    setup.grid.particles[0] = [ParticleSide::Absorb; 2];
+    setup.species = vec![Species { tagged: true, ..electrons(8) }];
+    let p = tagged(thermal(cells, 8, 0.2, 1), false);
+    setup.expected = vec![p.len()];
+    let mut both = pair(&setup, &[p], &cuda, small);
+    for stages in &mut both {
+        for k in 0..6 {
+            step(stages.as_mut(), &setup.species, &[], k, true, &mut Profiler::off()).unwrap();
+            let mut fresh = tagged(thermal([1, 12], 8, 0.2, 10 + k), false);
+            fresh.i.iter_mut().for_each(|i| *i = 39);
+            fresh.tag.iter_mut().for_each(|t| *t += 1_000_000 * (k + 1));
+            stages.shift(&[fresh], &mut Profiler::off()).unwrap();
+        }
+    }
+    agree(&setup, &mut both, 16.0 * tolerance(&setup), "window");
+    // Out and in again into fresh stages: the next steps are the same to the bit.
+    let [_, gpu] = &mut both;
+    let mut again = new_with(&setup, &cuda, |k| k).unwrap();
+    again.replace(0, &gpu.particles(0).unwrap()).unwrap();
+    for c in &Component::ALL[..6] {
+        again.set_component(*c, &gpu.component(*c).unwrap()).unwrap();
+    }
+    again.set_hidden(&gpu.hidden().unwrap()).unwrap();
+    run(&setup, gpu.as_mut(), 6, 5);
+    run(&setup, again.as_mut(), 6, 5);
+    assert!(sorted(&gpu.particles(0).unwrap()) == sorted(&again.particles(0).unwrap()));
+    for c in Component::ALL {
+        assert!(gpu.component(c).unwrap() == again.component(c).unwrap(), "{}", c.name());
+    }
+    assert_eq!(gpu.ledger().unwrap(), again.ledger().unwrap());
+}
