@@ -145,7 +145,8 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         component: component.into(),
         unit: unit.into(),
         dimension: units.dimension(dimension),
-        unit_si: 1.0,
+        // Readers divide momenta by m c in SI: without SI units a mass is a number, and u = p/(m c) stays what it is.
+        unit_si: if quantity == "momentum" && !units.si { C } else { 1.0 },
         weighting_power: power,
         macro_weighted: power == 0.0 && quantity == "weighting",
         time_offset: if quantity == "momentum" { -0.5 * grid.dt * units.time } else { 0.0 },
