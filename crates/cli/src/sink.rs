@@ -69,9 +69,12 @@ impl Output {
     }
 }
 
-/// The row's scalars in one line.
+/// Scalars of a row that fit into a line of progress; the file of rows has all of them.
+const SHOWN: usize = 4;
+
+/// The row's first scalars in one line.
 fn scalars(row: &Row) -> String {
-    row.0.iter().map(|s| format!("{} {:.3e}", s.name.replace('_', " "), s.value)).collect::<Vec<_>>().join(", ")
+    row.0.iter().take(SHOWN).map(|s| format!("{} {:.3e}", s.name.replace('_', " "), s.value)).collect::<Vec<_>>().join(", ")
 }
 
 impl Sink for Output {

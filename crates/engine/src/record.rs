@@ -162,12 +162,12 @@ impl Mesh {
     /// Component `i` as a field of its own: `E_x`, its axes beginning where its first value sits.
     pub fn field(&self, i: usize) -> Field {
         let component = &self.components[i];
-        let joined =
-            |by: &str, stem: &str| if component.name.is_empty() { stem.to_owned() } else { format!("{stem}{by}{}", component.name) };
+        let alone = component.name.is_empty();
+        let name = if alone { self.name.clone() } else { format!("{}_{}", self.name, component.name) };
         let shifted = |(axis, position): (&Axis, &f64)| Axis { origin: axis.origin + position * axis.spacing, ..axis.clone() };
         Field {
-            name: joined("_", &self.name),
-            title: joined(" ", &self.title),
+            title: if alone { self.title.clone() } else { format!("{} {name}", self.title) },
+            name,
             unit: self.unit.clone(),
             dimension: self.dimension,
             axes: self.axes.iter().zip(&component.position).map(shifted).collect(),
