@@ -249,7 +249,7 @@ impl Store {
         let [tx, ty] = self.kind.tile;
         let (i, j) = (p.i[k] as usize, p.j[k] as usize);
         let tile = (j / ty * self.tiles[0] + i / tx) as u32;
-        let cell = (i % tx | (j % ty) << 8) as u32;
+        let cell = ((i % tx) | ((j % ty) << 8)) as u32;
         bytes.extend_from_slice(bytemuck::cast_slice(&[tile, cell]));
         let weight = p.weight.get(k).copied().unwrap_or(1.0);
         let values = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight];

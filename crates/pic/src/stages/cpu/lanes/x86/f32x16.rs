@@ -1,5 +1,6 @@
 //! Sixteen numbers: AVX-512 (F, BW, DQ, VL).
 
+#[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
 use std::ops::{BitAnd, BitOr, BitXor, Neg, Not};
 

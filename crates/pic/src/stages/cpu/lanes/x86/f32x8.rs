@@ -1,5 +1,6 @@
 //! Eight numbers: AVX2 and FMA.
 
+#[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
 use std::ops::{BitAnd, BitOr, BitXor, Neg, Not};
 
