@@ -8,7 +8,7 @@ use zellige_engine::profile::Profiler;
 use zellige_poisson::grid::{Axis, Bc, Grid};
 use zellige_poisson::problem::{Precision, StageSetup};
 use zellige_poisson::stages::{Smoother, Stages, Start, cuda};
-use zellige_poisson::step::{Cycle, CyclePlan, cycle, full_multigrid};
+use zellige_poisson::step::{Cycle, CyclePlan, carried_cycle, cycle, full_multigrid};
 
 /// Replays of a graph between two waits, and repetitions of that.
 const REPLAYS: u32 = 20;
@@ -65,6 +65,7 @@ fn main() -> Result<()> {
     s.load(&u, &f)?;
     s.residual(0, &mut Profiler::off())?;
     time(s, "cycle", items, 2.25 * inner + 3.0 * outer + 1.25 * inner, &mut |s, p| cycle(s, plan, p))?;
+    time(s, "carried cycle", items, 2.25 * inner + 2.0 * outer + 1.25 * inner, &mut |s, p| carried_cycle(s, plan, p))?;
     time(s, "full multigrid", items, 0.0, &mut |s, p| full_multigrid(s, plan, 1, p))?;
     time(s, "residual", items, 2.0 * outer + inner, &mut |s, p| s.residual(0, p))?;
     time(s, "restrict f", items, 5.0 / 3.0 * outer, &mut |s, p| s.restrict_rhs(p))?;
@@ -81,6 +82,7 @@ fn main() -> Result<()> {
         size /= 4.0;
     }
     time(s, "ascend and correct 0", items, 2.25 * inner + 3.0 * outer, &mut |s, p| s.ascend_correct(1, 1, smoother, p))?;
+    time(s, "ascend and carry 0", items, 2.25 * inner + 2.0 * outer, &mut |s, p| s.ascend_carry(1, 1, smoother, p))?;
     time(s, "sweep", items, 3.0 * outer, &mut |s, p| s.sweep(0, 1, Smoother::RedBlack { omega: 1.5 }, p))?;
     time(s, "ten sweeps", 10.0 * items, 3.0 * outer, &mut |s, p| s.sweep(0, 10, Smoother::RedBlack { omega: 1.5 }, p))
 }

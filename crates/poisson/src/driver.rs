@@ -9,7 +9,7 @@ use crate::direct::Direct;
 use crate::grid::Grid;
 use crate::method::{Choice, Scheme};
 use crate::operator;
-use crate::problem::{Folded, Reference, StageSetup};
+use crate::problem::{Folded, Precision, Reference, StageSetup};
 use crate::stages::{Norms, Smoother, Stages, cpu, cuda};
 use crate::status::{Judge, Status};
 use crate::step;
@@ -39,7 +39,19 @@ pub struct Driver {
     /// The right-hand side, kept where the host estimates the truncation error.
     f: Vec<f64>,
     truncation: Option<Truncation>,
+    /// Residual when it was last made from `u` and `f`, and not carried on.
+    made: f64,
 }
+
+/// A carried residual is made afresh when it is about to fall below this multiple of the inner precision's unit times
+/// the last one that was made: what it lost by rounding is then half a per cent of it.
+const CARRY: f64 = 200.0;
+/// Nor is it carried to within this factor of the goal or of the floor, where it decides.
+const CARRY_MARGIN: f64 = 3.0;
+/// Unknowns from which on a residual is carried: below, a cycle waits for launches, and recording a second graph costs more.
+const CARRY_LEAST: usize = 1 << 20;
+/// The first cycle's factor is taken to be no better than this; measured: 0.2, then 0.05.
+const FIRST_FACTOR: f64 = 0.1;
 
 /// The stages for a setup on a device.
 fn open(setup: &StageSetup, device: &Device) -> Result<Box<dyn Stages>> {
@@ -110,6 +122,7 @@ impl Driver {
             mean: 0.0,
             f: Vec::new(),
             truncation: None,
+            made: 0.0,
         })
     }
 
@@ -142,6 +155,7 @@ impl Driver {
             Backend::Direct(direct) if self.choice.warm => self.judge.push(direct.norms(profiler)?[0]),
             Backend::Stages(_) | Backend::Direct(_) => verdict_before(&mut self.judge),
         };
+        self.made = self.judge.last();
         Ok(())
     }
 
@@ -155,14 +169,44 @@ impl Driver {
         Ok(())
     }
 
+    /// Whether the next cycle may carry the residual on: its norm will decide nothing, and stays true to half a per cent.
+    fn may_carry(&self) -> bool {
+        let unit = if self.choice.precision == Precision::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        let scale = if self.judge.reference() > 0.0 { self.judge.reference() } else { 1.0 };
+        let decides = CARRY_MARGIN * self.judge.goal().max(self.judge.floor()) * scale;
+        let history = self.judge.history();
+        let (Some(last), Scheme::Cycles { fmg, .. }) = (history.last(), self.choice.scheme) else { return false };
+        if fmg.is_some() && history.len() == 1 {
+            // Full multigrid comes next.
+            return false;
+        }
+        let next = last * self.judge.rate().unwrap_or(FIRST_FACTOR).min(FIRST_FACTOR);
+        next > decides && next > CARRY * unit * self.made
+    }
+
     /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, the direct solution, or a sweep on it.
+    /// Its residual is made from the solution, so that going on from a saved one gives the same.
     pub fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.step_carrying(false, profiler)
+    }
+
+    /// One step; `carry`: a cycle may carry the residual on.
+    fn step_carrying(&mut self, carry: bool, profiler: &mut Profiler) -> Result<()> {
         let first = self.steps() == 0;
+        let may_carry = carry && self.may_carry();
         match &mut self.backend {
             Backend::Stages(stages) => {
-                advance(stages.as_mut(), self.choice.scheme, first, profiler)?;
-                let norms = stages.norms()?;
-                self.status = self.judge.push(norms);
+                let carried = may_carry && self.grid.len() >= CARRY_LEAST && stages.carries();
+                advance(stages.as_mut(), self.choice.scheme, first, carried, profiler)?;
+                self.status = self.judge.push(stages.norms()?);
+                if carried && self.status.is_some() {
+                    // A verdict needs the true residual.
+                    stages.residual(0, profiler)?;
+                    self.status = self.judge.push_again(stages.norms()?);
+                    self.made = self.judge.last();
+                } else if !carried {
+                    self.made = self.judge.last();
+                }
             }
             Backend::Direct(direct) => {
                 let norms = if first {
@@ -192,7 +236,7 @@ impl Driver {
             if let Some(status) = self.status {
                 return Ok(status);
             }
-            self.step(profiler)?;
+            self.step_carrying(true, profiler)?;
         }
     }
 
@@ -205,7 +249,9 @@ impl Driver {
                     stages.residual(0, profiler)?;
                 }
                 for step in 0..steps {
-                    advance(stages.as_mut(), self.choice.scheme, fresh && step == 0, profiler)?;
+                    // The last one's residual is the true one.
+                    let carry = step + 1 < steps && stages.carries();
+                    advance(stages.as_mut(), self.choice.scheme, fresh && step == 0, carry, profiler)?;
                 }
                 stages.norms().map(drop)
             }
@@ -295,11 +341,13 @@ impl Driver {
 }
 
 /// One step of a scheme on the stages: the part that a graph records and that a benchmark times.
-pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, profiler: &mut Profiler) -> Result<()> {
+/// `carry`: a cycle carries the residual on.
+pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, carry: bool, profiler: &mut Profiler) -> Result<()> {
     match scheme {
         Scheme::Cycles { plan, fmg: Some(cycles) } if first => {
             stages.replay("full multigrid", profiler, &mut |s, p| step::full_multigrid(s, plan, cycles, p))
         }
+        Scheme::Cycles { plan, .. } if carry => stages.replay("carried cycle", profiler, &mut |s, p| step::carried_cycle(s, plan, p)),
         Scheme::Cycles { plan, .. } => stages.replay("cycle", profiler, &mut |s, p| step::cycle(s, plan, p)),
         Scheme::Sweeps { smoother, block, .. } => stages.replay("sweeps", profiler, &mut |s, p| {
             s.sweep(0, block, smoother, p)?;

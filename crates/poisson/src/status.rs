@@ -164,6 +164,12 @@ impl Judge {
         (step >= self.criteria.max_steps).then_some(Status::MaxCycles)
     }
 
+    /// Takes the last step's norms again, from a residual that was made afresh, and gives the verdict anew.
+    pub fn push_again(&mut self, norms: Norms) -> Option<Status> {
+        self.history.pop();
+        self.push(norms)
+    }
+
     /// Residual in the norm of the criteria, before the first step and after each.
     pub fn history(&self) -> &[f64] {
         &self.history
@@ -173,6 +179,11 @@ impl Judge {
     pub fn restore(&mut self, history: Vec<f64>, last: Norms) {
         self.history = history;
         self.last = last;
+    }
+
+    /// The last residual in the norm of the criteria; 0 before any.
+    pub fn last(&self) -> f64 {
+        self.history.last().copied().unwrap_or(0.0)
     }
 
     /// The last norms.
@@ -280,6 +291,17 @@ mod tests {
         assert_eq!(run(&mut judge(1e-6, 1e-7), stall), (Some(Status::PrecisionFloor), 3));
         let (verdict, step) = run(&mut judge(1e-6, 1e-16), powers(0.95));
         assert_eq!((verdict, step), (Some(Status::Stagnated), 3));
+    }
+
+    #[test]
+    fn a_residual_made_afresh_takes_back_a_verdict() {
+        let mut judge = judge(1e-6, 1e-16);
+        let norms = |l2: f64| Norms { l2, max: l2, u_l2: 1.0 };
+        assert_eq!([1.0, 1e-3].map(|l2| judge.push(norms(l2))), [None, None]);
+        assert_eq!(judge.push(norms(9e-7)), Some(Status::Converged));
+        assert_eq!(judge.push_again(norms(2e-6)), None);
+        assert_eq!(judge.history(), [1.0, 1e-3, 2e-6]);
+        assert_eq!(judge.norms().l2, 2e-6);
     }
 
     #[test]

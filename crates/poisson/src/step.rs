@@ -42,6 +42,15 @@ const CASCADE_DOUBLINGS: u32 = 4;
 
 /// One cycle on `A u = f`: `r_0` must be current, and is afterwards.
 pub fn cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
+    cycle_ending(stages, plan, false, profiler)
+}
+
+/// As [`cycle`], with the residual carried on from `r_0` where the backend can: see [`Stages::ascend_carry`].
+pub fn carried_cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
+    cycle_ending(stages, plan, true, profiler)
+}
+
+fn cycle_ending(stages: &mut dyn Stages, plan: CyclePlan, carry: bool, profiler: &mut Profiler) -> Result<()> {
     if stages.levels() == 1 {
         stages.coarse_solve(profiler)?;
         return stages.correct(0, profiler);
@@ -52,6 +61,9 @@ pub fn cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) 
     }
     stages.descend(0, Start::Zero, plan.pre, plan.smoother, profiler)?;
     coarse_correction(stages, 1, plan, profiler)?;
+    if carry {
+        return stages.ascend_carry(plan.pre, plan.post, plan.smoother, profiler);
+    }
     stages.ascend_correct(plan.pre, plan.post, plan.smoother, profiler)
 }
 

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{cpu, devices, dipole, max, max_error, options, scramble, solved};
+use common::{cpu, devices, dipole, max, max_error, options, plane, scramble, solved};
 use proptest::prelude::*;
 use zellige_engine::error::Error;
-use zellige_poisson::{Method, Options, Precision, Problem, Side, Status, Tolerance, solve, solve_batch};
+use zellige_poisson::grid::{Axis, Bc, Grid};
+use zellige_poisson::{Method, Options, Precision, Problem, Side, Status, Tolerance, operator, solve, solve_batch};
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
@@ -204,6 +205,28 @@ proptest! {
                 prop_assert!(max_error(&found.u, &direct.u) < limit * scale, "{precision}: {} of {scale}, {:?}", max_error(&found.u, &direct.u), found.report);
                 prop_assert!((found.report.imbalance - direct.report.imbalance).abs() < 1e-12 * (1.0 + direct.report.imbalance.abs()));
             }
+        }
+    }
+}
+
+/// What a solve reports is the residual of the solution that it returns, also where cycles in between carried theirs on.
+#[test]
+fn the_reported_residual_is_that_of_the_solution() {
+    let (nodes, size) = ([1025, 1030], [1.0, 1.0]);
+    let rhs = plane(nodes, size, |x, y| (7.0 * x).sin() * (5.0 * y).cos() + if x > y { 1.0 } else { -0.5 });
+    let problem = Problem::plane(nodes, size, rhs.clone());
+    let [x, y] = [0, 1].map(|d| Axis::new(nodes[d], size[d], Bc::Dirichlet, Bc::Dirichlet));
+    let grid = Grid::plane(x, y);
+    for device in devices() {
+        for (precision, tolerance) in [(Precision::Mixed, 1e-3), (Precision::Mixed, 1e-6), (Precision::Mixed, 1e-9), (Precision::F64, 1e-9)]
+        {
+            let solution = solved(&problem, &options(Method::Multigrid, precision, tolerance), &device);
+            let (own, report) = (operator::residual_norms(&grid, &solution.u, &rhs), &solution.report);
+            let reported = report.relative_residual * report.reference;
+            // Rounding of u and of the sums in A u.
+            let rounding = f64::EPSILON * operator::norm_bound(&grid) * own.u_l2;
+            assert!((own.l2 - reported).abs() <= 1e-3 * own.l2 + rounding, "{precision} {tolerance}: {} for {reported}", own.l2);
+            assert!(reported <= tolerance * report.reference, "{precision} {tolerance}: {}", report.relative_residual);
         }
     }
 }

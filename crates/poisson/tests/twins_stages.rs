@@ -11,7 +11,7 @@ use zellige_poisson::grid::{Axis, Bc, Grid};
 use zellige_poisson::operator;
 use zellige_poisson::problem::{Precision, StageSetup};
 use zellige_poisson::stages::{Norms, Smoother, Stages, cpu, cuda};
-use zellige_poisson::step::{Cycle, CyclePlan, cycle, full_multigrid};
+use zellige_poisson::step::{Cycle, CyclePlan, carried_cycle, cycle, full_multigrid};
 
 const D: Bc = Bc::Dirichlet;
 const N: Bc = Bc::Neumann;
@@ -303,6 +303,39 @@ fn cycles_with_the_bottom_as_chosen_are_no_slower() {
         }
     }
     check(&faults);
+}
+
+#[test]
+fn carried_residuals_are_true_but_for_rounding() {
+    let Some(cuda) = gpu() else { return };
+    let mut faults = Vec::new();
+    for (nx, ny, x, y) in [(257, 300, (D, D), (D, D)), (320, 129, (P, P), (D, D)), (128, 130, (P, P), (P, P))] {
+        let grid = plane(nx, ny, x, y, 1.0);
+        for (precision, eps) in
+            [(Precision::F32, f64::from(f32::EPSILON)), (Precision::Mixed, f64::from(f32::EPSILON)), (Precision::F64, f64::EPSILON)]
+        {
+            let setup = StageSetup::new(&grid, usize::MAX, precision, false);
+            let mut stages = cuda::new(&setup, &cuda).unwrap();
+            assert!(stages.carries(), "{nx} x {ny} {precision}");
+            let mut profiler = Profiler::off();
+            let mut carried = run(stages.as_mut(), &grid, &mut |s, p| carried_cycle(s, V11, p).unwrap(), 4).norms;
+            stages.residual(0, &mut profiler).unwrap();
+            let (made, last) = (stages.norms().unwrap(), carried.pop().unwrap());
+            // Rounding of the residuals on the way, and of u as it is stored, in the norm of the operator.
+            let stored = if precision == Precision::F32 { eps } else { f64::EPSILON };
+            let bound = 2.0 * (eps * carried[0].l2 + stored * operator::norm_bound(&grid) * made.u_l2);
+            if (made.l2 - last.l2).abs().partial_cmp(&bound) != Some(std::cmp::Ordering::Less) {
+                faults.push(format!("{nx} x {ny} {precision}: {:.3e} carried, {:.3e} made, bound {bound:.1e}", last.l2, made.l2));
+            }
+            if last.l2 > 1e-3 * carried[0].l2 {
+                faults.push(format!("{nx} x {ny} {precision}: {:.3e} after four cycles from {:.3e}", last.l2, carried[0].l2));
+            }
+        }
+    }
+    check(&faults);
+    // Ends with a derivative have weights of their own.
+    let stages = cuda::new(&StageSetup::new(&plane(129, 129, (N, D), (D, D), 1.0), usize::MAX, Precision::Mixed, false), &cuda).unwrap();
+    assert!(!stages.carries());
 }
 
 #[test]

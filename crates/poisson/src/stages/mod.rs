@@ -119,6 +119,18 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
+    /// Whether [`Stages::ascend_carry`] differs from [`Stages::ascend_correct`].
+    fn carries(&self) -> bool {
+        false
+    }
+
+    /// As [`Stages::ascend_correct`], but the backend may carry the residual on, `r_0 - A e_0` instead of `f - A u`, which
+    /// spares it reading `f`. That differs from the true residual by the rounding of the last true one in the inner
+    /// precision, and of `u`.
+    fn ascend_carry(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.ascend_correct(pre, nu, smoother, profiler)
+    }
+
     /// `interpolate(level, 3)` and `residual(level)` in one pass, where the backend can. The norms are stale afterwards.
     fn interpolate_residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
         self.interpolate(level, 3, profiler)?;

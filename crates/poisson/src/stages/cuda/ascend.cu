@@ -2,6 +2,8 @@
 // Plane, both axes coarsened. Launch as descend. ascend reads 5 B and writes 4 B per unknown in float.
 // ascend_correct goes on: u += e, and on level 0 r = f - A u and its norms; mixed 33 B per unknown, about 100 flops.
 // Without `r_new` neither f nor the weights of `wide` matter.
+// ascend_carry does not read f: the new residual is r - A e, made in `wide`, with the rounding of r in it and not that
+// of f - A u. Mixed 25 B per unknown; in float 17 instead of 21.
 //
 // At step j: row j starts (red), j-1 black, j-2 gets P e_{l+1}, j-3 red, j-4 black and done; u of row j-4 is corrected,
 // and row j-5 has its residual.
@@ -15,7 +17,7 @@ struct Correct {
     wide up, down;
 };
 
-template <bool CORRECT>
+template <bool CORRECT, class A, bool CARRY = false>
 __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse, const real* __restrict__ r,
                                              const real* __restrict__ ec, real* __restrict__ e, Correct o,
                                              real omega_pre, real omega_post, int height) {
@@ -24,7 +26,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     if (warp >= strips) return;
     int x = warp * OWN + 4 * (lane - 1);
     int begin = blockIdx.y * height, end = min(begin + height, l.y.n);
-    Columns<real> m(l, x);
+    A a(l, x, begin - 4, omega_pre, omega_post);
     // Interpolation to the odd columns 1 and 3; even columns lie on coarse nodes.
     const real* line = l.x.line + 2 * x;
     real lx[4] = {__ldg(line + 2), __ldg(line + 3), __ldg(line + 6), __ldg(line + 7)};
@@ -34,30 +36,32 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     typedef Stream<4, 6, real> Rows;
     typedef Stream<2, 3, real> CoarseRows;
     typedef Stream<4, 6, wide> WideRows;
-    constexpr int space = Rows::space + CoarseRows::space + (CORRECT ? 2 * WideRows::space : 0);
+    constexpr int space = Rows::space + CoarseRows::space + (CORRECT ? (CARRY ? 1 : 2) * WideRows::space : 0);
     __shared__ __align__(16) char shared[WARPS * space];
     char* mine = shared + threadIdx.x / 32 * space;
     Rows residual(r, l, x, mine);
     CoarseRows correction(ec, coarse, x / 2, mine += Rows::space);
-    WideRows solution(CORRECT ? o.u : nullptr, l, x, mine += CoarseRows::space), rhs(CORRECT ? o.f : nullptr, l, x, mine + WideRows::space);
+    WideRows solution(CORRECT ? o.u : nullptr, l, x, mine += CoarseRows::space), rhs(CORRECT && !CARRY ? o.f : nullptr, l, x, mine + WideRows::space);
 
     real R[6][4] = {}, E[6][4] = {}, C[4] = {}, peak = 0;
     wide U[3][4] = {};
     double squares = 0, u_squares = 0, mean = 0;
+    real left[2];
     // Weights of a row are read a step ahead.
-    Across<real> Y[6] = {}, y_next = across<real>(l, begin - 4);
     real l_next[2] = {}, ly[2];
-    Across<wide> wy, wy_next = {};
+    Across<wide> wy = {l.y.ww[2 * (l.y.n / 2)], l.y.ww[2 * (l.y.n / 2)]}, wy_next = {};
     double vy, vy_next = 0;
     // The finest grid is uniform but for ends with a derivative, whose neighbour is mirrored. Columns that are so.
     wide wx = l.x.ww[2 * (l.x.n / 2)];
-    bool low = x == 0 && l.x.first == 0 && !l.x.periodic;
-    int high = l.x.last == l.x.n && !l.x.periodic ? l.x.n - 1 - x : -1;
+    bool low = !A::plain && x == 0 && l.x.first == 0 && !l.x.periodic;
+    int high = !A::plain && l.x.last == l.x.n && !l.x.periodic ? l.x.n - 1 - x : -1;
     // Control volumes are halved there; 0 where a column is no unknown.
     float vx[4];
 #pragma unroll
-    for (int c = 0; c < 4; c++) vx[c] = m.inverse[c] == real(0) || x + c >= l.x.n ? 0.0f : (low && c == 0) || c == high ? 0.5f : 1.0f;
-    bool plain = vx[0] + vx[1] + vx[2] + vx[3] == 4.0f;
+    for (int c = 0; c < 4; c++) vx[c] = !a.unknown(c) || x + c >= l.x.n ? 0.0f : (low && c == 0) || c == high ? 0.5f : 1.0f;
+    // The same as factors, for a plain operator.
+    wide keep[4] = {wide(vx[0]), wide(vx[1]), wide(vx[2]), wide(vx[3])};
+    bool whole = vx[0] + vx[1] + vx[2] + vx[3] == 4.0f;
 
     let_next_kernel_start();
     wait_for_previous_kernel();
@@ -66,7 +70,8 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     auto ask = [&](int j, int p) {
         residual.ask(j + 5, (p + 5) % 6);
         if (p % 2) correction.ask((j + 3) / 2, (p + 4) / 2 % 3);
-        if (CORRECT) solution.ask(j, (p + 4) % 6), rhs.ask(j - 1, (p + 4) % 6);
+        if (CORRECT && !CARRY) solution.ask(j, (p + 4) % 6), rhs.ask(j - 1, (p + 4) % 6);
+        if (CARRY) solution.ask(j - 1, (p + 4) % 6);
         asked();
     };
 #pragma unroll
@@ -79,15 +84,15 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
             arrived<3>();
             residual.take(p, R[p]);
             ask(j, p);
-            Y[p] = y_next, ly[0] = l_next[0], ly[1] = l_next[1], wy = wy_next, vy = vy_next;
-            y_next = across<real>(l, j + 1);
+            a.enter(p, j);
+            ly[0] = l_next[0], ly[1] = l_next[1], vy = vy_next;
             l_next[0] = __ldg(l.y.line + 2 * (j - 1)), l_next[1] = __ldg(l.y.line + 2 * (j - 1) + 1);
             if (CORRECT) {
-                wy_next = across<wide>(l, j - 4);
+                if (!A::plain) wy = wy_next, wy_next = across<wide>(l, j - 4);
                 vy_next = __ldg(l.y.volume + j - 4);
             }
-            start_row(m, Y[p], parity, omega_pre, R[p], E[p]);
-            relax_row(m, Y[p1], parity, omega_pre, E[p2], E[p1], E[p], R[p1]);
+            a.start(p, parity, R[p], E[p]);
+            a.first(p1, j - 1, parity, E[p2], E[p1], E[p], R[p1], left);
 
             // Row j-2 = 2J lies on coarse row J, which is in C from the row before; 2J+1 between C and the next one.
             if (parity == 0) {
@@ -96,25 +101,30 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
             } else {
                 real got[2];
                 correction.take(p / 2, got);
-                real a = covered ? got[0] : real(0), b = covered ? got[1] : real(0), beside = from_east(a);
-                real N[4] = {a, lx[0] * a + lx[1] * b, b, lx[2] * b + lx[3] * beside};
+                real v = covered ? got[0] : real(0), w = covered ? got[1] : real(0), beside = from_east(v);
+                real N[4] = {v, lx[0] * v + lx[1] * w, w, lx[2] * w + lx[3] * beside};
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
                     E[p2][c] += ly[0] * C[c] + ly[1] * N[c];
                     C[c] = N[c];
                 }
             }
-            relax_row(m, Y[p3], !parity, omega_post, E[p4], E[p3], E[p2], R[p3]);
-            relax_row(m, Y[p4], !parity, omega_post, E[p5], E[p4], E[p3], R[p4]);
+            a.relax(p3, j - 3, !parity, E[p4], E[p3], E[p2], R[p3]);
+            a.relax(p4, j - 4, !parity, E[p5], E[p4], E[p3], R[p4]);
 
             if (!CORRECT) {
                 if (owner && j - 4 >= begin && j - 4 < end) write4(e + (long long)(j - 4) * l.pitch + x, E[p4]);
             } else {
                 const int u0 = p % 3, u1 = (p + 2) % 3, u2 = (p + 1) % 3, row = j - 5;
-                wide f[4];
-                solution.take(p, U[u0]), rhs.take(p, f);
+                // Carried on, U holds the correction, and f is the residual before.
+                wide f[4], u_row[4];
+                if (CARRY) solution.take(p, u_row);
+                else solution.take(p, U[u0]), rhs.take(p, f);
 #pragma unroll
-                for (int c = 0; c < 4; c++) U[u0][c] += o.down * wide(E[p4][c]);
+                for (int c = 0; c < 4; c++) {
+                    if (CARRY) U[u0][c] = wide(E[p4][c]), f[c] = wide(R[p5][c]);
+                    else U[u0][c] += o.down * wide(E[p4][c]);
+                }
                 wide west = from_west(U[u1][3]), east = from_east(U[u1][0]), res[4];
                 bool row_unknown = row >= l.y.first && row < l.y.last;
 #pragma unroll
@@ -123,20 +133,26 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
                     if (c == 0 && low) w = q;
                     if (c == high) q = w;
                     wide au = wx * ((w - u) + (q - u)) + (wy.south * (U[u2][c] - u) + wy.north * (U[u0][c] - u));
-                    res[c] = row_unknown && vx[c] != 0.0f ? f[c] - au : wide(0);
+                    if (A::plain) res[c] = keep[c] * (f[c] - au);
+                    else res[c] = vx[c] != 0.0f ? f[c] - au : wide(0);
+                    if (!row_unknown) res[c] = 0;
                 }
                 if (owner && row >= begin && row < end) {
-                    write4(o.u_new + (long long)row * l.pitch + x, U[u1]);
+#pragma unroll
+                    for (int c = 0; c < 4; c++) u_row[c] = CARRY ? u_row[c] + o.down * U[u1][c] : U[u1][c];
+                    write4(o.u_new + (long long)row * l.pitch + x, u_row);
                     real out[4];
                     double rr = 0, uu = 0, r1 = 0;
 #pragma unroll
                     for (int c = 0; c < 4; c++) {
-                        out[c] = real(o.up * res[c]);
+                        out[c] = CARRY ? real(res[c]) : real(o.up * res[c]);
                         peak = fmax(peak, fabs(out[c]));
-                        double share = plain ? 1.0 : double(vx[c]), r = res[c], u = U[u1][c];
-                        rr += plain ? r * r : share * r * r;
-                        uu += plain ? u * u : share * u * u;
-                        r1 += plain ? r : share * r;
+                        // Residuals are zero off the unknowns; where all are alike, shares are 1 or that.
+                        double r = res[c], u = A::plain ? keep[c] * u_row[c] : u_row[c];
+                        double share = A::plain || whole ? 1.0 : double(vx[c]);
+                        rr += share * r * r;
+                        uu += share * u * u;
+                        r1 += share * r;
                     }
                     if (row_unknown) squares += vy * rr, u_squares += vy * uu, mean += vy * r1;
                     if (o.r_new) write4(o.r_new + (long long)row * l.pitch + x, out);
@@ -146,6 +162,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
     }
     if (CORRECT) {
         double hx = l.x.volume[l.x.n / 2];
+        if (CARRY) squares *= double(o.down) * double(o.down), mean *= double(o.down);
         Partial total = warp_total({hx * squares, double(peak) / double(o.up), hx * u_squares, hx * mean});
         if (lane == 0 && o.r_new) o.partials[blockIdx.y * strips + warp] = total;
     }
@@ -153,13 +170,21 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
 
 extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend(Level l, Level coarse, const real* r, const real* ec, real* e,
                                                                 real omega_pre, real omega_post, int height) {
-    ascend_strip<false>(l, coarse, r, ec, e, Correct{}, omega_pre, omega_post, height);
+    ascend_strip<false, General<real, 6>>(l, coarse, r, ec, e, Correct{}, omega_pre, omega_post, height);
+}
+extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_plain(Level l, Level coarse, const real* r, const real* ec, real* e,
+                                                                      real omega_pre, real omega_post, int height) {
+    ascend_strip<false, Plain<real, 6>>(l, coarse, r, ec, e, Correct{}, omega_pre, omega_post, height);
 }
 
 // 168 registers let 12 warps live on a multiprocessor instead of 8; double precision needs more than that.
-extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void ascend_correct(Level l, Level coarse, const real* r, const real* ec,
-                                                                        const wide* u, const wide* f, wide* u_new,
-                                                                        real* r_new, Partial* partials, wide up, wide down,
-                                                                        real omega_pre, real omega_post, int height) {
-    ascend_strip<true>(l, coarse, r, ec, nullptr, Correct{u, f, u_new, r_new, partials, up, down}, omega_pre, omega_post, height);
-}
+#define ASCEND_CORRECT(NAME, OPERATOR, CARRY)                                                                                  \
+    extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void NAME(                         \
+        Level l, Level coarse, const real* r, const real* ec, const wide* u, const wide* f, wide* u_new, real* r_new,          \
+        Partial* partials, wide up, wide down, real omega_pre, real omega_post, int height) {                                  \
+        Correct o = {u, f, u_new, r_new, partials, up, down};                                                                  \
+        ascend_strip<true, OPERATOR<real, 6>, CARRY>(l, coarse, r, ec, nullptr, o, omega_pre, omega_post, height);             \
+    }
+ASCEND_CORRECT(ascend_correct, General, false)
+ASCEND_CORRECT(ascend_correct_plain, Plain, false)
+ASCEND_CORRECT(ascend_carry_plain, Plain, true)

@@ -4,38 +4,28 @@
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
+use super::bands::{Heights, bands};
 use super::bottom::{self, Bottom};
 use super::program::{COARSE, Kernels, NODES, OWN, RESTRICTING, ROWS, WARPS};
 use super::tables::{LevelArgument, Number, Tables, halves};
-use crate::grid::{Grid, Level};
+use crate::grid::{Axis, Grid, Level};
 use crate::physics::chebyshev;
 use crate::stages::Smoother;
 
 /// Bound of the spectrum of `D^-1 A`.
 const LAMBDA: f64 = 2.0;
-/// Most rows of a marching band.
-const MOST_ROWS: usize = 160;
-
 /// Least nodes an axis where full multigrid's passes march: the window of coarse nodes wraps around at most once.
 const LEAST_FULL: usize = 64;
-
-/// Rows of a band such that the blocks just fill the GPU (`slots` at once) a whole number of times, `columns` of blocks
-/// side by side. `halo` rows are repeated by each band; with them it is a whole number of `unroll` steps.
-fn band_rows(rows: usize, columns: usize, slots: usize, halo: usize, unroll: usize) -> usize {
-    // On small levels low bands are quicker, although they repeat most of their rows.
-    let least = (rows / 128).clamp(4, 8);
-    let whole = |rows: usize| (rows..rows + 2 * unroll).find(|h| h % 2 == 0 && (h + halo).is_multiple_of(unroll)).unwrap_or(rows);
-    let height = |waves: usize| whole(rows.div_ceil((waves * slots / columns).max(1)).max(least));
-    (1..=4)
-        .map(|waves| (waves, height(waves)))
-        .filter(|(w, h)| *h <= MOST_ROWS || *w == 4)
-        .min_by_key(|(w, h)| w * (h + halo))
-        .map_or(MOST_ROWS, |(_, h)| h)
-}
 
 /// Whether two nodes of one colour touch across the seam of a periodic axis.
 fn seam(grid: &Grid) -> bool {
     grid.axes.iter().any(|a| a.periodic() && !a.is_flat() && a.nodes % 2 == 1)
+}
+
+/// Whether all unknowns of an axis have the same weight on both sides: no end with a derivative, no shorter interval.
+fn even(axis: &Axis) -> bool {
+    let all = <[f64; 2]>::from(axis.weights(axis.unknowns().start));
+    all[0] == all[1] && axis.unknowns().all(|i| <[f64; 2]>::from(axis.weights(i)) == all)
 }
 
 /// One level's fields: `r` and `u` twice where a pass reads neighbours of what it writes.
@@ -46,6 +36,8 @@ pub(super) struct Fields {
     pub marches: bool,
     /// The whole fused pass is: both axes halve as well.
     pub fused: bool,
+    /// All unknowns have the same weights: kernels of half the arithmetic apply.
+    pub plain: bool,
     /// And so are those of full multigrid.
     pub full: bool,
     pub r: Vec<Buffer<u8>>,
@@ -57,19 +49,6 @@ pub(super) struct Fields {
     pub r_at: usize,
     strips: usize,
     heights: Heights,
-}
-
-/// Rows of the bands of the marching kernels.
-#[derive(Default)]
-struct Heights {
-    descend: usize,
-    ascend: usize,
-    correct: usize,
-    sweep: usize,
-    two_sweeps: usize,
-    residual: usize,
-    restrict: usize,
-    interpolate: usize,
 }
 
 impl Fields {
@@ -130,11 +109,6 @@ pub(super) struct Data {
     pub host: Mapped<f64>,
 }
 
-/// Blocks of marching warps over `columns` and `rows`, `height` rows a band.
-fn bands(columns: usize, rows: usize, height: usize) -> (u32, u32) {
-    (columns.div_ceil(OWN).div_ceil(WARPS as usize) as u32, rows.div_ceil(height) as u32)
-}
-
 /// A number in the precision of the kernel's parameter.
 fn number(launch: Launch<'_>, format: Number, value: f64) -> Launch<'_> {
     match format {
@@ -162,27 +136,15 @@ impl Data {
             let marches = z.is_flat() && !seam(&level.grid) && whole && x.nodes >= 16 && y.nodes >= 16;
             let fused = marches && level.transfer.as_ref().is_some_and(|t| halves(&t[0]) && halves(&t[1]));
             let solution = l == 0 || full;
+            let plain = fused && even(x) && even(y);
             let strips = x.nodes.div_ceil(OWN);
-            // `halo` and `unroll`: rows that a band repeats, and steps of a kernel's inner loop.
-            let rows = |kernel: &Kernel, halo: usize, unroll: usize| -> Result<usize> {
-                let slots = kernel.blocks_per_multiprocessor(32 * WARPS, 0)?.max(1) * cuda.properties().multiprocessors;
-                Ok(band_rows(y.nodes, strips.div_ceil(WARPS as usize), slots as usize, halo, unroll))
-            };
-            let heights = Heights {
-                descend: rows(&kernels.descend, 6, 4)?,
-                ascend: rows(&kernels.ascend, 8, 6)?,
-                correct: rows(&kernels.ascend_correct, 10, 6)?,
-                sweep: rows(&kernels.sweep, 4, 4)?,
-                two_sweeps: rows(&kernels.two_sweeps, 8, 6)?,
-                residual: rows(&kernels.marching_residual, 4, 4)?,
-                restrict: rows(&kernels.full_restrict, 2, 4)?,
-                interpolate: rows(&kernels.full_residual, 4, 4)?,
-            };
+            let heights = Heights::new(cuda, &kernels, plain, y.nodes, strips)?;
             let fields = Fields {
                 argument: *argument,
                 nodes: level.grid.len(),
                 marches,
                 fused,
+                plain,
                 full: fused && full && x.nodes >= LEAST_FULL && y.nodes >= LEAST_FULL,
                 r: (0..if l == 0 { 2 } else { 1 }).map(|_| field(inner, "residual")).collect::<Result<_>>()?,
                 e: field(inner, "correction")?,
@@ -194,7 +156,7 @@ impl Data {
                 heights,
             };
             let (a, b, c) = fields.sums();
-            let least = fields.heights.correct.min(fields.heights.residual);
+            let least = fields.heights.least_with_sums();
             partials = partials.max(a as usize * b as usize * c as usize).max(strips * y.nodes.div_ceil(least));
             levels.push(fields);
         }
@@ -231,7 +193,7 @@ impl Data {
     pub(super) fn descend(&self, level: usize, omega: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
-        let launch = self.soon(self.kernels.descend.launch(bands(x, y, l.heights.descend), 32 * WARPS));
+        let launch = self.soon(self.kernels.passes(l.plain).0.launch(bands(x, y, l.heights.descend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(c.r());
         // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
         unsafe { number(launch, self.inner, omega).arg(l.heights.descend as i32).run() }
@@ -241,24 +203,30 @@ impl Data {
     pub(super) fn ascend(&self, level: usize, pre: f64, post: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let launch = self.soon(self.kernels.ascend.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
+        let launch = self.soon(self.kernels.passes(l.plain).1.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
         // SAFETY: the arguments of `ascend` in order; the tables and fields belong to these two levels.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
     }
 
-    /// The fused upward pass with the correction of `u` and, on the finest level, the new residual.
-    pub(super) fn ascend_correct(&mut self, level: usize, pre: f64, post: f64) -> Result<()> {
+    /// The fused upward pass with the correction of `u` and, on the finest level, the new residual: `f - A u`, or carried on
+    /// as `r - A e` on a plain level.
+    pub(super) fn ascend_correct(&mut self, level: usize, pre: f64, post: f64, carry: bool) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let bands = bands(x, y, l.heights.correct);
-        let launch = self.soon(self.kernels.ascend_correct.launch(bands, 32 * WARPS));
+        let (kernel, height) = if carry && l.plain {
+            (&self.kernels.ascend_carry_plain, l.heights.carry)
+        } else {
+            (self.kernels.passes(l.plain).2, l.heights.correct)
+        };
+        let bands = bands(x, y, height);
+        let launch = self.soon(kernel.launch(bands, 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f()).arg(l.other_u());
         let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.arg(&self.partials);
         let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
-        // SAFETY: the arguments of `ascend_correct` in order; u and r are written to the copies that are not read, and
+        // SAFETY: the arguments of `ascend_correct` and `ascend_carry` in order; u and r are written to the copies that are not read, and
         // `partials` has one entry a warp.
-        unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.correct as i32).run() }?;
+        unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
         let count = l.strips * bands.1 as usize;
         let l = &mut self.levels[level];
         l.u_at = 1 - l.u_at;

@@ -4,17 +4,23 @@
 //
 // At step j row j is read and its red nodes start, row j-1 has its black nodes relaxed, row j-2 its residual restricted.
 
-extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level coarse, const real* __restrict__ r,
-                                                                 real* __restrict__ rc, real omega, int height) {
+template <class A>
+__device__ __forceinline__ void descend_strip(const Level& l, const Level& coarse, const real* __restrict__ r,
+                                              real* __restrict__ rc, real omega, int height) {
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip * OWN >= 2 * coarse.x.n) return;
     int x = strip * OWN + 4 * (lane - 1);
     int begin = blockIdx.y * height, end = min(begin + height, 2 * coarse.y.n);
-    Columns<real> m(l, x);
-    // Weights of the lane's two coarse columns, x/2 and x/2 + 1.
+    A a(l, x, begin - 4, omega, omega);
+    // Weights of the lane's two coarse columns, x/2 and x/2 + 1; none where the column is no unknown.
     real fx[6];
 #pragma unroll
     for (int q = 0; q < 6; q++) fx[q] = coarse.x.full[3 * (x / 2) + q];
+    fx[0] = __shfl_up_sync(~0u, a.unknown(3), 1) ? fx[0] : real(0);
+    fx[1] = a.unknown(0) ? fx[1] : real(0);
+    fx[2] = a.unknown(1) ? fx[2] : real(0), fx[3] = a.unknown(1) ? fx[3] : real(0);
+    fx[4] = a.unknown(2) ? fx[4] : real(0);
+    fx[5] = a.unknown(3) ? fx[5] : real(0);
     bool owner = lane > 0 && lane < 31 && x / 2 < coarse.pitch;
 
     typedef Stream<4, 8, real> Rows;
@@ -22,9 +28,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level 
     Rows residual(r, l, x, shared + threadIdx.x / 32 * Rows::space);
     let_next_kernel_start();
     wait_for_previous_kernel();
-    real R[4][4] = {}, E[4][4] = {}, sum[2] = {};
-    // Weights of a row are read a step ahead: of A, and of R (row j-2 = 2J, or 2J+1, which is also 2(J+1)-1).
-    Across<real> Y[4] = {}, y_next = across<real>(l, begin - 4);
+    real R[4][4] = {}, E[4][4] = {}, left[2][2] = {}, sum[2] = {};
+    // Weights of R are read a step ahead: row j-2 = 2J, or 2J+1, which is also 2(J+1)-1.
     real f_next[2] = {}, f[2];
 #pragma unroll
     for (int a = 0; a < 7; a++) residual.ask(begin - 4 + a, a), asked();
@@ -36,16 +41,17 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level 
             arrived<6>();
             residual.take(turn + p, R[p]);
             residual.ask(j + 7, (turn + p + 7) % 8), asked();
-            Y[p] = y_next, f[0] = f_next[0], f[1] = f_next[1];
-            y_next = across<real>(l, j + 1);
+            a.enter(p, j);
+            bool in = a.inside(j - 2);
+            f[0] = in ? f_next[0] : real(0), f[1] = in ? f_next[1] : real(0);
             const real* fy = coarse.y.full + 3 * ((j - 1) >> 1);
             f_next[0] = __ldg(fy + (p % 2 ? 1 : 2)), f_next[1] = __ldg(fy + 3);
-            start_row(m, Y[p], p & 1, omega, R[p], E[p]);
+            a.start(p, p & 1, R[p], E[p]);
             // Row j-1 has the other parity: its black columns are those of row j's red ones.
-            relax_row(m, Y[p1], p & 1, omega, E[p2], E[p1], E[p], R[p1]);
+            a.first(p1, j - 1, p & 1, E[p2], E[p1], E[p], R[p1], left[p & 1]);
 
             real res[4];
-            residual_row(m, Y[p2], E[p3], E[p2], E[p1], R[p2], res);
+            a.residual(p2, p & 1, E[p3], E[p2], E[p1], R[p2], left[~p & 1], res);
             real beside = from_west(res[3]);
             real c0 = fx[0] * beside + fx[1] * res[0] + fx[2] * res[1];
             real c1 = fx[3] * res[1] + fx[4] * res[2] + fx[5] * res[3];
@@ -62,4 +68,11 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level 
             }
         }
     }
+}
+
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level coarse, const real* r, real* rc, real omega, int height) {
+    descend_strip<General<real, 4>>(l, coarse, r, rc, omega, height);
+}
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_plain(Level l, Level coarse, const real* r, real* rc, real omega, int height) {
+    descend_strip<Plain<real, 4>>(l, coarse, r, rc, omega, height);
 }

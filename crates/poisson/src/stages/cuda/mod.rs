@@ -12,6 +12,7 @@
 //! Nothing waits but [`Stages::load`], [`Stages::solution`] and [`Stages::norms`]; a sequence of stages is recorded as a
 //! graph once and replayed. Sums have a fixed order: results are the same bit by bit from run to run.
 
+mod bands;
 mod bottom;
 mod data;
 mod eigen;
@@ -149,6 +150,21 @@ impl CudaStages {
         self.ascend(level, start, INNER_SWEEPS, INNER_SWEEPS, INNER, profiler)
     }
 
+    /// The pass up on the finest level with the correction of `u`; `carry`: the new residual is `r - A e`.
+    fn up(&mut self, pre: u32, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
+        match self.fuses(0, Start::Zero, pre, smoother) {
+            Some(omega) if nu == 1 => {
+                let cost = self.cost(0, 2.25, if carry { 2.0 } else { 3.0 }, 100.0);
+                let cuda = self.data.cuda.clone();
+                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(0, omega, omega, carry))
+            }
+            _ => {
+                self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
+                self.correct(0, profiler)
+            }
+        }
+    }
+
     /// Dense host values into a pitched field.
     fn upload(&mut self, values: &[f64], solution: bool) -> Result<()> {
         let l = &self.data.levels[0];
@@ -257,16 +273,15 @@ impl Stages for CudaStages {
     }
 
     fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
-        match self.fuses(0, Start::Zero, pre, smoother) {
-            Some(omega) if nu == 1 => {
-                let (cost, cuda) = (self.cost(0, 2.25, 3.0, 100.0), self.data.cuda.clone());
-                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(0, omega, omega))
-            }
-            _ => {
-                self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
-                self.correct(0, profiler)
-            }
-        }
+        self.up(pre, nu, smoother, false, profiler)
+    }
+
+    fn carries(&self) -> bool {
+        self.data.levels[0].plain
+    }
+
+    fn ascend_carry(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.up(pre, nu, smoother, self.carries(), profiler)
     }
 
     fn interpolate_residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
@@ -282,7 +297,7 @@ impl Stages for CudaStages {
         match self.fuses(level, Start::Zero, pre, smoother) {
             Some(omega) if nu == 1 && level > 0 => {
                 let (cost, cuda) = (self.cost(level, 1.25, 2.0, 70.0), self.data.cuda.clone());
-                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(level, omega, omega))
+                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(level, omega, omega, false))
             }
             _ => {
                 self.ascend(level, Start::Zero, pre, nu, smoother, profiler)?;

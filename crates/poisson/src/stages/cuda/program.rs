@@ -37,8 +37,12 @@ macro_rules! kernels {
 }
 kernels!(
     descend,
+    descend_plain,
     ascend,
+    ascend_plain,
     ascend_correct,
+    ascend_correct_plain,
+    ascend_carry_plain,
     sweep,
     two_sweeps,
     marching_residual,
@@ -66,6 +70,17 @@ kernels!(
     inject,
 );
 
+impl Kernels {
+    /// The passes down, up, and up with the correction of `u`: on a level whose unknowns all have the same weights, or on any.
+    pub(super) fn passes(&self, plain: bool) -> (&Kernel, &Kernel, &Kernel) {
+        if plain {
+            (&self.descend_plain, &self.ascend_plain, &self.ascend_correct_plain)
+        } else {
+            (&self.descend, &self.ascend, &self.ascend_correct)
+        }
+    }
+}
+
 /// What is compiled for a precision: also by tests, for architectures that are not at hand.
 pub fn recipe(precision: Precision) -> Recipe {
     let (real, wide) = match precision {
@@ -76,6 +91,7 @@ pub fn recipe(precision: Precision) -> Recipe {
     let sources = [
         include_str!("common.cu"),
         include_str!("march.cu"),
+        include_str!("plain.cu"),
         include_str!("descend.cu"),
         include_str!("ascend.cu"),
         include_str!("sweep.cu"),

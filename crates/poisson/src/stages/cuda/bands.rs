@@ -1,0 +1,69 @@
+//! How the marching kernels cut a level into bands of rows.
+
+use zellige_engine::cuda::{Cuda, Kernel};
+use zellige_engine::error::Result;
+
+use super::program::{Kernels, OWN, WARPS};
+
+/// Most rows of a marching band.
+const MOST_ROWS: usize = 160;
+
+/// Rows of a band such that the blocks just fill the GPU (`slots` at once) a whole number of times, `columns` of blocks
+/// side by side. `halo` rows are repeated by each band; with them it is a whole number of `unroll` steps.
+fn band_rows(rows: usize, columns: usize, slots: usize, halo: usize, unroll: usize) -> usize {
+    // On small levels low bands are quicker, although they repeat most of their rows.
+    let least = (rows / 128).clamp(4, 14);
+    let whole = |rows: usize| (rows..rows + 2 * unroll).find(|h| h % 2 == 0 && (h + halo).is_multiple_of(unroll)).unwrap_or(rows);
+    let height = |waves: usize| whole(rows.div_ceil((waves * slots / columns).max(1)).max(least));
+    (1..=4)
+        .map(|waves| (waves, height(waves)))
+        .filter(|(w, h)| *h <= MOST_ROWS || *w == 4)
+        .min_by_key(|(w, h)| w * (h + halo))
+        .map_or(MOST_ROWS, |(_, h)| h)
+}
+
+/// Blocks of marching warps over `columns` and `rows`, `height` rows a band.
+pub(super) fn bands(columns: usize, rows: usize, height: usize) -> (u32, u32) {
+    (columns.div_ceil(OWN).div_ceil(WARPS as usize) as u32, rows.div_ceil(height) as u32)
+}
+
+/// Rows of the bands of the marching kernels.
+pub(super) struct Heights {
+    pub descend: usize,
+    pub ascend: usize,
+    pub correct: usize,
+    pub carry: usize,
+    pub sweep: usize,
+    pub two_sweeps: usize,
+    pub residual: usize,
+    pub restrict: usize,
+    pub interpolate: usize,
+}
+
+impl Heights {
+    /// Heights on a level of `strips` strips and `nodes` rows; `plain` as in [`Kernels::passes`].
+    pub(super) fn new(cuda: &Cuda, kernels: &Kernels, plain: bool, nodes: usize, strips: usize) -> Result<Self> {
+        let (down, up, correct) = kernels.passes(plain);
+        // `halo` and `unroll`: rows that a band repeats, and steps of a kernel's inner loop.
+        let rows = |kernel: &Kernel, halo: usize, unroll: usize| -> Result<usize> {
+            let slots = kernel.blocks_per_multiprocessor(32 * WARPS, 0)?.max(1) * cuda.properties().multiprocessors;
+            Ok(band_rows(nodes, strips.div_ceil(WARPS as usize), slots as usize, halo, unroll))
+        };
+        Ok(Self {
+            descend: rows(down, 6, 4)?,
+            ascend: rows(up, 8, 6)?,
+            correct: rows(correct, 10, 6)?,
+            carry: rows(&kernels.ascend_carry_plain, 10, 6)?,
+            sweep: rows(&kernels.sweep, 4, 4)?,
+            two_sweeps: rows(&kernels.two_sweeps, 8, 6)?,
+            residual: rows(&kernels.marching_residual, 4, 4)?,
+            restrict: rows(&kernels.full_restrict, 2, 4)?,
+            interpolate: rows(&kernels.full_residual, 4, 4)?,
+        })
+    }
+
+    /// The least height of the passes that leave a partial sum a warp.
+    pub(super) fn least_with_sums(&self) -> usize {
+        self.correct.min(self.carry).min(self.residual)
+    }
+}
