@@ -167,8 +167,8 @@ pub fn segment_current<R: Real>(s0: R, t0: R, s1: R, t1: R, qx: R, qy: R, qz: R)
         y_left: jy * left,
         y_right: jy * right,
         z00: qz * R::mul_add(left, lower, twist),
-        z10: qz * (right * lower - twist),
-        z01: qz * (left * upper - twist),
+        z10: qz * R::mul_add(right, lower, -twist),
+        z01: qz * R::mul_add(left, upper, -twist),
         z11: qz * R::mul_add(right, upper, twist),
     }
 }

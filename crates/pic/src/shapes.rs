@@ -72,7 +72,7 @@ pub fn esirkepov_along<R: Real>(x0: R, x1: R, y0: R, y1: R) -> R {
 pub fn esirkepov_across<R: Real>(x0: R, x1: R, y0: R, y1: R) -> R {
     let third = R::from_f64(1.0 / 3.0);
     let sixth = R::from_f64(1.0 / 6.0);
-    third * R::mul_add(x0, y0, x1 * y1) + sixth * R::mul_add(x0, y1, x1 * y0)
+    R::mul_add(third, R::mul_add(x0, y0, x1 * y1), sixth * R::mul_add(x0, y1, x1 * y0))
 }
 
 /// The formulae above as CUDA C++.

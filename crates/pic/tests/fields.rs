@@ -380,3 +380,24 @@ fn nothing_depends_on_the_threads() {
     };
     assert_eq!(run(1), run(3));
 }
+
+/// What a window brings into an absorbing layer has no past: the memory of its last column is empty, whatever stood in the guards.
+#[test]
+fn a_window_brings_nothing_into_a_layer() {
+    let g = grid([30, 40], [[PEC; 2], [FieldSide::Absorbing; 2]], [0.1, 0.13], 0.9);
+    let mut fields: FieldSet<f64> = randomised(&setup(&g), 11);
+    fields.begin(false);
+    fields.field();
+    fields.shift();
+    let along_y = fields.hidden();
+    assert_eq!(along_y.len(), 8);
+    for (name, memory) in along_y {
+        // dBz/dy enters Ex, dEx/dy Bz: halfway in x, so that node 29 is the last one; the others sit at corners, with the wall 30.
+        let last = if name.starts_with("layer_e_0") || name.starts_with("layer_b_2") { 29 } else { 30 };
+        for row in memory.chunks(g.pitch()) {
+            let inside = &row[g.index(0, -2)..];
+            assert!(inside[last..].iter().all(|v| *v == 0.0), "{name}: {:?}", &inside[last..]);
+        }
+        assert!(memory.iter().any(|v| *v != 0.0), "{name}");
+    }
+}

@@ -73,7 +73,10 @@ fn agree(setup: &Setup, [a, b]: &mut [Box<dyn Stages>; 2], tolerance: f64, label
     for c in Component::ALL {
         let (x, y) = (a.component(c).unwrap(), b.component(c).unwrap());
         let largest = x.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-        assert!(apart(&x, &y) <= 16.0 * tolerance * largest.max(1.0), "{label}: {} differs by {} of {largest}", c.name(), apart(&x, &y));
+        let worst = (0..x.len()).max_by(|a, b| (x[*a] - y[*a]).abs().total_cmp(&(x[*b] - y[*b]).abs())).unwrap();
+        let (i, j) = (worst % setup.grid.pitch(), worst / setup.grid.pitch());
+        let values = format!("{} here, {} there at ({i} - 2, {j} - 2), largest {largest}", x[worst], y[worst]);
+        assert!(apart(&x, &y) <= 16.0 * tolerance * largest.max(1.0), "{label}: {}: {values}", c.name());
     }
     let (e, f) = (a.energies().unwrap(), b.energies().unwrap());
     assert_eq!(e.count, f.count, "{label}");
@@ -101,10 +104,14 @@ fn small(kind: Kind) -> Kind {
 #[test]
 fn a_step_of_every_kind_is_that_of_the_processor() {
     let Some(cuda) = testing::gpu() else { return };
+    let pushers = [(Pusher::Boris, false), (Pusher::Vay, true), (Pusher::HigueraCary, false)];
     for precision in [Precision::F32, Precision::F64] {
         for order in [1, 2] {
-            for (pusher, weighted) in [(Pusher::Boris, false), (Pusher::Vay, true), (Pusher::HigueraCary, false)] {
-                for cells in [[48, 40], [17, 5], [5, 33], [70, 1], [3, 3]] {
+            for (k, (pusher, weighted)) in pushers.into_iter().enumerate() {
+                // Each is a program of its own: sizes of all kinds with one pusher, one size with all of them.
+                let sizes = [[48, 40], [17, 5], [5, 33], [70, 1], [3, 3]];
+                let all = k == order as usize - 1 && precision == Precision::F32;
+                for cells in sizes.into_iter().take(if all { 5 } else { 1 }) {
                     let mut setup = setup(cells);
                     setup.precision = precision;
                     setup.order = order;
@@ -129,10 +136,12 @@ fn sides_do_to_particles_what_they_do_on_the_processor() {
     let Some(cuda) = testing::gpu() else { return };
     for side in [ParticleSide::Reflect, ParticleSide::Absorb] {
         for order in [1, 2] {
-            for cells in [[40, 20], [9, 35]] {
+            // Tiles of one size: with one wall, with two, with three.
+            for cells in [[40, 18], [10, 36]] {
                 let mut setup = setup(cells);
                 (0..2).for_each(|axis| walls(&mut setup, axis, FieldSide::Pec, side));
                 setup.order = order;
+                setup.tile = Some([10, 9]);
                 setup.species = vec![Species { tagged: true, ..electrons(12) }];
                 let p = tagged(thermal(cells, 12, 2.0, 5), false);
                 setup.expected = vec![p.len()];
@@ -160,13 +169,14 @@ fn thermal_walls_keep_every_particle_and_give_their_own_spread() {
     let start = p.len();
     let mut stages = new_with(&setup, &cuda, small).unwrap();
     stages.inject(0, &p).unwrap();
-    // At nearly the speed of light everything meets a wall within 46 steps.
-    run(&setup, stages.as_mut(), 0, 80);
+    // In n steps x = 0.07 n / 3.2 domains are crossed at the speed of light; of an isotropic beam 1/(2 pi x^2) moves so closely along
+    // z that it has not met a wall: 0.4 % here.
+    run(&setup, stages.as_mut(), 0, 300);
     let p = stages.particles(0).unwrap();
     assert_eq!(p.len(), start);
     let tags: std::collections::BTreeSet<_> = p.tag.iter().collect();
     assert_eq!(tags.len(), start);
-    // What moves almost along z has not met a wall yet; all others are slow now, |u| < 8 u_th.
+    // All others are slow now, |u_z| < 8 u_th.
     let slow: Vec<f64> = p.u[2].iter().copied().filter(|u| u.abs() < 0.4).collect();
     assert!(slow.len() * 100 > 99 * start, "{} of {start}", slow.len());
     // z is normal with u_th: the mean square of 16384 draws is right to 1.1 %, here 5 sigma.
@@ -211,10 +221,19 @@ fn nothing_is_lost_and_nothing_depends_on_pages_and_tiles() {
                 seen.push((sorted(&stages.particles(0).unwrap()), stages.component(Component::Jx).unwrap()));
             }
         }
-        assert!(seen.iter().all(|(p, _)| p.len() == n));
+        assert!(seen.iter().all(|(p, _)| p.len() == n && p.windows(2).all(|w| w[0].0 < w[1].0)), "each particle once");
         match &reference {
             None => reference = Some(seen),
-            Some(r) => assert!(*r == seen, "tile {tile:?}, page {}", 1 << shift),
+            Some(r) => {
+                for (k, (a, b)) in r.iter().zip(&seen).enumerate() {
+                    let differ = a.0.iter().zip(&b.0).filter(|(a, b)| a != b).collect::<Vec<_>>();
+                    let label = format!("tile {tile:?}, page {}, after {} steps", 1 << shift, 10 * (k + 1));
+                    let worst = |c: usize| differ.iter().map(|(a, b)| (a.2[c] - b.2[c]).abs()).fold(0.0, f64::max);
+                    let (columns, some) = ([0, 1, 2, 3, 4].map(worst), &differ[..differ.len().min(4)]);
+                    assert!(differ.is_empty(), "{label}: {} particles, at most by {columns:?}: {some:?}", differ.len());
+                    assert!(a.1 == b.1, "{label}: currents differ by {}", apart(&a.1, &b.1));
+                }
+            }
         }
     }
 }

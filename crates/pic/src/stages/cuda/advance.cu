@@ -137,7 +137,11 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 if (!inside) {
                     // A copy, since what a call takes by address lives in memory.
                     real w[5] = {v[0], v[1], v[2], v[3], v[4]};
+                    bool out_x = gx < 0 || gx >= d.cells[0], out_y = gy < 0 || gy >= d.cells[1];
                     inside = meet_walls(d, walls, st.counters, gx, gy, w, weight);
+#if ORDER == 2
+                    if (!inside) vanish(j, n + di + dj * JX, v[0], v[1], out_x ? di : 0, out_y ? dj : 0, unit);
+#endif
 #pragma unroll
                     for (int c = 0; c < 5; c++) v[c] = w[c];
                 }

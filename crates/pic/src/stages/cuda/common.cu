@@ -18,11 +18,14 @@ __device__ __forceinline__ fixed to_fixed(real x) { return __float2int_rn(x); }
 __device__ __forceinline__ fixed shared_add(fixed* at, fixed v) { return atomicAdd(at, v); }
 #endif
 
-// A sum of its own: never fused with the product that gave a term, so that it is the same wherever it is written.
+// A sum and a product of their own: never fused with each other, so that they are the same wherever they are written. Where two
+// products meet in a sum, which of them is fused is the compiler's choice, and not the same for all sizes of tiles.
 #if WIDE
 __device__ __forceinline__ real plus(real a, real b) { return __dadd_rn(a, b); }
+__device__ __forceinline__ real times(real a, real b) { return __dmul_rn(a, b); }
 #else
 __device__ __forceinline__ real plus(real a, real b) { return __fadd_rn(a, b); }
+__device__ __forceinline__ real times(real a, real b) { return __fmul_rn(a, b); }
 #endif
 
 // The nearest integer, ties to even, so that -x gives the negative. |x| < MAGIC / 3.

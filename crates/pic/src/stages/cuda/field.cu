@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(256) shift_fields(const __grid_cons
     int c = blockIdx.y;
     real* row = (c < 3 ? l.e[c] : c < 6 ? l.b[c - 3] : l.j[c - 6]) + blockIdx.x * l.pitch;
     move_row(row, l.pitch, true);
-    int last = BELOW + l.cells[0] - int(c < 6 && halfway(c, 0));
+    int last = BELOW + l.cells[0] - int(halfway(c, 0));
     for (int k = last + int(threadIdx.x); k < l.pitch; k += 256) row[k] = 0;
 }
 // The memory of a layer goes along.

@@ -61,7 +61,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
             here.j[c].iter_mut().zip(&deposits).for_each(|(j, v)| *j = T::from_f64(*v));
             there.put_current(c, &deposits).unwrap();
         }
-        let sheet = Sheet { component: Component::Jz, axis: 0, node: 3, values: random(7, grid.nodes(1)) };
+        let sheet = Sheet { component: Component::Jz, axis: 0, node: 3.min(grid.nodes(0) - 1), values: random(7, grid.nodes(1)) };
         here.current(std::slice::from_ref(&sheet));
         there.current(&[sheet], &mut profiler).unwrap();
         if step == 0 {

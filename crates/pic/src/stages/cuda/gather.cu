@@ -34,8 +34,8 @@ __device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha
     for (int k = threadIdx.x; k < 6 * cells; k += blockDim.x) {
         int c = k / cells, r = k - c * cells, y = r / (nx + 1), x = r - y * (nx + 1);
         long long at = corner + (long long)y * pitch + x;
-        real f00 = alpha * field(f, c, at), f10 = alpha * field(f, c, at + 1);
-        real f01 = alpha * field(f, c, at + pitch), f11 = alpha * field(f, c, at + pitch + 1);
+        real f00 = times(alpha, field(f, c, at)), f10 = times(alpha, field(f, c, at + 1));
+        real f01 = times(alpha, field(f, c, at + pitch)), f11 = times(alpha, field(f, c, at + pitch + 1));
         q[c * QN + y * QX + x] = Quad{f00, f10 - f00, f01 - f00, (f11 - f01) - (f10 - f00)};
     }
 }
@@ -66,12 +66,15 @@ __device__ __forceinline__ void load_fields(real* q, const Fields& f, real alpha
         q[c * QN + y * QX + x] = alpha * field(f, c, corner + (long long)y * pitch + x);
     }
 }
+__device__ __forceinline__ real three(const Weights<real>& w, real below, real middle, real above) {
+    return fma(w.above, above, fma(w.middle, middle, times(w.below, below)));
+}
 __device__ __forceinline__ real at_place(const real* q, int c, int n, const Weights<real>& x, const Weights<real>& y) {
     const real* f = q + c * QN + n;
-    real below = x.below * f[-QX - 1] + x.middle * f[-QX] + x.above * f[-QX + 1];
-    real middle = x.below * f[-1] + x.middle * f[0] + x.above * f[1];
-    real above = x.below * f[QX - 1] + x.middle * f[QX] + x.above * f[QX + 1];
-    return y.below * below + y.middle * middle + y.above * above;
+    real below = three(x, f[-QX - 1], f[-QX], f[-QX + 1]);
+    real middle = three(x, f[-1], f[0], f[1]);
+    real above = three(x, f[QX - 1], f[QX], f[QX + 1]);
+    return three(y, below, middle, above);
 }
 __device__ __forceinline__ Six gather(const real* q, int x, int y, real s, real t) {
     // The nearest corner, and the middle of the cell, where half-staggered values sit.

@@ -65,7 +65,6 @@ struct CudaStages {
     unit: f64,
     /// Largest weight of a particle, as a power of two.
     heaviest: f64,
-    convert: Kernels,
 }
 
 /// The tile for a domain: near the size asked for, and such that the tiles are alike.
@@ -134,7 +133,6 @@ impl CudaStages {
             pending: None,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
-            convert: Kernels::new(cuda, &kind_of(setup, 0))?,
             cuda: cuda.clone(),
             pool,
             setup: setup.clone(),

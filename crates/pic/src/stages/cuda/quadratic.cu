@@ -37,4 +37,11 @@ __device__ __forceinline__ void deposit_path(const Sums& j, int n, real s, real 
         }
     }
 }
+
+// A particle that an absorbing wall has taken, at v in cell `n`, still has weight at the corners next to the wall inside. Its path
+// goes on into the wall until that has become zero, in the middle of the first cell behind it. `di`, `dj`: outwards, 0 inside.
+__device__ __noinline__ void vanish(Sums j, int n, real s, real t, int di, int dj, Unit u) {
+    real s1 = real(di) * s < real(0) ? real(0) : s, t1 = real(dj) * t < real(0) ? real(0) : t;
+    deposit_path(j, n, s, t, s1, t1, 0, 0, real(0), u);
+}
 #endif

@@ -44,7 +44,9 @@ impl CudaStages {
         let scales = [unit * grid.h[0] / grid.dt, unit * grid.h[1] / grid.dt, unit];
         let n = grid.len();
         let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
-        let launch = self.convert.convert.launch((3 * n).div_ceil(256) as u32, 256).arg(&self.sums).arg(x).arg(y).arg(z);
+        // The same in the program of every species; without one there is nothing to convert.
+        let Some(population) = self.species.first() else { return Ok(()) };
+        let launch = population.store.kernels.convert.launch((3 * n).div_ceil(256) as u32, 256).arg(&self.sums).arg(x).arg(y).arg(z);
         // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
         unsafe { launch.arg(n as u64).plain(scales).run() }
     }

@@ -100,10 +100,12 @@ impl<T: RealScalar> Layers<T> {
                 });
             } else {
                 let pitch = self.pitch;
+                // Guards have no memory: a window would bring it in.
+                let inside = BELOW..BELOW + if quantity.half(0) { grid.cells[0] } else { grid.nodes(0) };
                 for (s, j) in nodes.iter().enumerate() {
                     let (to, psi) = (&mut to[j * pitch..(j + 1) * pitch], &mut psi[s * pitch..(s + 1) * pitch]);
                     let (next, last) = (&from[(j + ahead) * pitch..], &from[(j - behind) * pitch..]);
-                    for i in 0..pitch {
+                    for i in inside.clone() {
                         one(&mut to[i], &mut psi[i], next[i] - last[i], coefficients[s]);
                     }
                 }

@@ -112,7 +112,7 @@ impl<T: RealScalar> FieldSet<T> {
             }
         }
         for c in 0..3 {
-            for (array, first) in [(&mut self.e[c], 0), (&mut self.b[c], 3)] {
+            for (array, first) in [(&mut self.e[c], 0), (&mut self.b[c], 3), (&mut self.j[c], 6)] {
                 let quantity = Quantity::Vector(Component::ALL[c + first]);
                 if quantity.half(0) {
                     array.chunks_mut(pitch).for_each(|row| row[n - 1] = T::ZERO);
