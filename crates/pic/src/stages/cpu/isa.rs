@@ -9,7 +9,7 @@ use super::advance::Pass;
 use super::exchange::Outbox;
 use super::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{F32x8, F32x16, Pair};
+use super::lanes::{F32x8, F32x16, F64x8, Pair};
 use super::row::{Scratch, advance_rows};
 use super::store::Tile;
 use super::window::Window;
@@ -113,9 +113,12 @@ impl Format for f64 {
 
     fn advance(isa: Isa, work: Work<'_, Self>) {
         match isa {
-            // SAFETY: `Isa::all` asked the processor; who has AVX-512 has AVX2. Arrays gain nothing from the wider registers.
+            // SAFETY: `Isa::all` asked the processor.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 8>, Array<f64, 8>>(work) },
+            Isa::Avx512 => unsafe { avx512::<f64, F64x8, Pair<F64x8>>(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 8>, Array<f64, 8>>(work) },
             // SAFETY: plain arrays need nothing.
             Isa::Baseline => unsafe { work.run::<Array<f64, 8>, Array<f64, 8>>() },
         }

@@ -13,7 +13,7 @@ use zellige_engine::real::{Mask, Real};
 
 pub(super) use self::pair::Pair;
 #[cfg(target_arch = "x86_64")]
-pub(super) use self::x86::{F32x8, F32x16};
+pub(super) use self::x86::{F32x8, F32x16, F64x8};
 
 /// Lanes of the widest register, twice: for buffers.
 pub(super) const MOST: usize = 32;
