@@ -74,7 +74,7 @@ impl<T: RealScalar> Work<'_, T> {
 
 /// A number format of the particles.
 pub(super) trait Format: RealScalar {
-    /// Cells of a tile's row: lanes of a register.
+    /// Cells of a tile's row.
     fn cells(isa: Isa) -> usize;
 
     /// Runs the pass over a tile. `isa` is one of [`Isa::all`].
@@ -101,7 +101,7 @@ impl Format for f32 {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2::<f32, F32x8, Pair<F32x8>>(work) },
             // SAFETY: plain arrays need nothing.
-            Isa::Baseline => unsafe { work.run::<Array<f32, 8>, Array<f32, 8>>() },
+            Isa::Baseline => unsafe { work.run::<Array<f32, 4>, Array<f32, 4>>() },
         }
     }
 }
@@ -118,9 +118,9 @@ impl Format for f64 {
             Isa::Avx512 => unsafe { avx512::<f64, F64x8, Pair<F64x8>>(work) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 8>, Array<f64, 8>>(work) },
+            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 4>, Array<f64, 4>>(work) },
             // SAFETY: plain arrays need nothing.
-            Isa::Baseline => unsafe { work.run::<Array<f64, 8>, Array<f64, 8>>() },
+            Isa::Baseline => unsafe { work.run::<Array<f64, 2>, Array<f64, 2>>() },
         }
     }
 }

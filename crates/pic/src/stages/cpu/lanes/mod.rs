@@ -27,7 +27,7 @@ pub(super) trait Lanes: Real {
     /// A whole number of 32 bits per lane.
     type Index: Copy;
 
-    /// Lanes of one register: cells of a tile's row, entries of a look-up table. A power of two.
+    /// Cells of a tile's row, entries of a look-up table: a power of two, and a multiple of one register's lanes.
     const CELLS: usize;
 
     /// Numbers from anywhere.

@@ -1,11 +1,8 @@
-//! Plain arrays of eight numbers.
+//! Plain arrays: of as many numbers as the processor's registers hold, or they spill.
 
 use zellige_engine::real::{LaneMask, Lanes as Array, Real, RealScalar};
 
 use super::Lanes;
-
-/// Lanes of an array.
-const N: usize = 8;
 
 /// A whole number of less than 22 bits as such: next to 3/2 of the number whose last digit is 1, the last digits are those of the
 /// whole number. Additions vectorise on every processor, conversions with their checks do not.
@@ -30,10 +27,10 @@ fn real<T: RealScalar>(i: u32) -> T {
     }
 }
 
-impl<T: RealScalar> Lanes for Array<T, N> {
+impl<T: RealScalar, const N: usize> Lanes for Array<T, N> {
     type Index = [u32; N];
 
-    const CELLS: usize = N;
+    const CELLS: usize = 8;
 
     #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
@@ -112,7 +109,11 @@ impl<T: RealScalar> Lanes for Array<T, N> {
 
     #[inline(always)]
     fn iota() -> [u32; N] {
-        [0, 1, 2, 3, 4, 5, 6, 7]
+        let mut i = [0; N];
+        for l in 0..N {
+            i[l] = l as u32;
+        }
+        i
     }
 
     #[inline(always)]
