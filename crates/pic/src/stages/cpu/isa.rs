@@ -9,7 +9,7 @@ use super::advance::Pass;
 use super::exchange::Outbox;
 use super::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{F32x8, F32x16, Pair};
+use super::lanes::{F32x8, F32x16, F64x8, Pair};
 use super::row::{Scratch, advance_rows};
 use super::store::Tile;
 use super::window::Window;
@@ -74,7 +74,7 @@ impl<T: RealScalar> Work<'_, T> {
 
 /// A number format of the particles.
 pub(super) trait Format: RealScalar {
-    /// Cells of a tile's row: lanes of a register.
+    /// Cells of a tile's row.
     fn cells(isa: Isa) -> usize;
 
     /// Runs the pass over a tile. `isa` is one of [`Isa::all`].
@@ -101,7 +101,7 @@ impl Format for f32 {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2::<f32, F32x8, Pair<F32x8>>(work) },
             // SAFETY: plain arrays need nothing.
-            Isa::Baseline => unsafe { work.run::<Array<f32, 8>, Array<f32, 8>>() },
+            Isa::Baseline => unsafe { work.run::<Array<f32, 4>, Array<f32, 4>>() },
         }
     }
 }
@@ -113,11 +113,14 @@ impl Format for f64 {
 
     fn advance(isa: Isa, work: Work<'_, Self>) {
         match isa {
-            // SAFETY: `Isa::all` asked the processor; who has AVX-512 has AVX2. Arrays gain nothing from the wider registers.
+            // SAFETY: `Isa::all` asked the processor.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 | Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 8>, Array<f64, 8>>(work) },
+            Isa::Avx512 => unsafe { avx512::<f64, F64x8, Pair<F64x8>>(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 4>, Array<f64, 4>>(work) },
             // SAFETY: plain arrays need nothing.
-            Isa::Baseline => unsafe { work.run::<Array<f64, 8>, Array<f64, 8>>() },
+            Isa::Baseline => unsafe { work.run::<Array<f64, 2>, Array<f64, 2>>() },
         }
     }
 }

@@ -3,14 +3,14 @@
 //! Row by row of the tile's cells: fields become a table of polynomials ([`super::table`]); groups of particles are pushed and
 //! moved, and those that stay in their cell deposited; those that do not are listed and deposited in a second pass, in up to
 //! three pieces. Eight currents per cell are added up in the first cache and become nodes' currents at the end of the tile.
-//! Particles that change row wait until that row has been done.
+//! Particles that change row change places with those that come the other way once both rows have been done.
 
 use zellige_engine::real::{Real, RealScalar};
 
 use super::advance::Pass;
 use super::exchange::Outbox;
 use super::lanes::{Lanes, MOST, any, prefetch};
-use super::store::{COLUMNS, Particle, Row, Tile};
+use super::store::{COLUMNS, Row, Tile};
 use super::table::{Table, fill, interpolate};
 use super::window::Window;
 use crate::particles::Pusher;
@@ -33,11 +33,20 @@ pub(super) struct Scratch<T> {
     /// Currents per cell of the tile and one around it.
     cells: Vec<Cell<T>>,
     crossers: Vec<u32>,
-    /// Particles that come to a row, and slots that have become free in it, by the row's number modulo 3.
-    incoming: [Vec<Particle<T>>; 3],
-    holes: [Vec<u32>; 3],
+    /// Those of them that leave the tile.
+    leavers: Vec<u32>,
+    /// Movers to the row above and below, and slots that have become free, of two rows by turns.
+    movers: [Movers; 2],
     /// Energy and momentum by lanes.
     sums: [[T; MOST]; 4],
+}
+
+/// Slots of a row.
+#[derive(Debug, Default)]
+struct Movers {
+    up: Vec<u32>,
+    down: Vec<u32>,
+    holes: Vec<u32>,
 }
 
 /// The currents of a cell.
@@ -51,8 +60,8 @@ impl<T: RealScalar> Default for Scratch<T> {
             table: Box::default(),
             cells: Vec::new(),
             crossers: vec![0; BLOCK + 2 * MOST],
-            incoming: Default::default(),
-            holes: Default::default(),
+            leavers: Vec::new(),
+            movers: Default::default(),
             sums: [[T::ZERO; MOST]; 4],
         }
     }
@@ -76,6 +85,9 @@ struct Context<'a, T> {
     base: u32,
     stride: u32,
     reach: [T; 2],
+    /// Columns of the tile; what a step in y must be above to stay in the tile: upwards, downwards.
+    width: T,
+    limits: [T; 2],
     pusher: Pusher,
     weighted: bool,
     measure: bool,
@@ -118,9 +130,10 @@ unsafe fn deposit<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index, from: [X; 
 }
 
 /// Pushes and moves the particles from slot `k` on, deposits those that stay in their cell and lists the others at `list`; `first`
-/// is the slot where the block begins. Returns how many were listed.
+/// is the slot where the block begins. Returns how many were listed. `USUAL`: the pusher is Boris' and nothing is measured; with
+/// that known two registers of everything are compiled in a third of the time.
 #[inline(always)]
-unsafe fn group<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize, first: usize, list: *mut u32) -> usize {
+unsafe fn group<X: Lanes, const USUAL: bool>(c: &Context<'_, X::Scalar>, k: usize, first: usize, list: *mut u32) -> usize {
     let [ps, pt, px, py, pz, pw] = c.columns.v;
     // SAFETY: rows have room for whole groups.
     unsafe {
@@ -137,13 +150,13 @@ unsafe fn group<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize, first: usize, li
         let (e, b) = interpolate::<X>(c.table, cell, s, t);
         let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
         let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
-        if c.measure {
+        if !USUAL && c.measure {
             measure(c, valid, weight, u, e);
         }
         let u = match c.pusher {
-            Pusher::Boris => boris(u, e, b),
-            Pusher::Vay => vay(u, e, b),
-            Pusher::HigueraCary => higuera_cary(u, e, b),
+            Pusher::Vay if !USUAL => vay(u, e, b),
+            Pusher::HigueraCary if !USUAL => higuera_cary(u, e, b),
+            _ => boris(u, e, b),
         };
         u.x.store(px.add(k));
         u.y.store(py.add(k));
@@ -178,10 +191,20 @@ unsafe fn measure<X: Lanes>(c: &Context<'_, X::Scalar>, valid: X::Mask, weight: 
 }
 
 /// Deposits listed particles, which have moved to another cell: the path is cut at the first border, and at the second one where
-/// both axes are crossed.
+/// both axes are crossed. Those that leave the row are listed again: by their slots, or as they stand where they leave the tile.
 #[inline(always)]
-unsafe fn deposit_crossers<X: Lanes>(c: &Context<'_, X::Scalar>, first: usize, list: *mut u32, listed: usize) {
-    // SAFETY: the list has room for two registers more; behind its end stands an entry that is in order.
+unsafe fn deposit_crossers<X: Lanes>(
+    c: &Context<'_, X::Scalar>,
+    first: usize,
+    list: *mut u32,
+    listed: usize,
+    movers: &mut Movers,
+    leavers: &mut Vec<u32>,
+) {
+    for v in [&mut movers.up, &mut movers.down, &mut *leavers] {
+        v.reserve(listed + MOST);
+    }
+    // SAFETY: the lists have room for a register more; behind the first one's end stands an entry that is in order.
     unsafe {
         X::store_index(X::every(*list), list.add(listed));
         for g in (0..listed).step_by(X::LANES) {
@@ -204,6 +227,16 @@ unsafe fn deposit_crossers<X: Lanes>(c: &Context<'_, X::Scalar>, first: usize, l
             let (by_x, by_y) = (X::real(di), X::real(dj));
             let (s0, t0) = (s1 + by_x - dx, t1 + by_y - dy);
             let (in_x, in_y) = (by_x.abs().gt(X::ZERO), by_y.abs().gt(X::ZERO));
+            let column = X::real(cell) + by_x;
+            let inside = X::ZERO.le(column) & column.lt(X::splat(c.width)) & valid;
+            let (up, down) = (inside & by_y.gt(X::splat(c.limits[0])), inside & by_y.lt(X::splat(c.limits[1])));
+            let leaves = (in_y | !inside) & !(up | down) & valid;
+            let from = X::plus(slot, X::every(first as u32));
+            for (v, mask, i) in [(&mut movers.up, up, from), (&mut movers.down, down, from), (&mut *leavers, leaves, entry)] {
+                let n = v.len();
+                let more = X::list(mask, i, v.as_mut_ptr().add(n));
+                v.set_len(n + more);
+            }
             let (part_x, part_y) = (border(s0, dx, by_x), border(t0, dy, by_y));
             let x_first = in_x & part_x.le(part_y);
             let y_first = in_y & !x_first;
@@ -231,20 +264,18 @@ unsafe fn deposit_crossers<X: Lanes>(c: &Context<'_, X::Scalar>, first: usize, l
     }
 }
 
-/// Puts what comes into a row into the slots that are free; fills those that are left from the end.
-fn refill<T: RealScalar>(row: &mut Row<T>, holes: &mut Vec<u32>, incoming: &mut Vec<Particle<T>>) {
-    let n = holes.len().min(incoming.len());
-    for (hole, p) in holes.iter().zip(&*incoming) {
-        row.set(*hole as usize, p);
+/// Exchanges the particles that go from row `low` to the one above it and back: by pairs, then what is left over into free slots.
+fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Movers, above: &mut Movers) {
+    let n = below.up.len().min(above.down.len());
+    low.swap(&below.up[..n], high, &above.down[..n]);
+    for slot in below.up.drain(..).skip(n) {
+        high.fill(&mut above.holes, &low.get(slot as usize));
+        below.holes.push(slot);
     }
-    for p in &incoming[n..] {
-        row.push(p);
+    for slot in above.down.drain(..).skip(n) {
+        low.fill(&mut below.holes, &high.get(slot as usize));
+        above.holes.push(slot);
     }
-    for hole in holes[n..].iter().rev() {
-        row.swap_remove(*hole as usize);
-    }
-    holes.clear();
-    incoming.clear();
 }
 
 /// Advances the particles of a tile by one step and adds their current to `window`; `X` is one register, `Y` what groups are
@@ -268,6 +299,8 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
     scratch.cells.clear();
     // Old numbers behind the last particle of a row may point to any column of the next row.
     scratch.cells.resize(stride * (height + 3), Cell([zero; CURRENTS]));
+    let limit = |more: bool| if more { X::Scalar::HALF } else { X::Scalar::TWO };
+    let usual = pass.pusher == Pusher::Boris && !pass.measure;
     let mut draws = 0;
     for r in 0..height {
         let place = pass.grid.index(corner[0] as isize, (corner[1] + r) as isize);
@@ -290,6 +323,9 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
                 base: ((r + 1) * stride + 1) as u32,
                 stride: stride as u32,
                 reach: pass.reach,
+                width: X::Scalar::from_f64(width as f64),
+                // Steps are whole: 1/2 lets them pass, 2 does not.
+                limits: [limit(r + 1 < height), -limit(r > 0)],
                 pusher: pass.pusher,
                 weighted: pass.weighted,
                 measure: pass.measure,
@@ -298,36 +334,28 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
             };
             let (list, last) = (scratch.crossers.as_mut_ptr(), len.min(first + BLOCK));
             let (mut k, mut listed) = (first, 0);
+            let movers = &mut scratch.movers[r % 2];
             // SAFETY: all slots are below the capacity of the row, which is a multiple of two registers.
             unsafe {
-                while k + X::LANES < last {
-                    listed += group::<Y>(&c, k, first, list.add(listed));
+                while Y::LANES > X::LANES && usual && k + X::LANES < last {
+                    listed += group::<Y, true>(&c, k, first, list.add(listed));
                     k += Y::LANES;
                 }
-                if k < last {
-                    listed += group::<X>(&c, k, first, list.add(listed));
+                while k < last {
+                    listed += group::<X, false>(&c, k, first, list.add(listed));
+                    k += X::LANES;
                 }
                 if listed > 0 {
-                    deposit_crossers::<X>(&c, first, list, listed);
+                    deposit_crossers::<X>(&c, first, list, listed, movers, &mut scratch.leavers);
                 }
             }
-            for entry in &scratch.crossers[..listed] {
+            for entry in scratch.leavers.drain(..) {
                 let column = (entry >> COLUMN & 15) as isize + (entry >> STEP_X & 3) as isize - 1;
                 let step = (entry >> STEP_Y & 3) as isize - 1;
-                let inside = (column as usize) < width;
-                if inside && step == 0 {
-                    continue;
-                }
                 let slot = first + (entry & ((1 << COLUMN) - 1)) as usize;
+                movers.holes.push(slot as u32);
                 let mut p = tile.rows[r].get(slot);
-                p.column = column as u8;
-                scratch.holes[r % 3].push(slot as u32);
-                let to = r as isize + step;
-                if inside && (to as usize) < height {
-                    scratch.incoming[to as usize % 3].push(p);
-                    continue;
-                }
-                let cell = [corner[0] as isize + column, corner[1] as isize + to];
+                let cell = [corner[0] as isize + column, corner[1] as isize + r as isize + step];
                 if let Some(place) = pass.walls.settle(cell, &mut p, number, &mut draws, &mut out.tally) {
                     p.column = place.column;
                     out.push(place, p);
@@ -341,13 +369,16 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
                 }
             }
         }
-        if r > 0 {
-            let k = (r - 1) % 3;
-            refill(&mut tile.rows[r - 1], &mut scratch.holes[k], &mut scratch.incoming[k]);
+        if let [.., low, high] = &mut tile.rows[..=r] {
+            let [even, odd] = &mut scratch.movers;
+            let (below, above) = if r % 2 == 0 { (odd, even) } else { (even, odd) };
+            exchange(low, high, below, above);
+            low.close(&mut below.holes);
         }
     }
-    let k = (height - 1) % 3;
-    refill(&mut tile.rows[height - 1], &mut scratch.holes[k], &mut scratch.incoming[k]);
+    if let Some(last) = tile.rows.last_mut() {
+        last.close(&mut scratch.movers[(height - 1) % 2].holes);
+    }
     spread(pass, &scratch.cells, stride, [width, height], window);
     out.seal();
 }

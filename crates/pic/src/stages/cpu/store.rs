@@ -154,6 +154,38 @@ impl<T: RealScalar> Row<T> {
         self.set(self.len - 1, p);
     }
 
+    /// Exchanges the particles in `slots` with those in `others` of another row, pair by pair.
+    pub(super) fn swap(&mut self, slots: &[u32], row: &mut Self, others: &[u32]) {
+        let (a, b) = (self.capacity, row.capacity);
+        let values: (&mut [T], &mut [T]) = (bytemuck::cast_slice_mut(&mut self.values), bytemuck::cast_slice_mut(&mut row.values));
+        let columns = values.0.chunks_exact_mut(a.max(1)).zip(values.1.chunks_exact_mut(b.max(1)));
+        let pairs = || slots.iter().zip(others).map(|(k, l)| (*k as usize, *l as usize));
+        for (mine, theirs) in columns {
+            pairs().for_each(|(k, l)| std::mem::swap(&mut mine[k], &mut theirs[l]));
+        }
+        pairs().for_each(|(k, l)| std::mem::swap(&mut self.cells[k], &mut row.cells[l]));
+        if self.tagged {
+            pairs().for_each(|(k, l)| std::mem::swap(&mut self.tags[k], &mut row.tags[l]));
+        }
+    }
+
+    /// Puts a particle into the last free slot of `holes`, or behind the others where there is none.
+    pub(super) fn fill(&mut self, holes: &mut Vec<u32>, p: &Particle<T>) {
+        match holes.pop() {
+            Some(slot) => self.set(slot as usize, p),
+            None => self.push(p),
+        }
+    }
+
+    /// Closes free slots with particles from the end of the row.
+    pub(super) fn close(&mut self, holes: &mut Vec<u32>) {
+        // The last one first: what is taken from the end is never a free slot itself.
+        holes.sort_unstable();
+        for slot in holes.drain(..).rev() {
+            self.swap_remove(slot as usize);
+        }
+    }
+
     /// Takes out slot `k`; the last particle moves there.
     pub(super) fn swap_remove(&mut self, k: usize) -> Particle<T> {
         let gone = self.get(k);

@@ -51,23 +51,31 @@ unsafe fn straight_x<X: Lanes>(p: *const X::Scalar, alpha: X) -> [X; 2] {
 /// Bz), `pitch` the distance of their rows.
 ///
 /// # Safety
-/// The arrays reach from one row and one place before `begin` to one row and `X::LANES + 1` places after it; `table` holds
-/// [`VECTORS`] registers.
+/// The arrays reach from one row and one place before `begin` to one row and `X::CELLS + 1` places after it; `table` holds
+/// [`VECTORS`] times `X::CELLS` numbers.
 #[inline(always)]
 pub(super) unsafe fn fill<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pitch: usize, alpha: X::Scalar, table: *mut X::Scalar) {
-    debug_assert!(fields.iter().all(|f| begin + pitch + X::LANES < f.len() && begin > pitch));
-    let alpha = X::splat(alpha);
+    debug_assert!(fields.iter().all(|f| begin + pitch + X::CELLS < f.len() && begin > pitch));
+    for cell in (0..X::CELLS).step_by(X::LANES) {
+        // SAFETY: the caller's, for the cells from `cell` on.
+        unsafe { fill_some(fields, begin + cell, pitch, X::splat(alpha), table.add(cell)) };
+    }
+}
+
+/// As [`fill`], for as many cells as a register holds.
+#[inline(always)]
+unsafe fn fill_some<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pitch: usize, alpha: X, table: *mut X::Scalar) {
     let mut k = 0;
     macro_rules! put {
         ($v:expr) => {
             for v in $v {
-                v.store(table.add(k * X::LANES));
+                v.store(table.add(k * X::CELLS));
                 k += 1;
             }
         };
     }
     for (component, field) in fields.iter().enumerate() {
-        // SAFETY: as demanded; 37 registers are put in all.
+        // SAFETY: as `fill` demands; 37 registers are put in all.
         unsafe {
             let p = field.as_ptr().add(begin);
             let (below, above) = (p.sub(pitch), p.add(pitch));

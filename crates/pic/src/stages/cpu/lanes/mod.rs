@@ -13,7 +13,7 @@ use zellige_engine::real::{Mask, Real};
 
 pub(super) use self::pair::Pair;
 #[cfg(target_arch = "x86_64")]
-pub(super) use self::x86::{F32x8, F32x16};
+pub(super) use self::x86::{F32x8, F32x16, F64x8};
 
 /// Lanes of the widest register, twice: for buffers.
 pub(super) const MOST: usize = 32;
@@ -27,7 +27,7 @@ pub(super) trait Lanes: Real {
     /// A whole number of 32 bits per lane.
     type Index: Copy;
 
-    /// Lanes of one register: cells of a tile's row, entries of a look-up table. A power of two.
+    /// Cells of a tile's row, entries of a look-up table: a power of two, and a multiple of one register's lanes.
     const CELLS: usize;
 
     /// Numbers from anywhere.

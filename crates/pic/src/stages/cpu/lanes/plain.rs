@@ -1,16 +1,36 @@
-//! Plain arrays of eight numbers.
+//! Plain arrays: of as many numbers as the processor's registers hold, or they spill.
 
 use zellige_engine::real::{LaneMask, Lanes as Array, Real, RealScalar};
 
 use super::Lanes;
 
-/// Lanes of an array.
-const N: usize = 8;
+/// A whole number of less than 22 bits as such: next to 3/2 of the number whose last digit is 1, the last digits are those of the
+/// whole number. Additions vectorise on every processor, conversions with their checks do not.
+#[inline(always)]
+fn whole<T: RealScalar>(x: T) -> u32 {
+    if size_of::<T>() == size_of::<u32>() {
+        bytemuck::cast::<T, u32>(x + T::from_f64(1.5 * f64::from(1 << 23))).wrapping_sub(0x4b40_0000)
+    } else {
+        bytemuck::cast::<T, u64>(x + T::from_f64(1.5 * (1_u64 << 52) as f64)) as u32
+    }
+}
 
-impl<T: RealScalar> Lanes for Array<T, N> {
+/// The other way round.
+#[inline(always)]
+fn real<T: RealScalar>(i: u32) -> T {
+    if size_of::<T>() == size_of::<u32>() {
+        bytemuck::cast::<u32, T>(i.wrapping_add(0x4b40_0000)) - T::from_f64(1.5 * f64::from(1 << 23))
+    } else {
+        // 2^52 + 2^31 + i.
+        bytemuck::cast::<u64, T>(0x4330_0000_0000_0000 | u64::from(i ^ (1 << 31)))
+            - T::from_f64((1_u64 << 52) as f64 + f64::from(1_u32 << 31))
+    }
+}
+
+impl<T: RealScalar, const N: usize> Lanes for Array<T, N> {
     type Index = [u32; N];
 
-    const CELLS: usize = N;
+    const CELLS: usize = 8;
 
     #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
@@ -68,7 +88,7 @@ impl<T: RealScalar> Lanes for Array<T, N> {
     fn whole(self) -> [u32; N] {
         let mut out = [0; N];
         for l in 0..N {
-            out[l] = self.0[l].to_f64() as i32 as u32;
+            out[l] = whole(self.0[l]);
         }
         out
     }
@@ -77,7 +97,7 @@ impl<T: RealScalar> Lanes for Array<T, N> {
     fn real(i: [u32; N]) -> Self {
         let mut out = [T::ZERO; N];
         for l in 0..N {
-            out[l] = T::from_f64(f64::from(i[l] as i32));
+            out[l] = real(i[l]);
         }
         Self(out)
     }
@@ -89,7 +109,11 @@ impl<T: RealScalar> Lanes for Array<T, N> {
 
     #[inline(always)]
     fn iota() -> [u32; N] {
-        [0, 1, 2, 3, 4, 5, 6, 7]
+        let mut i = [0; N];
+        for l in 0..N {
+            i[l] = l as u32;
+        }
+        i
     }
 
     #[inline(always)]
@@ -157,6 +181,19 @@ impl<T: RealScalar> Lanes for Array<T, N> {
             for (k, v) in values.iter().enumerate() {
                 cell[k] += v.0[l];
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_survive_the_way_there_and_back() {
+        for i in -300_i32..=300 {
+            assert_eq!((whole(i as f32) as i32, whole(f64::from(i)) as i32), (i, i));
+            assert_eq!((real::<f32>(i as u32), real::<f64>(i as u32)), (i as f32, f64::from(i)));
         }
     }
 }

@@ -2,21 +2,19 @@
 
 #[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
-use std::ops::{BitAnd, BitOr, BitXor, Neg, Not};
+use std::ops::Neg;
 
-use zellige_engine::real::{Mask, Real};
+use zellige_engine::real::Real;
 
 use super::super::Lanes;
-use super::arithmetic;
+use super::{arithmetic, mask};
 
 /// Sixteen numbers.
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct F32x16(__m512);
 
-/// A truth value for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bits(u16);
+mask! { Bits(u16) }
 
 const fn constant(x: f32) -> F32x16 {
     // SAFETY: sixteen numbers, bit for bit.
@@ -43,39 +41,6 @@ impl Neg for F32x16 {
     fn neg(self) -> Self {
         // SAFETY: see the module.
         Self(unsafe { _mm512_xor_ps(self.0, constant(-0.0).0) })
-    }
-}
-
-macro_rules! bits {
-    ($($Op:ident $op:ident)*) => {$(
-        impl $Op for Bits {
-            type Output = Self;
-            #[inline(always)]
-            fn $op(self, o: Self) -> Self {
-                Self(self.0.$op(o.0))
-            }
-        }
-    )*};
-}
-
-bits! { BitAnd bitand BitOr bitor BitXor bitxor }
-
-impl Not for Bits {
-    type Output = Self;
-    #[inline(always)]
-    fn not(self) -> Self {
-        Self(!self.0)
-    }
-}
-
-impl Mask for Bits {
-    #[inline(always)]
-    fn any(self) -> bool {
-        self.0 != 0
-    }
-    #[inline(always)]
-    fn all(self) -> bool {
-        self.0 == u16::MAX
     }
 }
 
