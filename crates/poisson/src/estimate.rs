@@ -32,6 +32,8 @@ struct Device {
     /// The start of full multigrid, in cycles, and bytes on top.
     start: f64,
     start_wait: f64,
+    /// Two axes change places in the right-hand side, the solution given and the one found; none where it is not done.
+    exchange: Option<f64>,
 }
 
 /// H200, 4.25 TB/s: 1 us is 4.25e6 bytes.
@@ -48,6 +50,7 @@ const GPU: Device = Device {
     wait: 4e8,
     start: 1.6,
     start_wait: 5e9,
+    exchange: None,
 };
 
 /// One core, 9.8 GB/s.
@@ -64,6 +67,7 @@ const CPU: Device = Device {
     wait: 0.0,
     start: 2.6,
     start_wait: 0.0,
+    exchange: Some(75.0),
 };
 
 /// Factor of the residual in a V(1,1) cycle: five cycles to 1e-6, eight to 1e-10.
@@ -121,14 +125,34 @@ fn penalty(mut points: usize) -> f64 {
     }
 }
 
+/// Bytes of the transform of an axis there and back.
+fn transformed(axis: &Axis, gpu: bool) -> f64 {
+    let d = device(gpu);
+    d.around + d.dft * weight(axis, gpu)
+}
+
+/// The axis that the direct solver eliminates along in place of the last one, where that pays.
+pub fn turn(grid: &Grid, gpu: bool) -> Option<usize> {
+    let exchange = device(gpu).exchange?;
+    let last = direct::last(grid);
+    let of = |axis: usize| transformed(&grid.axes[axis], gpu);
+    // Of equals the last: its rows lie best.
+    let dearest = (0..last).filter(|a| !grid.axes[*a].is_flat()).max_by(|a, b| of(*a).total_cmp(&of(*b)))?;
+    (of(dearest) > of(last) + exchange).then_some(dearest)
+}
+
 /// The direct solver with `sweeps` sweeps and the norms after it.
 pub fn direct(grid: &Grid, precision: Precision, gpu: bool, sweeps: u32) -> f64 {
     let d = device(gpu);
-    let [x, middle, _] = direct::ordered(grid);
+    let eliminated = turn(grid, gpu).unwrap_or(direct::last(grid));
+    let [_, middle, _] = direct::ordered(grid);
     let mut bytes = d.lines + d.norms + f64::from(sweeps) * d.polish;
     let mut launches = 3.0 + 2.0 * f64::from(sweeps);
-    for axis in [x, middle].into_iter().filter(|a| !a.is_flat()) {
-        bytes += d.around + d.dft * weight(axis, gpu);
+    if eliminated != direct::last(grid) {
+        bytes += d.exchange.unwrap_or_default();
+    }
+    for axis in (0..3).filter(|a| *a != eliminated).map(|a| &grid.axes[a]).filter(|a| !a.is_flat()) {
+        bytes += transformed(axis, gpu);
         launches += 4.0 + 2.0 * direct::dfts(axis, gpu).len() as f64;
     }
     if !middle.is_flat() {
@@ -186,6 +210,28 @@ mod tests {
         let [even, odd, prime] = [4097, 4096, 4094].map(|n| direct(&square(n), Precision::F64, true, 0));
         assert!(odd < 1.4 * even && prime > 2.0 * odd, "{even} {odd} {prime}");
         assert_eq!([64, 2 * 73, 2 * 4093].map(penalty), [1.0, 4.0, 8.0]);
+    }
+
+    #[test]
+    fn the_processor_eliminates_along_the_awkward_axis() {
+        let grid =
+            |n: [usize; 3]| Grid { axes: n.map(|n| if n == 1 { Axis::flat() } else { Axis::new(n, 32.0, Bc::Dirichlet, Bc::Dirichlet) }) };
+        // 4094 and 384 nodes have prime numbers of intervals, 4093 and 383.
+        for (nodes, turned) in [
+            ([4094, 4097, 1], Some(0)),
+            ([4097, 4094, 1], None),
+            ([4094, 4094, 1], None),
+            ([4096, 4097, 1], None),
+            ([384, 257, 257], Some(0)),
+            ([257, 384, 257], Some(1)),
+            ([257, 257, 384], None),
+        ] {
+            assert_eq!(turn(&grid(nodes), false), turned, "{nodes:?}");
+            assert_eq!(turn(&grid(nodes), true), None, "{nodes:?}");
+        }
+        let [awkward, good, either] =
+            [[4094, 4094, 1], [4097, 4094, 1], [4094, 4097, 1]].map(|n| direct(&grid(n), Precision::F64, false, 0));
+        assert!(good < either && either < awkward, "{good} {either} {awkward}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use zellige_engine::device::Cpu;
 use super::line::{Lines, WIDTH};
 use super::relax::Field;
 use super::transform::{Kind, SMALL, Scalar, Scratch, Transform, angles};
+use super::turn;
 use super::wide::wide;
 use super::zero_mode;
 use crate::grid::Grid;
@@ -115,19 +116,27 @@ impl<T: Scalar> Solver<T> {
         (values * size_of::<T>()) as u64 + self.lines.memory()
     }
 
-    /// Takes values over all nodes; those of Dirichlet nodes of `u` go into the neighbours' right-hand sides.
-    pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid) {
-        let copy = |to: &mut [T], from: &[f64]| to.par_iter_mut().zip(from).for_each(|(to, from)| *to = T::of(*from));
+    /// Takes values over all nodes of `grid`, whose axis `turn` and last one have changed places in the solver's; those of
+    /// Dirichlet nodes of `u` go into the neighbours' right-hand sides.
+    pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid, turn: Option<usize>) {
         self.relaxed = Vec::new();
         self.cpu.install(|| {
-            copy(&mut self.u, u);
-            copy(&mut self.f, f);
+            turn::copy(grid, turn, u, &mut self.u, T::of);
+            turn::copy(grid, turn, f, &mut self.f, T::of);
         });
-        super::fold_boundary(grid, u, |node, value| self.f[node] -= T::of(value));
+        let stride = turn::strides(grid, turn);
+        let n = grid.nodes();
+        super::fold_boundary(grid, u, |node, value| {
+            let place = node % n[0] * stride[0] + node / n[0] % n[1] * stride[1] + node / (n[0] * n[1]) * stride[2];
+            self.f[place] -= T::of(value);
+        });
     }
 
-    pub(super) fn solution(&self) -> Vec<f64> {
-        self.cpu.install(|| self.u.par_iter().map(|u| u.to_f64()).collect())
+    /// The solution over all nodes of `grid`, as [`Solver::load`] took it.
+    pub(super) fn solution(&self, grid: &Grid, turn: Option<usize>) -> Vec<f64> {
+        let mut solution = vec![0.0; self.u.len()];
+        self.cpu.install(|| turn::copy(&turn::grid(grid, turn), turn, &self.u, &mut solution, T::to_f64));
+        solution
     }
 
     /// Norms of the residual of what was loaded.

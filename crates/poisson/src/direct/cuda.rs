@@ -15,6 +15,7 @@ use zellige_engine::ops::fft::{CudaPlans, CudaReal};
 use self::axis::{Lines, Place};
 use super::transform::{Kind, Scalar, angles};
 use crate::grid::{Axis, Bc, Grid};
+use crate::physics::PHYSICS;
 use crate::stages::Norms;
 
 pub(super) mod axis;
@@ -86,8 +87,9 @@ pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> R
     ];
     let defines = defines.map(|(name, value)| (name.to_owned(), value));
     let names = [&axis::Kernels::NAMES[..], &["turn", "lines", "centre", "residual", "finish"]].concat();
-    let sources = [include_str!("split.cu"), include_str!("transform.cu"), include_str!("lines.cu"), include_str!("residual.cu")];
-    Recipe::new("poisson-direct", &sources, &defines, &names)
+    let kernels = [include_str!("split.cu"), include_str!("transform.cu"), include_str!("lines.cu"), include_str!("residual.cu")];
+    // In a namespace: a kernel is called as one of the formulae is.
+    Recipe::new("poisson-direct", &[&["namespace physics {"], PHYSICS, &["}"], &kernels].concat(), &defines, &names)
 }
 
 /// Of `lines.cu`: the modes of all parts.

@@ -6,7 +6,8 @@
 //!
 //! exact up to rounding for any mix of conditions and any size on a grid with equal intervals. Sizes whose largest prime
 //! factor is small are fastest, but no size is refused. The work is `O(N log N)` and independent of the right-hand side:
-//! nothing to converge and nothing to tune.
+//! nothing to converge and nothing to tune. On the processor an axis whose size is awkward for transforms changes places with
+//! the last one where that is the cheaper way (`turn.rs`), and is eliminated along instead.
 //!
 //! A right-hand side is loaded as [`crate::stages::Stages::load`] takes it. The solution of a singular problem has mean
 //! zero, and the mean of its right-hand side is taken off and reported.
@@ -31,6 +32,7 @@ mod line;
 mod odd;
 mod relax;
 mod transform;
+mod turn;
 mod wide;
 mod zero_mode;
 
@@ -51,6 +53,8 @@ pub const SYSTEMS: usize = 65_535;
 /// The processor takes one right-hand side at a time: batches are solved side by side there, one a thread.
 pub struct Direct {
     grid: Grid,
+    /// The axis that the last one changes places with before it is solved.
+    turn: Option<usize>,
     backend: Backend,
     systems: usize,
     bytes: u64,
@@ -80,16 +84,23 @@ impl Direct {
 
     /// As [`Direct::new`] for `systems` right-hand sides at once, up to [`SYSTEMS`] on a GPU and 1 on the processor.
     pub fn batch(grid: &Grid, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
+        Self::turned(grid, crate::estimate::turn(grid, !matches!(device, Device::Cpu(_))), systems, precision, device)
+    }
+
+    /// As [`Direct::batch`], eliminating along the axis `turn` in place of the last one: on the processor only.
+    fn turned(grid: &Grid, turn: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
         assert!(grid.axes.iter().all(|a| a.theta == 1.0), "the direct solver takes grids of equal intervals");
+        assert!(turn.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the processor only");
         let most = if matches!(device, Device::Cpu(_)) { 1 } else { SYSTEMS };
         assert!((1..=most).contains(&systems), "{systems} right-hand sides at once");
+        let work = turn::grid(grid, turn);
         let backend = match (device, precision) {
-            (Device::Cpu(cpu), Precision::F32) => Backend::F32(Box::new(cpu::Solver::new(grid, cpu))),
-            (Device::Cpu(cpu), _) => Backend::F64(Box::new(cpu::Solver::new(grid, cpu))),
+            (Device::Cpu(cpu), Precision::F32) => Backend::F32(Box::new(cpu::Solver::new(&work, cpu))),
+            (Device::Cpu(cpu), _) => Backend::F64(Box::new(cpu::Solver::new(&work, cpu))),
             (Device::Cuda(cuda), Precision::F32) => Backend::CudaF32(Box::new(cuda::Solver::new(grid, systems, cuda)?)),
             (Device::Cuda(cuda), _) => Backend::CudaF64(Box::new(cuda::Solver::new(grid, systems, cuda)?)),
         };
-        Ok(Self { grid: grid.clone(), backend, systems, bytes: precision.outer_bytes(), removed: vec![0.0; systems] })
+        Ok(Self { grid: grid.clone(), turn, backend, systems, bytes: precision.outer_bytes(), removed: vec![0.0; systems] })
     }
 
     /// The grid that it was made for.
@@ -118,8 +129,8 @@ impl Direct {
         assert!(u.len() == self.grid.len() && f.len() == self.grid.len(), "arrays cover all nodes of the grid");
         assert!(system < self.systems, "right-hand side {system} of {}", self.systems);
         match &mut self.backend {
-            Backend::F32(solver) => solver.load(u, f, &self.grid),
-            Backend::F64(solver) => solver.load(u, f, &self.grid),
+            Backend::F32(solver) => solver.load(u, f, &self.grid, self.turn),
+            Backend::F64(solver) => solver.load(u, f, &self.grid, self.turn),
             Backend::CudaF32(solver) => solver.load(system, u, f, &self.grid)?,
             Backend::CudaF64(solver) => solver.load(system, u, f, &self.grid)?,
         }
@@ -200,8 +211,8 @@ impl Direct {
     pub fn solution_of(&mut self, system: usize) -> Result<Vec<f64>> {
         assert!(system < self.systems, "right-hand side {system} of {}", self.systems);
         Ok(match &self.backend {
-            Backend::F32(solver) => solver.solution(),
-            Backend::F64(solver) => solver.solution(),
+            Backend::F32(solver) => solver.solution(&self.grid, self.turn),
+            Backend::F64(solver) => solver.solution(&self.grid, self.turn),
             Backend::CudaF32(solver) => solver.solution(system)?,
             Backend::CudaF64(solver) => solver.solution(system)?,
         })
@@ -230,7 +241,8 @@ impl Direct {
     /// complex DFTs of `n` points for two lines of each transformed axis (`5 n log2 n` each) and 12 operations around them.
     pub fn cost(&self) -> Cost {
         let items = (self.grid.unknowns() * self.systems) as f64;
-        let [x, middle, _] = ordered(&self.grid);
+        let grid = turn::grid(&self.grid, self.turn);
+        let [x, middle, _] = ordered(&grid);
         let flops: f64 = [x, middle].iter().filter(|a| !a.is_flat()).map(|a| 5.0 * (a.nodes as f64).log2() + 12.0).sum();
         Cost { bytes: 4.0 * self.bytes as f64 * items, flops: (flops + 5.0) * items, items }
     }
@@ -253,6 +265,11 @@ pub(crate) fn dfts(axis: &Axis, gpu: bool) -> Vec<(usize, usize)> {
 pub(crate) fn ordered(grid: &Grid) -> [&Axis; 3] {
     let [x, y, z] = &grid.axes;
     if z.is_flat() { [x, z, y] } else { [x, y, z] }
+}
+
+/// Number of the last axis.
+pub(crate) fn last(grid: &Grid) -> usize {
+    if grid.axes[2].is_flat() { 1 } else { 2 }
 }
 
 /// `-lambda h^2`, h of the last axis, of the modes of the two transformed axes.

@@ -1,6 +1,6 @@
 // The residual of a solution where it lies: its norms, and a sweep of damped Jacobi on it.
 // A block takes a tile of columns (x and the middle axis) and walks ROW_STEPS rows along the last axis with three rows
-// in registers. Bytes: u and f once, and `to` once where it is written.
+// in registers. The formulae are those of `physics`. Bytes: u and f once, and `to` once where it is written.
 
 // Nodes of the first unknown, from system to system, along the middle and the last axis; unknowns; 1 / h^2.
 struct Field {
@@ -47,16 +47,16 @@ residual(const real *u, const real *f, real *to, const __grid_constant__ Field f
             long long above = beside(field, 2, l, 1);
             double next = above < 0 ? 0.0 : (double)column[above * field.last + x];
             double west = w < 0 ? 0.0 : (double)row[w], east = e < 0 ? 0.0 : (double)row[e];
-            double r = (double)f[base + q * field.middle + l * field.last + x];
-            r -= hx * ((west - now) + (east - now)) + hl * ((previous - now) + (next - now));
+            double sum = physics::second_difference(now, west, east, hx, hx) + physics::second_difference(now, previous, next, hl, hl);
             if (MIDDLE) {
                 const real *plane = u + base + l * field.last + x;
                 double south = s < 0 ? 0.0 : (double)plane[s * field.middle], north = t < 0 ? 0.0 : (double)plane[t * field.middle];
-                r -= hm * ((south - now) + (north - now));
+                sum += physics::second_difference(now, south, north, hm, hm);
             }
             u64 at = base + q * field.middle + l * field.last + x;
+            double r = physics::residual((double)f[at], sum);
             if (what == RELAX) {
-                to[at] = (real)(now - omega * r / diagonal);
+                to[at] = (real)physics::relax(now, r, omega / diagonal);
             } else {
                 double v = (l == 0 && field.lo[2] == 1) || (l + 1 == field.n[2] && field.hi[2] == 1) ? 0.5 * share : share;
                 r2 += v * r * r;
