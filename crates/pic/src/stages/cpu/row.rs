@@ -131,7 +131,7 @@ unsafe fn deposit<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index, from: [X; 
 
 /// Pushes and moves the particles from slot `k` on, deposits those that stay in their cell and lists the others at `list`; `first`
 /// is the slot where the block begins. Returns how many were listed. `USUAL`: the pusher is Boris' and nothing is measured; with
-/// that known two registers of everything are compiled in a third of the time.
+/// that known the form of two registers has little code.
 #[inline(always)]
 unsafe fn group<X: Lanes, const USUAL: bool>(c: &Context<'_, X::Scalar>, k: usize, first: usize, list: *mut u32) -> usize {
     let [ps, pt, px, py, pz, pw] = c.columns.v;
