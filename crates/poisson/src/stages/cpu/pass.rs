@@ -7,20 +7,21 @@
 //! then         the residual of slab j - S - 1 and the restriction around it, or u += e and the new residual
 //! ```
 //!
-//! Each stage keeps its last four slabs. A relaxation reads one array and writes another: a half-sweep changes nodes of
-//! one colour from neighbours as they were before it, also where a periodic axis of odd length puts two of the same
-//! colour side by side.
+//! Each stage keeps its last slabs in a ring. A relaxation of one colour changes them in place; one of all nodes reads one
+//! ring and writes another, and so does a half-sweep where a periodic axis of odd length puts two nodes of the same
+//! colour side by side, and one after which the coarse correction is added while its neighbours still want the old values.
+
+use std::cmp::Ordering;
 
 use zellige_engine::real::RealScalar;
 
 use super::band::{Band, Slabs};
-use super::field::{Aligned, Field, Shape};
+use super::field::{Field, Shape};
+use super::in_place::RelaxInPlace;
 use super::isa::Isa;
-use super::rows::{AddScaled, Neighbours, OuterResidual, Relax, RelaxZero, RelaxZeroPair, Residual};
+use super::ring::Scratch;
+use super::rows::{AddScaled, Neighbours, OuterResidual, Relax, RelaxZero, Residual};
 use super::tables::{AxisTransfer, Colour, Operator};
-
-/// Slabs that a stage keeps.
-const KEPT: usize = 4;
 
 /// One relaxation of the nodes of one colour.
 #[derive(Debug, Clone, Copy)]
@@ -70,39 +71,6 @@ pub(super) struct SlabSums {
     pub max: f64,
 }
 
-/// The slabs between the stages of a band.
-#[derive(Debug)]
-pub(super) struct Scratch<T> {
-    pub rings: Vec<Aligned<T>>,
-    /// A slab put together for a transfer.
-    pub coarse: Aligned<T>,
-    /// A row put together for a transfer.
-    pub row: Aligned<T>,
-    zeros: Aligned<T>,
-}
-
-impl<T: RealScalar> Scratch<T> {
-    pub(super) fn new() -> Self {
-        Self { rings: Vec::new(), coarse: Aligned::new(0), row: Aligned::new(0), zeros: Aligned::new(0) }
-    }
-
-    pub(super) fn reserve(&mut self, rings: usize, shape: Shape) {
-        while self.rings.len() < rings {
-            self.rings.push(Aligned::new(0));
-        }
-        for ring in &mut self.rings[..rings] {
-            ring.reserve(KEPT * shape.slab());
-        }
-        self.coarse.reserve(shape.slab());
-        self.row.reserve(shape.stride);
-        self.zeros.reserve(shape.slab());
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.rings.iter().map(Aligned::bytes).sum::<u64>() + self.coarse.bytes() + self.row.bytes() + self.zeros.bytes()
-    }
-}
-
 /// The data of one band.
 pub(super) struct BandData<'a, T, U> {
     pub first: usize,
@@ -118,14 +86,6 @@ pub(super) struct BandData<'a, T, U> {
     pub scratch: &'a mut Scratch<T>,
 }
 
-pub(super) fn slot<T>(ring: &[T], slab: usize, j: isize) -> &[T] {
-    &ring[j.rem_euclid(KEPT as isize) as usize * slab..][..slab]
-}
-
-pub(super) fn slot_mut<T>(ring: &mut [T], slab: usize, j: isize) -> &mut [T] {
-    &mut ring[j.rem_euclid(KEPT as isize) as usize * slab..][..slab]
-}
-
 impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
     /// A pass that does nothing yet.
     pub(super) fn new(isa: Isa, shape: Shape, periodic: [bool; 3], operator: &'a Operator<T>) -> Self {
@@ -138,21 +98,37 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         self.pre.len() + self.post.len() - self.fused_start()
     }
 
-    /// Relaxations in stage 0: none where it reads the stored correction; the first one from zero; where a slab is a row
-    /// also the second one, if they are the two colours. (Ghosts of the residual are not kept on a periodic axis.)
+    /// The ring of each stage, and after them that of the residual.
+    pub(super) fn rings(&self) -> Vec<usize> {
+        let odd_seam =
+            [self.shape.nx, self.shape.rows, self.shape.slabs].iter().zip(self.periodic).any(|(n, periodic)| periodic && n % 2 == 1);
+        let prolonged = self.prolong.is_some().then_some(self.prolonged());
+        let in_place = |s: usize| {
+            let sweep = self.sweep(s);
+            !odd_seam && sweep.colour != Colour::All && sweep.momentum == T::ZERO && prolonged != Some(s)
+        };
+        let mut ring_of = vec![0];
+        for s in 1..=self.last_stage() {
+            ring_of.push(ring_of[s - 1] + usize::from(!in_place(s)));
+        }
+        ring_of.push(ring_of[self.last_stage()] + 1);
+        ring_of
+    }
+
+    /// The stage after which the coarse correction is added.
+    fn prolonged(&self) -> usize {
+        self.pre.len() - self.fused_start()
+    }
+
+    /// The relaxation of stage `s`, from 1.
+    fn sweep(&self, s: usize) -> HalfSweep<T> {
+        let sweep = s - 1 + self.fused_start();
+        if sweep < self.pre.len() { self.pre[sweep] } else { self.post[sweep - self.pre.len()] }
+    }
+
+    /// Relaxations in stage 0: none where it reads the stored correction; the first one from zero.
     fn fused_start(&self) -> usize {
-        if self.current {
-            return 0;
-        }
-        match &self.pre[..] {
-            [] => 0,
-            [first, second, ..]
-                if first.colour == Colour::Red && second.colour == Colour::Black && self.shape.rows == 1 && !self.periodic[0] =>
-            {
-                2
-            }
-            _ => 1,
-        }
+        usize::from(!self.current && !self.pre.is_empty())
     }
 
     /// Whether the pass only restricts its right-hand side. (Ghosts of it are not kept on a periodic axis.)
@@ -167,7 +143,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
 
     /// Slabs of the right-hand side and of the stored correction needed beyond the band.
     pub(super) fn halo(&self) -> usize {
-        self.reach() + self.last_stage() + usize::from(self.fused_start() == 2)
+        self.reach() + self.last_stage()
     }
 
     /// The slab itself where the axis ends.
@@ -183,7 +159,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
     /// Runs the pass over one band.
     pub(super) fn run(&self, mut band: BandData<'_, T, U>) {
         let last = self.last_stage();
-        let prolonged = self.pre.len() - self.fused_start();
+        let prolonged = self.prolonged();
         let (first, end) = (band.first as isize, band.end as isize);
         let within = |j: isize, beyond: usize| {
             let beyond = beyond as isize;
@@ -205,7 +181,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 if s == prolonged {
                     self.prolong(&mut band, s, j);
                 }
-                self.shape.close(slot_mut(band.scratch.rings[s].get_mut(), self.shape.slab(), j), self.periodic[0]);
+                self.shape.close(band.scratch.stage(s).get_mut(j), self.periodic[0]);
             }
             let j = t - lag(last);
             if let Some((transfer, coarse)) = &self.restrict {
@@ -225,14 +201,14 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             } else if within(j, 0)
                 && let Some(e) = band.e.as_mut().and_then(|e| e.get_mut(j))
             {
-                e.copy_from_slice(slot(band.scratch.rings[last].get(), self.shape.slab(), j));
+                e.copy_from_slice(band.scratch.stage(last).get(j));
             }
         }
     }
 
     /// Stage 0.
     fn start(&self, band: &mut BandData<'_, T, U>, j: isize) {
-        let out = slot_mut(band.scratch.rings[0].get_mut(), self.shape.slab(), j);
+        let out = band.scratch.stage(0).get_mut(j);
         if self.current {
             if let Some(e) = &band.e {
                 out.copy_from_slice(e.get(j));
@@ -243,10 +219,6 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
             out.fill(T::ZERO);
             return;
         };
-        if let (2, Some(second)) = (self.fused_start(), self.pre.get(1)) {
-            self.start_pair(&band.r, out, [*sweep, *second], j);
-            return;
-        }
         let (rhs, k) = (band.r.get(j), self.node(j));
         for row in 0..self.shape.rows {
             let out = self.shape.row_mut(out, row);
@@ -257,25 +229,11 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         }
     }
 
-    /// Stage 0 with two relaxations.
-    fn start_pair(&self, r: &Slabs<'_, T>, out: &mut [T], [red, black]: [HalfSweep<T>; 2], j: isize) {
-        let (shape, k) = (self.shape, self.node(j));
-        let out = shape.row_mut(out, 0);
-        let Some(black_steps) = self.operator.step_with_ghosts(black.colour, 0, k) else {
-            out.fill(T::ZERO);
-            return;
-        };
-        let slabs = [-1, 0, 1].map(|step| self.neighbour(j, step));
-        let reds = slabs.map(|j| self.operator.step_with_ghosts(red.colour, 0, self.node(j)).unwrap_or(self.operator.no_step()));
-        self.isa.run(RelaxZeroPair {
-            operator: self.operator,
-            rhs: slabs.map(|j| shape.with_ghosts(r.get(j), 0)),
-            red: reds,
-            black: black_steps,
-            slab_weights: self.operator.slabs[k],
-            omega: [red.omega, black.omega],
-            out,
-        });
+    /// The rows before and after a row in its slab; the row itself where the axis ends.
+    fn rows_beside(&self, row: usize) -> [usize; 2] {
+        let rows = self.shape.rows;
+        let beside = |step: usize, at_end: bool| if at_end && !self.periodic[1] { row } else { (row + step) % rows };
+        [beside(rows - 1, row == 0), beside(1, row + 1 == rows)]
     }
 
     /// Row `row` of slab `j` and its neighbours in `slabs(j)`.
@@ -287,38 +245,39 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         j: isize,
     ) -> Neighbours<'b, V> {
         let centre = slabs(j);
-        let rows = self.shape.rows;
-        let beside = |step: usize, at_end: bool| if at_end && !self.periodic[1] { row } else { (row + step) % rows };
         Neighbours {
             centre: self.shape.with_ghosts(centre, row),
             slabs: [-1, 1].map(|step| self.shape.row(slabs(self.neighbour(j, step)), row)),
             slab_weights: operator.slabs[self.node(j)],
-            rows: [beside(rows - 1, row == 0), beside(1, row + 1 == rows)].map(|r| self.shape.row(centre, r)),
+            rows: self.rows_beside(row).map(|r| self.shape.row(centre, r)),
             row_weights: operator.rows[row],
         }
     }
 
     /// Stage `s`: one relaxation.
     fn relax(&self, band: &mut BandData<'_, T, U>, s: usize, j: isize) {
-        let sweep = s - 1 + self.fused_start();
-        let sweep = if sweep < self.pre.len() { self.pre[sweep] } else { self.post[sweep - self.pre.len()] };
-        let (shape, slab, k) = (self.shape, self.shape.slab(), self.node(j));
-        let (before, after) = band.scratch.rings.split_at_mut(s);
-        let input = before[s - 1].get();
+        let ring = band.scratch.ring_of[s];
+        if ring == band.scratch.ring_of[s - 1] {
+            return self.relax_in_place(band, s, j);
+        }
+        let (sweep, shape, k) = (self.sweep(s), self.shape, self.node(j));
+        let Scratch { rings, ring_of, zeros, .. } = &mut *band.scratch;
+        let (before, after) = rings.split_at_mut(ring);
+        let input = &before[ring_of[s - 1]];
         // Stage 1 has momentum only if stage 0 relaxed from zero.
         let older = match s.checked_sub(2) {
-            Some(two_before) => slot(before[two_before].get(), slab, j),
-            None => &band.scratch.zeros.get()[..slab],
+            Some(two_before) => before[ring_of[two_before]].get(j),
+            None => &zeros.get()[..shape.slab()],
         };
-        let out = slot_mut(after[0].get_mut(), slab, j);
+        let out = after[0].get_mut(j);
         let rhs = band.r.get(j);
         for row in 0..shape.rows {
             let out = shape.row_mut(out, row);
             let Some(step) = self.operator.step(sweep.colour, row, k) else {
-                out.copy_from_slice(shape.row(slot(input, slab, j), row));
+                out.copy_from_slice(shape.row(input.get(j), row));
                 continue;
             };
-            let neighbours = self.neighbours(self.operator, |j| slot(input, slab, j), row, j);
+            let neighbours = self.neighbours(self.operator, |j| input.get(j), row, j);
             let (operator, rhs, before) = (self.operator, shape.row(rhs, row), shape.row(older, row));
             let (omega, momentum) = (sweep.omega, sweep.momentum);
             macro_rules! relax {
@@ -335,12 +294,51 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         }
     }
 
-    /// `r - A e` on slab `j` into ring `last + 1`.
+    /// Stage `s`: one relaxation of one colour in the ring of the stage before it.
+    fn relax_in_place(&self, band: &mut BandData<'_, T, U>, s: usize, j: isize) {
+        let (sweep, shape, k) = (self.sweep(s), self.shape, self.node(j));
+        let Scratch { rings, ring_of, zeros, .. } = &mut *band.scratch;
+        let (own, others) = rings[ring_of[s]].apart(j);
+        let zeros = &zeros.get()[..shape.slab()];
+        // Beyond the end of an axis the weight is zero.
+        let beside = [-1, 1].map(|step| match self.neighbour(j, step) {
+            same if same == j => zeros,
+            other => others.get(other),
+        });
+        let rhs = band.r.get(j);
+        for row in 0..shape.rows {
+            let Some(step) = self.operator.step(sweep.colour, row, k) else { continue };
+            let (before, rest) = own.split_at_mut(row * shape.stride);
+            let (line, after) = rest.split_at_mut(shape.stride);
+            let row_of = |r: usize| match r.cmp(&row) {
+                Ordering::Less => shape.row(before, r),
+                Ordering::Equal => shape.row(zeros, 0),
+                Ordering::Greater => shape.row(after, r - row - 1),
+            };
+            let (operator, omega, rhs) = (self.operator, sweep.omega, shape.row(rhs, row));
+            let neighbours = Neighbours {
+                centre: &[],
+                slabs: beside.map(|slab| shape.row(slab, row)),
+                slab_weights: operator.slabs[k],
+                rows: self.rows_beside(row).map(row_of),
+                row_weights: operator.rows[row],
+            };
+            macro_rules! relax {
+                ($rows:literal) => {
+                    self.isa.run(RelaxInPlace::<T, $rows> { operator, line, row: neighbours, rhs, step, omega })
+                };
+            }
+            if shape.rows > 1 { relax!(true) } else { relax!(false) }
+        }
+    }
+
+    /// `r - A e` on slab `j` into its ring.
     fn residual(&self, band: &mut BandData<'_, T, U>, last: usize, j: isize) {
-        let (shape, slab, k) = (self.shape, self.shape.slab(), self.node(j));
-        let (before, after) = band.scratch.rings.split_at_mut(last + 1);
-        let input = before[last].get();
-        let out = slot_mut(after[0].get_mut(), slab, j);
+        let (shape, k) = (self.shape, self.node(j));
+        let Scratch { rings, ring_of, .. } = &mut *band.scratch;
+        let (before, after) = rings.split_at_mut(ring_of[last + 1]);
+        let input = &before[ring_of[last]];
+        let out = after[0].get_mut(j);
         let rhs = band.r.get(j);
         for row in 0..shape.rows {
             let out = shape.row_mut(out, row);
@@ -348,7 +346,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 out.fill(T::ZERO);
                 continue;
             }
-            let neighbours = self.neighbours(self.operator, |j| slot(input, slab, j), row, j);
+            let neighbours = self.neighbours(self.operator, |j| input.get(j), row, j);
             let (operator, rhs) = (self.operator, shape.row(rhs, row));
             if shape.rows > 1 {
                 self.isa.run(Residual::<T, true> { operator, row: neighbours, rhs, out });
@@ -364,7 +362,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         let shape = self.shape;
         let Some(u) = &mut band.u else { return };
         let u = u.get_mut(j);
-        let e = slot(band.scratch.rings[last].get(), shape.slab(), j);
+        let e = band.scratch.stage(last).get(j);
         for row in 0..shape.rows {
             self.isa.run(AddScaled { e: shape.row(e, row), scale: correct.e_scale, u: shape.row_mut(u, row) });
         }

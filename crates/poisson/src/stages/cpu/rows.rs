@@ -78,7 +78,7 @@ impl<'a, T: RealScalar> Stretch<'a, T> {
 
 /// The stretches of a row of `n` nodes: the west end, the uniform middle, the east end. Any may be empty.
 #[inline(always)]
-fn stretches<T>(operator: &Operator<T>, n: usize) -> [Range<usize>; 3] {
+pub(super) fn stretches<T>(operator: &Operator<T>, n: usize) -> [Range<usize>; 3] {
     let start = (operator.uniform.start * PAD).min(n);
     let end = (operator.uniform.end * PAD).clamp(start, n);
     [0..start, start..end, end..n]
@@ -154,61 +154,6 @@ impl<T: RealScalar> Work for RelaxZero<'_, T> {
         for i in 0..n {
             out[i] = physics::relax(T::ZERO, rhs[i], self.omega * step[i]);
         }
-    }
-}
-
-/// A red and a black half-sweep from `u = 0` in one, where a slab is one row: the red values of the three rows are made
-/// from their right-hand sides where they are needed.
-pub(super) struct RelaxZeroPair<'a, T> {
-    pub operator: &'a Operator<T>,
-    /// Right-hand sides of the rows below, here and above, with ghosts.
-    pub rhs: [&'a [T]; 3],
-    /// `1 / d` on the red nodes of these rows, else 0, with ghosts.
-    pub red: [&'a [T]; 3],
-    /// The same on the black nodes of this row.
-    pub black: &'a [T],
-    pub slab_weights: (T, T),
-    /// Relaxation factors of the red and of the black nodes.
-    pub omega: [T; 2],
-    pub out: &'a mut [T],
-}
-
-impl<T: RealScalar> RelaxZeroPair<'_, T> {
-    #[inline(always)]
-    fn stretch<const UNIFORM: bool>(&mut self, at: Range<usize>) {
-        let n = at.len();
-        if n == 0 {
-            return;
-        }
-        let ([omega_red, omega_black], (lower, upper)) = (self.omega, self.slab_weights);
-        let [r_lo, r, r_hi] = self.rhs.map(|row| &row[at.start..][..n + 2]);
-        let [red_lo, red, red_hi] = self.red.map(|row| &row[at.start..][..n + 2]);
-        let black = &self.black[at.start..][..n + 2];
-        let (west, east) = (&self.operator.west[at.start..][..n], &self.operator.east[at.start..][..n]);
-        let (first_west, first_east, out) = (west[0], east[0], &mut self.out[at.start..][..n]);
-        for i in 0..n {
-            let (west, east) = if UNIFORM { (first_west, first_east) } else { (west[i], east[i]) };
-            let centre = physics::relax(T::ZERO, r[i + 1], omega_red * red[i + 1]);
-            let before = physics::relax(T::ZERO, r[i], omega_red * red[i]);
-            let after = physics::relax(T::ZERO, r[i + 2], omega_red * red[i + 2]);
-            let below = physics::relax(T::ZERO, r_lo[i + 1], omega_red * red_lo[i + 1]);
-            let above = physics::relax(T::ZERO, r_hi[i + 1], omega_red * red_hi[i + 1]);
-            let x = physics::second_difference(centre, before, after, west, east);
-            let y = physics::second_difference(centre, below, above, lower, upper);
-            out[i] = physics::relax(centre, physics::residual(r[i + 1], x + y), omega_black * black[i + 1]);
-        }
-    }
-}
-
-impl<T: RealScalar> Work for RelaxZeroPair<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(mut self) {
-        let [west, middle, east] = stretches(self.operator, self.out.len());
-        self.stretch::<false>(west);
-        self.stretch::<true>(middle);
-        self.stretch::<false>(east);
     }
 }
 

@@ -6,7 +6,8 @@ use zellige_engine::real::RealScalar;
 
 use super::band::{Slabs, bounds, split};
 use super::field::{Aligned, Field};
-use super::pass::{BandData, Pass, Scratch, SlabSums};
+use super::pass::{BandData, Pass, SlabSums};
+use super::ring::Scratch;
 
 /// An array given to a pass.
 pub(super) enum Array<'a, T> {
@@ -58,8 +59,9 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         self.sums.resize(shape.slabs, SlabSums::default());
         let mut bands: Vec<BandData<'_, T, U>> = Vec::with_capacity(bounds.len());
         let mut rest = &mut self.sums[..];
+        let rings = pass.rings();
         for ((first, end), scratch) in bounds.iter().zip(&mut self.scratch) {
-            scratch.reserve(pass.last_stage() + 2, shape);
+            scratch.reserve(&rings, shape);
             let (sums, after) = rest.split_at_mut(end - first);
             rest = after;
             let nothing = Slabs::Band(super::band::Band::empty());

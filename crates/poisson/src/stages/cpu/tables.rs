@@ -49,8 +49,6 @@ pub(super) struct Operator<T> {
     slab_kind: Vec<Option<usize>>,
     /// `1 / d` of the nodes of a row by `[row kind][slab kind][even, odd, all]`, laid out as a row of a field.
     steps: Vec<Vec<[Aligned<T>; 3]>>,
-    /// Zeros in place of the steps of a row without unknowns.
-    no_step: Aligned<T>,
     /// Control volumes in units of the cells, zero outside the unknowns: along x, across rows, across slabs.
     pub volumes: [Vec<f64>; 3],
     /// The x volumes as a table over the row.
@@ -122,21 +120,7 @@ impl<T: RealScalar> Operator<T> {
         let volumes = [x, y, z].map(volume);
         let volume = volumes.iter().map(|v| v.iter().sum::<f64>()).product();
         let volume_x = padded(width, volumes[0].iter().copied());
-        Self {
-            west,
-            east,
-            inside,
-            uniform: 1..end,
-            rows: pair(y),
-            slabs: pair(z),
-            row_kind,
-            slab_kind,
-            steps,
-            no_step: Aligned::new(width + 2 * PAD),
-            volumes,
-            volume_x,
-            volume,
-        }
+        Self { west, east, inside, uniform: 1..end, rows: pair(y), slabs: pair(z), row_kind, slab_kind, steps, volumes, volume_x, volume }
     }
 
     /// Whether row `j` of slab `k` holds unknowns.
@@ -146,11 +130,6 @@ impl<T: RealScalar> Operator<T> {
 
     /// `1 / d` on the nodes of `colour` of row `j` in slab `k`, else 0; `None` if the row holds no unknowns.
     pub(super) fn step(&self, colour: Colour, j: usize, k: usize) -> Option<&[T]> {
-        self.step_with_ghosts(colour, j, k).map(|table| &table[1..=self.west.len()])
-    }
-
-    /// As [`Operator::step`] with a zero at both ends.
-    pub(super) fn step_with_ghosts(&self, colour: Colour, j: usize, k: usize) -> Option<&[T]> {
         let tables = &self.steps[self.row_kind[j]?][self.slab_kind[k]?];
         let odd_row = (j + k) % 2 == 1;
         let table = match (colour, odd_row) {
@@ -158,12 +137,7 @@ impl<T: RealScalar> Operator<T> {
             (Colour::Red, true) | (Colour::Black, false) => &tables[1],
             (Colour::All, _) => &tables[2],
         };
-        Some(&table.get()[PAD - 1..])
-    }
-
-    /// A table of zeros, as [`Operator::step_with_ghosts`].
-    pub(super) fn no_step(&self) -> &[T] {
-        &self.no_step.get()[PAD - 1..]
+        Some(&table.get()[PAD..][..self.west.len()])
     }
 }
 

@@ -285,3 +285,37 @@ fn threads_and_instruction_sets_do_not_change_a_bit() {
         }
     }
 }
+
+/// Sweeps of the solution itself with noise everywhere, against [`Naive`].
+fn compare_sweeps<U: RealScalar>(case: Case, smoother: Smoother, nu: u32, threads: usize, isa: Isa) {
+    let precision = if size_of::<U>() == 4 { Precision::F32 } else { Precision::F64 };
+    let cpu = Cpu::new(threads).expect("threads");
+    let mut stages = CpuStages::<U, U>::new(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
+    stages.isa = isa;
+    let grid = stages.setup.levels[0].grid.clone();
+    let level = Naive { axes: grid.axes.clone(), scale: 1.0 };
+    let data = stages.levels[0].outer.as_mut().expect("a solution");
+    fill(&mut data.u, &grid, 7);
+    fill(&mut data.f, &grid, 8);
+    // A fixed block of sweeps goes on where the last pass ended: a polynomial in one, half-sweeps in several passes.
+    let wanted = level.sweeps(level.of(&data.u), &level.of(&data.f), &half_sweeps::<U>(smoother, nu));
+    stages.sweep(0, nu, smoother, &mut Profiler::off()).expect("sweeps");
+    let found = level.of(&stages.levels[0].outer.as_ref().expect("a solution").u);
+    for (p, (found, wanted)) in level.each().iter().zip(found.iter().zip(&wanted)) {
+        assert!(found == wanted, "at {p:?}: {found:?}, not {wanted:?}; {case:?} {smoother:?} {nu} {threads} {isa:?}");
+    }
+}
+
+#[test]
+fn sweeps_equal_the_definition_bit_for_bit() {
+    for case in cases() {
+        for smoother in smoothers() {
+            compare_sweeps::<f64>(case, smoother, 6, 2, Isa::detect());
+        }
+        for isa in Isa::all() {
+            compare_sweeps::<f32>(case, smoothers()[0], 5, 1, isa);
+            compare_sweeps::<f32>(case, smoothers()[0], 4, 3, isa);
+            compare_sweeps::<f64>(case, smoothers()[0], 1, 1, isa);
+        }
+    }
+}

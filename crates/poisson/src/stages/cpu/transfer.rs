@@ -3,7 +3,8 @@
 use zellige_engine::real::RealScalar;
 
 use super::field::{PAD, Shape};
-use super::pass::{BandData, Pass, Scratch, slot, slot_mut};
+use super::pass::{BandData, Pass};
+use super::ring::Scratch;
 use super::rows::AddScaled;
 use super::tables::AxisTransfer;
 use super::transfer_rows::{Between, ProlongX, RestrictX, Three};
@@ -14,8 +15,8 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
     pub(super) fn prolong(&self, band: &mut BandData<'_, T, U>, s: usize, j: isize) {
         let Some((coarse, [tx, ty, tz])) = self.prolong else { return };
         let (fine_shape, shape, k) = (self.shape, coarse.shape, self.node(j));
-        let Scratch { rings, coarse: between, row: row_between, .. } = &mut *band.scratch;
-        let out = slot_mut(rings[s].get_mut(), fine_shape.slab(), j);
+        let Scratch { rings, ring_of, coarse: between, row: row_between, .. } = &mut *band.scratch;
+        let out = rings[ring_of[s]].get_mut(j);
         let (west, east) = (tz.west[k], tz.east[k]);
         let (a, b) = (coarse.slab(tz.parent[k]), coarse.slab(tz.next[k]));
         let slab = if east == T::ZERO {
@@ -53,8 +54,8 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
         }
     }
 
-    /// The coarse slab whose fine slab is `c`, if there is one, from slabs `c - 1 .. c + 1` of ring `ring`.
-    pub(super) fn restrict(&self, band: &mut BandData<'_, T, U>, ring: usize, c: isize, transfer: &[AxisTransfer<T>; 3], shape: Shape) {
+    /// The coarse slab whose fine slab is `c`, if there is one, from slabs `c - 1 .. c + 1` of the ring of `stage`.
+    pub(super) fn restrict(&self, band: &mut BandData<'_, T, U>, stage: usize, c: isize, transfer: &[AxisTransfer<T>; 3], shape: Shape) {
         let [tx, ty, tz] = transfer;
         let (fine, k) = (self.shape, self.node(c));
         // The last coarse node may sit on an odd fine node.
@@ -68,12 +69,12 @@ impl<T: RealScalar, U: RealScalar> Pass<'_, T, U> {
             return;
         }
         let out = &mut out[(coarse_k - *coarse_first) * shape.slab()..][..shape.slab()];
-        let Scratch { rings, coarse: between, row: row_between, .. } = &mut *band.scratch;
-        let input = rings[ring].get();
+        let Scratch { rings, ring_of, coarse: between, row: row_between, .. } = &mut *band.scratch;
+        let input = &rings[ring_of[stage]];
         let rhs = &band.r;
         let slab_at = |step: isize| {
             let j = self.neighbour(c, step);
-            if self.only_restricts() { rhs.get(j) } else { slot(input, fine.slab(), j) }
+            if self.only_restricts() { rhs.get(j) } else { input.get(j) }
         };
         let slab = if tz.coarsened {
             let sum = &mut between.get_mut()[..fine.slab()];
