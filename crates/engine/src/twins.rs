@@ -1,4 +1,4 @@
-//! Twins: a device function on the GPU against its Rust form, on random inputs. Used by each crate's `tests/twins.rs`.
+//! Twins: a device function on the GPU against its Rust form, on random inputs. Used by each crate's `tests/all/twins.rs`.
 //!
 //! ```ignore
 //! Twin { name: "boris", sources: PHYSICS, columns: &[(-1.0, 1.0); 7], outputs: &["boris<T>(x[0], ..).ux"], ulps: 2.0, scale: 1.0 }

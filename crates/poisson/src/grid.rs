@@ -25,7 +25,7 @@ pub enum Bc {
 }
 
 /// Least `theta` of a periodic coarse axis. Point relaxation hardly moves a pair of nodes that is tied by a shorter
-/// interval; a period that is longer by a fraction of a coarse cell costs less: the worst factors of `tests/every_grid.rs`
+/// interval; a period that is longer by a fraction of a coarse cell costs less: the worst factors of `tests/all/every_grid.rs`
 /// are 0.74 without it and 0.3 with it.
 const SHORTEST: f64 = 0.5;
 

@@ -1,0 +1,185 @@
+//! What the commands do: files, exit codes, interrupts.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{SMALL, command, names, run_text, zellige};
+
+fn here() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+#[test]
+fn a_run_leaves_its_results_and_the_input_to_repeat_it() {
+    let folder = here();
+    let all = ["--set", "output.formats=[\"npy\", \"vti\", \"bov\", \"hdf5\", \"png\"]"];
+    let result = run_text(folder.path(), SMALL, &[&["-o", "a", "--profile"], &all[..]].concat());
+    assert_eq!((result.code, result.out.as_str()), (0, ""), "{}", result.err);
+    let of_field = |name: &str| ["bov", "h5", "npy", "png", "raw", "vti"].map(|e| format!("{name}.{e}"));
+    let others = ["residual.csv", "residual.h5", "residual.png", "resolved.toml", "rows.csv", "summary.json", "trace.json"];
+    let mut expected: Vec<String> = others.map(String::from).into_iter().chain(of_field("rhs")).chain(of_field("solution")).collect();
+    expected.sort();
+    assert_eq!(names(&folder.path().join("a")), expected);
+    let summary = zellige_io::json::read(folder.path().join("a/summary.json")).unwrap();
+    assert_eq!(summary["outcome"]["status"], "converged");
+    assert!(summary["checks"].as_array().is_some_and(|c| !c.is_empty() && c.iter().all(|c| c["ok"] == true)), "{summary:#}");
+    for key in ["version", "git_hash", "device", "threads", "stages", "bandwidth", "ns_per_item", "plan"] {
+        assert!(!summary[key].is_null(), "`{key}` is missing");
+    }
+    let again = zellige(folder.path(), &["run", "a/resolved.toml", "-o", "b"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("a/solution.npy") == read("b/solution.npy"), "the resolved input gives another result");
+    assert!(result.err.contains("zellige view a"), "the next command is not named: {}", result.err);
+}
+
+/// u = sin(pi x) sin(2 pi y / 2) has the Laplacian -2 pi^2 u; the five-point formula is off by h^2 pi^4 / 6 at most.
+#[test]
+fn the_seven_arguments_solve_by_every_method() {
+    let folder = here();
+    let rhs = "-2*pi^2*sin(pi*x)*sin(pi*y)";
+    for q in ["0", "1", "2", "3"] {
+        let result = zellige(folder.path(), &["poisson", "1", "2", "33", "65", "3", "1e-9", q, "-o", q, "--rhs", rhs, "--threads", "1"]);
+        assert_eq!(result.code, 0, "{}", result.err);
+        let u = zellige_io::npy::read(folder.path().join(q).join("solution.npy")).unwrap();
+        assert_eq!(u.shape, [65, 33]);
+        let h = 1.0 / 32.0;
+        let worst = (0..u.values.len()).map(|i| {
+            let (x, y) = ((i % 33) as f64 * h, (i / 33) as f64 * h);
+            (u.values[i] - (std::f64::consts::PI * x).sin() * (std::f64::consts::PI * y).sin()).abs()
+        });
+        // Eigenvalue of the formula: relative error h^2 pi^2 / 12 = 8.03e-4 at h = 1/32.
+        let worst = worst.fold(0.0, f64::max);
+        assert!((7.9e-4..8.2e-4).contains(&worst), "method {q}: {worst:e}");
+        for name in ["solution.bov", "solution.vti", "solution.png", "summary.json"] {
+            assert!(folder.path().join(q).join(name).exists(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_right_hand_side_comes_from_a_file_of_the_right_shape() {
+    let folder = here();
+    let values = zellige_engine::record::Values::F64((0..9 * 17).map(|i| f64::from(i % 9 - 4)).collect());
+    zellige_io::npy::write(folder.path().join("rho.npy"), &[17, 9], &values).unwrap();
+    let run = |m: &str, n: &str| zellige(folder.path(), &["poisson", "1", "2", m, n, "3", "1e-8", "2", "-o", "out", "--rhs", "rho.npy"]);
+    assert_eq!(run("9", "17").code, 0);
+    let wrong = run("17", "9");
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("`rho.npy` has the shape (17, 9), expected (9, 17)"), "{}", wrong.err);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_found_before_anything_is_computed() {
+    let folder = here();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let result = run_text(folder.path(), SMALL, &["-o", "file/out"]);
+    assert_eq!(result.code, 5, "{}", result.err);
+    assert!(result.err.contains("file/out") && !result.err.contains("cycle 1"), "{}", result.err);
+}
+
+#[test]
+fn every_example_is_written_and_has_a_sound_input() {
+    let folder = here();
+    let listed = zellige(folder.path(), &["new"]);
+    assert_eq!(listed.out, zellige(folder.path(), &["run"]).out);
+    let examples: Vec<&str> = listed.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(examples.len() >= 6, "{examples:?}");
+    for name in examples {
+        let file = format!("{}.toml", name.replace('/', "_"));
+        assert_eq!(zellige(folder.path(), &["new", name, "-o", &file]).code, 0);
+        let result = zellige(folder.path(), &["run", &file, "--dry-run"]);
+        assert_eq!(result.code, 0, "{name}: {}", result.err);
+        let text = std::fs::read_to_string(folder.path().join(&file)).unwrap();
+        assert!(text.starts_with("# ") && text.contains("# Expected: ") && text.contains("# Run time: "), "{name} lacks its header");
+        let again = zellige(folder.path(), &["new", name, "-o", &file]);
+        assert_eq!(again.code, 2, "an existing file was overwritten");
+    }
+}
+
+#[test]
+fn view_draws_every_format_and_the_terminal() {
+    let folder = here();
+    let formats = ["--set", "output.formats=[\"npy\", \"vti\", \"bov\", \"hdf5\"]"];
+    assert_eq!(run_text(folder.path(), SMALL, &[&["-o", "out"], &formats[..]].concat()).code, 0);
+    for (source, picture) in [
+        ("out/solution.npy", "n.png"),
+        ("out/solution.vti", "v.png"),
+        ("out/solution.bov", "b.png"),
+        ("out/solution.h5:/solution", "h.png"),
+    ] {
+        let result = zellige(folder.path(), &["view", source, "-o", picture, "--map", "magma", "--range", "-0.1", "0.1"]);
+        assert_eq!((result.code, result.out.as_str()), (0, ""), "{}", result.err);
+        assert!(std::fs::read(folder.path().join(picture)).unwrap().starts_with(b"\x89PNG"), "{picture}");
+    }
+    let all = zellige(folder.path(), &["view", "out", "--terminal"]);
+    assert_eq!(all.code, 0, "{}", all.err);
+    assert!(folder.path().join("out/solution.png").exists() && folder.path().join("out/residual.png").exists());
+    let first = all.out.lines().next().unwrap_or_default();
+    assert!(all.out.contains('▀') && first.contains(" from "), "{first}");
+}
+
+#[test]
+fn data_goes_to_standard_output() {
+    let folder = here();
+    let schema: serde_json::Value = serde_json::from_str(&zellige(folder.path(), &["schema", "poisson"]).out).unwrap();
+    assert!(schema["properties"]["poisson"].is_object(), "{schema:#}");
+    let devices: serde_json::Value = serde_json::from_str(&zellige(folder.path(), &["devices", "--json"]).out).unwrap();
+    assert!(devices["devices"].as_array().is_some_and(|d| d.iter().any(|d| d["id"] == "cpu")), "{devices:#}");
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(zellige(folder.path(), &["completions", shell]).out.contains("zellige"));
+    }
+    let cases = zellige(folder.path(), &["bench", "--list"]).out;
+    for case in [
+        "mixed-1e-6-4097",
+        "mixed-1e-6-4096",
+        "mixed-1e-10-4097",
+        "mixed-1e-6-1025",
+        "multigrid-1e-6-4097",
+        "multigrid-1e-10-4097",
+        "fmg-4097",
+        "vcycle-f32-4096",
+        "sor-f32-4096",
+        "direct-4097",
+        "3d-512",
+    ] {
+        assert!(cases.contains(&format!("poisson/{case} ")), "{case} is not listed:\n{cases}");
+    }
+}
+
+/// Starts a run that would take hours, waits for the line that contains `sign`, and interrupts it.
+#[cfg(unix)]
+fn interrupt(folder: &Path, arguments: &[&str], sign: &str) -> (i32, String) {
+    let mut child = command(folder, arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let mut text = String::new();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut sent = false;
+    for line in &mut lines {
+        if line.contains(sign) && !sent {
+            sent = true;
+            let id = child.id().to_string();
+            assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        }
+        text += &line;
+        text.push('\n');
+    }
+    (child.wait().unwrap().code().unwrap_or(-1), text)
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
+    let folder = here();
+    let text = SMALL
+        .replace("[33, 49]", "[257, 257]")
+        .replace("rhs", "method = \"jacobi\"\nprecision = \"f64\"\ntolerance = 1e-15\nmax_cycles = 1000000000\nrhs");
+    std::fs::write(folder.path().join("input.toml"), text).unwrap();
+    let run = ["run", "input.toml", "--threads", "1", "-o", "out"];
+    let (code, text) = interrupt(folder.path(), &run, " 1: ");
+    assert_eq!(code, 130, "{text}");
+    assert!(text.contains("hint: go on with `--resume out`"), "{text}");
+    assert!(!folder.path().join("out/summary.json").exists(), "an interrupted run has no summary");
+    let (code, text) = interrupt(folder.path(), &[&run[..], &["--resume", "out"]].concat(), "resumed after");
+    assert_eq!(code, 130, "{text}");
+}

@@ -1,0 +1,5 @@
+//! The binary as users start it.
+
+mod commands;
+mod common;
+mod messages;

@@ -1,0 +1,10 @@
+//! What is verified from outside, in one program: linking one for each file took most of the time of building them.
+
+mod common;
+mod convergence;
+mod every_grid;
+mod golden;
+mod physics;
+mod robustness;
+mod twins;
+mod twins_stages;
