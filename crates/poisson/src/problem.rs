@@ -84,18 +84,7 @@ impl StageSetup {
     pub fn grid(&self) -> &Grid {
         &self.levels[0].grid
     }
-
-    /// Nodes that the longest axis of the bottom level may have, which is solved exactly; `None`: as suits the device. In
-    /// double precision it is the same everywhere, so that every device takes the same cycles to the same solution.
-    pub fn bottom(&self) -> Option<usize> {
-        (self.precision == Precision::F64).then_some(if self.grid().dimensions() == 3 { BOTTOM_SPACE } else { BOTTOM_PLANE })
-    }
 }
-
-/// Where products with dense matrices take a processor no longer than cycles on that level and those below, and a GPU
-/// little longer than on a larger one.
-const BOTTOM_PLANE: usize = 65;
-const BOTTOM_SPACE: usize = 33;
 
 /// Values along one side, over its nodes.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,7 +21,6 @@
 
 pub mod cpu;
 pub mod cuda;
-mod eigen;
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;

@@ -1,10 +1,9 @@
-//! The coarsest level: solved by a stored inverse where it is small, in the modes of its axes where the setup makes it the
-//! bottom, else (the number of levels was limited) relaxed by SOR with the optimal factor.
+//! The coarsest level: solved by a stored inverse where it is small, as it is unless the number of levels was limited,
+//! else relaxed by SOR with the optimal factor.
 
 use zellige_engine::real::RealScalar;
 
 use super::field::{Field, Shape};
-use super::modal::ModalSolver;
 use super::tables::Operator;
 use crate::grid::Grid;
 use crate::physics::optimal_omega;
@@ -26,20 +25,14 @@ pub(super) enum CoarseSolver {
         nodes: Vec<([usize; 3], f64)>,
         rhs: Vec<f64>,
     },
-    /// In the modes of the axes.
-    Modal(Box<ModalSolver>),
     /// Sweeps from zero.
     Sor { omega: f64, sweeps: u32 },
 }
 
 impl CoarseSolver {
-    /// For a coarsest level of `grid`; `bottom`: nodes an axis up to which it must be solved exactly.
-    pub(super) fn new(grid: &Grid, scale: f64, bottom: Option<usize>) -> Self {
+    pub(super) fn new(grid: &Grid, scale: f64) -> Self {
         if grid.unknowns() <= MAX_DIRECT {
             return Self::direct(grid, scale);
-        }
-        if bottom.is_some_and(|most| grid.nodes().iter().all(|n| *n <= most)) {
-            return Self::Modal(Box::new(ModalSolver::new(grid, scale)));
         }
         let omega = optimal_omega(grid);
         // The iteration matrix has a Jordan block at the optimum: twice the sweeps that the rate alone asks for.
@@ -96,7 +89,6 @@ impl CoarseSolver {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Direct { inverse, nodes, rhs } => 8 * (inverse.len() + 4 * nodes.len() + rhs.len()) as u64,
-            Self::Modal(modal) => modal.bytes(),
             Self::Sor { .. } => 0,
         }
     }

@@ -12,7 +12,6 @@ mod full;
 mod in_place;
 mod isa;
 mod level;
-mod modal;
 mod pass;
 mod ring;
 mod rows;
@@ -35,7 +34,6 @@ use self::pass::HalfSweep;
 use self::stream::Workspace;
 use self::tables::Colour;
 use super::{Norms, Smoother, Stages};
-use crate::grid::Level;
 use crate::physics::chebyshev;
 use crate::problem::{Precision, StageSetup};
 
@@ -75,17 +73,6 @@ fn power_of_two(x: f64) -> f64 {
     if x > 0.0 && x.is_finite() { x.log2().round().clamp(-200.0, 200.0).exp2() } else { 1.0 }
 }
 
-/// The levels down to the bottom, where the setup names one: as on a GPU the first below the finest that is small enough.
-fn to_the_bottom(setup: &StageSetup) -> Vec<Level> {
-    let mut levels = setup.levels.clone();
-    let small = |level: &Level| setup.bottom().is_some_and(|most| level.grid.nodes().iter().all(|n| *n <= most));
-    if let Some(bottom) = (1..levels.len()).find(|l| small(&levels[*l])) {
-        levels.truncate(bottom + 1);
-        levels[bottom].transfer = None;
-    }
-    levels
-}
-
 /// `nu` sweeps as relaxations of one colour each.
 fn half_sweeps<T: RealScalar>(smoother: Smoother, nu: u32) -> Vec<HalfSweep<T>> {
     let plain = |colour, omega: f64| HalfSweep { colour, omega: T::from_f64(omega), momentum: T::ZERO };
@@ -111,25 +98,10 @@ fn sweeps_per_pass(smoother: Smoother) -> u32 {
     }
 }
 
-/// Memory that a pass of plain sweeps may keep in use: half of a second-level cache of 2 MiB, all of one of 1 MiB.
-const IN_CACHE: usize = 1 << 20;
-
-/// Sweeps of the next of the passes that do `left` of them, where a slab takes `bytes`: in place a half-sweep more holds
-/// a slab of the solution and one of the right-hand side, so twice as many go together where these are small. The passes
-/// are of like length.
-fn next_sweeps(smoother: Smoother, left: u32, bytes: usize) -> u32 {
-    let usual = sweeps_per_pass(smoother);
-    let most = match smoother {
-        Smoother::RedBlack { .. } if 4 * MAX_FUSED * bytes <= IN_CACHE => 2 * usual,
-        _ => usual,
-    };
-    left.div_ceil(left.div_ceil(most).max(1))
-}
-
 impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     /// Allocates everything that a V-, W- or F-cycle needs, and fills it with zeros.
     pub fn new(setup: &StageSetup, cpu: &Cpu) -> Self {
-        let setup = &StageSetup { levels: field::in_slabs(&to_the_bottom(setup)), ..setup.clone() };
+        let setup = &StageSetup { levels: field::in_slabs(&setup.levels), ..setup.clone() };
         let grid = setup.grid();
         let finest = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.h).fold(f64::INFINITY, f64::min);
         let operator_scale = power_of_two(finest * finest);
@@ -141,7 +113,7 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
             .collect();
         let coarsest = &levels[levels.len() - 1].grid;
         Self {
-            solver: CoarseSolver::new(coarsest, operator_scale, setup.bottom()),
+            solver: CoarseSolver::new(coarsest, operator_scale),
             isa: Isa::detect(),
             inner: Workspace::new(cpu.threads()),
             outer: Workspace::new(cpu.threads()),

@@ -13,7 +13,7 @@ use super::level::{LevelData, Outer};
 use super::pass::{Correct, Pass, SlabSums};
 use super::stream::Array;
 use super::transfer_rows::Convert;
-use super::{CpuStages, half_sweeps, next_sweeps, power_of_two, sweeps_per_pass};
+use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
 use crate::grid::Axis;
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
 
@@ -63,7 +63,7 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
             e.all_mut().fill(T::ZERO);
         }
         while left > 0 {
-            let now = next_sweeps(smoother, left, data.shape.slab() * size_of::<T>());
+            let now = left.min(sweeps_per_pass(smoother));
             let mut pass = Pass::new(self.isa, data.shape, data.periodic, &data.inner);
             pass.current = current;
             pass.pre = half_sweeps(smoother, now);
@@ -220,21 +220,16 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let shape = self.levels[level].shape;
         let singular = self.singular;
         profiler.stage(stage::COARSE_SOLVE, cost(shape, 2.0 * size_of::<T>() as f64, 0.0), || {
-            let (isa, data) = (self.isa, &mut self.levels[level]);
-            let (omega, sweeps) = match (&mut self.solver, &mut data.e) {
-                (CoarseSolver::Sor { omega, sweeps }, _) => (*omega, *sweeps),
-                (_, None) => return,
-                (solver, Some(e)) => {
-                    match solver {
-                        CoarseSolver::Direct { inverse, nodes, rhs } => apply_inverse(inverse, nodes, rhs, singular, &data.r, e),
-                        CoarseSolver::Modal(modal) => modal.solve(isa, &data.r, e),
-                        CoarseSolver::Sor { .. } => {}
-                    }
+            if let CoarseSolver::Direct { inverse, nodes, rhs } = &mut self.solver {
+                let data = &mut self.levels[level];
+                if let Some(e) = &mut data.e {
+                    apply_inverse(inverse, nodes, rhs, singular, &data.r, e);
                     let (slab, periodic) = (shape.slab(), data.periodic[0]);
                     e.all_mut().chunks_exact_mut(slab).for_each(|slab| shape.close(slab, periodic));
-                    return;
                 }
-            };
+                return;
+            }
+            let CoarseSolver::Sor { omega, sweeps } = self.solver else { return };
             if singular {
                 let data = &mut self.levels[level];
                 remove_mean(&mut data.r, &data.inner, None);
@@ -324,7 +319,7 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             let Some(outer) = &mut data.outer else { return };
             let mut left = nu;
             while left > 0 {
-                let now = next_sweeps(smoother, left, data.shape.slab() * size_of::<U>());
+                let now = left.min(sweeps_per_pass(smoother));
                 let mut pass = Pass::new(self.isa, data.shape, data.periodic, &outer.operator);
                 pass.current = true;
                 pass.pre = half_sweeps(smoother, now);

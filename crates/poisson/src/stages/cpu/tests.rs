@@ -313,46 +313,9 @@ fn sweeps_equal_the_definition_bit_for_bit() {
             compare_sweeps::<f64>(case, smoother, 6, 2, Isa::detect());
         }
         for isa in Isa::all() {
-            compare_sweeps::<f32>(case, smoothers()[0], 8, 1, isa);
-            compare_sweeps::<f32>(case, smoothers()[0], 17, 2, isa);
+            compare_sweeps::<f32>(case, smoothers()[0], 5, 1, isa);
             compare_sweeps::<f32>(case, smoothers()[0], 4, 3, isa);
             compare_sweeps::<f64>(case, smoothers()[0], 1, 1, isa);
         }
-    }
-}
-
-#[test]
-fn the_bottom_is_solved_to_rounding_in_its_modes() {
-    let plane: Vec<Case> =
-        cases().into_iter().take(6).map(|(sides, [x, y, _], lengths)| (sides, [x.max(33), y.max(30), 1], lengths)).collect();
-    let space = cases().into_iter().skip(6).take(3);
-    for case in plane.into_iter().chain(space) {
-        let setup = StageSetup::new(&grid(case), 0, Precision::F64, false);
-        let mut of_isa = Vec::new();
-        for isa in Isa::all() {
-            let mut stages = CpuStages::<f64, f64>::new(&setup, &Cpu::new(1).expect("a thread"));
-            assert!(matches!(stages.solver, CoarseSolver::Modal(_)), "{case:?}");
-            stages.isa = isa;
-            let grid = stages.setup.levels[0].grid.clone();
-            let level = Naive { axes: grid.axes.clone(), scale: stages.operator_scale };
-            let data = &mut stages.levels[0];
-            fill(&mut data.r, &grid, 3);
-            if grid.singular() {
-                super::coarse::remove_mean(&mut data.r, &data.inner, None);
-            }
-            stages.coarse_solve(&mut Profiler::off()).expect("a solution");
-            let data = &stages.levels[0];
-            let (e, r) = (level.of(data.e.as_ref().expect("a correction")), level.of(&data.r));
-            let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-            let left: Vec<f64> = level.residual(&e, &r);
-            let weights: f64 = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| 4.0 / (a.h * a.h)).sum();
-            // Rounding of e under the operator; sums of some 60 terms, six of them one after another, add to it.
-            let limit = 60.0 * f64::EPSILON * (stages.operator_scale * weights * largest(&e) + largest(&r));
-            let unknown = level.each().into_iter().enumerate().filter(|(_, p)| level.unknown(*p));
-            let worst = unknown.map(|(n, _)| left[n].abs()).fold(0.0_f64, f64::max);
-            assert!(worst < limit, "{case:?}: {worst:e}, not below {limit:e}");
-            of_isa.push(e);
-        }
-        assert!(of_isa.iter().all(|e| *e == of_isa[0]), "{case:?}");
     }
 }

@@ -5,9 +5,9 @@ use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
+use super::eigen::Modes;
 use super::tables::{LevelArgument, Number};
 use crate::grid::{Axis, Grid, Level};
-use crate::stages::eigen::Modes;
 
 /// Rows and columns of a block's tile and its threads.
 const TILE: [usize; 2] = [16, 32];

@@ -15,6 +15,7 @@
 mod bands;
 mod bottom;
 mod data;
+mod eigen;
 mod program;
 mod tables;
 
@@ -57,7 +58,6 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     // Levels beyond those asked for serve to solve the coarsest one.
     let mut levels = hierarchy(setup.grid(), usize::MAX);
     let from = usize::from(setup.levels.len() > 1);
-    let nodes = nodes.or_else(|| setup.bottom());
     let last = bottom::level(&levels, from, inner, cuda.properties().shared_per_block, nodes);
     levels.truncate(last + 1);
     levels[last].transfer = None;

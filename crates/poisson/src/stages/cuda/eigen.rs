@@ -10,7 +10,6 @@ const MOST_STEPS: usize = 60;
 
 /// Eigenvalues and modes over all nodes of an axis of `n` nodes. Mode `p` has a number only where node `p` is an unknown;
 /// rows and columns of other numbers are zero.
-#[derive(Debug)]
 pub(super) struct Modes {
     /// Eigenvalues of `-A`, `n` of them, not negative; 1 where there is no mode. The constant mode's is exactly 0.
     pub values: Vec<f64>,
