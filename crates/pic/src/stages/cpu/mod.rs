@@ -27,7 +27,7 @@ use self::fields::FieldSet;
 use self::isa::Format;
 pub use self::isa::Isa;
 use self::row::Scratch;
-use self::store::{Mosaic, Store};
+use self::store::{Mosaic, Store, store};
 use self::window::Window;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::Grid;
@@ -115,7 +115,7 @@ impl<T: Format> CpuStages<T> {
         }
         let mosaic = Mosaic::new(setup.grid.cells, tile);
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
-            store: Store::new(mosaic, species.weighted, species.tagged, *expected),
+            store: store(mosaic, species, *expected),
             species: species.clone(),
             ledger: Ledger::default(),
             kinetic: 0.0,

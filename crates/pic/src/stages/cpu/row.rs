@@ -98,8 +98,8 @@ struct Context<'a, T> {
 impl<T: RealScalar> Columns<T> {
     fn of(row: &mut Row<T>) -> Self {
         let len = row.len();
-        let (mut v, cells) = row.columns_mut();
-        Self { v: std::array::from_fn(|k| v[k].as_mut_ptr()), cells: cells.as_mut_ptr(), len }
+        let columns = row.columns_mut();
+        Self { v: columns.v.map(<[T]>::as_mut_ptr), cells: columns.cells.as_mut_ptr(), len }
     }
 
     fn none() -> Self {

@@ -8,6 +8,7 @@ use zellige_engine::sim::Cost;
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
+use super::store::{export, insert};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
@@ -85,7 +86,8 @@ impl<T: Format> Stages for CpuStages<T> {
         });
         let tally = self.tally();
         let population = &mut self.species[species];
-        profiler.stage("exchange", Cost::default(), || self.cpu.install(|| deliver(&mut population.store.tiles, &self.outboxes)));
+        let (name, tiles) = (&population.species.name, &mut population.store.tiles);
+        profiler.stage("exchange", Cost::default(), || self.cpu.install(|| deliver(name, tiles, &self.outboxes)))?;
         let volume = self.setup.grid.cell_volume();
         enter(&mut population.ledger, &tally, &population.species, volume);
         if measure {
@@ -116,7 +118,7 @@ impl<T: Format> Stages for CpuStages<T> {
                 return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
             }
         }
-        profiler.stage("window", Cost::default(), || {
+        profiler.stage("window", Cost::default(), || -> Result<()> {
             for k in 0..self.species.len() {
                 let (mosaic, population) = (self.mosaic, &mut self.species[k]);
                 self.cpu.install(|| {
@@ -124,14 +126,15 @@ impl<T: Format> Stages for CpuStages<T> {
                         out.clear();
                         shift_tile(&mosaic, tile, out);
                     });
-                    deliver(&mut population.store.tiles, &self.outboxes)
-                });
+                    deliver(&population.species.name, &mut population.store.tiles, &self.outboxes)
+                })?;
                 let tally = self.tally();
                 let population = &mut self.species[k];
                 enter(&mut population.ledger, &tally, &population.species, self.setup.grid.cell_volume());
             }
             self.cpu.install(|| self.fields.shift());
-        });
+            Ok(())
+        })?;
         for (k, p) in fresh.iter().enumerate() {
             self.inject(k, p)?;
         }
@@ -142,7 +145,7 @@ impl<T: Format> Stages for CpuStages<T> {
         let grid = &self.setup.grid;
         let population = &mut self.species[species];
         check_particles(grid, &population.species, particles)?;
-        population.store.insert(particles);
+        insert(&mut population.store, particles);
         let energy: f64 = (0..particles.len())
             .map(|k| {
                 let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
@@ -155,14 +158,14 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn particles(&mut self, species: usize) -> Result<Particles> {
-        Ok(self.species[species].store.export())
+        Ok(export(&self.species[species].store))
     }
 
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {
         let population = &mut self.species[species];
         check_particles(&self.setup.grid, &population.species, particles)?;
         population.store.clear();
-        population.store.insert(particles);
+        insert(&mut population.store, particles);
         Ok(())
     }
 
@@ -229,9 +232,9 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn memory(&self) -> u64 {
-        let particles: usize = self.species.iter().map(|s| s.store.bytes()).sum();
+        let particles: usize = self.species.iter().map(|s| s.store.memory()).sum();
         let windows: usize = self.windows.iter().map(Window::bytes).sum();
-        let outboxes: usize = self.outboxes.iter().map(Outbox::bytes).sum();
+        let outboxes: usize = self.outboxes.iter().map(Outbox::memory).sum();
         (particles + windows + outboxes) as u64 + self.fields.memory()
     }
 
