@@ -7,7 +7,7 @@
 //! Graded by the depth `d` into the layer, 0 at the inner edge and 1 at the wall: `sigma = SIGMA d^3` in units of `1/h`,
 //! `kappa = 1 + (KAPPA - 1) d^3`, `alpha = ALPHA (1 - d)` in `w_n`. A wave meets `exp(-2 integral sigma cos)` on its way to
 //! the conductor behind and back, `alpha` takes care of slowly varying fields. The figures are those for which 10 cells
-//! leave the least of a pulse; `tests/waves.rs` holds what they leave.
+//! leave the least of a pulse; `tests/all/waves.rs` holds what they leave.
 //!
 //! Source: Roden and Gedney, Microw. Opt. Technol. Lett. 27 (2000) 334; the optimum of sigma: Taflove and Hagness,
 //! Computational Electrodynamics (2005), eq. 7.66.

@@ -1,10 +1,8 @@
 //! Waves: dispersion, absorption, pulses in the box and from antennas. V3 and V10 of the verification list.
 
-mod lattice;
-
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use lattice::{PERIODIC, divergence, grid, largest, setup};
+use crate::lattice::{PERIODIC, divergence, grid, largest, setup};
 use zellige_engine::real::RealScalar;
 use zellige_pic::grid::{FieldSide, Grid};
 use zellige_pic::laser::{Antenna, Envelope, Polarisation, Pulse};

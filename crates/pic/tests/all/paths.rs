@@ -1,8 +1,6 @@
 //! Rows in registers against one particle at a time, on every instruction set; and independence of threads.
 
-mod common;
-
-use common::{electrons, run, setup, start, thermal, walls};
+use crate::common::{apart, electrons, run, setup, start, thermal, walls};
 use zellige_engine::device::Cpu;
 use zellige_pic::grid::{FieldSide, ParticleSide};
 use zellige_pic::particles::{Particles, Pusher};
@@ -55,7 +53,7 @@ fn compare(what: &str, setup: &Setup, particles: &Particles, isa: Isa) {
     for component in Component::ALL {
         let (f, g) = (both[0].component(component).unwrap(), both[1].component(component).unwrap());
         // J of order 1 is a sum of tens of terms; E and B collect dt J.
-        assert!(common::apart(&f, &g) < 100.0 * eps, "{what} {component:?}: {:e}", common::apart(&f, &g));
+        assert!(apart(&f, &g) < 100.0 * eps, "{what} {component:?}: {:e}", apart(&f, &g));
     }
     let (x, y) = (both[0].energies().unwrap(), both[1].energies().unwrap());
     let momentum = x.momentum[0].iter().zip(y.momentum[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -1,9 +1,7 @@
 //! The GPU against the processor: one step of everything on random states, whole runs, and what must not depend on how the
 //! particles are stored. Particles carry tags, by which they are matched.
 
-mod common;
-
-use common::{apart, electrons, residual, run, setup, thermal, walls};
+use crate::common::{apart, electrons, residual, run, setup, thermal, walls};
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;

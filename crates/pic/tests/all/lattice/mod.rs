@@ -1,5 +1,5 @@
 //! What the tests of the fields share: set-ups without particles, random states, differences on the lattice.
-#![allow(dead_code, unreachable_pub)]
+#![allow(unreachable_pub)]
 
 use zellige_engine::real::RealScalar;
 use zellige_engine::rng::Philox;

@@ -1,8 +1,6 @@
 //! Energy, momentum and counts: V6, V8, V9 and V13 of the verification list, through the stages.
 
-mod common;
-
-use common::{electrons, run, setup, start, thermal, walls};
+use crate::common::{electrons, run, setup, start, thermal, walls};
 use zellige_pic::grid::{FieldSide, ParticleSide};
 use zellige_pic::particles::{Particles, Pusher};
 use zellige_pic::stages::{Component, Precision, Setup, Stages};

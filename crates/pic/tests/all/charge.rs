@@ -1,9 +1,7 @@
 //! The current conserves charge to round-off: `div E - rho` does not change (V5 of the verification list), whatever the
 //! pusher, order, tile, precision and sides.
 
-mod common;
-
-use common::{apart, electrons, residual, run, setup, start, thermal, walls};
+use crate::common::{apart, electrons, residual, run, setup, start, thermal, walls};
 use zellige_pic::grid::{FieldSide, ParticleSide};
 use zellige_pic::particles::Pusher;
 use zellige_pic::stages::{Precision, Setup, Smoothing};
@@ -119,7 +117,7 @@ fn with_weights_and_species() {
 
 /// V5 as it is listed: 64 x 64, 64 a cell, 500 steps.
 #[test]
-#[ignore = "a minute: cargo test --release -p zellige-pic --test charge -- --ignored"]
+#[ignore = "a minute: cargo test --release -p zellige-pic --test all charge -- --ignored"]
 fn the_listed_case() {
     for (precision, limit) in [(Precision::F32, 2e-6), (Precision::F64, 1e-13)] {
         let mut s = setup([64, 64]);

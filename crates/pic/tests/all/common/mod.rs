@@ -1,7 +1,5 @@
 //! Plasmas for tests: a set-up, its particles, and what must stay.
 
-#![allow(dead_code)]
-
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;

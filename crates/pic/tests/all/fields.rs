@@ -1,8 +1,6 @@
 //! The fields by themselves: sides against mirror images, folding, filter, energies, shift, threads.
 
-mod lattice;
-
-use lattice::{PERIODIC, divergence, grid, largest, random, randomised, setup};
+use crate::lattice::{PERIODIC, divergence, grid, largest, random, randomised, setup};
 use zellige_engine::device::Cpu;
 use zellige_pic::grid::{FieldSide, Grid, ParticleSide};
 use zellige_pic::stages::cpu::fields::FieldSet;

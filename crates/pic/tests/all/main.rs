@@ -1,0 +1,12 @@
+//! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
+
+mod charge;
+mod common;
+mod conservation;
+mod fields;
+mod lattice;
+mod paths;
+mod physics;
+mod refusals;
+mod twins;
+mod waves;
