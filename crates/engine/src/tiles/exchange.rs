@@ -50,6 +50,14 @@ impl<T: RealScalar, S: Default, const N: usize, const B: usize> Outbox<T, S, N, 
         self.entries.push((place, p));
     }
 
+    /// Takes over the entries of another one, behind its own. What was counted is the caller's to add.
+    pub fn append(&mut self, other: &mut Self) {
+        other.order.clear();
+        for (place, p) in other.entries.drain(..) {
+            self.push(place, p);
+        }
+    }
+
     /// Orders the entries by destination; those of one destination keep their order. To be called before [`deliver`].
     pub fn seal(&mut self) {
         self.order.sort_unstable();
@@ -111,6 +119,6 @@ pub fn deliver<T: RealScalar, S: Default + Sync, const N: usize, const B: usize>
         }
         tile.len() - before
     };
-    let received = tiles.par_iter_mut().zip(&inboxes).map(take).sum();
+    let received = tiles.par_iter_mut().zip(&inboxes).with_max_len(8).map(take).sum();
     Moved { sent: outboxes.iter().map(Outbox::len).sum(), received }
 }

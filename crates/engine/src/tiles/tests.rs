@@ -148,7 +148,7 @@ proptest! {
             let (mut row, mut low, mut bands) = (0, 0, 0);
             for band in tile.bands(most, mosaic.depth) {
                 prop_assert_eq!((band.first, band.corner, band.cells[0]), (row, [corner[0], corner[1] + low], cells[0]));
-                let load: usize = band.rows.iter().map(|r| r.len()).sum();
+                let load: usize = band.rows.iter().map(Row::len).sum();
                 prop_assert!(load <= most || band.rows.iter().filter(|r| !r.is_empty()).count() == 1);
                 row += band.rows.len();
                 low += band.cells[1];

@@ -125,7 +125,10 @@ fn walls_turn_both_axes() {
                 (s.species[0].weight, s.species[0].wall_thermal) = (1e-12, [[0.2; 2]; 2]);
                 walls(&mut s, axis, FieldSide::Pec, side);
                 let n = 4000;
-                let mut p = Particles { i: vec![7; n], j: vec![7; n], s: vec![0.25; n], t: vec![0.25; n], ..Particles::default() };
+                // Alike in everything but their tags: thermal walls draw by the particle.
+                s.species[0].tagged = true;
+                let tag = (0..n as u64).collect();
+                let mut p = Particles { tag, i: vec![7; n], j: vec![7; n], s: vec![0.25; n], t: vec![0.25; n], ..Particles::default() };
                 p.u = std::array::from_fn(|c| vec![if c == axis { u } else { 0.0 }; n]);
                 (if axis == 0 { &mut p.i } else { &mut p.j }).fill(cell);
                 let toward = if u < 0.0 { -0.4 } else { 0.4 };

@@ -3,6 +3,7 @@
 mod charge;
 mod common;
 mod conservation;
+mod dense;
 mod fields;
 mod lattice;
 mod paths;

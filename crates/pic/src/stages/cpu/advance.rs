@@ -4,7 +4,7 @@
 use zellige_engine::real::RealScalar;
 
 use super::exchange::Outbox;
-use super::store::{Particle, Tile};
+use super::store::{Band, Particle, Tile};
 use super::walls::Walls;
 use super::window::Window;
 use crate::grid::Grid;
@@ -94,16 +94,14 @@ struct Path<T> {
     by: [T; 2],
 }
 
-/// Advances the particles of a tile by one step and adds their current to `window`. Those that leave their row, for another
-/// one of the tile too, go to `out`.
+/// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`. Those that leave their
+/// row, for another one of the tile too, go to `out`.
 pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
     pass: &Pass<'_, T>,
-    number: usize,
-    tile: &mut Tile<T>,
+    tile: &mut Band<'_, T>,
     window: &mut Window<T>,
     out: &mut Outbox<T>,
 ) {
-    let mut draws = 0;
     for r in 0..tile.rows.len() {
         let j = tile.corner[1] + r;
         let row = &mut tile.rows[r];
@@ -142,7 +140,7 @@ pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
             }
             row.swap_remove(k);
             let cell = [i as isize + di, j as isize + dj];
-            if let Some(place) = pass.walls.settle(cell, &mut p, number, &mut draws, &mut out.tally) {
+            if let Some(place) = pass.walls.settle(cell, &mut p, &mut out.tally) {
                 p.column = place.column;
                 out.push(place, p);
             } else if ORDER == 2 {

@@ -11,7 +11,7 @@ use super::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{F32x8, F32x16, F64x8, Pair};
 use super::row::{Scratch, advance_rows};
-use super::store::Tile;
+use super::store::Band;
 use super::window::Window;
 
 /// The instruction sets that rows are compiled for.
@@ -53,8 +53,7 @@ impl Isa {
 /// What the pass over one tile works on.
 pub(super) struct Work<'a, T> {
     pub(super) pass: &'a Pass<'a, T>,
-    pub(super) number: usize,
-    pub(super) tile: &'a mut Tile<T>,
+    pub(super) tile: Band<'a, T>,
     pub(super) window: &'a mut Window<T>,
     pub(super) out: &'a mut Outbox<T>,
     pub(super) scratch: &'a Mutex<Scratch<T>>,
@@ -64,11 +63,11 @@ impl<T: RealScalar> Work<'_, T> {
     /// # Safety
     /// The processor has the instructions of `X` and `Y`.
     #[inline(always)]
-    unsafe fn run<X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(self) {
+    unsafe fn run<X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(mut self) {
         // A thread has its scratch for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
         let mut scratch = self.scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         // SAFETY: the caller's.
-        unsafe { advance_rows::<X, Y>(self.pass, self.number, self.tile, self.window, self.out, &mut scratch) }
+        unsafe { advance_rows::<X, Y>(self.pass, &mut self.tile, self.window, self.out, &mut scratch) }
     }
 }
 

@@ -27,6 +27,7 @@ use self::fields::FieldSet;
 use self::isa::Format;
 pub use self::isa::Isa;
 use self::row::Scratch;
+use self::stages::BAND;
 use self::store::{Mosaic, Store, store};
 use self::window::Window;
 use super::{Ledger, Precision, Setup, Stages};
@@ -35,6 +36,16 @@ use crate::particles::{Particles, Species};
 
 /// Cells of a tile where the input does not say.
 const TILE: [usize; 2] = [16, 16];
+
+/// [`TILE`], but narrower where one row of cells is all there is and holds so many particles that a band could not be cut shorter.
+fn usual_tile(setup: &Setup) -> [usize; 2] {
+    let [nx, ny] = setup.grid.cells;
+    if ny > 1 {
+        return TILE;
+    }
+    let per_cell = setup.expected.iter().max().map_or(0, |n| n / nx);
+    [(BAND / per_cell.max(1)).clamp(2, TILE[0]), 1]
+}
 
 /// How particles are advanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +120,7 @@ struct CpuStages<T: Format> {
 
 impl<T: Format> CpuStages<T> {
     fn new(setup: &Setup, cpu: &Cpu, path: Path) -> Self {
-        let mut tile = setup.tile.unwrap_or(TILE);
+        let mut tile = setup.tile.unwrap_or_else(|| usual_tile(setup));
         if let Path::Rows(isa) = path {
             tile[0] = tile[0].min(T::cells(isa));
         }

@@ -10,7 +10,7 @@ use zellige_engine::real::{Real, RealScalar};
 use super::advance::Pass;
 use super::exchange::Outbox;
 use super::lanes::{Lanes, MOST, any, prefetch};
-use super::store::{COLUMNS, Row, Tile};
+use super::store::{Band, COLUMNS, Row};
 use super::table::{Table, fill, interpolate};
 use super::window::Window;
 use crate::particles::Pusher;
@@ -278,7 +278,7 @@ fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Move
     }
 }
 
-/// Advances the particles of a tile by one step and adds their current to `window`; `X` is one register, `Y` what groups are
+/// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`; `X` is one register, `Y` what groups are
 /// worked on in. Those that leave the tile go to `out`.
 ///
 /// # Safety
@@ -286,8 +286,7 @@ fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Move
 #[inline(always)]
 pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
     pass: &Pass<'_, X::Scalar>,
-    number: usize,
-    tile: &mut Tile<X::Scalar>,
+    tile: &mut Band<'_, X::Scalar>,
     window: &mut Window<X::Scalar>,
     out: &mut Outbox<X::Scalar>,
     scratch: &mut Scratch<X::Scalar>,
@@ -301,7 +300,6 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
     scratch.cells.resize(stride * (height + 3), Cell([zero; CURRENTS]));
     let limit = |more: bool| if more { X::Scalar::HALF } else { X::Scalar::TWO };
     let usual = pass.pusher == Pusher::Boris && !pass.measure;
-    let mut draws = 0;
     for r in 0..height {
         let place = pass.grid.index(corner[0] as isize, (corner[1] + r) as isize);
         let len = tile.rows[r].len();
@@ -356,7 +354,7 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
                 movers.holes.push(slot as u32);
                 let mut p = tile.rows[r].get(slot);
                 let cell = [corner[0] as isize + column, corner[1] as isize + r as isize + step];
-                if let Some(place) = pass.walls.settle(cell, &mut p, number, &mut draws, &mut out.tally) {
+                if let Some(place) = pass.walls.settle(cell, &mut p, &mut out.tally) {
                     p.column = place.column;
                     out.push(place, p);
                 }

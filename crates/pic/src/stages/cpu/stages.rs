@@ -8,13 +8,16 @@ use zellige_engine::sim::Cost;
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
-use super::store::{export, insert};
+use super::store::{Band, export, insert};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
+
+/// Particles that one task advances: fuller tiles are cut into bands of rows, so that a dense target keeps all threads busy.
+pub(super) const BAND: usize = 1 << 15;
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 40.
 const FLOPS: f64 = 182.0;
@@ -45,19 +48,38 @@ impl<T: Format> CpuStages<T> {
             measure,
         };
         let (path, order, scratch) = (self.path, self.setup.order, &self.scratch);
-        let tiles = population.store.tiles.par_iter_mut().zip(&mut self.windows).zip(&mut self.outboxes).enumerate();
+        let advance = |mut tile: Band<'_, T>, window: &mut Window<T>, out: &mut Outbox<T>| match path {
+            Path::Rows(isa) => {
+                let scratch = &scratch[rayon::current_thread_index().unwrap_or(0)];
+                T::advance(isa, Work { pass: &pass, tile, window, out, scratch });
+            }
+            Path::Single if order == 1 => advance_tile::<T, 1>(&pass, &mut tile, window, out),
+            Path::Single => advance_tile::<T, 2>(&pass, &mut tile, window, out),
+        };
+        // Tile by tile: where a target is dense, its tiles must not be one thread's share of the domain.
+        let tiles = population.store.tiles.par_iter_mut().zip(&mut self.windows).zip(&mut self.outboxes).with_max_len(1);
         self.cpu.install(|| {
-            tiles.for_each(|(number, ((tile, window), out))| {
+            tiles.for_each(|((tile, window), out)| {
                 out.clear();
                 window.clear();
-                match path {
-                    Path::Rows(isa) => {
-                        let scratch = &scratch[rayon::current_thread_index().unwrap_or(0)];
-                        T::advance(isa, Work { pass: &pass, number, tile, window, out, scratch });
-                    }
-                    Path::Single if order == 1 => advance_tile::<T, 1>(&pass, number, tile, window, out),
-                    Path::Single => advance_tile::<T, 2>(&pass, number, tile, window, out),
+                if tile.band_count(BAND) == 1 {
+                    advance(tile.whole(), window, out);
+                    return;
                 }
+                let bands: Vec<_> = tile.bands(BAND, 1).collect();
+                let parts = bands.into_par_iter().with_max_len(1).map(|band| {
+                    let first = band.first;
+                    let (mut window, mut out) = (Window::new([window.width(), band.cells[1]]), Outbox::default());
+                    advance(band, &mut window, &mut out);
+                    (first, window, out)
+                });
+                // In the order of the bands, whichever was done first.
+                for (first, part, mut leavers) in parts.collect::<Vec<_>>() {
+                    window.add(&part, first);
+                    out.tally += leavers.tally;
+                    out.append(&mut leavers);
+                }
+                out.seal();
             });
         });
     }

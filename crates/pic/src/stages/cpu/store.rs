@@ -20,6 +20,8 @@ pub(super) type Particle<T> = tiles::Particle<T, COLUMNS>;
 pub(super) type Row<T> = tiles::Row<T, COLUMNS>;
 /// A rectangle of cells and its particles.
 pub(super) type Tile<T> = tiles::Tile<T, COLUMNS>;
+/// Some rows of a tile.
+pub(super) type Band<'a, T> = tiles::Band<'a, T, COLUMNS>;
 /// All particles of a species.
 pub(super) type Store<T> = tiles::Store<T, COLUMNS>;
 
