@@ -6,6 +6,7 @@ mod conservation;
 mod dense;
 mod fields;
 mod lattice;
+mod listed;
 mod paths;
 mod physics;
 mod refusals;
