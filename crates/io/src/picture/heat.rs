@@ -78,7 +78,8 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
         paint(&mut canvas, panel, &scale);
         let ordered = scale.map != super::Map::Cyclic && !scale.log;
         if contours.unwrap_or_else(|| field.centring == Centring::Node && ordered && contour::is_smooth(&panel.values, panel.area.width)) {
-            contour::draw(&mut canvas, panel.area, &panel.values, ticks::contour_step(scale.low, scale.high));
+            let zero = scale.map != super::Map::Balance;
+            contour::draw(&mut canvas, panel.area, &panel.values, ticks::contour_step(scale.low, scale.high), zero);
         }
         axes(&mut canvas, field, panel);
     }

@@ -70,3 +70,40 @@ impl Scale {
         if t.is_nan() || (self.log && value <= 0.0) { self.missing } else { self.map.colour(t) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::record::{Axis, Centring, Values};
+
+    use super::*;
+
+    fn scale(palette: Palette, values: &[f64], options: &Options) -> Scale {
+        let axes = vec![Axis::bare(0, 0.0, 1.0, values.len())];
+        let mut field = Field::bare("f", axes, Centring::Cell, Values::F64(values.to_vec()));
+        field.palette = palette;
+        Scale::new(&field, &[values], options)
+    }
+
+    #[test]
+    fn one_sign_without_zero_needs_no_middle() {
+        let options = Options::default();
+        let charge = scale(Palette::Diverging, &[-1.2, -0.9, -1.0], &options);
+        assert_eq!((charge.low, charge.high, charge.map), (-1.2, -0.9, Map::Viridis));
+        for values in [[-1.2, 0.3, 0.1], [-1.2, -0.3, 0.0]] {
+            let both = scale(Palette::Diverging, &values, &options);
+            assert_eq!((both.low, both.high, both.map), (-1.2, 1.2, Map::Balance));
+        }
+        // What was asked for stays.
+        let asked = scale(Palette::Diverging, &[1.0, 2.0], &Options { map: Some(Map::Balance), ..options });
+        assert_eq!((asked.low, asked.high), (-2.0, 2.0));
+    }
+
+    #[test]
+    fn densities_are_logarithmic_on_white() {
+        let density = scale(Palette::Density, &[0.0, 1e-9, 1.0, 100.0], &Options::default());
+        assert!(density.log && (density.low / 1e-4 - 1.0).abs() < 1e-12 && density.high == 100.0);
+        assert!(density.colour(0.0) == PAPER && density.colour(100.0) != PAPER);
+        let count = scale(Palette::Sequential, &[0.0, 1.0], &Options { log: true, ..Options::default() });
+        assert!(count.colour(0.0) == MISSING);
+    }
+}

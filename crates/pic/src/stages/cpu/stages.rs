@@ -8,16 +8,20 @@ use zellige_engine::sim::Cost;
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
-use super::store::{Band, export, insert};
+use super::store::{Band, Tile, export, insert};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
+use crate::grid::{ABOVE, BELOW};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
 
 /// Particles that one task advances: fuller tiles are cut into bands of rows, so that a dense target keeps all threads busy.
 pub(super) const BAND: usize = 1 << 15;
+
+/// Tiles whose charge is in memory together.
+const TILES_AT_A_TIME: usize = 256;
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 40.
 const FLOPS: f64 = 182.0;
@@ -202,12 +206,23 @@ impl<T: Format> Stages for CpuStages<T> {
 
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
         let population = &self.species[species];
-        let mut rho = vec![0.0; self.setup.grid.len()];
-        for tile in &population.store.tiles {
-            if self.setup.order == 1 {
-                deposit_charge::<T, 1>(&self.setup.grid, tile, &mut rho);
-            } else {
-                deposit_charge::<T, 2>(&self.setup.grid, tile, &mut rho);
+        let (grid, order) = (&self.setup.grid, self.setup.order);
+        let width = BELOW + self.mosaic.tile[0] + ABOVE;
+        let mut rho = vec![0.0; grid.len()];
+        // Some tiles at a time, each on a thread of its own; added up in their order.
+        for tiles in population.store.tiles.chunks(TILES_AT_A_TIME) {
+            let deposit = |tile: &Tile<T>| match order {
+                _ if tile.is_empty() => Vec::new(),
+                1 => deposit_charge::<T, 1>(tile, width),
+                _ => deposit_charge::<T, 2>(tile, width),
+            };
+            let parts: Vec<Vec<f64>> = self.cpu.install(|| tiles.par_iter().with_max_len(1).map(deposit).collect());
+            for (tile, part) in tiles.iter().zip(&parts) {
+                let reach = BELOW + tile.cells[0] + ABOVE;
+                for (row, part) in part.chunks_exact(width).enumerate() {
+                    let begin = (tile.corner[1] + row) * grid.pitch() + tile.corner[0];
+                    rho[begin..begin + reach].iter_mut().zip(part).for_each(|(a, b)| *a += *b);
+                }
             }
         }
         let q = population.species.macro_charge();
