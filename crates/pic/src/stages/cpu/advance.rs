@@ -254,8 +254,9 @@ pub(super) fn deposit_charge<T: RealScalar, const ORDER: u32>(tile: &Tile<T>, wi
             let (x, y) = (stencil::<f64, ORDER>(s[k].to_f64(), false), stencil::<f64, ORDER>(t[k].to_f64(), false));
             let weight = weights.map_or(1.0, |w| w[k].to_f64());
             let cell = [x.first + isize::from(*column), y.first + r as isize].map(|c| (c + BELOW as isize) as usize);
-            for (n, wy) in y.w.iter().enumerate() {
-                let to = &mut rho[(cell[1] + n) * width + cell[0]..][..3];
+            // Two corners per axis are all that linear shapes reach.
+            for (n, wy) in y.w.iter().take(ORDER as usize + 1).enumerate() {
+                let to = &mut rho[(cell[1] + n) * width + cell[0]..][..ORDER as usize + 1];
                 for (to, wx) in to.iter_mut().zip(x.w) {
                     *to += weight * wx * wy;
                 }
