@@ -256,7 +256,7 @@ pub(super) fn deposit_charge<T: RealScalar, const ORDER: u32>(tile: &Tile<T>, wi
             let cell = [x.first + isize::from(*column), y.first + r as isize].map(|c| (c + BELOW as isize) as usize);
             // Two corners per axis are all that linear shapes reach.
             for (n, wy) in y.w.iter().take(ORDER as usize + 1).enumerate() {
-                let to = &mut rho[(cell[1] + n) * width + cell[0]..][..ORDER as usize + 1];
+                let to = &mut rho[(cell[1] + n) * width + cell[0]..][..=ORDER as usize];
                 for (to, wx) in to.iter_mut().zip(x.w) {
                     *to += weight * wx * wy;
                 }

@@ -1,11 +1,12 @@
 //! The stages on the processor.
 //!
 //! Particles lie in tiles (`store`), tiles run on the threads of a pool. `row` moves linear shapes in registers of the best
-//! instruction set at hand (`isa`); `advance` moves one particle at a time in any order, which is the way of order 2. What leaves a tile is handed over by `exchange`, each tile's current is
+//! instruction set at hand (`isa`) and leaves their current to `deposit`; `advance` moves one particle at a time in any order, which is the way of order 2. What leaves a tile is handed over by `exchange`, each tile's current is
 //! added to that of the domain by `window`; both in a fixed order, so that the results do not depend on the number of
 //! threads, to the bit.
 
 mod advance;
+mod deposit;
 mod exchange;
 pub mod fields;
 mod isa;
