@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use zellige_engine::error::Error;
+pub(crate) use zellige_engine::text::bytes;
 
 /// Version of the package.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -52,14 +53,6 @@ pub(crate) fn line(label: &str, text: &str) {
 /// A heading.
 pub(crate) fn heading(text: &str) {
     eprintln!("{}", painted("1", text));
-}
-
-/// Bytes for people.
-pub(crate) fn bytes(n: f64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let power = (0..units.len() - 1).find(|p| n < 1024_f64.powi(*p as i32 + 1)).unwrap_or(units.len() - 1);
-    let value = n / 1024_f64.powi(power as i32);
-    if power == 0 { format!("{value:.0} B") } else { format!("{value:.2} {}", units[power]) }
 }
 
 /// A count with thin groups: `16 777 216`.

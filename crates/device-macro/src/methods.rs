@@ -4,14 +4,14 @@ use crate::emit::{Code, precedence};
 use crate::types::{Int, Ty};
 
 /// All of them, for the message about one that is not here.
-pub(crate) const NAMES: &str = "`sqrt`, `mul_add`, `abs`, `min`, `max`, `floor`, `ceil`, `recip`, `exp`, `ln`, `sin`, `cos`, `powf`, \
-     `copysign`, `to_f64`, `lt`, `le`, `gt`, `ge`, `any`, `all`, `wrapping_add`, `wrapping_sub`, `wrapping_mul`, `rem_euclid`, \
+pub(crate) const NAMES: &str = "`sqrt`, `mul_add`, `abs`, `min`, `max`, `floor`, `ceil`, `recip`, `recip_sqrt`, `exp`, `ln`, `sin`, `cos`, \
+     `powf`, `copysign`, `to_f64`, `lt`, `le`, `gt`, `ge`, `any`, `all`, `wrapping_add`, `wrapping_sub`, `wrapping_mul`, `rem_euclid`, \
      `is_multiple_of`";
 
 /// How many arguments a method takes beside its receiver.
 pub(crate) fn arity(name: &str) -> Option<usize> {
     Some(match name {
-        "sqrt" | "abs" | "floor" | "ceil" | "recip" | "exp" | "ln" | "sin" | "cos" | "to_f64" | "any" | "all" => 0,
+        "sqrt" | "abs" | "floor" | "ceil" | "recip" | "recip_sqrt" | "exp" | "ln" | "sin" | "cos" | "to_f64" | "any" | "all" => 0,
         "min" | "max" | "powf" | "copysign" | "lt" | "le" | "gt" | "ge" | "wrapping_add" | "wrapping_sub" | "wrapping_mul"
         | "rem_euclid" | "is_multiple_of" => 1,
         "mul_add" => 2,
@@ -47,7 +47,7 @@ pub(crate) fn call(name: &str, receiver: &Code, arguments: &[Code], in_generic: 
         _ => false,
     };
     match name {
-        "sqrt" | "floor" | "ceil" | "recip" | "exp" | "ln" | "sin" | "cos" | "powf" if real => helper(name, ty),
+        "sqrt" | "floor" | "ceil" | "recip" | "recip_sqrt" | "exp" | "ln" | "sin" | "cos" | "powf" if real => helper(name, ty),
         "copysign" if real && !of_trait => helper(name, ty),
         "abs" if real || matches!(ty, Ty::Int(Int::I32 | Int::I64)) => helper(name, ty),
         "mul_add" if real => helper(if of_trait { "mul_add" } else { "fma" }, ty),

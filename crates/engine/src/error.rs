@@ -110,7 +110,7 @@ pub enum Error {
         hint: Option<String>,
     },
     /// Memory ran out.
-    #[error("out of memory on {device}: {requested} bytes asked for {what}, {} free", free.map_or_else(|| "unknown".to_owned(), |b| format!("{b} bytes")))]
+    #[error("out of memory on {device}: {} asked for {what}, {} free", crate::text::bytes(*requested as f64), free.map_or_else(|| "unknown".to_owned(), |b| crate::text::bytes(b as f64)))]
     OutOfMemory {
         /// The device's name.
         device: String,

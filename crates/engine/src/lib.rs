@@ -22,5 +22,6 @@ pub mod signal;
 pub mod sim;
 pub mod testing;
 pub mod text;
+pub mod tiles;
 pub mod trace;
 pub mod twins;

@@ -82,6 +82,8 @@ pub enum Palette {
     Diverging,
     /// Angles.
     Cyclic,
+    /// Densities that span orders of magnitude, such as histograms: viridis on a logarithmic scale, white where there is nothing.
+    Density,
 }
 
 /// A scalar field on a regular grid of 1, 2 or 3 axes.
@@ -89,7 +91,8 @@ pub enum Palette {
 pub struct Field {
     /// File-safe name, for example `u`.
     pub name: String,
-    /// Title for people, for example `potential u`.
+    /// Title for people. It may end in the symbol that stands at the scale: `potential u`, or after a colon
+    /// `electrons in phase space: f(x, u_x)`; without one the name stands there.
     pub title: String,
     /// Unit of the values, empty where the problem has none.
     pub unit: String,

@@ -41,6 +41,14 @@ pub fn line_column(text: &str, at: usize) -> (usize, usize) {
     (1 + before.matches('\n').count(), 1 + before[start..].chars().count())
 }
 
+/// Bytes for people: `3.50 MiB`.
+pub fn bytes(n: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = (0..units.len() - 1).find(|p| n < 1024_f64.powi(*p as i32 + 1)).unwrap_or(units.len() - 1);
+    let value = n / 1024_f64.powi(power as i32);
+    if power == 0 { format!("{value:.0} B") } else { format!("{value:.2} {}", units[power]) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

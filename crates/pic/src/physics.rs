@@ -45,43 +45,60 @@ pub fn dot<R: Real>(a: Vec3<R>, b: Vec3<R>) -> R {
 #[inline(always)]
 pub fn add_cross<R: Real>(a: Vec3<R>, b: Vec3<R>, c: Vec3<R>) -> Vec3<R> {
     Vec3::<R> {
-        x: R::mul_add(b.y, c.z, a.x) - b.z * c.y,
-        y: R::mul_add(b.z, c.x, a.y) - b.x * c.z,
-        z: R::mul_add(b.x, c.y, a.z) - b.y * c.x,
+        x: R::mul_add(-b.z, c.y, R::mul_add(b.y, c.z, a.x)),
+        y: R::mul_add(-b.x, c.z, R::mul_add(b.z, c.x, a.y)),
+        z: R::mul_add(-b.y, c.x, R::mul_add(b.x, c.y, a.z)),
     }
+}
+
+/// `1 + u^2`: the square of `gamma`.
+#[device]
+#[inline(always)]
+pub fn gamma_squared<R: Real>(u: Vec3<R>) -> R {
+    R::mul_add(u.x, u.x, R::mul_add(u.y, u.y, R::mul_add(u.z, u.z, R::ONE)))
 }
 
 /// `gamma = sqrt(1 + u^2)`.
 #[device]
 #[inline(always)]
 pub fn gamma<R: Real>(u: Vec3<R>) -> R {
-    (R::ONE + dot(u, u)).sqrt()
+    gamma_squared(u).sqrt()
+}
+
+/// `1 / gamma`.
+#[device]
+#[inline(always)]
+pub fn inverse_gamma<R: Real>(u: Vec3<R>) -> R {
+    gamma_squared(u).recip_sqrt()
 }
 
 /// `gamma - 1 = u^2 / (gamma + 1)`, exact for slow particles too.
 #[device]
 #[inline(always)]
 pub fn kinetic_energy<R: Real>(u: Vec3<R>) -> R {
-    let squared = dot(u, u);
-    squared / (R::ONE + (R::ONE + squared).sqrt())
+    dot(u, u) * (R::ONE + gamma(u)).recip()
 }
 
 /// The rotation of `u` by the angle `2 atan |t|` about `t` (Boris 1970): keeps `|u|` to round-off for any `t`.
 #[device]
 #[inline(always)]
 pub fn rotated<R: Real>(u: Vec3<R>, t: Vec3<R>) -> Vec3<R> {
-    let k = R::TWO / (R::ONE + dot(t, t));
+    let k = R::TWO * gamma_squared(t).recip();
     let halfway = add_cross(u, u, t);
     add_cross(u, halfway, scaled(k, t))
 }
 
-/// Boris: half the electric kick, the rotation with `gamma` in the middle, the other half.
+/// Boris: half the electric kick, the rotation with `gamma` in the middle, the other half. As [`rotated`] about `t = b / gamma`,
+/// with `1 / (1 + t^2)` written as `gamma^2 / (gamma^2 + b^2)`: that need not wait for `t`.
 #[device]
 #[inline(always)]
 pub fn boris<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
     let middle = add(u, e);
-    let inverse = gamma(middle).recip();
-    add(rotated(middle, scaled(inverse, b)), e)
+    let squared = gamma_squared(middle);
+    let k = (squared + squared) * (squared + dot(b, b)).recip();
+    let t = scaled(squared.recip_sqrt(), b);
+    let halfway = add_cross(middle, middle, t);
+    add(add_cross(middle, halfway, scaled(k, t)), e)
 }
 
 /// `gamma` of the momentum that a rotation about `b` leads to on average: the positive root of
@@ -114,7 +131,7 @@ pub fn higuera_cary<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
 #[inline(always)]
 pub fn vay<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
     let kicked = add(u, scaled(R::TWO, e));
-    let first = add_cross(kicked, scaled(gamma(u).recip(), u), b);
+    let first = add_cross(kicked, scaled(inverse_gamma(u), u), b);
     let t = scaled(mean_gamma(first, b).recip(), b);
     let turned = add_cross(first, first, t);
     let along = scaled(dot(first, t), t);
@@ -180,7 +197,9 @@ pub const PHYSICS: &[&str] = &device_source![
     scaled,
     dot,
     add_cross,
+    gamma_squared,
     gamma,
+    inverse_gamma,
     kinetic_energy,
     rotated,
     boris,

@@ -310,6 +310,10 @@ impl Model {
     fn survey(&self, density: &Profile, path: &str) -> Result<(f64, Cells)> {
         let [nx, ny] = self.grid.cells;
         if let Profile::Number(n) = density {
+            // An expression without x and y may still have no value.
+            if !(n.is_finite() && *n >= 0.0) {
+                return Err(bad_density(path, *n, self.place(0.5, 0.5)));
+            }
             return Ok((*n, Cells { touched: nx * ny, sum: n * (nx * ny) as f64 }));
         }
         let probes: &[[f64; 2]] = if self.grid.dimensions == 1 {

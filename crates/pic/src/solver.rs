@@ -266,6 +266,11 @@ fn warnings(config: &Config, model: &Model) -> Vec<String> {
             ));
         }
     }
+    let end = model.steps as f64 * grid.dt * model.units.time;
+    for m in config.diagnostics.mode.iter().filter(|m| m.fit.is_some_and(|f| f[0] >= end)) {
+        let [from, to] = m.fit.unwrap_or_default();
+        out.push(format!("the mode `{}` is fitted from t = {from} to {to}, but the run ends at {end:.6}: it will have no figure", m.name));
+    }
     let step = frequency.sqrt() * grid.dt;
     if step > LONG {
         let effect = if step >= 2.0 { "the plasma oscillation is unstable from 2 on" } else { "the plasma oscillation is coarse in time" };

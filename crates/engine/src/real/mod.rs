@@ -98,6 +98,13 @@ pub trait Real:
     #[must_use]
     fn sqrt(self) -> Self;
 
+    /// `1 / sqrt(self)`. Registers that have a better way than both operations may round once or twice otherwise.
+    #[must_use]
+    #[inline(always)]
+    fn recip_sqrt(self) -> Self {
+        self.sqrt().recip()
+    }
+
     /// Absolute value.
     #[must_use]
     fn abs(self) -> Self;

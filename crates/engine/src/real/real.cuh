@@ -39,6 +39,7 @@ __device__ inline float fma(float x, float a, float b) { return ::fmaf(x, a, b);
 __device__ inline double fma(double x, double a, double b) { return ::fma(x, a, b); }
 
 template <typename T> __device__ inline T recip(T x) { return T(1) / x; }
+template <typename T> __device__ inline T recip_sqrt(T x) { return recip(sqrt(x)); }
 // `Real::mul_add`: two roundings on the processor; fused where the compiler of the GPU fuses.
 template <typename T> __device__ inline T mul_add(T x, T a, T b) { return x * a + b; }
 // `Real::min`, `Real::max`, and those of integers: the second where the comparison does not hold.

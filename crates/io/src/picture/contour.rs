@@ -28,8 +28,9 @@ pub(super) fn is_smooth(values: &[f64], width: usize) -> bool {
     slope > 0.0 && bend < 0.35 * slope
 }
 
-/// Draws the lines at the multiples of `step` over `area`, whose values (in rows from the top) are `values`.
-pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64) {
+/// Draws the lines at the multiples of `step` over `area`, whose values (in rows from the top) are `values`; that of zero where `zero`
+/// says so: around a field that has died away it would only follow noise, and a diverging map marks it anyway.
+pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64, zero: bool) {
     let (width, height) = (area.width, area.height);
     for y in 1..height.saturating_sub(1) {
         for x in 1..width.saturating_sub(1) {
@@ -41,6 +42,9 @@ pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64) {
                 continue;
             }
             let nearest = (value / step).round() * step;
+            if nearest == 0.0 && !zero {
+                continue;
+            }
             let distance = (value - nearest).abs() / slope;
             let steep = ((0.2 * step / slope - 1.0) / 2.0).clamp(0.0, 1.0);
             let flat = (slope / (2e-3 * step)).clamp(0.0, 1.0);

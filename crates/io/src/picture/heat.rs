@@ -10,7 +10,7 @@ use super::scale::Scale;
 use super::ticks::{self, Ticks, number};
 use super::{Options, contour, label};
 
-const PAPER: Rgb = [255, 255, 255];
+pub(super) const PAPER: Rgb = [255, 255, 255];
 const INK: Rgb = [34, 34, 38];
 const SOFT: Rgb = [110, 110, 118];
 const TITLE: f32 = 36.0;
@@ -78,20 +78,23 @@ pub(super) fn draw(field: &Field, options: &Options) -> Canvas {
         paint(&mut canvas, panel, &scale);
         let ordered = scale.map != super::Map::Cyclic && !scale.log;
         if contours.unwrap_or_else(|| field.centring == Centring::Node && ordered && contour::is_smooth(&panel.values, panel.area.width)) {
-            contour::draw(&mut canvas, panel.area, &panel.values, ticks::contour_step(scale.low, scale.high));
+            let zero = scale.map != super::Map::Balance;
+            contour::draw(&mut canvas, panel.area, &panel.values, ticks::contour_step(scale.low, scale.high), zero);
         }
         axes(&mut canvas, field, panel);
     }
-    colour_bar(&mut canvas, bar_area, &scale, &bar, &label(short_name(field), &field.unit));
+    colour_bar(&mut canvas, bar_area, &scale, &bar, &label(symbol(field), &field.unit));
     let centre = f32::midpoint(panels[0].area.left as f32, (left - 22) as f32);
     canvas.text((centre, 62.0), &field.title, TITLE, INK, Anchor::Middle);
     canvas.text((panels[0].area.left as f32, height as f32 - 26.0), &figures(field), SMALL, SOFT, Anchor::Start);
     canvas
 }
 
-/// The symbol for the colour bar: a title such as `potential u` ends in it.
-fn short_name(field: &Field) -> &str {
-    field.title.rsplit(' ').next().filter(|word| word.chars().count() <= 3).unwrap_or(&field.name)
+/// The symbol for the scale: a title such as `potential u` ends in it, or has it after a colon.
+pub(super) fn symbol(field: &Field) -> &str {
+    let colon = field.title.rsplit_once(": ").map(|(_, symbol)| symbol);
+    let word = || field.title.rsplit(' ').next().filter(|word| word.chars().count() <= 3);
+    colon.or_else(word).unwrap_or(&field.name)
 }
 
 /// The exact extremes, and the shape as x by y.

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::atomic_write;
-use zellige_engine::record::{Curve, Field, Record};
+use zellige_engine::record::{Curve, Field, Palette, Record};
 
 pub use canvas::{Canvas, Rgb};
 pub use colour::{MAPS, Map};
@@ -98,10 +98,10 @@ fn profile(field: &Field, options: &Options) -> Curve {
         name: field.name.clone(),
         title: field.title.clone(),
         x_label: label(&axis.name, &axis.unit),
-        y_label: label(&field.name, &field.unit),
+        y_label: label(heat::symbol(field), &field.unit),
         x: (0..axis.len).map(|i| axis.origin + (i as f64 + shift) * axis.spacing).collect(),
         lines: vec![(field.name.clone(), (0..axis.len).map(|i| field.values.get(i)).collect())],
-        log_y: options.log,
+        log_y: options.log || field.palette == Palette::Density,
     }
 }
 

@@ -126,8 +126,11 @@ fn times(config: &Config, faults: &mut Vec<Problem>) {
     match (config.t_end, config.steps) {
         (Some(_), Some(_)) => faults.push(Problem::new("steps", "both `t_end` and `steps` are given").hint("leave one of them out")),
         (None, None) => faults.push(Problem::new("t_end", "nothing says when the run ends").hint("give `t_end` (a time) or `steps`")),
-        (Some(end), None) if above("t_end", end, 0.0, faults) && end / scale / config.domain().dt.max(f64::MIN_POSITIVE) > STEPS as f64 => {
-            faults.push(not("t_end", format!("{end} is more than 2^40 steps"), "at most 2^40 steps"));
+        // A step that is not above 0 has been named already.
+        (Some(end), None)
+            if above("t_end", end, 0.0, faults) && end / scale > STEPS as f64 * config.domain().dt && config.domain().dt > 0.0 =>
+        {
+            faults.push(not("t_end", format!("{end:e} is more than 2^40 steps"), "at most 2^40 steps"));
         }
         (None, Some(steps)) if !(1..=STEPS).contains(&steps) => {
             faults.push(not("steps", format!("the value is {steps}"), "1 to 2^40"));

@@ -82,8 +82,17 @@ pub fn name(p: &PhaseSpaceConfig) -> String {
     })
 }
 
-/// The histogram as it stands: density of weight over the axes, so that its integral is the number of particles in `n_0` times
-/// the volume.
+/// How an expression of particles is written on an axis, and its unit.
+fn shown(plasma: &Plasma, value: &str) -> (String, &'static str) {
+    match value {
+        "x" | "y" => (value.into(), plasma.model.units.label("m", "c/w_n")),
+        "ux" | "uy" | "uz" => (format!("u_{}", &value[1..]), "c"),
+        _ => (value.into(), ""),
+    }
+}
+
+/// The histogram as it stands: density of weight over the axes, so that its integral is the number of particles: in `n_0 (c/w_n)^d`, or
+/// real ones per unit of the lengths that the box does not have, where the units are SI.
 pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Result<Record> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let particles = plasma.stages.particles(s)?;
@@ -91,7 +100,9 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
     let species = &plasma.setup.species[s];
     let cloud = Cloud::new(plasma, &particles);
     let chosen = selected(config, p.select.as_ref(), &cloud)?;
-    let mut weights: Vec<f64> = cloud.column(6).iter().map(|w| w * species.weight * plasma.setup.grid.cell_volume()).collect();
+    let units = plasma.model.units;
+    let real = species.weight * plasma.setup.grid.cell_volume() * units.density * units.length.powi(config.dimensions() as i32);
+    let mut weights: Vec<f64> = cloud.column(6).iter().map(|w| w * real).collect();
     if let Some(text) = &p.weight {
         let factor = cloud.values(&compiled(config, "diagnostics.phase_space.weight", text)?);
         weights.iter_mut().zip(factor).for_each(|(w, f)| *w *= f);
@@ -125,7 +136,16 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
     for bin in &mut bins {
         *bin /= width;
     }
-    let title = format!("{} of {}", p.axes.iter().map(|a| a.value.as_str()).collect::<Vec<_>>().join(", "), p.species);
+    let names: Vec<String> = p.axes.iter().map(|a| shown(plasma, &a.value).0).collect();
+    let what = p.weight.as_ref().map_or_else(|| p.species.clone(), |w| format!("{} weighted by {w}", p.species));
+    let place = p.axes.iter().all(|a| matches!(a.value.as_str(), "x" | "y"));
+    let title = format!("{what}{}: f({})", if place { "" } else { " in phase space" }, names.join(", "));
+    // A weight may have any sign, and a density in space is read on a linear scale.
+    let palette = match (&p.weight, place) {
+        (None, false) => Palette::Density,
+        (None, true) => Palette::Sequential,
+        (Some(_), _) => Palette::Diverging,
+    };
     Ok(Record::Field(Field {
         name: name(p),
         title,
@@ -134,7 +154,7 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
         axes,
         centring: Centring::Cell,
         values: Values::F64(bins),
-        palette: Palette::Sequential,
+        palette,
     }))
 }
 
@@ -155,6 +175,6 @@ fn axis_of(config: &Config, plasma: &Plasma, axis: &BinConfig, values: &[f64], c
             }
         }
     });
-    let unit = place.map_or("", |_| plasma.model.units.label("m", "c/w_n"));
-    Axis { name: axis.value.clone(), unit: unit.into(), origin: from, spacing: (to - from) / axis.bins as f64, len: axis.bins }
+    let (name, unit) = shown(plasma, &axis.value);
+    Axis { name, unit: unit.into(), origin: from, spacing: (to - from) / axis.bins as f64, len: axis.bins }
 }

@@ -24,6 +24,12 @@ use series::Series;
 use spectrum::Spectrum;
 use tracks::Tracks;
 
+/// A component as a picture writes it: `E_x`.
+fn symbol(component: &str) -> String {
+    let (field, axis) = component.split_at(1);
+    format!("{}_{axis}", field.to_uppercase())
+}
+
 /// Measurements of energies in a run where nothing is said.
 const MEASUREMENTS: u64 = 1000;
 /// Looks at `div E - rho` likewise.
@@ -165,7 +171,7 @@ impl Diagnostics {
         for p in &self.particles {
             records.push(output::particles(config, plasma, &p.what)?);
         }
-        records.extend(self.series.records());
+        records.extend(self.series.records(plasma.closed()));
         for mode in &self.modes {
             records.push(mode.record());
         }

@@ -138,7 +138,7 @@ impl Mode {
             name: self.config.name.clone(),
             title,
             x_label: format!("time [{}]", self.units.label("s", "1/w_n")),
-            y_label: format!("{} of mode {:?}", self.config.component.name(), self.config.mode),
+            y_label: format!("{} of mode {:?}", super::symbol(self.config.component.name()), self.config.mode),
             x: self.time.clone(),
             lines,
             log_y: growing,

@@ -117,8 +117,9 @@ impl Series {
         self.column("change").iter().fold(0.0, |m, c| m.max(c.abs()))
     }
 
-    /// The energies as curves, and everything as a table.
-    pub fn records(&self) -> Vec<Record> {
+    /// Energies and momenta as curves; the change of the energy where the box is `closed`, and what crossed the sides where something
+    /// did.
+    pub fn records(&self, closed: bool) -> Vec<Record> {
         let energy = self.units.label(["J", "J/m^2", "J/m"][self.dimensions], "n_0 m_e c^2");
         let curve = |name: &str, title: &str, y: &str, log_y: bool, columns: &[&str]| {
             Record::Curve(Curve {
@@ -135,12 +136,24 @@ impl Series {
         let mut energies = vec!["electric", "magnetic"];
         energies.extend(&species);
         energies.push("total");
-        vec![
+        let momentum = format!("momentum [{}]", self.units.label(["N s", "N s/m^2", "N s/m"][self.dimensions], "n_0 m_e c"));
+        let mut records = vec![
             curve("energies", "energies", &format!("energy [{energy}]"), true, &energies),
-            curve("energy_change", "change of the total energy", "relative change", false, &["change"]),
-            curve("momentum", "momentum", "momentum", false, &["momentum_x", "momentum_y", "momentum_z"]),
-            curve("ledger", "ledger of the sides", "", false, &["particles", "injected", "removed", "energy_in", "energy_out"]),
-        ]
+            curve("momentum", "momentum", &momentum, false, &["momentum_x", "momentum_y", "momentum_z"]),
+        ];
+        if closed {
+            records.push(curve("energy_change", "change of the total energy", "relative change", false, &["change"]));
+        }
+        let moves = |name: &str| self.column(name).first() != self.column(name).last();
+        if moves("injected") || moves("removed") {
+            let title = "particles there, put in and taken out";
+            records.push(curve("ledger", title, "macro-particles", false, &["particles", "injected", "removed"]));
+        }
+        if moves("energy_in") || moves("energy_out") {
+            let title = "energy that particles took along through the sides";
+            records.push(curve("ledger_energy", title, &format!("energy [{energy}]"), false, &["energy_in", "energy_out"]));
+        }
+        records
     }
 
     /// For a checkpoint.

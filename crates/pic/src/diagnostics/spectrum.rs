@@ -76,9 +76,9 @@ impl Spectrum {
             let power = transform(&line, &vec![0.0; n], modes).into_iter().map(|(re, im)| (re * re + im * im) / (n * n) as f64);
             return Ok(Some(Record::Curve(Curve {
                 name: format!("spectrum_{component}"),
-                title: format!("spectrum of {component}"),
+                title: format!("spectrum of {}", super::symbol(component)),
                 x_label: k_label,
-                y_label: format!("|{component}(k)|^2"),
+                y_label: format!("|{}(k)|^2", super::symbol(component)),
                 x: (0..modes).map(|m| m as f64 * dk).collect(),
                 lines: vec![(component.into(), power.collect())],
                 log_y: true,
@@ -115,7 +115,7 @@ impl Spectrum {
             |name: &str, unit: &str, spacing: f64, len: usize| Axis { name: name.into(), unit: unit.into(), origin: 0.0, spacing, len };
         Ok(Some(Record::Field(Field {
             name: format!("dispersion_{component}"),
-            title: format!("log10 of the power of {component}(k, w) below its maximum"),
+            title: format!("spectrum of {}: log10(P/P_max)", super::symbol(component)),
             unit: String::new(),
             dimension: [0.0; 7],
             axes: vec![axis("k", units.label("1/m", "w_n/c"), dk, modes), axis("w", units.label("1/s", "w_n"), dw, frequencies)],

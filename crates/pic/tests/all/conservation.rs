@@ -125,7 +125,10 @@ fn walls_turn_both_axes() {
                 (s.species[0].weight, s.species[0].wall_thermal) = (1e-12, [[0.2; 2]; 2]);
                 walls(&mut s, axis, FieldSide::Pec, side);
                 let n = 4000;
-                let mut p = Particles { i: vec![7; n], j: vec![7; n], s: vec![0.25; n], t: vec![0.25; n], ..Particles::default() };
+                // Alike in everything but their tags: thermal walls draw by the particle.
+                s.species[0].tagged = true;
+                let tag = (0..n as u64).collect();
+                let mut p = Particles { tag, i: vec![7; n], j: vec![7; n], s: vec![0.25; n], t: vec![0.25; n], ..Particles::default() };
                 p.u = std::array::from_fn(|c| vec![if c == axis { u } else { 0.0 }; n]);
                 (if axis == 0 { &mut p.i } else { &mut p.j }).fill(cell);
                 let toward = if u < 0.0 { -0.4 } else { 0.4 };
@@ -154,10 +157,11 @@ fn walls_turn_both_axes() {
 /// A window that moves counts what it leaves behind, and keeps every other particle where it is in the laboratory.
 #[test]
 fn the_window_loses_only_its_last_column() {
-    for cells in [[37, 11], [16, 16], [5, 3]] {
+    // With room for nothing as well: a peer lost those that stayed when its memory had to grow in a run with a window.
+    for (cells, room) in [([37, 11], 1), ([16, 16], 1), ([5, 3], 1), ([37, 11], 0), ([16, 16], 0)] {
         let mut s = setup(cells);
         let n = 4 * cells[0] * cells[1];
-        (s.species, s.expected) = (vec![electrons(4)], vec![n]);
+        (s.species, s.expected) = (vec![electrons(4)], vec![n * room]);
         s.species[0].tagged = true;
         let mut p = thermal(cells, 4, 0.1, 8);
         p.tag = (0..n as u64).collect();
@@ -188,8 +192,18 @@ fn wrong_particles_are_refused() {
     (s.species, s.expected) = (vec![electrons(1)], vec![64]);
     let mut stages = start(&s, &[], 1);
     let good = thermal([8, 8], 1, 0.1, 1);
-    let spoil: [fn(&mut Particles); 5] =
-        [|p| p.i[3] = 8, |p| p.s[3] = 0.6, |p| p.u[2][3] = f64::NAN, |p| p.weight = vec![2.0; 64], |p| p.t.truncate(63)];
+    // Each component by itself: a peer looked at the same one three times.
+    let spoil: [fn(&mut Particles); 9] = [
+        |p| p.i[3] = 8,
+        |p| p.j[63] = 8,
+        |p| p.s[3] = 0.6,
+        |p| p.u[0][3] = f64::NAN,
+        |p| p.u[1][3] = f64::INFINITY,
+        |p| p.u[2][3] = f64::NAN,
+        |p| p.t[3] = f64::NAN,
+        |p| p.weight = vec![2.0; 64],
+        |p| p.t.truncate(63),
+    ];
     for change in spoil {
         let mut p = good.clone();
         change(&mut p);

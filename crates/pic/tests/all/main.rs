@@ -3,8 +3,10 @@
 mod charge;
 mod common;
 mod conservation;
+mod dense;
 mod fields;
 mod lattice;
+mod listed;
 mod paths;
 mod physics;
 mod refusals;

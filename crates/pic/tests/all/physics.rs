@@ -230,8 +230,8 @@ fn threads_tiles_and_restarts_change_nothing() {
     assert!(reference == state(&mut again), "the restart gives other bits");
     let (a, b) = (whole.records().unwrap(), again.records().unwrap());
     assert!(a == b, "the records of the restart differ: {:?}", a.iter().map(Record::name).collect::<Vec<_>>());
-    // Sums in another order: rounding of single precision, grown for 60 steps. Not with thermal sides, whose draws hang on the
-    // place of a particle in its tile.
+    // Sums in another order: rounding of single precision, grown for 60 steps. Not with thermal sides, whose draws hang on the last
+    // bits of the particle that meets them.
     let tiled = |tile: usize| {
         let mut other = table();
         other["boundary"] = json!({ "all": "reflecting" });

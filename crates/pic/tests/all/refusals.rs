@@ -76,6 +76,26 @@ fn what_the_text_shows_is_refused_at_once() {
     many["species"][0]["mass"] = json!(-1.0);
     many["order"] = json!(7);
     assert_eq!(problems(many).len(), 3);
+    // One mistake, one sentence, and a short one.
+    for (key, value) in [("dt", 0.0), ("t_end", 1e300)] {
+        let mut table = good();
+        table.as_object_mut().unwrap().remove("steps");
+        table["t_end"] = json!(1.0);
+        table[key] = json!(value);
+        let found = problems(table);
+        assert!(found.len() == 1 && found[0].contains(key) && found[0].len() < 120, "{found:?}");
+    }
+}
+
+#[test]
+fn a_plan_looks_at_constants_too() {
+    let config: Config = serde_json::from_value(with("/species/0/density", json!("sqrt(-1)"))).unwrap();
+    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    assert!(Pic::plan(&config, &environment).expect_err("this must be refused").to_string().contains("is NaN"));
+    let mode = json!([{ "name": "late", "component": "ex", "mode": [1, 0], "fit": [5.0, 6.0] }]);
+    let config: Config = serde_json::from_value(with("/diagnostics", json!({ "mode": mode }))).unwrap();
+    let plan = Pic::plan(&config, &environment).unwrap();
+    assert!(plan.warnings.iter().any(|w| w.contains("`late` is fitted from t = 5 to 6")), "{:?}", plan.warnings);
 }
 
 #[test]
@@ -84,6 +104,7 @@ fn what_only_the_values_show_is_refused_with_its_place() {
         (json!("x - 0.5"), "the density at x = 0.05"),
         (json!("1/(x - x)"), "is inf"),
         (json!("log(-x - 1)"), "is NaN"),
+        (json!("sqrt(-1)"), "is NaN"),
         (json!({ "sphere": { "centre": [9.0, 9.0], "radius": 1.0 } }), "zero in every cell"),
     ] {
         let message = refusal(with("/species/0/density", density));
@@ -100,5 +121,5 @@ fn absurd_memory_is_refused_with_the_number() {
     let mut table = with("/grid", json!({ "cells": [65536, 65536], "size": [6553.6, 6553.6] }));
     table["species"][0]["particles_per_cell"] = json!(100_000);
     let message = refusal(table);
-    assert!(message.contains("out of memory") && message.contains("bytes asked for particles and fields"), "{message}");
+    assert!(message.contains("out of memory") && message.contains("iB asked for particles and fields"), "{message}");
 }

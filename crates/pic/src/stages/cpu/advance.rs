@@ -4,10 +4,10 @@
 use zellige_engine::real::RealScalar;
 
 use super::exchange::Outbox;
-use super::store::{Particle, Tile};
+use super::store::{Band, COLUMNS, Tile};
 use super::walls::Walls;
 use super::window::Window;
-use crate::grid::Grid;
+use crate::grid::{ABOVE, BELOW, Grid};
 use crate::particles::Pusher;
 use crate::physics::{Vec3, add, boris, gamma, higuera_cary, kinetic_energy, segment_current, vay};
 use crate::shapes::{border, crossed, esirkepov_across, esirkepov_along, linear, nearest, quadratic};
@@ -94,16 +94,14 @@ struct Path<T> {
     by: [T; 2],
 }
 
-/// Advances the particles of a tile by one step and adds their current to `window`. Those that leave their row, for another
-/// one of the tile too, go to `out`.
+/// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`. Those that leave their
+/// row, for another one of the tile too, go to `out`.
 pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
     pass: &Pass<'_, T>,
-    number: usize,
-    tile: &mut Tile<T>,
+    tile: &mut Band<'_, T>,
     window: &mut Window<T>,
     out: &mut Outbox<T>,
 ) {
-    let mut draws = 0;
     for r in 0..tile.rows.len() {
         let j = tile.corner[1] + r;
         let row = &mut tile.rows[r];
@@ -142,7 +140,7 @@ pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
             }
             row.swap_remove(k);
             let cell = [i as isize + di, j as isize + dj];
-            if let Some(place) = pass.walls.settle(cell, &mut p, number, &mut draws, &mut out.tally) {
+            if let Some(place) = pass.walls.settle(cell, &mut p, &mut out.tally) {
                 p.column = place.column;
                 out.push(place, p);
             } else if ORDER == 2 {
@@ -246,22 +244,24 @@ fn vanish<T: RealScalar>(window: &mut Window<T>, cell: [isize; 2], from: [T; 2],
     deposit_esirkepov(window, cell[0], cell[1], Path { a: from, delta, b, by: [T::ZERO; 2] }, [q[0], q[1], T::ZERO]);
 }
 
-/// Charge at the corners, `e n_0` where a macro-particle has the charge 1, into `rho` as [`Grid::index`] lays it out; guards
-/// are not folded.
-pub(super) fn deposit_charge<T: RealScalar, const ORDER: u32>(grid: &Grid, tile: &Tile<T>, rho: &mut [f64]) {
-    let pitch = grid.pitch();
+/// Charge of a tile at the corners from `-BELOW` on, `width` a row, where a macro-particle has the charge 1.
+pub(super) fn deposit_charge<T: RealScalar, const ORDER: u32>(tile: &Tile<T>, width: usize) -> Vec<f64> {
+    let mut rho = vec![0.0; width * (BELOW + tile.cells[1] + ABOVE)];
     for (r, row) in tile.rows.iter().enumerate() {
-        for k in 0..row.len() {
-            let Particle { v, column, .. } = row.get(k);
-            let [s, t, weight] = [v[0], v[1], v[5]].map(RealScalar::to_f64);
-            let (x, y) = (stencil::<f64, ORDER>(s, false), stencil::<f64, ORDER>(t, false));
-            let cell = [tile.corner[0] + usize::from(column), tile.corner[1] + r].map(|c| c as isize);
-            let begin = grid.index(cell[0] + x.first, cell[1] + y.first);
-            for (n, wy) in y.w.iter().enumerate() {
-                for (m, wx) in x.w.iter().enumerate() {
-                    rho[begin + n * pitch + m] += weight * wx * wy;
+        let (s, t) = (row.column(0), row.column(1));
+        let weights = (row.layout().width == COLUMNS).then(|| row.column(COLUMNS - 1));
+        for (k, column) in row.cells().iter().enumerate() {
+            let (x, y) = (stencil::<f64, ORDER>(s[k].to_f64(), false), stencil::<f64, ORDER>(t[k].to_f64(), false));
+            let weight = weights.map_or(1.0, |w| w[k].to_f64());
+            let cell = [x.first + isize::from(*column), y.first + r as isize].map(|c| (c + BELOW as isize) as usize);
+            // Two corners per axis are all that linear shapes reach.
+            for (n, wy) in y.w.iter().take(ORDER as usize + 1).enumerate() {
+                let to = &mut rho[(cell[1] + n) * width + cell[0]..][..=ORDER as usize];
+                for (to, wx) in to.iter_mut().zip(x.w) {
+                    *to += weight * wx * wy;
                 }
             }
         }
     }
+    rho
 }

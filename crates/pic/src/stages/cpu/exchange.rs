@@ -1,13 +1,14 @@
-//! Particles that change tile: listed while they move, handed over when all tiles are done.
-//!
-//! An entry says where it goes, so any distance will do. Every tile takes what is for it in the order of the tiles that it
-//! comes from, whatever the number of threads.
+//! Particles that leave their tile: the engine's outboxes, with what a tile counts for the ledger.
 
-use rayon::prelude::*;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::real::RealScalar;
+use zellige_engine::tiles;
 
-use super::store::{Mosaic, Particle, Place, Tile};
+use super::store::{COLUMNS, Mosaic, Tile};
 use super::walls::energy;
+
+/// What leaves one tile, and what it counted.
+pub(super) type Outbox<T> = tiles::Outbox<T, Tally, COLUMNS>;
 
 /// What one tile counted in one pass; sums are without the species' factors.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -39,75 +40,14 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// What leaves one tile, and what it counted.
-#[derive(Debug)]
-pub(super) struct Outbox<T> {
-    entries: Vec<(Place, Particle<T>)>,
-    /// Destination in the upper half, number of the entry in the lower.
-    order: Vec<u64>,
-    pub(super) tally: Tally,
-}
-
-impl<T> Default for Outbox<T> {
-    fn default() -> Self {
-        Self { entries: Vec::new(), order: Vec::new(), tally: Tally::default() }
+/// Hands over everything in sealed outboxes, one per tile, and proves by two counts that all of it arrived.
+pub(super) fn deliver<T: RealScalar>(species: &str, tiles: &mut [Tile<T>], outboxes: &[Outbox<T>]) -> Result<()> {
+    let moved = tiles::deliver(tiles, outboxes);
+    if moved.sent == moved.received {
+        return Ok(());
     }
-}
-
-impl<T: RealScalar> Outbox<T> {
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
-        self.order.clear();
-        self.tally = Tally::default();
-    }
-
-    /// Adds a particle that goes to `place`.
-    #[inline(always)]
-    pub(super) fn push(&mut self, place: Place, p: Particle<T>) {
-        self.order.push(u64::from(place.tile) << 32 | self.entries.len() as u64);
-        self.entries.push((place, p));
-    }
-
-    /// Orders the entries by destination; those of one destination keep their order.
-    pub(super) fn seal(&mut self) {
-        self.order.sort_unstable();
-    }
-
-    /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<(Place, Particle<T>)>() + self.order.capacity() * size_of::<u64>()
-    }
-
-    /// Ranges of `order` with one destination.
-    fn ranges(&self) -> impl Iterator<Item = (u32, std::ops::Range<u32>)> {
-        let mut begin = 0;
-        self.order.chunk_by(|a, b| a >> 32 == b >> 32).map(move |chunk| {
-            let range = begin..begin + chunk.len() as u32;
-            begin = range.end;
-            ((chunk[0] >> 32) as u32, range)
-        })
-    }
-}
-
-/// Hands over everything in sealed outboxes, one per tile. Returns how many particles changed tile.
-pub(super) fn deliver<T: RealScalar>(tiles: &mut [Tile<T>], outboxes: &[Outbox<T>]) -> usize {
-    let mut inboxes: Vec<Vec<(u32, std::ops::Range<u32>)>> = vec![Vec::new(); tiles.len()];
-    for (from, outbox) in outboxes.iter().enumerate() {
-        for (to, range) in outbox.ranges() {
-            inboxes[to as usize].push((from as u32, range));
-        }
-    }
-    tiles.par_iter_mut().zip(&inboxes).for_each(|(tile, inbox)| {
-        for (from, range) in inbox {
-            let outbox = &outboxes[*from as usize];
-            for key in &outbox.order[range.start as usize..range.end as usize] {
-                let (place, p) = &outbox.entries[*key as u32 as usize];
-                tile.rows[place.row as usize].push(p);
-            }
-        }
-    });
-    outboxes.iter().map(|o| o.entries.len()).sum()
+    let message = format!("{} particles left their tiles, {} arrived", moved.sent, moved.received);
+    Err(Error::Numerics { what: format!("species `{species}`"), place: "exchange".into(), message })
 }
 
 /// Lists the particles that a move of the window by one cell towards lower x takes out of their tile, and moves the others in
@@ -135,34 +75,4 @@ pub(super) fn shift_tile<T: RealScalar>(mosaic: &Mosaic, tile: &mut Tile<T>, out
         }
     }
     out.seal();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::store::{COLUMNS, Store};
-    use super::*;
-
-    /// From every tile to every tile, far ones included; the order is that of the senders.
-    #[test]
-    fn entries_reach_any_tile_in_the_order_of_their_senders() {
-        let mosaic = Mosaic::new([50, 30], [16, 16]);
-        let mut store = Store::<f32>::new(mosaic, false, true, 0);
-        let mut outboxes: Vec<Outbox<f32>> = (0..mosaic.len()).map(|_| Outbox::default()).collect();
-        for (from, outbox) in outboxes.iter_mut().enumerate() {
-            for k in 0..3 {
-                for (j, i) in (0..30).step_by(16).flat_map(|j| (0..50).step_by(16).map(move |i| (j, i))) {
-                    let mut place = mosaic.place(i, j);
-                    place.row = 2;
-                    outbox.push(place, Particle { v: [0.0; COLUMNS], tag: (10 * from + k) as u64, column: 1 });
-                }
-            }
-            outbox.seal();
-        }
-        assert_eq!(deliver(&mut store.tiles, &outboxes), 8 * 8 * 3);
-        let expected: Vec<u64> = (0..8).flat_map(|from| (0..3).map(move |k| 10 * from + k)).collect();
-        for tile in &store.tiles {
-            let tags: Vec<u64> = (0..tile.rows[2].len()).map(|k| tile.rows[2].get(k).tag).collect();
-            assert_eq!(tags, expected);
-        }
-    }
 }

@@ -9,9 +9,9 @@ use super::advance::Pass;
 use super::exchange::Outbox;
 use super::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{F32x8, F32x16, F64x8, Pair};
+use super::lanes::{F32x8, F32x16, F64x8};
 use super::row::{Scratch, advance_rows};
-use super::store::Tile;
+use super::store::Band;
 use super::window::Window;
 
 /// The instruction sets that rows are compiled for.
@@ -53,8 +53,7 @@ impl Isa {
 /// What the pass over one tile works on.
 pub(super) struct Work<'a, T> {
     pub(super) pass: &'a Pass<'a, T>,
-    pub(super) number: usize,
-    pub(super) tile: &'a mut Tile<T>,
+    pub(super) tile: Band<'a, T>,
     pub(super) window: &'a mut Window<T>,
     pub(super) out: &'a mut Outbox<T>,
     pub(super) scratch: &'a Mutex<Scratch<T>>,
@@ -62,13 +61,13 @@ pub(super) struct Work<'a, T> {
 
 impl<T: RealScalar> Work<'_, T> {
     /// # Safety
-    /// The processor has the instructions of `X` and `Y`.
+    /// The processor has the instructions of `X`.
     #[inline(always)]
-    unsafe fn run<X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(self) {
+    unsafe fn run<X: Lanes<Scalar = T>>(mut self) {
         // A thread has its scratch for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
         let mut scratch = self.scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         // SAFETY: the caller's.
-        unsafe { advance_rows::<X, Y>(self.pass, self.number, self.tile, self.window, self.out, &mut scratch) }
+        unsafe { advance_rows::<X>(self.pass, &mut self.tile, self.window, self.out, &mut scratch) }
     }
 }
 
@@ -96,12 +95,12 @@ impl Format for f32 {
         match isa {
             // SAFETY: `Isa::all` asked the processor.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { avx512::<f32, F32x16, Pair<F32x16>>(work) },
+            Isa::Avx512 => unsafe { avx512::<f32, F32x16>(work) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::<f32, F32x8, Pair<F32x8>>(work) },
+            Isa::Avx2 => unsafe { avx2::<f32, F32x8>(work) },
             // SAFETY: plain arrays need nothing.
-            Isa::Baseline => unsafe { work.run::<Array<f32, 4>, Array<f32, 4>>() },
+            Isa::Baseline => unsafe { work.run::<Array<f32, 4>>() },
         }
     }
 }
@@ -115,26 +114,26 @@ impl Format for f64 {
         match isa {
             // SAFETY: `Isa::all` asked the processor.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => unsafe { avx512::<f64, F64x8, Pair<F64x8>>(work) },
+            Isa::Avx512 => unsafe { avx512::<f64, F64x8>(work) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 4>, Array<f64, 4>>(work) },
+            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 4>>(work) },
             // SAFETY: plain arrays need nothing.
-            Isa::Baseline => unsafe { work.run::<Array<f64, 2>, Array<f64, 2>>() },
+            Isa::Baseline => unsafe { work.run::<Array<f64, 2>>() },
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,popcnt,bmi1,bmi2")]
-unsafe fn avx512<T: RealScalar, X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(work: Work<'_, T>) {
+unsafe fn avx512<T: RealScalar, X: Lanes<Scalar = T>>(work: Work<'_, T>) {
     // SAFETY: the caller's.
-    unsafe { work.run::<X, Y>() }
+    unsafe { work.run::<X>() }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2")]
-unsafe fn avx2<T: RealScalar, X: Lanes<Scalar = T>, Y: Lanes<Scalar = T>>(work: Work<'_, T>) {
+unsafe fn avx2<T: RealScalar, X: Lanes<Scalar = T>>(work: Work<'_, T>) {
     // SAFETY: the caller's.
-    unsafe { work.run::<X, Y>() }
+    unsafe { work.run::<X>() }
 }

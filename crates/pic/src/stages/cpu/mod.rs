@@ -1,11 +1,12 @@
 //! The stages on the processor.
 //!
 //! Particles lie in tiles (`store`), tiles run on the threads of a pool. `row` moves linear shapes in registers of the best
-//! instruction set at hand (`isa`); `advance` moves one particle at a time in any order, which is the way of order 2. What leaves a tile is handed over by `exchange`, each tile's current is
+//! instruction set at hand (`isa`) and leaves their current to `deposit`; `advance` moves one particle at a time in any order, which is the way of order 2. What leaves a tile is handed over by `exchange`, each tile's current is
 //! added to that of the domain by `window`; both in a fixed order, so that the results do not depend on the number of
 //! threads, to the bit.
 
 mod advance;
+mod deposit;
 mod exchange;
 pub mod fields;
 mod isa;
@@ -27,7 +28,8 @@ use self::fields::FieldSet;
 use self::isa::Format;
 pub use self::isa::Isa;
 use self::row::Scratch;
-use self::store::{Mosaic, Store};
+use self::stages::BAND;
+use self::store::{Mosaic, Store, store};
 use self::window::Window;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::Grid;
@@ -35,6 +37,16 @@ use crate::particles::{Particles, Species};
 
 /// Cells of a tile where the input does not say.
 const TILE: [usize; 2] = [16, 16];
+
+/// [`TILE`], but narrower where one row of cells is all there is and holds so many particles that a band could not be cut shorter.
+fn usual_tile(setup: &Setup) -> [usize; 2] {
+    let [nx, ny] = setup.grid.cells;
+    if ny > 1 {
+        return TILE;
+    }
+    let per_cell = setup.expected.iter().max().map_or(0, |n| n / nx);
+    [(BAND / per_cell.max(1)).clamp(2, TILE[0]), 1]
+}
 
 /// How particles are advanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,13 +121,13 @@ struct CpuStages<T: Format> {
 
 impl<T: Format> CpuStages<T> {
     fn new(setup: &Setup, cpu: &Cpu, path: Path) -> Self {
-        let mut tile = setup.tile.unwrap_or(TILE);
+        let mut tile = setup.tile.unwrap_or_else(|| usual_tile(setup));
         if let Path::Rows(isa) = path {
             tile[0] = tile[0].min(T::cells(isa));
         }
         let mosaic = Mosaic::new(setup.grid.cells, tile);
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
-            store: Store::new(mosaic, species.weighted, species.tagged, *expected),
+            store: store(mosaic, species, *expected),
             species: species.clone(),
             ledger: Ledger::default(),
             kinetic: 0.0,

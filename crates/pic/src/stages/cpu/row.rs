@@ -8,28 +8,29 @@
 use zellige_engine::real::{Real, RealScalar};
 
 use super::advance::Pass;
+use super::deposit::{CURRENTS, Cell, Paths, deposit_crossers, deposit_stayers, places, spread};
 use super::exchange::Outbox;
-use super::lanes::{Lanes, MOST, any, prefetch};
-use super::store::{COLUMNS, Row, Tile};
+use super::lanes::{Lanes, MOST, prefetch};
+use super::store::{Band, COLUMNS, Row};
 use super::table::{Table, fill, interpolate};
 use super::window::Window;
 use crate::particles::Pusher;
-use crate::physics::{Vec3, add, boris, gamma, higuera_cary, kinetic_energy, segment_current, vay};
-use crate::shapes::{border, crossed};
+use crate::physics::{Vec3, add, boris, higuera_cary, inverse_gamma, kinetic_energy, vay};
 
 /// Particles whose crossings are listed together.
 const BLOCK: usize = 1024;
+/// Particles that are pushed before their paths are deposited: paths and particles stay in the first cache.
+pub(super) const FLIGHT: usize = 256;
 /// Bits of a listed crossing: place in the block, column, steps in x and y plus one.
-const COLUMN: u32 = 12;
-const STEP_X: u32 = 16;
-const STEP_Y: u32 = 18;
-/// Currents of a cell, as [`crate::physics::Currents`] has them.
-const CURRENTS: usize = 8;
+pub(super) const COLUMN: u32 = 12;
+pub(super) const STEP_X: u32 = 16;
+pub(super) const STEP_Y: u32 = 18;
 
 /// Memory that one thread works in.
 #[derive(Debug)]
 pub(super) struct Scratch<T> {
     table: Box<Table<T>>,
+    paths: Box<Paths<T>>,
     /// Currents per cell of the tile and one around it.
     cells: Vec<Cell<T>>,
     crossers: Vec<u32>,
@@ -43,21 +44,17 @@ pub(super) struct Scratch<T> {
 
 /// Slots of a row.
 #[derive(Debug, Default)]
-struct Movers {
-    up: Vec<u32>,
-    down: Vec<u32>,
-    holes: Vec<u32>,
+pub(super) struct Movers {
+    pub(super) up: Vec<u32>,
+    pub(super) down: Vec<u32>,
+    pub(super) holes: Vec<u32>,
 }
-
-/// The currents of a cell.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(32))]
-struct Cell<T>([T; CURRENTS]);
 
 impl<T: RealScalar> Default for Scratch<T> {
     fn default() -> Self {
         Self {
             table: Box::default(),
+            paths: Box::default(),
             cells: Vec::new(),
             crossers: vec![0; BLOCK + 2 * MOST],
             leavers: Vec::new(),
@@ -68,38 +65,38 @@ impl<T: RealScalar> Default for Scratch<T> {
 }
 
 /// A row's columns in memory.
-struct Columns<T> {
-    v: [*mut T; COLUMNS],
-    cells: *mut u8,
-    len: usize,
+pub(super) struct Columns<T> {
+    pub(super) v: [*mut T; COLUMNS],
+    pub(super) cells: *mut u8,
+    pub(super) len: usize,
 }
 
 /// What is the same for all groups of a row.
-struct Context<'a, T> {
-    columns: Columns<T>,
+pub(super) struct Context<'a, T> {
+    pub(super) columns: Columns<T>,
     /// The next row's, to be fetched in time.
-    next: Columns<T>,
-    table: *const T,
-    cells: *mut T,
+    pub(super) next: Columns<T>,
+    pub(super) table: *const T,
+    pub(super) cells: *mut T,
     /// Place of the row's first cell in `cells`, and the distance of rows, in cells.
-    base: u32,
-    stride: u32,
-    reach: [T; 2],
+    pub(super) base: u32,
+    pub(super) stride: u32,
+    pub(super) reach: [T; 2],
     /// Columns of the tile; what a step in y must be above to stay in the tile: upwards, downwards.
-    width: T,
-    limits: [T; 2],
-    pusher: Pusher,
-    weighted: bool,
-    measure: bool,
-    sums: *mut [T; MOST],
-    row: std::marker::PhantomData<&'a mut Row<T>>,
+    pub(super) width: T,
+    pub(super) limits: [T; 2],
+    pub(super) pusher: Pusher,
+    pub(super) weighted: bool,
+    pub(super) measure: bool,
+    pub(super) sums: *mut [T; MOST],
+    pub(super) row: std::marker::PhantomData<&'a mut Row<T>>,
 }
 
 impl<T: RealScalar> Columns<T> {
     fn of(row: &mut Row<T>) -> Self {
         let len = row.len();
-        let (mut v, cells) = row.columns_mut();
-        Self { v: std::array::from_fn(|k| v[k].as_mut_ptr()), cells: cells.as_mut_ptr(), len }
+        let columns = row.columns_mut();
+        Self { v: columns.v.map(<[T]>::as_mut_ptr), cells: columns.cells.as_mut_ptr(), len }
     }
 
     fn none() -> Self {
@@ -109,40 +106,44 @@ impl<T: RealScalar> Columns<T> {
 
 /// Displacements in cells of a step, and the velocity in z.
 #[inline(always)]
-fn displacement<X: Real>(u: Vec3<X>, reach: [X::Scalar; 2]) -> [X; 3] {
-    let inverse = gamma(u).recip();
-    [u.x * (inverse * X::splat(reach[0])), u.y * (inverse * X::splat(reach[1])), u.z * inverse]
+pub(super) fn displacement<X: Real>(u: Vec3<X>, reach: [X::Scalar; 2]) -> [X; 3] {
+    let inverse = inverse_gamma(u);
+    // The products with `reach` need not wait for the root.
+    [u.x * X::splat(reach[0]) * inverse, u.y * X::splat(reach[1]) * inverse, u.z * inverse]
 }
 
-/// Adds the current of a piece of path in cell `at`.
+/// Asks for the cache lines of the next row that lie as those from slot `k` on do in this one.
 #[inline(always)]
-unsafe fn deposit<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index, from: [X; 2], to: [X; 2], q: X, qz: X) {
-    #[repr(align(64))]
-    struct Places([u32; MOST]);
-    let mut places = Places([0; MOST]);
-    let j = segment_current(from[0], from[1], to[0], to[1], q, q, qz);
-    let values = [j.x_lower, j.x_upper, j.y_left, j.y_right, j.z00, j.z10, j.z01, j.z11];
-    // SAFETY: `at` is a cell of the tile or next to it, for lanes without charge too.
-    unsafe {
-        X::store_index(X::left::<3>(X::plus(at, X::every(c.base))), places.0.as_mut_ptr());
-        X::add_to_cells(values, c.cells, places.0.as_ptr());
+fn prefetch_next<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize) {
+    if k.is_multiple_of(64 / size_of::<X::Scalar>()) {
+        let [s, t, x, y, z, _] = c.next.v;
+        prefetch(s.wrapping_add(k));
+        prefetch(t.wrapping_add(k));
+        prefetch(x.wrapping_add(k));
+        prefetch(y.wrapping_add(k));
+        prefetch(z.wrapping_add(k));
+        prefetch(c.next.cells.wrapping_add(k));
     }
 }
 
-/// Pushes and moves the particles from slot `k` on, deposits those that stay in their cell and lists the others at `list`; `first`
-/// is the slot where the block begins. Returns how many were listed. `USUAL`: the pusher is Boris' and nothing is measured; with
-/// that known the form of two registers has little code.
+/// Pushes and moves the particles from slot `k` on, writes the paths of those that stay in their cell to `paths` from `to` on and
+/// lists the others at `list`; `first` is the slot where the block begins. Returns how many were listed.
+///
+/// Depositing is another loop ([`deposit_stayers`]): the two chains of operations, of which this one is long, then fit into what
+/// a processor looks ahead, and their numbers into registers.
 #[inline(always)]
-unsafe fn group<X: Lanes, const USUAL: bool>(c: &Context<'_, X::Scalar>, k: usize, first: usize, list: *mut u32) -> usize {
+unsafe fn push<X: Lanes>(
+    c: &Context<'_, X::Scalar>,
+    k: usize,
+    first: usize,
+    list: *mut u32,
+    paths: &mut Paths<X::Scalar>,
+    to: usize,
+) -> usize {
     let [ps, pt, px, py, pz, pw] = c.columns.v;
-    // SAFETY: rows have room for whole groups.
+    prefetch_next::<X>(c, k);
+    // SAFETY: rows and paths have room for whole registers.
     unsafe {
-        for k in (k..k + X::LANES).step_by(64 / size_of::<X::Scalar>()) {
-            for p in &c.next.v[..5] {
-                prefetch(p.wrapping_add(k));
-            }
-        }
-        prefetch(c.next.cells.wrapping_add(k));
         let valid = X::first(c.columns.len - k);
         // Slots behind the last particle hold old numbers.
         let cell = X::both(X::load_cells(c.columns.cells.add(k)), X::every(X::CELLS as u32 - 1));
@@ -150,27 +151,31 @@ unsafe fn group<X: Lanes, const USUAL: bool>(c: &Context<'_, X::Scalar>, k: usiz
         let (e, b) = interpolate::<X>(c.table, cell, s, t);
         let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
         let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
-        if !USUAL && c.measure {
+        if c.measure {
             measure(c, valid, weight, u, e);
         }
         let u = match c.pusher {
-            Pusher::Vay if !USUAL => vay(u, e, b),
-            Pusher::HigueraCary if !USUAL => higuera_cary(u, e, b),
-            _ => boris(u, e, b),
+            Pusher::Boris => boris(u, e, b),
+            Pusher::Vay => vay(u, e, b),
+            Pusher::HigueraCary => higuera_cary(u, e, b),
         };
         u.x.store(px.add(k));
         u.y.store(py.add(k));
         u.z.store(pz.add(k));
         let [dx, dy, vz] = displacement(u, c.reach);
         let (s1, t1) = (s + dx, t + dy);
-        let (by_x, by_y) = (crossed(s1), crossed(t1));
+        let (by_x, by_y) = (s1.crossed(), t1.crossed());
         (s1 - by_x).store(ps.add(k));
         (t1 - by_y).store(pt.add(k));
         let (di, dj) = (by_x.whole(), by_y.whole());
         X::store_cells(X::plus(cell, di), c.columns.cells.add(k));
-        let leaves = (s1.abs().gt(X::HALF) | t1.abs().gt(X::HALF)) & valid;
+        let leaves = by_x.either(by_y) & valid;
         let q = weight.keep(valid & !leaves);
-        deposit(c, cell, [s, t], [s1, t1], q, q * vz);
+        s.store(paths.from[0].as_mut_ptr().add(to));
+        t.store(paths.from[1].as_mut_ptr().add(to));
+        q.store(paths.q.as_mut_ptr().add(to));
+        (q * vz).store(paths.qz.as_mut_ptr().add(to));
+        X::store_index(places::<X>(c, cell), paths.places.as_mut_ptr().add(to));
         let steps = X::plus(X::left::<STEP_X>(di), X::left::<STEP_Y>(dj));
         let place = X::plus(X::iota(), X::every((k - first) as u32 + (1 << STEP_X) + (1 << STEP_Y)));
         X::list(leaves, X::plus(X::plus(place, X::left::<COLUMN>(cell)), steps), list)
@@ -179,89 +184,22 @@ unsafe fn group<X: Lanes, const USUAL: bool>(c: &Context<'_, X::Scalar>, k: usiz
 
 /// Adds up energy after half the kick and momentum before it.
 #[inline(always)]
-unsafe fn measure<X: Lanes>(c: &Context<'_, X::Scalar>, valid: X::Mask, weight: X, u: Vec3<X>, e: Vec3<X>) {
+fn measure<X: Lanes>(c: &Context<'_, X::Scalar>, valid: X::Mask, weight: X, u: Vec3<X>, e: Vec3<X>) {
     let w = weight.keep(valid);
-    for (n, v) in [kinetic_energy(add(u, e)), u.x, u.y, u.z].into_iter().enumerate() {
-        // SAFETY: four times MOST numbers.
-        unsafe {
-            let sum = c.sums.add(n).cast::<X::Scalar>();
-            w.mul_add(v, X::load(sum)).store(sum);
-        }
-    }
-}
-
-/// Deposits listed particles, which have moved to another cell: the path is cut at the first border, and at the second one where
-/// both axes are crossed. Those that leave the row are listed again: by their slots, or as they stand where they leave the tile.
-#[inline(always)]
-unsafe fn deposit_crossers<X: Lanes>(
-    c: &Context<'_, X::Scalar>,
-    first: usize,
-    list: *mut u32,
-    listed: usize,
-    movers: &mut Movers,
-    leavers: &mut Vec<u32>,
-) {
-    for v in [&mut movers.up, &mut movers.down, &mut *leavers] {
-        v.reserve(listed + MOST);
-    }
-    // SAFETY: the lists have room for a register more; behind the first one's end stands an entry that is in order.
-    unsafe {
-        X::store_index(X::every(*list), list.add(listed));
-        for g in (0..listed).step_by(X::LANES) {
-            let valid = X::first(listed - g);
-            let entry = X::load_index(list.add(g));
-            let slot = X::both(entry, X::every((1 << COLUMN) - 1));
-            let cell = X::both(X::right::<COLUMN>(entry), X::every(15));
-            let minus_one = X::every(u32::MAX);
-            let di = X::plus(X::both(X::right::<STEP_X>(entry), X::every(3)), minus_one);
-            let dj = X::plus(X::both(X::right::<STEP_Y>(entry), X::every(3)), minus_one);
-            macro_rules! column {
-                ($k:expr) => {
-                    X::gather(c.columns.v[$k].add(first), slot)
-                };
+    // No iterator over registers: those are not reliably inlined into functions with target features.
+    macro_rules! sum {
+        ($n:expr, $v:expr) => {
+            // SAFETY: four times MOST numbers.
+            unsafe {
+                let sum = c.sums.add($n).cast::<X::Scalar>();
+                w.mul_add($v, X::load(sum)).store(sum);
             }
-            let (s1, t1) = (column!(0), column!(1));
-            let [dx, dy, vz] = displacement(Vec3 { x: column!(2), y: column!(3), z: column!(4) }, c.reach);
-            let q = if c.weighted { column!(5) } else { X::ONE }.keep(valid);
-            let qz = q * vz;
-            let (by_x, by_y) = (X::real(di), X::real(dj));
-            let (s0, t0) = (s1 + by_x - dx, t1 + by_y - dy);
-            let (in_x, in_y) = (by_x.abs().gt(X::ZERO), by_y.abs().gt(X::ZERO));
-            let column = X::real(cell) + by_x;
-            let inside = X::ZERO.le(column) & column.lt(X::splat(c.width)) & valid;
-            let (up, down) = (inside & by_y.gt(X::splat(c.limits[0])), inside & by_y.lt(X::splat(c.limits[1])));
-            let leaves = (in_y | !inside) & !(up | down) & valid;
-            let from = X::plus(slot, X::every(first as u32));
-            for (v, mask, i) in [(&mut movers.up, up, from), (&mut movers.down, down, from), (&mut *leavers, leaves, entry)] {
-                let n = v.len();
-                let more = X::list(mask, i, v.as_mut_ptr().add(n));
-                v.set_len(n + more);
-            }
-            let (part_x, part_y) = (border(s0, dx, by_x), border(t0, dy, by_y));
-            let x_first = in_x & part_x.le(part_y);
-            let y_first = in_y & !x_first;
-            let both = in_x & in_y;
-            let one = part_x.min(part_y);
-            let two = X::select(both, part_x.max(part_y), X::ONE);
-            // The first piece, up to a border.
-            let end = [X::select(x_first, X::HALF * by_x, dx.mul_add(one, s0)), X::select(y_first, X::HALF * by_y, dy.mul_add(one, t0))];
-            deposit(c, cell, [s0, t0], end, q, qz * one);
-            // The second one, up to the other border or to the end.
-            let moved = [by_x.keep(x_first), by_y.keep(y_first)];
-            let begin = [end[0] - moved[0], end[1] - moved[1]];
-            let (x_second, y_second) = (both & y_first, both & x_first);
-            let far = [X::select(both, dx.mul_add(two, s0) - moved[0], s1), X::select(both, dy.mul_add(two, t0) - moved[1], t1)];
-            let end = [X::select(x_second, X::HALF * by_x, far[0]), X::select(y_second, X::HALF * by_y, far[1])];
-            let rows = X::splat(X::Scalar::from_f64(f64::from(c.stride)));
-            let next = X::plus(cell, rows.mul_add(moved[1], moved[0]).whole());
-            deposit(c, next, begin, end, q, qz * (two - one));
-            if any(both & valid) {
-                let begin = [end[0] - by_x.keep(x_second), end[1] - by_y.keep(y_second)];
-                let last = X::plus(cell, rows.mul_add(by_y, by_x).whole());
-                deposit(c, last, begin, [s1, t1], q.keep(both), qz.keep(both) * (X::ONE - two));
-            }
-        }
+        };
     }
+    sum!(0, kinetic_energy(add(u, e)));
+    sum!(1, u.x);
+    sum!(2, u.y);
+    sum!(3, u.z);
 }
 
 /// Exchanges the particles that go from row `low` to the one above it and back: by pairs, then what is left over into free slots.
@@ -278,30 +216,27 @@ fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Move
     }
 }
 
-/// Advances the particles of a tile by one step and adds their current to `window`; `X` is one register, `Y` what groups are
-/// worked on in. Those that leave the tile go to `out`.
+/// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`. Those that leave
+/// the tile go to `out`.
 ///
 /// # Safety
-/// The processor has the instructions of `X` and `Y`, which have the same [`Lanes::CELLS`]; the tile is not wider than those.
+/// The processor has the instructions of `X`; the tile is not wider than [`Lanes::CELLS`].
 #[inline(always)]
-pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
+pub(super) unsafe fn advance_rows<X: Lanes>(
     pass: &Pass<'_, X::Scalar>,
-    number: usize,
-    tile: &mut Tile<X::Scalar>,
+    tile: &mut Band<'_, X::Scalar>,
     window: &mut Window<X::Scalar>,
     out: &mut Outbox<X::Scalar>,
     scratch: &mut Scratch<X::Scalar>,
 ) {
     let zero = X::Scalar::ZERO;
     let (corner, [width, height]) = (tile.corner, tile.cells);
-    debug_assert!(width <= X::CELLS && X::CELLS == Y::CELLS);
+    debug_assert!(width <= X::CELLS);
     let stride = X::CELLS + 2;
     scratch.cells.clear();
     // Old numbers behind the last particle of a row may point to any column of the next row.
     scratch.cells.resize(stride * (height + 3), Cell([zero; CURRENTS]));
     let limit = |more: bool| if more { X::Scalar::HALF } else { X::Scalar::TWO };
-    let usual = pass.pusher == Pusher::Boris && !pass.measure;
-    let mut draws = 0;
     for r in 0..height {
         let place = pass.grid.index(corner[0] as isize, (corner[1] + r) as isize);
         let len = tile.rows[r].len();
@@ -337,13 +272,13 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
             let movers = &mut scratch.movers[r % 2];
             // SAFETY: all slots are below the capacity of the row, which is a multiple of two registers.
             unsafe {
-                while Y::LANES > X::LANES && usual && k + X::LANES < last {
-                    listed += group::<Y, true>(&c, k, first, list.add(listed));
-                    k += Y::LANES;
-                }
                 while k < last {
-                    listed += group::<X, false>(&c, k, first, list.add(listed));
-                    k += X::LANES;
+                    let begin = k;
+                    while k < last.min(begin + FLIGHT) {
+                        listed += push::<X>(&c, k, first, list.add(listed), &mut scratch.paths, k - begin);
+                        k += X::LANES;
+                    }
+                    deposit_stayers::<X>(&c, &scratch.paths, begin..k.min(last));
                 }
                 if listed > 0 {
                     deposit_crossers::<X>(&c, first, list, listed, movers, &mut scratch.leavers);
@@ -356,7 +291,7 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
                 movers.holes.push(slot as u32);
                 let mut p = tile.rows[r].get(slot);
                 let cell = [corner[0] as isize + column, corner[1] as isize + r as isize + step];
-                if let Some(place) = pass.walls.settle(cell, &mut p, number, &mut draws, &mut out.tally) {
+                if let Some(place) = pass.walls.settle(cell, &mut p, &mut out.tally) {
                     p.column = place.column;
                     out.push(place, p);
                 }
@@ -381,26 +316,4 @@ pub(super) unsafe fn advance_rows<X: Lanes, Y: Lanes<Scalar = X::Scalar>>(
     }
     spread(pass, &scratch.cells, stride, [width, height], window);
     out.seal();
-}
-
-/// From currents per cell to currents at nodes.
-#[inline(always)]
-fn spread<T: RealScalar>(pass: &Pass<'_, T>, cells: &[Cell<T>], stride: usize, size: [usize; 2], window: &mut Window<T>) {
-    let [qx, qy, qz] = pass.charge;
-    let pitch = window.pitch;
-    for r in 0..size[1] + 2 {
-        let begin = window.at(-1, r as isize - 1);
-        let [jx, jy, jz] = &mut window.j;
-        let row = &cells[r * stride..][..size[0] + 2];
-        for (at, Cell(c)) in (begin..).zip(row) {
-            jx[at] += qx * c[0];
-            jx[at + pitch] += qx * c[1];
-            jy[at] += qy * c[2];
-            jy[at + 1] += qy * c[3];
-            jz[at] += qz * c[4];
-            jz[at + 1] += qz * c[5];
-            jz[at + pitch] += qz * c[6];
-            jz[at + pitch + 1] += qz * c[7];
-        }
-    }
 }

@@ -8,12 +8,20 @@ use zellige_engine::sim::Cost;
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
+use super::store::{Band, Tile, export, insert};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
+use crate::grid::{ABOVE, BELOW};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
+
+/// Particles that one task advances: fuller tiles are cut into bands of rows, so that a dense target keeps all threads busy.
+pub(super) const BAND: usize = 1 << 15;
+
+/// Tiles whose charge is in memory together.
+const TILES_AT_A_TIME: usize = 256;
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 40.
 const FLOPS: f64 = 182.0;
@@ -44,19 +52,38 @@ impl<T: Format> CpuStages<T> {
             measure,
         };
         let (path, order, scratch) = (self.path, self.setup.order, &self.scratch);
-        let tiles = population.store.tiles.par_iter_mut().zip(&mut self.windows).zip(&mut self.outboxes).enumerate();
+        let advance = |mut tile: Band<'_, T>, window: &mut Window<T>, out: &mut Outbox<T>| match path {
+            Path::Rows(isa) => {
+                let scratch = &scratch[rayon::current_thread_index().unwrap_or(0)];
+                T::advance(isa, Work { pass: &pass, tile, window, out, scratch });
+            }
+            Path::Single if order == 1 => advance_tile::<T, 1>(&pass, &mut tile, window, out),
+            Path::Single => advance_tile::<T, 2>(&pass, &mut tile, window, out),
+        };
+        // Tile by tile: where a target is dense, its tiles must not be one thread's share of the domain.
+        let tiles = population.store.tiles.par_iter_mut().zip(&mut self.windows).zip(&mut self.outboxes).with_max_len(1);
         self.cpu.install(|| {
-            tiles.for_each(|(number, ((tile, window), out))| {
+            tiles.for_each(|((tile, window), out)| {
                 out.clear();
                 window.clear();
-                match path {
-                    Path::Rows(isa) => {
-                        let scratch = &scratch[rayon::current_thread_index().unwrap_or(0)];
-                        T::advance(isa, Work { pass: &pass, number, tile, window, out, scratch });
-                    }
-                    Path::Single if order == 1 => advance_tile::<T, 1>(&pass, number, tile, window, out),
-                    Path::Single => advance_tile::<T, 2>(&pass, number, tile, window, out),
+                if tile.band_count(BAND) == 1 {
+                    advance(tile.whole(), window, out);
+                    return;
                 }
+                let bands: Vec<_> = tile.bands(BAND, 1).collect();
+                let parts = bands.into_par_iter().with_max_len(1).map(|band| {
+                    let first = band.first;
+                    let (mut window, mut out) = (Window::new([window.width(), band.cells[1]]), Outbox::default());
+                    advance(band, &mut window, &mut out);
+                    (first, window, out)
+                });
+                // In the order of the bands, whichever was done first.
+                for (first, part, mut leavers) in parts.collect::<Vec<_>>() {
+                    window.add(&part, first);
+                    out.tally += leavers.tally;
+                    out.append(&mut leavers);
+                }
+                out.seal();
             });
         });
     }
@@ -85,7 +112,8 @@ impl<T: Format> Stages for CpuStages<T> {
         });
         let tally = self.tally();
         let population = &mut self.species[species];
-        profiler.stage("exchange", Cost::default(), || self.cpu.install(|| deliver(&mut population.store.tiles, &self.outboxes)));
+        let (name, tiles) = (&population.species.name, &mut population.store.tiles);
+        profiler.stage("exchange", Cost::default(), || self.cpu.install(|| deliver(name, tiles, &self.outboxes)))?;
         let volume = self.setup.grid.cell_volume();
         enter(&mut population.ledger, &tally, &population.species, volume);
         if measure {
@@ -116,7 +144,7 @@ impl<T: Format> Stages for CpuStages<T> {
                 return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
             }
         }
-        profiler.stage("window", Cost::default(), || {
+        profiler.stage("window", Cost::default(), || -> Result<()> {
             for k in 0..self.species.len() {
                 let (mosaic, population) = (self.mosaic, &mut self.species[k]);
                 self.cpu.install(|| {
@@ -124,14 +152,15 @@ impl<T: Format> Stages for CpuStages<T> {
                         out.clear();
                         shift_tile(&mosaic, tile, out);
                     });
-                    deliver(&mut population.store.tiles, &self.outboxes)
-                });
+                    deliver(&population.species.name, &mut population.store.tiles, &self.outboxes)
+                })?;
                 let tally = self.tally();
                 let population = &mut self.species[k];
                 enter(&mut population.ledger, &tally, &population.species, self.setup.grid.cell_volume());
             }
             self.cpu.install(|| self.fields.shift());
-        });
+            Ok(())
+        })?;
         for (k, p) in fresh.iter().enumerate() {
             self.inject(k, p)?;
         }
@@ -142,7 +171,7 @@ impl<T: Format> Stages for CpuStages<T> {
         let grid = &self.setup.grid;
         let population = &mut self.species[species];
         check_particles(grid, &population.species, particles)?;
-        population.store.insert(particles);
+        insert(&mut population.store, particles);
         let energy: f64 = (0..particles.len())
             .map(|k| {
                 let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
@@ -155,14 +184,14 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn particles(&mut self, species: usize) -> Result<Particles> {
-        Ok(self.species[species].store.export())
+        Ok(export(&self.species[species].store))
     }
 
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {
         let population = &mut self.species[species];
         check_particles(&self.setup.grid, &population.species, particles)?;
         population.store.clear();
-        population.store.insert(particles);
+        insert(&mut population.store, particles);
         Ok(())
     }
 
@@ -177,12 +206,23 @@ impl<T: Format> Stages for CpuStages<T> {
 
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
         let population = &self.species[species];
-        let mut rho = vec![0.0; self.setup.grid.len()];
-        for tile in &population.store.tiles {
-            if self.setup.order == 1 {
-                deposit_charge::<T, 1>(&self.setup.grid, tile, &mut rho);
-            } else {
-                deposit_charge::<T, 2>(&self.setup.grid, tile, &mut rho);
+        let (grid, order) = (&self.setup.grid, self.setup.order);
+        let width = BELOW + self.mosaic.tile[0] + ABOVE;
+        let mut rho = vec![0.0; grid.len()];
+        // Some tiles at a time, each on a thread of its own; added up in their order.
+        for tiles in population.store.tiles.chunks(TILES_AT_A_TIME) {
+            let deposit = |tile: &Tile<T>| match order {
+                _ if tile.is_empty() => Vec::new(),
+                1 => deposit_charge::<T, 1>(tile, width),
+                _ => deposit_charge::<T, 2>(tile, width),
+            };
+            let parts: Vec<Vec<f64>> = self.cpu.install(|| tiles.par_iter().with_max_len(1).map(deposit).collect());
+            for (tile, part) in tiles.iter().zip(&parts) {
+                let reach = BELOW + tile.cells[0] + ABOVE;
+                for (row, part) in part.chunks_exact(width).enumerate() {
+                    let begin = (tile.corner[1] + row) * grid.pitch() + tile.corner[0];
+                    rho[begin..begin + reach].iter_mut().zip(part).for_each(|(a, b)| *a += *b);
+                }
             }
         }
         let q = population.species.macro_charge();
@@ -229,9 +269,9 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn memory(&self) -> u64 {
-        let particles: usize = self.species.iter().map(|s| s.store.bytes()).sum();
+        let particles: usize = self.species.iter().map(|s| s.store.memory()).sum();
         let windows: usize = self.windows.iter().map(Window::bytes).sum();
-        let outboxes: usize = self.outboxes.iter().map(Outbox::bytes).sum();
+        let outboxes: usize = self.outboxes.iter().map(Outbox::memory).sum();
         (particles + windows + outboxes) as u64 + self.fields.memory()
     }
 

@@ -66,45 +66,44 @@ pub(super) unsafe fn fill<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pi
 #[inline(always)]
 unsafe fn fill_some<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pitch: usize, alpha: X, table: *mut X::Scalar) {
     let mut k = 0;
+    // No closures and no iterators over registers: those are not reliably inlined into functions with target features.
     macro_rules! put {
-        ($v:expr) => {
-            for v in $v {
-                v.store(table.add(k * X::CELLS));
-                k += 1;
-            }
-        };
+        ($($v:expr),*) => {$(
+            $v.store(table.add(k * X::CELLS));
+            k += 1;
+        )*};
     }
-    for (component, field) in fields.iter().enumerate() {
+    for component in 0..6 {
         // SAFETY: as `fill` demands; 37 registers are put in all.
         unsafe {
-            let p = field.as_ptr().add(begin);
+            let p = fields[component].as_ptr().add(begin);
             let (below, above) = (p.sub(pitch), p.add(pitch));
             match component {
                 0 | 4 => {
                     let (a, b) = (bent_x(p, alpha), bent_x(above, alpha));
                     let rows = [straight([a[0], b[0]]), straight([a[1], b[1]]), straight([a[2], b[2]])];
-                    put!(rows.map(|r| r[0]));
-                    put!(rows.map(|r| r[1]));
+                    put!(rows[0][0], rows[1][0], rows[2][0]);
+                    put!(rows[0][1], rows[1][1], rows[2][1]);
                 }
                 2 => {
                     let (a, b) = (straight_x(p, alpha), straight_x(above, alpha));
                     let rows = [straight([a[0], b[0]]), straight([a[1], b[1]])];
-                    put!(rows.map(|r| r[0]));
-                    put!(rows.map(|r| r[1]));
+                    put!(rows[0][0], rows[1][0]);
+                    put!(rows[0][1], rows[1][1]);
                 }
                 1 | 3 => {
                     let (a, b, c) = (straight_x(below, alpha), straight_x(p, alpha), straight_x(above, alpha));
                     let rows = [bent([a[0], b[0], c[0]]), bent([a[1], b[1], c[1]])];
-                    put!(rows.map(|r| r[0]));
-                    put!(rows.map(|r| r[1]));
-                    put!(rows.map(|r| r[2]));
+                    put!(rows[0][0], rows[1][0]);
+                    put!(rows[0][1], rows[1][1]);
+                    put!(rows[0][2], rows[1][2]);
                 }
                 _ => {
                     let (a, b, c) = (bent_x(below, alpha), bent_x(p, alpha), bent_x(above, alpha));
                     let rows = [bent([a[0], b[0], c[0]]), bent([a[1], b[1], c[1]]), bent([a[2], b[2], c[2]])];
-                    put!(rows.map(|r| r[0]));
-                    put!(rows.map(|r| r[1]));
-                    put!(rows.map(|r| r[2]));
+                    put!(rows[0][0], rows[1][0], rows[2][0]);
+                    put!(rows[0][1], rows[1][1], rows[2][1]);
+                    put!(rows[0][2], rows[1][2], rows[2][2]);
                 }
             }
         }

@@ -15,8 +15,6 @@ use crate::physics::{Vec3, kinetic_energy};
 
 /// Random numbers of thermal walls, see [`Philox::new`].
 const PURPOSE: u32 = 0x5041;
-/// Draws that a tile may make in a step.
-const DRAWS: u64 = 1 << 28;
 
 /// The sides as one species meets them in one step.
 #[derive(Debug, Clone)]
@@ -35,33 +33,18 @@ impl Walls {
         Self { mosaic, sides: grid.particles, thermal: species.wall_thermal, random, step }
     }
 
-    /// Where a particle of tile `tile` that has moved to cell `cell` comes to lie; `None` where a side took it. `draws` counts
-    /// the tile's random numbers in this step.
+    /// Where a particle that has moved to cell `cell` comes to lie; `None` where a side took it.
     #[inline(always)]
-    pub(super) fn settle<T: RealScalar>(
-        &self,
-        cell: [isize; 2],
-        p: &mut Particle<T>,
-        tile: usize,
-        draws: &mut u64,
-        tally: &mut Tally,
-    ) -> Option<Place> {
+    pub(super) fn settle<T: RealScalar>(&self, cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Place> {
         let [nx, ny] = self.mosaic.cells.map(|n| n as isize);
         if cell[0] >= 0 && cell[0] < nx && cell[1] >= 0 && cell[1] < ny {
             return Some(self.mosaic.place(cell[0] as usize, cell[1] as usize));
         }
-        self.beyond(cell, p, tile, draws, tally)
+        self.beyond(cell, p, tally)
     }
 
     #[cold]
-    fn beyond<T: RealScalar>(
-        &self,
-        mut cell: [isize; 2],
-        p: &mut Particle<T>,
-        tile: usize,
-        draws: &mut u64,
-        tally: &mut Tally,
-    ) -> Option<Place> {
+    fn beyond<T: RealScalar>(&self, mut cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Place> {
         for axis in 0..2 {
             let n = self.mosaic.cells[axis] as isize;
             let end = usize::from(cell[axis] >= n);
@@ -82,8 +65,7 @@ impl Walls {
                 ParticleSide::Reflect => p.v[2 + axis] = -p.v[2 + axis],
                 ParticleSide::Thermal => {
                     tally.energy_out += energy(p);
-                    self.redraw(p, axis, end, tile as u64 * DRAWS + *draws);
-                    *draws += 2;
+                    self.redraw(p, axis, end, key(cell, p));
                     tally.energy_in += energy(p);
                 }
             }
@@ -100,11 +82,29 @@ impl Walls {
         let u_th = self.thermal[axis][end];
         let [a, b, ..] = self.random.draw(self.step, index);
         let inward = if end == 0 { 1.0 } else { -1.0 };
-        let [v, w] = self.random.normals(self.step, index + 1);
+        let [v, w] = self.random.normals(self.step, !index);
         p.v[2 + axis] = T::from_f64(inward * u_th * (-2.0 * open_f64(a, b).ln()).sqrt());
         p.v[3 - axis] = T::from_f64(u_th * v);
         p.v[4] = T::from_f64(u_th * w);
     }
+}
+
+/// What a particle's random numbers hang on: itself as it meets the wall, the cell behind the wall, and its tag if it has one. Its
+/// slot or its number in a tile would make them depend on tiles, threads and restarts. Particles without tags that agree in
+/// everything, as they do only where they were loaded so, draw the same. The kernel of the GPU has the same key without the tag.
+fn key<T: RealScalar>(cell: [isize; 2], p: &Particle<T>) -> u64 {
+    let bits = |k: usize| -> u64 {
+        let v = p.v[k];
+        if size_of::<T>() == 4 { u64::from((v.to_f64() as f32).to_bits()) } else { v.to_f64().to_bits() }
+    };
+    let place = (cell[0] as i32).wrapping_mul(8191).wrapping_add(cell[1] as i32) as u32;
+    bits(0) << 32
+        ^ bits(1) << 17
+        ^ bits(2) << 7
+        ^ bits(3)
+        ^ bits(4) << 25
+        ^ u64::from(place) << 13
+        ^ p.tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// `weight (gamma - 1)`.

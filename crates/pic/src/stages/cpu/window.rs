@@ -27,6 +27,11 @@ impl<T: RealScalar> Window<T> {
         Self { pitch, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }
     }
 
+    /// Cells that it is wide enough for.
+    pub(super) fn width(&self) -> usize {
+        self.pitch - (MARGIN + BELOW + ABOVE + MARGIN)
+    }
+
     /// Sets all to zero.
     pub(super) fn clear(&mut self) {
         self.j.iter_mut().for_each(|j| j.fill(T::ZERO));
@@ -36,6 +41,14 @@ impl<T: RealScalar> Window<T> {
     #[inline(always)]
     pub(super) fn at(&self, i: isize, j: isize) -> usize {
         (j + (BELOW + MARGIN) as isize) as usize * self.pitch + (i + (BELOW + MARGIN) as isize) as usize
+    }
+
+    /// Adds the current of a band of the tile whose lowest row is row `first` of the tile; `part` is as wide as this.
+    pub(super) fn add(&mut self, part: &Self, first: usize) {
+        debug_assert_eq!(self.pitch, part.pitch);
+        for (to, from) in self.j.iter_mut().zip(&part.j) {
+            to[first * self.pitch..].iter_mut().zip(from).for_each(|(a, b)| *a += *b);
+        }
     }
 
     /// Bytes held.

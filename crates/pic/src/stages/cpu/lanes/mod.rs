@@ -4,14 +4,12 @@
 //! Implementations: 64-byte and 32-byte registers of x86 (`x86`), and plain arrays that the compiler makes of whatever the
 //! processor has. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
 
-mod pair;
 mod plain;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use zellige_engine::real::{Mask, Real};
 
-pub(super) use self::pair::Pair;
 #[cfg(target_arch = "x86_64")]
 pub(super) use self::x86::{F32x8, F32x16, F64x8};
 
@@ -46,6 +44,17 @@ pub(super) trait Lanes: Real {
     unsafe fn lookup(table: *const Self::Scalar, i: Self::Index) -> Self;
     /// `from[i]` for each lane.
     unsafe fn gather(from: *const Self::Scalar, i: Self::Index) -> Self;
+    /// [`crate::shapes::crossed`], above -3/2 and below 3/2: the nearest whole number, halves towards 0.
+    #[must_use]
+    #[inline(always)]
+    fn crossed(self) -> Self {
+        crate::shapes::crossed(self)
+    }
+    /// Where one of two numbers or both are not 0.
+    #[inline(always)]
+    fn either(self, other: Self) -> Self::Mask {
+        self.abs().gt(Self::ZERO) | other.abs().gt(Self::ZERO)
+    }
     /// `self`, a whole number of small size, as such.
     fn whole(self) -> Self::Index;
     /// The number `i` as a real one.

@@ -19,6 +19,7 @@ pub(crate) struct F32x8(__m256);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits(__m256);
 
+#[inline(always)]
 const fn constant(x: f32) -> F32x8 {
     // SAFETY: eight numbers, bit for bit.
     F32x8(unsafe { std::mem::transmute::<[f32; 8], __m256>([x; 8]) })
@@ -139,6 +140,15 @@ impl Real for F32x8 {
     fn sqrt(self) -> Self {
         Self(unsafe { _mm256_sqrt_ps(self.0) })
     }
+    // These give the second one where a comparison does not hold, as the trait has it.
+    #[inline(always)]
+    fn min(self, o: Self) -> Self {
+        Self(unsafe { _mm256_min_ps(self.0, o.0) })
+    }
+    #[inline(always)]
+    fn max(self, o: Self) -> Self {
+        Self(unsafe { _mm256_max_ps(self.0, o.0) })
+    }
     #[inline(always)]
     fn abs(self) -> Self {
         Self(unsafe { _mm256_andnot_ps(constant(-0.0).0, self.0) })
@@ -208,6 +218,14 @@ impl Lanes for F32x8 {
     #[inline(always)]
     unsafe fn gather(p: *const f32, i: __m256i) -> Self {
         Self(unsafe { _mm256_i32gather_ps::<4>(p, i) })
+    }
+    #[inline(always)]
+    fn crossed(self) -> Self {
+        Self(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn either(self, o: Self) -> Bits {
+        Bits(unsafe { _mm256_cmp_ps::<_CMP_NEQ_UQ>(_mm256_or_ps(self.0, o.0), Self::ZERO.0) })
     }
     #[inline(always)]
     fn whole(self) -> __m256i {

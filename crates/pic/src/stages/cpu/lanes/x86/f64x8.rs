@@ -15,6 +15,7 @@ pub(crate) struct F64x8(__m512d);
 
 mask! { Bits(u8) }
 
+#[inline(always)]
 const fn constant(x: f64) -> F64x8 {
     // SAFETY: eight numbers, bit for bit.
     F64x8(unsafe { std::mem::transmute::<[f64; 8], __m512d>([x; 8]) })
@@ -69,6 +70,15 @@ impl Real for F64x8 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         Self(unsafe { _mm512_sqrt_pd(self.0) })
+    }
+    // These give the second one where a comparison does not hold, as the trait has it.
+    #[inline(always)]
+    fn min(self, o: Self) -> Self {
+        Self(unsafe { _mm512_min_pd(self.0, o.0) })
+    }
+    #[inline(always)]
+    fn max(self, o: Self) -> Self {
+        Self(unsafe { _mm512_max_pd(self.0, o.0) })
     }
     #[inline(always)]
     fn abs(self) -> Self {
@@ -133,6 +143,14 @@ impl Lanes for F64x8 {
     #[inline(always)]
     unsafe fn gather(p: *const f64, i: __m256i) -> Self {
         Self(unsafe { _mm512_i32gather_pd::<8>(i, p) })
+    }
+    #[inline(always)]
+    fn crossed(self) -> Self {
+        Self(unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn either(self, o: Self) -> Bits {
+        Bits(unsafe { _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(_mm512_or_pd(self.0, o.0), Self::ZERO.0) })
     }
     #[inline(always)]
     fn whole(self) -> __m256i {

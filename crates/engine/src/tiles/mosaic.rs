@@ -1,0 +1,91 @@
+//! How a domain is cut into tiles.
+
+/// How a domain is cut into tiles, and tiles into rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mosaic {
+    /// Cells of the domain per axis.
+    pub cells: [usize; 2],
+    /// Cells of a tile.
+    pub tile: [usize; 2],
+    /// Tiles per axis.
+    pub tiles: [usize; 2],
+    /// Rows of cells in one row of particles.
+    pub depth: usize,
+}
+
+/// Where a particle lies: tile, row in it, cell in the row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Number of the tile, row by row of tiles.
+    pub tile: u32,
+    /// Row in the tile.
+    pub row: u16,
+    /// Cell in the row; its column in the tile where a row is one row of cells.
+    pub column: u8,
+}
+
+impl Mosaic {
+    /// Tiles of `tile` cells over `cells` cells, a row of particles for each row of cells. The last tiles of an axis are smaller where
+    /// it does not divide. Tiles are at most 128 cells wide and 2^15 high: larger ones are cut to that.
+    pub fn new(cells: [usize; 2], tile: [usize; 2]) -> Self {
+        let tile = [tile[0].clamp(1, 128), tile[1].clamp(1, 1 << 15)];
+        Self { cells, tile, tiles: [cells[0].div_ceil(tile[0]), cells[1].div_ceil(tile[1])], depth: 1 }
+    }
+
+    /// The same with `depth` rows of cells to a row of particles: at least one, at most a tile, and at most as many as a byte can tell
+    /// the cells of apart.
+    #[must_use]
+    pub fn with_depth(self, depth: usize) -> Self {
+        Self { depth: depth.clamp(1, (256 / self.tile[0]).min(self.tile[1])), ..self }
+    }
+
+    /// Number of tiles.
+    pub fn len(&self) -> usize {
+        self.tiles[0] * self.tiles[1]
+    }
+
+    /// Whether there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lowest cell of a tile, and its cells.
+    #[inline]
+    pub fn bounds(&self, tile: usize) -> ([usize; 2], [usize; 2]) {
+        let at = [tile % self.tiles[0], tile / self.tiles[0]];
+        let corner = [at[0] * self.tile[0], at[1] * self.tile[1]];
+        (corner, [0, 1].map(|a| self.tile[a].min(self.cells[a] - corner[a])))
+    }
+
+    /// Rows of particles in a tile.
+    pub fn rows(&self, tile: usize) -> usize {
+        self.bounds(tile).1[1].div_ceil(self.depth)
+    }
+
+    /// Where cell `(i, j)` of the domain is.
+    #[inline]
+    pub fn place(&self, i: usize, j: usize) -> Place {
+        let (x, y) = (i / self.tile[0], j / self.tile[1]);
+        let tile = (y * self.tiles[0] + x) as u32;
+        let (column, row) = (i - x * self.tile[0], j - y * self.tile[1]);
+        if self.depth == 1 {
+            return Place { tile, row: row as u16, column: column as u8 };
+        }
+        let deep = row / self.depth;
+        Place { tile, row: deep as u16, column: ((row - deep * self.depth) * self.tile[0] + column) as u8 }
+    }
+
+    /// The cell of the domain at a place.
+    #[inline]
+    pub fn cell(&self, place: Place) -> [usize; 2] {
+        let (corner, _) = self.bounds(place.tile as usize);
+        let cell = usize::from(place.column);
+        let (below, column) = if self.depth == 1 { (0, cell) } else { (cell / self.tile[0], cell % self.tile[0]) };
+        [corner[0] + column, corner[1] + usize::from(place.row) * self.depth + below]
+    }
+
+    /// Numbers that cells of a row may have: 0 to this, less one. Not all of them are cells of the domain in tiles that were cut.
+    pub fn cells_of_row(&self) -> usize {
+        self.tile[0] * self.depth
+    }
+}
