@@ -58,6 +58,13 @@ pub fn gamma<R: Real>(u: Vec3<R>) -> R {
     (R::ONE + dot(u, u)).sqrt()
 }
 
+/// `1 / gamma`.
+#[device]
+#[inline(always)]
+pub fn inverse_gamma<R: Real>(u: Vec3<R>) -> R {
+    gamma(u).recip()
+}
+
 /// `gamma - 1 = u^2 / (gamma + 1)`, exact for slow particles too.
 #[device]
 #[inline(always)]
@@ -70,7 +77,7 @@ pub fn kinetic_energy<R: Real>(u: Vec3<R>) -> R {
 #[device]
 #[inline(always)]
 pub fn rotated<R: Real>(u: Vec3<R>, t: Vec3<R>) -> Vec3<R> {
-    let k = R::TWO / (R::ONE + dot(t, t));
+    let k = R::TWO * (R::ONE + dot(t, t)).recip();
     let halfway = add_cross(u, u, t);
     add_cross(u, halfway, scaled(k, t))
 }
@@ -80,7 +87,7 @@ pub fn rotated<R: Real>(u: Vec3<R>, t: Vec3<R>) -> Vec3<R> {
 #[inline(always)]
 pub fn boris<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
     let middle = add(u, e);
-    let inverse = gamma(middle).recip();
+    let inverse = inverse_gamma(middle);
     add(rotated(middle, scaled(inverse, b)), e)
 }
 
@@ -114,7 +121,7 @@ pub fn higuera_cary<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
 #[inline(always)]
 pub fn vay<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
     let kicked = add(u, scaled(R::TWO, e));
-    let first = add_cross(kicked, scaled(gamma(u).recip(), u), b);
+    let first = add_cross(kicked, scaled(inverse_gamma(u), u), b);
     let t = scaled(mean_gamma(first, b).recip(), b);
     let turned = add_cross(first, first, t);
     let along = scaled(dot(first, t), t);
@@ -181,6 +188,7 @@ pub const PHYSICS: &[&str] = &device_source![
     dot,
     add_cross,
     gamma,
+    inverse_gamma,
     kinetic_energy,
     rotated,
     boris,
