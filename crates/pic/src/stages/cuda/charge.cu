@@ -31,19 +31,20 @@ extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__
     }
 }
 
-// J += scale * sums; the sums are 0 afterwards. 8 + 8 + 2 words a value.
+// J = scale * sums, or J += where `more` says so; the sums are 0 afterwards. 8 + 8 + 1 words a value. blockIdx.y: component.
 struct Scales {
     double scale[3];
 };
-extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real* x, real* y, real* z, u64 length, const __grid_constant__ Scales scales) {
+extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real* x, real* y, real* z, u64 length, u32 more, const __grid_constant__ Scales scales) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
     u64 n = thread_index();
-    if (n >= 3 * length) return;
-    long long v = sums[n];
-    if (v == 0) return;
-    sums[n] = 0;
-    int c = int(n / length);
-    real* j = c == 0 ? x : c == 1 ? y : z;
-    j[n - c * length] += real(double(v) * scales.scale[c]);
+    if (n >= length) return;
+    int c = blockIdx.y;
+    long long v = sums[c * length + n];
+    real *j = (c == 0 ? x : c == 1 ? y : z) + n, value = real(double(v) * scales.scale[c]);
+    if (v) sums[c * length + n] = 0;
+    *j = more ? *j + value : value;
 }
 
 // Totals of what the items measured, in their order: one block for each of the four.

@@ -21,6 +21,8 @@ template <bool remember> __device__ __forceinline__ real layered(const Lattice& 
 
 // B half a step; `remember`: E is new, the memory of the layers is due.
 template <bool remember> __global__ void __launch_bounds__(256) advance_b(const __grid_constant__ Lattice l) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
     Node p = node(l);
     if (!p.inside) return;
     int at = p.at, up = at + l.pitch;
@@ -48,6 +50,8 @@ template <bool remember> __global__ void __launch_bounds__(256) advance_b(const 
 
 // E a step.
 extern "C" __global__ void __launch_bounds__(256) advance_e(const __grid_constant__ Lattice l) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
     Node p = node(l);
     if (!p.inside) return;
     int at = p.at, down = at - l.pitch;

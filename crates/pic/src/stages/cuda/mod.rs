@@ -61,6 +61,8 @@ struct CudaStages {
     sums: Buffer<i64>,
     /// Magnitude of the charge that the sums are in units of, where there is something in them.
     pending: Option<f64>,
+    /// J is still that of the step before.
+    fresh: bool,
     /// K of deposit.cu.
     unit: f64,
     /// Largest weight of a particle, as a power of two.
@@ -150,6 +152,7 @@ impl CudaStages {
             fields: Fields::new(setup, cuda, &pool)?,
             sums: pool.alloc_zeros(3 * setup.grid.len(), "pic: current")?,
             pending: None,
+            fresh: false,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
             cuda: cuda.clone(),

@@ -39,7 +39,7 @@ impl CudaStages {
         }
     }
 
-    /// Adds the integer sums to J.
+    /// Makes the integer sums J, or adds them to what there is of this step.
     fn convert(&mut self) -> Result<()> {
         let Some(charge) = self.pending.take() else { return Ok(()) };
         let grid = &self.setup.grid;
@@ -51,9 +51,10 @@ impl CudaStages {
         let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
         // The same in the program of every species; without one there is nothing to convert.
         let Some(population) = self.species.first() else { return Ok(()) };
-        let launch = population.store.kernels.convert.launch((3 * n).div_ceil(256) as u32, 256).arg(&self.sums).arg(x).arg(y).arg(z);
+        let launch = population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256).early();
+        let more = u32::from(!std::mem::take(&mut self.fresh));
         // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
-        unsafe { launch.arg(n as u64).plain(scales).run() }
+        unsafe { launch.arg(&self.sums).arg(x).arg(y).arg(z).arg(n as u64).arg(more).plain(scales).run() }
     }
 
     /// Refuses sums in units of another charge than `charge`: those there are become J first.
@@ -95,7 +96,9 @@ impl CudaStages {
 
 impl Stages for CudaStages {
     fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
-        self.fields.begin(measure, profiler)
+        // What converts first in this step overwrites J.
+        self.fresh = true;
+        if measure { self.fields.measure(profiler) } else { Ok(()) }
     }
 
     fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
@@ -106,8 +109,11 @@ impl Stages for CudaStages {
 
     fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
-        let cost = Cost { bytes: 96.0 * self.setup.grid.len() as f64, ..Cost::default() };
-        profiler.stage_on(&cuda, "collect", cost, || self.convert())?;
+        let cost = Cost { bytes: (48.0 + 3.0 * self.fields.real()) * self.setup.grid.len() as f64, ..Cost::default() };
+        profiler.stage_on(&cuda, "collect", cost, || {
+            self.convert()?;
+            if std::mem::take(&mut self.fresh) { self.fields.clear_current() } else { Ok(()) }
+        })?;
         self.fields.current(sheets, profiler)
     }
 
