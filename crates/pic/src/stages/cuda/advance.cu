@@ -64,8 +64,9 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     __shared__ double scratch[BLOCK / 32];
     wait_for_previous_kernel();
     let_next_kernel_start();
+    // Read at once: past the end are old items.
+    Item it = st.item[blockIdx.x];
     if (blockIdx.x >= st.counters->items) return;
-    Item it = item_of(st, blockIdx.x);
     int ox = int(it.tile) % d.tiles[0] * TX, oy = int(it.tile) / d.tiles[0] * TY;
     Cached* cached = reinterpret_cast<Cached*>(shared);
     Sums j{reinterpret_cast<fixed*>(shared + FIELD_BYTES), far, d.length,

@@ -2,8 +2,9 @@
 // integer sums turned into the field's numbers.
 
 extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
+    // Read at once: past the end are old items.
+    Item it = st.item[blockIdx.x];
     if (blockIdx.x >= st.counters->items) return;
-    Item it = item_of(st, blockIdx.x);
     int ox = int(it.tile) % d.tiles[0] * TX, oy = int(it.tile) / d.tiles[0] * TY;
     for (u32 k = it.begin + threadIdx.x; k < it.end; k += 256) {
         Place slot = place(st, slot_of(st.table, it.first, k));

@@ -5,6 +5,7 @@ typedef REAL real;
 typedef unsigned short u16;
 #define PAGE (1 << SHIFT)
 #define BELOW 2
+#define GROUP 64
 
 #if WIDE
 typedef long long fixed;
@@ -73,6 +74,16 @@ struct __align__(16) Landing {
     u32 holes, listed, end, pages;
 };
 
+// A tile's particles are shared out evenly among as few items as WORK slots each allow, in whole groups.
+struct __align__(16) Item {
+    u32 tile, begin, end, first;
+};
+// Item `number` of a tile of n particles.
+__device__ __forceinline__ Item item_of(u32 tile, u32 first, u32 n, u32 number) {
+    u32 items = (n + WORK - 1) / WORK, part = ((n + items - 1) / items + GROUP - 1) / GROUP * GROUP, begin = number * part;
+    return {tile, begin, min(begin + part, n), first};
+}
+
 struct Store {
     u8* slots;           // groups of 64 slots, see `Place`; cells are x | y << 8 in the tile
     u32* gone;           // a bit per slot: left in this step
@@ -83,7 +94,8 @@ struct Store {
     Landing* landing;
     u32 *first, *next_first;  // first entry of a tile in the table of pages; one more than tiles
     u32 *table, *next_table;  // pages of all tiles
-    u32 *item, *first_item;   // tile of each item of work; first item of a tile; one more than tiles
+    Item* item;          // items of work
+    u32* first_item;     // first item of a tile
     u32* spare;          // free pages
     u32* holes;          // slots that arrivals will have, by tile
     Record *outbox, *common;  // records of each item, OUT of them; those that had no room there
@@ -104,7 +116,6 @@ struct __align__(16) Quad {
 #else
 typedef float4 Quad;
 #endif
-#define GROUP 64
 #define REST (GROUP * int(sizeof(Quad)))
 #define CELLS (REST + (1 + WEIGHTED) * GROUP * int(sizeof(real)))
 #define TAGS (CELLS + 2 * GROUP)
@@ -158,16 +169,6 @@ __device__ __forceinline__ void save(const Store& st, u64 slot, const Record& r)
 #if TAGGED
     p.tag() = r.tag;
 #endif
-}
-
-// A tile's particles are shared out evenly among as few items as WORK slots each allow, in whole groups.
-struct Item {
-    u32 tile, begin, end, first;
-};
-__device__ __forceinline__ Item item_of(const Store& st, u32 item) {
-    u32 tile = st.item[item], n = st.count[tile], at = st.first_item[tile], items = (n + WORK - 1) / WORK;
-    u32 part = ((n + items - 1) / items + GROUP - 1) / GROUP * GROUP, begin = (item - at) * part;
-    return {tile, begin, min(begin + part, n), st.first[tile]};
 }
 
 // Sums of positive numbers that do not depend on the order: two words in units of 2^-40.

@@ -3,8 +3,7 @@
 //
 // Pages are taken only after others were given back, so a pool of (particles / PAGE + tiles) pages is always enough.
 
-#define HELD 2048     // pairs of a hole and a mover that a block holds at a time
-#define SWEEPERS 128  // threads of compact
+#define HELD (16 * SWEEPERS)  // pairs of a hole and a mover that a block of compact holds at a time
 
 // Calls f(number, slot) for the set bits (`flip`: those not set) of slots `from` to `to` of a tile, in order. The whole block;
 // gives how many.
@@ -134,7 +133,7 @@ __device__ __forceinline__ void retable(const Store& st, u32 tile) {
     u32 before = (l.end + PAGE - 1) >> SHIFT, wanted = (after + PAGE - 1) >> SHIFT, from = st.first[tile], to = st.next_first[tile];
     for (u32 k = lane_index(); k < wanted; k += 32) st.next_table[to + k] = k < before ? st.table[from + k] : st.spare[l.pages + k - before];
     u32 items = (after + WORK - 1) / WORK, item = st.first_item[tile];
-    for (u32 k = lane_index(); k < items; k += 32) st.item[item + k] = tile;
+    for (u32 k = lane_index(); k < items; k += 32) st.item[item + k] = item_of(tile, to, after, k);
     __syncwarp();
     if (lane_index() == 0) {
         st.count[tile] = after;
@@ -183,38 +182,4 @@ extern "C" __global__ void __launch_bounds__(256) enter(const __grid_constant__ 
     u64 k = thread_index();
     if (k < n) atomicAdd(&st.arrivals[st.common[k].tile], 1u);
     if (k == 0) st.counters->common = n;
-}
-
-// Everything one cell towards lower x, for a window. A block an item, as in `advance`.
-extern "C" __global__ void __launch_bounds__(256) shift(const __grid_constant__ Domain d, const __grid_constant__ Store st) {
-    __shared__ u32 outgoing, gone[WORK / 32];
-    if (blockIdx.x >= st.counters->items) return;
-    Item it = item_of(st, blockIdx.x);
-    Leavers leavers{gone, &outgoing};
-    if (threadIdx.x == 0) outgoing = 0;
-    for (int k = threadIdx.x; k < WORK / 32; k += blockDim.x) gone[k] = 0;
-    __syncthreads();
-    for (u32 k = it.begin + threadIdx.x; k < it.end; k += blockDim.x) {
-        u64 slot = slot_of(st.table, it.first, k);
-        Place p = place(st, slot);
-        u32 cell = p.cell();
-        if (cell & 255) {
-            p.cell() = u16(cell - 1);
-        } else if (it.tile % d.tiles[0] == 0) {
-            leave(leavers, k - it.begin);
-            atomicAdd(&st.counters->removed, 1ull);
-            double weight = double(p.weight());
-            Quad q = p.four();
-            Vec3<double> u{double(q.z), double(q.w), double(p.rest(0))};
-            add_exact(st.counters->out, weight);
-            add_exact(st.counters->out + 2, weight * kinetic_energy(u));
-        } else {
-            Record r = load(st, slot);
-            r.tile = it.tile - 1;
-            r.cell = (cell & 0xff00u) | (TX - 1);
-            if (send(st, blockIdx.x, &outgoing, r)) leave(leavers, k - it.begin);
-        }
-    }
-    __syncthreads();
-    tell(st, it, leavers);
 }

@@ -25,11 +25,11 @@ struct Component {
 #define FIELD_BYTES (6 * QN * 4 * sizeof(real))
 
 // Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). Reads 24 values a cell, mostly from the cache. Divisions are
-// by constants, also in tiles that end early.
+// by constants, also in tiles that end early, where the last ones are read again.
 __device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
+#pragma unroll 4
     for (int k = threadIdx.x; k < 6 * QN; k += BLOCK) {
-        int c = k / QN, r = k - c * QN, y = r / QX, x = r - y * QX;
-        if (x > nx || y > ny) continue;
+        int c = k / QN, r = k - c * QN, y = min(r / QX, ny), x = min(r - r / QX * QX, nx);
         Component field(f, c, alpha);
         long long at = corner + y * pitch + x;
         real f00 = field(at), f10 = field(at + 1), f01 = field(at + pitch), f11 = field(at + pitch + 1);

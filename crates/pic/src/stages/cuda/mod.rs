@@ -109,6 +109,7 @@ fn kind_of(setup: &Setup, expected: usize, multiprocessors: u32) -> Kind {
         out: (work.min(per_tile + per_tile / 4) / 8).max(32),
         block: 256,
         resident,
+        sweepers: if per_tile <= 4096 { 32 } else { 128 },
         checked: checked(setup),
         scan: Kind::scan(reach),
     }
@@ -180,6 +181,7 @@ mod tests {
             out: 512,
             block: 256,
             resident: 4,
+            sweepers: 128,
             checked: false,
             scan: 8,
         };
@@ -187,7 +189,7 @@ mod tests {
         let double = Kind { precision: Precision::F64, resident: 1, ..kind };
         for kind in [
             kind,
-            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, ..checked },
+            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, sweepers: 32, ..checked },
             Kind { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
             Kind { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
             Kind { order: 2, pusher: Pusher::Vay, ..double },
@@ -231,6 +233,7 @@ mod tests {
             out: 512,
             block: 256,
             resident: 4,
+            sweepers: 128,
             checked: false,
             scan: 8,
         }

@@ -44,6 +44,8 @@ pub struct Kind {
     pub block: u32,
     /// Blocks of it that a multiprocessor is to hold at least.
     pub resident: u32,
+    /// Threads that look for the holes of a tile, 128 slots each at a time.
+    pub sweepers: u32,
     /// Sums of the current are checked in each addition, which particles with weights and quadratic shapes need.
     pub checked: bool,
     /// Rounds of a block after which sums that are not checked are emptied where they are large.
@@ -147,6 +149,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
         include_str!("settle.cu"),
         include_str!("advance.cu"),
         include_str!("exchange.cu"),
+        include_str!("window.cu"),
         include_str!("charge.cu"),
     ]);
     let wide = kind.precision == Precision::F64;
@@ -170,6 +173,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
         define("OUT", &kind.out),
         define("BLOCK", &kind.block),
         define("RESIDENT", &kind.resident),
+        define("SWEEPERS", &kind.sweepers),
         define("CHECKED", &u8::from(kind.checked)),
         define("SCAN", &kind.scan),
     ];

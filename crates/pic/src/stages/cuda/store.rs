@@ -40,7 +40,8 @@ pub(super) struct Store {
     first_item: Buffer<u32>,
     status: Buffer<u64>,
     table: [Buffer<u32>; 2],
-    item: Buffer<u32>,
+    /// `Item` of common.cu.
+    item: Buffer<[u32; 4]>,
     spare: Buffer<u32>,
     holes: Buffer<u32>,
     outbox: Buffer<u8>,
@@ -76,7 +77,7 @@ impl Store {
             first_item: by_tile()?,
             status: pool.alloc_zeros(n + n.div_ceil(1024) + 1, "pic: counts of tiles")?,
             table: [words(0, "pic: tables of pages")?, words(0, "pic: tables of pages")?],
-            item: words(0, "pic: items")?,
+            item: pool.alloc_zeros(0, "pic: items")?,
             spare: words(0, "pic: free pages")?,
             holes: words(0, "pic: holes")?,
             outbox: pool.alloc_zeros(0, "pic: leaving particles")?,
@@ -192,7 +193,7 @@ impl Store {
         let deliverers = tiles.div_ceil(8) as usize + self.items() as usize + COMMON_BLOCKS;
         // SAFETY: the kernels take a store, whose buffers are alive and as large as `reserve` made them.
         unsafe {
-            kernels.compact.launch(tiles, 128).early().plain(st).run()?;
+            kernels.compact.launch(tiles, self.kind.sweepers).early().plain(st).run()?;
             kernels.layout.launch(tiles.div_ceil(1024), 1024).early().plain(st).run()?;
             kernels.deliver.launch(deliverers as u32, 256).early().plain(st).run()?;
         }
