@@ -4,6 +4,7 @@
 // What a layer makes of a derivative: nothing outside; d is the plain one.
 template <bool remember> __device__ __forceinline__ real layered(const Lattice& l, int of, int term, int axis, bool half, const Node& p, real d) {
     int thick = l.thick[axis], n = l.cells[axis], k = axis == 0 ? p.i : p.j;
+    if (thick == 0) return real(0);
     real more = 0;
 #pragma unroll
     for (int side = 0; side < 2; side++) {
