@@ -1,5 +1,6 @@
 // The current completed (sides.rs, filter.rs): what guards hold goes to where it belongs, the filter, the sheets.
-// Launch: blocks of 64 x 4 nodes over all nodes inside, blockIdx.z the component.
+// Launch: blocks of 64 x 4 nodes over all nodes inside, blockIdx.z the component; `fold` by a thread a node near a side, blockIdx.y
+// the component.
 
 // The guards of an axis whose deposits belong to node k: those behind a side that drops them do not count.
 __device__ __forceinline__ u32 sources_of(const Lattice& l, int c, int axis, int k) {
@@ -18,17 +19,29 @@ __device__ __forceinline__ real fold_row(const Lattice& l, const real* row, int 
     }
     return !halfway(c, 0) && l.fields[0] && (i == 0 || i == n) ? 2 * sum : sum;
 }
-// Reads guards and writes nodes inside, each its own: in place.
+// The nodes of an axis that are near its sides: how many, and number k. All of a narrow one.
+__device__ __forceinline__ int near_count(int n, int nodes) { return nodes <= 2 * ABOVE + 1 ? nodes : ABOVE + nodes - n + ABOVE; }
+__device__ __forceinline__ int near_node(int k, int n, int nodes) { return nodes <= 2 * ABOVE + 1 || k < ABOVE ? k : n - 2 * ABOVE + k; }
+// Reads guards and writes nodes inside, each its own: in place. First whole rows near the sides of y, then what is near those of x
+// in the other rows.
 extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Lattice l) {
     wait_for_previous_kernel();
     let_next_kernel_start();
-    Node p = node(l);
-    int c = 6 + blockIdx.z, n = l.cells[1];
+    int near_x = near_count(l.cells[0], l.nodes[0]), near_y = near_count(l.cells[1], l.nodes[1]), t = int(blockIdx.x * 256 + threadIdx.x);
+    int c = 6 + blockIdx.y, n = l.cells[1], rows = near_y * l.nodes[0];
+    Node p;
+    if (t < rows) {
+        p.j = near_node(t / l.nodes[0], n, l.nodes[1]);
+        p.i = t % l.nodes[0];
+    } else {
+        p.j = (t - rows) / near_x;
+        p.i = near_node((t - rows) % near_x, l.cells[0], l.nodes[0]);
+        if (p.j >= l.nodes[1] || near_y == l.nodes[1] || near_side(p.j, n)) return;
+    }
     bool half = halfway(c, 1);
-    if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (half && p.j == n)) return;
-    if (!near_side(p.i, l.cells[0]) && !near_side(p.j, n)) return;
+    if ((halfway(c, 0) && p.i == l.cells[0]) || (half && p.j == n)) return;
     u32 xs = sources_of(l, c, 0, p.i);
-    real* j = l.j[blockIdx.z] + BELOW;
+    real* j = l.j[blockIdx.y] + BELOW;
     real sum = fold_row(l, j + (p.j + BELOW) * l.pitch, c, p.i, xs);
     for (u32 bits = sources_of(l, c, 1, p.j); bits; bits &= bits - 1) {
         int k = guard(__ffs(bits) - 1, n);

@@ -244,8 +244,10 @@ impl Fields {
         let cost = self.cost(if filtered { 12.0 } else { 0.0 }, 0.0);
         profiler.stage_on(&cuda, "current", cost, || {
             let blocks = self.blocks(3);
+            // At most 7 rows and 7 columns are near sides.
+            let near = 7 * (self.grid.nodes(0) + self.grid.nodes(1)) as u32;
             // SAFETY: as declared; the arrays of the lattice are those of this run.
-            unsafe { self.kernel("fold").launch(blocks, (BLOCK[0], BLOCK[1])).early().plain(self.lattice).run()? };
+            unsafe { self.kernel("fold").launch((near.div_ceil(256), 3), 256).early().plain(self.lattice).run()? };
             if filtered {
                 for axis in [0, 1] {
                     let taps = Taps::new(self.smoothing[axis], axis);
