@@ -10,6 +10,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
+use super::early;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::{complete_charge, fill_guards};
 use crate::stages::layer::{Layer, Memory};
@@ -247,7 +248,7 @@ impl Fields {
             // At most 7 rows and 7 columns are near sides.
             let near = 7 * (self.grid.nodes(0) + self.grid.nodes(1)) as u32;
             // SAFETY: as declared; the arrays of the lattice are those of this run.
-            unsafe { self.kernel("fold").launch((near.div_ceil(256), 3), 256).early().plain(self.lattice).run()? };
+            unsafe { early(&cuda, self.kernel("fold").launch((near.div_ceil(256), 3), 256)).plain(self.lattice).run()? };
             if filtered {
                 for axis in [0, 1] {
                     let taps = Taps::new(self.smoothing[axis], axis);
@@ -278,7 +279,7 @@ impl Fields {
         profiler.stage_on(&cuda, "field", cost, || {
             for name in ["advance_b<false>", "advance_e", "advance_b<true>"] {
                 // SAFETY: as declared.
-                unsafe { self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1])).early().plain(self.lattice).run()? };
+                unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).plain(self.lattice).run()? };
             }
             Ok(())
         })

@@ -10,7 +10,7 @@ mod program;
 mod stages;
 mod store;
 
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool};
 use zellige_engine::error::Result;
 
 use self::arguments::Domain;
@@ -67,6 +67,11 @@ struct CudaStages {
     unit: f64,
     /// Largest weight of a particle, as a power of two.
     heaviest: f64,
+}
+
+/// A launch that may begin while the kernel ahead ends, where the device can do that; the kernel waits by itself.
+fn early<'a>(cuda: &Cuda, launch: Launch<'a>) -> Launch<'a> {
+    if cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
 }
 
 /// The tile for a domain: near the size asked for, and such that the tiles are alike.

@@ -6,7 +6,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
-use super::{CudaStages, PURPOSE, Population, unit_of};
+use super::{CudaStages, PURPOSE, Population, early, unit_of};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Precision, Sheet, Stages, cpu};
@@ -51,7 +51,7 @@ impl CudaStages {
         let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
         // The same in the program of every species; without one there is nothing to convert.
         let Some(population) = self.species.first() else { return Ok(()) };
-        let launch = population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256).early();
+        let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
         let more = u32::from(!std::mem::take(&mut self.fresh));
         // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
         unsafe { launch.arg(&self.sums).arg(x).arg(y).arg(z).arg(n as u64).arg(more).plain(scales).run() }
@@ -80,7 +80,7 @@ impl CudaStages {
         };
         let walls = Walls { purpose: PURPOSE + species as u32, unused: 0, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
-        let launch = kernel.launch(items, kind.block).shared(kind.shared()).early();
+        let launch = early(&self.cuda, kernel.launch(items, kind.block).shared(kind.shared()));
         let launch = self.push(launch.plain(population.domain).plain(store.argument()).plain(fields), population);
         // SAFETY: the arguments as declared; items, sums and fields are as large as the kernel expects.
         unsafe { launch.plain(walls).arg(&self.sums).arg(&population.measured).run()? };

@@ -9,6 +9,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
 
 use super::arguments::{Counters, StoreArgument};
+use super::early;
 use super::program::{GROUP, Kernels, Kind};
 use crate::particles::Particles;
 
@@ -193,9 +194,9 @@ impl Store {
         let deliverers = tiles.div_ceil(8) as usize + self.items() as usize + COMMON_BLOCKS;
         // SAFETY: the kernels take a store, whose buffers are alive and as large as `reserve` made them.
         unsafe {
-            kernels.compact.launch(tiles, self.kind.sweepers).early().plain(st).run()?;
-            kernels.layout.launch(tiles.div_ceil(1024), 1024).early().plain(st).run()?;
-            kernels.deliver.launch(deliverers as u32, 256).early().plain(st).run()?;
+            early(&self.cuda, kernels.compact.launch(tiles, self.kind.sweepers)).plain(st).run()?;
+            early(&self.cuda, kernels.layout.launch(tiles.div_ceil(1024), 1024)).plain(st).run()?;
+            early(&self.cuda, kernels.deliver.launch(deliverers as u32, 256)).plain(st).run()?;
         }
         self.current = 1 - self.current;
         Ok(())
