@@ -6,6 +6,7 @@ typedef unsigned short u16;
 #define PAGE (1 << SHIFT)
 #define BELOW 2
 #define GROUP 64
+static_assert(PAGE % GROUP == 0 && WORK % GROUP == 0 && WORK <= 1 << 16, "pages and items of whole groups, numbers of 16 bits");
 
 #if WIDE
 typedef long long fixed;

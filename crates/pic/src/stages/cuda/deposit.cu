@@ -78,6 +78,7 @@ __device__ __forceinline__ int overflow(int a, int b) {
 // those that waited, fewer than 256, add until the next time is less than 7 x 2^28 (see `Kind::scan`).
 __device__ __forceinline__ void relieve(const Sums& j) {
 #if !WIDE
+    static_assert(BLOCK <= 256, "more particles a round than SCAN counts on");
     __syncthreads();
 #pragma unroll 1
     for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK) {

@@ -36,11 +36,11 @@ pub struct Kind {
     pub tile: [usize; 2],
     /// Logarithm of the slots of a page, 6 or more.
     pub shift: u32,
-    /// Slots that a block takes at most, a multiple of the page.
+    /// Slots that a block takes at most, a multiple of the page, up to 2^16.
     pub work: usize,
     /// Records of a block's outbox; what does not fit goes to the common one.
     pub out: usize,
-    /// Threads of a block that advances.
+    /// Threads of a block that advances, up to 256 where sums are not checked.
     pub block: u32,
     /// Blocks of it that a multiprocessor is to hold at least.
     pub resident: u32,
