@@ -148,10 +148,10 @@ fn variants(cuda: &Cuda) -> Result<()> {
         let run =
             |setup: &Setup, label: &str, adapt: &dyn Fn(Kind) -> Kind| measure(cuda, &case, setup, &format!("u_th {u_th} {label}"), adapt);
         run(&usual, "usual", &|k| k)?;
-        for (block, resident) in [(256, 2), (256, 4), (128, 6), (128, 8), (512, 1), (512, 2)] {
+        for (block, resident) in [(256, 2), (256, 3), (128, 6), (128, 8)] {
             run(&usual, &format!("block {block}/{resident}"), &|k| Kind { block, resident, ..k })?;
         }
-        for work in [2048, 8192, 16384] {
+        for work in [2048, 4096, 8192] {
             run(&usual, &format!("work {work}"), &|k| Kind { work, ..k })?;
         }
         run(&usual, "page 128", &|k| Kind { shift: 7, ..k })?;

@@ -60,6 +60,9 @@ pub const CASES: &[Case] = &[
 const WORK: f64 = 4e7;
 /// Fewest and most steps of a repetition.
 const STEPS: std::ops::RangeInclusive<u64> = 2..=50;
+/// The same on a GPU, where waiting at the end of a repetition would show in one of two milliseconds.
+const GPU_WORK: f64 = 2e9;
+const GPU_STEPS: std::ops::RangeInclusive<u64> = 10..=50;
 
 /// The input of a case; cells of 0.1, steps of 0.07, periodic.
 pub fn config(name: &str) -> Option<Config> {
@@ -96,10 +99,14 @@ pub fn config(name: &str) -> Option<Config> {
         "pic/box512" => plasma([512; 2], 6, 0.1),
         _ => return None,
     };
-    let particles: f64 = config.species.iter().map(|s| s.particles_per_cell.total() as f64).sum::<f64>()
-        * config.grid.cells.iter().product::<usize>() as f64;
-    config.steps = Some(((WORK / particles) as u64).clamp(*STEPS.start(), *STEPS.end()));
+    config.steps = Some(((WORK / particles(&config)) as u64).clamp(*STEPS.start(), *STEPS.end()));
     Some(config)
+}
+
+/// Particles that a case begins with.
+fn particles(config: &Config) -> f64 {
+    let each: f64 = config.species.iter().map(|s| s.particles_per_cell.total() as f64).sum();
+    each * config.grid.cells.iter().product::<usize>() as f64
 }
 
 /// What others need, ns per particle and step: on the H200 zpic-parallel, on a GTX 280 Kong (whole, push, deposit, sort, field), and
@@ -132,10 +139,13 @@ struct Steps {
 
 /// Sets a case up.
 pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
-    let Some(config) = config(case.name) else {
+    let Some(mut config) = config(case.name) else {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Error::input("bench", Problem::new("", format!("there is no case `{}`", case.name)).allowed(names.join(", "))));
     };
+    if let Device::Cuda(_) = device {
+        config.steps = Some(((GPU_WORK / particles(&config)) as u64).clamp(*GPU_STEPS.start(), *GPU_STEPS.end()));
+    }
     Ok(Box::new(Steps::new(case.name, &config, device)?))
 }
 

@@ -96,7 +96,7 @@ pub fn boris<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
     let middle = add(u, e);
     let squared = gamma_squared(middle);
     let k = (squared + squared) * (squared + dot(b, b)).recip();
-    let t = scaled(squared.recip_sqrt(), b);
+    let t = scaled(inverse_gamma(middle), b);
     let halfway = add_cross(middle, middle, t);
     add(add_cross(middle, halfway, scaled(k, t)), e)
 }

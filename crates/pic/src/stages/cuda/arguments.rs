@@ -44,15 +44,13 @@ impl Domain {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct StoreArgument {
-    pub(super) cell: u64,
-    pub(super) values: [u64; 6],
-    pub(super) tag: u64,
+    pub(super) slots: u64,
     pub(super) gone: u64,
     pub(super) count: u64,
     pub(super) left: u64,
     pub(super) arrivals: u64,
     pub(super) placed: u64,
-    pub(super) kept: u64,
+    pub(super) landing: u64,
     pub(super) first: u64,
     pub(super) next_first: u64,
     pub(super) table: u64,
@@ -60,6 +58,7 @@ pub(super) struct StoreArgument {
     pub(super) item: u64,
     pub(super) first_item: u64,
     pub(super) spare: u64,
+    pub(super) holes: u64,
     pub(super) outbox: u64,
     pub(super) common: u64,
     pub(super) outgoing: u64,
@@ -80,7 +79,9 @@ pub(super) struct Counters {
     pub(super) common: u32,
     pub(super) lost: u32,
     pub(super) ticket: u32,
-    unused: [u32; 3],
+    due: u32,
+    holes: u32,
+    unused: u32,
     pub(super) removed: u64,
     injected: u64,
     out: [u64; 6],
@@ -89,12 +90,20 @@ pub(super) struct Counters {
 impl Counters {
     /// The same with `free` pages free and no work.
     pub(super) fn emptied(self, free: u32) -> Self {
-        Self { free, items: 0, common: 0, ..self }
+        Self { free, items: 0, common: 0, due: 0, holes: 0, ..self }
     }
 
-    /// The same with an empty ledger.
-    pub(super) fn without_ledger(self) -> Self {
-        Self { removed: 0, out: [0; 6], ..self }
+    /// The ledger in numbers that are exact: the count, and each sum in pieces of 32 bits.
+    pub(super) fn ledger(&self) -> [f64; 13] {
+        std::array::from_fn(
+            |k| if k == 0 { self.removed as f64 } else { f64::from((self.out[(k - 1) / 2] >> (32 * ((k - 1) % 2))) as u32) },
+        )
+    }
+
+    /// The same with such a ledger.
+    pub(super) fn with_ledger(self, ledger: &[f64; 13]) -> Self {
+        let out = std::array::from_fn(|k| ledger[1 + 2 * k] as u64 | (ledger[2 + 2 * k] as u64) << 32);
+        Self { removed: ledger[0] as u64, out, ..self }
     }
 
     /// Weight taken out, and `weight (gamma - 1)` taken out and put in by walls.
@@ -117,7 +126,8 @@ pub(super) struct FieldsArgument {
 pub(super) struct Push32 {
     pub(super) alpha: f32,
     pub(super) step: [f32; 2],
-    pub(super) unit: f32,
+    /// K, 4/K and 2/K.
+    pub(super) unit: [f32; 3],
     pub(super) sign: i32,
     pub(super) unused: i32,
 }
@@ -128,7 +138,8 @@ pub(super) struct Push32 {
 pub(super) struct Push64 {
     pub(super) alpha: f64,
     pub(super) step: [f64; 2],
-    pub(super) unit: f64,
+    /// K, 4/K and 2/K.
+    pub(super) unit: [f64; 3],
     pub(super) sign: i32,
     pub(super) unused: i32,
 }

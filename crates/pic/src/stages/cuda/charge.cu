@@ -2,47 +2,50 @@
 // integer sums turned into the field's numbers.
 
 extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
-    u32 item = blockIdx.x;
-    if (item >= st.counters->items) return;
-    u32 tile = st.item[item], begin = (item - st.first_item[tile]) * WORK, end = min(begin + WORK, st.count[tile]), first = st.first[tile];
-    int ox = int(tile) % d.tiles[0] * TX, oy = int(tile) / d.tiles[0] * TY;
-    for (u32 k = begin + threadIdx.x; k < end; k += 256) {
-        u64 slot = slot_of(st, st.table, first, k);
-        u32 cell = st.cell[slot];
+    // Read at once: past the end are old items.
+    Item it = st.item[blockIdx.x];
+    if (blockIdx.x >= st.counters->items) return;
+    int ox = int(it.tile) % d.tiles[0] * TX, oy = int(it.tile) / d.tiles[0] * TY;
+    for (u32 k = it.begin + threadIdx.x; k < it.end; k += 256) {
+        Place slot = place(st, slot_of(st.table, it.first, k));
+        u32 cell = slot.cell();
         long long at = (long long)(oy + int(cell >> 8) + BELOW) * d.pitch + ox + int(cell & 255) + BELOW;
-        real s = st.v[0][slot], t = st.v[1][slot];
-        Unit u = unit_of(p, WEIGHTED ? st.v[5 * WEIGHTED][slot] : real(1));
-        auto put = [&](long long n, real v) { atomicAdd((u64*)(far + n), u64((long long)(p.sign) * (long long)(to_fixed(v)))); };
+        Quad q = slot.four();
+        real s = q.x, t = q.y;
+        Unit u = unit_of(p, slot.weight());
+        auto put = [&](long long n, long long v) { atomicAdd((u64*)(far + n), u64(p.sign * v)); };
 #if ORDER == 1
-        Point q = point(s, t, u);
-        put(at, u.k - 2 * q.a - 2 * q.b + q.c);
-        put(at + 1, u.k + 2 * q.a - 2 * q.b - q.c);
-        put(at + d.pitch, u.k - 2 * q.a + 2 * q.b - q.c);
-        put(at + d.pitch + 1, u.k + 2 * q.a + 2 * q.b + q.c);
+        Point r = point(s, t, u);
+        long long k4 = (long long)(u.k), a = r.ia, b = r.ib, c = r.ic;
+        put(at, k4 - 2 * a - 2 * b + c);
+        put(at + 1, k4 + 2 * a - 2 * b - c);
+        put(at + d.pitch, k4 - 2 * a + 2 * b - c);
+        put(at + d.pitch + 1, k4 + 2 * a + 2 * b + c);
 #else
         real right = nearest(s), upper = nearest(t);
         Weights<real> x = quadratic(s + (real(0.5) - right)), y = quadratic(t + (real(0.5) - upper));
         at += int(right) + int(upper) * d.pitch;
         real wx[3] = {x.below, x.middle, x.above}, wy[3] = {y.below, y.middle, y.above};
         for (int b = 0; b < 3; b++)
-            for (int a = 0; a < 3; a++) put(at + (b - 1) * d.pitch + a - 1, 4 * u.k * wx[a] * wy[b]);
+            for (int a = 0; a < 3; a++) put(at + (b - 1) * d.pitch + a - 1, to_fixed(4 * u.k * wx[a] * wy[b]));
 #endif
     }
 }
 
-// J += scale * sums; the sums are 0 afterwards. 8 + 8 + 2 words a value.
+// J = scale * sums, or J += where `more` says so; the sums are 0 afterwards. 8 + 8 + 1 words a value. blockIdx.y: component.
 struct Scales {
     double scale[3];
 };
-extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real* x, real* y, real* z, u64 length, const __grid_constant__ Scales scales) {
+extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real* x, real* y, real* z, u64 length, u32 more, const __grid_constant__ Scales scales) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
     u64 n = thread_index();
-    if (n >= 3 * length) return;
-    long long v = sums[n];
-    if (v == 0) return;
-    sums[n] = 0;
-    int c = int(n / length);
-    real* j = c == 0 ? x : c == 1 ? y : z;
-    j[n - c * length] += real(double(v) * scales.scale[c]);
+    if (n >= length) return;
+    int c = blockIdx.y;
+    long long v = sums[c * length + n];
+    real *j = (c == 0 ? x : c == 1 ? y : z) + n, value = real(double(v) * scales.scale[c]);
+    if (v) sums[c * length + n] = 0;
+    *j = more ? *j + value : value;
 }
 
 // Totals of what the items measured, in their order: one block for each of the four.

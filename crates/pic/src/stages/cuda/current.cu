@@ -1,34 +1,51 @@
 // The current completed (sides.rs, filter.rs): what guards hold goes to where it belongs, the filter, the sheets.
-// Launch: blocks of 64 x 4 nodes over all nodes inside, blockIdx.z the component.
+// Launch: blocks of 64 x 4 nodes over all nodes inside, blockIdx.z the component; `fold` by a thread a node near a side, blockIdx.y
+// the component.
 
-// Sum of a row's deposits that belong to node i.
-__device__ __forceinline__ real fold_row(const Lattice& l, const real* row, int c, int i, bool near) {
-    real sum = row[i];
-    if (!near) return sum;
-    bool half = halfway(c, 0), periodic = l.particles[0] == 0;
-    int n = l.cells[0];
-    for (int q = 0; q < BELOW + ABOVE; q++) {
-        int k = q < BELOW ? q - BELOW : n + q - BELOW, side = l.particles[int(k >= n)];
-        // The last corner of an axis that is not periodic is a node, not a guard.
-        if (side == 2 || (!periodic && !half && k == n) || image(k, n, half, periodic) != i) continue;
-        sum += (side == 1 ? parity(c, 0, 1) : real(1)) * row[k];
-    }
-    return !half && l.fields[0] && (i == 0 || i == n) ? 2 * sum : sum;
+// The guards of an axis whose deposits belong to node k: those behind a side that drops them do not count.
+__device__ __forceinline__ u32 sources_of(const Lattice& l, int c, int axis, int k) {
+    const int* side = l.particles + 2 * axis;
+    u32 found = images_of(k, l.cells[axis], halfway(c, axis), side[0] == 0);
+    if (side[0] == 2) found &= ~((1u << BELOW) - 1);
+    return side[1] == 2 ? found & ((1u << BELOW) - 1) : found;
 }
-// Reads guards and writes nodes inside, each its own: in place.
+// Sum of a row's deposits that belong to node i, of which guards `from` hold a part.
+__device__ __forceinline__ real fold_row(const Lattice& l, const real* row, int c, int i, u32 from) {
+    real sum = row[i];
+    int n = l.cells[0];
+    for (u32 bits = from; bits; bits &= bits - 1) {
+        int k = guard(__ffs(bits) - 1, n);
+        sum += (l.particles[int(k >= n)] == 1 ? parity(c, 0, 1) : real(1)) * row[k];
+    }
+    return !halfway(c, 0) && l.fields[0] && (i == 0 || i == n) ? 2 * sum : sum;
+}
+// The nodes of an axis that are near its sides: how many, and number k. All of a narrow one.
+__device__ __forceinline__ int near_count(int n, int nodes) { return nodes <= 2 * ABOVE + 1 ? nodes : ABOVE + nodes - n + ABOVE; }
+__device__ __forceinline__ int near_node(int k, int n, int nodes) { return nodes <= 2 * ABOVE + 1 || k < ABOVE ? k : n - 2 * ABOVE + k; }
+// Reads guards and writes nodes inside, each its own: in place. First whole rows near the sides of y, then what is near those of x
+// in the other rows.
 extern "C" __global__ void __launch_bounds__(256) fold(const __grid_constant__ Lattice l) {
-    Node p = node(l);
-    int c = 6 + blockIdx.z, n = l.cells[1];
-    bool half = halfway(c, 1), periodic = l.particles[2] == 0;
-    if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (half && p.j == n)) return;
-    bool near_x = near_side(p.i, l.cells[0]), near_y = near_side(p.j, n);
-    if (!near_x && !near_y) return;
-    real* j = l.j[blockIdx.z] + BELOW;
-    real sum = fold_row(l, j + (p.j + BELOW) * l.pitch, c, p.i, near_x);
-    for (int q = 0; near_y && q < BELOW + ABOVE; q++) {
-        int k = q < BELOW ? q - BELOW : n + q - BELOW, side = l.particles[2 + int(k >= n)];
-        if (side == 2 || (!periodic && !half && k == n) || image(k, n, half, periodic) != p.j) continue;
-        sum += (side == 1 ? parity(c, 1, 1) : real(1)) * fold_row(l, j + (k + BELOW) * l.pitch, c, p.i, near_x);
+    wait_for_previous_kernel();
+    let_next_kernel_start();
+    int near_x = near_count(l.cells[0], l.nodes[0]), near_y = near_count(l.cells[1], l.nodes[1]), t = int(blockIdx.x * 256 + threadIdx.x);
+    int c = 6 + blockIdx.y, n = l.cells[1], rows = near_y * l.nodes[0];
+    Node p;
+    if (t < rows) {
+        p.j = near_node(t / l.nodes[0], n, l.nodes[1]);
+        p.i = t % l.nodes[0];
+    } else {
+        p.j = (t - rows) / near_x;
+        p.i = near_node((t - rows) % near_x, l.cells[0], l.nodes[0]);
+        if (p.j >= l.nodes[1] || near_y == l.nodes[1] || near_side(p.j, n)) return;
+    }
+    bool half = halfway(c, 1);
+    if ((halfway(c, 0) && p.i == l.cells[0]) || (half && p.j == n)) return;
+    u32 xs = sources_of(l, c, 0, p.i);
+    real* j = l.j[blockIdx.y] + BELOW;
+    real sum = fold_row(l, j + (p.j + BELOW) * l.pitch, c, p.i, xs);
+    for (u32 bits = sources_of(l, c, 1, p.j); bits; bits &= bits - 1) {
+        int k = guard(__ffs(bits) - 1, n);
+        sum += (l.particles[2 + int(k >= n)] == 1 ? parity(c, 1, 1) : real(1)) * fold_row(l, j + (k + BELOW) * l.pitch, c, p.i, xs);
     }
     if (!half && l.fields[2] && (p.j == 0 || p.j == n)) sum *= 2;
     j[(p.j + BELOW) * l.pitch + p.i] = sum;

@@ -4,6 +4,7 @@
 // What a layer makes of a derivative: nothing outside; d is the plain one.
 template <bool remember> __device__ __forceinline__ real layered(const Lattice& l, int of, int term, int axis, bool half, const Node& p, real d) {
     int thick = l.thick[axis], n = l.cells[axis], k = axis == 0 ? p.i : p.j;
+    if (thick == 0) return real(0);
     real more = 0;
 #pragma unroll
     for (int side = 0; side < 2; side++) {
@@ -21,6 +22,8 @@ template <bool remember> __device__ __forceinline__ real layered(const Lattice& 
 
 // B half a step; `remember`: E is new, the memory of the layers is due.
 template <bool remember> __global__ void __launch_bounds__(256) advance_b(const __grid_constant__ Lattice l) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
     Node p = node(l);
     if (!p.inside) return;
     int at = p.at, up = at + l.pitch;
@@ -48,6 +51,8 @@ template <bool remember> __global__ void __launch_bounds__(256) advance_b(const 
 
 // E a step.
 extern "C" __global__ void __launch_bounds__(256) advance_e(const __grid_constant__ Lattice l) {
+    wait_for_previous_kernel();
+    let_next_kernel_start();
     Node p = node(l);
     if (!p.inside) return;
     int at = p.at, down = at - l.pitch;

@@ -55,7 +55,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     let windowed = !grid.periodic(0);
     for step in 0..12 {
         here.begin(true);
-        there.begin(true, &mut profiler).unwrap();
+        there.measure(&mut profiler).unwrap();
         for c in 0..3 {
             let deposits = random(100 + 3 * step + c as u64, grid.len());
             here.j[c].iter_mut().zip(&deposits).for_each(|(j, v)| *j = T::from_f64(*v));

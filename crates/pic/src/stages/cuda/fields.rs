@@ -10,6 +10,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
+use super::early;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::{complete_charge, fill_guards};
 use crate::stages::layer::{Layer, Memory};
@@ -218,22 +219,23 @@ impl Fields {
         self.lattice.arrays[2][c]
     }
 
-    /// `J = 0`; takes the energies where `measure` says so.
-    pub(super) fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
+    /// Takes the energies.
+    pub(super) fn measure(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
-        let cost = self.cost(if measure { 9.0 } else { 3.0 }, 0.0);
-        profiler.stage_on(&cuda, "begin", cost, || {
-            if measure {
-                // SAFETY: as declared; ENERGY_BLOCKS partial sums a component.
-                unsafe {
-                    let volume = self.grid.cell_volume();
-                    self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).plain(self.lattice).arg(&self.partial).run()?;
-                    let rest = self.kernel("energies_rest").launch(6, 256);
-                    rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(&self.sums).run()?;
-                }
+        profiler.stage_on(&cuda, "begin", self.cost(6.0, 0.0), || {
+            // SAFETY: as declared; ENERGY_BLOCKS partial sums a component.
+            unsafe {
+                let volume = self.grid.cell_volume();
+                self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).plain(self.lattice).arg(&self.partial).run()?;
+                let rest = self.kernel("energies_rest").launch(6, 256);
+                rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(&self.sums).run()
             }
-            cuda.fill_zero(&mut self.current)
         })
+    }
+
+    /// `J = 0`.
+    pub(super) fn clear_current(&mut self) -> Result<()> {
+        self.cuda.fill_zero(&mut self.current)
     }
 
     /// Completes J: guards, wall corners, filter, sheets.
@@ -243,8 +245,10 @@ impl Fields {
         let cost = self.cost(if filtered { 12.0 } else { 0.0 }, 0.0);
         profiler.stage_on(&cuda, "current", cost, || {
             let blocks = self.blocks(3);
+            // At most 7 rows and 7 columns are near sides.
+            let near = 7 * (self.grid.nodes(0) + self.grid.nodes(1)) as u32;
             // SAFETY: as declared; the arrays of the lattice are those of this run.
-            unsafe { self.kernel("fold").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.lattice).run()? };
+            unsafe { early(&cuda, self.kernel("fold").launch((near.div_ceil(256), 3), 256)).plain(self.lattice).run()? };
             if filtered {
                 for axis in [0, 1] {
                     let taps = Taps::new(self.smoothing[axis], axis);
@@ -275,7 +279,7 @@ impl Fields {
         profiler.stage_on(&cuda, "field", cost, || {
             for name in ["advance_b<false>", "advance_e", "advance_b<true>"] {
                 // SAFETY: as declared.
-                unsafe { self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1])).plain(self.lattice).run()? };
+                unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).plain(self.lattice).run()? };
             }
             Ok(())
         })
@@ -368,6 +372,11 @@ impl Fields {
     fn blocks(&self, components: u32) -> (u32, u32, u32) {
         let [x, y] = [0, 1].map(|axis| (self.grid.nodes(axis) as u32).div_ceil(BLOCK[axis]));
         (x, y, components)
+    }
+
+    /// Bytes of a number.
+    pub(super) fn real(&self) -> f64 {
+        bytes(self.precision) as f64
     }
 
     fn cost(&self, values: f64, flops: f64) -> Cost {

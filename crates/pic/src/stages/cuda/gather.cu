@@ -11,45 +11,42 @@ struct Six {
     real ex, ey, ez, bx, by, bz;
 };
 
-#if WIDE
-struct __align__(16) Quad {
-    double x, y, z, w;
+// A component of the fields, times alpha.
+struct Component {
+    const real *own, *external;
+    real alpha;
+    __device__ __forceinline__ Component(const Fields& f, int c, real alpha) : own(f.f[c]), external(f.external[c]), alpha(alpha) {}
+    __device__ __forceinline__ real operator()(long long at) const { return times(alpha, external ? own[at] + external[at] : own[at]); }
 };
-#else
-typedef float4 Quad;
-#endif
-
-__device__ __forceinline__ real field(const Fields& f, int c, long long at) {
-    return f.external[c] ? f.f[c][at] + f.external[c][at] : f.f[c][at];
-}
 
 #if ORDER == 1
 #define QX (TX + 1)
 #define QN (QX * (TY + 1))
 #define FIELD_BYTES (6 * QN * 4 * sizeof(real))
 
-// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). Reads 24 values a cell, mostly from the cache.
+// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). Reads 24 values a cell, mostly from the cache. Divisions are
+// by constants, also in tiles that end early, where the last ones are read again.
 __device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
-    int cells = (nx + 1) * (ny + 1);
-    for (int k = threadIdx.x; k < 6 * cells; k += blockDim.x) {
-        int c = k / cells, r = k - c * cells, y = r / (nx + 1), x = r - y * (nx + 1);
-        long long at = corner + (long long)y * pitch + x;
-        real f00 = times(alpha, field(f, c, at)), f10 = times(alpha, field(f, c, at + 1));
-        real f01 = times(alpha, field(f, c, at + pitch)), f11 = times(alpha, field(f, c, at + pitch + 1));
-        q[c * QN + y * QX + x] = Quad{f00, f10 - f00, f01 - f00, (f11 - f01) - (f10 - f00)};
+#pragma unroll 4
+    for (int k = threadIdx.x; k < 6 * QN; k += BLOCK) {
+        int c = k / QN, r = k - c * QN, y = min(r / QX, ny), x = min(r - r / QX * QX, nx);
+        Component field(f, c, alpha);
+        long long at = corner + y * pitch + x;
+        real f00 = field(at), f10 = field(at + 1), f01 = field(at + pitch), f11 = field(at + pitch + 1);
+        q[k] = Quad{f00, f10 - f00, f01 - f00, (f11 - f01) - (f10 - f00)};
     }
 }
-__device__ __forceinline__ real at_place(const Quad* q, int c, int n, real x, real y) {
-    Quad v = q[c * QN + n];
+__device__ __forceinline__ real at_place(const Quad* at, int c, real x, real y) {
+    Quad v = at[c * QN];
     return (v.x + x * v.y) + y * (v.z + x * v.w);
 }
 __device__ __forceinline__ Six gather(const Quad* q, int x, int y, real s, real t) {
     // On a half-staggered axis the node below is that of the cell before for particles in the lower half.
     int hx = s < real(0), hy = t < real(0);
-    int n = (y + 1) * QX + x + 1, nx = n - hx, ny = n - hy * QX, nxy = ny - hx;
+    const Quad *n = q + ((y + 1) * QX + x + 1), *nx = n - hx, *ny = n - hy * QX, *nxy = ny - hx;
     real ws = s + real(0.5), wt = t + real(0.5), hs = s + real(hx), ht = t + real(hy);
-    return {at_place(q, 0, nx, hs, wt), at_place(q, 1, ny, ws, ht), at_place(q, 2, n, ws, wt),
-            at_place(q, 3, ny, ws, ht), at_place(q, 4, nx, hs, wt), at_place(q, 5, nxy, hs, ht)};
+    return {at_place(nx, 0, hs, wt), at_place(ny, 1, ws, ht), at_place(n, 2, ws, wt),
+            at_place(ny, 3, ws, ht), at_place(nx, 4, hs, wt), at_place(nxy, 5, hs, ht)};
 }
 #define MARGIN 1
 typedef Quad Cached;
@@ -60,10 +57,9 @@ typedef Quad Cached;
 #define FIELD_BYTES (6 * QN * sizeof(real))
 
 __device__ __forceinline__ void load_fields(real* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
-    int nodes = (nx + 3) * (ny + 3);
-    for (int k = threadIdx.x; k < 6 * nodes; k += blockDim.x) {
-        int c = k / nodes, r = k - c * nodes, y = r / (nx + 3), x = r - y * (nx + 3);
-        q[c * QN + y * QX + x] = alpha * field(f, c, corner + (long long)y * pitch + x);
+    for (int k = threadIdx.x; k < 6 * QN; k += BLOCK) {
+        int c = k / QN, r = k - c * QN, y = r / QX, x = r - y * QX;
+        if (x < nx + 3 && y < ny + 3) q[k] = Component(f, c, alpha)(corner + y * pitch + x);
     }
 }
 __device__ __forceinline__ real three(const Weights<real>& w, real below, real middle, real above) {

@@ -43,46 +43,68 @@ __device__ __forceinline__ real parity(int c, int axis, int side) {
     return even ? real(1) : real(-1);
 }
 
-// The node inside that a guard is an image of.
+// The node inside that a guard is an image of. No division: a domain is seldom narrower than its guards.
 __device__ __forceinline__ int image(int k, int n, bool half, bool periodic) {
-    if (periodic) return k < 0 ? n - 1 - (-k - 1) % n : k % n;
-    return (k < 0 ? 0 : 2 * n) - k - int(half);
+    if (!periodic) return (k < 0 ? 0 : 2 * n) - k - int(half);
+    while (k < 0) k += n;
+    while (k >= n) k -= n;
+    return k;
 }
 
 __device__ __forceinline__ bool near_side(int k, int n) { return k <= BELOW || k >= n - ABOVE; }
 
-// Puts the value of a node and of its images. An odd image holds the wall itself at zero.
-__device__ __forceinline__ void put(const Lattice& l, real* to, int c, const Node& p, real value) {
-    int k[2] = {p.i, p.j};
+// Guard q of an axis: -2, -1, n, n + 1, n + 2.
+__device__ __forceinline__ int guard(int q, int n) { return q < BELOW ? q - BELOW : n + q - BELOW; }
+// The guards of an axis that are images of node k, a bit each: by trying all of them, for narrow domains.
+__device__ __noinline__ u32 search_images(int k, int n, bool half, bool periodic) {
+    u32 found = 0;
+#pragma unroll 1
+    for (int q = 0; q < BELOW + ABOVE; q++) {
+        int g = guard(q, n);
+        // The last corner of an axis that is not periodic is a node, not a guard.
+        if (g != k && (periodic || half || g != n) && image(g, n, half, periodic) == k) found |= 1u << q;
+    }
+    return found;
+}
+// The same. Where no node has two of them, guard q = k - n + 2 or q = 2 + k if periodic; else q = 1 - (k - !half), or q = 2 + d for
+// d = n - k - half.
+__device__ __forceinline__ u32 images_of(int k, int n, bool half, bool periodic) {
+    if (n <= 2 * (BELOW + ABOVE)) return search_images(k, n, half, periodic);
+    int low = k - int(!half), high = n - k - int(half);
+    if (periodic) return k >= n - BELOW ? 1u << (k - n + BELOW) : k < ABOVE ? 1u << (BELOW + k) : 0;
+    if (low >= 0 && low < BELOW) return 1u << (1 - low);
+    return high >= int(!half) && high < ABOVE ? 1u << (BELOW + high) : 0;
+}
+
+// Puts the value of a node near a side, and of its images. An odd image holds the wall itself at zero. One copy of this code for
+// all components: what small domains wait for is its instructions.
+__device__ __noinline__ void put_near(const Lattice& l, real* to, int c, int i, int j, real value) {
+    int k[2] = {i, j};
+    u32 images[2];
 #pragma unroll
     for (int axis = 0; axis < 2; axis++) {
         const int* side = l.fields + 2 * axis;
-        if (side[0] == 0 || halfway(c, axis)) continue;
+        bool half = halfway(c, axis);
+        images[axis] = images_of(k[axis], l.cells[axis], half, side[0] == 0) | 32u;
+        if (side[0] == 0 || half) continue;
         if ((k[axis] == 0 && parity(c, axis, side[0]) < 0) || (k[axis] == l.cells[axis] && parity(c, axis, side[1]) < 0)) value = real(0);
     }
-    to[p.at] = value;
-    bool near[2] = {near_side(p.i, l.cells[0]), near_side(p.j, l.cells[1])};
-    if (!near[0] && !near[1]) return;
-    // Guard q of an axis is -2, -1, n, n + 1, n + 2; q = 5 is the node itself.
-    for (int y = near[1] ? 0 : 5; y < 6; y++) {
-        int j = p.j;
-        real fy = 1;
-        if (y < 5) {
-            j = y < BELOW ? y - BELOW : l.cells[1] + y - BELOW;
-            bool periodic = l.fields[2] == 0, half = halfway(c, 1);
-            if (j == p.j || (!periodic && !half && j == l.cells[1]) || image(j, l.cells[1], half, periodic) != p.j) continue;
-            if (!periodic) fy = parity(c, 1, l.fields[2 + int(j >= l.cells[1])]);
-        }
-        for (int x = near[0] ? 0 : 5; x < 6; x++) {
-            int i = p.i;
-            real fx = 1;
-            if (x < 5) {
-                i = x < BELOW ? x - BELOW : l.cells[0] + x - BELOW;
-                bool periodic = l.fields[0] == 0, half = halfway(c, 0);
-                if (i == p.i || (!periodic && !half && i == l.cells[0]) || image(i, l.cells[0], half, periodic) != p.i) continue;
-                if (!periodic) fx = parity(c, 0, l.fields[int(i >= l.cells[0])]);
-            }
-            if (x < 5 || y < 5) to[(j + BELOW) * l.pitch + i + BELOW] = fx * fy * value;
+    // Bit 5 is the node itself.
+#pragma unroll 1
+    for (u32 ys = images[1]; ys; ys &= ys - 1) {
+        int b = __ffs(ys) - 1, y = b == 5 ? j : guard(b, l.cells[1]);
+        real fy = b == 5 || l.fields[2] == 0 ? real(1) : parity(c, 1, l.fields[2 + int(y >= l.cells[1])]);
+#pragma unroll 1
+        for (u32 xs = images[0]; xs; xs &= xs - 1) {
+            int a = __ffs(xs) - 1, x = a == 5 ? i : guard(a, l.cells[0]);
+            real fx = a == 5 || l.fields[0] == 0 ? real(1) : parity(c, 0, l.fields[int(x >= l.cells[0])]);
+            to[(y + BELOW) * l.pitch + x + BELOW] = fx * fy * value;
         }
     }
+}
+__device__ __forceinline__ void put(const Lattice& l, real* to, int c, const Node& p, real value) {
+    if (near_side(p.i, l.cells[0]) || near_side(p.j, l.cells[1]))
+        put_near(l, to, c, p.i, p.j, value);
+    else
+        to[p.at] = value;
 }

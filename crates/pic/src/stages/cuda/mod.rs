@@ -2,7 +2,7 @@
 //!
 //! Particles lie in tiles whose pages come from one pool (`store.rs`). One kernel pushes, moves, deposits and lists those that
 //! leave (`advance.cu`); its sums are integers, which do not depend on the order of the additions and conserve charge exactly
-//! (`deposit.cu`). Four small ones exchange (`exchange.cu`). Nothing in a step waits for the host.
+//! (`deposit.cu`). Three small ones exchange (`exchange.cu`). Nothing in a step waits for the host.
 
 mod arguments;
 mod fields;
@@ -10,12 +10,12 @@ mod program;
 mod stages;
 mod store;
 
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool};
 use zellige_engine::error::Result;
 
 use self::arguments::Domain;
 use self::fields::Fields;
-use self::program::Kernels;
+use self::program::{CHECKED_BITS, Kernels, UNIT_BITS};
 pub use self::program::{Kind, recipe};
 use self::store::Store;
 use super::{Ledger, Precision, Setup, Stages};
@@ -61,10 +61,17 @@ struct CudaStages {
     sums: Buffer<i64>,
     /// Magnitude of the charge that the sums are in units of, where there is something in them.
     pending: Option<f64>,
+    /// J is still that of the step before.
+    fresh: bool,
     /// K of deposit.cu.
     unit: f64,
     /// Largest weight of a particle, as a power of two.
     heaviest: f64,
+}
+
+/// A launch that may begin while the kernel ahead ends, where the device can do that; the kernel waits by itself.
+fn early<'a>(cuda: &Cuda, launch: Launch<'a>) -> Launch<'a> {
+    if cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
 }
 
 /// The tile for a domain: near the size asked for, and such that the tiles are alike.
@@ -78,13 +85,22 @@ fn tile_of(setup: &Setup) -> [usize; 2] {
 }
 
 /// What programs are compiled for, but for the species.
-fn kind_of(setup: &Setup, expected: usize) -> Kind {
+fn kind_of(setup: &Setup, expected: usize, multiprocessors: u32) -> Kind {
     let tile = tile_of(setup);
     let tiles: usize = (0..2).map(|a| setup.grid.cells[a].div_ceil(tile[a])).product();
     let per_tile = expected.div_ceil(tiles).max(1);
     // Half a page of each tile is empty: pages of a sixteenth of a tile's particles waste 3 %.
     let shift = per_tile.ilog2().saturating_sub(4).clamp(7, 9);
     let single = setup.precision == Precision::F32;
+    let resident = match (single, setup.order) {
+        (true, 1) => 4,
+        (true, _) => 2,
+        _ => 1,
+    };
+    // As many particles a block as leave each place of the device two blocks: what comes once a block costs least then.
+    let places = (multiprocessors * resident) as usize;
+    let work = (expected / (2 * places).max(1)).clamp(1 << 10, 1 << 14).next_power_of_two();
+    let reach = setup.grid.h.iter().map(|h| setup.grid.dt / h).fold(0.0, f64::max);
     Kind {
         precision: setup.precision,
         order: setup.order,
@@ -93,21 +109,32 @@ fn kind_of(setup: &Setup, expected: usize) -> Kind {
         pusher: Pusher::Boris,
         tile,
         shift,
-        work: 8192,
+        work,
+        // An eighth of a tile leaves at most where particles stream at the speed of light.
+        out: (work.min(per_tile + per_tile / 4) / 8).max(32),
         block: 256,
-        resident: match (single, setup.order) {
-            (true, 1) => 3,
-            (true, _) => 2,
-            _ => 1,
-        },
+        resident,
+        sweepers: if per_tile <= 4096 { 32 } else { 128 },
+        checked: checked(setup),
+        scan: Kind::scan(reach),
     }
+}
+
+/// Whether additions to the current are checked one by one: light particles need a finer unit than what makes checks needless, and
+/// quadratic shapes, whose deposits are rounded one by one.
+fn checked(setup: &Setup) -> bool {
+    setup.precision == Precision::F32 && (setup.order == 2 || setup.species.iter().any(|s| s.weighted))
 }
 
 /// K of deposit.cu: as fine as the numbers can hold.
 fn unit_of(setup: &Setup, heaviest: f64) -> f64 {
     // Sums of 32 bits are carried over, those of 64 must not run over: 2^(62 - 42) particles of weight 1 may cross one node at
     // the speed of light. Roundings in floating point need |K w| below a third of the magic number.
-    let bits = if setup.precision == Precision::F32 { 20.0 } else { 40.0 };
+    let bits = match setup.precision {
+        Precision::F32 if checked(setup) => CHECKED_BITS,
+        Precision::F32 => UNIT_BITS,
+        Precision::F64 => 40.0,
+    };
     (bits - heaviest.log2().ceil().max(0.0)).exp2()
 }
 
@@ -115,7 +142,7 @@ impl CudaStages {
     fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Self> {
         let pool = cuda.pool();
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
-            let kind = adapt(kind_of(setup, *expected).of(species));
+            let kind = adapt(kind_of(setup, *expected, cuda.properties().multiprocessors).of(species));
             let store = Store::new(cuda, &pool, Kernels::new(cuda, &kind)?, kind, setup.grid.cells, *expected)?;
             Ok(Population {
                 domain: Domain::new(&setup.grid, store.tiles, species),
@@ -131,6 +158,7 @@ impl CudaStages {
             fields: Fields::new(setup, cuda, &pool)?,
             sums: pool.alloc_zeros(3 * setup.grid.len(), "pic: current")?,
             pending: None,
+            fresh: false,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
             cuda: cuda.clone(),
@@ -155,19 +183,34 @@ mod tests {
             tile: [16, 16],
             shift: 9,
             work: 4096,
+            out: 512,
             block: 256,
-            resident: 3,
+            resident: 4,
+            sweepers: 128,
+            checked: false,
+            scan: 8,
         };
+        let checked = Kind { checked: true, ..kind };
         let double = Kind { precision: Precision::F64, resident: 1, ..kind };
         for kind in [
             kind,
-            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, ..kind },
-            Kind { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..kind },
+            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, sweepers: 32, ..checked },
+            Kind { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
             Kind { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
             Kind { order: 2, pusher: Pusher::Vay, ..double },
         ] {
             zellige_engine::testing::compiles(&recipe(&kind));
         }
+    }
+
+    #[test]
+    fn sums_are_emptied_before_they_run_over() {
+        for reach in [0.1, 0.7, 1.0] {
+            // What is added in the rounds and by those that waited, on what was left.
+            let particles = f64::from(Kind::scan(reach)) * 256.0 + 256.0;
+            assert!(particles * 20.0_f64.exp2() * f64::max(reach, 0.5) + 28.0_f64.exp2() < 31.0_f64.exp2());
+        }
+        assert_eq!(Kind::scan(0.7), 8);
     }
 
     #[test]
@@ -192,8 +235,12 @@ mod tests {
             tile: [16, 16],
             shift: 9,
             work: 4096,
+            out: 512,
             block: 256,
-            resident: 3,
+            resident: 4,
+            sweepers: 128,
+            checked: false,
+            scan: 8,
         }
     }
 }

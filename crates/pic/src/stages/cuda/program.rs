@@ -11,6 +11,14 @@ use crate::physics::PHYSICS;
 use crate::shapes::SHAPES;
 use crate::stages::Precision;
 
+/// Slots of a group.
+pub(super) const GROUP: usize = 64;
+/// Most threads of a block that advances without checks.
+const MOST_THREADS: u32 = 256;
+/// Logarithm of K without checks, and with them.
+pub(super) const UNIT_BITS: f64 = 18.0;
+pub(super) const CHECKED_BITS: f64 = 20.0;
+
 /// What a program is compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
@@ -26,25 +34,28 @@ pub struct Kind {
     pub pusher: Pusher,
     /// Cells of a tile, at most 256 per axis.
     pub tile: [usize; 2],
-    /// Logarithm of the slots of a page, 5 or more.
+    /// Logarithm of the slots of a page, 6 or more.
     pub shift: u32,
-    /// Slots that a block takes, a multiple of the page.
+    /// Slots that a block takes at most, a multiple of the page, up to 2^16.
     pub work: usize,
-    /// Threads of a block that advances.
+    /// Records of a block's outbox; what does not fit goes to the common one.
+    pub out: usize,
+    /// Threads of a block that advances, up to 256 where sums are not checked.
     pub block: u32,
     /// Blocks of it that a multiprocessor is to hold at least.
     pub resident: u32,
+    /// Threads that look for the holes of a tile, 128 slots each at a time.
+    pub sweepers: u32,
+    /// Sums of the current are checked in each addition, which particles with weights and quadratic shapes need.
+    pub checked: bool,
+    /// Rounds of a block after which sums that are not checked are emptied where they are large.
+    pub scan: u32,
 }
 
 impl Kind {
     /// Slots of a page.
     pub(super) fn page(&self) -> usize {
         1 << self.shift
-    }
-
-    /// Records of an item's outbox.
-    pub(super) fn outbox(&self) -> usize {
-        self.work / 8
     }
 
     /// Bytes of a number.
@@ -59,12 +70,24 @@ impl Kind {
         (if self.tagged { numbers.next_multiple_of(8) + 8 } else { numbers }).next_multiple_of(align)
     }
 
+    /// Bytes of a group of slots: `Place` of common.cu.
+    pub(super) fn group(&self) -> usize {
+        GROUP * (2 + (5 + usize::from(self.weighted)) * self.real() + 8 * usize::from(self.tagged))
+    }
+
+    /// Rounds after which sums of 32 bits may have grown by 7 x 2^28 where a particle crosses at most `reach` cells in a step: see
+    /// deposit.cu. Places are rounded, which the thousandth part covers.
+    pub(super) fn scan(reach: f64) -> u32 {
+        let most = UNIT_BITS.exp2() * 4.0 * reach.max(0.5) * 1.001;
+        (((7.0 * 28.0_f64.exp2() / most - 256.0) / f64::from(MOST_THREADS)) as u32).max(1)
+    }
+
     /// Bytes of shared memory that `advance` needs: fields and sums of a tile, and with linear shapes a queue for each warp.
     pub(super) fn shared(&self) -> u32 {
         let [x, y] = self.tile;
         let (fields, margin) = if self.order == 1 { ((x + 1) * (y + 1) * 24, 1) } else { ((x + 3) * (y + 3) * 6, 2) };
-        let sums = 3 * (x + 1 + 2 * margin) * (y + 1 + 2 * margin);
-        // `Waiting` of deposit.cu.
+        let sums = if self.real() == 4 { 4 } else { 3 } * (x + 1 + 2 * margin) * (y + 1 + 2 * margin);
+        // `Waiting` of advance.cu.
         let queue = if self.order == 1 { 256 + (320 + if self.weighted { 64 } else { 1 }) * self.real() } else { 0 };
         ((fields + sums) * self.real() + queue * self.block as usize / 32) as u32
     }
@@ -104,9 +127,7 @@ kernels!(
     advance_measured "advance<true>",
     compact "compact",
     layout "layout",
-    retable "retable",
     deliver "deliver",
-    delivered "delivered",
     enter "enter",
     shift "shift",
     charge "charge",
@@ -125,8 +146,10 @@ pub fn recipe(kind: &Kind) -> Recipe {
         include_str!("gather.cu"),
         include_str!("deposit.cu"),
         include_str!("quadratic.cu"),
+        include_str!("settle.cu"),
         include_str!("advance.cu"),
         include_str!("exchange.cu"),
+        include_str!("window.cu"),
         include_str!("charge.cu"),
     ]);
     let wide = kind.precision == Precision::F64;
@@ -147,11 +170,14 @@ pub fn recipe(kind: &Kind) -> Recipe {
         define("TY", &kind.tile[1]),
         define("SHIFT", &kind.shift),
         define("WORK", &kind.work),
-        define("OUT", &kind.outbox()),
+        define("OUT", &kind.out),
         define("BLOCK", &kind.block),
         define("RESIDENT", &kind.resident),
+        define("SWEEPERS", &kind.sweepers),
+        define("CHECKED", &u8::from(kind.checked)),
+        define("SCAN", &kind.scan),
     ];
     let recipe = Recipe::new(&format!("pic {kind}"), &sources, &defines, NAMES);
     // Division and square root to two units in the last place: 4 % of the time; lengths of momenta do not depend on them.
-    if wide { recipe } else { recipe.option("-prec-div=false").option("-prec-sqrt=false") }
+    if wide { recipe } else { recipe.option("-prec-div=false").option("-prec-sqrt=false").option("-ftz=true") }
 }

@@ -20,6 +20,7 @@ __device__ __forceinline__ void deposit_path(const Sums& j, int n, real s, real 
     spread(y1, quadratic(t1 + (half - upper1)), dj + int(upper1) - int(upper0));
     n += int(right0) - 2 + (int(upper0) - 2) * JX;
     real flow = real(4) * u.k;
+    int z = z_sums(qz, u);
     // Running sums along each axis: Jx(i + 1/2) = Jx(i - 1/2) - W(i).
     real column[5] = {0, 0, 0, 0, 0};
 #pragma unroll
@@ -31,16 +32,16 @@ __device__ __forceinline__ void deposit_path(const Sums& j, int n, real s, real 
             column[x] -= flow * esirkepov_along(y0[y], y1[y], x0[x], x1[x]);
             real across = qz * esirkepov_across(x0[x], x1[x], y0[y], y1[y]);
             fixed ix = to_fixed(row), iy = to_fixed(column[x]), iz = to_fixed(across);
-            if (x < 4 && ix != 0) put(j, 0, n + y * JX + x, ix);
-            if (y < 4 && iy != 0) put(j, 1, n + y * JX + x, iy);
-            if (iz != 0) put(j, 2, n + y * JX + x, iz);
+            if (x < 4 && ix != 0) put(j, n + y * JX + x, ix);
+            if (y < 4 && iy != 0) put(j, JN + n + y * JX + x, iy);
+            if (iz != 0) put(j, z + n + y * JX + x, iz);
         }
     }
 }
 
 // A particle that an absorbing wall has taken, at v in cell `n`, still has weight at the corners next to the wall inside. Its path
 // goes on into the wall until that has become zero, in the middle of the first cell behind it. `di`, `dj`: outwards, 0 inside.
-__device__ __noinline__ void vanish(Sums j, int n, real s, real t, int di, int dj, Unit u) {
+__device__ __noinline__ void vanish(const Sums& j, int n, real s, real t, int di, int dj, const Unit& u) {
     real s1 = real(di) * s < real(0) ? real(0) : s, t1 = real(dj) * t < real(0) ? real(0) : t;
     deposit_path(j, n, s, t, s1, t1, 0, 0, real(0), u);
 }

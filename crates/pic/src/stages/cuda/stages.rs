@@ -6,7 +6,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
-use super::{CudaStages, PURPOSE, Population, unit_of};
+use super::{CudaStages, PURPOSE, Population, early, unit_of};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Precision, Sheet, Stages, cpu};
@@ -28,27 +28,33 @@ impl CudaStages {
         let alpha = 0.5 * s.charge_to_mass() * grid.dt;
         let step = grid.h.map(|h| grid.dt / h);
         let sign = if s.charge < 0.0 { -1 } else { 1 };
+        // Powers of two.
+        let unit = [self.unit, 4.0 / self.unit, 2.0 / self.unit];
         match self.setup.precision {
             Precision::F32 => {
-                launch.plain(Push32 { alpha: alpha as f32, step: step.map(|v| v as f32), unit: self.unit as f32, sign, unused: 0 })
+                let (step, unit) = (step.map(|v| v as f32), unit.map(|v| v as f32));
+                launch.plain(Push32 { alpha: alpha as f32, step, unit, sign, unused: 0 })
             }
-            Precision::F64 => launch.plain(Push64 { alpha, step, unit: self.unit, sign, unused: 0 }),
+            Precision::F64 => launch.plain(Push64 { alpha, step, unit, sign, unused: 0 }),
         }
     }
 
-    /// Adds the integer sums to J.
+    /// Makes the integer sums J, or adds them to what there is of this step.
     fn convert(&mut self) -> Result<()> {
         let Some(charge) = self.pending.take() else { return Ok(()) };
         let grid = &self.setup.grid;
         let unit = charge / (4.0 * self.unit);
-        let scales = [unit * grid.h[0] / grid.dt, unit * grid.h[1] / grid.dt, unit];
+        // Sums of z are in units of a 32nd part in single precision: deposit.cu.
+        let fine = if self.setup.precision == Precision::F32 { 1.0 / 32.0 } else { 1.0 };
+        let scales = [unit * grid.h[0] / grid.dt, unit * grid.h[1] / grid.dt, unit * fine];
         let n = grid.len();
         let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
         // The same in the program of every species; without one there is nothing to convert.
         let Some(population) = self.species.first() else { return Ok(()) };
-        let launch = population.store.kernels.convert.launch((3 * n).div_ceil(256) as u32, 256).arg(&self.sums).arg(x).arg(y).arg(z);
+        let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
+        let more = u32::from(!std::mem::take(&mut self.fresh));
         // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
-        unsafe { launch.arg(n as u64).plain(scales).run() }
+        unsafe { launch.arg(&self.sums).arg(x).arg(y).arg(z).arg(n as u64).arg(more).plain(scales).run() }
     }
 
     /// Refuses sums in units of another charge than `charge`: those there are become J first.
@@ -74,7 +80,7 @@ impl CudaStages {
         };
         let walls = Walls { purpose: PURPOSE + species as u32, unused: 0, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
-        let launch = kernel.launch(items, kind.block).shared(kind.shared());
+        let launch = early(&self.cuda, kernel.launch(items, kind.block).shared(kind.shared()));
         let launch = self.push(launch.plain(population.domain).plain(store.argument()).plain(fields), population);
         // SAFETY: the arguments as declared; items, sums and fields are as large as the kernel expects.
         unsafe { launch.plain(walls).arg(&self.sums).arg(&population.measured).run()? };
@@ -90,7 +96,9 @@ impl CudaStages {
 
 impl Stages for CudaStages {
     fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
-        self.fields.begin(measure, profiler)
+        // What converts first in this step overwrites J.
+        self.fresh = true;
+        if measure { self.fields.measure(profiler) } else { Ok(()) }
     }
 
     fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
@@ -101,8 +109,11 @@ impl Stages for CudaStages {
 
     fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
-        let cost = Cost { bytes: 96.0 * self.setup.grid.len() as f64, ..Cost::default() };
-        profiler.stage_on(&cuda, "collect", cost, || self.convert())?;
+        let cost = Cost { bytes: (48.0 + 3.0 * self.fields.real()) * self.setup.grid.len() as f64, ..Cost::default() };
+        profiler.stage_on(&cuda, "collect", cost, || {
+            self.convert()?;
+            if std::mem::take(&mut self.fresh) { self.fields.clear_current() } else { Ok(()) }
+        })?;
         self.fields.current(sheets, profiler)
     }
 
@@ -212,7 +223,12 @@ impl Stages for CudaStages {
     fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = self.fields.hidden()?;
         for (k, l) in self.ledger()?.iter().enumerate() {
-            state.push((format!("ledger.{k}"), vec![l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out]));
+            state.push((format!("ledger.{k}"), entries(l)));
+        }
+        // The same once more as it is kept, exactly: the host's part and the device's.
+        for (k, p) in self.species.iter().enumerate() {
+            let device = p.store.counters()?.ledger();
+            state.push((format!("counted.{k}"), entries(&p.ledger).into_iter().chain(device).collect()));
         }
         state.push(("unit".into(), vec![self.unit, self.heaviest]));
         Ok(state)
@@ -227,13 +243,21 @@ impl Stages for CudaStages {
         let entry = |name: &str| state.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice()).ok_or_else(|| missing(name));
         for (k, p) in self.species.iter_mut().enumerate() {
             let name = format!("ledger.{k}");
-            let [injected, removed, energy_in, energy_out, charge_out] = <[f64; 5]>::try_from(entry(&name)?).map_err(|_| missing(&name))?;
+            let mut device = [0.0; 13];
+            let mut host = <[f64; 5]>::try_from(entry(&name)?).map_err(|_| missing(&name))?;
+            // A state of the processor has the totals only.
+            if let Ok(counted) = <[f64; 18]>::try_from(entry(&format!("counted.{k}")).unwrap_or_default()) {
+                host.copy_from_slice(&counted[..5]);
+                device.copy_from_slice(&counted[5..]);
+            }
+            let [injected, removed, energy_in, energy_out, charge_out] = host;
             p.ledger = Ledger { injected: injected as u64, removed: removed as u64, energy_in, energy_out, charge_out };
-            p.store.forget()?;
+            p.store.set_ledger(&device)?;
         }
         // A state of the processor has no unit; the one at hand then does.
         if let Ok([unit, heaviest]) = <[f64; 2]>::try_from(entry("unit").unwrap_or_default()) {
-            (self.unit, self.heaviest) = (unit, heaviest);
+            // No finer than sums have room for.
+            (self.unit, self.heaviest) = (unit.min(unit_of(&self.setup, heaviest)), heaviest);
         }
         self.fields.set_hidden(state)
     }
@@ -246,6 +270,11 @@ impl Stages for CudaStages {
         self.cuda.synchronize()?;
         self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))
     }
+}
+
+/// A ledger as numbers, in the order of its fields.
+fn entries(l: &Ledger) -> Vec<f64> {
+    vec![l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out]
 }
 
 impl CudaStages {

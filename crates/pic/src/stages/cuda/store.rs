@@ -9,7 +9,8 @@ use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
 
 use super::arguments::{Counters, StoreArgument};
-use super::program::{Kernels, Kind};
+use super::early;
+use super::program::{GROUP, Kernels, Kind};
 use crate::particles::Particles;
 
 /// Blocks that share the common outbox.
@@ -30,18 +31,20 @@ pub(super) struct Store {
     /// Particles that there is room for.
     room: usize,
     pages: usize,
-    cell: Buffer<u16>,
-    values: Vec<Buffer<u8>>,
-    tag: Buffer<u64>,
+    /// Groups of particles, as `Place` of common.cu has them.
+    slots: Buffer<u8>,
     gone: Buffer<u32>,
-    /// count, left, arrivals, placed, kept.
-    by_tile: [Buffer<u32>; 5],
+    /// count, left, arrivals, placed.
+    by_tile: [Buffer<u32>; 4],
+    landing: Buffer<[u32; 4]>,
     first: [Buffer<u32>; 2],
     first_item: Buffer<u32>,
     status: Buffer<u64>,
     table: [Buffer<u32>; 2],
-    item: Buffer<u32>,
+    /// `Item` of common.cu.
+    item: Buffer<[u32; 4]>,
     spare: Buffer<u32>,
+    holes: Buffer<u32>,
     outbox: Buffer<u8>,
     common: Buffer<u8>,
     outgoing: Buffer<u32>,
@@ -67,17 +70,17 @@ impl Store {
             most: 0,
             room: 0,
             pages: 0,
-            cell: pool.alloc_zeros(0, "pic: particles")?,
-            values: Vec::new(),
-            tag: pool.alloc_zeros(0, "pic: particles")?,
+            slots: pool.alloc_zeros(0, "pic: particles")?,
             gone: words(0, "pic: particles")?,
-            by_tile: [by_tile()?, by_tile()?, by_tile()?, by_tile()?, by_tile()?],
+            by_tile: [by_tile()?, by_tile()?, by_tile()?, by_tile()?],
+            landing: pool.alloc_zeros(n, "pic: counts of tiles")?,
             first: [words(n + 1, "pic: tables of pages")?, words(n + 1, "pic: tables of pages")?],
             first_item: by_tile()?,
             status: pool.alloc_zeros(n + n.div_ceil(1024) + 1, "pic: counts of tiles")?,
             table: [words(0, "pic: tables of pages")?, words(0, "pic: tables of pages")?],
-            item: words(0, "pic: items")?,
+            item: pool.alloc_zeros(0, "pic: items")?,
             spare: words(0, "pic: free pages")?,
+            holes: words(0, "pic: holes")?,
             outbox: pool.alloc_zeros(0, "pic: leaving particles")?,
             common: pool.alloc_zeros(0, "pic: leaving particles")?,
             outgoing: words(0, "pic: leaving particles")?,
@@ -121,23 +124,9 @@ impl Store {
                 message: format!("{n} of a species are too many"),
             });
         }
-        let mut cell = pool.alloc_zeros(slots, "pic: particles")?;
-        self.cuda.copy(&self.cell, 0, &mut cell, 0, self.cell.len())?;
-        self.cell = cell;
-        for c in 0..5 + usize::from(kind.weighted) {
-            let mut column = pool.alloc_zeros::<u8>(slots * kind.real(), "pic: particles")?;
-            if let Some(old) = self.values.get_mut(c) {
-                self.cuda.copy(old, 0, &mut column, 0, old.len())?;
-                *old = column;
-            } else {
-                self.values.push(column);
-            }
-        }
-        if kind.tagged {
-            let mut tag = pool.alloc_zeros(slots, "pic: particles")?;
-            self.cuda.copy(&self.tag, 0, &mut tag, 0, self.tag.len())?;
-            self.tag = tag;
-        }
+        let mut larger = pool.alloc_zeros(slots / GROUP * kind.group(), "pic: particles")?;
+        self.cuda.copy(&self.slots, 0, &mut larger, 0, self.slots.len())?;
+        self.slots = larger;
         self.gone = pool.alloc_zeros(slots / 32, "pic: particles")?;
         for table in &mut self.table {
             let mut larger = pool.alloc_zeros(pages, "pic: tables of pages")?;
@@ -157,30 +146,27 @@ impl Store {
         self.cuda.copy(&self.item, 0, &mut item, 0, self.item.len())?;
         self.item = item;
         self.outgoing = pool.alloc_zeros(items, "pic: leaving particles")?;
-        self.outbox = pool.alloc_zeros(items * kind.outbox() * kind.record(), "pic: leaving particles")?;
-        self.common = pool.alloc_zeros((n / 16).clamp(COMMON_LEAST, 1 << 22) * kind.record(), "pic: leaving particles")?;
+        self.outbox = pool.alloc_zeros(items * kind.out * kind.record(), "pic: leaving particles")?;
+        let common = (n / 16).clamp(COMMON_LEAST, 1 << 22);
+        self.common = pool.alloc_zeros(common * kind.record(), "pic: leaving particles")?;
+        // No more holes are listed than records come.
+        self.holes = pool.alloc_zeros(items * kind.out + common, "pic: holes")?;
         (self.room, self.pages) = (n, pages);
         Ok(())
     }
 
     /// As kernels see it.
     pub(super) fn argument(&self) -> StoreArgument {
-        let mut values = [0; 6];
-        for (to, from) in values.iter_mut().zip(&self.values) {
-            *to = from.address();
-        }
-        let [count, left, arrivals, placed, kept] = self.by_tile.each_ref().map(Buffer::address);
+        let [count, left, arrivals, placed] = self.by_tile.each_ref().map(Buffer::address);
         let (now, next) = (self.current, 1 - self.current);
         StoreArgument {
-            cell: self.cell.address(),
-            values,
-            tag: self.tag.address(),
+            slots: self.slots.address(),
             gone: self.gone.address(),
             count,
             left,
             arrivals,
             placed,
-            kept,
+            landing: self.landing.address(),
             first: self.first[now].address(),
             next_first: self.first[next].address(),
             table: self.table[now].address(),
@@ -188,6 +174,7 @@ impl Store {
             item: self.item.address(),
             first_item: self.first_item.address(),
             spare: self.spare.address(),
+            holes: self.holes.address(),
             outbox: self.outbox.address(),
             common: self.common.address(),
             outgoing: self.outgoing.address(),
@@ -203,21 +190,16 @@ impl Store {
     /// Sends what lies in the outboxes to its tiles. Does not wait.
     pub(super) fn exchange(&mut self) -> Result<()> {
         let tiles = self.tile_count() as u32;
-        let kernels = &self.kernels;
-        let st = self.argument();
+        let (kernels, st) = (&self.kernels, self.used(self.argument()));
+        let deliverers = tiles.div_ceil(8) as usize + self.items() as usize + COMMON_BLOCKS;
         // SAFETY: the kernels take a store, whose buffers are alive and as large as `reserve` made them.
         unsafe {
-            kernels.compact.launch(tiles, 128).plain(st).run()?;
-            kernels.layout.launch(tiles.div_ceil(1024), 1024).plain(st).run()?;
-            kernels.retable.launch(tiles.div_ceil(8), 256).plain(st).run()?;
+            early(&self.cuda, kernels.compact.launch(tiles, self.kind.sweepers)).plain(st).run()?;
+            early(&self.cuda, kernels.layout.launch(tiles.div_ceil(1024), 1024)).plain(st).run()?;
+            early(&self.cuda, kernels.deliver.launch(deliverers as u32, 256)).plain(st).run()?;
         }
         self.current = 1 - self.current;
-        let st = self.argument();
-        // SAFETY: as above.
-        unsafe {
-            self.kernels.deliver.launch((self.items() as usize + COMMON_BLOCKS) as u32, 128).plain(self.used(st)).run()?;
-            self.kernels.delivered.launch(1, 1).plain(st).run()
-        }
+        Ok(())
     }
 
     /// The same with only the outboxes that may be in use.
@@ -281,9 +263,9 @@ impl Store {
         Ok(())
     }
 
-    /// Starts the device's ledger anew.
-    pub(super) fn forget(&mut self) -> Result<()> {
-        let counters = self.counters()?.without_ledger();
+    /// Sets the device's ledger.
+    pub(super) fn set_ledger(&mut self, ledger: &[f64; 13]) -> Result<()> {
+        let counters = self.counters()?.with_ledger(ledger);
         self.cuda.upload(&mut self.counters, &[counters])
     }
 
@@ -317,40 +299,47 @@ impl Store {
         let counts = self.cuda.download(&self.by_tile[0])?;
         let first = self.cuda.download(&self.first[self.current])?;
         let table = self.cuda.download(&self.table[self.current])?;
-        let cell = self.cuda.download(&self.cell)?;
-        let values: Vec<Vec<f64>> = self.values.iter().map(|v| self.numbers(v)).collect::<Result<_>>()?;
-        let tag = self.cuda.download(&self.tag)?;
+        let slots = self.cuda.download(&self.slots)?;
+        let (real, group) = (self.kind.real(), self.kind.group());
+        // Value c of a slot: four side by side, then columns.
+        let value = |slot: usize, c: usize| {
+            let k = slot % GROUP;
+            let at = slot / GROUP * group + if c < 4 { 4 * k + c } else { c * GROUP + k } * real;
+            let bytes = &slots[at..at + real];
+            if real == 4 { f64::from(bytemuck::pod_read_unaligned::<f32>(bytes)) } else { bytemuck::pod_read_unaligned(bytes) }
+        };
+        let cells = (5 + usize::from(self.kind.weighted)) * GROUP * real;
+        let word = |slot: usize| {
+            let at = slot / GROUP * group + cells + 2 * (slot % GROUP);
+            bytemuck::pod_read_unaligned::<u16>(&slots[at..at + 2])
+        };
+        let tag = |slot: usize| {
+            let at = slot / GROUP * group + cells + 2 * GROUP + 8 * (slot % GROUP);
+            bytemuck::pod_read_unaligned::<u64>(&slots[at..at + 8])
+        };
         let mut p = Particles::default();
         for (tile, count) in counts.iter().enumerate() {
             let corner = [tile % self.tiles[0] * self.kind.tile[0], tile / self.tiles[0] * self.kind.tile[1]];
             for k in 0..*count as usize {
                 let page = table[first[tile] as usize + (k >> self.kind.shift)] as usize;
                 let slot = page * self.kind.page() + k % self.kind.page();
-                p.i.push(corner[0] as u32 + u32::from(cell[slot] & 255));
-                p.j.push(corner[1] as u32 + u32::from(cell[slot] >> 8));
-                p.s.push(values[0][slot]);
-                p.t.push(values[1][slot]);
+                let cell = word(slot);
+                p.i.push(corner[0] as u32 + u32::from(cell & 255));
+                p.j.push(corner[1] as u32 + u32::from(cell >> 8));
+                p.s.push(value(slot, 0));
+                p.t.push(value(slot, 1));
                 for c in 0..3 {
-                    p.u[c].push(values[2 + c][slot]);
+                    p.u[c].push(value(slot, 2 + c));
                 }
                 if self.kind.weighted {
-                    p.weight.push(values[5][slot]);
+                    p.weight.push(value(slot, 5));
                 }
                 if self.kind.tagged {
-                    p.tag.push(tag[slot]);
+                    p.tag.push(tag(slot));
                 }
             }
         }
         debug_assert!(p.i.iter().all(|i| (*i as usize) < self.cells[0]));
         Ok(p)
-    }
-
-    fn numbers(&self, column: &Buffer<u8>) -> Result<Vec<f64>> {
-        let bytes = self.cuda.download(column)?;
-        Ok(if self.kind.real() == 4 {
-            bytes.chunks_exact(4).map(|b| f64::from(bytemuck::pod_read_unaligned::<f32>(b))).collect()
-        } else {
-            bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect()
-        })
     }
 }
