@@ -146,10 +146,15 @@ impl Driver {
 
     /// The residual before the first step.
     pub fn begin(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.begin_ahead(false, profiler)
+    }
+
+    /// As [`Driver::begin`]; `ahead`: steps follow at once, which may begin in the same pass.
+    fn begin_ahead(&mut self, ahead: bool, profiler: &mut Profiler) -> Result<()> {
         let fresh = matches!(self.choice.scheme, Scheme::Cycles { fmg: Some(_), .. });
         self.status = match &mut self.backend {
             Backend::Stages(stages) if !fresh => {
-                stages.residual(0, profiler)?;
+                first_residual(stages.as_mut(), self.choice.scheme, ahead, profiler)?;
                 self.judge.push(stages.norms()?)
             }
             Backend::Direct(direct) if self.choice.warm => self.judge.push(direct.norms(profiler)?[0]),
@@ -231,7 +236,7 @@ impl Driver {
 
     /// Begins, and steps until there is a verdict.
     pub fn run(&mut self, profiler: &mut Profiler) -> Result<Status> {
-        self.begin(profiler)?;
+        self.begin_ahead(true, profiler)?;
         loop {
             if let Some(status) = self.status {
                 return Ok(status);
@@ -246,7 +251,7 @@ impl Driver {
         match &mut self.backend {
             Backend::Stages(stages) => {
                 if matches!(self.choice.scheme, Scheme::Cycles { fmg: None, .. }) {
-                    stages.residual(0, profiler)?;
+                    first_residual(stages.as_mut(), self.choice.scheme, steps > 1, profiler)?;
                 }
                 for step in 0..steps {
                     // The last one's residual is the true one.
@@ -337,6 +342,14 @@ impl Driver {
         let u = self.state()?;
         let (grid, mean) = (&self.grid, self.mean);
         Ok(on_host(&self.device, || shifted(grid, u, mean)))
+    }
+}
+
+/// The residual before the first step; `ahead`: together with the beginning of a cycle.
+fn first_residual(stages: &mut dyn Stages, scheme: Scheme, ahead: bool, profiler: &mut Profiler) -> Result<()> {
+    match scheme {
+        Scheme::Cycles { plan, .. } if ahead && plan.cycle != step::Cycle::C => stages.residual_ahead(plan.pre, plan.smoother, profiler),
+        _ => stages.residual(0, profiler),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The bottom level, solved directly: the operator is a sum over the axes, so `A e = r` falls apart in the modes of each
-//! axis. `e` is a product of small dense matrices and the field, two an axis: there, and back (product.cu).
+//! axis. `e` is a product of small dense matrices and the field, two an axis: there, and back (product.cu). In the plane the
+//! systems along y are solved by elimination instead (eliminate.cu), unless the axis is periodic or a system is singular.
 
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Pool};
@@ -40,10 +41,31 @@ pub(super) struct Product {
     z: u64,
 }
 
+/// `Elimination` of eliminate.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Elimination {
+    r: u64,
+    e: u64,
+    weights: u64,
+    values: u64,
+    first: i32,
+    last: i32,
+    columns: i32,
+    pitch: i32,
+}
+
+/// Which kernel a launch is, and its argument.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Argument {
+    Product(Product),
+    Elimination(Elimination),
+}
+
 /// A launch: its argument, blocks and bytes of shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    pub argument: Product,
+    pub argument: Argument,
     pub blocks: (u32, u32, u32),
     pub shared: u32,
 }
@@ -57,6 +79,10 @@ pub(super) struct Bottom {
     _tables: Buffer<u8>,
     _fields: [Buffer<u8>; 2],
 }
+
+/// Columns of a block that eliminates and most rows: LINE of eliminate.cu a lane.
+const COLUMNS: usize = 8;
+const MOST_ROWS: usize = 9 * 32;
 
 /// Values of a row of matrices of an axis: whole tiles.
 fn padded(n: usize) -> usize {
@@ -133,14 +159,34 @@ impl Bottom {
         let (pitch, plane) = (argument.pitch as usize, argument.plane as usize);
         let [_, ny, nz] = grid.nodes();
         let passes = axes.len();
-        let order = axes.iter().map(|d| (*d, 0)).chain(axes.iter().map(|d| (*d, 1)));
+        let last = &grid.axes[1];
+        let eliminates = axes == [0, 1] && !last.periodic() && !grid.singular() && last.nodes <= MOST_ROWS;
+        let order = axes.iter().map(|d| (*d, 0)).chain(axes.iter().map(|d| (*d, 1))).filter(|(d, _)| !eliminates || *d == 0);
+        let count = if eliminates { 2 } else { 2 * passes };
         let mut from = r;
         let mut steps = Vec::new();
         for (s, (d, back)) in order.enumerate() {
-            let to = if s + 1 == 2 * passes { e } else { fields[s % 2].address() };
+            if eliminates && s == 1 {
+                let to = fields[1].address();
+                let [_, along, _] = argument.axes;
+                let elimination = Elimination {
+                    r: from,
+                    e: to,
+                    weights: along.w(),
+                    values: x,
+                    first: along.first,
+                    last: along.last,
+                    columns: grid.axes[0].nodes as i32,
+                    pitch: pitch as i32,
+                };
+                let blocks = (grid.axes[0].nodes.div_ceil(COLUMNS) as u32, 1, 1);
+                steps.push(Step { argument: Argument::Elimination(elimination), blocks, shared: 0 });
+                from = to;
+            }
+            let to = if s + 1 == count { e } else { fields[s % 2].address() };
             let (matrix, n) = (start + tables[d][back], grid.axes[d].nodes);
             let k = grid.axes[d].unknowns().end.next_multiple_of(TILE[1]);
-            let scale = if s + 1 != passes {
+            let scale = if eliminates || s + 1 != passes {
                 0
             } else if d == 2 {
                 2
@@ -166,20 +212,21 @@ impl Bottom {
                 y,
                 z,
             };
-            // Columns, rows and batches of the result.
+            // Columns, rows and batches of the result; nodes beyond the unknowns stay zero.
+            let [columns, rows] = [0, 1].map(|d| grid.axes[d].unknowns().end);
             let (product, extent) = match d {
                 0 => {
                     let (m, pitch) = ((ny * nz) as i32, pitch as i32);
                     (
                         Product { a: from, b: matrix, m, rows_b: k as i32, pitch_a: pitch, modes_first: 0, ..common },
-                        [pitch as usize, ny * nz, 1],
+                        [columns, if nz == 1 { rows } else { ny * nz }, 1],
                     )
                 }
-                1 => (Product { batch_b: plane as i64, batch_c: plane as i64, ..common }, [pitch, ny, nz]),
+                1 => (Product { batch_b: plane as i64, batch_c: plane as i64, ..common }, [columns, rows, nz]),
                 _ => (Product { pitch_b: plane as i32, ..common }, [plane, nz, 1]),
             };
             let blocks = (extent[0].div_ceil(TILE[1]) as u32, extent[1].div_ceil(TILE[0]) as u32, extent[2] as u32);
-            steps.push(Step { argument: product, blocks, shared: shared(k, number) as u32 });
+            steps.push(Step { argument: Argument::Product(product), blocks, shared: shared(k, number) as u32 });
             from = to;
         }
         Ok(Self { level, steps, _tables: buffer, _fields: fields })
@@ -187,6 +234,10 @@ impl Bottom {
 
     /// Floating-point operations a node.
     pub(super) fn flops(&self) -> f64 {
-        self.steps.iter().map(|s| 2.0 * f64::from(s.argument.k)).sum()
+        let of = |step: &Step| match step.argument {
+            Argument::Product(product) => 2.0 * f64::from(product.k),
+            Argument::Elimination(_) => 5.0,
+        };
+        self.steps.iter().map(of).sum()
     }
 }
