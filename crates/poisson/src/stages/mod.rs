@@ -121,7 +121,8 @@ pub trait Stages: Send {
 
     /// `residual(0)` and the way down on the finest level of the cycle that follows, in one pass where the backend can: `u` is
     /// then one sweep further than the norms say, and the next `descend(0)` or `descend_carry` has nothing left to do.
-    fn residual_ahead(&mut self, _pre: u32, _smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+    /// `zero`: the caller knows that `u` is zero, on Dirichlet nodes too.
+    fn residual_ahead(&mut self, _pre: u32, _smoother: Smoother, _zero: bool, profiler: &mut Profiler) -> Result<()> {
         self.residual(0, profiler)
     }
 

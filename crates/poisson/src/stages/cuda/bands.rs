@@ -52,6 +52,7 @@ pub(super) struct Heights {
     pub interpolate: usize,
     pub begin: usize,
     pub begin_norms: usize,
+    pub begin_zero: usize,
     pub cubic: usize,
     pub turn: usize,
     pub end: usize,
@@ -88,6 +89,7 @@ impl Heights {
             interpolate: rows(&kernels.full_residual, 4, 4)?,
             begin: solution(|k| &k.begin_solution, OWN, 8)?,
             begin_norms: solution(|k| &k.begin_norms, OWN, 10)?,
+            begin_zero: solution(|k| &k.begin_zero, OWN, 10)?,
             cubic: solution(|k| &k.begin_cubic, OWN, 8)?,
             turn: solution(|k| &k.turn_solution, OWN_TURN, 12)?,
             end: solution(|k| &k.end_solution, OWN, 8)?,
@@ -97,6 +99,6 @@ impl Heights {
 
     /// The least height of the passes that leave a partial sum a warp.
     pub(super) fn least_with_sums(&self) -> usize {
-        [self.correct, self.carry, self.residual, self.begin_norms, self.turn, self.end].into_iter().min().unwrap_or(1)
+        [self.correct, self.carry, self.residual, self.begin_norms, self.begin_zero, self.turn, self.end].into_iter().min().unwrap_or(1)
     }
 }

@@ -12,7 +12,9 @@ use crate::grid::{Axis, Grid, Level};
 
 /// Rows and columns of a block's tile and its threads.
 const TILE: [usize; 2] = [16, 32];
-pub(super) const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 512;
+/// Threads of a block that eliminates: a warp a column.
+pub(super) const ELIMINATING: u32 = 256;
 /// Sizes that the longest axis of the bottom level may have, in the plane and in space: the largest that fits is taken.
 /// Two launches an axis cost what a level's two passes cost, and replace all levels below.
 const PLANE: [usize; 5] = [257, 129, 65, 33, 17];
@@ -91,7 +93,7 @@ fn padded(n: usize) -> usize {
 
 /// Bytes of shared memory of a product that sums over `k`.
 fn shared(k: usize, number: Number) -> usize {
-    (TILE[0] * (k + 4) + TILE[1] * k).max(8 * TILE[0] * TILE[1]) * number.bytes()
+    (TILE[0] * (k + 4) + TILE[1] * k).max(THREADS as usize / 32 * TILE[0] * TILE[1]) * number.bytes()
 }
 
 /// The first level not above `from` that can be solved directly within `limit` bytes of shared memory a block and with

@@ -99,7 +99,7 @@ impl Fields {
     }
 
     /// Blocks of the kernels that take a thread a node.
-    fn blocks(&self) -> (u32, u32, u32) {
+    pub(super) fn blocks(&self) -> (u32, u32, u32) {
         let [x, y, z] = self.argument.axes.map(|a| a.n as u32);
         (x.div_ceil(NODES.0), y.div_ceil(NODES.1), z)
     }
@@ -225,7 +225,7 @@ impl Data {
         })
     }
 
-    fn nodes<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
+    pub(super) fn nodes<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
         kernel.launch(self.levels[level].blocks(), NODES).plain(self.levels[level].argument)
     }
 
@@ -275,17 +275,6 @@ impl Data {
         }
         l.r_at = 1 - l.r_at;
         self.norms(count)
-    }
-
-    /// `u_l = P u_{l+1}` by cubics and `r_l = f_l - A u_l` in one pass.
-    pub(super) fn full_residual(&self, level: usize) -> Result<()> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let height = l.heights.interpolate;
-        let launch = self.soon(self.kernels.full_residual.launch(bands(x, y, height), 32 * WARPS));
-        let launch = launch.plain(l.argument).plain(c.argument).arg(c.u()).arg(l.u()).arg(l.f()).arg(l.r());
-        // SAFETY: the arguments of `full_residual` in order; of u the kernel reads held nodes only, which it does not change.
-        unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
     }
 
     /// Joins `count` partial sums.
@@ -442,7 +431,7 @@ impl Data {
         unsafe { launch.arg(c.r()).run() }
     }
 
-    fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
+    pub(super) fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let n: [u32; 3] = std::array::from_fn(|d| (c.argument.axes[d].n as u32).div_ceil(COARSE[d]));
         kernel.launch(n, RESTRICTING).plain(l.argument).plain(c.argument)
@@ -456,47 +445,14 @@ impl Data {
         unsafe { launch.arg(&c.e).arg(&l.e).run() }
     }
 
-    /// `f_{l+1} = R f_l`, and the boundary values of `u_{l+1}`, whose unknowns become zero if it is the `last` one.
-    pub(super) fn restrict_rhs(&self, level: usize, last: bool) -> Result<()> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        if l.full {
-            let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
-            let height = l.heights.restrict;
-            let launch = self.soon(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
-            let launch = launch.plain(l.argument).plain(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
-            // SAFETY: the arguments of `full_restrict` in order.
-            unsafe { launch.run() }?;
-        } else {
-            // SAFETY: the arguments of `restrict_rhs` in order.
-            unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }?;
-        }
-        let launch = if l.full && !last {
-            // Interpolation makes the unknowns.
-            let [x, y, _] = c.argument.axes.map(|a| a.n as u32);
-            self.soon(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
-        } else {
-            self.kernels.inject.launch(c.blocks(), NODES)
-        };
-        // SAFETY: the arguments of `inject` and `full_edges` in order.
-        unsafe { launch.plain(l.argument).plain(c.argument).arg(l.u()).arg(c.u()).run() }
-    }
-
-    /// `u = P u_{l+1}`.
-    pub(super) fn interpolate(&self, level: usize, linear: bool) -> Result<()> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let launch = self.nodes(&self.kernels.interpolate, level).plain(c.argument);
-        // SAFETY: the arguments of `interpolate` in order.
-        unsafe { launch.arg(c.u()).arg(l.u()).arg(i32::from(linear)).run() }
-    }
-
     /// `A e = r` on the bottom level.
     pub(super) fn solve_bottom(&self) -> Result<()> {
         self.bottom.steps.iter().try_for_each(|step| {
-            let kernel = match step.argument {
-                Argument::Product(_) => &self.kernels.product,
-                Argument::Elimination(_) => &self.kernels.eliminate,
+            let (kernel, threads) = match step.argument {
+                Argument::Product(_) => (&self.kernels.product, bottom::THREADS),
+                Argument::Elimination(_) => (&self.kernels.eliminate, bottom::ELIMINATING),
             };
-            let launch = self.soon(kernel.launch(step.blocks, bottom::THREADS)).shared(step.shared);
+            let launch = self.soon(kernel.launch(step.blocks, threads)).shared(step.shared);
             // SAFETY: the argument of the kernel, made for this level's fields; the panels fit the shared memory asked for.
             unsafe {
                 match step.argument {

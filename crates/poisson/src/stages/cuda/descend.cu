@@ -38,7 +38,7 @@ __device__ __forceinline__ void descend_strip(const Level& l, const Level& coars
 
             real res[4], out[2];
             a.residual(p2, p & 1, E[p3], E[p2], E[p1], R[p2], left[~p & 1], res);
-            restriction.row(j - 2, p & 1, a.inside(j - 2), res, out);
+            restriction.row(j - 2, 1, p & 1, a.inside(j - 2), res, out);
             if (p % 2 && owner && j - 2 > begin && j - 2 < end)
                 *reinterpret_cast<Two<real>*>(rc + (long long)((j - 2) >> 1) * coarse.pitch + x / 2) = Two<real>{out[0], out[1]};
         }

@@ -189,12 +189,13 @@ template <class T> struct Restriction {
         fx[4] = a.unknown(2) ? fx[4] : T(0);
         fx[5] = a.unknown(3) ? fx[5] : T(0);
     }
-    // Row j with residual `res`, whether it is `odd`; after an odd one `out` is coarse row (j-1)/2.
-    __device__ __forceinline__ void row(int j, bool odd, bool inside, const T* res, T* out) {
+    // Row j with residual `res`, whether it is `odd`, and the next one by `way`; after an odd one `out` is the coarse row
+    // behind it.
+    __device__ __forceinline__ void row(int j, int way, bool odd, bool inside, const T* res, T* out) {
         T f[2] = {inside ? f_next[0] : T(0), inside ? f_next[1] : T(0)};
         // Row 2J, or 2J+1, which is also 2(J+1)-1.
-        const T* next = weights + 3 * ((j + 1) >> 1);
-        f_next[0] = __ldg(next + (odd ? 1 : 2)), f_next[1] = __ldg(next + 3);
+        const T* next = weights + 3 * ((j + way) >> 1);
+        f_next[0] = __ldg(next + (odd ? 1 : way > 0 ? 2 : 3)), f_next[1] = __ldg(next + (way > 0 ? 3 : 2));
         T beside = from_west(res[3]);
         T c0 = fx[0] * beside + fx[1] * res[0] + fx[2] * res[1];
         T c1 = fx[3] * res[1] + fx[4] * res[2] + fx[5] * res[3];

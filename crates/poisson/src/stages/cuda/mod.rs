@@ -17,6 +17,7 @@ mod bands;
 mod bottom;
 mod data;
 mod eigen;
+mod full;
 mod passes;
 mod program;
 mod tables;
@@ -325,17 +326,17 @@ impl Stages for CudaStages {
         self.data.levels[0].plain()
     }
 
-    fn residual_ahead(&mut self, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+    fn residual_ahead(&mut self, pre: u32, smoother: Smoother, zero: bool, profiler: &mut Profiler) -> Result<()> {
         let Some(omega) = self.begins(0, pre, smoother) else { return self.residual(0, profiler) };
-        let (cost, cuda) = (self.cost(0, 0.25, 3.0, 60.0), self.data.cuda.clone());
-        profiler.stage_on(&cuda, stage::RESIDUAL, cost, || self.data.begin_solution(0, omega, true))
+        let (cost, cuda) = (self.cost(0, 0.25, if zero { 2.0 } else { 3.0 }, 60.0), self.data.cuda.clone());
+        profiler.stage_on(&cuda, stage::RESIDUAL, cost, || self.data.begin_solution(0, omega, true, zero))
     }
 
     fn descend_carry(&mut self, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         match self.begins(0, pre, smoother) {
             Some(omega) if !self.data.levels[0].ahead => {
                 let (cost, cuda) = (self.cost(0, 0.25, 3.0, 50.0), self.data.cuda.clone());
-                profiler.stage_on(&cuda, stage::DESCEND, cost, || self.data.begin_solution(0, omega, false))
+                profiler.stage_on(&cuda, stage::DESCEND, cost, || self.data.begin_solution(0, omega, false, false))
             }
             _ => self.descend(0, Start::Zero, pre, smoother, profiler),
         }

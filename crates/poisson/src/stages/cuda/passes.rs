@@ -29,18 +29,23 @@ impl Data {
         self.soon(launch).plain(self.levels[level].argument).plain(self.levels[level + 1].argument)
     }
 
-    /// The first sweep of a cycle on level `level` and `r_{l+1} = R (f - A u)`; with the `norms` of `f - A u` before it.
-    pub(super) fn begin_solution(&mut self, level: usize, omega: f64, norms: bool) -> Result<()> {
+    /// The first sweep of a cycle on level `level` and `r_{l+1} = R (f - A u)`; with `norms` also those of `f - A u` before it, for
+    /// which `u` may be known to be `zero`.
+    pub(super) fn begin_solution(&mut self, level: usize, omega: f64, norms: bool, zero: bool) -> Result<()> {
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = c.extent().map(|n| 2 * n);
-        let (kernel, height) =
-            if norms { (&kernels.begin_norms, l.heights.begin_norms) } else { (&kernels.begin_solution, l.heights.begin) };
+        let (kernel, height) = match (norms, zero) {
+            (false, _) => (&kernels.begin_solution, l.heights.begin),
+            (true, false) => (&kernels.begin_norms, l.heights.begin_norms),
+            (true, true) => (&kernels.begin_zero, l.heights.begin_zero),
+        };
         let blocks = bands(x, y, height);
-        let launch = self.levels_of(kernel.launch(blocks, 32 * WARPS), level).arg(l.u()).arg(l.f()).arg(l.other_u()).arg(c.r());
+        let launch = self.levels_of(kernel.launch(blocks, 32 * WARPS), level);
+        let launch = if norms && zero { launch } else { launch.arg(l.u()) }.arg(l.f()).arg(l.other_u()).arg(c.r());
         let launch = if norms { launch.arg(&self.partials) } else { launch };
-        // SAFETY: the arguments of `begin_solution` or `begin_norms` in order; u is written to the copy that is not read, and `partials` has
-        // one entry a warp.
+        // SAFETY: the arguments of `begin_solution`, `begin_norms` or `begin_zero` in order; u is written to the copy that is not read, and
+        // `partials` has one entry a warp.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         self.set_ahead(level, omega, true);
         if norms { self.norms(strips(x) * blocks.1 as usize) } else { Ok(()) }

@@ -79,6 +79,7 @@ kernels!(
     OnSolution, ON_SOLUTION:
     begin_solution,
     begin_norms,
+    begin_zero,
     begin_cubic,
     turn_solution,
     end_solution,

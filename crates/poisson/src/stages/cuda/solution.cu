@@ -4,13 +4,15 @@
 //
 // begin_solution:  one red-black sweep, then r_{l+1} = R (f - A u). Float: reads 8 B and writes 5 per unknown.
 // begin_norms:     the same with the norms of f - A u before it.
+// begin_zero:      that from u = 0. Reads 4 B, writes 5.
 // begin_cubic:     the same on P u_{l+1} by cubics (full multigrid). Reads 5 B, writes 5.
 // turn_solution:   u += P e_{l+1} and a sweep, which end a cycle, its norms, and the beginning of the next. Reads 9 B, writes 5.
 // end_solution:    the end alone; with `r_new` also r = f - A u and the norms. Reads 9 B, writes 4 (8).
 //
 // At step j row j of u enters, row j-1 has its red nodes relaxed and j-2 its black ones; the next cycle's sweep follows on
 // rows j-3 and j-4, and row j-5 has its residual restricted. Where no cycle ends, all that is two rows earlier, or one with
-// norms, which are those of row j-1 before anything moves.
+// norms, which are those of row j-1 before anything moves. Every second band goes downwards, so that neighbours read the rows
+// that they share at the same time: their steps count rows in a mirror.
 
 // Plain, with differences to the centre: u is much larger than its defect.
 template <class T> struct OnSolution : Plain<T, 6> {
@@ -43,6 +45,7 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     int columns = BEGIN ? 2 * coarse.x.n : l.x.n, rows = BEGIN ? 2 * coarse.y.n : l.y.n;
     if (strip * OWNED >= columns) return;
     int x = strip * OWNED + 4 * (lane - HALO), begin = blockIdx.y * height, end = min(begin + height, rows);
+    const int way = Source::BOTH_WAYS && blockIdx.y % 2 ? -1 : 1, mirror = way > 0 ? 0 : begin + (end + 1) / 2 * 2 - 2;
     OnSolution<real> a(l, x, pre, post);
     bool inner = lane >= HALO && lane < 32 - HALO, owner = inner && x < (l.x.periodic ? l.x.n : l.pitch);
     bool coarse_owner = inner && x / 2 < coarse.pitch;
@@ -57,23 +60,24 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     __shared__ __align__(16) char shared[WARPS * space];
     char* mine = shared + threadIdx.x / 32 * space;
     Rows rhs(f, l, x, mine);
-    Source source(l, coarse, u, below, x, mine + Rows::space);
+    Source source(l, coarse, u, below, x, way, mine + Rows::space);
     let_next_kernel_start();
     wait_for_previous_kernel();
 
     real U[6][4] = {}, F[6][4] = {}, left_post[2] = {}, left[2] = {}, sum[2] = {}, peak = 0;
     double squares = 0, u_squares = 0, mean = 0;
     const int first = begin - (LAST + 2) / 2 * 2, stop = end + LAST;
-    // Row j, or what stands for it beyond the ends.
-    auto place = [&](int j) { return (long long)(unsigned(j) < unsigned(l.y.n) ? j : wrapped(l.y, j)) * l.pitch; };
+    auto row_of = [&](int j) { return mirror + way * j; };
+    // A row, or what stands for it beyond the ends.
+    auto place = [&](int row) { return (long long)(unsigned(row) < unsigned(l.y.n) ? row : wrapped(l.y, row)) * l.pitch; };
     // Step j takes row j of u and row j-1 of f.
-    long long before = place(first - 1);
+    long long before = place(row_of(first - 1));
     auto ask = [&](int j, int slot) {
-        long long here = place(j);
-        source.ask(here, j, slot), rhs.ask_at(before, slot), asked();
+        long long here = place(row_of(j));
+        source.ask(here, row_of(j), slot), rhs.ask_at(before, slot), asked();
         before = here;
     };
-    source.begin(first), asked();
+    source.begin(row_of(first)), asked();
 #pragma unroll
     for (int p = 0; p < 5; p++) ask(first + p, p);
     arrived<5>();
@@ -85,7 +89,7 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
             const bool odd = (p + NEXT) & 1;  // the columns of all half-sweeps of this step: rows alternate as the colours do
             real kept[2] = {U[p][odd], U[p][2 + odd]}, d[2], dn[2];
             arrived<4>();
-            source.take(j, p, U[p]), rhs.take(p, F[p1]);
+            source.take(row_of(j), p, U[p]), rhs.take(p, F[p1]);
             ask(j + 5, p1);
             // Of the row in a slot at one colour; the row before the last one in the ring is `kept`.
             auto defect_at = [&](int slot, bool odd, real* out) {
@@ -96,15 +100,15 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
             auto defect = [&](int slot, real* out) { defect_at(slot, odd, out); };
             if (END) {
                 defect(p1, d);
-                a.move(a.inside(j - 1), odd, a.post, d, U[p1]);
+                a.move(a.inside(row_of(j - 1)), odd, a.post, d, U[p1]);
                 defect((p + 4) % 6, d);
-                a.move(a.inside(j - 2), odd, a.post, d, U[(p + 4) % 6]);
+                a.move(a.inside(row_of(j - 2)), odd, a.post, d, U[(p + 4) % 6]);
             }
             if (NORMS && !END) defect_at(p1, !odd, left_post), defect_at(p1, odd, d);
             else defect(next, dn);
             if (NORMS) {
                 // At the end row j-3 is done: its black nodes keep `left_post`, its red ones have what the next sweep takes off.
-                const int row = j - NORM, slot = (p + 6 - NORM) % 6;
+                const int row = row_of(j - NORM), slot = (p + 6 - NORM) % 6;
                 const real *ours = END ? dn : d, *others = left_post, sign = END ? real(1) : real(-1);
                 if (row >= begin && row < end && a.inside(row)) {
                     double rr = 0, uu = 0, r1 = 0;
@@ -124,23 +128,24 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
             if (END) left_post[0] = a.remains_post * d[0], left_post[1] = a.remains_post * d[1];
             if (BEGIN) {
                 const int black = (next + 5) % 6;
-                a.move(a.inside(j - NEXT), odd, a.pre, dn, U[next]);
+                a.move(a.inside(row_of(j - NEXT)), odd, a.pre, dn, U[next]);
                 defect(black, d);
-                a.move(a.inside(j - NEXT - 1), odd, a.pre, d, U[black]);
+                a.move(a.inside(row_of(j - NEXT - 1)), odd, a.pre, d, U[black]);
             }
-            if (owner && j - STORE >= begin && j - STORE < min(end, l.y.n))
-                write4(u_new + (long long)(j - STORE) * l.pitch + x, U[(p + 6 - STORE) % 6]);
+            const int stored = row_of(j - STORE);
+            if (owner && stored >= begin && stored < min(end, l.y.n))
+                write4(u_new + (long long)stored * l.pitch + x, U[(p + 6 - STORE) % 6]);
             if (BEGIN) {
                 // Row j-LAST: its black nodes keep `left`.
                 real res[4];
                 defect((p + 6 - LAST) % 6, dn);
                 res[odd] = -dn[0], res[2 + odd] = -dn[1], res[!odd] = left[0], res[2 + !odd] = left[1];
                 left[0] = a.remains * d[0], left[1] = a.remains * d[1];
-                const int row = j - LAST;
+                const int row = row_of(j - LAST);
                 real out[2];
-                restriction.row(row, odd, a.inside(row), res, out);
-                if (odd && coarse_owner && row > begin && row < end)
-                    *reinterpret_cast<Two<real>*>(rc + (long long)(row >> 1) * coarse.pitch + x / 2) = Two<real>{out[0], out[1]};
+                restriction.row(row, way, odd, a.inside(row), res, out);
+                if (odd && coarse_owner && j - LAST > begin && j - LAST < end)
+                    *reinterpret_cast<Two<real>*>(rc + (long long)((row - way) / 2) * coarse.pitch + x / 2) = Two<real>{out[0], out[1]};
             }
         }
     }
@@ -156,12 +161,16 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_solution(Level l,
                                                                         real* rc, real pre, int height) {
     solution_strip<Stored, false, true, false, 1, real>(l, coarse, u, nullptr, f, u_new, rc, nullptr, nullptr, pre, pre, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_norms(Level l, Level coarse, const real* u, const real* f, real* u_new,
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_norms(Level l, Level coarse, const real* u, const real* f, real* u_new,
                                                                      real* rc, Partial* partials, real pre, int height) {
     solution_strip<Stored, false, true, true, 1, real>(l, coarse, u, nullptr, f, u_new, rc, nullptr, partials, pre, pre, height);
 }
+extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_zero(Level l, Level coarse, const real* f, real* u_new, real* rc,
+                                                                    Partial* partials, real pre, int height) {
+    solution_strip<Nothing, false, true, true, 1, real>(l, coarse, nullptr, nullptr, f, u_new, rc, nullptr, partials, pre, pre, height);
+}
 // In place: of u only held nodes are read, which stay as they are.
-extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_cubic(Level l, Level coarse, const real* uc, real* u, const real* f, real* rc,
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_cubic(Level l, Level coarse, const real* uc, real* u, const real* f, real* rc,
                                                                      real pre, int height) {
     solution_strip<Cubic, false, true, false, 1>(l, coarse, u, uc, f, u, rc, nullptr, nullptr, pre, pre, height);
 }
