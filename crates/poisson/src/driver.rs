@@ -41,6 +41,8 @@ pub struct Driver {
     truncation: Option<Truncation>,
     /// Residual when it was last made from `u` and `f`, and not carried on.
     made: f64,
+    /// The solution is zero: nothing has been done since zeros were loaded.
+    zero: bool,
 }
 
 /// A carried residual is made afresh when it is about to fall below this multiple of the inner precision's unit times
@@ -123,6 +125,7 @@ impl Driver {
             f: Vec::new(),
             truncation: None,
             made: 0.0,
+            zero: false,
         })
     }
 
@@ -134,6 +137,7 @@ impl Driver {
         (self.status, self.truncation) = (None, None);
         (self.imbalance, self.mean) = (folded.imbalance, folded.mean);
         self.f = Vec::new();
+        self.zero = folded.u.iter().all(|v| *v == 0.0);
         match &mut self.backend {
             Backend::Stages(stages) => stages.load(&folded.u, &folded.f)?,
             Backend::Direct(direct) => direct.load(&folded.u, &folded.f)?,
@@ -146,10 +150,16 @@ impl Driver {
 
     /// The residual before the first step.
     pub fn begin(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.begin_ahead(false, profiler)
+    }
+
+    /// As [`Driver::begin`]; `ahead`: steps follow at once, which may begin in the same pass.
+    fn begin_ahead(&mut self, ahead: bool, profiler: &mut Profiler) -> Result<()> {
         let fresh = matches!(self.choice.scheme, Scheme::Cycles { fmg: Some(_), .. });
         self.status = match &mut self.backend {
             Backend::Stages(stages) if !fresh => {
-                stages.residual(0, profiler)?;
+                first_residual(stages.as_mut(), self.choice.scheme, ahead.then_some(self.zero), profiler)?;
+                self.zero = false;
                 self.judge.push(stages.norms()?)
             }
             Backend::Direct(direct) if self.choice.warm => self.judge.push(direct.norms(profiler)?[0]),
@@ -193,6 +203,7 @@ impl Driver {
     /// One step; `carry`: a cycle may carry the residual on.
     fn step_carrying(&mut self, carry: bool, profiler: &mut Profiler) -> Result<()> {
         let first = self.steps() == 0;
+        self.zero = false;
         let may_carry = carry && self.may_carry();
         match &mut self.backend {
             Backend::Stages(stages) => {
@@ -231,7 +242,7 @@ impl Driver {
 
     /// Begins, and steps until there is a verdict.
     pub fn run(&mut self, profiler: &mut Profiler) -> Result<Status> {
-        self.begin(profiler)?;
+        self.begin_ahead(true, profiler)?;
         loop {
             if let Some(status) = self.status {
                 return Ok(status);
@@ -246,8 +257,9 @@ impl Driver {
         match &mut self.backend {
             Backend::Stages(stages) => {
                 if matches!(self.choice.scheme, Scheme::Cycles { fmg: None, .. }) {
-                    stages.residual(0, profiler)?;
+                    first_residual(stages.as_mut(), self.choice.scheme, (steps > 1).then_some(self.zero), profiler)?;
                 }
+                self.zero = false;
                 for step in 0..steps {
                     // The last one's residual is the true one.
                     let carry = step + 1 < steps && stages.carries();
@@ -337,6 +349,16 @@ impl Driver {
         let u = self.state()?;
         let (grid, mean) = (&self.grid, self.mean);
         Ok(on_host(&self.device, || shifted(grid, u, mean)))
+    }
+}
+
+/// The residual before the first step; `ahead`: together with the beginning of a cycle, `u` being known to be zero or not.
+fn first_residual(stages: &mut dyn Stages, scheme: Scheme, ahead: Option<bool>, profiler: &mut Profiler) -> Result<()> {
+    match (scheme, ahead) {
+        (Scheme::Cycles { plan, .. }, Some(zero)) if plan.cycle != step::Cycle::C => {
+            stages.residual_ahead(plan.pre, plan.smoother, zero, profiler)
+        }
+        _ => stages.residual(0, profiler),
     }
 }
 

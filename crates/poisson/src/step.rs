@@ -45,7 +45,7 @@ pub fn cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) 
     cycle_ending(stages, plan, false, profiler)
 }
 
-/// As [`cycle`], with the residual carried on from `r_0` where the backend can: see [`Stages::ascend_carry`].
+/// As [`cycle`] before another one, which the backend may make use of: see [`Stages::ascend_carry`].
 pub fn carried_cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
     cycle_ending(stages, plan, true, profiler)
 }
@@ -59,7 +59,11 @@ fn cycle_ending(stages: &mut dyn Stages, plan: CyclePlan, carry: bool, profiler:
         cascade(stages, plan, profiler)?;
         return stages.correct(0, profiler);
     }
-    stages.descend(0, Start::Zero, plan.pre, plan.smoother, profiler)?;
+    if carry {
+        stages.descend_carry(plan.pre, plan.smoother, profiler)?;
+    } else {
+        stages.descend(0, Start::Zero, plan.pre, plan.smoother, profiler)?;
+    }
     coarse_correction(stages, 1, plan, profiler)?;
     if carry {
         return stages.ascend_carry(plan.pre, plan.post, plan.smoother, profiler);
@@ -119,7 +123,12 @@ pub fn full_multigrid(stages: &mut dyn Stages, plan: CyclePlan, cycles: u32, pro
     }
     let v = CyclePlan { cycle: Cycle::V, ..plan };
     for level in (0..coarsest).rev() {
-        stages.interpolate_residual(level, profiler)?;
+        // A cascade begins without a sweep.
+        if cycles > 0 && (level > 0 || plan.cycle != Cycle::C) {
+            stages.interpolate_ahead(level, plan.pre, plan.smoother, profiler)?;
+        } else {
+            stages.interpolate_residual(level, profiler)?;
+        }
         for repeat in 0..cycles {
             if level == 0 {
                 cycle(stages, plan, profiler)?;

@@ -119,14 +119,27 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
+    /// `residual(0)` and the way down on the finest level of the cycle that follows, in one pass where the backend can: `u` is
+    /// then one sweep further than the norms say, and the next `descend(0)` or `descend_carry` has nothing left to do.
+    /// `zero`: the caller knows that `u` is zero, on Dirichlet nodes too.
+    fn residual_ahead(&mut self, _pre: u32, _smoother: Smoother, _zero: bool, profiler: &mut Profiler) -> Result<()> {
+        self.residual(0, profiler)
+    }
+
+    /// `descend(0)` from zero for a cycle that ends with [`Stages::ascend_carry`].
+    fn descend_carry(&mut self, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.descend(0, Start::Zero, pre, smoother, profiler)
+    }
+
     /// Whether [`Stages::ascend_carry`] differs from [`Stages::ascend_correct`].
     fn carries(&self) -> bool {
         false
     }
 
-    /// As [`Stages::ascend_correct`], but the backend may carry the residual on, `r_0 - A e_0` instead of `f - A u`, which
-    /// spares it reading `f`. That differs from the true residual by the rounding of the last true one in the inner
-    /// precision, and of `u`.
+    /// As [`Stages::ascend_correct`] before another cycle. The backend may carry the residual on, `r_0 - A e_0` instead of
+    /// `f - A u`, which spares it reading `f`; that differs from the true residual by the rounding of the last true one in
+    /// the inner precision, and of `u`. Or it may go on with the way down of the next cycle: the norms are then true, `u` is
+    /// one sweep further than they say, and `r_0` is stale until the end of a cycle or [`Stages::residual`].
     fn ascend_carry(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.ascend_correct(pre, nu, smoother, profiler)
     }
@@ -135,6 +148,12 @@ pub trait Stages: Send {
     fn interpolate_residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
         self.interpolate(level, 3, profiler)?;
         self.residual(level, profiler)
+    }
+
+    /// As `interpolate_residual(level)` before a cycle on that level, whose way down the backend may do in the same pass, as
+    /// [`Stages::residual_ahead`] does.
+    fn interpolate_ahead(&mut self, level: usize, _pre: u32, _smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.interpolate_residual(level, profiler)
     }
 
     /// `ascend(level)`, then `u_l += e_l`. The residual is stale afterwards.

@@ -317,16 +317,26 @@ fn carried_residuals_are_true_but_for_rounding() {
             let setup = StageSetup::new(&grid, usize::MAX, precision, false);
             let mut stages = cuda::new(&setup, &cuda).unwrap();
             assert!(stages.carries(), "{nx} x {ny} {precision}");
-            let mut profiler = Profiler::off();
-            let mut carried = run(stages.as_mut(), &grid, &mut |s, p| carried_cycle(s, V11, p).unwrap(), 4).norms;
-            stages.residual(0, &mut profiler).unwrap();
-            let (made, last) = (stages.norms().unwrap(), carried.pop().unwrap());
+            let carried = run(stages.as_mut(), &grid, &mut |s, p| carried_cycle(s, V11, p).unwrap(), 4).norms;
+            let made = run(stages.as_mut(), &grid, &mut |s, p| cycle(s, V11, p).unwrap(), 4).norms;
+            let made_first = made[0].l2;
             // Rounding of the residuals on the way, and of u as it is stored, in the norm of the operator.
             let stored = if precision == Precision::F32 { eps } else { f64::EPSILON };
-            let bound = 2.0 * (eps * carried[0].l2 + stored * operator::norm_bound(&grid) * made.u_l2);
-            if (made.l2 - last.l2).abs().partial_cmp(&bound) != Some(std::cmp::Ordering::Less) {
-                faults.push(format!("{nx} x {ny} {precision}: {:.3e} carried, {:.3e} made, bound {bound:.1e}", last.l2, made.l2));
+            for (cycles, (carried, made)) in carried.iter().zip(&made).enumerate() {
+                let bound = 2.0 * (eps * made_first + stored * operator::norm_bound(&grid) * made.u_l2);
+                if (carried.l2 - made.l2).abs().partial_cmp(&bound) != Some(std::cmp::Ordering::Less) {
+                    faults.push(format!(
+                        "{nx} x {ny} {precision} after {cycles}: {:.3e} carried, {:.3e} made, bound {bound:.1e}",
+                        carried.l2, made.l2
+                    ));
+                }
+                // A rounding a half-sweep and addition at the most.
+                if (carried.u_l2 - made.u_l2).abs() > 6.0 * cycles as f64 * eps * made.u_l2 {
+                    faults
+                        .push(format!("{nx} x {ny} {precision} after {cycles}: u of {:.9e} carried, {:.9e} made", carried.u_l2, made.u_l2));
+                }
             }
+            let last = carried[4];
             if last.l2 > 1e-3 * carried[0].l2 {
                 faults.push(format!("{nx} x {ny} {precision}: {:.3e} after four cycles from {:.3e}", last.l2, carried[0].l2));
             }
@@ -336,6 +346,72 @@ fn carried_residuals_are_true_but_for_rounding() {
     // Ends with a derivative have weights of their own.
     let stages = cuda::new(&StageSetup::new(&plane(129, 129, (N, D), (D, D), 1.0), usize::MAX, Precision::Mixed, false), &cuda).unwrap();
     assert!(!stages.carries());
+}
+
+/// A cycle that ends with the beginning of the next one, in every order with what may come between, leaves the iterates of
+/// plain cycles: with graphs and without, on levels with even and odd numbers of intervals.
+#[test]
+fn cycles_that_begin_ahead_are_the_same_cycles() {
+    let Some(cuda) = gpu() else { return };
+    let mut faults = Vec::new();
+    for (nx, ny, x, y) in [(257, 300, (D, D), (D, D)), (514, 131, (D, D), (D, D)), (320, 129, (P, P), (D, D)), (128, 256, (P, P), (P, P))] {
+        let grid = plane(nx, ny, x, y, 0.7);
+        for (precision, tolerance) in [(Precision::F64, 1e-11), (Precision::F32, 1e-4)] {
+            let setup = StageSetup::new(&grid, usize::MAX, precision, true);
+            let mut stages = cuda::new(&setup, &cuda).unwrap();
+            let expected = run(stages.as_mut(), &grid, &mut |s, p| cycle(s, V11, p).unwrap(), 4);
+            let (u, f) = system(&grid);
+            let scale = expected.u.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+            let profiler = &mut Profiler::off();
+            for (name, graphs, order) in [
+                ("together", true, "aCCCc"),
+                ("without graphs", false, "aCCCc"),
+                ("begun later", true, "rcCCc"),
+                ("made in between", true, "rCcCc"),
+                ("ahead at once", true, "acccc"),
+            ] {
+                stages.load(&u, &f).unwrap();
+                for step in order.chars() {
+                    let mut body =
+                        |s: &mut dyn Stages, p: &mut Profiler| if step == 'C' { carried_cycle(s, V11, p) } else { cycle(s, V11, p) };
+                    match step {
+                        'a' => stages.residual_ahead(1, RED_BLACK, u.iter().all(|v| *v == 0.0), profiler).unwrap(),
+                        'r' => stages.residual(0, profiler).unwrap(),
+                        _ if graphs => stages.replay(&step.to_string(), profiler, &mut body).unwrap(),
+                        _ => body(stages.as_mut(), profiler).unwrap(),
+                    }
+                }
+                let (norms, got) = (stages.norms().unwrap(), stages.solution().unwrap());
+                let error = got
+                    .iter()
+                    .zip(&expected.u)
+                    .fold(0.0, |m: f64, (a, b)| if (a - b).is_nan() { f64::INFINITY } else { m.max((a - b).abs()) });
+                let last = expected.norms[4];
+                // What rounding of u makes of the residual.
+                let floor = tolerance * expected.norms[0].l2;
+                if error > tolerance * scale
+                    || (norms.l2 - last.l2).abs().partial_cmp(&(1e-3 * last.l2 + floor)) != Some(std::cmp::Ordering::Less)
+                {
+                    faults
+                        .push(format!("{nx} x {ny} {precision} {name}: {error:.1e} of {scale:.1e}, {:.3e} for {:.3e}", norms.l2, last.l2));
+                }
+            }
+            // Another smoothing than the one begun with: the beginning does not count.
+            let other = CyclePlan { pre: 2, post: 2, ..V11 };
+            stages.load(&u, &f).unwrap();
+            stages.residual_ahead(1, RED_BLACK, false, profiler).unwrap();
+            let before = stages.norms().unwrap();
+            cycle(stages.as_mut(), other, profiler).unwrap();
+            let after = stages.norms().unwrap();
+            if after.l2.partial_cmp(&(0.2 * before.l2)) != Some(std::cmp::Ordering::Less) {
+                faults.push(format!(
+                    "{nx} x {ny} {precision}: V(2,2) after the beginning of a V(1,1): {:.3e} of {:.3e}",
+                    after.l2, before.l2
+                ));
+            }
+        }
+    }
+    check(&faults);
 }
 
 #[test]

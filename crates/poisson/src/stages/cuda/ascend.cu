@@ -176,6 +176,10 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_plain(Level l, L
                                                                       real omega_pre, real omega_post, int height) {
     ascend_strip<false, Plain<real, 6>>(l, coarse, r, ec, e, Correct{}, omega_pre, omega_post, height);
 }
+extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_short(Level l, Level coarse, const real* r, const real* ec, real* e,
+                                                                      real omega_pre, real omega_post, int height) {
+    ascend_strip<false, Short<real, 6>>(l, coarse, r, ec, e, Correct{}, omega_pre, omega_post, height);
+}
 
 // 168 registers let 12 warps live on a multiprocessor instead of 8; double precision needs more than that.
 #define ASCEND_CORRECT(NAME, OPERATOR, CARRY)                                                                                  \

@@ -1,5 +1,6 @@
 //! The bottom level, solved directly: the operator is a sum over the axes, so `A e = r` falls apart in the modes of each
-//! axis. `e` is a product of small dense matrices and the field, two an axis: there, and back (product.cu).
+//! axis. `e` is a product of small dense matrices and the field, two an axis: there, and back (product.cu). In the plane the
+//! systems along y are solved by elimination instead (eliminate.cu), unless the axis is periodic or a system is singular.
 
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Pool};
@@ -11,7 +12,9 @@ use crate::grid::{Axis, Grid, Level};
 
 /// Rows and columns of a block's tile and its threads.
 const TILE: [usize; 2] = [16, 32];
-pub(super) const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 512;
+/// Threads of a block that eliminates: a warp a column.
+pub(super) const ELIMINATING: u32 = 256;
 /// Sizes that the longest axis of the bottom level may have, in the plane and in space: the largest that fits is taken.
 /// Two launches an axis cost what a level's two passes cost, and replace all levels below.
 const PLANE: [usize; 5] = [257, 129, 65, 33, 17];
@@ -40,10 +43,31 @@ pub(super) struct Product {
     z: u64,
 }
 
+/// `Elimination` of eliminate.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Elimination {
+    r: u64,
+    e: u64,
+    weights: u64,
+    values: u64,
+    first: i32,
+    last: i32,
+    columns: i32,
+    pitch: i32,
+}
+
+/// Which kernel a launch is, and its argument.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Argument {
+    Product(Product),
+    Elimination(Elimination),
+}
+
 /// A launch: its argument, blocks and bytes of shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    pub argument: Product,
+    pub argument: Argument,
     pub blocks: (u32, u32, u32),
     pub shared: u32,
 }
@@ -58,6 +82,10 @@ pub(super) struct Bottom {
     _fields: [Buffer<u8>; 2],
 }
 
+/// Columns of a block that eliminates and most rows: LINE of eliminate.cu a lane.
+const COLUMNS: usize = 8;
+const MOST_ROWS: usize = 9 * 32;
+
 /// Values of a row of matrices of an axis: whole tiles.
 fn padded(n: usize) -> usize {
     n.next_multiple_of(TILE[1])
@@ -65,7 +93,7 @@ fn padded(n: usize) -> usize {
 
 /// Bytes of shared memory of a product that sums over `k`.
 fn shared(k: usize, number: Number) -> usize {
-    (TILE[0] * (k + 4) + TILE[1] * k).max(8 * TILE[0] * TILE[1]) * number.bytes()
+    (TILE[0] * (k + 4) + TILE[1] * k).max(THREADS as usize / 32 * TILE[0] * TILE[1]) * number.bytes()
 }
 
 /// The first level not above `from` that can be solved directly within `limit` bytes of shared memory a block and with
@@ -133,14 +161,34 @@ impl Bottom {
         let (pitch, plane) = (argument.pitch as usize, argument.plane as usize);
         let [_, ny, nz] = grid.nodes();
         let passes = axes.len();
-        let order = axes.iter().map(|d| (*d, 0)).chain(axes.iter().map(|d| (*d, 1)));
+        let last = &grid.axes[1];
+        let eliminates = axes == [0, 1] && !last.periodic() && !grid.singular() && last.nodes <= MOST_ROWS;
+        let order = axes.iter().map(|d| (*d, 0)).chain(axes.iter().map(|d| (*d, 1))).filter(|(d, _)| !eliminates || *d == 0);
+        let count = if eliminates { 2 } else { 2 * passes };
         let mut from = r;
         let mut steps = Vec::new();
         for (s, (d, back)) in order.enumerate() {
-            let to = if s + 1 == 2 * passes { e } else { fields[s % 2].address() };
+            if eliminates && s == 1 {
+                let to = fields[1].address();
+                let [_, along, _] = argument.axes;
+                let elimination = Elimination {
+                    r: from,
+                    e: to,
+                    weights: along.w(),
+                    values: x,
+                    first: along.first,
+                    last: along.last,
+                    columns: grid.axes[0].nodes as i32,
+                    pitch: pitch as i32,
+                };
+                let blocks = (grid.axes[0].nodes.div_ceil(COLUMNS) as u32, 1, 1);
+                steps.push(Step { argument: Argument::Elimination(elimination), blocks, shared: 0 });
+                from = to;
+            }
+            let to = if s + 1 == count { e } else { fields[s % 2].address() };
             let (matrix, n) = (start + tables[d][back], grid.axes[d].nodes);
             let k = grid.axes[d].unknowns().end.next_multiple_of(TILE[1]);
-            let scale = if s + 1 != passes {
+            let scale = if eliminates || s + 1 != passes {
                 0
             } else if d == 2 {
                 2
@@ -166,20 +214,21 @@ impl Bottom {
                 y,
                 z,
             };
-            // Columns, rows and batches of the result.
+            // Columns, rows and batches of the result; nodes beyond the unknowns stay zero.
+            let [columns, rows] = [0, 1].map(|d| grid.axes[d].unknowns().end);
             let (product, extent) = match d {
                 0 => {
                     let (m, pitch) = ((ny * nz) as i32, pitch as i32);
                     (
                         Product { a: from, b: matrix, m, rows_b: k as i32, pitch_a: pitch, modes_first: 0, ..common },
-                        [pitch as usize, ny * nz, 1],
+                        [columns, if nz == 1 { rows } else { ny * nz }, 1],
                     )
                 }
-                1 => (Product { batch_b: plane as i64, batch_c: plane as i64, ..common }, [pitch, ny, nz]),
+                1 => (Product { batch_b: plane as i64, batch_c: plane as i64, ..common }, [columns, rows, nz]),
                 _ => (Product { pitch_b: plane as i32, ..common }, [plane, nz, 1]),
             };
             let blocks = (extent[0].div_ceil(TILE[1]) as u32, extent[1].div_ceil(TILE[0]) as u32, extent[2] as u32);
-            steps.push(Step { argument: product, blocks, shared: shared(k, number) as u32 });
+            steps.push(Step { argument: Argument::Product(product), blocks, shared: shared(k, number) as u32 });
             from = to;
         }
         Ok(Self { level, steps, _tables: buffer, _fields: fields })
@@ -187,6 +236,10 @@ impl Bottom {
 
     /// Floating-point operations a node.
     pub(super) fn flops(&self) -> f64 {
-        self.steps.iter().map(|s| 2.0 * f64::from(s.argument.k)).sum()
+        let of = |step: &Step| match step.argument {
+            Argument::Product(product) => 2.0 * f64::from(product.k),
+            Argument::Elimination(_) => 5.0,
+        };
+        self.steps.iter().map(of).sum()
     }
 }

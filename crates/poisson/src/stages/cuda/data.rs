@@ -4,9 +4,9 @@
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
-use super::bands::{Heights, bands};
-use super::bottom::{self, Bottom};
-use super::program::{COARSE, Kernels, NODES, OWN, RESTRICTING, ROWS, WARPS};
+use super::bands::{Heights, OWN_TURN, bands, strips};
+use super::bottom::{self, Argument, Bottom};
+use super::program::{COARSE, Kernels, NODES, OnSolution, RESTRICTING, ROWS, WARPS, Weights};
 use super::tables::{LevelArgument, Number, Tables, halves};
 use crate::grid::{Axis, Grid, Level};
 use crate::physics::chebyshev;
@@ -24,8 +24,25 @@ fn seam(grid: &Grid) -> bool {
 
 /// Whether all unknowns of an axis have the same weight on both sides: no end with a derivative, no shorter interval.
 fn even(axis: &Axis) -> bool {
+    even_in(axis, axis.unknowns())
+}
+
+/// Whether these unknowns have, the first of the axis being among them.
+fn even_in(axis: &Axis, mut unknowns: std::ops::Range<usize>) -> bool {
     let all = <[f64; 2]>::from(axis.weights(axis.unknowns().start));
-    all[0] == all[1] && axis.unknowns().all(|i| <[f64; 2]>::from(axis.weights(i)) == all)
+    all[0] == all[1] && unknowns.all(|i| <[f64; 2]>::from(axis.weights(i)) == all)
+}
+
+/// What the kernels may know of a level's operator.
+fn weights(x: &Axis, y: &Axis) -> Weights {
+    let all_but_last = |axis: &Axis| even(axis) || !axis.periodic() && even_in(axis, axis.unknowns().start..axis.unknowns().end - 1);
+    if even(x) && even(y) {
+        Weights::Plain
+    } else if all_but_last(x) && all_but_last(y) && !x.periodic() && !y.periodic() {
+        Weights::Short
+    } else {
+        Weights::General
+    }
 }
 
 /// One level's fields: `r` and `u` twice where a pass reads neighbours of what it writes.
@@ -36,8 +53,8 @@ pub(super) struct Fields {
     pub marches: bool,
     /// The whole fused pass is: both axes halve as well.
     pub fused: bool,
-    /// All unknowns have the same weights: kernels of half the arithmetic apply.
-    pub plain: bool,
+    /// Which kernels of less arithmetic apply.
+    pub weights: Weights,
     /// And so are those of full multigrid.
     pub full: bool,
     pub r: Vec<Buffer<u8>>,
@@ -47,29 +64,42 @@ pub(super) struct Fields {
     /// Which of `u` and `r` is current.
     pub u_at: usize,
     pub r_at: usize,
-    strips: usize,
-    heights: Heights,
+    /// `u` has had the first sweep of the next cycle, with the factor `omega`, and `r` of the level below is that cycle's; `r` of
+    /// this level is not.
+    pub ahead: bool,
+    pub omega: f64,
+    pub(super) heights: Heights,
 }
 
 impl Fields {
-    fn r(&self) -> &Buffer<u8> {
+    /// Whether the residual can be carried on.
+    pub(super) fn plain(&self) -> bool {
+        self.weights == Weights::Plain
+    }
+
+    /// Columns and rows of a pass over the unknowns, and of one that also restricts.
+    pub(super) fn extent(&self) -> [usize; 2] {
+        [0, 1].map(|d| self.argument.axes[d].n as usize)
+    }
+
+    pub(super) fn r(&self) -> &Buffer<u8> {
         &self.r[self.r_at]
     }
 
-    fn u(&self) -> &Buffer<u8> {
+    pub(super) fn u(&self) -> &Buffer<u8> {
         &self.u[self.u_at]
     }
 
-    fn other_u(&self) -> &Buffer<u8> {
+    pub(super) fn other_u(&self) -> &Buffer<u8> {
         &self.u[1 - self.u_at]
     }
 
-    fn f(&self) -> &Buffer<u8> {
+    pub(super) fn f(&self) -> &Buffer<u8> {
         self.f.as_ref().unwrap_or(&self.e)
     }
 
     /// Blocks of the kernels that take a thread a node.
-    fn blocks(&self) -> (u32, u32, u32) {
+    pub(super) fn blocks(&self) -> (u32, u32, u32) {
         let [x, y, z] = self.argument.axes.map(|a| a.n as u32);
         (x.div_ceil(NODES.0), y.div_ceil(NODES.1), z)
     }
@@ -94,6 +124,7 @@ pub(super) struct Data {
     pub cuda: Cuda,
     pub pool: Pool,
     pub kernels: Kernels,
+    pub on_solution: Option<OnSolution>,
     pub inner: Number,
     pub outer: Number,
     pub levels: Vec<Fields>,
@@ -104,13 +135,13 @@ pub(super) struct Data {
     pub scale: f64,
     _tables: Tables,
     scratch: Buffer<u8>,
-    partials: Buffer<u8>,
+    pub(super) partials: Buffer<u8>,
     totals: Buffer<f64>,
     pub host: Mapped<f64>,
 }
 
 /// A number in the precision of the kernel's parameter.
-fn number(launch: Launch<'_>, format: Number, value: f64) -> Launch<'_> {
+pub(super) fn number(launch: Launch<'_>, format: Number, value: f64) -> Launch<'_> {
     match format {
         Number::F32 => launch.arg(value as f32),
         Number::F64 => launch.arg(value),
@@ -119,11 +150,18 @@ fn number(launch: Launch<'_>, format: Number, value: f64) -> Launch<'_> {
 
 impl Data {
     /// Lets a kernel that waits by itself begin before the one ahead has ended, where the GPU can.
-    fn soon<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
+    pub(super) fn soon<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
         if self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
     }
 
-    pub(super) fn new(cuda: &Cuda, kernels: Kernels, grid: &[Level], inner: Number, outer: Number, full: bool) -> Result<Self> {
+    pub(super) fn new(
+        cuda: &Cuda,
+        (kernels, on_solution): (Kernels, Option<OnSolution>),
+        grid: &[Level],
+        inner: Number,
+        outer: Number,
+        full: bool,
+    ) -> Result<Self> {
         let pool = cuda.pool();
         let tables = Tables::new(&pool, grid, inner, outer)?;
         let mut levels = Vec::with_capacity(grid.len());
@@ -136,15 +174,14 @@ impl Data {
             let marches = z.is_flat() && !seam(&level.grid) && whole && x.nodes >= 16 && y.nodes >= 16;
             let fused = marches && level.transfer.as_ref().is_some_and(|t| halves(&t[0]) && halves(&t[1]));
             let solution = l == 0 || full;
-            let plain = fused && even(x) && even(y);
-            let strips = x.nodes.div_ceil(OWN);
-            let heights = Heights::new(cuda, &kernels, plain, y.nodes, strips)?;
+            let weights = if fused { weights(x, y) } else { Weights::General };
+            let heights = Heights::new(cuda, (&kernels, on_solution.as_ref()), weights, [x.nodes, y.nodes])?;
             let fields = Fields {
                 argument: *argument,
                 nodes: level.grid.len(),
                 marches,
                 fused,
-                plain,
+                weights,
                 full: fused && full && x.nodes >= LEAST_FULL && y.nodes >= LEAST_FULL,
                 r: (0..if l == 0 { 2 } else { 1 }).map(|_| field(inner, "residual")).collect::<Result<_>>()?,
                 e: field(inner, "correction")?,
@@ -152,12 +189,14 @@ impl Data {
                 f: solution.then(|| field(outer, "right-hand side")).transpose()?,
                 u_at: 0,
                 r_at: 0,
-                strips,
+                ahead: false,
+                omega: 0.0,
                 heights,
             };
             let (a, b, c) = fields.sums();
             let least = fields.heights.least_with_sums();
-            partials = partials.max(a as usize * b as usize * c as usize).max(strips * y.nodes.div_ceil(least));
+            partials =
+                partials.max(a as usize * b as usize * c as usize).max((x.nodes + 2).div_ceil(OWN_TURN) * (y.nodes + 2).div_ceil(least));
             levels.push(fields);
         }
         // Scratch of the levels that are smoothed by general kernels.
@@ -175,6 +214,7 @@ impl Data {
             cuda: cuda.clone(),
             pool,
             kernels,
+            on_solution,
             inner,
             outer,
             levels,
@@ -185,7 +225,7 @@ impl Data {
         })
     }
 
-    fn nodes<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
+    pub(super) fn nodes<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
         kernel.launch(self.levels[level].blocks(), NODES).plain(self.levels[level].argument)
     }
 
@@ -193,7 +233,7 @@ impl Data {
     pub(super) fn descend(&self, level: usize, omega: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
-        let launch = self.soon(self.kernels.passes(l.plain).0.launch(bands(x, y, l.heights.descend), 32 * WARPS));
+        let launch = self.soon(self.kernels.passes(l.weights).0.launch(bands(x, y, l.heights.descend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(c.r());
         // SAFETY: the arguments of `descend` in order; the tables and fields belong to these two levels.
         unsafe { number(launch, self.inner, omega).arg(l.heights.descend as i32).run() }
@@ -203,7 +243,7 @@ impl Data {
     pub(super) fn ascend(&self, level: usize, pre: f64, post: f64) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let launch = self.soon(self.kernels.passes(l.plain).1.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
+        let launch = self.soon(self.kernels.passes(l.weights).1.launch(bands(x, y, l.heights.ascend), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(&l.e);
         // SAFETY: the arguments of `ascend` in order; the tables and fields belong to these two levels.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(l.heights.ascend as i32).run() }
@@ -214,10 +254,10 @@ impl Data {
     pub(super) fn ascend_correct(&mut self, level: usize, pre: f64, post: f64, carry: bool) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let (kernel, height) = if carry && l.plain {
+        let (kernel, height) = if carry && l.plain() {
             (&self.kernels.ascend_carry_plain, l.heights.carry)
         } else {
-            (self.kernels.passes(l.plain).2, l.heights.correct)
+            (self.kernels.passes(l.weights).2, l.heights.correct)
         };
         let bands = bands(x, y, height);
         let launch = self.soon(kernel.launch(bands, 32 * WARPS));
@@ -227,7 +267,7 @@ impl Data {
         // SAFETY: the arguments of `ascend_correct` and `ascend_carry` in order; u and r are written to the copies that are not read, and
         // `partials` has one entry a warp.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
-        let count = l.strips * bands.1 as usize;
+        let count = strips(x) * bands.1 as usize;
         let l = &mut self.levels[level];
         l.u_at = 1 - l.u_at;
         if level > 0 {
@@ -237,19 +277,8 @@ impl Data {
         self.norms(count)
     }
 
-    /// `u_l = P u_{l+1}` by cubics and `r_l = f_l - A u_l` in one pass.
-    pub(super) fn full_residual(&self, level: usize) -> Result<()> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-        let height = l.heights.interpolate;
-        let launch = self.soon(self.kernels.full_residual.launch(bands(x, y, height), 32 * WARPS));
-        let launch = launch.plain(l.argument).plain(c.argument).arg(c.u()).arg(l.u()).arg(l.f()).arg(l.r());
-        // SAFETY: the arguments of `full_residual` in order; of u the kernel reads held nodes only, which it does not change.
-        unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
-    }
-
     /// Joins `count` partial sums.
-    fn norms(&self, count: usize) -> Result<()> {
+    pub(super) fn norms(&self, count: usize) -> Result<()> {
         let launch = self.soon(self.kernels.norms.launch(1, 1024)).arg(&self.partials).arg(count as i32);
         // SAFETY: the arguments of `norms` in order; `count` entries were written by the kernel before.
         unsafe { launch.arg(&self.totals).arg(&self.host).run() }
@@ -265,7 +294,7 @@ impl Data {
             let launch = number(launch.arg(l.u()).arg(l.f()).arg(l.r()), self.outer, self.scale);
             // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a warp.
             unsafe { launch.arg(&self.partials).arg(height as i32).run() }?;
-            l.strips * blocks.1 as usize
+            strips(x) * blocks.1 as usize
         } else {
             let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
             let launch = kernel.launch(l.sums(), NODES).plain(l.argument).arg(l.u());
@@ -285,8 +314,10 @@ impl Data {
             // SAFETY: the arguments of `shift_r` in order.
             unsafe { launch.run() }?;
         }
+        let l = &mut self.levels[level];
+        l.ahead = false;
         if correct {
-            self.levels[level].u_at = 1 - self.levels[level].u_at;
+            l.u_at = 1 - l.u_at;
         }
         Ok(())
     }
@@ -386,7 +417,8 @@ impl Data {
         let launch = launch.plain(l.argument).arg(l.u()).arg(l.f()).arg(l.other_u());
         // SAFETY: the arguments of `sweep` and `two_sweeps` in order; the result goes to another field.
         unsafe { number(launch, self.outer, omega).arg(height as i32).run() }?;
-        self.levels[level].u_at = 1 - self.levels[level].u_at;
+        let l = &mut self.levels[level];
+        (l.u_at, l.ahead) = (1 - l.u_at, false);
         Ok(())
     }
 
@@ -399,7 +431,7 @@ impl Data {
         unsafe { launch.arg(c.r()).run() }
     }
 
-    fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
+    pub(super) fn restricting<'a>(&self, kernel: &'a Kernel, level: usize) -> Launch<'a> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let n: [u32; 3] = std::array::from_fn(|d| (c.argument.axes[d].n as u32).div_ceil(COARSE[d]));
         kernel.launch(n, RESTRICTING).plain(l.argument).plain(c.argument)
@@ -413,45 +445,21 @@ impl Data {
         unsafe { launch.arg(&c.e).arg(&l.e).run() }
     }
 
-    /// `f_{l+1} = R f_l`, and the boundary values of `u_{l+1}`, whose unknowns become zero if it is the `last` one.
-    pub(super) fn restrict_rhs(&self, level: usize, last: bool) -> Result<()> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        if l.full {
-            let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
-            let height = l.heights.restrict;
-            let launch = self.soon(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
-            let launch = launch.plain(l.argument).plain(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
-            // SAFETY: the arguments of `full_restrict` in order.
-            unsafe { launch.run() }?;
-        } else {
-            // SAFETY: the arguments of `restrict_rhs` in order.
-            unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }?;
-        }
-        let launch = if l.full && !last {
-            // Interpolation makes the unknowns.
-            let [x, y, _] = c.argument.axes.map(|a| a.n as u32);
-            self.soon(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
-        } else {
-            self.kernels.inject.launch(c.blocks(), NODES)
-        };
-        // SAFETY: the arguments of `inject` and `full_edges` in order.
-        unsafe { launch.plain(l.argument).plain(c.argument).arg(l.u()).arg(c.u()).run() }
-    }
-
-    /// `u = P u_{l+1}`.
-    pub(super) fn interpolate(&self, level: usize, linear: bool) -> Result<()> {
-        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
-        let launch = self.nodes(&self.kernels.interpolate, level).plain(c.argument);
-        // SAFETY: the arguments of `interpolate` in order.
-        unsafe { launch.arg(c.u()).arg(l.u()).arg(i32::from(linear)).run() }
-    }
-
     /// `A e = r` on the bottom level.
     pub(super) fn solve_bottom(&self) -> Result<()> {
         self.bottom.steps.iter().try_for_each(|step| {
-            let launch = self.soon(self.kernels.product.launch(step.blocks, bottom::THREADS)).shared(step.shared);
-            // SAFETY: the argument of `product`, made for this level's fields; the panels fit the shared memory asked for.
-            unsafe { launch.plain(step.argument).run() }
+            let (kernel, threads) = match step.argument {
+                Argument::Product(_) => (&self.kernels.product, bottom::THREADS),
+                Argument::Elimination(_) => (&self.kernels.eliminate, bottom::ELIMINATING),
+            };
+            let launch = self.soon(kernel.launch(step.blocks, threads)).shared(step.shared);
+            // SAFETY: the argument of the kernel, made for this level's fields; the panels fit the shared memory asked for.
+            unsafe {
+                match step.argument {
+                    Argument::Product(product) => launch.plain(product).run(),
+                    Argument::Elimination(elimination) => launch.plain(elimination).run(),
+                }
+            }
         })
     }
 }

@@ -12,15 +12,7 @@ __device__ __forceinline__ void descend_strip(const Level& l, const Level& coars
     int x = strip * OWN + 4 * (lane - 1);
     int begin = blockIdx.y * height, end = min(begin + height, 2 * coarse.y.n);
     A a(l, x, begin - 4, omega, omega);
-    // Weights of the lane's two coarse columns, x/2 and x/2 + 1; none where the column is no unknown.
-    real fx[6];
-#pragma unroll
-    for (int q = 0; q < 6; q++) fx[q] = coarse.x.full[3 * (x / 2) + q];
-    fx[0] = __shfl_up_sync(~0u, a.unknown(3), 1) ? fx[0] : real(0);
-    fx[1] = a.unknown(0) ? fx[1] : real(0);
-    fx[2] = a.unknown(1) ? fx[2] : real(0), fx[3] = a.unknown(1) ? fx[3] : real(0);
-    fx[4] = a.unknown(2) ? fx[4] : real(0);
-    fx[5] = a.unknown(3) ? fx[5] : real(0);
+    Restriction<real> restriction(coarse, x, a);
     bool owner = lane > 0 && lane < 31 && x / 2 < coarse.pitch;
 
     typedef Stream<4, 8, real> Rows;
@@ -28,9 +20,7 @@ __device__ __forceinline__ void descend_strip(const Level& l, const Level& coars
     Rows residual(r, l, x, shared + threadIdx.x / 32 * Rows::space);
     let_next_kernel_start();
     wait_for_previous_kernel();
-    real R[4][4] = {}, E[4][4] = {}, left[2][2] = {}, sum[2] = {};
-    // Weights of R are read a step ahead: row j-2 = 2J, or 2J+1, which is also 2(J+1)-1.
-    real f_next[2] = {}, f[2];
+    real R[4][4] = {}, E[4][4] = {}, left[2][2] = {};
 #pragma unroll
     for (int a = 0; a < 7; a++) residual.ask(begin - 4 + a, a), asked();
     int turn = 0;
@@ -42,30 +32,15 @@ __device__ __forceinline__ void descend_strip(const Level& l, const Level& coars
             residual.take(turn + p, R[p]);
             residual.ask(j + 7, (turn + p + 7) % 8), asked();
             a.enter(p, j);
-            bool in = a.inside(j - 2);
-            f[0] = in ? f_next[0] : real(0), f[1] = in ? f_next[1] : real(0);
-            const real* fy = coarse.y.full + 3 * ((j - 1) >> 1);
-            f_next[0] = __ldg(fy + (p % 2 ? 1 : 2)), f_next[1] = __ldg(fy + 3);
             a.start(p, p & 1, R[p], E[p]);
             // Row j-1 has the other parity: its black columns are those of row j's red ones.
             a.first(p1, j - 1, p & 1, E[p2], E[p1], E[p], R[p1], left[p & 1]);
 
-            real res[4];
+            real res[4], out[2];
             a.residual(p2, p & 1, E[p3], E[p2], E[p1], R[p2], left[~p & 1], res);
-            real beside = from_west(res[3]);
-            real c0 = fx[0] * beside + fx[1] * res[0] + fx[2] * res[1];
-            real c1 = fx[3] * res[1] + fx[4] * res[2] + fx[5] * res[3];
-            if (p % 2 == 0) {
-                sum[0] += f[0] * c0;
-                sum[1] += f[0] * c1;
-            } else {
-                if (owner && j - 2 > begin && j - 2 < end) {
-                    Two<real> both = {sum[0] + f[0] * c0, sum[1] + f[0] * c1};
-                    *reinterpret_cast<Two<real>*>(rc + (long long)((j - 2) >> 1) * coarse.pitch + x / 2) = both;
-                }
-                sum[0] = f[1] * c0;
-                sum[1] = f[1] * c1;
-            }
+            restriction.row(j - 2, 1, p & 1, a.inside(j - 2), res, out);
+            if (p % 2 && owner && j - 2 > begin && j - 2 < end)
+                *reinterpret_cast<Two<real>*>(rc + (long long)((j - 2) >> 1) * coarse.pitch + x / 2) = Two<real>{out[0], out[1]};
         }
     }
 }
@@ -75,4 +50,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void descend(Level l, Level 
 }
 extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_plain(Level l, Level coarse, const real* r, real* rc, real omega, int height) {
     descend_strip<Plain<real, 4>>(l, coarse, r, rc, omega, height);
+}
+extern "C" __global__ __launch_bounds__(32 * WARPS) void descend_short(Level l, Level coarse, const real* r, real* rc, real omega, int height) {
+    descend_strip<Short<real, 4>>(l, coarse, r, rc, omega, height);
 }

@@ -11,6 +11,8 @@ struct Interpolated {
     wide *raw, *ring, *edge;
     const Level &l, &c;
     int x, lane, held;      // the lane's first column and its held one, or -1
+    int first;              // the first column, wrapped
+    bool edges;             // a lane of the warp has a held column
     int at[2], column[2];  // places in the window of the odd columns' four nodes; columns that are asked for
     wide w[8];
 
@@ -46,7 +48,9 @@ struct Interpolated {
             int i = x + q;
             if (!l.x.periodic && ((i == 0 && l.x.first) || (i == l.x.n - 1 && l.x.last < l.x.n))) held = q;
         }
+        edges = __any_sync(~0u, held >= 0);
         edge += x + held == 0 ? 0 : RING;
+        first = !l.x.periodic ? x : x < 0 ? x + l.x.n : x % l.x.n;
     }
     // Asks for coarse row J, two columns a lane, and for 16 more.
     __device__ __forceinline__ void ask(int J) const {
@@ -70,7 +74,7 @@ struct Interpolated {
     }
     // Asks for the held value of row j.
     __device__ __forceinline__ void ask_edge(int j) const {
-        if (held < 0) return;
+        if (!edges || held < 0) return;
         int row = l.y.periodic ? (j < 0 ? j + l.y.n : j >= l.y.n ? j - l.y.n : j) : min(max(j, 0), l.y.n - 1);
         copy_async<sizeof(wide), false>(edge + (j & (RING - 1)), u + (long long)row * l.pitch + x + held);
     }
@@ -83,36 +87,30 @@ struct Interpolated {
         out[2] = row[2 * lane + MARGIN + 1];
         out[3] = w[4] * b[0] + w[5] * b[1] + w[6] * b[2] + w[7] * b[3];
     }
-    // Row j of u.
-    __device__ __forceinline__ void across(int j, wide* out) const {
-        int row = j, turns = 0;
-        if (l.y.periodic) {
-            turns = j < 0 ? -1 : j >= l.y.n ? 1 : 0;
-            row -= turns * l.y.n;
-        }
-        row = min(max(row, 0), l.y.n - 1);
-        bool kept = !l.y.periodic && (row < l.y.first || row >= l.y.last);
-        int base = __ldg(l.y.base + row) + turns * c.y.n;
-        const wide* wy = l.y.cubic + 4 * row;
-        wide w0 = __ldg(wy), w1 = __ldg(wy + 1), w2 = __ldg(wy + 2), w3 = __ldg(wy + 3);
-        if (kept) {
+    // Row j of u; `odd`: j is.
+    __device__ __forceinline__ void across(int j, bool odd, wide* out) const {
+        int row = unsigned(j) < unsigned(l.y.n) ? j : wrapped(l.y, j);
+        if (!l.y.periodic && (row < l.y.first || row >= l.y.last)) {
 #pragma unroll
-            for (int q = 0; q < 4; q++) {
-                int i = l.x.periodic ? (x < 0 ? x + l.x.n : x % l.x.n) + q : min(max(x + q, 0), l.pitch - 1);
-                out[q] = u[(long long)row * l.pitch + i];
-            }
+            for (int q = 0; q < 4; q++) out[q] = u[(long long)row * l.pitch + min(max(first + q, 0), l.pitch - 1)];
             return;
         }
-        const wide* r = ring;
+        if (!odd) {
+            // An even node has a coarse one under it.
+            const wide* r = ring + 128 * ((j >> 1) & (RING - 1));
 #pragma unroll
-        for (int q = 0; q < 4; q++) out[q] = w0 * r[128 * (base & (RING - 1)) + q];
-        if (w1 != wide(0) || w2 != wide(0) || w3 != wide(0)) {
+            for (int q = 0; q < 4; q++) out[q] = r[q];
+        } else {
+            const int base = __ldg(l.y.base + row) + (l.y.periodic ? (j < 0 ? -c.y.n : j >= l.y.n ? c.y.n : 0) : 0);
+            const wide* wy = l.y.cubic + 4 * row;
+            wide w[4] = {__ldg(wy), __ldg(wy + 1), __ldg(wy + 2), __ldg(wy + 3)};
+            out[0] = out[1] = out[2] = out[3] = 0;
 #pragma unroll
-            for (int q = 0; q < 4; q++)
-                out[q] += w1 * r[128 * (base + 1 & (RING - 1)) + q] + w2 * r[128 * (base + 2 & (RING - 1)) + q] +
-                          w3 * r[128 * (base + 3 & (RING - 1)) + q];
+            for (int t = 0; t < 4; t++)
+#pragma unroll
+                for (int q = 0; q < 4; q++) out[q] += w[t] * ring[128 * (base + t & (RING - 1)) + q];
         }
-        if (held >= 0) {
+        if (edges && held >= 0) {
             wide v = edge[j & (RING - 1)];
 #pragma unroll
             for (int q = 0; q < 4; q++) out[q] = q == held ? v : out[q];
@@ -165,7 +163,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_residual(Level l, 
             if (p % 2 == 0) solution.along(j / 2 + 3);
             wide here[4], even[2], odd[2];
             rhs.take(j & 7, here);
-            solution.across(j, U[p]);
+            solution.across(j, p & 1, U[p]);
             ask(j + 6, p + 6);
             Y = y_next, y_next = across<wide>(l, j);
             operator_row(m, Y, false, U[p2], U[p1], U[p], even);

@@ -48,7 +48,11 @@ template <int N, int SLOTS, class T> struct Stream {
     }
     __device__ __forceinline__ void ask(int j, int slot) const {
         j = periodic ? (j < 0 ? j + n : j >= n ? j - n : j) : min(max(j, 0), n - 1);
-        const char* from = reinterpret_cast<const char*>(column + (long long)j * pitch);
+        ask_at((long long)j * pitch, slot);
+    }
+    // As ask, of the row that begins at `place`.
+    __device__ __forceinline__ void ask_at(long long place, int slot) const {
+        const char* from = reinterpret_cast<const char*>(column + place);
         char* to = slots + slot * bytes * 32;
 #pragma unroll
         for (int q = 0; q < pieces; q++)
@@ -169,3 +173,37 @@ __device__ __forceinline__ void start_row(const Columns<T>& m, Across<T> y, bool
         here[c] = (c & 1) == odd ? -omega * r[c] * inverse : T(0);
     }
 }
+
+// R on the way: residuals come in row by row, red or black alike. Weights of a row are read a step ahead.
+template <class T> struct Restriction {
+    const T* weights;
+    T fx[6], f_next[2] = {}, sum[2] = {};
+
+    // Weights of the lane's two coarse columns, x/2 and x/2 + 1; none where a fine column is no unknown of `a`.
+    template <class A> __device__ __forceinline__ Restriction(const Level& coarse, int x, const A& a) : weights(coarse.y.full) {
+#pragma unroll
+        for (int q = 0; q < 6; q++) fx[q] = coarse.x.full[3 * (x / 2) + q];
+        fx[0] = __shfl_up_sync(~0u, a.unknown(3), 1) ? fx[0] : T(0);
+        fx[1] = a.unknown(0) ? fx[1] : T(0);
+        fx[2] = a.unknown(1) ? fx[2] : T(0), fx[3] = a.unknown(1) ? fx[3] : T(0);
+        fx[4] = a.unknown(2) ? fx[4] : T(0);
+        fx[5] = a.unknown(3) ? fx[5] : T(0);
+    }
+    // Row j with residual `res`, whether it is `odd`, and the next one by `way`; after an odd one `out` is the coarse row
+    // behind it.
+    __device__ __forceinline__ void row(int j, int way, bool odd, bool inside, const T* res, T* out) {
+        T f[2] = {inside ? f_next[0] : T(0), inside ? f_next[1] : T(0)};
+        // Row 2J, or 2J+1, which is also 2(J+1)-1.
+        const T* next = weights + 3 * ((j + way) >> 1);
+        f_next[0] = __ldg(next + (odd ? 1 : way > 0 ? 2 : 3)), f_next[1] = __ldg(next + (way > 0 ? 3 : 2));
+        T beside = from_west(res[3]);
+        T c0 = fx[0] * beside + fx[1] * res[0] + fx[2] * res[1];
+        T c1 = fx[3] * res[1] + fx[4] * res[2] + fx[5] * res[3];
+        if (!odd) {
+            sum[0] += f[0] * c0, sum[1] += f[0] * c1;
+        } else {
+            out[0] = sum[0] + f[0] * c0, out[1] = sum[1] + f[0] * c1;
+            sum[0] = f[1] * c0, sum[1] = f[1] * c1;
+        }
+    }
+};

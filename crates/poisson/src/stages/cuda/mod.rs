@@ -3,7 +3,8 @@
 //! Three ways through a level, the fastest that applies:
 //! * marching (march.cu): plane grids whose axes both halve, V(1,1) with red-black smoothing. One pass down that stores
 //!   only the restricted residual, one pass up; on the finest level the pass up also corrects `u` and makes the new
-//!   residual and its norms.
+//!   residual and its norms. Where solution and correction have one precision, a plain level's passes are over the
+//!   solution (solution.cu), and the end of a cycle is one pass with the beginning of the next.
 //! * the bottom (bottom.rs, product.cu): the first level of at most some 257 nodes an axis is solved directly, in the
 //!   modes of its axes. It stands for all levels below, which a GPU would spend mostly on waiting; so there are fewer
 //!   levels here than on the processor.
@@ -16,6 +17,8 @@ mod bands;
 mod bottom;
 mod data;
 mod eigen;
+mod full;
+mod passes;
 mod program;
 mod tables;
 
@@ -73,7 +76,7 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     }))
 }
 
-/// Which copies of `u` and `r` are current, a bit each.
+/// Which copies of `u` and `r` are current and whether `u` is ahead, a bit each.
 type Place = u64;
 
 struct CudaStages {
@@ -95,13 +98,13 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 
 impl CudaStages {
     fn place(&self) -> Place {
-        self.data.levels.iter().enumerate().fold(0, |p, (l, f)| p | ((f.u_at | f.r_at << 1) as u64) << (2 * l))
+        self.data.levels.iter().enumerate().fold(0, |p, (l, f)| p | ((f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2) as u64) << (3 * l))
     }
 
     fn set_place(&mut self, place: Place) {
         for (l, f) in self.data.levels.iter_mut().enumerate() {
-            let bits = (place >> (2 * l)) as usize;
-            (f.u_at, f.r_at) = (bits & 1, bits >> 1 & 1);
+            let bits = (place >> (3 * l)) as usize;
+            (f.u_at, f.r_at, f.ahead) = (bits & 1, bits >> 1 & 1, bits & 4 != 0);
         }
     }
 
@@ -150,8 +153,43 @@ impl CudaStages {
         self.ascend(level, start, INNER_SWEEPS, INNER_SWEEPS, INNER, profiler)
     }
 
+    /// The factor of a cycle's first sweep if it can be a pass over the solution.
+    fn begins(&self, level: usize, pre: u32, smoother: Smoother) -> Option<f64> {
+        self.data.on_solution(level).and_then(|_| self.fuses(level, Start::Zero, pre, smoother))
+    }
+
+    /// The way up where `u` is ahead: `u += P e_{l+1}`, and `nu` sweeps on `u`; `carry`: and the first one of the next cycle.
+    fn up_ahead(&mut self, level: usize, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.data.cuda.clone();
+        let more = match smoother {
+            Smoother::RedBlack { omega } if nu > 0 => {
+                let turns = carry && nu == 1 && level == 0;
+                let cost = self.cost(level, 0.25, if turns { 3.25 } else { 3.0 + f64::from(u8::from(level == 0)) }, 80.0);
+                let pre = self.data.levels[level].omega;
+                profiler.stage_on(&cuda, stage::ASCEND, cost, || {
+                    if turns { self.data.turn_solution(pre, omega) } else { self.data.end_solution(level, omega) }
+                })?;
+                nu - 1
+            }
+            _ => {
+                self.data.clear(level)?;
+                self.data.prolong(level)?;
+                self.correct(level, profiler)?;
+                nu
+            }
+        };
+        if more == 0 {
+            return Ok(());
+        }
+        self.sweep(level, more, smoother, profiler)?;
+        if level == 0 { self.residual(level, profiler) } else { Ok(()) }
+    }
+
     /// The pass up on the finest level with the correction of `u`; `carry`: the new residual is `r - A e`.
     fn up(&mut self, pre: u32, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
+        if self.data.levels[0].ahead {
+            return self.up_ahead(0, nu, smoother, carry, profiler);
+        }
         match self.fuses(0, Start::Zero, pre, smoother) {
             Some(omega) if nu == 1 => {
                 let cost = self.cost(0, 2.25, if carry { 2.0 } else { 3.0 }, 100.0);
@@ -191,6 +229,7 @@ impl Stages for CudaStages {
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
         self.upload(u, true)?;
         self.upload(f, false)?;
+        self.data.levels.iter_mut().for_each(|l| l.ahead = false);
         let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
         if scale != self.data.scale {
@@ -225,7 +264,14 @@ impl Stages for CudaStages {
 
     fn descend(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.data.cuda.clone();
-        if let Some(omega) = self.fuses(level, start, nu, smoother) {
+        let fused = self.fuses(level, start, nu, smoother);
+        if self.data.levels[level].ahead {
+            if fused == Some(self.data.levels[level].omega) {
+                return Ok(());
+            }
+            self.residual(level, profiler)?;
+        }
+        if let Some(omega) = fused {
             let cost = self.cost(level, 1.25, 0.0, 40.0);
             return profiler.stage_on(&cuda, stage::DESCEND, cost, || self.data.descend(level, omega));
         }
@@ -277,7 +323,23 @@ impl Stages for CudaStages {
     }
 
     fn carries(&self) -> bool {
-        self.data.levels[0].plain
+        self.data.levels[0].plain()
+    }
+
+    fn residual_ahead(&mut self, pre: u32, smoother: Smoother, zero: bool, profiler: &mut Profiler) -> Result<()> {
+        let Some(omega) = self.begins(0, pre, smoother) else { return self.residual(0, profiler) };
+        let (cost, cuda) = (self.cost(0, 0.25, if zero { 2.0 } else { 3.0 }, 60.0), self.data.cuda.clone());
+        profiler.stage_on(&cuda, stage::RESIDUAL, cost, || self.data.begin_solution(0, omega, true, zero))
+    }
+
+    fn descend_carry(&mut self, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        match self.begins(0, pre, smoother) {
+            Some(omega) if !self.data.levels[0].ahead => {
+                let (cost, cuda) = (self.cost(0, 0.25, 3.0, 50.0), self.data.cuda.clone());
+                profiler.stage_on(&cuda, stage::DESCEND, cost, || self.data.begin_solution(0, omega, false, false))
+            }
+            _ => self.descend(0, Start::Zero, pre, smoother, profiler),
+        }
     }
 
     fn ascend_carry(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
@@ -293,7 +355,20 @@ impl Stages for CudaStages {
         profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.full_residual(level))
     }
 
+    fn interpolate_ahead(&mut self, level: usize, pre: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        match self.begins(level, pre, smoother) {
+            Some(omega) if self.data.levels[level].full => {
+                let (cost, cuda) = (self.cost(level, 0.25, 2.25, 70.0), self.data.cuda.clone());
+                profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.begin_cubic(level, omega))
+            }
+            _ => self.interpolate_residual(level, profiler),
+        }
+    }
+
     fn ascend_add(&mut self, level: usize, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        if self.data.levels[level].ahead {
+            return self.up_ahead(level, nu, smoother, false, profiler);
+        }
         match self.fuses(level, Start::Zero, pre, smoother) {
             Some(omega) if nu == 1 && level > 0 => {
                 let (cost, cuda) = (self.cost(level, 1.25, 2.0, 70.0), self.data.cuda.clone());
@@ -330,6 +405,7 @@ impl Stages for CudaStages {
     }
 
     fn interpolate(&mut self, level: usize, order: u32, profiler: &mut Profiler) -> Result<()> {
+        self.data.levels[level].ahead = false;
         let (cost, cuda) = (self.cost(level, 0.0, 1.25, 16.0), self.data.cuda.clone());
         profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.interpolate(level, order == 1))
     }

@@ -1,7 +1,9 @@
 // product: C = A B, the step of the direct solution on the bottom level: modes along one axis, or back. One of A and B is
-// a matrix of modes, the other the field. Launch: (n / 32, m / 16, batches) blocks of 8 warps, dynamic shared memory for
-// 16 rows of A and 32 columns of B. A warp takes an eighth of the sum over k for the whole tile of 16 x 32; the eighths
+// a matrix of modes, the other the field. Launch: (n / 32, m / 16, batches) blocks of 16 warps, dynamic shared memory for
+// 16 rows of A and 32 columns of B. A warp takes a sixteenth of the sum over k for the whole tile of 16 x 32; the shares
 // are added in order. 2 k flops a value; time is latency, about 3 us at 257 x 257.
+
+constexpr int SHARES = 16;
 
 struct Product {
     const real *a, *b;
@@ -21,7 +23,7 @@ struct alignas(16) Four {
 
 // Asks for rows of four columns a thread, `width` of them a row; rows from `rows` on become zeros.
 __device__ __forceinline__ void panel(const real* from, int pitch, int rows, int all, int width, real* to, int stride) {
-    for (int q = threadIdx.x; q < all * width; q += 256) {
+    for (int q = threadIdx.x; q < all * width; q += 32 * SHARES) {
         int row = q / width, column = 4 * (q - row * width);
         bool inside = row < rows;
         const real* source = from + (inside ? (long long)row * pitch + column : 0);
@@ -32,7 +34,7 @@ __device__ __forceinline__ void panel(const real* from, int pitch, int rows, int
     }
 }
 
-extern "C" __global__ __launch_bounds__(256) void product(Product o) {
+extern "C" __global__ __launch_bounds__(32 * SHARES) void product(Product o) {
     extern __shared__ double shared_memory[];
     // Rows four words apart from bank to bank: four rows are read at once.
     const int stride = o.k + 4;
@@ -52,9 +54,9 @@ extern "C" __global__ __launch_bounds__(256) void product(Product o) {
     arrived<0>();
     __syncthreads();
 
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, r = lane / 8, c = 4 * (lane % 8), share = o.k / 8;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, r = lane / 8, c = 4 * (lane % 8);
     real sum[4][4] = {};
-    for (int k = warp * share; k < (warp + 1) * share; k += 4) {
+    for (int k = 4 * warp; k < o.k; k += 4 * SHARES) {
         Four left[4], right[4];
 #pragma unroll
         for (int t = 0; t < 4; t++) {
@@ -76,18 +78,15 @@ extern "C" __global__ __launch_bounds__(256) void product(Product o) {
         *reinterpret_cast<Four*>(sums + (16 * warp + r + 4 * t) * 32 + c) = out;
     }
     __syncthreads();
+    const int q = threadIdx.x, i = row + q / 32, j = column + q % 32;
+    if (i >= o.m) return;
+    real v = 0;
 #pragma unroll
-    for (int half = 0; half < 512; half += 256) {
-        int q = half + threadIdx.x, i = row + q / 32, j = column + q % 32;
-        if (i >= o.m) continue;
-        real v = 0;
-#pragma unroll
-        for (int w = 0; w < 8; w++) v += sums[512 * w + q];
-        if (o.scale) {
-            real all = o.scale == 1 ? o.x[j] + o.y[i] + o.z[blockIdx.z] : o.x[j % o.pitch] + o.y[j / o.pitch] + o.z[i];
-            // The constant mode of a singular problem: the solution without mean.
-            v = all == real(0) ? real(0) : -v / all;
-        }
-        o.c[blockIdx.z * o.batch_c + (long long)i * o.pitch_b + j] = v;
+    for (int w = 0; w < SHARES; w++) v += sums[512 * w + q];
+    if (o.scale) {
+        real all = o.scale == 1 ? o.x[j] + o.y[i] + o.z[blockIdx.z] : o.x[j % o.pitch] + o.y[j / o.pitch] + o.z[i];
+        // The constant mode of a singular problem: the solution without mean.
+        v = all == real(0) ? real(0) : -v / all;
     }
+    o.c[blockIdx.z * o.batch_c + (long long)i * o.pitch_b + j] = v;
 }

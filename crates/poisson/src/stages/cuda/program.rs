@@ -19,16 +19,16 @@ pub(super) const RESTRICTING: u32 = 256;
 pub(super) const ROWS: u32 = 16;
 
 macro_rules! kernels {
-    ($($name:ident),* $(,)?) => {
-        /// Every kernel, by its name.
+    ($(#[$about:meta])* $group:ident, $names:ident: $($name:ident),* $(,)?) => {
+        $(#[$about])*
         #[derive(Debug)]
-        pub(super) struct Kernels {
+        pub(super) struct $group {
             $(pub $name: Kernel,)*
         }
 
-        const NAMES: &[&str] = &[$(stringify!($name)),*];
+        const $names: &[&str] = &[$(stringify!($name)),*];
 
-        impl Kernels {
+        impl $group {
             fn of(program: &Program) -> Result<Self> {
                 Ok(Self { $($name: program.kernel(stringify!($name))?,)* })
             }
@@ -36,10 +36,14 @@ macro_rules! kernels {
     };
 }
 kernels!(
+    /// The kernels of every precision, by their names.
+    Kernels, NAMES:
     descend,
     descend_plain,
+    descend_short,
     ascend,
     ascend_plain,
+    ascend_short,
     ascend_correct,
     ascend_correct_plain,
     ascend_carry_plain,
@@ -65,18 +69,41 @@ kernels!(
     shift_u,
     weigh,
     product,
+    eliminate,
     pack,
     unpack,
     inject,
 );
+kernels!(
+    /// The passes over the solution, where it and corrections have one precision.
+    OnSolution, ON_SOLUTION:
+    begin_solution,
+    begin_norms,
+    begin_zero,
+    begin_cubic,
+    turn_solution,
+    end_solution,
+    add_solution,
+);
+
+/// What the kernels of a level may know of its operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weights {
+    /// All unknowns have the same.
+    Plain,
+    /// All but the last of an axis.
+    Short,
+    /// Nothing.
+    General,
+}
 
 impl Kernels {
-    /// The passes down, up, and up with the correction of `u`: on a level whose unknowns all have the same weights, or on any.
-    pub(super) fn passes(&self, plain: bool) -> (&Kernel, &Kernel, &Kernel) {
-        if plain {
-            (&self.descend_plain, &self.ascend_plain, &self.ascend_correct_plain)
-        } else {
-            (&self.descend, &self.ascend, &self.ascend_correct)
+    /// The passes down, up, and up with the correction of `u`.
+    pub(super) fn passes(&self, weights: Weights) -> (&Kernel, &Kernel, &Kernel) {
+        match weights {
+            Weights::Plain => (&self.descend_plain, &self.ascend_plain, &self.ascend_correct_plain),
+            Weights::Short => (&self.descend_short, &self.ascend_short, &self.ascend_correct),
+            Weights::General => (&self.descend, &self.ascend, &self.ascend_correct),
         }
     }
 }
@@ -88,7 +115,7 @@ pub fn recipe(precision: Precision) -> Recipe {
         Precision::Mixed => ("float", "double"),
         Precision::F64 => ("double", "double"),
     };
-    let sources = [
+    let mut sources = vec![
         include_str!("common.cu"),
         include_str!("march.cu"),
         include_str!("plain.cu"),
@@ -102,8 +129,14 @@ pub fn recipe(precision: Precision) -> Recipe {
         include_str!("transfer.cu"),
         include_str!("residual.cu"),
         include_str!("product.cu"),
+        include_str!("eliminate.cu"),
         include_str!("setup.cu"),
     ];
+    let mut names = NAMES.to_vec();
+    if real == wide {
+        sources.extend([include_str!("source.cu"), include_str!("solution.cu")]);
+        names.extend(ON_SOLUTION);
+    }
     let define = |name: &str, value: String| (name.to_owned(), value);
     let defines = [
         define("REAL", real.into()),
@@ -116,10 +149,12 @@ pub fn recipe(precision: Precision) -> Recipe {
         define("COARSE_Y", COARSE[1].to_string()),
         define("COARSE_Z", COARSE[2].to_string()),
     ];
-    Recipe::new(&format!("poisson-{precision}"), &sources, &defines, NAMES)
+    Recipe::new(&format!("poisson-{precision}"), &sources, &defines, &names)
 }
 
 /// The kernels for `precision` on `cuda`.
-pub(super) fn kernels(cuda: &Cuda, precision: Precision) -> Result<Kernels> {
-    Kernels::of(&recipe(precision).build(cuda)?)
+pub(super) fn kernels(cuda: &Cuda, precision: Precision) -> Result<(Kernels, Option<OnSolution>)> {
+    let program = recipe(precision).build(cuda)?;
+    let on_solution = if precision == Precision::Mixed { None } else { Some(OnSolution::of(&program)?) };
+    Ok((Kernels::of(&program)?, on_solution))
 }

@@ -54,6 +54,13 @@ pub(super) struct LevelArgument {
     pub plane: i64,
 }
 
+impl AxisArgument {
+    /// Where the weights of the operator are: west and east of every node, in the correction's format.
+    pub(super) fn w(&self) -> u64 {
+        self.w
+    }
+}
+
 impl LevelArgument {
     /// Values of a field, gaps included.
     pub(super) fn values(&self) -> usize {

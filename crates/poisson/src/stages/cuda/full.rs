@@ -1,0 +1,54 @@
+//! The launches of full multigrid: right-hand sides and boundary values down (full_restrict.cu), the solution up
+//! (full_residual.cu, and the general kernels of transfer.cu).
+
+use zellige_engine::error::Result;
+
+use super::bands::bands;
+use super::data::{Data, number};
+use super::program::{NODES, WARPS};
+
+impl Data {
+    /// `u_l = P u_{l+1}` by cubics and `r_l = f_l - A u_l` in one pass.
+    pub(super) fn full_residual(&self, level: usize) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
+        let height = l.heights.interpolate;
+        let launch = self.soon(self.kernels.full_residual.launch(bands(x, y, height), 32 * WARPS));
+        let launch = launch.plain(l.argument).plain(c.argument).arg(c.u()).arg(l.u()).arg(l.f()).arg(l.r());
+        // SAFETY: the arguments of `full_residual` in order; of u the kernel reads held nodes only, which it does not change.
+        unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
+    }
+
+    /// `f_{l+1} = R f_l`, and the boundary values of `u_{l+1}`, whose unknowns become zero if it is the `last` one.
+    pub(super) fn restrict_rhs(&self, level: usize, last: bool) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        if l.full {
+            let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
+            let height = l.heights.restrict;
+            let launch = self.soon(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
+            let launch = launch.plain(l.argument).plain(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
+            // SAFETY: the arguments of `full_restrict` in order.
+            unsafe { launch.run() }?;
+        } else {
+            // SAFETY: the arguments of `restrict_rhs` in order.
+            unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }?;
+        }
+        let launch = if l.full && !last {
+            // Interpolation makes the unknowns.
+            let [x, y, _] = c.argument.axes.map(|a| a.n as u32);
+            self.soon(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
+        } else {
+            self.kernels.inject.launch(c.blocks(), NODES)
+        };
+        // SAFETY: the arguments of `inject` and `full_edges` in order.
+        unsafe { launch.plain(l.argument).plain(c.argument).arg(l.u()).arg(c.u()).run() }
+    }
+
+    /// `u = P u_{l+1}`.
+    pub(super) fn interpolate(&self, level: usize, linear: bool) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        let launch = self.nodes(&self.kernels.interpolate, level).plain(c.argument);
+        // SAFETY: the arguments of `interpolate` in order.
+        unsafe { launch.arg(c.u()).arg(l.u()).arg(i32::from(linear)).run() }
+    }
+}
