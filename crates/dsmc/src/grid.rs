@@ -24,12 +24,8 @@ pub struct Side {
 
 impl Side {
     /// All four: x below and above, y below and above.
-    pub const ALL: [Self; 4] = [
-        Self { axis: 0, upper: false },
-        Self { axis: 0, upper: true },
-        Self { axis: 1, upper: false },
-        Self { axis: 1, upper: true },
-    ];
+    pub const ALL: [Self; 4] =
+        [Self { axis: 0, upper: false }, Self { axis: 0, upper: true }, Self { axis: 1, upper: false }, Self { axis: 1, upper: true }];
 
     /// Place in [`Side::ALL`].
     pub fn index(self) -> usize {
