@@ -60,7 +60,7 @@ pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
         if i.0 == j.0 {
             let next = one.closed && (j.1 + 1) % one.len() == i.1 || j.1 == i.1 + 1;
             // Neighbours share a vertex; they may share no more than that.
-            let folded = next && one.len() > 2 && met == Meeting::Touching && folds(s, t);
+            let folded = next && met == Meeting::Touching && folds(s, t);
             if met == Meeting::Crossing {
                 problems.push(
                     one.refused(format!("`{}` crosses itself at ({x}, {y}): {both}", one.curve.name), "a body's outline must be simple"),

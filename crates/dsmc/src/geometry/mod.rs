@@ -20,6 +20,9 @@ mod cut;
 mod flight;
 mod lattice;
 mod outline;
+pub mod read;
+#[cfg(test)]
+mod refusals;
 #[cfg(test)]
 mod tests;
 

@@ -206,6 +206,9 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
             } else {
                 "inside"
             };
+            if line.numbers.is_empty() {
+                line.numbers = (1..=line.points.len() as u64).collect();
+            }
             line.points.reverse();
             line.places.reverse();
             // Segment k joins vertices k and k + 1: the last one stays the last.
