@@ -34,7 +34,7 @@ fn meeting((a, b): (Point, Point), (c, d): (Point, Point)) -> Meeting {
 fn place(grid: &Grid, (a, b): (Point, Point), (c, d): (Point, Point)) -> [f64; 2] {
     let ends = [orient_fine(c, d, a) as f64, orient_fine(c, d, b) as f64];
     let unit = 1.0 / (1_i64 << FINE) as f64;
-    let at = |p: [f64; 2]| [0, 1].map(|k| grid.origin[k] + p[k] * unit * grid.h[k]);
+    let at = |p: [f64; 2]| [0, 1].map(|k| short(grid.origin[k] + p[k] * unit * grid.h[k]));
     let of = |p: Point| [p.x as f64, p.y as f64];
     if ends[0] == ends[1] {
         let inner = [c, d].into_iter().find(|p| on_fine(a, b, *p)).unwrap_or(a);
@@ -42,6 +42,11 @@ fn place(grid: &Grid, (a, b): (Point, Point), (c, d): (Point, Point)) -> [f64; 2
     }
     let s = ends[0] / (ends[0] - ends[1]);
     at([a.x as f64 + s * (b.x - a.x) as f64, a.y as f64 + s * (b.y - a.y) as f64])
+}
+
+/// Ten digits: the rest is round-off, which nobody finds in a file.
+fn short(x: f64) -> f64 {
+    format!("{x:.9e}").parse().unwrap_or(x)
 }
 
 /// All problems of curves with themselves and with each other, up to a few.
@@ -72,6 +77,10 @@ pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
         } else if met == Meeting::Crossing {
             let message = format!("`{}` and `{}` cross at ({x}, {y}): {both}", one.curve.name, two.curve.name);
             problems.push(two.refused(message, "bodies may touch but not overlap: move one, or join their outlines"));
+        } else if share(s, t) && (!one.closed || !two.closed || along(s, t) > 0) {
+            // Sides of bodies that touch run against each other.
+            let message = format!("`{}` and `{}` lie on each other at ({x}, {y}): {both}", one.curve.name, two.curve.name);
+            problems.push(two.refused(message, "bodies may touch but not overlap, and a plate may only end on a body"));
         } else {
             touching.insert((i.0, j.0));
             touching.insert((j.0, i.0));
@@ -84,6 +93,19 @@ pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
         nested(lines, grid, &touching, &mut problems);
     }
     problems
+}
+
+/// The scalar product of two segments.
+fn along((a, b): (Point, Point), (c, d): (Point, Point)) -> i128 {
+    let (s, t) = (b.minus(a), d.minus(c));
+    i128::from(s.x) * i128::from(t.x) + i128::from(s.y) * i128::from(t.y)
+}
+
+/// Whether two segments have more than a point in common.
+fn share((a, b): (Point, Point), (c, d): (Point, Point)) -> bool {
+    let mut common: Vec<_> = [c, d].into_iter().filter(|p| on_fine(a, b, *p)).collect();
+    common.extend([a, b].into_iter().filter(|p| on_fine(c, d, *p)));
+    common.iter().any(|p| *p != common[0])
 }
 
 /// Whether two segments that share an end lie on each other.
@@ -166,7 +188,7 @@ fn nested(lines: &[Line], grid: &Grid, touching: &std::collections::BTreeSet<(us
                 [Point::new(2 * a.x, 2 * a.y), a.plus(b)]
             });
             if let Some((k, p)) = points.enumerate().find(|(_, p)| side(outer, *p) == wrong) {
-                let [x, y] = [(0, p.x), (1, p.y)].map(|(d, v)| grid.origin[d] + v as f64 * unit * grid.h[d]);
+                let [x, y] = [(0, p.x), (1, p.y)].map(|(d, v)| short(grid.origin[d] + v as f64 * unit * grid.h[d]));
                 let what = if wrong == 1 { "lies in" } else { "lies outside of" };
                 let message = format!("`{}` {what} `{}` at ({x}, {y}): {}", inner.curve.name, outer.curve.name, inner.segment(k / 2));
                 let hint = match (wrong, inner.curve.form) {

@@ -122,12 +122,6 @@ impl Geometry {
         }
     }
 
-    /// The place where a flight stands, counted from the corner of its cell.
-    fn place(offset: [f64; 2]) -> Point {
-        let [x, y] = offset.map(|x| ((x * ONE as f64).round() as i64).clamp(0, ONE));
-        Point::new(x, y)
-    }
-
     /// Flies to the next thing that the path meets and stops there: cell, offset and the remaining path are those at the
     /// meeting. Before a segment the flight stands a last bit of the lattice from it, on a side of the domain exactly on it.
     /// Cells are walked one by one, so that any length of path is right.
@@ -139,7 +133,7 @@ impl Geometry {
         loop {
             let part = if longest * rest > LONGEST { LONGEST / longest } else { rest };
             let [x, y] = path.map(|v| (v * part * ONE as f64).round() as i64);
-            let (cell, p) = (flight.cell, Self::place(flight.offset));
+            let (cell, p) = (flight.cell, place(flight.offset));
             let q = p.plus(Point::new(x, y));
             let (s, met) = match self.search(cell, p, q) {
                 Found::Free => {
@@ -185,8 +179,8 @@ impl Geometry {
             let s = (hit.s - back / length).max(0.0);
             Point::new((way[0] * s + n[0] * off).round() as i64, (way[1] * s + n[1] * off).round() as i64).plus(p)
         });
-        let place = to.into_iter().find(|to| self.free(cell, p, *to) && self.within(cell, *to)).unwrap_or(p);
-        self.put(flight, cell, place);
+        let stand = to.into_iter().find(|to| self.free(cell, p, *to) && self.within(cell, *to)).unwrap_or(p);
+        self.put(flight, cell, stand);
         flight.left = Some(hit.piece.segment);
 
         let physical = [0, 1].map(|k| flight.path[k] * self.h[k]);
@@ -233,7 +227,7 @@ impl Geometry {
 
     /// The offset of a flight that has arrived, as the store keeps it: below 1, in the gas, and the same point of the lattice.
     pub fn settle(&self, flight: &Flight) -> [f32; 2] {
-        let p = Self::place(flight.offset);
+        let p = place(flight.offset);
         if p.x < ONE && p.y < ONE {
             return [p.x, p.y].map(|x| x as f32 / ONE as f32);
         }
@@ -251,7 +245,7 @@ impl Geometry {
     /// Whether a place is in the gas: neither in a body nor on its outline.
     pub fn in_gas(&self, cell: [usize; 2], offset: [f64; 2]) -> bool {
         let number = cell[1] * self.cells[0] + cell[0];
-        let p = Self::place(offset);
+        let p = place(offset);
         let Some(reference) = self.reference(number) else { return self.fraction(number) > 0.5 };
         let pieces = self.pieces(number);
         if pieces.iter().any(|piece| on(piece, p)) {
@@ -259,6 +253,12 @@ impl Geometry {
         }
         reference.winding + turns(pieces, Point::new(reference.at[0].into(), reference.at[1].into()), p) == 0
     }
+}
+
+/// A place on the lattice, counted from the corner of its cell.
+pub(super) fn place(offset: [f64; 2]) -> Point {
+    let [x, y] = offset.map(|x| ((x * ONE as f64).round() as i64).clamp(0, ONE));
+    Point::new(x, y)
 }
 
 /// Whether a point is on a piece.

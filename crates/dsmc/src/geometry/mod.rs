@@ -6,7 +6,7 @@
 //! outline       -> outlines: rounded to a lattice once, turned, closed
 //! cross         refused if they cross, touch themselves or overlap
 //! cut           -> pieces in cells, and the solid part of each cell
-//! split         -> parts of a cell that a thin body keeps apart
+//! split, pools  -> parts of a cell that a thin body keeps apart, cells cut to nearly nothing
 //! flight        paths against pieces, exact
 //! ```
 //!
@@ -20,15 +20,18 @@ mod cut;
 mod flight;
 mod lattice;
 mod outline;
+mod pools;
 pub mod read;
 #[cfg(test)]
 mod refusals;
+mod split;
 #[cfg(test)]
 mod tests;
 
 pub use curve::{Curve, Form, Gas, Shape};
 pub use cut::Piece;
 pub use outline::{Body, Outlines};
+pub use pools::SMALLEST;
 
 use crate::grid::{Grid, Side};
 use cut::{Owned, cuts, touched};
@@ -120,6 +123,7 @@ pub struct Geometry {
     pieces: Vec<Piece>,
     /// One per slot.
     references: Vec<Reference>,
+    pools: pools::Pools,
 }
 
 impl Geometry {
@@ -136,6 +140,7 @@ impl Geometry {
             first: Vec::new(),
             pieces: Vec::new(),
             references: Vec::new(),
+            pools: pools::Pools::default(),
         }
     }
 
@@ -158,6 +163,7 @@ impl Geometry {
         geometry.list(&cuts.pieces, periodic);
         geometry.refer(&cuts.pieces, outlines.base);
         geometry.measure_reach(periodic);
+        geometry.find_pools();
         geometry
     }
 
@@ -205,7 +211,7 @@ impl Geometry {
                 let at = |g: f64| 1 + ((0.5 + g * f64::from(k)).fract() * (ONE - 2) as f64) as i64;
                 Point::new(at(0.754_877_666_246_692_7), at(0.569_840_290_998_053_3))
             };
-            let p = (0..).map(place).find(|p| !held.iter().any(|piece| flight::on(piece, *p))).expect("pieces do not fill a cell");
+            let p = (0..1 << 20).map(place).find(|p| !held.iter().any(|piece| flight::on(piece, *p))).expect("pieces do not fill a cell");
             let far = Point::new(p.x + ((i as i64) << BITS), p.y + ((j as i64) << BITS));
             let row = &pieces[rows[j]..rows[j + 1]];
             let beyond = &row[row.partition_point(|q| q.cell[0] < i)..];

@@ -140,15 +140,15 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
     if curve.vertices.len() < least {
         return refuse(format!("`{name}` has {} vertices", curve.vertices.len()), "a closed curve needs three, a plate two");
     }
-    if let Some((k, v)) = curve.vertices.iter().enumerate().find(|(_, v)| !v.iter().all(|x| x.is_finite())) {
-        return refuse(format!("vertex {} of `{name}` is at ({}, {})", k + 1, v[0], v[1]), "coordinates must be finite");
+    if let Some((k, [x, y])) = curve.vertices.iter().enumerate().find(|(_, v)| !v.iter().all(|x| x.is_finite())) {
+        return refuse(format!("vertex {} of `{name}` is at ({x}, {y})", k + 1), "coordinates must be finite");
     }
     // So far outside that the lattice does not hold it is outside all the same.
     let far = (MOST_CELLS as f64 * 2.0, (1_i64 << FINE) as f64);
     let on = |v: &[f64; 2]| [0, 1].map(|d| ((((v[d] - grid.origin[d]) / grid.h[d]).clamp(-far.0, far.0)) * far.1).round() as i64);
     let mut line = Line {
         curve,
-        points: curve.vertices.iter().map(|v| on(v)).map(|[x, y]| Point::new(x, y)).collect(),
+        points: curve.vertices.iter().map(on).map(|[x, y]| Point::new(x, y)).collect(),
         places: curve.vertices.clone(),
         numbers: curve.numbers.clone(),
         closed: curve.form == Form::Closed,
