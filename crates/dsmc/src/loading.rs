@@ -13,8 +13,10 @@ use crate::walls::BOLTZMANN;
 pub struct State {
     /// Number density, 1/m^3.
     pub density: f64,
-    /// Temperature, K, one per axis.
+    /// Temperature of the motion along each axis, K.
     pub temperature: [f64; 3],
+    /// Temperature of rotation and vibration, K.
+    pub internal: f64,
     /// Velocity, m/s.
     pub velocity: [f64; 3],
 }
@@ -33,8 +35,8 @@ pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn Fn
     (rotation as f32, level)
 }
 
-/// Fills all cells. `state` gives the gas at a place; `fractions` the part of each species.
-pub(crate) fn fill(model: &Model, fractions: &[f64], state: &(dyn Fn([f64; 2]) -> State + Sync)) -> Particles {
+/// Fills all cells. `state` gives the gas at a place.
+pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync)) -> Particles {
     let cells = model.grid.len();
     let chunk = 4096;
     let parts: Vec<Particles> = (0..cells.div_ceil(chunk))
@@ -42,7 +44,7 @@ pub(crate) fn fill(model: &Model, fractions: &[f64], state: &(dyn Fn([f64; 2]) -
         .map(|c| {
             let mut particles = Particles::default();
             for cell in c * chunk..((c + 1) * chunk).min(cells) {
-                fill_cell(model, fractions, state, cell, &mut particles);
+                fill_cell(model, state, cell, &mut particles);
             }
             particles
         })
@@ -52,7 +54,7 @@ pub(crate) fn fill(model: &Model, fractions: &[f64], state: &(dyn Fn([f64; 2]) -
     all
 }
 
-fn fill_cell(model: &Model, fractions: &[f64], state: &(dyn Fn([f64; 2]) -> State + Sync), cell: usize, into: &mut Particles) {
+fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: usize, into: &mut Particles) {
     if model.geometry.fraction(cell) <= 0.0 {
         return;
     }
@@ -61,14 +63,14 @@ fn fill_cell(model: &Model, fractions: &[f64], state: &(dyn Fn([f64; 2]) -> Stat
     for (s, species) in model.species.iter().enumerate() {
         let mut stream = Stream::with_room(purpose::FILL, model.seed, s as u64, cell as u64, 30);
         // Of the whole cell; places inside bodies are not filled, so that what is left has the density.
-        let mean = centre.density * fractions[s] * model.grid.volume() / model.weight;
+        let mean = centre.density * model.fractions[s] * model.grid.volume() / model.weight;
         let count = (mean + stream.open()) as u64;
         for _ in 0..count {
             let offset = [stream.open(), stream.open()].map(|x| (x as f32).min(crate::geometry::BELOW_ONE));
             let wide = offset.map(f64::from);
             let gas = state(model.grid.place(at, wide));
             let (n, m) = (stream.normals(), stream.normals());
-            let (rotation, level) = internal(species, gas.temperature.iter().sum::<f64>() / 3.0, &mut || stream.open());
+            let (rotation, level) = internal(species, gas.internal, &mut || stream.open());
             if !model.geometry.in_gas(at, wide) {
                 continue;
             }

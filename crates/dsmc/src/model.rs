@@ -91,6 +91,8 @@ pub struct Model {
     pub inflow: [Option<Gas>; 4],
     /// The species.
     pub species: Vec<Species>,
+    /// Part of the molecules by species at the start.
+    pub fractions: Vec<f64>,
     /// Collisions.
     pub collisions: Collisions,
     /// Time step, s.
@@ -101,6 +103,8 @@ pub struct Model {
     pub per_cell: f64,
     /// Temperature from which the largest cross-sections are guessed, K, and the fastest drift, m/s.
     pub hottest: [f64; 2],
+    /// Particles expected at the start.
+    pub expected: f64,
     /// Seed.
     pub seed: u64,
 }

@@ -62,6 +62,9 @@ pub trait Stages: Send {
     /// (`[surface][SURFACE_SUMS]`, sides first) and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
+    /// Takes sums back that [`Stages::take_samples`] gave away.
+    fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()>;
+
     /// What has gone in and out.
     fn ledger(&self) -> Result<Ledger>;
 

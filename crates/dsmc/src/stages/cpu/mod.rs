@@ -339,6 +339,21 @@ impl Stages for Gas {
         Ok(())
     }
 
+    fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
+        let width = self.model.species.len() * SUMS;
+        for tile in &mut self.tiles {
+            tile.sums.resize(self.mosaic.slots() * width, 0.0);
+            for j in 0..tile.cells[1] {
+                for i in 0..tile.cells[0] {
+                    let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
+                    tile.sums[slot * width..][..width].copy_from_slice(&cells[cell * width..][..width]);
+                }
+            }
+        }
+        self.surfaces.copy_from_slice(surfaces);
+        Ok(())
+    }
+
     fn ledger(&self) -> Result<Ledger> {
         let mut all = Ledger { injected: self.inserted, ..Ledger::default() };
         for l in self.tiles.iter().map(|t| &t.ledger) {
