@@ -1,0 +1,214 @@
+//! A tile, and the first stage of its step: particles that arrived are put in, and all are ordered by cell and species.
+
+use super::math::Words;
+use super::store::{Columns, HOLE, Leaver, Mosaic};
+use crate::model::Model;
+use crate::stages::{Ledger, SUMS};
+
+/// The largest cross-section times speed that pairs of two species are tried against in a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Majorant {
+    /// The value in use, m^3/s times [`super::collide::SCALE`].
+    pub(super) most: f32,
+    /// The largest one seen since it was last looked at.
+    pub(super) seen: f32,
+    /// Tries since then.
+    pub(super) tries: f32,
+}
+
+/// A meeting with a wall: what the surface got.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Impact {
+    /// Sides first, then segments.
+    pub(super) surface: u32,
+    /// Momentum given to it, kg m/s of one molecule.
+    pub(super) momentum: [f64; 3],
+    /// Energy given to it, J of one molecule.
+    pub(super) energy: f64,
+}
+
+/// A tile of cells with its particles.
+#[derive(Debug)]
+pub(super) struct Tile {
+    /// Lowest cell.
+    pub(super) corner: [usize; 2],
+    /// Cells of it that exist.
+    pub(super) cells: [usize; 2],
+    /// Tiles that particles come from.
+    pub(super) near: Vec<u32>,
+    /// The particles, in no order, with holes.
+    pub(super) columns: Columns,
+    /// Slots in use, holes included.
+    pub(super) len: usize,
+    /// `[slot of the cell][pair]`.
+    pub(super) majorants: Vec<Majorant>,
+    /// `[slot of the cell][species][SUMS]` of samples; empty until the first one.
+    pub(super) sums: Vec<f64>,
+    /// Meetings with surfaces while samples are taken.
+    pub(super) impacts: Vec<Impact>,
+    /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
+    pub(super) rate: Vec<f32>,
+    /// [`crate::geometry::Geometry::reach`] of each cell; empty where there are no bodies.
+    pub(super) reach: Vec<u8>,
+    /// What went in and out here.
+    pub(super) ledger: Ledger,
+}
+
+/// What a thread works in.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// Particles in order.
+    pub(super) sorted: Columns,
+    /// Begin of each cell and species in `sorted`, and the end.
+    pub(super) start: Vec<u32>,
+    /// New place of each slot.
+    place: Vec<u32>,
+    /// Random words of the tries.
+    pub(super) words: Words,
+    /// Tries: number by cell and pair.
+    pub(super) tries: Vec<u32>,
+    /// A permutation of a cell's particles.
+    pub(super) order: Vec<u32>,
+}
+
+impl Tile {
+    /// Takes particles that left other tiles for this one: those near in a fixed order, then those from afar.
+    pub(super) fn arrive(&mut self, number: usize, boxes: &[Vec<Leaver>], far: &[Leaver], flags: (bool, bool)) {
+        let mine = |l: &&Leaver| l.tile as usize == number;
+        let count = self.near.iter().map(|t| boxes[*t as usize].iter().filter(mine).count()).sum::<usize>() + far.len();
+        if count == 0 {
+            return;
+        }
+        self.columns.reserve(self.len + count, flags.0, flags.1);
+        let near = self.near.iter().flat_map(|t| &boxes[*t as usize]).filter(mine);
+        for leaver in near.chain(far) {
+            self.columns.put(self.len, leaver.key, &leaver.body);
+            self.len += 1;
+        }
+    }
+
+    /// Orders the particles by key into `scratch`, equal ones as they stood. Returns their number, without holes.
+    #[inline(always)]
+    pub(super) fn index(&self, keys: usize, scratch: &mut Scratch, flags: (bool, bool)) -> usize {
+        let n = self.len;
+        let key = &self.columns.key[..n];
+        let start = &mut scratch.start;
+        start.clear();
+        // Holes count as the last key.
+        start.resize(keys + 2, 0);
+        for k in key {
+            start[usize::from(*k).min(keys) + 1] += 1;
+        }
+        for k in 0..=keys {
+            start[k + 1] += start[k];
+        }
+        let valid = start[keys] as usize;
+        if scratch.place.len() < n {
+            scratch.place.resize(n + n / 8, 0);
+        }
+        let place = &mut scratch.place[..n];
+        for (p, k) in place.iter_mut().zip(key) {
+            let next = &mut start[usize::from(*k).min(keys)];
+            *p = *next;
+            *next += 1;
+        }
+        // Each entry has become the next one's begin.
+        for k in (0..keys).rev() {
+            start[k + 1] = start[k];
+        }
+        start[0] = 0;
+        start[keys] = valid as u32;
+        scratch.sorted.reserve(n, flags.0, flags.1);
+        let to = &mut scratch.sorted;
+        scatter(place, key, &mut to.key);
+        scatter(place, &self.columns.x, &mut to.x);
+        scatter(place, &self.columns.y, &mut to.y);
+        for c in 0..3 {
+            scatter(place, &self.columns.v[c], &mut to.v[c]);
+        }
+        if flags.0 {
+            scatter(place, &self.columns.rotation, &mut to.rotation);
+        }
+        if flags.1 {
+            scatter(place, &self.columns.level, &mut to.level);
+        }
+        valid
+    }
+}
+
+/// `to[place[i]] = from[i]`.
+#[inline(always)]
+fn scatter<T: Copy>(place: &[u32], from: &[T], to: &mut [T]) {
+    let from = &from[..place.len()];
+    for (p, value) in place.iter().zip(from) {
+        // Places are a permutation of the slots, which `to` has; the check is one predicted branch.
+        to[*p as usize] = *value;
+    }
+}
+
+/// An empty tile.
+pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
+    let (corner, cells) = mosaic.bounds(number);
+    let slots = mosaic.slots();
+    let cell_of = |slot: usize| {
+        let local = [slot & ((1 << mosaic.shift[0]) - 1), slot >> mosaic.shift[0]];
+        (local[0] < cells[0] && local[1] < cells[1]).then(|| model.grid.index([0, 1].map(|d| corner[d] + local[d])))
+    };
+    let rate = (0..slots).map(|slot| cell_of(slot).map_or(0.0, |c| super::collide::rate(model, c))).collect();
+    let reach = if model.geometry.is_empty() {
+        Vec::new()
+    } else {
+        (0..slots).map(|slot| cell_of(slot).map_or(0, |c| model.geometry.reach(c))).collect()
+    };
+    let majorants = super::collide::majorants(model).into_iter().cycle().take(slots * super::collide::pair_count(model.species.len()));
+    Tile {
+        corner,
+        cells,
+        near: mosaic.near(number),
+        columns: Columns::default(),
+        len: 0,
+        majorants: if model.collisions.scheme == crate::model::Scheme::None { Vec::new() } else { majorants.collect() },
+        sums: Vec::new(),
+        impacts: Vec::new(),
+        rate,
+        reach,
+        ledger: Ledger::default(),
+    }
+}
+
+/// Adds the particles of each cell to the tile's sums.
+#[inline(always)]
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64]) {
+    tile.sums.resize(keys * SUMS, 0.0);
+    let s = &scratch.sorted;
+    let [vx, vy, vz] = &s.v;
+    for k in 0..keys {
+        let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
+        if range.is_empty() {
+            continue;
+        }
+        let mut sums = [0.0_f64; SUMS];
+        sums[0] = range.len() as f64;
+        // Twice the internal energy per mass, of an energy in K.
+        let per_mass = factors[k % species];
+        for i in range {
+            let [x, y, z] = [vx[i], vy[i], vz[i]].map(f64::from);
+            let rotation = s.rotation.get(i).map_or(0.0, |e| f64::from(*e));
+            let level = s.level.get(i).map_or(0.0, |q| f64::from(*q));
+            let [xx, yy, zz] = [x * x, y * y, z * z];
+            let energy = xx + yy + zz + per_mass * rotation + factors[species + k % species] * level;
+            for (sum, term) in sums[1..].iter_mut().zip([x, y, z, xx, yy, zz, x * y, energy * x, energy * y, rotation, level]) {
+                *sum += term;
+            }
+        }
+        for (total, sum) in tile.sums[k * SUMS..].iter_mut().zip(sums) {
+            *total += sum;
+        }
+    }
+}
+
+/// Whether a slot is free.
+#[inline(always)]
+pub(super) fn is_hole(key: u16) -> bool {
+    key == HOLE
+}
