@@ -114,7 +114,9 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
             let names = table::names();
             let near = did_you_mean(&s.name, names.iter().copied());
             let fault = not(at("name"), format!("`{}` is not in the table of gases", s.name), &names.join(", "));
-            faults.push(fault.hint(near.unwrap_or_else(|| "give `mass`, `diameter` and `omega`, or a `species_file` with a `vss_file`".into())));
+            faults.push(
+                fault.hint(near.unwrap_or_else(|| "give `mass`, `diameter` and `omega`, or a `species_file` with a `vss_file`".into())),
+            );
         }
         for (key, value, low, high) in [
             ("mass", s.mass, 1e-28, 1e-20),
@@ -198,7 +200,9 @@ fn bodies(config: &Config, faults: &mut Vec<Problem>) {
             faults.push(Problem::new(format!("{path}.name"), format!("the body `{}` is there twice", body.name)));
         }
         match (&body.outline, &body.file) {
-            (Some(shape), None) => faults.extend(shape.curve(&body.name, &format!("{path}.outline"), body.gas, 0).err().into_iter().flatten()),
+            (Some(shape), None) => {
+                faults.extend(shape.curve(&body.name, &format!("{path}.outline"), body.gas, 0).err().into_iter().flatten());
+            }
             (None, Some(_)) => {}
             (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
             (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),

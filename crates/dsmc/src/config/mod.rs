@@ -15,8 +15,8 @@
 //! temperature = 273.15
 //! ```
 
-mod check;
 pub mod bodies;
+mod check;
 pub mod sides;
 
 use std::path::PathBuf;

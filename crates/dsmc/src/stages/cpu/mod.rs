@@ -386,7 +386,9 @@ impl Stages for Gas {
                 for i in (0..tile.len).filter(|i| !tile::is_hole(tile.columns.key[*i])) {
                     add(&mut sum, usize::from(tile.columns.key[i]) % species, &tile.columns.get(i));
                 }
-                out.iter().for_each(|l| add(&mut sum, usize::from(l.key) % species, &l.body));
+                for l in out {
+                    add(&mut sum, usize::from(l.key) % species, &l.body);
+                }
                 sum
             };
             self.tiles.par_iter().zip(&self.boxes[0]).map(|(tile, out)| of(tile, out)).collect()
@@ -427,8 +429,7 @@ impl Stages for Gas {
         self.inserted = 0;
         let n: Vec<u64> = counts.iter().map(|n| *n as u64).collect();
         self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
-        self.tiles[0].ledger =
-            Ledger { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5] };
+        self.tiles[0].ledger = Ledger { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5] };
         Ok(())
     }
 
