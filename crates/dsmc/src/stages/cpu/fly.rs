@@ -155,10 +155,9 @@ pub(super) fn trace(
                     Edge::Wall(wall) => (side.index() as u32, side.normal(), wall),
                 }
             }
-            Met::Segment { segment, done } => {
+            Met::Segment { segment, normal, done } => {
                 left *= 1.0 - done;
-                let s = &model.geometry.segments()[segment as usize];
-                (Side::ALL.len() as u32 + segment, s.normal, s.wall)
+                (Side::ALL.len() as u32 + segment, normal, model.geometry.segments()[segment as usize].wall)
             }
         };
         let molecule = model.species[species].molecule();
