@@ -1,6 +1,6 @@
 //! The flux of a drifting Maxwellian through a plane: how much, and with which velocities. Exact for any speed ratio.
 
-use zellige_engine::expr::erfc;
+use zellige_engine::expr::Expr;
 
 use crate::gas::Species;
 use crate::model::Gas;
@@ -17,7 +17,8 @@ pub fn rate(species: &Species, gas: &Gas, s: usize, normal: [f64; 2]) -> f64 {
 pub fn one_way(s: f64) -> f64 {
     let root = std::f64::consts::PI.sqrt();
     // `erfc(-s) = 1 + erf s` keeps its relative precision where the gas flows away from the plane.
-    ((-s * s).exp() + root * s * erfc(-s)).max(0.0)
+    let erfc = Expr::parse("erfc(-s)", &["s"]).map_or(f64::NAN, |e| e.eval(&[s]));
+    ((-s * s).exp() + root * s * erfc).max(0.0)
 }
 
 /// A speed over the most probable one from the density `x exp(-(x - s)^2)`, x > 0, for a gas of speed ratio `s` towards the plane.

@@ -250,6 +250,11 @@ impl Geometry {
         &self.segments
     }
 
+    /// Gives a segment a wall of its own.
+    pub fn set_wall(&mut self, segment: usize, wall: u32) {
+        self.segments[segment].wall = wall;
+    }
+
     /// All bodies, in the order of their numbers.
     pub fn bodies(&self) -> &[Body] {
         &self.bodies
