@@ -270,7 +270,7 @@ fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, coun
     }
     let counts = sum.iter().map(|f| f[0]).collect();
     for (flux, segment) in sum.iter_mut().zip(geometry.segments()) {
-        flux.iter_mut().for_each(|f| *f *= total / count as f64 / segment.length());
+        *flux = flux.map(|f| f * total / count as f64 / segment.length());
     }
     (geometry, sum, counts)
 }
