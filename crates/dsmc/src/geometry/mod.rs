@@ -21,6 +21,8 @@ mod flight;
 mod lattice;
 mod outline;
 mod pools;
+#[cfg(test)]
+mod pools_tests;
 pub mod read;
 #[cfg(test)]
 mod refusals;
