@@ -3,6 +3,7 @@
 
 pub mod formulae;
 pub mod inflow;
+pub mod subsonic;
 pub mod tally;
 #[cfg(test)]
 mod tests;
