@@ -19,7 +19,11 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let names: Vec<_> = model.species.iter().zip(&model.fractions).map(|(s, f)| format!("{:.4} {}", f, s.name)).collect();
     let state = format!("{} at {:.4e} /m^3, {} K", names.join(", "), gas.density, gas.temperature);
     lines.push(("gas".into(), state));
-    let mut warnings = Vec::new();
+    let mut warnings = model.notes.clone();
+    for body in model.geometry.bodies() {
+        let text = format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
+        lines.push(("body".into(), text));
+    }
     // Of a molecule of the mixture: rates of all partners, weighted by numbers.
     let n = model.species.len();
     let rate = |a: usize| (0..n).map(|b| gas.density * model.fractions[b] * model.pair(a, b).mean_rate(gas.temperature)).sum::<f64>();

@@ -3,7 +3,6 @@
 pub mod bench;
 pub mod config;
 pub mod flow;
-pub mod flux;
 pub mod forecast;
 pub mod gas;
 pub mod geometry;

@@ -83,7 +83,9 @@ pub struct Model {
     pub grid: Grid,
     /// The bodies.
     pub geometry: Arc<Geometry>,
-    /// Walls of bodies and sides.
+    /// What was mended in the outlines of bodies, in words.
+    pub notes: Vec<String>,
+    /// Walls of sides, then of bodies.
     pub walls: Vec<Wall>,
     /// The sides, in the order of [`crate::grid::Side::ALL`].
     pub edges: [Edge; 4],

@@ -60,6 +60,7 @@ pub fn records(flow: &Flow) -> Vec<Record> {
         all.push(profiles(flow, &values));
     }
     all.extend(sides(flow));
+    all.extend(surfaces(flow));
     all
 }
 
@@ -91,17 +92,6 @@ fn sides(flow: &Flow) -> Option<Record> {
         return None;
     }
     let found: Vec<_> = walls.iter().map(|s| flow.samples.surface(model, s.index())).collect();
-    let column = |quantity: &str, component: &str, unit: &str, values: Vec<f64>| Column {
-        quantity: quantity.into(),
-        component: component.into(),
-        unit: unit.into(),
-        dimension: [0.0; 7],
-        unit_si: 1.0,
-        weighting_power: 0.0,
-        macro_weighted: false,
-        time_offset: 0.0,
-        values: Entries::Each(Values::F64(values)),
-    };
     let mut columns = vec![column("side", "", "", walls.iter().map(|s| s.index() as f64).collect())];
     let names = [("hits", "", "1/(m^2 s)"), ("force", "x", "Pa"), ("force", "y", "Pa"), ("force", "z", "Pa"), ("heat", "", "W/m^2")];
     for (e, suffix) in ["", "_error"].into_iter().enumerate() {
@@ -117,4 +107,102 @@ fn sides(flow: &Flow) -> Option<Record> {
         len: walls.len(),
         columns,
     }))
+}
+
+/// A column of numbers in SI units.
+fn column(quantity: &str, component: &str, unit: &str, values: Vec<f64>) -> Column {
+    Column {
+        quantity: quantity.into(),
+        component: component.into(),
+        unit: unit.into(),
+        dimension: [0.0; 7],
+        unit_si: 1.0,
+        weighting_power: 0.0,
+        macro_weighted: false,
+        time_offset: 0.0,
+        values: Entries::Each(Values::F64(values)),
+    }
+}
+
+/// Pressure, shear and heat flux of a segment, each with its standard error, the normal being into the gas.
+fn loads(flow: &Flow, segment: usize) -> [[f64; 2]; 3] {
+    let found = flow.samples.surface(&flow.model, Side::ALL.len() + segment);
+    let n = flow.model.geometry.segments()[segment].normal;
+    let along = |a: f64, b: f64| [a * found[1][0] + b * found[2][0], (a * found[1][1]).hypot(b * found[2][1])];
+    // The gas pushes against the normal; shear counts along the segment, whose first end comes first.
+    [along(-n[0], -n[1]), along(-n[1], n[0]), found[4]]
+}
+
+/// What bodies feel: a table of all segments and a picture of each body.
+fn surfaces(flow: &Flow) -> Vec<Record> {
+    let geometry = &flow.model.geometry;
+    let segments = geometry.segments();
+    if segments.is_empty() {
+        return Vec::new();
+    }
+    let found: Vec<_> = (0..segments.len()).map(|s| loads(flow, s)).collect();
+    let each = |f: &dyn Fn(usize) -> f64| (0..segments.len()).map(f).collect::<Vec<_>>();
+    let mut columns = vec![
+        column("body", "", "", each(&|s| f64::from(segments[s].body))),
+        column("position", "x", "m", each(&|s| segments[s].middle()[0])),
+        column("position", "y", "m", each(&|s| segments[s].middle()[1])),
+        column("normal", "x", "", each(&|s| segments[s].normal[0])),
+        column("normal", "y", "", each(&|s| segments[s].normal[1])),
+        column("length", "", "m", each(&|s| segments[s].length())),
+    ];
+    let names = [("pressure", "Pa"), ("shear", "Pa"), ("heat_flux", "W/m^2")];
+    for (v, (name, unit)) in names.into_iter().enumerate() {
+        columns.push(column(name, "", unit, each(&|s| found[s][v][0])));
+        columns.push(column(&format!("{name}_error"), "", unit, each(&|s| found[s][v][1])));
+    }
+    let title = "what the segments of bodies feel".to_owned();
+    let (length_si, time_si, len) = (1.0, 1.0, segments.len());
+    let mut all = vec![Record::Table(Table { name: "surface".into(), title, length_si, time_si, len, columns })];
+    for body in geometry.bodies() {
+        let mut way = 0.0;
+        let x = body
+            .segments
+            .clone()
+            .map(|s| {
+                way += segments[s].length();
+                way - 0.5 * segments[s].length()
+            })
+            .collect();
+        let line = |v: usize| {
+            let most = body.segments.clone().map(|s| found[s][v][0].abs()).fold(0.0, f64::max);
+            let values = body.segments.clone().map(|s| if most > 0.0 { found[s][v][0] / most } else { 0.0 }).collect();
+            (format!("{} / {most:.3e} {}", names[v].0, names[v].1), values)
+        };
+        all.push(Record::Curve(Curve {
+            name: format!("surface_{}", body.name),
+            title: format!("pressure, shear and heat flux on {}", body.name),
+            x_label: "way along the outline (m)".into(),
+            y_label: "over the largest value".into(),
+            x,
+            lines: (0..3).map(line).collect(),
+            log_y: false,
+        }));
+    }
+    all
+}
+
+/// What a body feels per metre of depth: force along x and y (N/m), moment about the centre of its box (N), heat (W/m), each with
+/// its standard error, segments taken as independent.
+pub fn body(flow: &Flow, number: usize) -> [[f64; 2]; 4] {
+    let geometry = &flow.model.geometry;
+    let body = &geometry.bodies()[number];
+    let centre = [0, 1].map(|d| 0.5 * (body.bounds[0][d] + body.bounds[1][d]));
+    let mut sums = [[0.0_f64; 2]; 4];
+    for s in body.segments.clone() {
+        let segment = &geometry.segments()[s];
+        let (length, at) = (segment.length(), segment.middle());
+        let f = flow.samples.surface(&flow.model, Side::ALL.len() + s);
+        let arm = [at[0] - centre[0], at[1] - centre[1]];
+        let moment = [arm[0] * f[2][0] - arm[1] * f[1][0], (arm[0] * f[2][1]).hypot(arm[1] * f[1][1])];
+        for (sum, term) in sums.iter_mut().zip([f[1], f[2], moment, f[4]]) {
+            sum[0] += length * term[0];
+            sum[1] += (length * term[1]).powi(2);
+        }
+    }
+    sums.map(|[mean, square]| [mean, square.sqrt()])
 }

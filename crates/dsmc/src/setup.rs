@@ -10,7 +10,7 @@ use crate::config::sides::{SideConfig, SideWord};
 use crate::config::{Config, GasConfig, SpeciesConfig, Value, ZConfig};
 use crate::gas::pair::Pair;
 use crate::gas::{Relaxation, Scatter, Species, sparta, table};
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Outlines, read};
 use crate::grid::Side;
 use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model};
@@ -177,6 +177,39 @@ pub fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<
     Ok((all, pairs))
 }
 
+/// The bodies of the input, their walls behind those of the sides.
+fn bodies(
+    config: &Config,
+    folder: &Path,
+    grid: &crate::grid::Grid,
+    edges: [Edge; 4],
+    walls: &mut Vec<Wall>,
+) -> Result<(Geometry, Vec<String>)> {
+    let refused = |mut problems: Vec<Problem>| {
+        problems.iter_mut().for_each(|p| p.path = format!("dsmc.{}", p.path));
+        Error::Input { origin: "the input".into(), problems }
+    };
+    let mut curves = Vec::new();
+    for (i, body) in config.bodies.iter().enumerate() {
+        let (wall, path) = (walls.len() as u32, format!("bodies[{i}]"));
+        walls.push(body.wall.wall());
+        if let Some(shape) = &body.outline {
+            curves.push(shape.curve(&body.name, &format!("{path}.outline"), body.gas, wall).map_err(refused)?);
+        }
+        if let Some(file) = &body.file {
+            let label = read::Label { name: &body.name, origin: &path, gas: body.gas, wall };
+            curves.extend(read::read(folder.join(file), grid, label)?);
+        }
+    }
+    let outlines = Outlines::new(&curves, grid).map_err(refused)?;
+    let periodic = [edges[0] == Edge::Periodic, edges[2] == Edge::Periodic];
+    let geometry = Geometry::new(grid, periodic, &outlines);
+    if (0..grid.len()).all(|c| geometry.fraction(c) <= 0.0) {
+        return Err(refused(vec![Problem::new("bodies", "the bodies leave no room for the gas").hint("is `gas = \"inside\"` meant?")]));
+    }
+    Ok((geometry, outlines.notes))
+}
+
 impl Model {
     /// Of a checked input. Files are looked for in `folder`.
     pub fn new(config: &Config, folder: &Path, seed: u64) -> Result<Self> {
@@ -215,6 +248,7 @@ impl Model {
                 }
             };
         }
+        let (geometry, notes) = bodies(config, folder, &grid, edges, &mut walls)?;
         let per_cell = config.gas.density * grid.volume();
         let weight = config.weight.unwrap_or_else(|| per_cell / config.particles_per_cell.unwrap_or(10.0));
         let c = &config.collisions;
@@ -250,14 +284,15 @@ impl Model {
             hottest = hottest.max(state.temperature.into_iter().fold(0.0, f64::max));
             fastest = fastest.max(speed(state.velocity));
             most = most.max(state.density);
-            particles += state.density * grid.volume() / weight;
+            particles += state.density * grid.volume() * geometry.fraction(cell) / weight;
         }
         if particles > PARTICLES || per_cell / weight > 1e8 {
             let problem = Problem::new("", format!("{particles:.3e} particles are asked for")).allowed("at most 1e11, and 1e8 in a cell");
             return Err(input("weight", problem.hint("a larger `weight`, or fewer `particles_per_cell`")));
         }
         Ok(Self {
-            geometry: Arc::new(Geometry::empty(&grid)),
+            geometry: Arc::new(geometry),
+            notes,
             per_cell: (most.max(config.gas.density) * grid.volume() / weight).max(1.0),
             grid,
             walls,

@@ -1,5 +1,7 @@
 //! The solver as the run loop sees it.
 
+use std::fmt::Write as _;
+
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
@@ -96,7 +98,24 @@ impl Solver for Dsmc {
             return None;
         }
         let samples = self.flow.samples.closed();
-        let message = format!("t = {:.6e} s; averages of {samples} samples in {} batches", self.flow.time(), self.flow.samples.batches);
+        let batches = self.flow.samples.batches;
+        let mut message = format!("t = {:.6e} s; averages of {samples} samples in {batches} batches", self.flow.time());
+        let u = self.config.gas.velocity;
+        for (i, body) in self.flow.model.geometry.bodies().iter().enumerate().filter(|_| batches > 1) {
+            let [x, y, moment, heat] = output::body(&self.flow, i);
+            let with = |v: [f64; 2]| format!("{:.4e} +- {:.1e}", v[0], v[1]);
+            let name = &body.name;
+            let _ = write!(message, "; {name}: force {} N/m along x, {} along y, moment {} N, heat {} W/m", with(x), with(y), with(moment), with(heat));
+            let speed = u[0].hypot(u[1]);
+            if speed > 0.0 {
+                // By the body's width across the stream.
+                let width = (body.bounds[1][0] - body.bounds[0][0]) * (u[1] / speed).abs() + (body.bounds[1][1] - body.bounds[0][1]) * (u[0] / speed).abs();
+                let mass: f64 = self.flow.model.species.iter().zip(&self.flow.model.fractions).map(|(s, f)| s.mass * f).sum();
+                let scale = 0.5 * self.config.gas.density * mass * speed * speed * width;
+                let drag = [0, 1].map(|e| if e == 0 { (x[0] * u[0] + y[0] * u[1]) / speed } else { (x[1] * u[0] / speed).hypot(y[1] * u[1] / speed) });
+                let _ = write!(message, ", drag coefficient {:.4} +- {:.4} by the width {width:.4e} m", drag[0] / scale, drag[1] / scale);
+            }
+        }
         Some(Outcome { ending: Ending::Finished, status: "finished", message })
     }
 

@@ -44,6 +44,7 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     gas("gas", &config.gas, &mut faults);
     species(config, &mut faults);
     boundary(config, &mut faults);
+    bodies(config, &mut faults);
     initial(config, sound, &mut faults);
     let s = &config.sampling;
     if s.every == 0 {
@@ -183,6 +184,28 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
     let y = [("y", &config.boundary.y), ("y_lo", &config.boundary.y_lo), ("y_hi", &config.boundary.y_hi)];
     for (key, _) in y.into_iter().filter(|(_, s)| s.is_some() && config.dimensions() == 1) {
         faults.push(Problem::new(format!("boundary.{key}"), "the grid has no y axis").hint("leave it out, or give two numbers of `cells`"));
+    }
+}
+
+fn bodies(config: &Config, faults: &mut Vec<Problem>) {
+    for (i, body) in config.bodies.iter().enumerate() {
+        let path = format!("bodies[{i}]");
+        wall(&format!("{path}.wall"), &body.wall, faults);
+        if body.name.is_empty() || !body.name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+            faults.push(not(format!("{path}.name"), format!("the name is `{}`", body.name), "letters, digits, `_` and `-`"));
+        }
+        if config.bodies[..i].iter().any(|other| other.name == body.name) {
+            faults.push(Problem::new(format!("{path}.name"), format!("the body `{}` is there twice", body.name)));
+        }
+        match (&body.outline, &body.file) {
+            (Some(shape), None) => faults.extend(shape.curve(&body.name, &format!("{path}.outline"), body.gas, 0).err().into_iter().flatten()),
+            (None, Some(_)) => {}
+            (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
+            (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),
+        }
+        if config.dimensions() == 1 {
+            faults.push(Problem::new(&path, "a body needs a plane").hint("give two numbers of `grid.cells`"));
+        }
     }
 }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod check;
+pub mod bodies;
 pub mod sides;
 
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ use crate::gas::table::Model as Molecules;
 use crate::grid::Grid;
 use crate::model::{Scheme, ZDefinition};
 
+pub use bodies::BodyConfig;
 pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
 
 /// A rarefied gas by direct simulation Monte Carlo. SI units throughout; per metre of depth in the directions that the grid does not
@@ -64,6 +66,9 @@ pub struct Config {
     /// What stands on the sides; periodic if left out.
     #[serde(default)]
     pub boundary: Boundary,
+    /// Bodies in the flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyConfig>,
     /// The gas at the start where it is not that of `gas`.
     #[serde(default)]
     pub initial: InitialConfig,
@@ -305,6 +310,7 @@ impl Config {
             vss_file: None,
             collisions: CollisionConfig::default(),
             boundary: Boundary::default(),
+            bodies: Vec::new(),
             initial: InitialConfig::default(),
             sampling: SamplingConfig::default(),
         }

@@ -109,9 +109,13 @@ impl Table {
     }
 }
 
+/// Smallest part of a cell that collisions are computed for with its own volume; in smaller ones they are as rare as in this one.
+const SMALLEST: f64 = 0.02;
+
 /// Weight times step over the free volume of a cell; 0 where there is none.
 pub(super) fn rate(model: &Model, cell: usize) -> f32 {
-    let volume = model.cell_volume(cell);
+    let fraction = model.geometry.fraction(cell);
+    let volume = if fraction > 0.0 { model.grid.volume() * fraction.max(SMALLEST) } else { 0.0 };
     if volume > 0.0 { (model.weight * model.dt / volume / SCALE) as f32 } else { 0.0 }
 }
 

@@ -7,7 +7,7 @@ use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, Met};
 use crate::grid::Side;
 use crate::model::{Edge, Model, purpose};
-use crate::walls::{BOLTZMANN, Motion};
+use crate::walls::Motion;
 
 /// Meetings of one particle in a step after which it is left where it is, and counted.
 const MEETINGS: u32 = 1000;
@@ -179,10 +179,6 @@ pub(super) fn trace(
 }
 
 fn impact(surface: u32, molecule: &crate::walls::Molecule, before: &Motion, after: &Motion) -> Impact {
-    let energy = |m: &Motion| {
-        0.5 * molecule.mass * m.velocity.iter().map(|v| v * v).sum::<f64>()
-            + BOLTZMANN * (m.rotation + f64::from(m.level) * molecule.vibration)
-    };
     let momentum = [0, 1, 2].map(|c| molecule.mass * (before.velocity[c] - after.velocity[c]));
-    Impact { surface, momentum, energy: energy(before) - energy(after) }
+    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) }
 }

@@ -4,11 +4,11 @@ use super::fly::{Pass, trace};
 use super::math::Stream;
 use super::store::{Body, Leaver};
 use super::tile::Tile;
-use crate::flux;
 use crate::geometry::Flight;
 use crate::grid::Side;
 use crate::loading::internal;
 use crate::model::{Gas, purpose};
+use crate::walls::inflow::Stream as Beam;
 
 /// A face of a cell on an open side.
 #[derive(Debug, Clone, Copy)]
@@ -31,13 +31,14 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
             // A face and species have their own numbers, 2^36 of the former.
             let item = ((face.side.index() as u64) << 34 | along) * species_count as u64 + species as u64;
             let mut stream = Stream::with_room(purpose::INFLOW, model.seed, pass.step, item, 20);
-            let mean = mean_number(pass, gas, species, face.side);
+            let beam = beam(pass, gas, species);
+            let mean = beam.flux(normal) * model.grid.h[1 - face.side.axis] * model.dt / model.weight;
             let count = (mean + stream.open()) as u64;
             for _ in 0..count {
                 let mut offset = [0.0; 2];
                 offset[face.side.axis] = if face.side.upper { 1.0 } else { 0.0 };
                 offset[1 - face.side.axis] = stream.open();
-                let velocity = flux::velocity(&model.species[species], gas, normal, &mut || stream.open());
+                let velocity = beam.draw(normal, &mut || stream.open());
                 let (rotation, level) = internal(&model.species[species], gas.temperature, &mut || stream.open());
                 let left = stream.open();
                 if !model.geometry.in_gas(face.cell, offset) {
@@ -65,9 +66,8 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
     }
 }
 
-/// Particles of a species that come through one face in a step on average.
-fn mean_number(pass: &Pass<'_>, gas: &Gas, species: usize, side: Side) -> f64 {
-    let model = pass.model;
-    let area = model.grid.h[1 - side.axis];
-    flux::rate(&model.species[species], gas, species, side.normal()) * area * model.dt / model.weight
+/// A species of a gas in front of a side.
+fn beam(pass: &Pass<'_>, gas: &Gas, species: usize) -> Beam {
+    let density = gas.density * gas.fractions[species];
+    Beam { density, temperature: gas.temperature, velocity: gas.velocity, mass: pass.model.species[species].mass }
 }

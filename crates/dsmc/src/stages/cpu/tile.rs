@@ -181,30 +181,57 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64]) {
     tile.sums.resize(keys * SUMS, 0.0);
     let s = &scratch.sorted;
-    let [vx, vy, vz] = &s.v;
-    for k in 0..keys {
+    for (k, total) in tile.sums.chunks_exact_mut(SUMS).enumerate() {
         let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
         if range.is_empty() {
             continue;
         }
-        let mut sums = [0.0_f64; SUMS];
-        sums[0] = range.len() as f64;
-        // Twice the internal energy per mass, of an energy in K.
-        let per_mass = factors[k % species];
-        for i in range {
-            let [x, y, z] = [vx[i], vy[i], vz[i]].map(f64::from);
-            let rotation = s.rotation.get(i).map_or(0.0, |e| f64::from(*e));
-            let level = s.level.get(i).map_or(0.0, |q| f64::from(*q));
-            let [xx, yy, zz] = [x * x, y * y, z * z];
-            let energy = xx + yy + zz + per_mass * rotation + factors[species + k % species] * level;
-            for (sum, term) in sums[1..].iter_mut().zip([x, y, z, xx, yy, zz, x * y, energy * x, energy * y, rotation, level]) {
-                *sum += term;
+        let (vx, vy, vz) = (&s.v[0][range.clone()], &s.v[1][range.clone()], &s.v[2][range.clone()]);
+        let n = vx.len();
+        let (vy, vz) = (&vy[..n], &vz[..n]);
+        // Squares and products in double precision, so that a fast stream leaves its temperature enough digits.
+        let (mut u, mut square, mut other) = ([0.0_f64; 3], [0.0_f64; 3], [0.0_f64; 3]);
+        for i in 0..n {
+            let v = [f64::from(vx[i]), f64::from(vy[i]), f64::from(vz[i])];
+            let p = [v[0] * v[0], v[1] * v[1], v[2] * v[2]];
+            let energy = p[0] + p[1] + p[2];
+            for c in 0..3 {
+                u[c] += v[c];
+                square[c] += p[c];
             }
+            other[0] += v[0] * v[1];
+            other[1] += energy * v[0];
+            other[2] += energy * v[1];
         }
-        for (total, sum) in tile.sums[k * SUMS..].iter_mut().zip(sums) {
-            *total += sum;
+        total[0] += n as f64;
+        for c in 0..3 {
+            total[1 + c] += u[c];
+            total[4 + c] += square[c];
+            total[7 + c] += other[c];
+        }
+        // Internal modes: twice the energy per mass, of an energy in K and of a level.
+        if !s.rotation.is_empty() {
+            internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species], 10, f64::from);
+        }
+        if !s.level.is_empty() {
+            internal(total, &s.level[range], vx, vy, factors[species + k % species], 11, f64::from);
         }
     }
+}
+
+/// Adds a mode's energy, and what of it flows along x and y.
+#[inline(always)]
+fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: fn(T) -> f64) {
+    let (mut sum, mut x, mut y) = (0.0, 0.0, 0.0);
+    for ((e, vx), vy) in mode.iter().zip(vx).zip(vy) {
+        let e = wide(*e);
+        sum += e;
+        x += e * f64::from(*vx);
+        y += e * f64::from(*vy);
+    }
+    total[into] += sum;
+    total[8] += per_mass * x;
+    total[9] += per_mass * y;
 }
 
 /// Whether a slot is free.
