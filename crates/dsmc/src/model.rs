@@ -9,6 +9,7 @@ use crate::gas::Species;
 use crate::gas::pair::Pair;
 use crate::geometry::Geometry;
 use crate::grid::Grid;
+use crate::source::LineSource;
 use crate::walls::Wall;
 
 /// How colliding pairs are chosen.
@@ -85,6 +86,8 @@ pub struct Model {
     pub geometry: Arc<Geometry>,
     /// What was mended in the outlines of bodies, in words.
     pub notes: Vec<String>,
+    /// Lines from which gas comes.
+    pub sources: Vec<LineSource>,
     /// Walls of sides, then of bodies.
     pub walls: Vec<Wall>,
     /// The sides, in the order of [`crate::grid::Side::ALL`].
@@ -137,4 +140,5 @@ pub(crate) mod purpose {
     pub(crate) const INFLOW: u32 = 0x6005;
     pub(crate) const FILL: u32 = 0x6006;
     pub(crate) const PERMUTE: u32 = 0x6007;
+    pub(crate) const SOURCE: u32 = 0x6008;
 }

@@ -32,7 +32,9 @@ pub struct LineSource {
     pub temperature: f64,
     /// Velocity of the stream, m/s.
     pub velocity: [f64; 3],
-    /// Particles by step: steps rising.
+    /// Number density of a gas whose flux comes all the time, 1/m^3; 0 for none.
+    pub density: f64,
+    /// Particles by step, beside that: steps rising.
     pub schedule: Vec<(u64, u64)>,
 }
 
@@ -42,7 +44,13 @@ impl LineSource {
         self.schedule.binary_search_by_key(&step, |entry| entry.0).map_or(0, |k| self.schedule[k].1)
     }
 
-    /// Particles that come in all.
+    /// Molecules of a species, a part `fraction` of all, that come all the time, 1/(m s) per metre of depth.
+    pub fn steady(&self, mass: f64, fraction: f64) -> f64 {
+        let stream = Stream { density: self.density * fraction, temperature: self.temperature, velocity: self.velocity, mass };
+        stream.flux(self.normal) * (self.ends[1][0] - self.ends[0][0]).hypot(self.ends[1][1] - self.ends[0][1])
+    }
+
+    /// Particles that come by the schedule in all.
     pub fn total(&self) -> u64 {
         self.schedule.iter().map(|entry| entry.1).sum()
     }
@@ -140,7 +148,8 @@ struct Direction {
 struct Velocity {
     temperature: Option<f64>,
     thermal_vel: Option<f64>,
-    bulk_velocity: Option<f64>,
+    #[serde(rename = "bulk_velocity")]
+    bulk: Option<f64>,
     stream_x: Option<f64>,
     stream_y: Option<f64>,
     stream_z: Option<f64>,
@@ -172,7 +181,7 @@ pub fn read(path: impl AsRef<Path>, schedule: Option<&Path>, mass: f64) -> Resul
         _ => return Err(wrong("`velocity` needs `temperature` or `thermal_vel`, one of the two".into())),
     };
     let stream = [v.stream_x, v.stream_y, v.stream_z];
-    let velocity = match v.bulk_velocity {
+    let velocity = match v.bulk {
         Some(bulk) if stream.iter().all(Option::is_none) => [bulk * normal[0], bulk * normal[1], 0.0],
         Some(_) => return Err(wrong("`velocity` has both `bulk_velocity` and `stream_x`, `stream_y` or `stream_z`".into())),
         None => stream.map(|v| v.unwrap_or(0.0)),
@@ -194,7 +203,7 @@ pub fn read(path: impl AsRef<Path>, schedule: Option<&Path>, mass: f64) -> Resul
     }
     let g = &file.geometry;
     let ends = [[g.start_x, g.start_y], [g.end_x, g.end_y]];
-    Ok(LineSource { origin: path.display().to_string(), ends, normal, temperature, velocity, schedule: entries })
+    Ok(LineSource { origin: path.display().to_string(), ends, normal, temperature, velocity, density: 0.0, schedule: entries })
 }
 
 /// Reads a schedule file: a step and a number of particles a line.
@@ -282,6 +291,7 @@ mod tests {
             normal: [1.0, 0.0],
             temperature: 300.0,
             velocity: [0.0; 3],
+            density: 0.0,
             schedule: vec![(0, 1)],
         };
         good.check(&grid, &geometry).unwrap();

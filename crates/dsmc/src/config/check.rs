@@ -44,7 +44,8 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     gas("gas", &config.gas, &mut faults);
     species(config, &mut faults);
     boundary(config, &mut faults);
-    bodies(config, &mut faults);
+    bodies(config, sound, &mut faults);
+    sources(config, &mut faults);
     initial(config, sound, &mut faults);
     let s = &config.sampling;
     if s.every == 0 {
@@ -187,7 +188,7 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
     }
 }
 
-fn bodies(config: &Config, faults: &mut Vec<Problem>) {
+fn bodies(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
     for (i, body) in config.bodies.iter().enumerate() {
         let path = format!("bodies[{i}]");
         wall(&format!("{path}.wall"), &body.wall, faults);
@@ -203,8 +204,38 @@ fn bodies(config: &Config, faults: &mut Vec<Problem>) {
             (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
             (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),
         }
+        if let Some(text) = body.temperature.as_ref().filter(|_| sound) {
+            faults.extend(config.along(&format!("{path}.temperature"), text).err());
+        }
         if config.dimensions() == 1 {
             faults.push(Problem::new(&path, "a body needs a plane").hint("give two numbers of `grid.cells`"));
+        }
+    }
+}
+
+fn sources(config: &Config, faults: &mut Vec<Problem>) {
+    for (i, source) in config.sources.iter().enumerate() {
+        let path = format!("sources[{i}]");
+        let own = [source.line.is_some(), source.direction.is_some(), source.temperature.is_some()];
+        let more = source.density.is_some() || !source.schedule.is_empty();
+        if source.file.is_some() {
+            if own.contains(&true) || more || source.velocity != [0.0; 3] {
+                faults.push(Problem::new(&path, "both a file and values are given").hint("a source is `file` alone, with `schedule_file` if needed"));
+            }
+        } else if own.contains(&false) || !more {
+            let problem = Problem::new(&path, "the source is not whole");
+            faults.push(problem.hint("`line`, `direction`, `temperature`, and `density` or `schedule`; or `file`"));
+        }
+        if let Some(n) = source.density {
+            within(&format!("{path}.density"), n, 0.0, 1e32, faults);
+        }
+        let mut steps: Vec<u64> = source.schedule.iter().map(|e| e[0]).collect();
+        steps.sort_unstable();
+        if let Some(twice) = steps.windows(2).find(|w| w[0] == w[1]) {
+            faults.push(Problem::new(format!("{path}.schedule"), format!("step {} is there twice", twice[0])));
+        }
+        if config.dimensions() == 1 {
+            faults.push(Problem::new(&path, "a line of gas needs a plane").hint("give two numbers of `grid.cells`"));
         }
     }
 }

@@ -46,24 +46,88 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
                 }
                 let flight = Flight { cell: face.cell, offset, path: [0.0; 2], left: None };
                 let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level };
-                tile.ledger.injected += 1;
-                match trace(pass, tile, flight, species, &body, left, &mut || stream.open()) {
-                    None => tile.ledger.removed += 1,
-                    Some((cell, body)) => {
-                        let (home, slot) = pass.mosaic.place(cell);
-                        let key = (slot * species_count + species) as u16;
-                        if home == number {
-                            tile.columns.reserve(tile.len + 1, pass.flags.0, pass.flags.1);
-                            tile.columns.put(tile.len, key, &body);
-                            tile.len += 1;
-                        } else {
-                            out.push(Leaver { tile: home as u32, key, body });
-                        }
-                    }
-                }
+                enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
             }
         }
     }
+}
+
+/// Flies a new particle for the rest of its first step and puts it where it arrives.
+fn enter(
+    pass: &Pass<'_>,
+    number: usize,
+    tile: &mut Tile,
+    out: &mut Vec<Leaver>,
+    flight: Flight,
+    species: usize,
+    body: &Body,
+    left: f64,
+    stream: &mut Stream,
+) {
+    tile.ledger.injected += 1;
+    match trace(pass, tile, flight, species, body, left, &mut || stream.open()) {
+        None => tile.ledger.removed += 1,
+        Some((cell, body)) => {
+            let (home, slot) = pass.mosaic.place(cell);
+            let key = (slot * pass.model.species.len() + species) as u16;
+            if home == number {
+                tile.columns.reserve(tile.len + 1, pass.flags.0, pass.flags.1);
+                tile.columns.put(tile.len, key, &body);
+                tile.len += 1;
+            } else {
+                out.push(Leaver { tile: home as u32, key, body });
+            }
+        }
+    }
+}
+
+/// Lets gas in from the lines that cross a tile. Every tile goes through all particles of a line and takes those that begin in it.
+pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, out: &mut Vec<Leaver>) {
+    let model = pass.model;
+    for (s, source) in model.sources.iter().enumerate() {
+        let ends = [0.0, 1.0].map(|u| source.place(&model.grid, u).0);
+        let crosses = (0..2).all(|d| {
+            let (low, high) = (ends[0][d].min(ends[1][d]), ends[0][d].max(ends[1][d]));
+            low < tile.corner[d] + tile.cells[d] && high >= tile.corner[d]
+        });
+        if !crosses {
+            continue;
+        }
+        // Particles of the schedule first, each of a species by its part; then the steady ones, species by species.
+        let mut counts = vec![source.count(pass.step)];
+        for (k, species) in model.species.iter().enumerate() {
+            let mean = source.steady(species.mass, model.fractions[k]) * model.dt / model.weight;
+            let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, 1 << 48 | (s as u64) << 16 | k as u64, 2);
+            counts.push((mean + stream.open()) as u64);
+        }
+        let mut item = 0_u64;
+        for (group, count) in counts.into_iter().enumerate() {
+            for _ in 0..count {
+                let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, (s as u64) << 36 | item, 12);
+                item += 1;
+                let (cell, offset) = source.place(&model.grid, stream.open());
+                if !model.geometry.in_gas(cell, offset) || pass.mosaic.place(cell).0 != number {
+                    continue;
+                }
+                let species = if group > 0 { group - 1 } else { pick(&model.fractions, stream.open()) };
+                let velocity = source.velocity(model.species[species].mass, &mut || stream.open());
+                let (rotation, level) = internal(&model.species[species], source.temperature, &mut || stream.open());
+                let left = stream.open();
+                let flight = Flight { cell, offset, path: [0.0; 2], left: None };
+                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level };
+                enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
+            }
+        }
+    }
+}
+
+/// The species in whose part a uniform number falls.
+fn pick(fractions: &[f64], mut u: f64) -> usize {
+    let found = fractions.iter().position(|f| {
+        u -= f;
+        u < 0.0
+    });
+    found.unwrap_or(fractions.len() - 1)
 }
 
 /// A species of a gas in front of a side.

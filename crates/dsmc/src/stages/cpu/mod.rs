@@ -115,6 +115,7 @@ impl Work<'_> {
         }
         fly::fly(&pass, number, tile, scratch, n, out);
         inflow::inflow(&pass, number, tile, faces, out);
+        inflow::sources(&pass, number, tile, out);
     }
 
     fn on(self, isa: Isa) {
