@@ -11,6 +11,7 @@ use crate::geometry::Geometry;
 use crate::grid::Grid;
 use crate::source::LineSource;
 use crate::walls::Wall;
+use crate::walls::subsonic::Given;
 
 /// How colliding pairs are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -92,8 +93,10 @@ pub struct Model {
     pub walls: Vec<Wall>,
     /// The sides, in the order of [`crate::grid::Side::ALL`].
     pub edges: [Edge; 4],
-    /// Gas that comes in through open sides.
+    /// Gas that comes in through open sides; where something is given instead, until the gas within has been seen.
     pub inflow: [Option<Gas>; 4],
+    /// What is given on sides that follow the gas within, and the steps over which that is averaged.
+    pub given: [Option<(Given, f64)>; 4],
     /// The species.
     pub species: Vec<Species>,
     /// Part of the molecules by species at the start.

@@ -15,7 +15,8 @@ use crate::grid::{Grid, Side};
 use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model};
 use crate::source::{self, LineSource};
-use crate::walls::{Model as WallModel, Wall, temperatures};
+use crate::walls::subsonic::Given;
+use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 
 /// Most particles of a run: their numbers in tiles have 28 bits, and no machine holds as many.
 const PARTICLES: f64 = 1e11;
@@ -271,6 +272,7 @@ impl Model {
         };
         let mut walls = Vec::new();
         let mut inflow = [const { None }; 4];
+        let mut given = [None; 4];
         let mut edges = [Edge::Periodic; 4];
         for side in Side::ALL.into_iter().filter(|s| s.axis < grid.dimensions) {
             edges[side.index()] = match config.boundary.side(side).0 {
@@ -282,6 +284,20 @@ impl Model {
                 }
                 SideConfig::Inflow(g) => {
                     inflow[side.index()] = Some(gas(&g.inflow));
+                    Edge::Open
+                }
+                SideConfig::Outlet(o) => {
+                    inflow[side.index()] = Some(gas(&config.gas));
+                    given[side.index()] = Some((Given::Outlet { pressure: o.outlet.pressure }, o.outlet.memory));
+                    Edge::Open
+                }
+                SideConfig::Inlet(i) => {
+                    let (i, temperature) = (&i.inlet, i.inlet.temperature);
+                    let first = i.pressure.map_or(config.gas.density, |p| p / (BOLTZMANN * temperature));
+                    inflow[side.index()] = Some(Gas { density: first, temperature, ..gas(&config.gas) });
+                    let flux = i.mass_flow.unwrap_or(0.0) / (species[0].mass * grid.length(1 - side.axis));
+                    let what = i.pressure.map_or(Given::Flow { flux, temperature }, |pressure| Given::Inlet { pressure, temperature });
+                    given[side.index()] = Some((what, i.memory));
                     Edge::Open
                 }
                 SideConfig::Word(SideWord::Specular) => {
@@ -346,6 +362,7 @@ impl Model {
             walls,
             edges,
             inflow,
+            given,
             species,
             fractions,
             collisions,

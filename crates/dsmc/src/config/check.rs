@@ -175,9 +175,27 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
             faults.push(fault.hint(format!("`{name} = \"periodic\"` for both sides, or neither")));
         }
         for (side, path) in &sides {
+            if matches!(side, SideConfig::Outlet(_) | SideConfig::Inlet(_)) && config.species.len() > 1 {
+                let fault = Problem::new(path, "a side with a pressure or a flow is for one species only");
+                faults.push(fault.hint("`inflow` takes mixtures"));
+            }
             match side {
                 SideConfig::Wall(w) => wall(&format!("{path}.wall"), &w.wall, faults),
                 SideConfig::Inflow(g) => gas(&format!("{path}.inflow"), &g.inflow, faults),
+                SideConfig::Outlet(o) => {
+                    within(&format!("{path}.outlet.pressure"), o.outlet.pressure, 1e-12, 1e9, faults);
+                    within(&format!("{path}.outlet.memory"), o.outlet.memory, 1.0, 1e6, faults);
+                }
+                SideConfig::Inlet(i) => {
+                    let (i, path) = (&i.inlet, format!("{path}.inlet"));
+                    within(&format!("{path}.temperature"), i.temperature, 0.1, 1e6, faults);
+                    within(&format!("{path}.memory"), i.memory, 1.0, 1e6, faults);
+                    match (i.pressure, i.mass_flow) {
+                        (Some(p), None) => within(&format!("{path}.pressure"), p, 1e-12, 1e9, faults),
+                        (None, Some(m)) => within(&format!("{path}.mass_flow"), m, 1e-30, 1e9, faults),
+                        _ => faults.push(Problem::new(&path, "an inlet has `pressure` or `mass_flow`, one of the two")),
+                    }
+                }
                 SideConfig::Word(_) => {}
             }
         }

@@ -65,6 +65,17 @@ impl Moving {
         self.square = self.square * keep + square;
     }
 
+    /// All of it, for a checkpoint.
+    pub fn numbers(&self) -> [f64; 6] {
+        let [x, y, z] = self.velocity;
+        [self.weight, self.count, x, y, z, self.square]
+    }
+
+    /// From what [`Moving::numbers`] gave.
+    pub fn from_numbers(n: &[f64]) -> Self {
+        Self { weight: n[0], count: n[1], velocity: [n[2], n[3], n[4]], square: n[5] }
+    }
+
     /// The gas in the cell for `per_volume` molecules a particle and m^3; nothing before some twenty particles have been seen.
     pub fn gas(&self, mass: f64, per_volume: f64) -> Option<Stream> {
         if self.count < 20.0 {

@@ -3,12 +3,13 @@
 use super::fly::{Pass, trace};
 use super::math::Stream;
 use super::store::{Body, Leaver};
-use super::tile::Tile;
+use super::tile::{Scratch, Tile};
 use crate::geometry::Flight;
 use crate::grid::Side;
 use crate::loading::internal;
 use crate::model::{Gas, purpose};
 use crate::walls::inflow::Stream as Beam;
+use crate::walls::subsonic::Moving;
 
 /// A face of a cell on an open side.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +18,28 @@ pub(super) struct Face {
     pub(super) side: Side,
     /// The cell.
     pub(super) cell: [usize; 2],
+    /// The gas in it of late, for sides that follow it.
+    pub(super) moving: Moving,
+}
+
+/// Takes the gas of the cells beside sides that follow it into their averages. `scratch` has the particles in order.
+pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
+    for face in faces {
+        let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
+        // Such sides are for one species: the key of a cell is its slot.
+        let slot = pass.mosaic.place(face.cell).1;
+        let range = scratch.start[slot] as usize..scratch.start[slot + 1] as usize;
+        let (mut sum, mut square) = ([0.0; 3], 0.0);
+        let count = range.len() as f64;
+        for i in range {
+            let v = [0, 1, 2].map(|c| f64::from(scratch.sorted.v[c][i]));
+            for c in 0..3 {
+                sum[c] += v[c];
+                square += v[c] * v[c];
+            }
+        }
+        face.moving.take(count, sum, square, memory);
+    }
 }
 
 /// Lets gas in through the faces of a tile.
@@ -31,7 +54,7 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
             // A face and species have their own numbers, 2^36 of the former.
             let item = ((face.side.index() as u64) << 34 | along) * species_count as u64 + species as u64;
             let mut stream = Stream::with_room(purpose::INFLOW, model.seed, pass.step, item, 20);
-            let beam = beam(pass, gas, species);
+            let beam = following(pass, face).unwrap_or_else(|| beam(pass, gas, species));
             let mean = beam.flux(normal) * model.grid.h[1 - face.side.axis] * model.dt / model.weight;
             let count = (mean + stream.open()) as u64;
             for _ in 0..count {
@@ -39,7 +62,7 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
                 offset[face.side.axis] = if face.side.upper { 1.0 } else { 0.0 };
                 offset[1 - face.side.axis] = stream.open();
                 let velocity = beam.draw(normal, &mut || stream.open());
-                let (rotation, level) = internal(&model.species[species], gas.temperature, &mut || stream.open());
+                let (rotation, level) = internal(&model.species[species], beam.temperature, &mut || stream.open());
                 let left = stream.open();
                 if !model.geometry.in_gas(face.cell, offset) {
                     continue;
@@ -128,6 +151,17 @@ fn pick(fractions: &[f64], mut u: f64) -> usize {
         u < 0.0
     });
     found.unwrap_or(fractions.len() - 1)
+}
+
+/// The gas beyond a face of a side that follows the gas within; nothing on other sides and before enough has been seen.
+fn following(pass: &Pass<'_>, face: &Face) -> Option<Beam> {
+    let model = pass.model;
+    let (given, _) = model.given[face.side.index()]?;
+    let volume = model.cell_volume(model.grid.index(face.cell));
+    let kind = &model.species[0];
+    let cell = face.moving.gas(kind.mass, model.weight / volume)?;
+    let freedom = 3.0 + f64::from(kind.rotation);
+    Some(given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom))
 }
 
 /// A species of a gas in front of a side.
