@@ -15,6 +15,7 @@ pub mod physics;
 pub mod sampling;
 pub mod setup;
 pub mod solver;
+pub mod source;
 pub mod stages;
 pub mod step;
 pub mod walls;

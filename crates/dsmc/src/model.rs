@@ -9,7 +9,9 @@ use crate::gas::Species;
 use crate::gas::pair::Pair;
 use crate::geometry::Geometry;
 use crate::grid::Grid;
+use crate::source::LineSource;
 use crate::walls::Wall;
+use crate::walls::subsonic::Given;
 
 /// How colliding pairs are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -85,12 +87,16 @@ pub struct Model {
     pub geometry: Arc<Geometry>,
     /// What was mended in the outlines of bodies, in words.
     pub notes: Vec<String>,
+    /// Lines from which gas comes.
+    pub sources: Vec<LineSource>,
     /// Walls of sides, then of bodies.
     pub walls: Vec<Wall>,
     /// The sides, in the order of [`crate::grid::Side::ALL`].
     pub edges: [Edge; 4],
-    /// Gas that comes in through open sides.
+    /// Gas that comes in through open sides; where something is given instead, until the gas within has been seen.
     pub inflow: [Option<Gas>; 4],
+    /// What is given on sides that follow the gas within, and the steps over which that is averaged.
+    pub given: [Option<(Given, f64)>; 4],
     /// The species.
     pub species: Vec<Species>,
     /// Part of the molecules by species at the start.
@@ -137,4 +143,5 @@ pub(crate) mod purpose {
     pub(crate) const INFLOW: u32 = 0x6005;
     pub(crate) const FILL: u32 = 0x6006;
     pub(crate) const PERMUTE: u32 = 0x6007;
+    pub(crate) const SOURCE: u32 = 0x6008;
 }

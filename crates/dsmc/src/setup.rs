@@ -11,10 +11,12 @@ use crate::config::{Config, GasConfig, SpeciesConfig, Value, ZConfig};
 use crate::gas::pair::Pair;
 use crate::gas::{Relaxation, Scatter, Species, sparta, table};
 use crate::geometry::{Geometry, Outlines, read};
-use crate::grid::Side;
+use crate::grid::{Grid, Side};
 use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model};
-use crate::walls::{Model as WallModel, Wall};
+use crate::source::{self, LineSource};
+use crate::walls::subsonic::Given;
+use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 
 /// Most particles of a run: their numbers in tiles have 28 bits, and no machine holds as many.
 const PARTICLES: f64 = 1e11;
@@ -180,7 +182,7 @@ pub fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<
 fn bodies(
     config: &Config,
     folder: &Path,
-    grid: &crate::grid::Grid,
+    grid: &Grid,
     edges: [Edge; 4],
     walls: &mut Vec<Wall>,
 ) -> Result<(Geometry, Vec<String>)> {
@@ -204,11 +206,56 @@ fn bodies(
     }
     let outlines = Outlines::new(&curves, grid).map_err(refused)?;
     let periodic = [edges[0] == Edge::Periodic, edges[2] == Edge::Periodic];
-    let geometry = Geometry::new(grid, periodic, &outlines);
+    let mut geometry = Geometry::new(grid, periodic, &outlines);
     if (0..grid.len()).all(|c| geometry.fraction(c) <= 0.0) {
         return Err(refused(vec![Problem::new("bodies", "the bodies leave no room for the gas").hint("is `gas = \"inside\"` meant?")]));
     }
+    heat(config, &mut geometry, walls)?;
     Ok((geometry, outlines.notes))
+}
+
+/// Gives segments of bodies whose temperature is an expression walls of their own.
+fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Result<()> {
+    let first = walls.len() - config.bodies.len();
+    for number in 0..geometry.bodies().len() {
+        let range = geometry.bodies()[number].segments.clone();
+        let wall = geometry.segments()[range.start].wall as usize;
+        let Some(text) = &config.bodies[wall - first].temperature else { continue };
+        let path = format!("bodies[{}].temperature", wall - first);
+        let expression = config.along(&path, text).map_err(|p| input(&path, p))?;
+        let along = temperatures(geometry, number, &expression).map_err(|p| input(&path, p))?;
+        for (k, temperature) in range.zip(along) {
+            geometry.set_wall(k, walls.len() as u32);
+            walls.push(Wall { temperature, ..walls[wall] });
+        }
+    }
+    Ok(())
+}
+
+/// The sources of the input.
+fn sources(config: &Config, folder: &Path, species: &[Species], grid: &Grid, geometry: &Geometry) -> Result<Vec<LineSource>> {
+    let mut all = Vec::new();
+    for (i, s) in config.sources.iter().enumerate() {
+        let path = format!("sources[{i}]");
+        let mut source = if let Some(file) = &s.file {
+            let schedule = s.schedule_file.as_ref().map(|f| folder.join(f));
+            source::read(folder.join(file), schedule.as_deref(), species[0].mass)?
+        } else {
+            let (Some(ends), Some([x, y]), Some(temperature)) = (s.line, s.direction, s.temperature) else {
+                return Err(input(&path, Problem::new("", "the source is not whole")));
+            };
+            let mut schedule: Vec<(u64, u64)> = s.schedule.iter().map(|e| (e[0], e[1])).collect();
+            schedule.sort_unstable();
+            let normal = [x / x.hypot(y), y / x.hypot(y)];
+            let density = s.density.unwrap_or(0.0);
+            LineSource { origin: String::new(), ends, normal, temperature, velocity: s.velocity, density, schedule }
+        };
+        source.origin.clear();
+        source.check(grid, geometry).map_err(|p| input(&path, p))?;
+        source.origin = path;
+        all.push(source);
+    }
+    Ok(all)
 }
 
 impl Model {
@@ -222,6 +269,7 @@ impl Model {
             |g: &GasConfig| Gas { density: g.density, temperature: g.temperature, velocity: g.velocity, fractions: fractions.clone() };
         let mut walls = Vec::new();
         let mut inflow = [const { None }; 4];
+        let mut given = [None; 4];
         let mut edges = [Edge::Periodic; 4];
         for side in Side::ALL.into_iter().filter(|s| s.axis < grid.dimensions) {
             edges[side.index()] = match config.boundary.side(side).0 {
@@ -235,6 +283,20 @@ impl Model {
                     inflow[side.index()] = Some(gas(&g.inflow));
                     Edge::Open
                 }
+                SideConfig::Outlet(o) => {
+                    inflow[side.index()] = Some(gas(&config.gas));
+                    given[side.index()] = Some((Given::Outlet { pressure: o.outlet.pressure }, o.outlet.memory));
+                    Edge::Open
+                }
+                SideConfig::Inlet(i) => {
+                    let (i, temperature) = (&i.inlet, i.inlet.temperature);
+                    let first = i.pressure.map_or(config.gas.density, |p| p / (BOLTZMANN * temperature));
+                    inflow[side.index()] = Some(Gas { density: first, temperature, ..gas(&config.gas) });
+                    let flux = i.mass_flow.unwrap_or(0.0) / (species[0].mass * grid.length(1 - side.axis));
+                    let what = i.pressure.map_or(Given::Flow { flux, temperature }, |pressure| Given::Inlet { pressure, temperature });
+                    given[side.index()] = Some((what, i.memory));
+                    Edge::Open
+                }
                 SideConfig::Word(SideWord::Specular) => {
                     walls.push(Wall { model: WallModel::Specular, temperature: 0.0, velocity: [0.0; 3] });
                     Edge::Wall(walls.len() as u32 - 1)
@@ -246,6 +308,7 @@ impl Model {
             };
         }
         let (geometry, notes) = bodies(config, folder, &grid, edges, &mut walls)?;
+        let sources = sources(config, folder, &species, &grid, &geometry)?;
         let per_cell = config.gas.density * grid.volume();
         let weight = config.weight.unwrap_or_else(|| per_cell / config.particles_per_cell.unwrap_or(10.0));
         let c = &config.collisions;
@@ -290,11 +353,13 @@ impl Model {
         Ok(Self {
             geometry: Arc::new(geometry),
             notes,
+            sources,
             per_cell: (most.max(config.gas.density) * grid.volume() / weight).max(1.0),
             grid,
             walls,
             edges,
             inflow,
+            given,
             species,
             fractions,
             collisions,

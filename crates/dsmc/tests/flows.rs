@@ -167,6 +167,7 @@ fn cylinder(ratio: f64) -> Config {
         file: None,
         gas: Gas::Outside,
         wall: WallConfig::diffuse(200.0, [0.0; 3]),
+        temperature: None,
     });
     config.particles_per_cell = Some(20.0);
     config
@@ -202,6 +203,7 @@ fn a_gas_at_rest_is_even_up_to_the_wall() {
         file: None,
         gas: Gas::Outside,
         wall: WallConfig::diffuse(273.15, [0.0; 3]),
+        temperature: None,
     });
     config.steps = 6000;
     config.sampling.start = Some(200);

@@ -25,4 +25,8 @@ pub struct BodyConfig {
     pub gas: Gas,
     /// What molecules meet.
     pub wall: WallConfig,
+    /// Temperature along the wall in place of the wall's own, K: an expression of the place `x`, `y` of a segment's middle, m, and of the
+    /// way `s` along the outline to there, m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<String>,
 }

@@ -44,7 +44,8 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     gas("gas", &config.gas, &mut faults);
     species(config, &mut faults);
     boundary(config, &mut faults);
-    bodies(config, &mut faults);
+    bodies(config, sound, &mut faults);
+    sources(config, &mut faults);
     initial(config, sound, &mut faults);
     let s = &config.sampling;
     if s.every == 0 {
@@ -176,9 +177,27 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
             faults.push(fault.hint(format!("`{name} = \"periodic\"` for both sides, or neither")));
         }
         for (side, path) in &sides {
+            if matches!(side, SideConfig::Outlet(_) | SideConfig::Inlet(_)) && config.species.len() > 1 {
+                let fault = Problem::new(path, "a side with a pressure or a flow is for one species only");
+                faults.push(fault.hint("`inflow` takes mixtures"));
+            }
             match side {
                 SideConfig::Wall(w) => wall(&format!("{path}.wall"), &w.wall, faults),
                 SideConfig::Inflow(g) => gas(&format!("{path}.inflow"), &g.inflow, faults),
+                SideConfig::Outlet(o) => {
+                    within(&format!("{path}.outlet.pressure"), o.outlet.pressure, 1e-12, 1e9, faults);
+                    within(&format!("{path}.outlet.memory"), o.outlet.memory, 1.0, 1e6, faults);
+                }
+                SideConfig::Inlet(i) => {
+                    let (i, path) = (&i.inlet, format!("{path}.inlet"));
+                    within(&format!("{path}.temperature"), i.temperature, 0.1, 1e6, faults);
+                    within(&format!("{path}.memory"), i.memory, 1.0, 1e6, faults);
+                    match (i.pressure, i.mass_flow) {
+                        (Some(p), None) => within(&format!("{path}.pressure"), p, 1e-12, 1e9, faults),
+                        (None, Some(m)) => within(&format!("{path}.mass_flow"), m, 1e-30, 1e9, faults),
+                        _ => faults.push(Problem::new(&path, "an inlet has `pressure` or `mass_flow`, one of the two")),
+                    }
+                }
                 SideConfig::Word(_) => {}
             }
         }
@@ -189,7 +208,7 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
     }
 }
 
-fn bodies(config: &Config, faults: &mut Vec<Problem>) {
+fn bodies(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
     for (i, body) in config.bodies.iter().enumerate() {
         let path = format!("bodies[{i}]");
         wall(&format!("{path}.wall"), &body.wall, faults);
@@ -207,8 +226,38 @@ fn bodies(config: &Config, faults: &mut Vec<Problem>) {
             (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
             (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),
         }
+        if let Some(text) = body.temperature.as_ref().filter(|_| sound) {
+            faults.extend(config.along(&format!("{path}.temperature"), text).err());
+        }
         if config.dimensions() == 1 {
             faults.push(Problem::new(&path, "a body needs a plane").hint("give two numbers of `grid.cells`"));
+        }
+    }
+}
+
+fn sources(config: &Config, faults: &mut Vec<Problem>) {
+    for (i, source) in config.sources.iter().enumerate() {
+        let path = format!("sources[{i}]");
+        let own = [source.line.is_some(), source.direction.is_some(), source.temperature.is_some()];
+        let more = source.density.is_some() || !source.schedule.is_empty();
+        if source.file.is_some() {
+            if own.contains(&true) || more || source.velocity != [0.0; 3] {
+                faults.push(Problem::new(&path, "both a file and values are given").hint("a source is `file` alone, with `schedule_file` if needed"));
+            }
+        } else if own.contains(&false) || !more {
+            let problem = Problem::new(&path, "the source is not whole");
+            faults.push(problem.hint("`line`, `direction`, `temperature`, and `density` or `schedule`; or `file`"));
+        }
+        if let Some(n) = source.density {
+            within(&format!("{path}.density"), n, 0.0, 1e32, faults);
+        }
+        let mut steps: Vec<u64> = source.schedule.iter().map(|e| e[0]).collect();
+        steps.sort_unstable();
+        if let Some(twice) = steps.windows(2).find(|w| w[0] == w[1]) {
+            faults.push(Problem::new(format!("{path}.schedule"), format!("step {} is there twice", twice[0])));
+        }
+        if config.dimensions() == 1 {
+            faults.push(Problem::new(&path, "a line of gas needs a plane").hint("give two numbers of `grid.cells`"));
         }
     }
 }

@@ -18,6 +18,7 @@
 pub mod bodies;
 mod check;
 pub mod sides;
+pub mod sources;
 
 use std::path::PathBuf;
 
@@ -31,6 +32,7 @@ use crate::grid::Grid;
 use crate::model::{Scheme, ZDefinition};
 
 pub use bodies::BodyConfig;
+pub use sources::SourceConfig;
 pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
 
 /// A rarefied gas by direct simulation Monte Carlo. SI units throughout; per metre of depth in the directions that the grid does not
@@ -69,6 +71,9 @@ pub struct Config {
     /// Bodies in the flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bodies: Vec<BodyConfig>,
+    /// Lines from which gas comes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceConfig>,
     /// The gas at the start where it is not that of `gas`.
     #[serde(default)]
     pub initial: InitialConfig,
@@ -311,6 +316,7 @@ impl Config {
             collisions: CollisionConfig::default(),
             boundary: Boundary::default(),
             bodies: Vec::new(),
+            sources: Vec::new(),
             initial: InitialConfig::default(),
             sampling: SamplingConfig::default(),
         }
@@ -340,6 +346,13 @@ impl Config {
         let grid = self.domain();
         let constants = [("lx", grid.length(0)), ("hx", grid.h[0]), ("ly", grid.length(1)), ("hy", grid.h[1])];
         Expr::parse_with(text, &PLACE, &constants).map_err(|e| e.problem(path))
+    }
+
+    /// An expression of a place on an outline and the way along it, with the same constants.
+    pub fn along(&self, path: &str, text: &str) -> Result<Expr, Problem> {
+        let grid = self.domain();
+        let constants = [("lx", grid.length(0)), ("hx", grid.h[0]), ("ly", grid.length(1)), ("hy", grid.h[1])];
+        Expr::parse_with(text, &["x", "y", "s"], &constants).map_err(|e| e.problem(path))
     }
 
     /// Every problem that can be seen without allocating anything, paths relative to this table.

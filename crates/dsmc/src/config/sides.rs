@@ -43,6 +43,10 @@ pub enum SideConfig {
     Wall(SideWall),
     /// `{ inflow = { density = 1e20, temperature = 300.0, velocity = [100.0, 0.0, 0.0] } }`: an open side with a gas of its own.
     Inflow(SideInflow),
+    /// `{ outlet = { pressure = 0.5 } }`: an open side with a pressure, where a slow flow leaves.
+    Outlet(SideOutlet),
+    /// `{ inlet = { pressure = 0.5, temperature = 300.0 } }` or with `mass_flow`: an open side where a slow flow comes in.
+    Inlet(SideInlet),
 }
 
 /// A side by one word.
@@ -73,6 +77,54 @@ pub struct SideWall {
 pub struct SideInflow {
     /// The gas.
     pub inflow: super::GasConfig,
+}
+
+/// A side where a slow flow leaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SideOutlet {
+    /// What is given.
+    pub outlet: OutletConfig,
+}
+
+/// What is given at an outlet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutletConfig {
+    /// Pressure, Pa.
+    pub pressure: f64,
+    /// Steps over which the gas beside the side is averaged: 1 to 1000000.
+    #[serde(default = "memory")]
+    pub memory: f64,
+}
+
+/// A side where a slow flow comes in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SideInlet {
+    /// What is given.
+    pub inlet: InletConfig,
+}
+
+/// What is given at an inlet: the temperature, and one of the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InletConfig {
+    /// Temperature, K.
+    pub temperature: f64,
+    /// Pressure, Pa.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<f64>,
+    /// What comes in less what goes out through the whole side, kg/s per metre of depth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mass_flow: Option<f64>,
+    /// Steps over which the gas beside the side is averaged: 1 to 1000000.
+    #[serde(default = "memory")]
+    pub memory: f64,
+}
+
+fn memory() -> f64 {
+    500.0
 }
 
 /// A wall.

@@ -132,7 +132,7 @@ impl Geometry {
         let (mut rest, mut grazes) = (if longest.is_finite() { 1.0_f64 } else { 0.0 }, 0_u32);
         loop {
             let part = if longest * rest > LONGEST { LONGEST / longest } else { rest };
-            let [x, y] = path.map(|v| (v * part * ONE as f64).round() as i64);
+            let [x, y] = path.map(|v| nearest(v * part * ONE as f64));
             let (cell, p) = (flight.cell, place(flight.offset));
             let q = p.plus(Point::new(x, y));
             let (s, met) = match self.search(cell, p, q) {
@@ -177,7 +177,7 @@ impl Geometry {
         let tried = [(0.0, 1.0), (1.0, 1.0), (2.0, 2.0), (8.0, 1.0), (8.0, 0.0), (64.0, 1.0), (64.0, 0.0), (1024.0, 0.0), (65536.0, 0.0)];
         let to = tried.into_iter().map(|(back, off)| {
             let s = (hit.s - back / length).max(0.0);
-            Point::new((way[0] * s + n[0] * off).round() as i64, (way[1] * s + n[1] * off).round() as i64).plus(p)
+            Point::new(nearest(way[0] * s + n[0] * off), nearest(way[1] * s + n[1] * off)).plus(p)
         });
         let stand = to.into_iter().find(|to| self.free(cell, p, *to) && self.within(cell, *to)).unwrap_or(p);
         self.put(flight, cell, stand);
@@ -211,7 +211,7 @@ impl Geometry {
         let high = low + ((self.cells[other] as i64) << BITS);
         let mut blocked = None;
         for off in [0.0, 1.0, -1.0, 2.0, -2.0] {
-            let along = ((exact + off).round() as i64).clamp(low, high);
+            let along = nearest(exact + off).clamp(low, high);
             let to = if side.axis == 0 { Point::new(edge, along) } else { Point::new(along, edge) };
             match self.search(cell, p, to) {
                 Found::Piece(hit) => blocked = blocked.or(Some(hit)),
@@ -255,9 +255,17 @@ impl Geometry {
     }
 }
 
+/// The nearest whole number of a number below 2^51, halves to even ones: two additions, where the call of a library would cost
+/// more than a piece.
+#[inline(always)]
+fn nearest(x: f64) -> i64 {
+    const SHIFT: f64 = 1.5 * (1_u64 << 52) as f64;
+    ((x + SHIFT) - SHIFT) as i64
+}
+
 /// A place on the lattice, counted from the corner of its cell.
 pub(super) fn place(offset: [f64; 2]) -> Point {
-    let [x, y] = offset.map(|x| ((x * ONE as f64).round() as i64).clamp(0, ONE));
+    let [x, y] = offset.map(|x| nearest(x * ONE as f64).clamp(0, ONE));
     Point::new(x, y)
 }
 

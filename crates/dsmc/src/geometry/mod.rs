@@ -21,6 +21,8 @@ mod flight;
 mod lattice;
 mod outline;
 mod pools;
+#[cfg(test)]
+mod pools_tests;
 pub mod read;
 #[cfg(test)]
 mod refusals;
@@ -248,6 +250,11 @@ impl Geometry {
     /// All segments, in the order of their numbers.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Gives a segment a wall of its own.
+    pub fn set_wall(&mut self, segment: usize, wall: u32) {
+        self.segments[segment].wall = wall;
     }
 
     /// All bodies, in the order of their numbers.

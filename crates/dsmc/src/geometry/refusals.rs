@@ -223,3 +223,37 @@ fn geometry_files_of_cells_are_read() {
     let problems = Outlines::new(&open, &g).unwrap_err();
     assert!(problems[0].message.contains("`b` is open at ("), "{}", problems[0]);
 }
+
+proptest::proptest! {
+    /// Nothing that stands in a file may panic: good files with lines cut, doubled, exchanged and words put in.
+    #[test]
+    fn torn_files_are_refused_or_read(changes in proptest::collection::vec((0_usize..60, 0_usize..5, 0_usize..10), 1..6)) {
+        let words = ["-1", "nan", "1e400", "0", "points", "Lines", "18446744073709551616", "0.2", "#", "\u{e9}"];
+        let text = half_circle(false);
+        let cell = "10 10 1.0 1.0\n22 0 0.25 0.25 0.3 0.25 0 -1\n23 0 0.3 0.25 0.35 0.25 0 -1\n23 0 0.35 0.25 0.3 0.3 1 1\n22 0 0.3 0.3 0.25 0.25 -1 1\n";
+        for (text, seed) in [(text.as_str(), false), (cell, true)] {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            for (at, what, word) in &changes {
+                let at = at % lines.len();
+                match what {
+                    0 => { lines.remove(at); }
+                    1 => lines.insert(at, lines[at].clone()),
+                    2 => lines.swap(0, at),
+                    3 => lines[at] += &format!(" {}", words[*word]),
+                    _ => lines[at] = format!("{} {}", words[*word], lines[at].split_once(' ').map_or("", |l| l.1)),
+                }
+                if lines.is_empty() {
+                    break;
+                }
+            }
+            let text = lines.join("\n");
+            let curves = if seed { cells(&text, &grid(), LABEL) } else { surf(&text, LABEL) };
+            if let Ok(curves) = curves && let Ok(outlines) = Outlines::new(&curves, &grid()) {
+                let geometry = Geometry::new(&grid(), [false; 2], &outlines);
+                let gas: f64 = (0..100).map(|c| geometry.fraction(c)).sum();
+                let solid: f64 = geometry.bodies().iter().map(|b| b.area).sum::<f64>() / 0.01;
+                proptest::prop_assert!((gas + solid - 100.0).abs() < 1e-9, "{} {}", gas, solid);
+            }
+        }
+    }
+}

@@ -98,7 +98,9 @@ fn half(d: Point) -> u8 {
 pub(super) fn parts(pieces: &[Piece], plate: impl Fn(u32) -> bool) -> Option<Vec<Part>> {
     let edges = edges(pieces, plate);
     let mut around: BTreeMap<Point, Vec<Point>> = BTreeMap::new();
-    edges.keys().for_each(|(a, b)| around.entry(*a).or_default().push(*b));
+    for (a, b) in edges.keys() {
+        around.entry(*a).or_default().push(*b);
+    }
     for (at, ends) in &mut around {
         ends.sort_unstable_by(|p, q| {
             let (d, e) = (p.minus(*at), q.minus(*at));

@@ -3,6 +3,7 @@
 
 pub mod formulae;
 pub mod inflow;
+pub mod subsonic;
 pub mod tally;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,7 @@ mod tests;
 use zellige_engine::error::Problem;
 use zellige_engine::expr::Expr;
 
-use crate::geometry::{Geometry, Segment};
+use crate::geometry::Geometry;
 use formulae::{cll_normal, cll_tangential, diffuse_normal, diffuse_tangential, rotation_three, rotation_two, vibration_level};
 
 /// A wall.
@@ -125,29 +126,26 @@ impl Wall {
     }
 }
 
-/// Temperatures of the walls of all segments: an expression of the place of a segment's middle, `x` and `y` in m, and of the way
-/// `s` along its body from the first vertex to there, m. `expressions` are the temperatures of the walls in their order.
+/// Temperatures along a body's wall, K, in the order of its segments: an expression of the place of a segment's middle, `x` and `y`
+/// in m, and of the way `s` along the body from its first vertex to there, m.
 ///
 /// # Errors
-/// A temperature that is not above 0, with the wall, the segment and its place.
-pub fn temperatures(geometry: &Geometry, expressions: &[Expr]) -> Result<Vec<f64>, Problem> {
-    let mut all = vec![0.0; geometry.segments().len()];
-    for body in geometry.bodies() {
-        let mut way = 0.0;
-        for k in body.segments.clone() {
-            let segment: &Segment = &geometry.segments()[k];
-            let [x, y] = segment.middle();
-            let length = segment.length();
-            let t = expressions[segment.wall as usize].eval(&[x, y, way + 0.5 * length]);
-            way += length;
-            if !(t > 0.0 && t.is_finite()) {
-                let place = format!("at ({x}, {y}), segment {} of `{}`", k - body.segments.start + 1, body.name);
-                return Err(Problem::new("", format!("the wall's temperature is {t} {place}")).allowed("above 0 K everywhere on the wall"));
-            }
-            all[k] = t;
+/// A temperature that is not above 0, with the segment and its place.
+pub fn temperatures(geometry: &Geometry, body: usize, expression: &Expr) -> Result<Vec<f64>, Problem> {
+    let body = &geometry.bodies()[body];
+    let mut way = 0.0;
+    let along = body.segments.clone().map(|k| {
+        let segment = &geometry.segments()[k];
+        let ([x, y], length) = (segment.middle(), segment.length());
+        let t = expression.eval(&[x, y, way + 0.5 * length]);
+        way += length;
+        if t > 0.0 && t.is_finite() {
+            return Ok(t);
         }
-    }
-    Ok(all)
+        let place = format!("at ({x}, {y}), segment {} of `{}`", k - body.segments.start + 1, body.name);
+        Err(Problem::new("", format!("the wall's temperature is {t} {place}")).allowed("above 0 K everywhere on the wall"))
+    });
+    along.collect()
 }
 
 /// Boltzmann's constant, J/K, exact in the SI.

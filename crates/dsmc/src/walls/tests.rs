@@ -8,7 +8,7 @@ use zellige_engine::expr::erf;
 use zellige_engine::rng::{Philox, open_f64};
 
 use super::inflow::{Stream, flux, normal_speed};
-use super::tally::{BodyLoad, Felt, Load};
+use super::tally::{BodyLoad, Flux, Load, Reference};
 use super::*;
 use crate::geometry::{Curve, Flight, Form, Gas, Met, Outlines, Shape};
 use crate::grid::{Grid, Side};
@@ -210,9 +210,16 @@ fn gas_at_the_walls_temperature_stays_as_it_is_and_collisions_are_reciprocal() {
     }
 }
 
-/// Argon past bodies without collisions: sums per segment for `count` particles from the sides of the box, and molecules a particle
-/// over the time.
-fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, count: u64) -> (Geometry, Vec<Felt>, f64) {
+/// How loads of a stream at an angle are made coefficients.
+fn reference(gas: &Stream, angle: f64) -> Reference {
+    let rho = gas.density * gas.mass;
+    let speed = gas.velocity[0].hypot(gas.velocity[1]);
+    Reference { rho, speed, pressure: gas.density * BOLTZMANN * gas.temperature, direction: [angle.cos(), angle.sin()] }
+}
+
+/// Argon past bodies without collisions, `count` particles from the sides of the box: what each segment gets per area and time, and
+/// the number of particles that it got.
+fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, count: u64) -> (Geometry, Vec<Flux>, Vec<f64>) {
     let geometry = Geometry::new(grid, [false; 2], &Outlines::new(curves, grid).unwrap());
     let rates = Side::ALL.map(|side| gas.flux(side.normal()) * grid.length(1 - side.axis));
     let total: f64 = rates.iter().sum();
@@ -221,7 +228,7 @@ fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, coun
         .into_par_iter()
         .map(|task| {
             let mut u = dice(1000 + task);
-            let mut felt = vec![Felt::default(); geometry.segments().len()];
+            let mut felt = vec![Flux::default(); geometry.segments().len()];
             for _ in 0..chunk {
                 let mut pick = u() * total;
                 let side = Side::ALL.into_iter().find(|s| {
@@ -244,8 +251,9 @@ fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, coun
                             let before = Motion { velocity: v, rotation: 0.0, level: 0 };
                             let after = wall.reflect(&ARGON, normal, &before, &mut u);
                             let energy = before.energy(&ARGON) - after.energy(&ARGON);
-                            let at = grid.place(flight.cell, flight.offset);
-                            felt[segment as usize].add(at, ARGON.mass, v, after.velocity, energy);
+                            let [px, py, pz] = [0, 1, 2].map(|k| ARGON.mass * (v[k] - after.velocity[k]));
+                            let got = [1.0, px, py, pz, energy];
+                            felt[segment as usize].iter_mut().zip(got).for_each(|(sum, x)| *sum += x);
                             v = after.velocity;
                         }
                         Met::Edge { .. } => break,
@@ -256,11 +264,15 @@ fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, coun
             felt
         })
         .collect::<Vec<_>>();
-    let mut sum = vec![Felt::default(); geometry.segments().len()];
+    let mut sum = vec![Flux::default(); geometry.segments().len()];
     for part in &felt {
-        sum.iter_mut().zip(part).for_each(|(s, p)| s.merge(p));
+        sum.iter_mut().flatten().zip(part.iter().flatten()).for_each(|(s, p)| *s += p);
     }
-    (geometry, sum, total / count as f64)
+    let counts = sum.iter().map(|f| f[0]).collect();
+    for (flux, segment) in sum.iter_mut().zip(geometry.segments()) {
+        *flux = flux.map(|f| f * total / count as f64 / segment.length());
+    }
+    (geometry, sum, counts)
 }
 
 /// A stream of argon with a speed ratio, at an angle.
@@ -281,25 +293,25 @@ fn free_molecular_drag_of_a_cylinder() {
     {
         let gas = stream(s, 0.3);
         let wall = Wall { model: Model::Diffuse { accommodation: 1.0 }, temperature: ratio * gas.temperature, velocity: [0.0; 3] };
-        let (geometry, felt, rate) = free_molecular(&grid, std::slice::from_ref(&circle), &wall, &gas, 400_000);
+        let (geometry, flux, counts) = free_molecular(&grid, std::slice::from_ref(&circle), &wall, &gas, 400_000);
         let u = s * gas.thermal_speed();
-        let dynamic = 0.5 * gas.density * gas.mass * u * u;
-        let [load] = BodyLoad::all(&geometry, &felt, rate, 1.0)[..] else { panic!() };
-        let cd = (load.force[0] * 0.3_f64.cos() + load.force[1] * 0.3_f64.sin()) / (dynamic * 0.24);
-        let cl = (load.force[1] * 0.3_f64.cos() - load.force[0] * 0.3_f64.sin()) / (dynamic * 0.24);
+        let reference = reference(&gas, 0.3);
+        let (dynamic, body) = (reference.dynamic(), &geometry.bodies()[0]);
+        let load = BodyLoad::new(geometry.segments(), |k| flux[k], body, body.centre());
+        let [cd, cl] = reference.drag(load.force, 0.24);
         // Every particle that comes brings of the order of its own momentum: the error of N of them is 1 / sqrt N, of slow ones
         // times the ratio of their momentum to the drag's.
-        let hits: f64 = felt.iter().map(|f| f.count).sum();
+        let hits: f64 = counts.iter().sum();
         let sigma = (1.0 + 1.0 / s) / hits.sqrt();
         assert!((cd / drag - 1.0).abs() < 4.0 * sigma + 2e-4, "Cd at {s}: {cd}, {drag}, sigma {sigma}");
         assert!(cl.abs() < 4.0 * sigma * drag, "lift at {s}: {cl}");
         assert!((load.moment / (dynamic * 0.24 * 0.12)).abs() < 4.0 * sigma * drag, "moment at {s}");
         // Heat about the stagnation point, within 9 degrees of the stream: the cosine there is 1 - 0.004 on average.
-        let front = geometry.segments().iter().zip(&felt).filter(|(g, _)| {
+        let front = geometry.segments().iter().zip(flux.iter().zip(&counts)).filter(|(g, _)| {
             let towards = -(g.normal[0] * 0.3_f64.cos() + g.normal[1] * 0.3_f64.sin());
             towards > 0.9877
         });
-        let (q, area, n) = front.fold((0.0, 0.0, 0.0), |(q, a, n), (g, f)| (q + f.energy * rate, a + g.length(), n + f.count));
+        let (q, area, n) = front.fold((0.0, 0.0, 0.0), |(q, a, n), (g, (f, c))| (q + f[4] * g.length(), a + g.length(), n + c));
         let ch = q / area / (dynamic * u);
         assert!((ch / heat - 1.0).abs() < 0.006 + 4.0 * (1.0 + 1.0 / s) / n.sqrt(), "Ch at {s}: {ch}, {heat}, {n}");
     }
@@ -323,28 +335,26 @@ fn free_molecular_loads_of_a_plate() {
     let diffuse = |t: f64| Wall { model: Model::Diffuse { accommodation: 1.0 }, temperature: t, velocity: [0.0; 3] };
     for (s, drag) in [(0.5, 8.4255), (1.0, 4.7157), (2.0, 3.1360), (8.0, 2.2372)] {
         let gas = stream(s, 0.0);
-        let u = s * gas.thermal_speed();
-        let dynamic = 0.5 * gas.density * gas.mass * u * u;
         // Across the stream: along a line of the grid.
-        let (geometry, felt, rate) = free_molecular(&grid, &plate([0.0, -0.12], [0.0, 0.12]), &diffuse(200.0), &gas, 200_000);
-        let load = BodyLoad::new(&felt, 0..2, [0.0; 2], rate, 1.0);
-        let hits: f64 = felt.iter().map(|f| f.count).sum();
+        let (geometry, flux, counts) = free_molecular(&grid, &plate([0.0, -0.12], [0.0, 0.12]), &diffuse(200.0), &gas, 200_000);
+        let body = &geometry.bodies()[0];
+        let load = BodyLoad::new(geometry.segments(), |k| flux[k], body, body.centre());
+        let hits: f64 = counts.iter().sum();
         let sigma = (1.0 + 1.0 / s) / hits.sqrt();
-        let cd = load.force[0] / (dynamic * 0.24);
+        let [cd, _] = reference(&gas, 0.0).drag(load.force, body.width([1.0, 0.0]));
         assert!((cd / drag - 1.0).abs() < 4.0 * sigma, "Cd at {s}: {cd}, {drag}");
         // Both sides see the flux of their own direction.
-        for (segment, felt) in geometry.segments().iter().zip(&felt) {
+        for ((segment, flux), count) in geometry.segments().iter().zip(&flux).zip(&counts) {
             let exact = gas.flux(segment.normal.map(|x| -x));
-            let found = Load::new(felt, segment, rate, 1.0).flux;
-            assert!((found - exact).abs() < 5.0 * exact / felt.count.max(1.0).sqrt() + 5.0 * rate / 0.24, "{found} {exact}");
+            let one = gas.flux([1.0, 0.0]) / hits;
+            assert!((flux[0] - exact).abs() < 5.0 * exact / count.max(1.0).sqrt() + 5.0 * one, "{flux:?} {exact}");
         }
         // Along it: Cf = 1 / (sqrt(pi) S) on each side, and the pressure of a gas at rest, n k T.
-        let (geometry, felt, rate) = free_molecular(&grid, &plate([-0.12, 0.005], [0.12, 0.005]), &diffuse(200.0), &gas, 200_000);
-        for (segment, felt) in geometry.segments().iter().zip(&felt) {
-            let load = Load::new(felt, segment, rate, 1.0);
-            let [cp, cf, ch] = load.coefficients(gas.density * gas.mass, u, gas.density * BOLTZMANN * gas.temperature);
+        let (geometry, flux, counts) = free_molecular(&grid, &plate([-0.12, 0.005], [0.12, 0.005]), &diffuse(200.0), &gas, 200_000);
+        for ((segment, flux), count) in geometry.segments().iter().zip(&flux).zip(&counts) {
+            let [cp, cf, ch] = reference(&gas, 0.0).coefficients(&Load::new(flux, segment));
             let along = cf * (segment.ends[1][0] - segment.ends[0][0]).signum();
-            let sigma = (1.0 + 1.0 / s) / felt.count.sqrt();
+            let sigma = (1.0 + 1.0 / s) / count.sqrt();
             assert!((along * PI.sqrt() * s - 1.0).abs() < 4.0 * sigma, "Cf at {s}: {along}");
             // The pressure's unit is n k T, 1 / S^2 of the dynamic pressure's.
             assert!((cp * s * s).abs() < 4.0 * sigma, "Cp at {s}: {cp}");
@@ -362,10 +372,10 @@ fn temperatures_follow_their_expression() {
     let curve = square.curve("b", "b", Gas::Outside, 1).unwrap();
     let geometry = Geometry::new(&grid, [false; 2], &Outlines::new(&[curve], &grid).unwrap());
     let parse = |t: &str| Expr::parse(t, &["x", "y", "s"]).unwrap();
-    let found = temperatures(&geometry, &[parse("1"), parse("300 + 100*s + 1000*x")]).unwrap();
+    let found = temperatures(&geometry, 0, &parse("300 + 100*s + 1000*x")).unwrap();
     for (t, e) in found.iter().zip([300.0 + 20.0 + 400.0, 300.0 + 60.0 + 600.0, 300.0 + 100.0 + 400.0, 300.0 + 140.0 + 200.0]) {
         assert!((t - e).abs() < 1e-9, "{found:?}");
     }
-    let problem = temperatures(&geometry, &[parse("1"), parse("300 - 500*y")]).unwrap_err();
+    let problem = temperatures(&geometry, 0, &parse("300 - 500*y")).unwrap_err();
     assert!(problem.message.contains("the wall's temperature is 0 at (0.4, 0.6), segment 3 of `b`"), "{problem}");
 }

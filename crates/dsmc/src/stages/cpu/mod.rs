@@ -31,6 +31,7 @@ use crate::grid::Side;
 use crate::model::{Edge, Model, Scheme};
 use crate::particles::Particles;
 use crate::walls::BOLTZMANN;
+use crate::walls::subsonic::Moving;
 
 /// The gas on the processor.
 struct Gas {
@@ -93,7 +94,7 @@ struct Work<'a> {
     table: &'a collide::Table,
     number: usize,
     tile: &'a mut Tile,
-    faces: &'a [Face],
+    faces: &'a mut [Face],
     boxes: &'a [Vec<Leaver>],
     far: &'a [Leaver],
     out: &'a mut Vec<Leaver>,
@@ -109,12 +110,14 @@ impl Work<'_> {
         let keys = pass.mosaic.slots() * species;
         tile.arrive(number, boxes, far, pass.flags);
         let n = tile.index(keys, scratch, pass.flags);
+        inflow::observe(&pass, faces, scratch);
         collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
         if pass.sample {
             tile::sample(tile, scratch, keys, species, factors);
         }
         fly::fly(&pass, number, tile, scratch, n, out);
         inflow::inflow(&pass, number, tile, faces, out);
+        inflow::sources(&pass, number, tile, out);
     }
 
     fn on(self, isa: Isa) {
@@ -151,7 +154,7 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
         for along in 0..model.grid.cells[1 - side.axis] {
             let mut cell = [along; 2];
             cell[side.axis] = if side.upper { model.grid.cells[side.axis] - 1 } else { 0 };
-            faces[mosaic.place(cell).0].push(Face { side, cell });
+            faces[mosaic.place(cell).0].push(Face { side, cell, moving: Moving::default() });
         }
     }
     let per_mass = |s: &crate::gas::Species| 2.0 * BOLTZMANN / s.mass;
@@ -248,7 +251,7 @@ impl Stages for Gas {
         let cost = Cost { bytes, flops: 0.0, items: particles };
         profiler.stage(name, cost, || {
             self.cpu.install(|| {
-                self.tiles.par_iter_mut().zip(&self.faces).zip(&mut *out).enumerate().for_each(|(number, ((tile, faces), out))| {
+                self.tiles.par_iter_mut().zip(&mut self.faces).zip(&mut *out).enumerate().for_each(|(number, ((tile, faces), out))| {
                     out.clear();
                     let thread = rayon::current_thread_index().unwrap_or(threads);
                     let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -414,15 +417,23 @@ impl Stages for Gas {
         let ledger = self.ledger().unwrap_or_default();
         let counts = [ledger.injected, ledger.removed, ledger.collisions, ledger.attempts, ledger.exceeded, ledger.stuck];
         let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.most, m.seen, m.tries].map(f64::from));
-        counts.into_iter().map(|n| n as f64).chain(majorants).collect()
+        let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some()).flat_map(|f| f.moving.numbers());
+        counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).collect()
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
-        let expected = 6 + 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
+        let majorants = 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
+        let given = &self.model.given;
+        let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
+        let expected = 6 + majorants + 6 * faces.len();
         if extra.len() != expected {
             return Err(format!("{} numbers of the collisions' state, {expected} expected", extra.len()));
         }
         let (counts, rest) = extra.split_at(6);
+        let (rest, sides) = rest.split_at(majorants);
+        for (face, n) in faces.iter_mut().zip(sides.chunks_exact(6)) {
+            face.moving = Moving::from_numbers(n);
+        }
         for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {
             *m = Majorant { most: v[0] as f32, seen: v[1] as f32, tries: v[2] as f32 };
         }
