@@ -179,13 +179,7 @@ pub fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<
 }
 
 /// The bodies of the input, their walls behind those of the sides.
-fn bodies(
-    config: &Config,
-    folder: &Path,
-    grid: &Grid,
-    edges: [Edge; 4],
-    walls: &mut Vec<Wall>,
-) -> Result<(Geometry, Vec<String>)> {
+fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: &mut Vec<Wall>) -> Result<(Geometry, Vec<String>)> {
     let refused = |mut problems: Vec<Problem>| {
         for p in &mut problems {
             p.path = format!("dsmc.{}", p.path);

@@ -276,6 +276,51 @@ fn threads_and_restarts_change_no_bit() {
     }
 }
 
+/// Particles on each side of the plate, and the sum of the squares of their velocities.
+fn beside(gas: &mut zellige_dsmc::flow::Flow) -> [[f64; 2]; 2] {
+    let p = gas.stages.particles().unwrap();
+    let mut sums = [[0.0; 2]; 2];
+    for i in 0..p.len() {
+        let x = f64::from(p.cell[i] % 12) + f64::from(p.offset[0][i]);
+        let side = &mut sums[usize::from(x > 5.3)];
+        side[0] += 1.0;
+        side[1] += (0..3).map(|c| f64::from(p.velocity[c][i]).powi(2)).sum::<f64>();
+    }
+    sums
+}
+
+/// A plate without thickness through the middle of cells, gases of two temperatures beside it: a mirror lets no energy through, and
+/// no pair collides through it. Each side collides as often as its own density has it.
+#[test]
+fn nothing_collides_through_a_plate() {
+    for scheme in [Scheme::Ntc, Scheme::Pairing] {
+        let mut config = argon(12, 40.0);
+        config.collisions.scheme = scheme;
+        config.boundary.all = Some(SideConfig::Word(SideWord::Specular));
+        config.initial.temperature = Some("if(x < 5.3e-5, 400, 150)".into_value());
+        let wall = WallConfig { model: zellige_dsmc::config::WallModel::Specular, ..WallConfig::diffuse(1.0, [0.0; 3]) };
+        let outline = Some(Shape::Plate { points: vec![[5.3e-5, 0.0], [5.3e-5, 12e-5]] });
+        config.bodies.push(BodyConfig { name: "plate".into(), outline, file: None, gas: Gas::Outside, wall, temperature: None });
+        let mut gas = flow(&config, 0);
+        let before = beside(&mut gas);
+        run(&mut gas, 100);
+        let first = gas.ledger().unwrap().collisions;
+        run(&mut gas, 500);
+        let collisions = (gas.ledger().unwrap().collisions - first) as f64;
+        let after = beside(&mut gas);
+        let mut expected = 0.0;
+        for (s, cells) in [5.3, 6.7].into_iter().enumerate() {
+            assert_eq!(before[s][0], after[s][0], "{scheme:?}: particles of side {s}");
+            assert!((after[s][1] / before[s][1] - 1.0).abs() < 1e-5, "{scheme:?}: energy of side {s}: {before:?} {after:?}");
+            let n = after[s][0];
+            let density = n * gas.model.weight / (cells * 12.0 * gas.model.grid.volume());
+            let temperature = gas.model.species[0].mass * after[s][1] / n / (3.0 * K);
+            expected += 0.5 * n * density * gas.model.pair(0, 0).mean_rate(temperature) * gas.model.dt * 500.0;
+        }
+        close(&format!("{scheme:?}: collisions"), collisions, expected, 0.005, expected.sqrt().recip());
+    }
+}
+
 /// Mirrors keep every joule, and everything moved is there: particles, whatever crowds in a corner.
 #[test]
 fn a_closed_box_keeps_particles_and_energy() {

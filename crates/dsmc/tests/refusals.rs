@@ -86,7 +86,7 @@ fn everything_else_is_refused_by_name() {
         ),
         (
             more(
-                "[[dsmc.bodies]]\nname = \"b\"\nwall = {}\noutline = { shape = \"polygon\", vertices = [[2e-5, 2e-5], [6e-5, 6e-5], [6e-5, 2e-5], [2e-5, 6e-5]] }",
+                "[[dsmc.bodies]]\nname = \"b\"\nwall = {}\noutline = { shape = \"polygon\", vertices = [[2e-5, 2e-5], [6e-5, 6e-5], [6e-5, 2e-5], [2e-5, 7e-5]] }",
             ),
             vec!["segment", "cross"],
         ),

@@ -242,7 +242,10 @@ fn sources(config: &Config, faults: &mut Vec<Problem>) {
         let more = source.density.is_some() || !source.schedule.is_empty();
         if source.file.is_some() {
             if own.contains(&true) || more || source.velocity != [0.0; 3] {
-                faults.push(Problem::new(&path, "both a file and values are given").hint("a source is `file` alone, with `schedule_file` if needed"));
+                faults.push(
+                    Problem::new(&path, "both a file and values are given")
+                        .hint("a source is `file` alone, with `schedule_file` if needed"),
+                );
             }
         } else if own.contains(&false) || !more {
             let problem = Problem::new(&path, "the source is not whole");

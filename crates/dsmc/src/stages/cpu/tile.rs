@@ -1,6 +1,7 @@
 //! A tile, and the first stage of its step: particles that arrived are put in, and all are ordered by cell and species.
 
 use super::math::Words;
+use super::moments::moments;
 use super::store::{Columns, HOLE, Leaver, Mosaic};
 use crate::model::Model;
 use crate::stages::{Ledger, SUMS};
@@ -48,6 +49,8 @@ pub(super) struct Tile {
     pub(super) impacts: Vec<Impact>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
     pub(super) rate: Vec<f32>,
+    /// Whether bodies part a cell; empty where no cell of the tile is.
+    pub(super) parted: Vec<bool>,
     /// [`crate::geometry::Geometry::reach`] of each cell; empty where there are no bodies.
     pub(super) reach: Vec<u8>,
     /// What went in and out here.
@@ -169,6 +172,8 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         (local[0] < cells[0] && local[1] < cells[1]).then(|| model.grid.index([0, 1].map(|d| corner[d] + local[d])))
     };
     let rate = (0..slots).map(|slot| cell_of(slot).map_or(0.0, |c| super::collide::rate(model, c))).collect();
+    let is_parted = |slot: usize| cell_of(slot).is_some_and(|c| model.geometry.smallest_part(c).is_some());
+    let parted: Vec<bool> = if model.geometry.is_empty() { Vec::new() } else { (0..slots).map(is_parted).collect() };
     let reach = if model.geometry.is_empty() {
         Vec::new()
     } else {
@@ -185,6 +190,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         sums: Vec::new(),
         impacts: Vec::new(),
         rate,
+        parted: if parted.contains(&true) { parted } else { Vec::new() },
         reach,
         ledger: Ledger::default(),
     }
@@ -192,7 +198,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 
 /// Adds the particles of each cell to the tile's sums.
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64]) {
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
     tile.sums.resize(keys * SUMS, 0.0);
     let s = &scratch.sorted;
     for (k, total) in tile.sums.chunks_exact_mut(SUMS).enumerate() {
@@ -201,7 +207,7 @@ pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: u
             continue;
         }
         total[0] += range.len() as f64;
-        let found = moments(&s.v, range.clone());
+        let found = moments(&s.v, range.clone(), wide);
         for (total, found) in total[1..10].iter_mut().zip(found) {
             *total += found;
         }
@@ -214,44 +220,6 @@ pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: u
             internal(total, &s.level[range], vx, vy, factors[species + k % species], 11, f64::from);
         }
     }
-}
-
-/// Lanes of the sums of a cell.
-const LANES: usize = 4;
-
-/// Sums of x, y, z, xx, yy, zz, xy, `c^2 x`, `c^2 y` over a range of velocities. In lanes, that the compiler makes registers of, each
-/// with every fourth particle, then added up: the same order on every machine. In double precision, so that a fast stream leaves
-/// its temperature enough digits.
-#[inline(always)]
-fn moments(v: &[Vec<f32>; 3], range: std::ops::Range<usize>) -> [f64; 9] {
-    let mut sums = [[0.0_f64; LANES]; 9];
-    let mut i = range.start;
-    while i < range.end {
-        let left = range.end - i;
-        // The columns have room behind their last particle.
-        let (fx, fy, fz) = (&v[0][i..i + LANES], &v[1][i..i + LANES], &v[2][i..i + LANES]);
-        for l in 0..LANES {
-            let keep = if l < left { 1.0_f32 } else { 0.0 };
-            let (x, y, z) = (f64::from(keep * fx[l]), f64::from(keep * fy[l]), f64::from(keep * fz[l]));
-            let (xx, yy, zz) = (x * x, y * y, z * z);
-            let square = xx + yy + zz;
-            sums[0][l] += x;
-            sums[1][l] += y;
-            sums[2][l] += z;
-            sums[3][l] += xx;
-            sums[4][l] += yy;
-            sums[5][l] += zz;
-            sums[6][l] += x * y;
-            sums[7][l] += square * x;
-            sums[8][l] += square * y;
-        }
-        i += LANES;
-    }
-    let mut all = [0.0; 9];
-    for q in 0..9 {
-        all[q] = (sums[q][0] + sums[q][2]) + (sums[q][1] + sums[q][3]);
-    }
-    all
 }
 
 /// Adds a mode's energy, and what of it flows along x and y.
