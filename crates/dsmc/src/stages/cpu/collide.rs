@@ -144,14 +144,91 @@ pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: 
 /// Number of a cell in the grid, which its random numbers hang on.
 #[inline(always)]
 fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
-    let local = [slot & ((1 << mosaic.shift[0]) - 1), slot >> mosaic.shift[0]];
-    ((tile.corner[1] + local[1]) * mosaic.cells[0] + tile.corner[0] + local[0]) as u32
+    let (i, j) = (slot & ((1 << mosaic.shift[0]) - 1), slot >> mosaic.shift[0]);
+    ((tile.corner[1] + j) * mosaic.cells[0] + tile.corner[0] + i) as u32
 }
 
+// Loops over indices, not closures over arrays: those are not reliably inlined into functions with target features.
 #[inline(always)]
 fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
     let (slots, pairs) = (mosaic.slots(), table.pairs.len());
-    // How many tries: first the numbers that round, a block for every four pairs of a cell.
+    let total = count_tries(table, tile, mosaic, scratch, species, step);
+    if total == 0 {
+        return;
+    }
+    tile.ledger.attempts += total as u64;
+    let words = &mut scratch.words;
+    words.items[0].clear();
+    words.items[1].clear();
+    for slot in 0..slots {
+        let mut n = 0;
+        for p in 0..pairs {
+            n += scratch.tries[slot * pairs + p];
+        }
+        if n > 0 {
+            let cell = cell_number(tile, mosaic, slot);
+            for t in 0..n {
+                words.items[0].push(cell);
+                words.items[1].push(t);
+            }
+        }
+    }
+    words.draw(purpose::PAIR, table.seed, step);
+    let start = &scratch.start;
+    let sorted = &mut scratch.sorted;
+    let (mut at, mut collisions, mut exceeded) = (0, 0, 0);
+    for slot in 0..slots {
+        for p in 0..pairs {
+            let n = scratch.tries[slot * pairs + p] as usize;
+            if n == 0 {
+                continue;
+            }
+            let pair = &table.pairs[p];
+            let (a, b) = (slot * species + pair.species[0], slot * species + pair.species[1]);
+            let (first, second) = (start[a] as usize, start[b] as usize);
+            let (na, nb) = (start[a + 1] - start[a], start[b + 1] - start[b]);
+            let same = a == b;
+            let majorant = &mut tile.majorants[slot * pairs + p];
+            let (most, mut seen) = (majorant.most, majorant.seen);
+            for t in at..at + n {
+                // One word for both partners: the fraction that the first leaves chooses the second.
+                let product = u64::from(words.words[0][t]) * u64::from(na);
+                let i = (product >> 32) as usize;
+                let rest = u64::from(product as u32);
+                let mut j = ((rest * u64::from(nb - u32::from(same))) >> 32) as usize;
+                j += usize::from(same && j >= i);
+                let (i, j) = (first + i, second + j);
+                let g = difference(velocity(sorted, i), velocity(sorted, j));
+                let g2 = square(g);
+                let sigma_g = pair.rate * power(g2, pair.power);
+                seen = seen.max(sigma_g);
+                if uniform_f32(words.words[1][t]) * most < sigma_g {
+                    exceeded += u64::from(sigma_g > most);
+                    collisions += 1;
+                    let number = u64::from(words.items[0][t]) << 24 | u64::from(words.items[1][t] & 0xFF_FFFF);
+                    hit(table, pair, sorted, [i, j], g, g2, [words.words[2][t], words.words[3][t]], step, number);
+                }
+            }
+            at += n;
+            majorant.tries += n as f32;
+            majorant.seen = seen;
+            if seen > most {
+                majorant.most = seen;
+            } else if majorant.tries >= EVIDENCE {
+                majorant.most = (most * FALL).max(seen * MARGIN).min(most);
+                (majorant.seen, majorant.tries) = (0.0, 0.0);
+            }
+        }
+    }
+    tile.ledger.collisions += collisions;
+    tile.ledger.exceeded += exceeded;
+}
+
+/// How many pairs of each cell and kind are to be tried; returns their sum.
+#[inline(always)]
+fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) -> usize {
+    let (slots, pairs) = (mosaic.slots(), table.pairs.len());
+    // The numbers that round: a block for every four pairs of a cell.
     let blocks = pairs.div_ceil(4);
     let words = &mut scratch.words;
     words.items[0].clear();
@@ -164,91 +241,30 @@ fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
         }
     }
     words.draw(purpose::COUNT, table.seed, step);
-    scratch.tries.clear();
     let start = &scratch.start;
+    scratch.tries.clear();
     let mut total = 0_usize;
     for slot in 0..slots {
-        for (p, pair) in table.pairs.iter().enumerate() {
-            let [a, b] = pair.species.map(|s| slot * species + s);
-            let count = |k: usize| (start[k + 1] - start[k]) as f32;
-            let both = if a == b { 0.5 * count(a) * (count(a) - 1.0) } else { count(a) * count(b) };
+        for p in 0..pairs {
+            let pair = &table.pairs[p];
+            let (a, b) = (slot * species + pair.species[0], slot * species + pair.species[1]);
+            let (na, nb) = ((start[a + 1] - start[a]) as f32, (start[b + 1] - start[b]) as f32);
+            let both = if a == b { 0.5 * na * (na - 1.0) } else { na * nb };
             let mean = both * tile.rate[slot] * tile.majorants[slot * pairs + p].most;
-            let n = if mean > 0.0 {
-                let word = words.words[p % 4][slot * blocks + p / 4];
-                if table.scheme == Scheme::Ntc {
+            let mut n = 0;
+            if mean > 0.0 {
+                let word = words.words[p & 3][slot * blocks + (p >> 2)];
+                n = if table.scheme == Scheme::Ntc {
                     (mean + uniform_f32(word)) as u32
                 } else {
                     poisson(mean, word, table.seed, step, u64::from(cell_number(tile, mosaic, slot)) * pairs as u64 + p as u64)
-                }
-            } else {
-                0
-            };
+                };
+            }
             scratch.tries.push(n);
             total += n as usize;
         }
     }
-    if total == 0 {
-        return;
-    }
-    tile.ledger.attempts += total as u64;
-    words.items[0].clear();
-    words.items[1].clear();
-    for slot in 0..slots {
-        let (cell, mut t) = (cell_number(tile, mosaic, slot), 0);
-        for n in &scratch.tries[slot * pairs..(slot + 1) * pairs] {
-            for _ in 0..*n {
-                words.items[0].push(cell);
-                words.items[1].push(t);
-                t += 1;
-            }
-        }
-    }
-    words.draw(purpose::PAIR, table.seed, step);
-    let sorted = &mut scratch.sorted;
-    let (mut at, mut collisions, mut exceeded) = (0, 0, 0);
-    for (slot_pair, n) in scratch.tries.iter().enumerate().filter(|(_, n)| **n > 0) {
-        let (slot, p) = (slot_pair / pairs, slot_pair % pairs);
-        let pair = &table.pairs[p];
-        let [a, b] = pair.species.map(|s| slot * species + s);
-        let (first, second) = (start[a] as usize, start[b] as usize);
-        let [na, nb] = [a, b].map(|k| start[k + 1] - start[k]);
-        let same = a == b;
-        let majorant = &mut tile.majorants[slot_pair];
-        let mut seen = majorant.seen;
-        for t in at..at + *n as usize {
-            let [w0, w1, w2, w3] = [0, 1, 2, 3].map(|w| words.words[w][t]);
-            // One word for both partners: the fraction that the first leaves chooses the second.
-            let product = u64::from(w0) * u64::from(na);
-            let i = (product >> 32) as usize;
-            let rest = product as u32;
-            let mut j = ((u64::from(rest) * u64::from(nb - u32::from(same))) >> 32) as usize;
-            if same && j >= i {
-                j += 1;
-            }
-            let (i, j) = (first + i, second + j);
-            let g = difference(velocity(sorted, i), velocity(sorted, j));
-            let g2 = square(g);
-            let sigma_g = pair.rate * power(g2, pair.power);
-            seen = seen.max(sigma_g);
-            if uniform_f32(w1) * majorant.most < sigma_g {
-                exceeded += u64::from(sigma_g > majorant.most);
-                collisions += 1;
-                let number = u64::from(words.items[0][t]) << 24 | u64::from(words.items[1][t] & 0xFF_FFFF);
-                hit(table, pair, sorted, [i, j], g, g2, [w2, w3], step, number);
-            }
-        }
-        at += *n as usize;
-        majorant.tries += *n as f32;
-        majorant.seen = seen;
-        if seen > majorant.most {
-            majorant.most = seen;
-        } else if majorant.tries >= EVIDENCE {
-            majorant.most = (majorant.most * FALL).max(seen * MARGIN).min(majorant.most);
-            (majorant.seen, majorant.tries) = (0.0, 0.0);
-        }
-    }
-    tile.ledger.collisions += collisions;
-    tile.ledger.exceeded += exceeded;
+    total
 }
 
 /// A number with Poisson's distribution: by inversion, in parts whose mean is small enough for it.
@@ -349,10 +365,9 @@ fn hit(
     };
     // The first gets `m_b/(m_a + m_b)` of the change of the relative velocity, the second the rest, backwards.
     let change = difference(after, g);
-    for (i, k) in at.into_iter().zip([pair.share[0], -pair.share[1]]) {
-        let v = moved(velocity(columns, i), k, change);
-        (columns.v[0][i], columns.v[1][i], columns.v[2][i]) = (v.x, v.y, v.z);
-    }
+    let (v, w) = (moved(velocity(columns, at[0]), pair.share[0], change), moved(velocity(columns, at[1]), -pair.share[1], change));
+    (columns.v[0][at[0]], columns.v[1][at[0]], columns.v[2][at[0]]) = (v.x, v.y, v.z);
+    (columns.v[0][at[1]], columns.v[1][at[1]], columns.v[2][at[1]]) = (w.x, w.y, w.z);
 }
 
 /// Larsen and Borgnakke's exchange, one mode of one particle after the other. Returns the new relative speed.

@@ -94,12 +94,27 @@ fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &mut Tile, from: &Columns
 /// The slow path of particle `i` of `from`.
 #[inline(never)]
 fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: usize, mut stream: Stream, out: &mut Vec<Leaver>) {
-    let species = usize::from(from.key[i]) % pass.model.species.len();
-    let slot = usize::from(from.key[i]) / pass.model.species.len();
-    let local = [slot & ((1 << pass.mosaic.shift[0]) - 1), slot >> pass.mosaic.shift[0]];
+    let count = pass.model.species.len();
+    let species = usize::from(from.key[i]) % count;
+    let slot = usize::from(from.key[i]) / count;
+    let cell = [tile.corner[0] + (slot & ((1 << pass.mosaic.shift[0]) - 1)), tile.corner[1] + (slot >> pass.mosaic.shift[0])];
     let body = from.get(i);
+    // Most have but left the tile and can meet nothing: they are where the fast path has put them.
+    let scale = [0, 1].map(|d| (pass.model.dt * pass.model.cells_per_metre(d)) as f32);
+    let (px, py) = (body.v[0] * scale[0] + body.x, body.v[1] * scale[1] + body.y);
+    let (fx, fy) = (px.floor(), py.floor());
+    let far = fx.abs().max(fy.abs());
+    let reach = tile.reach.get(slot).map_or(FAR, |r| f32::from(*r));
+    let goal = [cell[0] as f32 + fx, cell[1] as f32 + fy];
+    if far < reach && goal[0] >= 0.0 && goal[1] >= 0.0 && (goal[0] as usize) < pass.mosaic.cells[0] && (goal[1] as usize) < pass.mosaic.cells[1]
+    {
+        let (home, slot) = pass.mosaic.place([goal[0] as usize, goal[1] as usize]);
+        let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
+        out.push(Leaver { tile: home as u32, key: (slot * count + species) as u16, body });
+        return;
+    }
     let flight = Flight {
-        cell: [0, 1].map(|d| tile.corner[d] + local[d]),
+        cell,
         offset: [f64::from(body.x), f64::from(body.y)],
         path: [0.0; 2],
         left: None,
@@ -109,7 +124,7 @@ fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: us
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
             let (home, slot) = pass.mosaic.place(cell);
-            let key = (slot * pass.model.species.len() + species) as u16;
+            let key = (slot * count + species) as u16;
             if home == number {
                 tile.columns.put(i, key, &body);
             } else {

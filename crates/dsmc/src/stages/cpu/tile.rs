@@ -74,17 +74,24 @@ pub(super) struct Scratch {
 impl Tile {
     /// Takes particles that left other tiles for this one: those near in a fixed order, then those from afar.
     pub(super) fn arrive(&mut self, number: usize, boxes: &[Vec<Leaver>], far: &[Leaver], flags: (bool, bool)) {
-        let mine = |l: &&Leaver| l.tile as usize == number;
-        let count = self.near.iter().map(|t| boxes[*t as usize].iter().filter(mine).count()).sum::<usize>() + far.len();
-        if count == 0 {
-            return;
+        for t in 0..self.near.len() {
+            for leaver in &boxes[self.near[t] as usize] {
+                if leaver.tile as usize == number {
+                    self.take(leaver, flags);
+                }
+            }
         }
-        self.columns.reserve(self.len + count, flags.0, flags.1);
-        let near = self.near.iter().flat_map(|t| &boxes[*t as usize]).filter(mine);
-        for leaver in near.chain(far) {
-            self.columns.put(self.len, leaver.key, &leaver.body);
-            self.len += 1;
+        for leaver in far {
+            self.take(leaver, flags);
         }
+    }
+
+    /// Puts one behind the others.
+    #[inline(always)]
+    fn take(&mut self, leaver: &Leaver, flags: (bool, bool)) {
+        self.columns.reserve(self.len + 1, flags.0, flags.1);
+        self.columns.put(self.len, leaver.key, &leaver.body);
+        self.len += 1;
     }
 
     /// Orders the particles by key into `scratch`, equal ones as they stood. Returns their number, without holes.
@@ -107,6 +114,7 @@ impl Tile {
             scratch.place.resize(n + n / 8, 0);
         }
         let place = &mut scratch.place[..n];
+        let start = &mut start[..];
         for (p, k) in place.iter_mut().zip(key) {
             let next = &mut start[usize::from(*k).min(keys)];
             *p = *next;
@@ -120,11 +128,17 @@ impl Tile {
         start[keys] = valid as u32;
         scratch.sorted.reserve(n, flags.0, flags.1);
         let to = &mut scratch.sorted;
-        scatter(place, key, &mut to.key);
-        scatter(place, &self.columns.x, &mut to.x);
-        scatter(place, &self.columns.y, &mut to.y);
-        for c in 0..3 {
-            scatter(place, &self.columns.v[c], &mut to.v[c]);
+        // All of these in one loop: their slices are of one length, so that one check of the place does for all.
+        let (x, y) = (&self.columns.x[..n], &self.columns.y[..n]);
+        let (vx, vy, vz) = (&self.columns.v[0][..n], &self.columns.v[1][..n], &self.columns.v[2][..n]);
+        let [to_vx, to_vy, to_vz] = &mut to.v;
+        let (to_vx, to_vy, to_vz) = (&mut to_vx[..n], &mut to_vy[..n], &mut to_vz[..n]);
+        let (to_x, to_y, to_key) = (&mut to.x[..n], &mut to.y[..n], &mut to.key[..n]);
+        for i in 0..n {
+            let p = place[i] as usize;
+            assert!(p < n, "places are a permutation");
+            (to_key[p], to_x[p], to_y[p]) = (key[i], x[i], y[i]);
+            (to_vx[p], to_vy[p], to_vz[p]) = (vx[i], vy[i], vz[i]);
         }
         if flags.0 {
             scatter(place, &self.columns.rotation, &mut to.rotation);
