@@ -13,6 +13,7 @@ pub mod output;
 pub mod particles;
 pub mod physics;
 pub mod sampling;
+pub mod seed;
 pub mod setup;
 pub mod solver;
 pub mod source;

@@ -41,11 +41,11 @@ fn profile(config: &Config) -> (Vec<[f64; 3]>, [f64; 3]) {
 #[test]
 fn gas_between_equal_pressures_stays_at_rest() {
     let (_, [n, u, t]) = profile(&channel(inlet(Some(PRESSURE), None), outlet(PRESSURE)));
-    // 12000 samples of 6000 particles that change every ten steps or so: 2e-4 for the gas, more for sides that follow their noise.
-    assert!((n * K * t / PRESSURE - 1.0).abs() < 0.01, "pressure {}", n * K * t / PRESSURE);
-    assert!((t / 300.0 - 1.0).abs() < 0.01, "temperature {t}");
-    // The speed of sound is 323 m/s.
-    assert!(u.abs() < 2.0, "velocity {u}");
+    // Over ten seeds the pressure had a deviation of 0.002. No wall holds the gas: any speed fits equal pressures, and slow gas carries
+    // no temperature from the inlet, so both wander, with deviations of 7 m/s (of 323 m/s of sound) and 4 K about what is given.
+    assert!((n * K * t / PRESSURE - 1.0).abs() < 0.008, "pressure {}", n * K * t / PRESSURE);
+    assert!((t / 300.0 - 1.0).abs() < 0.05, "temperature {t}");
+    assert!(u.abs() < 28.0, "velocity {u}");
 }
 
 #[test]
@@ -85,22 +85,5 @@ fn what_is_wrong_with_a_side_is_said() {
         ("boundary.x_lo", "for one species only"),
     ] {
         assert!(faults.iter().any(|f| f.path == path && f.message.contains(text)), "{faults:?}");
-    }
-}
-
-#[test]
-#[ignore = "prints the spread over seeds"]
-fn spread() {
-    for per_cell in [150.0, 600.0] {
-        for seed in 1..=5 {
-            let mut config = channel(inlet(Some(PRESSURE), None), outlet(PRESSURE));
-            config.particles_per_cell = Some(per_cell);
-            let device = zellige_engine::device::Device::Cpu(zellige_engine::device::Cpu::new(2).unwrap());
-            let mut flow = zellige_dsmc::flow::Flow::new(&config, std::path::Path::new(""), seed, &device).unwrap();
-            run(&mut flow, config.steps);
-            let cells: Vec<[f64; 3]> = flow.values().chunks_exact(VALUES).map(|v| [v[0], v[1], v[4]]).collect();
-            let [n, u, t] = [0, 1, 2].map(|q| cells[5..35].iter().map(|c| c[q]).sum::<f64>() / 30.0);
-            println!("{per_cell} {seed}: p {:.4} u {u:.3} T {t:.2}", n * K * t / PRESSURE);
-        }
     }
 }

@@ -32,8 +32,7 @@ pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
             print(&describe(&name, temperature, density)?)
         }
         DsmcCommand::Check { input, overrides } => {
-            let mut source = Source::read(&input)?;
-            source.set(&overrides)?;
+            let source = run::read(&input, &overrides)?;
             source.solver(&[Dsmc::NAME])?;
             run::execute::<Dsmc>(source.typed::<Dsmc>()?, &RunArgs { dry_run: true, ..RunArgs::default() })
         }

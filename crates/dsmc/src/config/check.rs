@@ -256,8 +256,8 @@ fn sources(config: &Config, faults: &mut Vec<Problem>) {
         }
         let mut steps: Vec<u64> = source.schedule.iter().map(|e| e[0]).collect();
         steps.sort_unstable();
-        if let Some(twice) = steps.windows(2).find(|w| w[0] == w[1]) {
-            faults.push(Problem::new(format!("{path}.schedule"), format!("step {} is there twice", twice[0])));
+        if let Some([step, ..]) = steps.windows(2).find(|w| w[0] == w[1]) {
+            faults.push(Problem::new(format!("{path}.schedule"), format!("step {step} is there twice")));
         }
         if config.dimensions() == 1 {
             faults.push(Problem::new(&path, "a line of gas needs a plane").hint("give two numbers of `grid.cells`"));

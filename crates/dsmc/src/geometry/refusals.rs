@@ -239,7 +239,7 @@ proptest::proptest! {
                     0 => { lines.remove(at); }
                     1 => lines.insert(at, lines[at].clone()),
                     2 => lines.swap(0, at),
-                    3 => lines[at] += &format!(" {}", words[*word]),
+                    3 => lines[at] = format!("{} {}", lines[at], words[*word]),
                     _ => lines[at] = format!("{} {}", words[*word], lines[at].split_once(' ').map_or("", |l| l.1)),
                 }
                 if lines.is_empty() {
