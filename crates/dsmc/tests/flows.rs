@@ -54,8 +54,10 @@ fn plates_without_collisions_have_the_free_molecular_fluxes() {
     let mut gas = flow(&config, 0);
     run(&mut gas, config.steps);
     let shear = n * m * 200.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
-    let (_, [found, error]) = on_plate(&gas);
+    let ([heat, heat_error], [found, error]) = on_plate(&gas);
     close("shear", found, shear, 0.005, error / shear);
+    // Each plate gets half of the work of both, seen from where it stands.
+    close("heat of the work", heat, 100.0 * shear, 0.005, heat_error / heat);
 }
 
 /// Near the continuum the shear is that of a slip of 1.016 viscous lengths `mu sqrt(2 k T/m)/p` at each wall (kinetic theory; 0.985 for

@@ -346,7 +346,7 @@ fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch
                 let chance = sigma_g * probability;
                 tile.ledger.exceeded += u64::from(chance > 1.0);
                 let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
-                if uniform_f32(stream.word()) < chance && !(parted && !together(table, &scratch.sorted, cell, mosaic, [i, j], step, number))
+                if uniform_f32(stream.word()) < chance && (!parted || together(table, &scratch.sorted, cell, mosaic, [i, j], step, number))
                 {
                     tile.ledger.collisions += 1;
                     let words = [stream.word(), stream.word()];

@@ -7,7 +7,7 @@ use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, Met};
 use crate::grid::Side;
 use crate::model::{Edge, Model, purpose};
-use crate::walls::Motion;
+use crate::walls::{Molecule, Motion, Wall};
 
 /// Meetings of one particle in a step after which it is left where it is, and counted.
 const MEETINGS: u32 = 1000;
@@ -177,9 +177,10 @@ pub(super) fn trace(
         };
         let molecule = model.species[species].molecule();
         let before = motion;
-        motion = model.walls[wall as usize].reflect(&molecule, normal, &before, uniform);
+        let wall = &model.walls[wall as usize];
+        motion = wall.reflect(&molecule, normal, &before, uniform);
         if pass.sample {
-            tile.impacts.push(impact(surface, &molecule, &before, &motion));
+            tile.impacts.push(impact(surface, wall, normal, &molecule, &before, &motion));
         }
         meetings += 1;
         if meetings > MEETINGS {
@@ -193,7 +194,11 @@ pub(super) fn trace(
     Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level as u16 }))
 }
 
-fn impact(surface: u32, molecule: &crate::walls::Molecule, before: &Motion, after: &Motion) -> Impact {
+/// What a surface gets. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.
+fn impact(surface: u32, wall: &Wall, normal: [f64; 2], molecule: &Molecule, before: &Motion, after: &Motion) -> Impact {
     let momentum = [0, 1, 2].map(|c| molecule.mass * (before.velocity[c] - after.velocity[c]));
-    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) }
+    let across = wall.velocity[0] * normal[0] + wall.velocity[1] * normal[1];
+    let slide = [wall.velocity[0] - across * normal[0], wall.velocity[1] - across * normal[1], wall.velocity[2]];
+    let work = momentum[0] * slide[0] + momentum[1] * slide[1] + momentum[2] * slide[2];
+    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work }
 }
