@@ -53,9 +53,41 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
+    /// Rarefied gas: what a gas does on average, and what a run would be like.
+    Dsmc {
+        #[command(subcommand)]
+        command: DsmcCommand,
+    },
     /// Solve Poisson's equation with the seven classical arguments X Y M N S ERR Q.
     #[command(after_long_help = POISSON_HELP, allow_negative_numbers = true)]
     Poisson(PoissonArgs),
+}
+
+/// About rarefied gas.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DsmcCommand {
+    /// Print viscosity, conductivity, free path and more of a gas of the table; without a name, list the gases.
+    Gas {
+        /// The gas, for example `N2`.
+        name: Option<String>,
+        /// Temperature, K.
+        #[arg(long = "T", value_name = "KELVIN", default_value_t = 300.0)]
+        temperature: f64,
+        /// Number density, 1/m^3.
+        #[arg(long = "n", value_name = "PER_CUBIC_METRE", conflicts_with = "pressure")]
+        density: Option<f64>,
+        /// Pressure, Pa; 101325 if neither it nor a density is given.
+        #[arg(long = "p", value_name = "PASCAL")]
+        pressure: Option<f64>,
+    },
+    /// Print free path, collision time, Knudsen number, memory and warnings of an input, and run nothing.
+    Check {
+        /// The input file.
+        input: PathBuf,
+        /// Set a key of the input, as for `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+    },
 }
 
 /// Where and on what to run.

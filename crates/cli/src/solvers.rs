@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 
+use zellige_dsmc::Dsmc;
 use zellige_engine::bench::{self, BenchResult};
 use zellige_engine::config::{self, Source};
 use zellige_engine::device::Device;
@@ -16,7 +17,7 @@ use crate::commands::run;
 use crate::report;
 
 /// Every solver.
-pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData)];
+pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData)];
 
 /// What the commands need of a solver.
 pub(crate) trait Entry: Sync {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod devices;
+mod dsmc;
 mod new;
 mod poisson;
 pub(crate) mod run;
@@ -29,6 +30,7 @@ pub(crate) fn dispatch(command: Command) -> Result<u8> {
             clap_complete::generate(shell, &mut Arguments::command(), "zellige", &mut text);
             print(&String::from_utf8_lossy(&text))
         }
+        Command::Dsmc { command } => dsmc::dsmc(command),
         Command::Poisson(arguments) => poisson::poisson(arguments),
     }
 }

@@ -35,6 +35,12 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "pic/heating",
     "pic/log_weibel",
     "pic/kong",
+    "dsmc/cylinder",
+    "dsmc/couette",
+    "dsmc/fourier",
+    "dsmc/cavity",
+    "dsmc/relaxation",
+    "dsmc/jet",
 ];
 
 /// The first line of an example, which says what it shows.

@@ -15,6 +15,8 @@ use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Environment, Plan, Solver};
 use zellige_io::Format;
 
+use zellige_dsmc::seed;
+
 use crate::args::{Place, RunArgs};
 use crate::report::{self, GIT_HASH, VERSION};
 use crate::sink::Output;
@@ -25,10 +27,21 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
     let Some(path) = &arguments.input else {
         return commands::new::list();
     };
-    let mut source = Source::read(path)?;
-    source.set(&arguments.overrides)?;
+    let source = read(path, &arguments.overrides)?;
     let solver = source.solver(&solvers::names())?;
     solvers::find(solver)?.run(&source, arguments)
+}
+
+/// Reads an input and sets what the command line overrides.
+pub(crate) fn read(path: impl AsRef<std::path::Path>, overrides: &[String]) -> Result<Source> {
+    let mut source = Source::read(path)?;
+    source.set(overrides)?;
+    match seed::adopt(&mut source.value) {
+        Ok(false) => {}
+        Ok(true) => report::note(seed::NOTE),
+        Err(problems) => return Err(source.problems(problems)),
+    }
+    Ok(source)
 }
 
 /// The device that the command line, the environment or the input asks for, with what was passed over said.

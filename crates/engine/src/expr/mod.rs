@@ -25,6 +25,7 @@ mod print;
 mod program;
 
 pub use error::ExprError;
+pub use ops::{erf, erfc};
 pub use program::Column;
 
 use ops::Op;

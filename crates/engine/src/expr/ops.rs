@@ -163,7 +163,7 @@ fn modulo(x: f64, y: f64) -> f64 {
 const ERF_SPLIT: f64 = 2.5;
 
 /// Error function: `2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!` (Abramowitz and Stegun 7.1.6, terms of one sign).
-fn erf(x: f64) -> f64 {
+pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a > ERF_SPLIT {
         return x.signum() * (1.0 - erfc_fraction(a));
@@ -180,7 +180,7 @@ fn erf(x: f64) -> f64 {
 }
 
 /// Complementary error function; beyond the split its relative error stays small where that of `1 - erf` grows.
-fn erfc(x: f64) -> f64 {
+pub fn erfc(x: f64) -> f64 {
     if x > ERF_SPLIT { erfc_fraction(x) } else { 1.0 - erf(x) }
 }
 

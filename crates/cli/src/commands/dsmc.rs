@@ -1,0 +1,96 @@
+//! `zellige dsmc gas NAME`, `zellige dsmc check INPUT`: what a gas does on average, and what a run would be like.
+
+use std::fmt::Write as _;
+
+use zellige_dsmc::Dsmc;
+use zellige_dsmc::gas::table::{self, Model};
+use zellige_dsmc::gas::transport::Transport;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::sim::Solver;
+
+use crate::args::{DsmcCommand, RunArgs};
+use crate::commands::{print, run};
+
+/// Boltzmann's constant, J/K.
+const BOLTZMANN: f64 = zellige_dsmc::walls::BOLTZMANN;
+
+/// The command.
+pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
+    match command {
+        DsmcCommand::Gas { name: None, .. } => print(&list()),
+        DsmcCommand::Gas { name: Some(name), temperature, density, pressure } => {
+            let range = |what: &str, value: f64, low: f64, high: f64| {
+                let problem = || Problem::new("", format!("the {what} is {value:e}")).allowed(format!("{low:e} to {high:e}"));
+                if value >= low && value <= high { Ok(value) } else { Err(Error::input("command line", problem())) }
+            };
+            range("temperature in K", temperature, 1.0, 1e6)?;
+            let density = match (density, pressure) {
+                (Some(n), _) => range("density in 1/m^3", n, 1e-10, 1e32)?,
+                (None, p) => range("pressure in Pa", p.unwrap_or(101_325.0), 1e-20, 1e12)? / (BOLTZMANN * temperature),
+            };
+            print(&describe(&name, temperature, density)?)
+        }
+        DsmcCommand::Check { input, overrides } => {
+            let source = run::read(&input, &overrides)?;
+            source.solver(&[Dsmc::NAME])?;
+            run::execute::<Dsmc>(source.typed::<Dsmc>()?, &RunArgs { dry_run: true, ..RunArgs::default() })
+        }
+    }
+}
+
+/// All gases.
+fn list() -> String {
+    let mut text = format!("{:6}{:>14}{:>12}{:>8}{:>8}{:>6}{:>10}\n", "gas", "mass (kg)", "VSS d (m)", "omega", "alpha", "rot", "vib (K)");
+    for s in table::names().into_iter().filter_map(|n| table::find(n, Model::Vss)) {
+        let c = s.scatter;
+        let _ = writeln!(
+            text,
+            "{:6}{:>14.4e}{:>12.3e}{:>8.3}{:>8.3}{:>6}{:>10}",
+            s.name, s.mass, c.diameter, c.omega, c.alpha, s.rotation, s.vibration
+        );
+    }
+    text
+}
+
+/// A gas at rest.
+fn describe(name: &str, temperature: f64, density: f64) -> Result<String> {
+    let Some(gas) = table::find(name, Model::Vss) else {
+        let problem = Problem::new("", format!("`{name}` is not in the table of gases")).allowed(table::names().join(", "));
+        return Err(Error::input("command line", problem));
+    };
+    let t = Transport::new(&gas, temperature);
+    let mean_speed = (8.0 * BOLTZMANN * temperature / (std::f64::consts::PI * gas.mass)).sqrt();
+    let lines = [
+        ("temperature", temperature, "K"),
+        ("density", density, "1/m^3"),
+        ("pressure", density * BOLTZMANN * temperature, "Pa"),
+        ("mean speed", mean_speed, "m/s"),
+        ("viscosity", t.viscosity, "Pa s"),
+        ("conductivity", t.conductivity, "W/(m K)"),
+        ("self-diffusion", t.diffusion / density, "m^2/s"),
+        ("free path", t.free_path / density, "m"),
+        ("collisions of a molecule", t.rate * density, "1/s"),
+        ("time between them", 1.0 / (t.rate * density), "s"),
+    ];
+    let mut text = format!(
+        "{name}: variable soft spheres, diameter {:.4e} m at {} K, omega {}, alpha {}\n",
+        gas.scatter.diameter, gas.scatter.t_ref, gas.scatter.omega, gas.scatter.alpha
+    );
+    for (what, value, unit) in lines {
+        let _ = writeln!(text, "  {what:26} {value:.4e} {unit}");
+    }
+    if gas.rotation > 0 {
+        let _ =
+            writeln!(text, "  {:26} {:.3} (collision number {:.3})", "rotation, freedoms", gas.rotation, gas.z_rotation.at(temperature));
+    }
+    if gas.vibration > 0.0 {
+        let _ = writeln!(
+            text,
+            "  {:26} {:.4} (characteristic temperature {} K)",
+            "vibration, freedoms",
+            gas.vibration_freedom(temperature),
+            gas.vibration
+        );
+    }
+    Ok(text)
+}

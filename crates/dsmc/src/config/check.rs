@@ -1,0 +1,287 @@
+//! Everything that is wrong with an input, as far as its text tells.
+
+use zellige_engine::error::Problem;
+use zellige_engine::text::did_you_mean;
+
+use super::sides::{SideConfig, SideWord, WallConfig, WallModel};
+use super::{Config, GasConfig, Value, ZConfig};
+use crate::gas::{sparta, table};
+use crate::grid::Side;
+
+/// Cells of an axis.
+const CELLS: std::ops::RangeInclusive<usize> = 1..=1 << 16;
+/// Species: keys of particles have 16 bits for 256 cells and them.
+const SPECIES: usize = 255;
+
+fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
+    Problem::new(path, message).allowed(allowed)
+}
+
+/// A number that must be in a range.
+fn within(path: &str, value: f64, low: f64, high: f64, faults: &mut Vec<Problem>) {
+    if !(value >= low && value <= high) {
+        faults.push(not(path, format!("the value is {value:e}"), &format!("{low:e} to {high:e}")));
+    }
+}
+
+pub(super) fn all(config: &Config) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    let sound = grid(config, &mut faults);
+    within("dt", config.dt, 1e-18, 1e3, &mut faults);
+    if config.steps == 0 || config.steps > 1 << 40 {
+        faults.push(not("steps", format!("{} steps", config.steps), "1 to 2^40"));
+    }
+    match (config.weight, config.particles_per_cell) {
+        (Some(_), Some(_)) => {
+            faults.push(Problem::new("weight", "both `weight` and `particles_per_cell` are given").hint("leave one of them out"));
+        }
+        (None, None) => faults.push(
+            Problem::new("particles_per_cell", "nothing says how many particles there are").hint("`particles_per_cell = 20`, or `weight`"),
+        ),
+        (Some(w), None) => within("weight", w, 1e-10, 1e40, &mut faults),
+        (None, Some(n)) => within("particles_per_cell", n, 1e-3, 1e7, &mut faults),
+    }
+    gas("gas", &config.gas, &mut faults);
+    species(config, &mut faults);
+    boundary(config, &mut faults);
+    bodies(config, sound, &mut faults);
+    sources(config, &mut faults);
+    initial(config, sound, &mut faults);
+    let s = &config.sampling;
+    if s.every == 0 {
+        faults.push(not("sampling.every", "0 steps between samples", "1 or more"));
+    }
+    if !(2..=1000).contains(&s.batches) {
+        faults.push(not("sampling.batches", format!("{} batches", s.batches), "2 to 1000"));
+    }
+    if s.audit == Some(0) {
+        faults.push(not("sampling.audit", "0 steps between audits", "1 or more"));
+    }
+    faults
+}
+
+fn grid(config: &Config, faults: &mut Vec<Problem>) -> bool {
+    let before = faults.len();
+    let g = &config.grid;
+    let axes = g.cells.len();
+    if !(1..=2).contains(&axes) {
+        faults.push(not("grid.cells", format!("{axes} numbers"), "1 or 2, one per axis"));
+        return false;
+    }
+    for (axis, n) in ["x", "y"].iter().zip(&g.cells).filter(|(_, n)| !CELLS.contains(n)) {
+        faults.push(not("grid.cells", format!("{n} cells in {axis}"), "1 to 65536"));
+    }
+    if g.cells.iter().product::<usize>() > 1 << 31 {
+        faults.push(not("grid.cells", "the grid has more than 2^31 cells", "at most 2^31 in all"));
+    }
+    if g.size.len() != axes {
+        faults.push(not("grid.size", format!("{} numbers for {axes} axes", g.size.len()), &format!("{axes} lengths")));
+    }
+    for length in g.size.iter().filter(|l| !(l.is_finite() && **l > 0.0)) {
+        faults.push(not("grid.size", format!("a length is {length}"), "finite and above 0"));
+    }
+    if !g.origin.is_empty() && g.origin.len() != axes || g.origin.iter().any(|x| !x.is_finite()) {
+        faults.push(not("grid.origin", format!("{:?} for {axes} axes", g.origin), &format!("{axes} finite coordinates")));
+    }
+    faults.len() == before
+}
+
+fn gas(path: &str, gas: &GasConfig, faults: &mut Vec<Problem>) {
+    within(&format!("{path}.density"), gas.density, 1e-10, 1e32, faults);
+    within(&format!("{path}.temperature"), gas.temperature, 0.1, 1e6, faults);
+    for v in gas.velocity {
+        within(&format!("{path}.velocity"), v, -3e6, 3e6, faults);
+    }
+}
+
+fn species(config: &Config, faults: &mut Vec<Problem>) {
+    if config.species.is_empty() || config.species.len() > SPECIES {
+        faults.push(not("species", format!("{} species", config.species.len()), "1 to 255"));
+    }
+    if config.vss_file.is_some() != config.species_file.is_some() {
+        faults.push(Problem::new("species_file", "`species_file` and `vss_file` go together").hint("give both or neither"));
+    }
+    for (i, s) in config.species.iter().enumerate() {
+        let at = |key: &str| format!("species[{i}].{key}");
+        if s.name.is_empty() || !s.name.chars().all(|c| c.is_ascii_alphanumeric() || "_+-".contains(c)) {
+            faults.push(not(at("name"), format!("the name is `{}`", s.name), "letters, digits, `_`, `+` and `-`"));
+        }
+        if config.species[..i].iter().any(|other| other.name == s.name) {
+            faults.push(Problem::new(at("name"), format!("the species `{}` is there twice", s.name)));
+        }
+        within(&at("fraction"), s.fraction, 1e-12, 1e12, faults);
+        let whole = s.mass.is_some() && s.diameter.is_some() && s.omega.is_some();
+        if table::find(&s.name, config.collisions.model).is_none() && config.species_file.is_none() && !whole {
+            let names = table::names();
+            let near = did_you_mean(&s.name, names.iter().copied());
+            let fault = not(at("name"), format!("`{}` is not in the table of gases", s.name), &names.join(", "));
+            faults.push(
+                fault.hint(near.unwrap_or_else(|| "give `mass`, `diameter` and `omega`, or a `species_file` with a `vss_file`".into())),
+            );
+        }
+        for (key, value, low, high) in [
+            ("mass", s.mass, 1e-28, 1e-20),
+            ("diameter", s.diameter, 1e-11, 1e-8),
+            ("omega", s.omega, 0.5, 1.4),
+            ("alpha", s.alpha, 0.5, 4.0),
+            ("t_ref", s.t_ref, 1.0, 1e5),
+            ("vibration", s.vibration, 10.0, 1e5),
+            ("z_vibration", s.z_vibration, 1.0, 1e12),
+        ] {
+            if let Some(value) = value {
+                within(&at(key), value, low, high, faults);
+            }
+        }
+        if s.rotation.is_some_and(|r| ![0, 2, 3].contains(&r)) {
+            faults.push(not(at("rotation"), format!("{} degrees of freedom", s.rotation.unwrap_or(0)), "0, 2 or 3"));
+        }
+        match s.z_rotation {
+            Some(ZConfig::Number(z)) => within(&at("z_rotation"), z, 1.0, 1e12, faults),
+            Some(ZConfig::Parker(p)) => {
+                within(&at("z_rotation.z_inf"), p.z_inf, 1.0, 1e6, faults);
+                within(&at("z_rotation.t_star"), p.t_star, 0.0, 1e5, faults);
+            }
+            None => {}
+        }
+    }
+    for (i, p) in config.collisions.pairs.iter().enumerate() {
+        let path = format!("collisions.pairs[{i}]");
+        for name in p.species.iter().filter(|n| config.species.iter().all(|s| s.name != **n)) {
+            faults.push(Problem::new(format!("{path}.species"), format!("`{name}` is not one of the species")));
+        }
+        let scatter = crate::gas::Scatter { diameter: p.diameter, omega: p.omega, t_ref: p.t_ref, alpha: p.alpha };
+        faults.extend(sparta::fault(&scatter).map(|message| Problem::new(&path, message)));
+    }
+}
+
+/// A wall of the input.
+pub(crate) fn wall(path: &str, wall: &WallConfig, faults: &mut Vec<Problem>) {
+    if wall.model != WallModel::Specular {
+        within(&format!("{path}.temperature"), wall.temperature, 0.1, 1e6, faults);
+    }
+    within(&format!("{path}.accommodation"), wall.accommodation, 0.0, 1.0, faults);
+    within(&format!("{path}.normal"), wall.normal, 0.0, 1.0, faults);
+    within(&format!("{path}.tangential"), wall.tangential, 0.0, 2.0, faults);
+    for v in wall.velocity {
+        within(&format!("{path}.velocity"), v, -3e6, 3e6, faults);
+    }
+}
+
+fn boundary(config: &Config, faults: &mut Vec<Problem>) {
+    for axis in 0..config.dimensions().min(2) {
+        let sides = [false, true].map(|upper| config.boundary.side(Side { axis, upper }));
+        let periodic = sides.clone().map(|(s, _)| s == SideConfig::Word(SideWord::Periodic));
+        if periodic[0] != periodic[1] {
+            let name = ["x", "y"][axis];
+            let fault = Problem::new(&sides[usize::from(periodic[0])].1, format!("the {name} axis is periodic on one side only"));
+            faults.push(fault.hint(format!("`{name} = \"periodic\"` for both sides, or neither")));
+        }
+        for (side, path) in &sides {
+            if matches!(side, SideConfig::Outlet(_) | SideConfig::Inlet(_)) && config.species.len() > 1 {
+                let fault = Problem::new(path, "a side with a pressure or a flow is for one species only");
+                faults.push(fault.hint("`inflow` takes mixtures"));
+            }
+            match side {
+                SideConfig::Wall(w) => wall(&format!("{path}.wall"), &w.wall, faults),
+                SideConfig::Inflow(g) => gas(&format!("{path}.inflow"), &g.inflow, faults),
+                SideConfig::Outlet(o) => {
+                    within(&format!("{path}.outlet.pressure"), o.outlet.pressure, 1e-12, 1e9, faults);
+                    within(&format!("{path}.outlet.memory"), o.outlet.memory, 1.0, 1e6, faults);
+                }
+                SideConfig::Inlet(i) => {
+                    let (i, path) = (&i.inlet, format!("{path}.inlet"));
+                    within(&format!("{path}.temperature"), i.temperature, 0.1, 1e6, faults);
+                    within(&format!("{path}.memory"), i.memory, 1.0, 1e6, faults);
+                    match (i.pressure, i.mass_flow) {
+                        (Some(p), None) => within(&format!("{path}.pressure"), p, 1e-12, 1e9, faults),
+                        (None, Some(m)) => within(&format!("{path}.mass_flow"), m, 1e-30, 1e9, faults),
+                        _ => faults.push(Problem::new(&path, "an inlet has `pressure` or `mass_flow`, one of the two")),
+                    }
+                }
+                SideConfig::Word(_) => {}
+            }
+        }
+    }
+    let y = [("y", &config.boundary.y), ("y_lo", &config.boundary.y_lo), ("y_hi", &config.boundary.y_hi)];
+    for (key, _) in y.into_iter().filter(|(_, s)| s.is_some() && config.dimensions() == 1) {
+        faults.push(Problem::new(format!("boundary.{key}"), "the grid has no y axis").hint("leave it out, or give two numbers of `cells`"));
+    }
+}
+
+fn bodies(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
+    for (i, body) in config.bodies.iter().enumerate() {
+        let path = format!("bodies[{i}]");
+        wall(&format!("{path}.wall"), &body.wall, faults);
+        if body.name.is_empty() || !body.name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+            faults.push(not(format!("{path}.name"), format!("the name is `{}`", body.name), "letters, digits, `_` and `-`"));
+        }
+        if config.bodies[..i].iter().any(|other| other.name == body.name) {
+            faults.push(Problem::new(format!("{path}.name"), format!("the body `{}` is there twice", body.name)));
+        }
+        match (&body.outline, &body.file) {
+            (Some(shape), None) => {
+                faults.extend(shape.curve(&body.name, &format!("{path}.outline"), body.gas, 0).err().into_iter().flatten());
+            }
+            (None, Some(_)) => {}
+            (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
+            (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),
+        }
+        if let Some(text) = body.temperature.as_ref().filter(|_| sound) {
+            faults.extend(config.along(&format!("{path}.temperature"), text).err());
+        }
+        if config.dimensions() == 1 {
+            faults.push(Problem::new(&path, "a body needs a plane").hint("give two numbers of `grid.cells`"));
+        }
+    }
+}
+
+fn sources(config: &Config, faults: &mut Vec<Problem>) {
+    for (i, source) in config.sources.iter().enumerate() {
+        let path = format!("sources[{i}]");
+        let own = [source.line.is_some(), source.direction.is_some(), source.temperature.is_some()];
+        let more = source.density.is_some() || !source.schedule.is_empty();
+        if source.file.is_some() {
+            if own.contains(&true) || more || source.velocity != [0.0; 3] {
+                faults.push(
+                    Problem::new(&path, "both a file and values are given")
+                        .hint("a source is `file` alone, with `schedule_file` if needed"),
+                );
+            }
+        } else if own.contains(&false) || !more {
+            let problem = Problem::new(&path, "the source is not whole");
+            faults.push(problem.hint("`line`, `direction`, `temperature`, and `density` or `schedule`; or `file`"));
+        }
+        if let Some(n) = source.density {
+            within(&format!("{path}.density"), n, 0.0, 1e32, faults);
+        }
+        let mut steps: Vec<u64> = source.schedule.iter().map(|e| e[0]).collect();
+        steps.sort_unstable();
+        if let Some([step, ..]) = steps.windows(2).find(|w| w[0] == w[1]) {
+            faults.push(Problem::new(format!("{path}.schedule"), format!("step {step} is there twice")));
+        }
+        if config.dimensions() == 1 {
+            faults.push(Problem::new(&path, "a line of gas needs a plane").hint("give two numbers of `grid.cells`"));
+        }
+    }
+}
+
+fn initial(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
+    let i = &config.initial;
+    let mut value = |path: &str, value: Option<&Value>, low: f64, high: f64| match value {
+        Some(Value::Number(x)) => within(path, *x, low, high, faults),
+        Some(Value::Expression(text)) if sound => faults.extend(config.expression(path, text).err()),
+        _ => {}
+    };
+    value("initial.density", i.density.as_ref(), 0.0, 1e32);
+    value("initial.temperature", i.temperature.as_ref(), 0.1, 1e6);
+    for (c, v) in i.velocity.iter().flatten().enumerate() {
+        value(&format!("initial.velocity[{c}]"), Some(v), -3e6, 3e6);
+    }
+    for t in i.temperatures.into_iter().flatten().chain(i.internal_temperature) {
+        within("initial.temperatures", t, 0.0, 1e6, faults);
+    }
+    if i.temperature.is_some() && i.temperatures.is_some() {
+        let fault = Problem::new("initial.temperatures", "both `temperature` and `temperatures` are given");
+        faults.push(fault.hint("leave one of them out"));
+    }
+}

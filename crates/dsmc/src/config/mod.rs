@@ -1,0 +1,362 @@
+//! The `[dsmc]` table of the input, as typed, in SI units. [`Config::check`] finds everything that is wrong with it before anything
+//! is allocated; [`crate::setup`] makes a [`crate::model::Model`] of it.
+//!
+//! ```toml
+//! [dsmc]
+//! dt = 7e-9
+//! steps = 1000
+//! particles_per_cell = 10
+//! species = [{ name = "Ar" }]
+//! [dsmc.grid]
+//! cells = [100, 100]
+//! size = [1e-3, 1e-3]
+//! [dsmc.gas]
+//! density = 7.07e22
+//! temperature = 273.15
+//! ```
+
+pub mod bodies;
+mod check;
+pub mod sides;
+pub mod sources;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Problem;
+use zellige_engine::expr::Expr;
+
+use crate::gas::table::Model as Molecules;
+use crate::grid::Grid;
+use crate::model::{Scheme, ZDefinition};
+
+pub use bodies::BodyConfig;
+pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
+pub use sources::SourceConfig;
+
+/// A rarefied gas by direct simulation Monte Carlo. SI units throughout; per metre of depth in the directions that the grid does not
+/// have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Time step, s: a fraction of the mean collision time and of the time in which a molecule crosses a cell.
+    pub dt: f64,
+    /// Number of steps.
+    pub steps: u64,
+    /// Molecules that a particle stands for; or give `particles_per_cell`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// Particles in a cell that holds gas of the density of `gas`; or give `weight`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub particles_per_cell: Option<f64>,
+    /// The cells.
+    pub grid: GridConfig,
+    /// The gas: what streams in, and what is there at the start unless `initial` says otherwise.
+    pub gas: GasConfig,
+    /// The species with their parts.
+    pub species: Vec<SpeciesConfig>,
+    /// A file of species in SPARTA's form, looked up before the program's own table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub species_file: Option<PathBuf>,
+    /// A file of cross-sections in SPARTA's form, which goes with `species_file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vss_file: Option<PathBuf>,
+    /// Collisions.
+    #[serde(default)]
+    pub collisions: CollisionConfig,
+    /// What stands on the sides; periodic if left out.
+    #[serde(default)]
+    pub boundary: Boundary,
+    /// Bodies in the flow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyConfig>,
+    /// Lines from which gas comes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceConfig>,
+    /// The gas at the start where it is not that of `gas`.
+    #[serde(default)]
+    pub initial: InitialConfig,
+    /// Averages.
+    #[serde(default)]
+    pub sampling: SamplingConfig,
+}
+
+/// The cells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GridConfig {
+    /// Cells per axis, `[nx]` or `[nx, ny]`: 1 to 65536 each. `[1]` with periodic sides is a box without space.
+    pub cells: Vec<usize>,
+    /// Length per axis, m.
+    pub size: Vec<f64>,
+    /// Coordinates of the lower corner, m; zero if left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origin: Vec<f64>,
+}
+
+/// A uniform gas.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GasConfig {
+    /// Number density, 1/m^3.
+    pub density: f64,
+    /// Temperature, K.
+    pub temperature: f64,
+    /// Velocity, m/s; at rest if left out.
+    #[serde(default)]
+    pub velocity: [f64; 3],
+}
+
+/// A species: a name of the program's table (`zellige dsmc gas` lists it) or of `species_file`, or one's own with all of `mass`,
+/// `diameter`, `omega`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpeciesConfig {
+    /// Name: letters, digits, `_`, `+`, `-`.
+    pub name: String,
+    /// Part of the molecules: above 0; the parts are made to add up to 1.
+    #[serde(default = "one")]
+    pub fraction: f64,
+    /// Mass of a molecule, kg.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mass: Option<f64>,
+    /// Diameter at the reference temperature, m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diameter: Option<f64>,
+    /// Exponent of the viscosity: 0.5 to 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub omega: Option<f64>,
+    /// Exponent of the deflection: 0.5 to 4; 1 for hard spheres.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Reference temperature, K.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub t_ref: Option<f64>,
+    /// Degrees of freedom of the rotation: 0, 2 or 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<u32>,
+    /// Collision number of the rotation: a number, or `{ z_inf, t_star }` of Parker's formula.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_rotation: Option<ZConfig>,
+    /// Characteristic temperature of the vibration, K.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vibration: Option<f64>,
+    /// Collision number of the vibration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_vibration: Option<f64>,
+}
+
+impl SpeciesConfig {
+    /// A gas of the table.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            fraction: 1.0,
+            mass: None,
+            diameter: None,
+            omega: None,
+            alpha: None,
+            t_ref: None,
+            rotation: None,
+            z_rotation: None,
+            vibration: None,
+            z_vibration: None,
+        }
+    }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A collision number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ZConfig {
+    /// The same at any temperature.
+    Number(f64),
+    /// Parker's formula.
+    Parker(ParkerConfig),
+}
+
+/// Constants of Parker's formula.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParkerConfig {
+    /// Value at high temperature.
+    pub z_inf: f64,
+    /// Temperature of the attraction, K.
+    pub t_star: f64,
+}
+
+/// How molecules collide.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CollisionConfig {
+    /// How pairs are chosen; `"none"` is free-molecular flow.
+    pub scheme: Scheme,
+    /// Molecular model of gases from the program's table.
+    pub model: Molecules,
+    /// Whether rotation is computed.
+    pub rotation: bool,
+    /// Whether vibration is computed.
+    pub vibration: bool,
+    /// What a collision number Z means.
+    pub z_definition: ZDefinition,
+    /// Pairs of species that do not take the mean of theirs.
+    pub pairs: Vec<PairConfig>,
+}
+
+impl Default for CollisionConfig {
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::default(),
+            model: Molecules::default(),
+            rotation: true,
+            vibration: false,
+            z_definition: ZDefinition::default(),
+            pairs: Vec::new(),
+        }
+    }
+}
+
+/// A pair of species.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PairConfig {
+    /// Names of the two.
+    pub species: [String; 2],
+    /// Diameter at the reference temperature, m.
+    pub diameter: f64,
+    /// Exponent of the viscosity.
+    pub omega: f64,
+    /// Exponent of the deflection.
+    #[serde(default = "one")]
+    pub alpha: f64,
+    /// Reference temperature, K.
+    #[serde(default = "t_ref")]
+    pub t_ref: f64,
+}
+
+fn t_ref() -> f64 {
+    crate::gas::table::T_REF
+}
+
+/// A number, or an expression of `x` and `y` in m.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Value {
+    /// The same everywhere.
+    Number(f64),
+    /// An expression of `x` and `y`.
+    Expression(String),
+}
+
+/// The gas at the start. What is left out is that of `gas`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct InitialConfig {
+    /// Number density, 1/m^3; 0 begins with a vacuum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub density: Option<Value>,
+    /// Temperature, K.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Value>,
+    /// Temperatures of the motion along x, y and z, K, in place of `temperature`: a gas out of equilibrium. Internal modes have
+    /// `internal_temperature`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperatures: Option<[f64; 3]>,
+    /// Temperature of rotation and vibration, K.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internal_temperature: Option<f64>,
+    /// Velocity, m/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub velocity: Option<[Value; 3]>,
+}
+
+/// When and how averages are taken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SamplingConfig {
+    /// First step that counts: by then the flow should be steady. Half of the steps if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<u64>,
+    /// Steps from one sample to the next.
+    pub every: u64,
+    /// Parts of the sampling time whose means give the error bars: 2 to 1000.
+    pub batches: u64,
+    /// Steps between two looks at energy and momentum; a hundredth of the steps if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<u64>,
+}
+
+impl Default for SamplingConfig {
+    fn default() -> Self {
+        Self { start: None, every: 1, batches: 16, audit: None }
+    }
+}
+
+/// Variables of expressions.
+pub const PLACE: [&str; 2] = ["x", "y"];
+
+impl Config {
+    /// A periodic box of one gas with everything else left to the solver.
+    pub fn new(cells: Vec<usize>, size: Vec<f64>, species: &str, density: f64, temperature: f64) -> Self {
+        Self {
+            dt: 1e-9,
+            steps: 1,
+            weight: None,
+            particles_per_cell: Some(10.0),
+            grid: GridConfig { cells, size, origin: Vec::new() },
+            gas: GasConfig { density, temperature, velocity: [0.0; 3] },
+            species: vec![SpeciesConfig::named(species)],
+            species_file: None,
+            vss_file: None,
+            collisions: CollisionConfig::default(),
+            boundary: Boundary::default(),
+            bodies: Vec::new(),
+            sources: Vec::new(),
+            initial: InitialConfig::default(),
+            sampling: SamplingConfig::default(),
+        }
+    }
+
+    /// Space dimensions.
+    pub fn dimensions(&self) -> usize {
+        self.grid.cells.len()
+    }
+
+    /// The domain. The grid of the input must be sound.
+    pub fn domain(&self) -> Grid {
+        let g = &self.grid;
+        let cells = [g.cells[0], g.cells.get(1).copied().unwrap_or(1)];
+        let size = [g.size[0], g.size.get(1).copied().unwrap_or(1.0)];
+        let h = [0, 1].map(|d| size[d] / cells[d] as f64);
+        Grid { cells, h, origin: [0, 1].map(|d| g.origin.get(d).copied().unwrap_or(0.0)), dimensions: g.cells.len() }
+    }
+
+    /// First step that is sampled.
+    pub fn sampling_start(&self) -> u64 {
+        self.sampling.start.unwrap_or(self.steps / 2)
+    }
+
+    /// Constants of expressions: `lx`, `ly`, `hx`, `hy`.
+    pub fn expression(&self, path: &str, text: &str) -> Result<Expr, Problem> {
+        let grid = self.domain();
+        let constants = [("lx", grid.length(0)), ("hx", grid.h[0]), ("ly", grid.length(1)), ("hy", grid.h[1])];
+        Expr::parse_with(text, &PLACE, &constants).map_err(|e| e.problem(path))
+    }
+
+    /// An expression of a place on an outline and the way along it, with the same constants.
+    pub fn along(&self, path: &str, text: &str) -> Result<Expr, Problem> {
+        let grid = self.domain();
+        let constants = [("lx", grid.length(0)), ("hx", grid.h[0]), ("ly", grid.length(1)), ("hy", grid.h[1])];
+        Expr::parse_with(text, &["x", "y", "s"], &constants).map_err(|e| e.problem(path))
+    }
+
+    /// Every problem that can be seen without allocating anything, paths relative to this table.
+    pub fn check(&self) -> Vec<Problem> {
+        check::all(self)
+    }
+}

@@ -1,0 +1,206 @@
+//! What stands on the sides of the domain, and walls.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::grid::Side;
+use crate::walls::{Model, Wall};
+
+/// Conditions per side. A single side goes before its axis, an axis before `all`; periodic if nothing is said.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Boundary {
+    /// Every side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub all: Option<SideConfig>,
+    /// Both x sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x: Option<SideConfig>,
+    /// Both y sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y: Option<SideConfig>,
+    /// The lower x side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_lo: Option<SideConfig>,
+    /// The upper x side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub x_hi: Option<SideConfig>,
+    /// The lower y side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y_lo: Option<SideConfig>,
+    /// The upper y side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub y_hi: Option<SideConfig>,
+}
+
+/// A word, a wall, or a gas that comes in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SideConfig {
+    /// By one word.
+    Word(SideWord),
+    /// `{ wall = { temperature = 300.0 } }`.
+    Wall(SideWall),
+    /// `{ inflow = { density = 1e20, temperature = 300.0, velocity = [100.0, 0.0, 0.0] } }`: an open side with a gas of its own.
+    Inflow(SideInflow),
+    /// `{ outlet = { pressure = 0.5 } }`: an open side with a pressure, where a slow flow leaves.
+    Outlet(SideOutlet),
+    /// `{ inlet = { pressure = 0.5, temperature = 300.0 } }` or with `mass_flow`: an open side where a slow flow comes in.
+    Inlet(SideInlet),
+}
+
+/// A side by one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SideWord {
+    /// Goes on at the other side.
+    Periodic,
+    /// A mirror, or a plane of symmetry.
+    Specular,
+    /// A vacuum: what leaves is gone.
+    Vacuum,
+    /// Open to the gas of `gas`: what leaves is gone, and its flux comes in.
+    Stream,
+}
+
+/// A wall on a side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SideWall {
+    /// The wall.
+    pub wall: WallConfig,
+}
+
+/// A gas beyond a side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SideInflow {
+    /// The gas.
+    pub inflow: super::GasConfig,
+}
+
+/// A side where a slow flow leaves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SideOutlet {
+    /// What is given.
+    pub outlet: OutletConfig,
+}
+
+/// What is given at an outlet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutletConfig {
+    /// Pressure, Pa.
+    pub pressure: f64,
+    /// Steps over which the gas beside the side is averaged: 1 to 1000000.
+    #[serde(default = "memory")]
+    pub memory: f64,
+}
+
+/// A side where a slow flow comes in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SideInlet {
+    /// What is given.
+    pub inlet: InletConfig,
+}
+
+/// What is given at an inlet: the temperature, and one of the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InletConfig {
+    /// Temperature, K.
+    pub temperature: f64,
+    /// Pressure, Pa.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure: Option<f64>,
+    /// What comes in less what goes out through the whole side, kg/s per metre of depth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mass_flow: Option<f64>,
+    /// Steps over which the gas beside the side is averaged: 1 to 1000000.
+    #[serde(default = "memory")]
+    pub memory: f64,
+}
+
+fn memory() -> f64 {
+    500.0
+}
+
+/// A wall.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WallConfig {
+    /// How molecules leave it.
+    #[serde(default)]
+    pub model: WallModel,
+    /// Temperature, K; not needed by a specular wall.
+    #[serde(default = "room")]
+    pub temperature: f64,
+    /// Velocity in its plane, m/s.
+    #[serde(default)]
+    pub velocity: [f64; 3],
+    /// Part of the molecules that a diffuse wall accommodates, 0 to 1; the others are reflected as from a mirror.
+    #[serde(default = "one")]
+    pub accommodation: f64,
+    /// Accommodation of the normal energy in the model of Cercignani, Lampis and Lord, 0 to 1.
+    #[serde(default = "one")]
+    pub normal: f64,
+    /// Accommodation of the tangential momentum in it, 0 to 2.
+    #[serde(default = "one")]
+    pub tangential: f64,
+}
+
+fn room() -> f64 {
+    300.0
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// How molecules leave a wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WallModel {
+    /// As light from a mirror.
+    Specular,
+    /// With the temperature of the wall.
+    #[default]
+    Diffuse,
+    /// Cercignani, Lampis and Lord.
+    Cll,
+}
+
+impl WallConfig {
+    /// A diffuse wall.
+    pub fn diffuse(temperature: f64, velocity: [f64; 3]) -> Self {
+        Self { model: WallModel::Diffuse, temperature, velocity, accommodation: 1.0, normal: 1.0, tangential: 1.0 }
+    }
+
+    /// The wall.
+    pub fn wall(&self) -> Wall {
+        let model = match self.model {
+            WallModel::Specular => Model::Specular,
+            WallModel::Diffuse => Model::Diffuse { accommodation: self.accommodation },
+            WallModel::Cll => Model::Cll { normal: self.normal, tangential: self.tangential },
+        };
+        Wall { model, temperature: self.temperature, velocity: self.velocity }
+    }
+}
+
+impl Boundary {
+    /// What holds on a side, with the key that it stands at.
+    pub fn side(&self, side: Side) -> (SideConfig, String) {
+        let singles = [&self.x_lo, &self.x_hi, &self.y_lo, &self.y_hi];
+        let axis = ["x", "y"][side.axis];
+        [
+            (singles[side.index()], format!("boundary.{}", side.name())),
+            ([&self.x, &self.y][side.axis], format!("boundary.{axis}")),
+            (&self.all, "boundary.all".to_owned()),
+        ]
+        .into_iter()
+        .find_map(|(found, path)| found.clone().map(|s| (s, path)))
+        .unwrap_or((SideConfig::Word(SideWord::Periodic), "boundary".into()))
+    }
+}

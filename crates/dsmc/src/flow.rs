@@ -1,0 +1,150 @@
+//! A gas under way: the stages with their averages. What the solver, the bench and the tests drive.
+
+use std::path::Path;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::error::{Error, Result};
+use zellige_engine::profile::Profiler;
+
+use crate::config::Config;
+use crate::loading;
+use crate::model::Model;
+use crate::particles::Particles;
+use crate::sampling::Samples;
+use crate::setup::Initial;
+use crate::stages::{self, Ledger, Stages, Totals};
+use crate::step;
+
+/// A gas under way.
+pub struct Flow {
+    /// What it is made of.
+    pub model: Model,
+    /// Its state.
+    pub stages: Box<dyn Stages>,
+    /// Its averages.
+    pub samples: Samples,
+    /// Finished steps.
+    pub step: u64,
+    cpu: Cpu,
+}
+
+impl Flow {
+    /// Allocates and fills the domain. Files of the input are looked for in `folder`.
+    pub fn new(config: &Config, folder: &Path, seed: u64, device: &Device) -> Result<Self> {
+        let Device::Cpu(cpu) = device else {
+            let message = "the rarefied gas has no GPU kernels yet: it runs on the processor".to_owned();
+            return Err(Error::Device { device: device.name().into(), message, hint: Some("`--device cpu`".into()) });
+        };
+        let model = Model::new(config, folder, seed)?;
+        let needed = memory(&model);
+        if needed > device.memory() {
+            let what = "particles and averages of the gas".to_owned();
+            return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
+        }
+        let initial = Initial::new(config)?;
+        let mut stages = stages::cpu::new(&model, cpu);
+        let particles = cpu.install(|| loading::fill(&model, &|place| initial.at(place)));
+        stages.insert(&particles)?;
+        let s = &config.sampling;
+        let samples = Samples::new(&model, config.sampling_start(), config.steps, s.every, s.batches);
+        Ok(Self { model, stages, samples, step: 0, cpu: cpu.clone() })
+    }
+
+    /// One step.
+    pub fn advance(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let sample = self.samples.due(self.step);
+        step::step(&mut *self.stages, self.step, sample, profiler)?;
+        self.step += 1;
+        if sample {
+            let Self { model, stages, samples, cpu, .. } = self;
+            profiler.stage("batch", zellige_engine::sim::Cost::default(), || cpu.install(|| samples.after(model, &mut **stages)))?;
+        }
+        Ok(())
+    }
+
+    /// Physical time, s.
+    pub fn time(&self) -> f64 {
+        self.step as f64 * self.model.dt
+    }
+
+    /// What has gone in and out.
+    pub fn ledger(&self) -> Result<Ledger> {
+        self.stages.ledger()
+    }
+
+    /// Totals over all particles.
+    pub fn totals(&mut self) -> Result<Totals> {
+        self.stages.totals()
+    }
+
+    /// All values, `[cell][VALUES]`.
+    pub fn values(&self) -> Vec<f64> {
+        let Self { samples, model, cpu, .. } = self;
+        cpu.install(|| samples.values(model))
+    }
+
+    /// Writes everything.
+    pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.u64("step", self.step)?;
+        let p = self.stages.particles()?;
+        writer.bytes("particles.cell", bytemuck::cast_slice(&p.cell))?;
+        writer.bytes("particles.species", bytemuck::cast_slice(&p.species))?;
+        writer.bytes("particles.level", bytemuck::cast_slice(&p.level))?;
+        for (name, values) in ["x", "y"].into_iter().zip(&p.offset).chain(["vx", "vy", "vz"].into_iter().zip(&p.velocity)) {
+            writer.f32s(&format!("particles.{name}"), values)?;
+        }
+        writer.f32s("particles.rotation", &p.rotation)?;
+        writer.f64s("collisions", &self.stages.extra())?;
+        self.samples.save(writer, &mut *self.stages)
+    }
+
+    /// Takes everything back.
+    pub fn restore(&mut self, reader: &Reader) -> Result<()> {
+        let words = |name: &str| -> Result<Vec<u16>> {
+            let bytes = reader.bytes(name)?;
+            if bytes.len() % 2 == 1 {
+                return Err(reader.wrong(format!("section `{name}` has an odd number of bytes")));
+            }
+            Ok(bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect())
+        };
+        let cell = reader.bytes("particles.cell")?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let numbers = |name: &str| reader.f32s(&format!("particles.{name}"));
+        let p = Particles {
+            cell,
+            species: words("particles.species")?,
+            offset: [numbers("x")?, numbers("y")?],
+            velocity: [numbers("vx")?, numbers("vy")?, numbers("vz")?],
+            rotation: numbers("rotation")?,
+            level: words("particles.level")?,
+        };
+        let n = p.len();
+        let c = &self.model.collisions;
+        let full = |len: usize, wanted: bool| len == if wanted { n } else { 0 };
+        let whole = p.offset.iter().chain(&p.velocity).all(|v| v.len() == n)
+            && p.species.len() == n
+            && full(p.rotation.len(), c.rotation)
+            && full(p.level.len(), c.vibration);
+        let inside = p.cell.iter().all(|c| (*c as usize) < self.model.grid.len())
+            && p.species.iter().all(|s| usize::from(*s) < self.model.species.len())
+            && p.offset.iter().flatten().all(|x| (0.0..1.0).contains(x))
+            && p.velocity.iter().flatten().all(|v| v.is_finite());
+        if !(whole && inside) {
+            return Err(reader.wrong("columns of particles do not fit together or into the domain of this input"));
+        }
+        self.stages.clear()?;
+        self.stages.insert(&p)?;
+        self.stages.set_extra(&reader.f64s("collisions")?).map_err(|message| reader.wrong(message))?;
+        self.step = reader.u64("step")?;
+        self.samples.restore(reader, &mut *self.stages)
+    }
+}
+
+/// Memory of a run: particles with an eighth of spare room, sums and their spread.
+pub fn memory(model: &Model) -> u64 {
+    let c = &model.collisions;
+    let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 2.0 } else { 0.0 };
+    let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
+    let sums = 2.0 * 8.0 * species * stages::SUMS as f64 + 2.0 * 8.0 * crate::sampling::VALUES as f64;
+    (model.expected * particle * 9.0 / 8.0 + cells * (sums + 6.0 * species * (species + 1.0) + 4.0)) as u64
+}

@@ -1,0 +1,82 @@
+//! What a run will be like: free path, collision time, Knudsen number, cells and steps against them.
+//!
+//! Criteria: Alexander, Garcia and Alder, Phys. Fluids 10 (1998) 1540 (cells); Garcia and Wagner, Phys. Fluids 12 (2000) 2621 (steps):
+//! errors of transport go with the squares of cell over free path and step over collision time, some per cent at one of each.
+
+use crate::config::Config;
+use crate::gas::transport::Transport;
+use crate::model::{Model, Scheme};
+use crate::walls::BOLTZMANN;
+
+/// Lines of the plan and warnings.
+pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<String>) {
+    let (grid, gas) = (&model.grid, &config.gas);
+    let join = |f: &dyn Fn(usize) -> String| (0..grid.dimensions).map(f).collect::<Vec<_>>().join(" x ");
+    let mut lines = vec![
+        ("grid".to_owned(), format!("{} cells of {} m", join(&|d| grid.cells[d].to_string()), join(&|d| format!("{:.4e}", grid.h[d])))),
+        ("time".to_owned(), format!("{} steps of {:.4e} s, averages from step {} on", config.steps, model.dt, config.sampling_start())),
+    ];
+    let names: Vec<_> = model.species.iter().zip(&model.fractions).map(|(s, f)| format!("{:.4} {}", f, s.name)).collect();
+    let state = format!("{} at {:.4e} /m^3, {} K", names.join(", "), gas.density, gas.temperature);
+    lines.push(("gas".into(), state));
+    let mut warnings = model.notes.clone();
+    for body in model.geometry.bodies() {
+        let text =
+            format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
+        lines.push(("body".into(), text));
+    }
+    // Of a molecule of the mixture: rates of all partners, weighted by numbers.
+    let n = model.species.len();
+    let rate = |a: usize| (0..n).map(|b| gas.density * model.fractions[b] * model.pair(a, b).mean_rate(gas.temperature)).sum::<f64>();
+    let speed = |a: usize| (8.0 * BOLTZMANN * gas.temperature / (std::f64::consts::PI * model.species[a].mass)).sqrt();
+    let mean = |f: &dyn Fn(usize) -> f64| (0..n).map(|a| model.fractions[a] * f(a)).sum::<f64>();
+    let tau = 1.0 / mean(&rate);
+    let path = mean(&|a| speed(a) / rate(a));
+    let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
+    let length = (0..grid.dimensions).map(|d| grid.length(d)).fold(0.0, f64::max);
+    lines.push((
+        "collisions".into(),
+        format!("free path {path:.4e} m ({:.3} cells), time between collisions {tau:.4e} s ({:.2} steps)", path / h, tau / model.dt),
+    ));
+    lines.push(("knudsen".into(), format!("{:.4e} by the longer side of the domain", path / length)));
+    if n == 1 {
+        let t = Transport::new(&model.species[0], gas.temperature);
+        lines.push(("transport".into(), format!("viscosity {:.4e} Pa s, conductivity {:.4e} W/(m K)", t.viscosity, t.conductivity)));
+    }
+    let per_cell = gas.density * grid.volume() / model.weight;
+    lines.push((
+        "particles".into(),
+        format!("{:.4e} at the start, {per_cell:.1} in a cell, {:.4e} molecules each", model.expected, model.weight),
+    ));
+    if model.collisions.scheme == Scheme::None {
+        return (lines, warnings);
+    }
+    let uniform = grid.len() == 1;
+    if h > path && !uniform {
+        warnings.push(format!(
+            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do",
+            h / path,
+            0.5 * path
+        ));
+    }
+    if model.dt > 0.5 * tau {
+        warnings.push(format!(
+            "a step is {:.2} times the time between collisions: transport comes out too fast; `dt = {:.3e}` (a fifth) would do",
+            model.dt / tau,
+            0.2 * tau
+        ));
+    }
+    let fastest =
+        model.hottest[1] + (2.0 * BOLTZMANN * model.hottest[0] / model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min)).sqrt();
+    if model.dt * fastest > 2.0 * h && !uniform {
+        warnings.push(format!(
+            "a molecule of {fastest:.0} m/s crosses {:.1} cells in a step; `dt = {:.3e}` would be one cell",
+            model.dt * fastest / h,
+            h / fastest
+        ));
+    }
+    if per_cell < 5.0 {
+        warnings.push(format!("{per_cell:.1} particles in a cell: few pairs to choose from; 10 or more are usual"));
+    }
+    (lines, warnings)
+}

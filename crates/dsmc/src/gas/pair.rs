@@ -1,0 +1,70 @@
+//! Two species that meet.
+
+use super::{Scatter, Species, gamma};
+use crate::walls::BOLTZMANN;
+
+/// How molecules of two species collide.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair {
+    /// Scattering.
+    pub scatter: Scatter,
+    /// Reduced mass, kg.
+    pub reduced_mass: f64,
+    /// `sigma g = rate g^(2 - 2 omega)`, SI.
+    pub rate: f64,
+}
+
+impl Pair {
+    /// Of two species: mean diameter, exponents and reference temperature, unless `given` says otherwise.
+    pub fn new(a: &Species, b: &Species, given: Option<Scatter>) -> Self {
+        let mean = |f: fn(&Scatter) -> f64| 0.5 * (f(&a.scatter) + f(&b.scatter));
+        let scatter = given.unwrap_or(Scatter {
+            diameter: mean(|s| s.diameter),
+            omega: mean(|s| s.omega),
+            t_ref: mean(|s| s.t_ref),
+            alpha: mean(|s| s.alpha),
+        });
+        let reduced_mass = a.mass * b.mass / (a.mass + b.mass);
+        let Scatter { diameter, omega, t_ref, .. } = scatter;
+        let rate =
+            std::f64::consts::PI * diameter * diameter * (2.0 * BOLTZMANN * t_ref / reduced_mass).powf(omega - 0.5) / gamma(2.5 - omega);
+        Self { scatter, reduced_mass, rate }
+    }
+
+    /// Cross-section times relative speed, m^3/s.
+    pub fn sigma_g(&self, g: f64) -> f64 {
+        self.rate * g.powf(2.0 - 2.0 * self.scatter.omega)
+    }
+
+    /// Mean of [`Pair::sigma_g`] in a gas at rest, m^3/s: a molecule of a meets `n_b` times as many of b in a second.
+    pub fn mean_rate(&self, temperature: f64) -> f64 {
+        let Scatter { diameter: d, omega, t_ref, .. } = self.scatter;
+        let pi = std::f64::consts::PI;
+        2.0 * pi.sqrt() * d * d * (2.0 * BOLTZMANN * t_ref / self.reduced_mass).sqrt() * (temperature / t_ref).powf(1.0 - omega)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{Model, find};
+    use super::*;
+
+    /// The closed form of the mean against the integral of `sigma g` over the distribution of relative speeds.
+    #[test]
+    fn the_mean_rate_is_the_integral() {
+        let (a, b) = (find("Ar", Model::Vss).unwrap(), find("He", Model::Vss).unwrap());
+        let pair = Pair::new(&a, &b, None);
+        for t in [100.0, 273.15, 900.0] {
+            let scale = (2.0 * BOLTZMANN * t / pair.reduced_mass).sqrt();
+            let n = 4000;
+            let x = |i: usize| (i as f64 + 0.5) * 8.0 / f64::from(n);
+            let sum: f64 = (0..n as usize)
+                .map(|i| 4.0 / std::f64::consts::PI.sqrt() * x(i).powi(2) * (-x(i) * x(i)).exp() * pair.sigma_g(scale * x(i)))
+                .sum::<f64>()
+                * 8.0
+                / f64::from(n);
+            // The midpoint rule's error of a smooth function that vanishes at both ends.
+            assert!((pair.mean_rate(t) / sum - 1.0).abs() < 1e-6, "{t}: {} {sum}", pair.mean_rate(t));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Outlines as a person gives them: circle, ellipse, polygon, plate, airfoil; vertices in metres.
+
+use std::f64::consts::TAU;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Problem;
+
+/// The outline of a body, or a plate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Name, for messages and results.
+    pub name: String,
+    /// Key of the input, for messages.
+    pub origin: String,
+    /// Vertices in order, m. A closed curve does not repeat the first one.
+    pub vertices: Vec<[f64; 2]>,
+    /// Whether the last vertex is joined to the first.
+    pub form: Form,
+    /// On which side the gas is.
+    pub gas: Gas,
+    /// Number of the wall in the list of walls.
+    pub wall: u32,
+    /// Numbers of the segments in the file that they came from; empty for 1, 2, 3, ...
+    pub numbers: Vec<u64>,
+}
+
+/// How a curve ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// At its beginning.
+    Closed,
+    /// At two sides of the domain; the solid is to the left of the way from the first vertex to the last.
+    FromSideToSide,
+    /// Anywhere: a plate without thickness, gas on both sides.
+    Plate,
+}
+
+/// The side of a closed curve on which the gas is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Gas {
+    /// Around the body.
+    #[default]
+    Outside,
+    /// In the curve: a chamber, a nozzle.
+    Inside,
+}
+
+/// A shape in the input. Lengths in metres, angles in degrees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "shape", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Shape {
+    /// A regular polygon whose vertices are on the circle.
+    Circle {
+        /// Centre.
+        centre: [f64; 2],
+        /// Radius, above 0.
+        radius: f64,
+        /// Number of segments, 3 to 1000000.
+        #[serde(default = "segments")]
+        segments: u32,
+    },
+    /// A polygon whose vertices are on the ellipse.
+    Ellipse {
+        /// Centre.
+        centre: [f64; 2],
+        /// Half axes.
+        radii: [f64; 2],
+        /// Turned by this angle, counter-clockwise.
+        #[serde(default)]
+        angle: f64,
+        /// Number of segments, 3 to 1000000.
+        #[serde(default = "segments")]
+        segments: u32,
+    },
+    /// A polygon, in either sense.
+    Polygon {
+        /// Its corners.
+        vertices: Vec<[f64; 2]>,
+    },
+    /// A plate without thickness: a line through points, gas on both sides.
+    Plate {
+        /// Two points or more.
+        points: Vec<[f64; 2]>,
+    },
+    /// A NACA airfoil of four digits, its trailing edge closed.
+    Airfoil {
+        /// The digits, for example `0012`.
+        naca: String,
+        /// The leading edge.
+        nose: [f64; 2],
+        /// Chord.
+        chord: f64,
+        /// Angle of attack for a stream along x: the trailing edge goes down.
+        #[serde(default)]
+        angle: f64,
+        /// Number of segments, 8 to 1000000.
+        #[serde(default = "segments")]
+        segments: u32,
+    },
+}
+
+const fn segments() -> u32 {
+    200
+}
+
+impl Shape {
+    /// The outline, counter-clockwise; problems are stated at keys below `path`.
+    pub fn curve(&self, name: &str, path: &str, gas: Gas, wall: u32) -> Result<Curve, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut demand = |holds: bool, key: &str, message: String, allowed: &str| {
+            if !holds {
+                problems.push(Problem::new(format!("{path}.{key}"), message).allowed(allowed));
+            }
+        };
+        let mut form = Form::Closed;
+        let vertices = match self {
+            Self::Circle { centre, radius, segments } => {
+                demand(*radius > 0.0 && radius.is_finite(), "radius", format!("the radius is {radius}"), "above 0");
+                demand((3..=1_000_000).contains(segments), "segments", format!("{segments} segments"), "3 to 1000000");
+                ellipse(*centre, [*radius; 2], 0.0, *segments)
+            }
+            Self::Ellipse { centre, radii, angle, segments } => {
+                demand(radii.iter().all(|r| *r > 0.0 && r.is_finite()), "radii", format!("the half axes are {radii:?}"), "above 0");
+                demand((3..=1_000_000).contains(segments), "segments", format!("{segments} segments"), "3 to 1000000");
+                demand(angle.is_finite(), "angle", format!("the angle is {angle}"), "a number of degrees");
+                ellipse(*centre, *radii, *angle, *segments)
+            }
+            Self::Polygon { vertices } => {
+                demand(vertices.len() >= 3, "vertices", format!("{} vertices enclose nothing", vertices.len()), "3 or more");
+                vertices.clone()
+            }
+            Self::Plate { points } => {
+                demand(points.len() >= 2, "points", format!("{} points are no line", points.len()), "2 or more");
+                demand(gas == Gas::Outside, "gas", "a plate has no inside".into(), "`outside`, or leave it out");
+                form = Form::Plate;
+                points.clone()
+            }
+            Self::Airfoil { naca, nose, chord, angle, segments } => {
+                let digits = naca.len() == 4 && naca.bytes().all(|b| b.is_ascii_digit()) && &naca[2..] != "00";
+                demand(digits, "naca", format!("`{naca}` is no airfoil of four digits"), "for example `0012` or `2412`");
+                demand(*chord > 0.0 && chord.is_finite(), "chord", format!("the chord is {chord}"), "above 0");
+                demand((8..=1_000_000).contains(segments), "segments", format!("{segments} segments"), "8 to 1000000");
+                demand(angle.is_finite(), "angle", format!("the angle is {angle}"), "a number of degrees");
+                if digits { airfoil(naca, *nose, *chord, *angle, *segments) } else { Vec::new() }
+            }
+        };
+        if let Some((k, v)) = vertices.iter().enumerate().find(|(_, v)| !v.iter().all(|x| x.is_finite())) {
+            problems.push(Problem::new(path, format!("vertex {} of `{name}` is at {v:?}", k + 1)).allowed("finite numbers"));
+        }
+        if problems.is_empty() {
+            Ok(Curve { name: name.to_owned(), origin: path.to_owned(), vertices, form, gas, wall, numbers: Vec::new() })
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+fn ellipse(centre: [f64; 2], radii: [f64; 2], angle: f64, segments: u32) -> Vec<[f64; 2]> {
+    let (sin, cos) = angle.to_radians().sin_cos();
+    let vertex = |k: u32| {
+        let (s, c) = (TAU * f64::from(k) / f64::from(segments)).sin_cos();
+        let (x, y) = (radii[0] * c, radii[1] * s);
+        [centre[0] + cos * x - sin * y, centre[1] + sin * x + cos * y]
+    };
+    // A count out of range is refused by the caller, who must not wait for it.
+    (0..segments.min(1_000_000)).map(vertex).collect()
+}
+
+/// Jacobs, Ward and Pinkerton, NACA report 460 (1933); the last coefficient is that of the closed trailing edge.
+fn airfoil(naca: &str, nose: [f64; 2], chord: f64, angle: f64, segments: u32) -> Vec<[f64; 2]> {
+    let digit = |k: usize| f64::from(naca.as_bytes()[k] - b'0');
+    let (camber, place, thickness) = (digit(0) / 100.0, digit(1) / 10.0, (10.0 * digit(2) + digit(3)) / 100.0);
+    let (sin, cos) = (-angle.to_radians()).sin_cos();
+    let half = (segments.min(1_000_000) / 2).max(4);
+    let point = |k: u32, upper: bool| {
+        // Closer together at both ends, where the outline bends.
+        let x = 0.5 * (1.0 - (0.5 * TAU * f64::from(k) / f64::from(half)).cos());
+        let t = 5.0 * thickness * (0.2969 * x.sqrt() + x * (-0.1260 + x * (-0.3516 + x * (0.2843 - x * 0.1036))));
+        let (line, slope) = if camber == 0.0 || place == 0.0 {
+            (0.0, 0.0)
+        } else if x < place {
+            (camber / (place * place) * x * (2.0 * place - x), 2.0 * camber / (place * place) * (place - x))
+        } else {
+            let rest = (1.0 - place).powi(2);
+            (camber / rest * (1.0 - 2.0 * place + x * (2.0 * place - x)), 2.0 * camber / rest * (place - x))
+        };
+        let (s, c) = slope.atan().sin_cos();
+        let t = if upper { t } else { -t };
+        let (x, y) = (chord * (x - t * s), chord * (line + t * c));
+        [nose[0] + cos * x - sin * y, nose[1] + sin * x + cos * y]
+    };
+    // From the trailing edge over the upper side to the nose and back below: counter-clockwise, both ends once.
+    (1..=half).rev().map(|k| point(k, true)).chain((0..half).map(|k| point(k, false))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area(v: &[[f64; 2]]) -> f64 {
+        (0..v.len()).map(|k| (v[k], v[(k + 1) % v.len()])).map(|(a, b)| 0.5 * (a[0] * b[1] - a[1] * b[0])).sum()
+    }
+
+    #[test]
+    fn outlines_have_their_areas() {
+        let n = 200.0_f64;
+        let polygon = 0.5 * n * (TAU / n).sin();
+        let e = Shape::Ellipse { centre: [1.0, 2.0], radii: [0.3, 0.1], angle: 30.0, segments: 200 };
+        let e = e.curve("e", "e", Gas::Outside, 0).unwrap();
+        assert!((area(&e.vertices) / (0.03 * polygon) - 1.0).abs() < 1e-12);
+        // The integral of the thickness: 5 t (2/3 0.2969 - 0.126/2 - 0.3516/3 + 0.2843/4 - 0.1036/5), on both sides.
+        let foil = Shape::Airfoil { naca: "2412".into(), nose: [0.0; 2], chord: 2.0, angle: 5.0, segments: 400 };
+        let foil = foil.curve("f", "f", Gas::Outside, 0).unwrap();
+        let exact = 4.0 * 10.0 * 0.12 * (0.2969 / 1.5 - 0.063 - 0.3516 / 3.0 + 0.2843 / 4.0 - 0.1036 / 5.0);
+        // The chords of a polygon of 400 sides miss a part of about (pi / 200)^2; camber adds its slope squared.
+        assert!((area(&foil.vertices) / exact - 1.0).abs() < 2e-3, "{} {exact}", area(&foil.vertices));
+        assert!((foil.vertices[0][1] + 2.0 * 5.0_f64.to_radians().sin()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_at_its_key() {
+        for (shape, key) in [
+            (Shape::Circle { centre: [0.0; 2], radius: -1.0, segments: 20 }, "b.radius"),
+            (Shape::Circle { centre: [0.0; 2], radius: 1.0, segments: 2 }, "b.segments"),
+            (Shape::Circle { centre: [f64::NAN; 2], radius: 1.0, segments: 20 }, "b"),
+            (Shape::Polygon { vertices: vec![[0.0; 2], [1.0, 0.0]] }, "b.vertices"),
+            (Shape::Plate { points: vec![[0.0; 2]] }, "b.points"),
+            (Shape::Airfoil { naca: "24\u{e9}".into(), nose: [0.0; 2], chord: 1.0, angle: 0.0, segments: 20 }, "b.naca"),
+            (Shape::Airfoil { naca: "0000".into(), nose: [0.0; 2], chord: 1.0, angle: 0.0, segments: 20 }, "b.naca"),
+        ] {
+            let problems = shape.curve("b", "b", Gas::Outside, 0).unwrap_err();
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert_eq!(problems[0].path, key);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Pools: the volumes whose particles may collide with each other. A cell is one; a cell that a thin body parts is several; one that
+//! bodies have cut to nearly nothing is joined to a neighbour.
+
+use std::collections::BTreeMap;
+
+use super::flight::place;
+use super::split::{Part, parts};
+use super::{Geometry, Segment};
+
+/// A cell with less gas than this part of it is joined to a neighbour.
+pub const SMALLEST: f64 = 1e-3;
+
+/// Parted and joined cells.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pools {
+    /// Parts of the cells that have several: the first has the cell's own number, the others follow `first`, counted over all cells.
+    split: BTreeMap<u32, (u32, Vec<Part>)>,
+    /// Part of a cell that is gas, of pools beyond the cells.
+    extra: Vec<f64>,
+    /// Pools joined to others, by number.
+    joined: BTreeMap<u32, u32>,
+    /// What the joined ones bring.
+    gained: BTreeMap<u32, f64>,
+    /// Cells whose pieces cross on the lattice and that were left whole.
+    pub(super) unresolved: usize,
+}
+
+impl Geometry {
+    /// Finds parted and nearly filled cells.
+    pub(super) fn find_pools(&mut self) {
+        let cells = self.cells[0] * self.cells[1];
+        let listed: Vec<usize> = (0..cells).filter(|c| self.slots[*c] != 0).collect();
+        let plate = |segment: u32| {
+            let segment: &Segment = &self.segments[segment as usize];
+            self.bodies[segment.body as usize].area == 0.0
+        };
+        let mut pools = Pools::default();
+        for &cell in &listed {
+            match parts(self.pieces(cell), plate) {
+                None => pools.unresolved += 1,
+                Some(parts) if parts.len() > 1 => {
+                    let first = (cells + pools.extra.len()) as u32;
+                    let all: f64 = parts.iter().map(|p| p.fraction).sum();
+                    let scale = self.fraction(cell) / all;
+                    pools.extra.extend(parts[1..].iter().map(|p| p.fraction * scale));
+                    pools.split.insert(cell as u32, (first, parts));
+                }
+                Some(_) => {}
+            }
+        }
+        self.pools = pools;
+        // Shares of the split cells' first parts are what the others leave.
+        let tiny: Vec<u32> = listed
+            .iter()
+            .flat_map(|c| {
+                let (first, n) = self.pools.split.get(&(*c as u32)).map_or((0, 1), |s| (s.0, s.1.len() as u32));
+                std::iter::once(*c as u32).chain(first..first + n - 1)
+            })
+            .filter(|pool| {
+                let f = self.own_fraction(*pool);
+                f > 0.0 && f < SMALLEST
+            })
+            .collect();
+        for pool in tiny {
+            if let Some(into) = self.neighbour(pool) {
+                *self.pools.gained.entry(into).or_default() += self.own_fraction(pool);
+                self.pools.joined.insert(pool, into);
+            }
+        }
+    }
+
+    /// The largest pool that gas of a pool can reach across a face of its cell.
+    fn neighbour(&self, pool: u32) -> Option<u32> {
+        let cell = self.cell_of(pool);
+        let at = [cell % self.cells[0], cell / self.cells[0]];
+        let mut best: Option<(u32, f64)> = None;
+        for (axis, upper) in [(0, false), (0, true), (1, false), (1, true)] {
+            let next = at[axis] as i64 + if upper { 1 } else { -1 };
+            if next < 0 || next >= self.cells[axis] as i64 {
+                continue;
+            }
+            let mut beside = at;
+            beside[axis] = next as usize;
+            // A last bit of the lattice on either side of the face.
+            let bit = 0.5_f64.powi(24);
+            for k in 0..=64 {
+                let along = (f64::from(k) / 64.0).min(1.0 - bit);
+                let (mut here, mut there) = ([along; 2], [along; 2]);
+                (here[axis], there[axis]) = if upper { (1.0 - bit, 0.0) } else { (0.0, 1.0 - bit) };
+                if self.in_gas(at, here) && self.in_gas(beside, there) && self.part(at, here) == pool {
+                    let other = self.part(beside, there);
+                    let f = self.own_fraction(other);
+                    if f >= SMALLEST && best.is_none_or(|b| f > b.1) {
+                        best = Some((other, f));
+                    }
+                }
+            }
+        }
+        best.map(|b| b.0)
+    }
+
+    fn cell_of(&self, pool: u32) -> usize {
+        let cells = self.cells[0] * self.cells[1];
+        if (pool as usize) < cells {
+            return pool as usize;
+        }
+        let split = self.pools.split.iter().find(|(_, (first, parts))| (*first..*first + parts.len() as u32 - 1).contains(&pool));
+        split.map_or(0, |(cell, _)| *cell as usize)
+    }
+
+    /// The pool of a place before joining.
+    fn part(&self, cell: [usize; 2], offset: [f64; 2]) -> u32 {
+        let number = (cell[1] * self.cells[0] + cell[0]) as u32;
+        let Some((first, parts)) = self.pools.split.get(&number) else { return number };
+        match parts.iter().position(|part| part.holds(place(offset))) {
+            None | Some(0) => number,
+            Some(k) => first + k as u32 - 1,
+        }
+    }
+
+    fn own_fraction(&self, pool: u32) -> f64 {
+        let cells = self.cells[0] * self.cells[1];
+        if pool as usize >= cells {
+            return self.pools.extra[pool as usize - cells];
+        }
+        let others = self.pools.split.get(&pool).map_or(0.0, |(first, parts)| {
+            let from = *first as usize - cells;
+            self.pools.extra[from..from + parts.len() - 1].iter().sum()
+        });
+        self.fraction(pool as usize) - others
+    }
+
+    /// Number of the part of a cell in which a place is, and the part's share of a whole cell.
+    pub fn part_at(&self, cell: [usize; 2], offset: [f64; 2]) -> (u32, f64) {
+        let part = self.part(cell, offset);
+        (part, self.own_fraction(part))
+    }
+
+    /// Share of the smallest part of a parted cell (by [`crate::grid::Grid::index`]); nothing for a cell in one part.
+    pub fn smallest_part(&self, cell: usize) -> Option<f64> {
+        let (first, parts) = self.pools.split.get(&(cell as u32))?;
+        let others = (1..parts.len() as u32).map(|k| self.own_fraction(first + k - 1));
+        Some(others.fold(self.own_fraction(cell as u32), f64::min))
+    }
+
+    /// Number of pools: the cells, and one more for each further part of a parted cell.
+    pub fn pools(&self) -> usize {
+        self.cells[0] * self.cells[1] + self.pools.extra.len()
+    }
+
+    /// Whether every cell is a pool of its own, so that no particle needs to be asked.
+    pub fn pools_are_cells(&self) -> bool {
+        self.pools.split.is_empty() && self.pools.joined.is_empty()
+    }
+
+    /// Whether the particles of a cell (by [`crate::grid::Grid::index`]) are all of the pool of its number.
+    pub fn is_pool(&self, cell: usize) -> bool {
+        !self.pools.split.contains_key(&(cell as u32)) && !self.pools.joined.contains_key(&(cell as u32))
+    }
+
+    /// The pool in which a particle collides.
+    pub fn pool(&self, cell: [usize; 2], offset: [f64; 2]) -> usize {
+        let part = self.part(cell, offset);
+        self.pools.joined.get(&part).copied().unwrap_or(part) as usize
+    }
+
+    /// Volume of a pool over that of a whole cell: 0 where it was joined to another, whose volume has it.
+    pub fn pool_fraction(&self, pool: usize) -> f64 {
+        let number = pool as u32;
+        if self.pools.joined.contains_key(&number) {
+            return 0.0;
+        }
+        self.own_fraction(number) + self.pools.gained.get(&number).copied().unwrap_or(0.0)
+    }
+
+    /// Cells in which outlines come closer than the lattice resolves, so that they could not be looked at for parts.
+    pub fn unresolved(&self) -> usize {
+        self.pools.unresolved
+    }
+}

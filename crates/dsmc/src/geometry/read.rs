@@ -1,0 +1,306 @@
+//! Outlines from files: SPARTA's surface files, and the geometry files of the program that this one grew from, both as they are.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use zellige_engine::error::{Error, Result};
+use zellige_engine::files::read_text;
+
+use super::curve::{Curve, Form, Gas};
+use crate::grid::Grid;
+
+/// Largest file read, bytes: some ten million segments.
+const LIMIT: u64 = 1 << 30;
+
+/// What the curves of a file are called and made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Label<'a> {
+    /// Name of the body; several bodies of a file are numbered.
+    pub name: &'a str,
+    /// Key of the input, for messages.
+    pub origin: &'a str,
+    /// On which side the gas is. With `Inside` the largest curve holds the gas, and the others are bodies in it.
+    pub gas: Gas,
+    /// Number of the wall.
+    pub wall: u32,
+}
+
+/// Reads a file of either kind: one whose first line with content is four numbers is a geometry file.
+///
+/// # Errors
+/// [`Error::File`] where it cannot be read and [`Error::Format`], with the line, where it is not what it should be.
+pub fn read(path: impl AsRef<Path>, grid: &Grid, label: Label) -> Result<Vec<Curve>> {
+    let path = path.as_ref();
+    let text = read_text(path, "surface", LIMIT)?;
+    let header = lines(&text).next().map(|(_, line)| line.split_whitespace().filter_map(|w| w.parse::<f64>().ok()).count());
+    if header == Some(4) {
+        cells(&text, grid, label).map_err(|m| Error::format(path, "geometry", m))
+    } else {
+        surf(&text, label).map_err(|m| Error::format(path, "SPARTA surface", m))
+    }
+}
+
+/// Lines with content, numbered from 1, comments cut off.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(k, line)| (k + 1, line.split('#').next().unwrap_or("").trim())).filter(|(_, line)| !line.is_empty())
+}
+
+/// The numbers of a line.
+fn numbers<const N: usize>(number: usize, words: &[&str]) -> Result<[f64; N], String> {
+    let mut all = [0.0; N];
+    if words.len() < N {
+        return Err(format!("line {number} ends after {} of {N} numbers", words.len()));
+    }
+    for (x, word) in all.iter_mut().zip(words) {
+        *x = word.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(|| format!("`{word}` in line {number} is no number"))?;
+    }
+    Ok(all)
+}
+
+/// A directed segment from one point to another, the solid to its left.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    from: usize,
+    to: usize,
+    /// Number in the file.
+    number: u64,
+}
+
+/// SPARTA's surface file (its manual, `read_surf`): the gas is to the left of `p1 -> p2`.
+pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
+    // The first line is a title, whatever it says.
+    let mut rest = text
+        .lines()
+        .enumerate()
+        .skip(1)
+        .map(|(k, l)| (k + 1, l.split('#').next().unwrap_or("").trim()))
+        .filter(|(_, l)| !l.is_empty())
+        .peekable();
+    let (mut points, mut count) = (None, None);
+    while let Some(&(number, line)) = rest.peek() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["points" | "lines" | "triangles"] = words[1..] else { break };
+        let n = words[0].parse::<usize>().map_err(|_| format!("`{}` in line {number} is no count", words[0]))?;
+        match words[1] {
+            "points" => points = Some(n),
+            "lines" => count = Some(n),
+            _ => return Err(format!("line {number} counts triangles: this is a surface in three dimensions")),
+        }
+        rest.next();
+    }
+    let Some(count) = count else { return Err("it has no line `N lines` in its header".into()) };
+    let (mut places, mut links): (Vec<[f64; 2]>, Vec<Link>) = (Vec::new(), Vec::new());
+    let mut known: HashMap<[u64; 2], usize> = HashMap::new();
+    while let Some((number, section)) = rest.next() {
+        let expected = match section {
+            "Points" => points.ok_or("it has a section `Points` but no line `N points` in its header")?,
+            "Lines" => count,
+            other => return Err(format!("line {number} is `{other}` where a section `Points` or `Lines` should begin")),
+        };
+        for k in 0..expected {
+            let Some((number, line)) = rest.next() else {
+                return Err(format!("it ends after {k} of {expected} {}", section.to_lowercase()));
+            };
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if section == "Points" {
+                let [_, x, y] = numbers::<3>(number, &words)?;
+                places.push([x, y]);
+                continue;
+            }
+            let id = words[0].parse::<u64>().map_err(|_| format!("`{}` in line {number} is no number of a line", words[0]))?;
+            let ends = match (points, words.len()) {
+                // A type may stand before the points.
+                (Some(n), 3 | 4) => {
+                    let end = |word: &str| match word.parse::<usize>() {
+                        Ok(p) if (1..=n).contains(&p) => Ok(p - 1),
+                        _ => Err(format!("`{word}` in line {number} is no point: there are {n}")),
+                    };
+                    [end(words[words.len() - 2])?, end(words[words.len() - 1])?]
+                }
+                (None, 5 | 6) => {
+                    let [ax, ay, bx, by] = numbers::<4>(number, &words[words.len() - 4..])?;
+                    [[ax, ay], [bx, by]].map(|p| {
+                        // Adding 0 makes -0 and 0 one.
+                        *known.entry(p.map(|x| (x + 0.0).to_bits())).or_insert_with(|| {
+                            places.push(p);
+                            places.len() - 1
+                        })
+                    })
+                }
+                (_, n) => return Err(format!("line {number} has {n} entries: a line is its number, perhaps a type, and two points")),
+            };
+            links.push(Link { from: ends[1], to: ends[0], number: id });
+        }
+    }
+    if links.len() != count {
+        return Err("it has no section `Lines`".into());
+    }
+    if let Some(n) = points
+        && n != places.len()
+    {
+        return Err("it has no section `Points`".into());
+    }
+    chains(&places, &links, "line", label)
+}
+
+/// The geometry file of cells: `nx ny lx ly`, then `cell 0 x0 y0 x1 y1 nx ny` for a segment and `cell 1` for a solid cell.
+pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>, String> {
+    let mut rest = lines(text);
+    let (number, header) = rest.next().ok_or("it is empty")?;
+    let size = numbers::<4>(number, &header.split_whitespace().collect::<Vec<_>>())?;
+    let own = [grid.cells[0] as f64, grid.cells[1] as f64, grid.length(0), grid.length(1)];
+    // Lengths are printed with few digits.
+    if size[..2] != own[..2] || (2..4).any(|k| (size[k] - own[k]).abs() > 1e-4 * own[k]) {
+        return Err(format!(
+            "line {number} is for {} x {} cells on {} m x {} m, the input has {} x {} on {} m x {} m",
+            size[0], size[1], size[2], size[3], own[0], own[1], own[2], own[3]
+        ));
+    }
+    let mut join = Join { places: Vec::new(), buckets: HashMap::new() };
+    let (mut links, mut solid) = (Vec::new(), Vec::new());
+    for (number, line) in rest {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let cell = words[0].parse::<usize>().ok().filter(|c| *c < grid.len());
+        let cell = cell.ok_or_else(|| format!("`{}` in line {number} is no cell: there are {}", words[0], grid.len()))?;
+        match words.get(1) {
+            Some(&"1") => solid.push((number, cell)),
+            Some(&"0") => {
+                let [ax, ay, bx, by, nx, ny] = numbers::<6>(number, &words[2..])?;
+                let along = (by - ay) * nx - (bx - ax) * ny;
+                let (a, b) = ([ax + grid.origin[0], ay + grid.origin[1]], [bx + grid.origin[0], by + grid.origin[1]]);
+                if a == b {
+                    // Shorter than the digits that are printed: its neighbours meet here.
+                    continue;
+                }
+                if along == 0.0 {
+                    return Err(format!("the normal in line {number}, cell {cell}, lies along the segment"));
+                }
+                // The normal to the right has the solid on the left.
+                let (a, b) = if along > 0.0 { (a, b) } else { (b, a) };
+                links.push(Link { from: join.point(a, true), to: join.point(b, false), number: cell as u64 });
+            }
+            _ => return Err(format!("line {number} is neither `cell 0 x0 y0 x1 y1 nx ny` nor `cell 1`")),
+        }
+    }
+    let curves = chains(&join.places, &links, "segment of cell", label)?;
+    for (number, cell) in solid {
+        let middle = grid.place(grid.cell(cell), [0.5; 2]);
+        if label.gas == Gas::Outside && !curves.iter().any(|c| contains(&c.vertices, middle)) {
+            return Err(format!("line {number} says that cell {cell} is solid, but no segments go around it"));
+        }
+    }
+    Ok(curves)
+}
+
+/// Joins ends that were printed with six digits after the point and may differ in the last.
+struct Join {
+    places: Vec<[f64; 2]>,
+    /// By place in units of the last digit: points, and whether a segment already begins or ends there.
+    buckets: HashMap<[i64; 2], Vec<(usize, [bool; 2])>>,
+}
+
+impl Join {
+    /// The point near `p` at which no segment begins (or ends) yet, or a new one.
+    fn point(&mut self, p: [f64; 2], begins: bool) -> usize {
+        let digit = p.map(|x| (x * 1e6).round() as i64);
+        let side = usize::from(begins);
+        let mut near: Option<([i64; 2], usize, f64)> = None;
+        for dx in -1..=1 {
+            for dy in -1..=1 {
+                let key = [digit[0] + dx, digit[1] + dy];
+                for (k, (point, used)) in self.buckets.get(&key).into_iter().flatten().enumerate() {
+                    let d = (self.places[*point][0] - p[0]).hypot(self.places[*point][1] - p[1]);
+                    if !used[side] && near.is_none_or(|n| d < n.2) {
+                        near = Some((key, k, d));
+                    }
+                }
+            }
+        }
+        if let Some((key, k, _)) = near
+            && let Some(entry) = self.buckets.get_mut(&key).and_then(|b| b.get_mut(k))
+        {
+            entry.1[side] = true;
+            return entry.0;
+        }
+        self.places.push(p);
+        let mut used = [false; 2];
+        used[side] = true;
+        self.buckets.entry(digit).or_default().push((self.places.len() - 1, used));
+        self.places.len() - 1
+    }
+}
+
+/// Whether a point is in a closed polygon.
+fn contains(v: &[[f64; 2]], p: [f64; 2]) -> bool {
+    (0..v.len()).fold(false, |inside, k| {
+        let (a, b) = (v[k], v[(k + 1) % v.len()]);
+        let crossed = (a[1] > p[1]) != (b[1] > p[1]) && p[0] < a[0] + (p[1] - a[1]) / (b[1] - a[1]) * (b[0] - a[0]);
+        inside != crossed
+    })
+}
+
+/// Strings segments together to curves. `what` is how the file calls a segment.
+fn chains(places: &[[f64; 2]], links: &[Link], what: &str, label: Label) -> Result<Vec<Curve>, String> {
+    if links.is_empty() {
+        return Err("it has no segments".into());
+    }
+    let (mut leaves, mut enters) = (vec![None; places.len()], vec![None; places.len()]);
+    for (k, link) in links.iter().enumerate() {
+        for (ends, at, verb) in [(&mut leaves, link.from, "begin"), (&mut enters, link.to, "end")] {
+            if let Some(other) = ends[at].replace(k) {
+                let [x, y] = places[at];
+                let other: &Link = &links[other];
+                return Err(format!(
+                    "{what} {} and {what} {} both {verb} at ({x}, {y}): turn one of them, or give bodies that touch a point each",
+                    other.number, link.number
+                ));
+            }
+        }
+    }
+    let mut seen = vec![false; links.len()];
+    let mut curves = Vec::new();
+    // Open chains first, from their beginning.
+    let starts = (0..links.len()).filter(|k| enters[links[*k].from].is_none()).chain(0..links.len()).collect::<Vec<_>>();
+    for start in starts {
+        if seen[start] {
+            continue;
+        }
+        let (mut vertices, mut numbers, mut at) = (vec![places[links[start].from]], Vec::new(), Some(start));
+        while let Some(k) = at.filter(|k| !seen[*k]) {
+            seen[k] = true;
+            numbers.push(links[k].number);
+            vertices.push(places[links[k].to]);
+            at = leaves[links[k].to];
+        }
+        let closed = at == Some(start);
+        if closed {
+            vertices.pop();
+        }
+        let form = if closed { Form::Closed } else { Form::FromSideToSide };
+        curves.push(Curve {
+            name: label.name.to_owned(),
+            origin: label.origin.to_owned(),
+            vertices,
+            form,
+            gas: Gas::Outside,
+            wall: label.wall,
+            numbers,
+        });
+    }
+    if curves.len() > 1 {
+        curves.iter_mut().enumerate().for_each(|(k, c)| c.name = format!("{} {}", label.name, k + 1));
+    }
+    if label.gas == Gas::Inside {
+        let area = |c: &Curve| {
+            (0..c.vertices.len())
+                .map(|k| (c.vertices[k], c.vertices[(k + 1) % c.vertices.len()]))
+                .map(|(a, b)| a[0] * b[1] - a[1] * b[0])
+                .sum::<f64>()
+                .abs()
+        };
+        if let Some(outer) = curves.iter_mut().max_by(|a, b| area(a).total_cmp(&area(b))) {
+            outer.gas = Gas::Inside;
+        }
+    }
+    Ok(curves)
+}

@@ -1,0 +1,25 @@
+//! Rarefied gas by direct simulation Monte Carlo in none, one and two dimensions with three velocity components.
+
+pub mod bench;
+pub mod config;
+pub mod flow;
+pub mod forecast;
+pub mod gas;
+pub mod geometry;
+pub mod grid;
+pub mod loading;
+pub mod model;
+pub mod output;
+pub mod particles;
+pub mod physics;
+pub mod sampling;
+pub mod seed;
+pub mod setup;
+pub mod solver;
+pub mod source;
+pub mod stages;
+pub mod step;
+pub mod walls;
+
+pub use config::Config;
+pub use solver::Dsmc;

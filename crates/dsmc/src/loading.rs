@@ -1,0 +1,85 @@
+//! The gas at the start.
+
+use rayon::prelude::*;
+
+use crate::gas::Species;
+use crate::model::{Model, purpose};
+use crate::particles::Particles;
+use crate::stages::cpu::Stream;
+use crate::walls::BOLTZMANN;
+
+/// Gas at a place: number density (1/m^3), temperature (K), velocity (m/s).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct State {
+    /// Number density, 1/m^3.
+    pub density: f64,
+    /// Temperature of the motion along each axis, K.
+    pub temperature: [f64; 3],
+    /// Temperature of rotation and vibration, K.
+    pub internal: f64,
+    /// Velocity, m/s.
+    pub velocity: [f64; 3],
+}
+
+/// Energy of rotation (K) and level of vibration of a molecule in equilibrium.
+pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn FnMut() -> f64) -> (f32, u16) {
+    let rotation = match species.rotation {
+        0 => 0.0,
+        2 => -temperature * uniform().ln(),
+        _ => {
+            let gauss = zellige_engine::rng::normal_pair(uniform(), uniform())[0];
+            temperature * (0.5 * gauss * gauss - uniform().ln())
+        }
+    };
+    let level = if species.vibration > 0.0 { (-temperature / species.vibration * uniform().ln()) as u16 } else { 0 };
+    (rotation as f32, level)
+}
+
+/// Fills all cells. `state` gives the gas at a place.
+pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync)) -> Particles {
+    let cells = model.grid.len();
+    let chunk = 4096;
+    let parts: Vec<Particles> = (0..cells.div_ceil(chunk))
+        .into_par_iter()
+        .map(|c| {
+            let mut particles = Particles::default();
+            for cell in c * chunk..((c + 1) * chunk).min(cells) {
+                fill_cell(model, state, cell, &mut particles);
+            }
+            particles
+        })
+        .collect();
+    let mut all = Particles::default();
+    for part in parts {
+        all.append(part);
+    }
+    all
+}
+
+fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: usize, into: &mut Particles) {
+    if model.geometry.fraction(cell) <= 0.0 {
+        return;
+    }
+    let at = model.grid.cell(cell);
+    let centre = state(model.grid.place(at, [0.5; 2]));
+    for (s, species) in model.species.iter().enumerate() {
+        let mut stream = Stream::with_room(purpose::FILL, model.seed, s as u64, cell as u64, 30);
+        // Of the whole cell; places inside bodies are not filled, so that what is left has the density.
+        let mean = centre.density * model.fractions[s] * model.grid.volume() / model.weight;
+        let count = (mean + stream.open()) as u64;
+        for _ in 0..count {
+            let offset = [stream.open(), stream.open()].map(|x| (x as f32).min(crate::geometry::BELOW_ONE));
+            let wide = offset.map(f64::from);
+            let gas = state(model.grid.place(at, wide));
+            let (n, m) = (stream.normals(), stream.normals());
+            let (rotation, level) = internal(species, gas.internal, &mut || stream.open());
+            if !model.geometry.in_gas(at, wide) {
+                continue;
+            }
+            let thermal = |c: usize, n: f64| ((BOLTZMANN * gas.temperature[c] / species.mass).sqrt() * n + gas.velocity[c]) as f32;
+            let velocity = [thermal(0, n[0]), thermal(1, n[1]), thermal(2, m[0])];
+            let c = &model.collisions;
+            into.push(cell as u32, s as u16, offset, velocity, c.rotation.then_some(rotation), c.vibration.then_some(level));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Particles outside of a store: for loading, checkpoints and diagnostics.
+
+/// Particles by column, in the order of their cells.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Particles {
+    /// Cell, by [`crate::grid::Grid::index`].
+    pub cell: Vec<u32>,
+    /// Species.
+    pub species: Vec<u16>,
+    /// Offset in the cell, `0..1`, two columns.
+    pub offset: [Vec<f32>; 2],
+    /// Velocity, m/s.
+    pub velocity: [Vec<f32>; 3],
+    /// Energy of the rotation over k, K; empty where nothing rotates.
+    pub rotation: Vec<f32>,
+    /// Level of the vibration; empty where nothing vibrates.
+    pub level: Vec<u16>,
+}
+
+impl Particles {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.cell.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.cell.is_empty()
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, cell: u32, species: u16, offset: [f32; 2], velocity: [f32; 3], rotation: Option<f32>, level: Option<u16>) {
+        self.cell.push(cell);
+        self.species.push(species);
+        for d in 0..2 {
+            self.offset[d].push(offset[d]);
+        }
+        for c in 0..3 {
+            self.velocity[c].push(velocity[c]);
+        }
+        self.rotation.extend(rotation);
+        self.level.extend(level);
+    }
+
+    /// Adds others behind.
+    pub fn append(&mut self, mut other: Self) {
+        self.cell.append(&mut other.cell);
+        self.species.append(&mut other.species);
+        for d in 0..2 {
+            self.offset[d].append(&mut other.offset[d]);
+        }
+        for c in 0..3 {
+            self.velocity[c].append(&mut other.velocity[c]);
+        }
+        self.rotation.append(&mut other.rotation);
+        self.level.append(&mut other.level);
+    }
+}

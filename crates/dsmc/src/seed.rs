@@ -1,0 +1,177 @@
+//! Inputs of the program that this one grew from: a file with the tables `grid`, `physics` and `init` at the top becomes one with the
+//! table `dsmc`. Beside them may stand `geometry` (a file), `source` and `schedule` (a file or a list of files), which that program took
+//! on its command line; `--set geometry=circle.dat` gives them here.
+//!
+//! What it computed is kept: argon of hard spheres, mirrors on all sides and bodies. What it computed wrongly is not: a gas in a plane has
+//! three components of velocity, cut cells their own volume, collisions new random numbers in every step, and a source the distribution
+//! of a flux.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use zellige_engine::error::Problem;
+
+/// What is said of it.
+pub const NOTE: &str = "an input of the older form, read as argon of hard spheres between mirrors, with three components of velocity";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Grid {
+    nx: u64,
+    ny: u64,
+    lx: f64,
+    ly: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Physics {
+    dt: f64,
+    total_steps: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Init {
+    temp: f64,
+    density: f64,
+    particle_weight: f64,
+}
+
+/// A table of the file.
+fn table<'a, T: Deserialize<'a>>(top: &'a Map<String, Value>, key: &str, problems: &mut Vec<Problem>) -> Option<T> {
+    T::deserialize(&top[key]).map_err(|e| problems.push(Problem::new(key, e.to_string()))).ok()
+}
+
+/// A file or a list of files.
+fn files(top: &Map<String, Value>, key: &str, problems: &mut Vec<Problem>) -> Vec<String> {
+    let found = match top.get(key) {
+        None => Some(Vec::new()),
+        Some(Value::String(one)) => Some(vec![one.clone()]),
+        Some(Value::Array(all)) => all.iter().map(|v| v.as_str().map(str::to_owned)).collect(),
+        Some(_) => None,
+    };
+    found.unwrap_or_else(|| {
+        problems.push(Problem::new(key, "this is no file").allowed("a file, or a list of files"));
+        Vec::new()
+    })
+}
+
+/// Turns the older form into the table `dsmc`; says whether it was that form.
+///
+/// # Errors
+/// What is missing or unknown in it.
+pub fn adopt(value: &mut Value) -> Result<bool, Vec<Problem>> {
+    let Some(top) = value.as_object() else { return Ok(false) };
+    if top.contains_key("dsmc") || !["grid", "physics", "init"].iter().all(|key| top.contains_key(*key)) {
+        return Ok(false);
+    }
+    let mut problems = Vec::new();
+    let known = ["grid", "physics", "init", "geometry", "source", "schedule", "run", "output"];
+    for key in top.keys().filter(|key| !known.contains(&key.as_str())) {
+        problems.push(Problem::new(key, format!("`{key}` is unknown in an input of the older form")).allowed(known.join(", ")));
+    }
+    let grid = table::<Grid>(top, "grid", &mut problems);
+    let physics = table::<Physics>(top, "physics", &mut problems);
+    let init = table::<Init>(top, "init", &mut problems);
+    let bodies = files(top, "geometry", &mut problems);
+    let (sources, schedules) = (files(top, "source", &mut problems), files(top, "schedule", &mut problems));
+    if !schedules.is_empty() && schedules.len() != sources.len() {
+        let message = format!("{} schedules for {} sources", schedules.len(), sources.len());
+        problems
+            .push(Problem::new("schedule", message).hint("a schedule for each source in their order, or none where all have their own"));
+    }
+    let (Some(grid), Some(physics), Some(init), true) = (grid, physics, init, problems.is_empty()) else { return Err(problems) };
+    // An empty start needs a density of its own: it shapes the store, and is that of ten particles in a cell.
+    let cell = grid.lx * grid.ly / (grid.nx.max(1) * grid.ny.max(1)) as f64;
+    let density = if init.density > 0.0 { init.density } else { 10.0 * init.particle_weight / cell };
+    let named = |k: usize| if bodies.len() == 1 { "body".to_owned() } else { format!("body_{}", k + 1) };
+    let body = |(k, file): (usize, &String)| json!({ "name": named(k), "file": file, "wall": { "model": "specular" } });
+    let source = |(k, file): (usize, &String)| match schedules.get(k) {
+        Some(schedule) => json!({ "file": file, "schedule_file": schedule }),
+        None => json!({ "file": file }),
+    };
+    let mut dsmc = json!({
+        "dt": physics.dt,
+        "steps": physics.total_steps,
+        "weight": init.particle_weight,
+        "grid": { "cells": [grid.nx, grid.ny], "size": [grid.lx, grid.ly] },
+        "gas": { "density": density, "temperature": init.temp },
+        "species": [{ "name": "Ar", "mass": 6.6335e-26, "diameter": 4.17e-10, "omega": 0.5, "alpha": 1.0 }],
+        "boundary": { "all": "specular" },
+        "bodies": bodies.iter().enumerate().map(body).collect::<Vec<_>>(),
+        "sources": sources.iter().enumerate().map(source).collect::<Vec<_>>(),
+    });
+    if init.density <= 0.0 {
+        dsmc["initial"] = json!({ "density": 0.0 });
+    }
+    let mut whole = Map::new();
+    whole.insert("dsmc".into(), dsmc);
+    for key in ["run", "output"] {
+        if let Some(table) = top.get(key) {
+            whole.insert(key.into(), table.clone());
+        }
+    }
+    *value = Value::Object(whole);
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::config::{Format, Source};
+
+    use super::*;
+    use crate::Dsmc;
+    use crate::model::Model;
+
+    const CASE: &str = "grid:\n  nx: 20\n  ny: 20\n  lx: 0.3\n  ly: 0.3\n\nphysics:\n  dt: 2.0e-8\n  total_steps: 100\n\n\
+        init:\n  temp: 200.0\n  density: 1.0e16\n  particle_weight: 1.0e10\n";
+
+    fn adopted(text: &str) -> Result<Source, Vec<Problem>> {
+        let mut source = Source::parse(text, Format::Yaml, "config.yaml").unwrap();
+        assert!(adopt(&mut source.value)?);
+        Ok(source)
+    }
+
+    #[test]
+    fn the_older_form_is_run_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "box.dat",
+            "20 20 0.3 0.3\n147 0 0.11 0.11 0.12 0.11 0 -1\n148 0 0.12 0.11 0.12 0.119 1 0\n168 0 0.12 0.119 0.11 0.11 -1 1\n",
+        );
+        write(
+            "left.yaml",
+            "total_particles: 5\ngeometry: {start_x: 0.0, start_y: 0.1, end_x: 0.0, end_y: 0.2}\ndirection: {x: 1, y: 0}\nvelocity: {temperature: 600, stream_x: 100}\n",
+        );
+        write("left.dat", "0 5\n");
+        let source = adopted(&format!("{CASE}geometry: box.dat\nsource: [left.yaml]\nschedule: left.dat\n")).unwrap();
+        let config = source.typed::<Dsmc>().unwrap().config;
+        let model = Model::new(&config, folder.path(), 1).unwrap();
+        assert_eq!((config.steps, model.dt, model.weight, model.grid.cells), (100, 2e-8, 1e10, [20, 20]));
+        assert_eq!((model.species[0].mass, model.species[0].scatter.diameter, model.sources[0].count(0)), (6.6335e-26, 4.17e-10, 5));
+        assert!((model.geometry.bodies()[0].area - 0.5 * 0.01 * 0.009).abs() < 1e-12, "{:?}", model.geometry.bodies());
+        // 1e16 molecules per m^3 on 0.09 m^2 in parts of 1e10, less those of the body.
+        assert!((model.expected / (1e6 * (0.09 - 4.5e-5)) - 1.0).abs() < 1e-9, "{}", model.expected);
+        let empty = adopted(&CASE.replace("1.0e16", "0.0")).unwrap().typed::<Dsmc>().unwrap().config;
+        assert_eq!(Model::new(&empty, folder.path(), 1).unwrap().expected, 0.0);
+    }
+
+    #[test]
+    fn other_inputs_are_left_alone_and_broken_ones_refused() {
+        let mut value = json!({ "dsmc": {}, "grid": {}, "physics": {}, "init": {} });
+        let before = value.clone();
+        assert_eq!((adopt(&mut value), &value), (Ok(false), &before));
+        assert_eq!(adopt(&mut json!({ "grid": {}, "physics": {} })), Ok(false));
+        for (text, key, expected) in [
+            (CASE.replace("  nx: 20\n", ""), "grid", "missing field `nx`"),
+            (CASE.replace("temp:", "temperature:"), "init", "unknown field `temperature`"),
+            (format!("{CASE}colour: 3\n"), "colour", "`colour` is unknown"),
+            (format!("{CASE}geometry: 3\n"), "geometry", "this is no file"),
+            (format!("{CASE}schedule: a.dat\n"), "schedule", "1 schedules for 0 sources"),
+        ] {
+            let problems = adopted(&text).unwrap_err();
+            assert!(problems[0].path == key && problems[0].message.contains(expected), "{problems:?}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! From the input to a [`Model`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::expr::Expr;
+
+use crate::config::sides::{SideConfig, SideWord};
+use crate::config::{Config, GasConfig, SpeciesConfig, Value, ZConfig};
+use crate::gas::pair::Pair;
+use crate::gas::{Relaxation, Scatter, Species, sparta, table};
+use crate::geometry::{Geometry, Outlines, read};
+use crate::grid::{Grid, Side};
+use crate::loading::State;
+use crate::model::{Collisions, Edge, Gas, Model};
+use crate::source::{self, LineSource};
+use crate::walls::subsonic::Given;
+use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
+
+/// Most particles of a run: their numbers in tiles have 28 bits, and no machine holds as many.
+const PARTICLES: f64 = 1e11;
+
+fn input(path: &str, mut problem: Problem) -> Error {
+    problem.path = format!("dsmc.{path}");
+    Error::input("the input", problem)
+}
+
+/// A number or an expression, ready to be evaluated.
+#[derive(Debug, Clone)]
+enum Profile {
+    Number(f64),
+    Expression(Expr),
+}
+
+impl Profile {
+    fn new(config: &Config, path: &str, value: Option<&Value>, otherwise: f64) -> Result<Self> {
+        Ok(match value {
+            None => Self::Number(otherwise),
+            Some(Value::Number(x)) => Self::Number(*x),
+            Some(Value::Expression(text)) => {
+                let expression = config.expression(path, text).map_err(|p| input(path, p))?;
+                expression.constant().map_or(Self::Expression(expression), Self::Number)
+            }
+        })
+    }
+
+    fn at(&self, place: [f64; 2]) -> f64 {
+        match self {
+            Self::Number(x) => *x,
+            Self::Expression(expression) => expression.eval(&place),
+        }
+    }
+}
+
+/// The gas at the start.
+#[derive(Debug, Clone)]
+pub struct Initial {
+    density: Profile,
+    temperature: Profile,
+    temperatures: Option<[f64; 3]>,
+    internal: Option<f64>,
+    velocity: [Profile; 3],
+}
+
+impl Initial {
+    /// Of a checked input.
+    pub fn new(config: &Config) -> Result<Self> {
+        let (i, gas) = (&config.initial, &config.gas);
+        let velocity = |c: usize| {
+            let value = i.velocity.as_ref().map(|v| &v[c]);
+            Profile::new(config, &format!("initial.velocity[{c}]"), value, gas.velocity[c])
+        };
+        Ok(Self {
+            density: Profile::new(config, "initial.density", i.density.as_ref(), gas.density)?,
+            temperature: Profile::new(config, "initial.temperature", i.temperature.as_ref(), gas.temperature)?,
+            temperatures: i.temperatures,
+            internal: i.internal_temperature,
+            velocity: [velocity(0)?, velocity(1)?, velocity(2)?],
+        })
+    }
+
+    /// The gas at a place.
+    pub fn at(&self, place: [f64; 2]) -> State {
+        let temperature = self.temperatures.unwrap_or_else(|| [self.temperature.at(place); 3]);
+        State {
+            density: self.density.at(place),
+            temperature,
+            internal: self.internal.unwrap_or(temperature.iter().sum::<f64>() / 3.0),
+            velocity: [0, 1, 2].map(|c| self.velocity[c].at(place)),
+        }
+    }
+}
+
+/// A species of the input, with the place of its file's folder.
+fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&(Vec<Species>, sparta::Vss)>) -> Result<Species> {
+    let path = format!("species[{number}].name");
+    let from_files = match files.and_then(|(all, vss)| all.iter().find(|f| f.name == s.name).map(|f| (f, vss))) {
+        None => None,
+        Some((found, vss)) => {
+            let Some((_, scatter, parker)) = vss.species.iter().find(|(name, ..)| *name == s.name) else {
+                let problem = Problem::new("", format!("`{}` is in the species file but not in the vss file", s.name));
+                return Err(input(&path, problem.hint("add a line of the species to `vss_file`")));
+            };
+            let mut found = found.clone();
+            found.scatter = *scatter;
+            found.z_rotation = parker.unwrap_or(found.z_rotation);
+            Some(found)
+        }
+    };
+    let own = match (s.mass, s.diameter, s.omega) {
+        (Some(mass), Some(diameter), Some(omega)) => Some(Species {
+            name: s.name.clone(),
+            mass,
+            scatter: Scatter { diameter, omega, t_ref: table::T_REF, alpha: 1.0 },
+            rotation: 0,
+            z_rotation: Relaxation::Constant(table::Z_ROTATION),
+            vibration: 0.0,
+            z_vibration: Relaxation::Constant(f64::INFINITY),
+        }),
+        _ => None,
+    };
+    let Some(mut found) = from_files.or_else(|| table::find(&s.name, config.collisions.model)).or(own) else {
+        let mut names = table::names();
+        names.extend(files.iter().flat_map(|(all, _)| all.iter().map(|f| f.name.as_str())));
+        return Err(input(&path, Problem::new("", format!("the species `{}` is nowhere defined", s.name)).allowed(names.join(", "))));
+    };
+    found.mass = s.mass.unwrap_or(found.mass);
+    let scatter = &mut found.scatter;
+    scatter.diameter = s.diameter.unwrap_or(scatter.diameter);
+    scatter.omega = s.omega.unwrap_or(scatter.omega);
+    scatter.alpha = s.alpha.unwrap_or(scatter.alpha);
+    scatter.t_ref = s.t_ref.unwrap_or(scatter.t_ref);
+    found.rotation = s.rotation.unwrap_or(found.rotation);
+    found.vibration = s.vibration.unwrap_or(found.vibration);
+    found.z_rotation = match s.z_rotation {
+        None => found.z_rotation,
+        Some(ZConfig::Number(z)) => Relaxation::Constant(z),
+        Some(ZConfig::Parker(p)) => Relaxation::Parker { z_inf: p.z_inf, t_star: p.t_star },
+    };
+    found.z_vibration = s.z_vibration.map_or(found.z_vibration, Relaxation::Constant);
+    let c = &config.collisions;
+    if !c.rotation {
+        found.rotation = 0;
+    }
+    if !c.vibration {
+        found.vibration = 0.0;
+    }
+    Ok(found)
+}
+
+fn read(folder: &Path, path: &Path) -> Result<(std::path::PathBuf, String)> {
+    let path = folder.join(path);
+    let text = std::fs::read_to_string(&path).map_err(|e| Error::file("read", &path, e))?;
+    Ok((path, text))
+}
+
+/// The species of a checked input. Files are looked for in `folder`.
+pub fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<Pair>)> {
+    let files = match (&config.species_file, &config.vss_file) {
+        (Some(a), Some(b)) => {
+            let ((a, first), (b, second)) = (read(folder, a)?, read(folder, b)?);
+            Some((sparta::species(&a, &first)?, sparta::vss(&b, &second)?))
+        }
+        _ => None,
+    };
+    let all: Vec<Species> = config.species.iter().enumerate().map(|(i, s)| species(config, s, i, files.as_ref())).collect::<Result<_>>()?;
+    let mut pairs = Vec::with_capacity(all.len() * all.len());
+    for a in &all {
+        for b in &all {
+            let is = |names: &[String; 2]| *names == [a.name.clone(), b.name.clone()] || *names == [b.name.clone(), a.name.clone()];
+            let own = config.collisions.pairs.iter().find(|p| is(&p.species));
+            let own = own.map(|p| Scatter { diameter: p.diameter, omega: p.omega, t_ref: p.t_ref, alpha: p.alpha });
+            let from_file = files.as_ref().and_then(|(_, vss)| vss.pairs.iter().find(|(names, _)| is(names)).map(|(_, s)| *s));
+            pairs.push(Pair::new(a, b, own.or(from_file)));
+        }
+    }
+    Ok((all, pairs))
+}
+
+/// The bodies of the input, their walls behind those of the sides.
+fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: &mut Vec<Wall>) -> Result<(Geometry, Vec<String>)> {
+    let refused = |mut problems: Vec<Problem>| {
+        for p in &mut problems {
+            p.path = format!("dsmc.{}", p.path);
+        }
+        Error::Input { origin: "the input".into(), problems }
+    };
+    let mut curves = Vec::new();
+    for (i, body) in config.bodies.iter().enumerate() {
+        let (wall, path) = (walls.len() as u32, format!("bodies[{i}]"));
+        walls.push(body.wall.wall());
+        if let Some(shape) = &body.outline {
+            curves.push(shape.curve(&body.name, &format!("{path}.outline"), body.gas, wall).map_err(refused)?);
+        }
+        if let Some(file) = &body.file {
+            let label = read::Label { name: &body.name, origin: &path, gas: body.gas, wall };
+            curves.extend(read::read(folder.join(file), grid, label)?);
+        }
+    }
+    let outlines = Outlines::new(&curves, grid).map_err(refused)?;
+    let periodic = [edges[0] == Edge::Periodic, edges[2] == Edge::Periodic];
+    let mut geometry = Geometry::new(grid, periodic, &outlines);
+    if (0..grid.len()).all(|c| geometry.fraction(c) <= 0.0) {
+        return Err(refused(vec![Problem::new("bodies", "the bodies leave no room for the gas").hint("is `gas = \"inside\"` meant?")]));
+    }
+    heat(config, &mut geometry, walls)?;
+    Ok((geometry, outlines.notes))
+}
+
+/// Gives segments of bodies whose temperature is an expression walls of their own.
+fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Result<()> {
+    let first = walls.len() - config.bodies.len();
+    for number in 0..geometry.bodies().len() {
+        let range = geometry.bodies()[number].segments.clone();
+        let wall = geometry.segments()[range.start].wall as usize;
+        let Some(text) = &config.bodies[wall - first].temperature else { continue };
+        let path = format!("bodies[{}].temperature", wall - first);
+        let expression = config.along(&path, text).map_err(|p| input(&path, p))?;
+        let along = temperatures(geometry, number, &expression).map_err(|p| input(&path, p))?;
+        for (k, temperature) in range.zip(along) {
+            geometry.set_wall(k, walls.len() as u32);
+            walls.push(Wall { temperature, ..walls[wall] });
+        }
+    }
+    Ok(())
+}
+
+/// The sources of the input.
+fn sources(config: &Config, folder: &Path, species: &[Species], grid: &Grid, geometry: &Geometry) -> Result<Vec<LineSource>> {
+    let mut all = Vec::new();
+    for (i, s) in config.sources.iter().enumerate() {
+        let path = format!("sources[{i}]");
+        let mut source = if let Some(file) = &s.file {
+            let schedule = s.schedule_file.as_ref().map(|f| folder.join(f));
+            source::read(folder.join(file), schedule.as_deref(), species[0].mass)?
+        } else {
+            let (Some(ends), Some([x, y]), Some(temperature)) = (s.line, s.direction, s.temperature) else {
+                return Err(input(&path, Problem::new("", "the source is not whole")));
+            };
+            let mut schedule: Vec<(u64, u64)> = s.schedule.iter().map(|e| (e[0], e[1])).collect();
+            schedule.sort_unstable();
+            let normal = [x / x.hypot(y), y / x.hypot(y)];
+            let density = s.density.unwrap_or(0.0);
+            LineSource { origin: String::new(), ends, normal, temperature, velocity: s.velocity, density, schedule }
+        };
+        source.origin.clear();
+        source.check(grid, geometry).map_err(|p| input(&path, p))?;
+        source.origin = path;
+        all.push(source);
+    }
+    Ok(all)
+}
+
+impl Model {
+    /// Of a checked input. Files are looked for in `folder`.
+    pub fn new(config: &Config, folder: &Path, seed: u64) -> Result<Self> {
+        let grid = config.domain();
+        let (species, pairs) = all_species(config, folder)?;
+        let whole: f64 = config.species.iter().map(|s| s.fraction).sum();
+        let fractions: Vec<f64> = config.species.iter().map(|s| s.fraction / whole).collect();
+        let gas =
+            |g: &GasConfig| Gas { density: g.density, temperature: g.temperature, velocity: g.velocity, fractions: fractions.clone() };
+        let mut walls = Vec::new();
+        let mut inflow = [const { None }; 4];
+        let mut given = [None; 4];
+        let mut edges = [Edge::Periodic; 4];
+        for side in Side::ALL.into_iter().filter(|s| s.axis < grid.dimensions) {
+            edges[side.index()] = match config.boundary.side(side).0 {
+                SideConfig::Word(SideWord::Periodic) => Edge::Periodic,
+                SideConfig::Word(SideWord::Vacuum) => Edge::Open,
+                SideConfig::Word(SideWord::Stream) => {
+                    inflow[side.index()] = Some(gas(&config.gas));
+                    Edge::Open
+                }
+                SideConfig::Inflow(g) => {
+                    inflow[side.index()] = Some(gas(&g.inflow));
+                    Edge::Open
+                }
+                SideConfig::Outlet(o) => {
+                    inflow[side.index()] = Some(gas(&config.gas));
+                    given[side.index()] = Some((Given::Outlet { pressure: o.outlet.pressure }, o.outlet.memory));
+                    Edge::Open
+                }
+                SideConfig::Inlet(i) => {
+                    let (i, temperature) = (&i.inlet, i.inlet.temperature);
+                    let first = i.pressure.map_or(config.gas.density, |p| p / (BOLTZMANN * temperature));
+                    inflow[side.index()] = Some(Gas { density: first, temperature, ..gas(&config.gas) });
+                    let flux = i.mass_flow.unwrap_or(0.0) / (species[0].mass * grid.length(1 - side.axis));
+                    let what = i.pressure.map_or(Given::Flow { flux, temperature }, |pressure| Given::Inlet { pressure, temperature });
+                    given[side.index()] = Some((what, i.memory));
+                    Edge::Open
+                }
+                SideConfig::Word(SideWord::Specular) => {
+                    walls.push(Wall { model: WallModel::Specular, temperature: 0.0, velocity: [0.0; 3] });
+                    Edge::Wall(walls.len() as u32 - 1)
+                }
+                SideConfig::Wall(w) => {
+                    walls.push(w.wall.wall());
+                    Edge::Wall(walls.len() as u32 - 1)
+                }
+            };
+        }
+        let (geometry, notes) = bodies(config, folder, &grid, edges, &mut walls)?;
+        let sources = sources(config, folder, &species, &grid, &geometry)?;
+        let per_cell = config.gas.density * grid.volume();
+        let weight = config.weight.unwrap_or_else(|| per_cell / config.particles_per_cell.unwrap_or(10.0));
+        let c = &config.collisions;
+        let collisions = Collisions {
+            scheme: c.scheme,
+            pairs,
+            z_definition: c.z_definition,
+            rotation: species.iter().any(|s| s.rotation > 0),
+            vibration: species.iter().any(|s| s.vibration > 0.0),
+        };
+        let gases = || inflow.iter().flatten();
+        let speed = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let initial = Initial::new(config)?;
+        let (mut hottest, mut fastest) = (config.gas.temperature, speed(config.gas.velocity));
+        for t in walls.iter().map(|w| w.temperature).chain(gases().map(|g| g.temperature)) {
+            hottest = hottest.max(t);
+        }
+        for v in walls.iter().map(|w| w.velocity).chain(gases().map(|g| g.velocity)) {
+            fastest = fastest.max(speed(v));
+        }
+        let mut most = 0.0_f64;
+        let mut particles = 0.0;
+        for cell in 0..grid.len() {
+            let place = grid.place(grid.cell(cell), [0.5; 2]);
+            let state = initial.at(place);
+            let mean = state.temperature.iter().sum::<f64>() / 3.0;
+            let sound = state.density.is_finite() && state.density >= 0.0 && mean.is_finite() && mean >= 0.0 && speed(state.velocity) < 1e8;
+            if !sound {
+                let message = format!("at x = {}, y = {} the gas would have {state:?}", place[0], place[1]);
+                let problem = Problem::new("", message).allowed("finite numbers, density and temperature 0 or more");
+                return Err(input("initial", problem.hint("`max(0, ..)` cuts negative values off")));
+            }
+            hottest = hottest.max(state.temperature.into_iter().fold(0.0, f64::max));
+            fastest = fastest.max(speed(state.velocity));
+            most = most.max(state.density);
+            particles += state.density * grid.volume() * geometry.fraction(cell) / weight;
+        }
+        if particles > PARTICLES || per_cell / weight > 1e8 {
+            let problem = Problem::new("", format!("{particles:.3e} particles are asked for")).allowed("at most 1e11, and 1e8 in a cell");
+            return Err(input("weight", problem.hint("a larger `weight`, or fewer `particles_per_cell`")));
+        }
+        Ok(Self {
+            geometry: Arc::new(geometry),
+            notes,
+            sources,
+            per_cell: (most.max(config.gas.density) * grid.volume() / weight).max(1.0),
+            grid,
+            walls,
+            edges,
+            inflow,
+            given,
+            species,
+            fractions,
+            collisions,
+            dt: config.dt,
+            weight,
+            hottest: [hottest, fastest],
+            expected: particles,
+            seed,
+        })
+    }
+}

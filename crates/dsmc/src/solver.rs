@@ -1,0 +1,210 @@
+//! The solver as the run loop sees it.
+
+use std::fmt::Write as _;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::Device;
+use zellige_engine::error::{Problem, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+
+use crate::bench;
+use crate::config::Config;
+use crate::flow::{self, Flow};
+use crate::forecast;
+use crate::model::{Edge, Model};
+use crate::output;
+use crate::stages::cpu::bytes_of;
+use crate::stages::{Ledger, Totals};
+use crate::walls::Model as WallModel;
+
+/// Looks at energy and momentum in a run where nothing is said.
+const AUDITS: u64 = 100;
+/// Relative change of the energy of a closed box by rounding: some 1e-7 of a velocity in each of up to 1e4 collisions, at random.
+const ENERGY_LIMIT: f64 = 1e-5;
+/// Part of the collisions above the largest cross-section that was kept: beyond it the rate is too low by a noticeable part.
+const EXCEEDED_LIMIT: f64 = 1e-2;
+
+/// A gas being run.
+pub struct Dsmc {
+    config: Config,
+    flow: Flow,
+    audit_every: u64,
+    totals: Totals,
+    start: Totals,
+    /// The ledger at the last row, and its step.
+    last: (Ledger, u64),
+}
+
+impl Dsmc {
+    /// The gas.
+    pub fn flow(&mut self) -> &mut Flow {
+        &mut self.flow
+    }
+
+    /// Whether nothing can take energy from the gas or give it some.
+    fn closed(&self) -> bool {
+        let mirror = |w: &crate::walls::Wall| w.model == WallModel::Specular;
+        self.flow.model.edges.iter().all(|e| *e != Edge::Open) && self.flow.model.walls.iter().all(mirror)
+    }
+}
+
+/// Model traffic of a step.
+pub fn cost(model: &Model, particles: u64, sample: bool) -> Cost {
+    let flags = (model.collisions.rotation, model.collisions.vibration);
+    let n = particles as f64;
+    Cost { bytes: bytes_of(flags, sample, n, model.grid.len() * model.species.len()), flops: 30.0 * n, items: n }
+}
+
+impl Solver for Dsmc {
+    const NAME: &'static str = "dsmc";
+    const STEP: &'static str = "step";
+    const ITEM: &'static str = "particle";
+
+    type Config = Config;
+
+    fn check(config: &Config) -> Vec<Problem> {
+        config.check()
+    }
+
+    fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
+        let model = Model::new(config, &environment.folder, environment.seed)?;
+        let items = model.expected as u64;
+        let traffic = cost(&model, items, config.sampling.every == 1).bytes as u64;
+        let (lines, warnings) = forecast::forecast(config, &model);
+        Ok(Plan { lines, items, memory: flow::memory(&model), traffic, warnings })
+    }
+
+    fn setup(config: &Config, environment: &Environment) -> Result<Self> {
+        let mut flow = Flow::new(config, &environment.folder, environment.seed, &environment.device)?;
+        let totals = flow.totals()?;
+        let audit_every = config.sampling.audit.unwrap_or_else(|| config.steps.div_ceil(AUDITS)).max(1);
+        let last = (flow.ledger()?, 0);
+        Ok(Self { config: config.clone(), flow, audit_every, totals, start: totals, last })
+    }
+
+    fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.flow.advance(profiler)?;
+        if self.flow.step.is_multiple_of(self.audit_every) || self.flow.step == self.config.steps {
+            let flow = &mut self.flow;
+            self.totals = profiler.stage("audit", Cost::default(), || flow.totals())?;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        if self.flow.step < self.config.steps {
+            return None;
+        }
+        let samples = self.flow.samples.closed();
+        let batches = self.flow.samples.batches;
+        let mut message = format!("t = {:.6e} s; averages of {samples} samples in {batches} batches", self.flow.time());
+        let u = self.config.gas.velocity;
+        for (i, body) in self.flow.model.geometry.bodies().iter().enumerate().filter(|_| batches > 1) {
+            let [x, y, moment, heat] = output::body(&self.flow, i);
+            let with = |v: [f64; 2]| format!("{:.4e} +- {:.1e}", v[0], v[1]);
+            let name = &body.name;
+            let _ = write!(
+                message,
+                "; {name}: force {} N/m along x, {} along y, moment {} N, heat {} W/m",
+                with(x),
+                with(y),
+                with(moment),
+                with(heat)
+            );
+            let speed = u[0].hypot(u[1]);
+            if speed > 0.0 {
+                // By the body's width across the stream.
+                let width = (body.bounds[1][0] - body.bounds[0][0]) * (u[1] / speed).abs()
+                    + (body.bounds[1][1] - body.bounds[0][1]) * (u[0] / speed).abs();
+                let mass: f64 = self.flow.model.species.iter().zip(&self.flow.model.fractions).map(|(s, f)| s.mass * f).sum();
+                let scale = 0.5 * self.config.gas.density * mass * speed * speed * width;
+                let drag = [0, 1]
+                    .map(|e| if e == 0 { (x[0] * u[0] + y[0] * u[1]) / speed } else { (x[1] * u[0] / speed).hypot(y[1] * u[1] / speed) });
+                let _ = write!(message, ", drag coefficient {:.4} +- {:.4} by the width {width:.4e} m", drag[0] / scale, drag[1] / scale);
+            }
+        }
+        Some(Outcome { ending: Ending::Finished, status: "finished", message })
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { step: self.flow.step, time: Some(self.flow.time()) }
+    }
+
+    fn progress(&self) -> f64 {
+        self.flow.step as f64 / self.config.steps as f64
+    }
+
+    fn row(&mut self) -> Result<Row> {
+        let ledger = self.flow.ledger()?;
+        let (before, step) = std::mem::replace(&mut self.last, (ledger, self.flow.step));
+        let steps = (self.flow.step - step).max(1) as f64;
+        let t = &self.totals;
+        let mut row = Row::default();
+        row.push("particles", "", (ledger.injected - ledger.removed) as f64);
+        row.push("collisions_per_step", "", (ledger.collisions - before.collisions) as f64 / steps);
+        row.push("tries_per_step", "", (ledger.attempts - before.attempts) as f64 / steps);
+        row.push("came_in_per_step", "", (ledger.injected - before.injected) as f64 / steps);
+        row.push("left_per_step", "", (ledger.removed - before.removed) as f64 / steps);
+        row.push("energy", "J", t.translation + t.internal);
+        row.push("energy_translation", "J", t.translation);
+        row.push("energy_internal", "J", t.internal);
+        row.push("momentum_x", "kg m/s", t.momentum[0]);
+        row.push("momentum_y", "kg m/s", t.momentum[1]);
+        row.push("momentum_z", "kg m/s", t.momentum[2]);
+        Ok(row)
+    }
+
+    fn records(&mut self) -> Result<Vec<Record>> {
+        Ok(output::records(&self.flow))
+    }
+
+    fn checks(&mut self) -> Result<Vec<Check>> {
+        let (ledger, totals) = (self.flow.ledger()?, self.flow.totals()?);
+        let there = ledger.injected - ledger.removed;
+        let mut checks = vec![
+            Check::at_most("particles missing or too many", there.abs_diff(totals.particles) as f64, 0.0),
+            Check::at_most("particles that met too many walls in a step", ledger.stuck as f64, 0.0),
+        ];
+        if ledger.collisions > 0 {
+            let part = ledger.exceeded as f64 / ledger.collisions as f64;
+            checks.push(Check::at_most("part of the collisions above the largest cross-section kept", part, EXCEEDED_LIMIT));
+        }
+        if self.closed() {
+            let [now, start] = [&totals, &self.start].map(|t| t.translation + t.internal);
+            checks.push(Check::at_most(
+                "relative change of the energy",
+                ((now - start) / start.max(f64::MIN_POSITIVE)).abs(),
+                ENERGY_LIMIT,
+            ));
+        }
+        Ok(checks)
+    }
+
+    fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        self.flow.save(writer)?;
+        writer.f64("energy", self.start.translation + self.start.internal)
+    }
+
+    fn restore(&mut self, reader: &Reader) -> Result<()> {
+        self.flow.restore(reader)?;
+        self.start = Totals { translation: reader.f64("energy")?, ..Totals::default() };
+        self.totals = self.flow.totals()?;
+        self.last = (self.flow.ledger()?, self.flow.step);
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        let sampled = self.flow.step > 0 && self.flow.samples.due(self.flow.step - 1);
+        cost(&self.flow.model, self.totals.particles, sampled)
+    }
+
+    fn cases() -> &'static [Case] {
+        bench::CASES
+    }
+
+    fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
+        bench::open(case, device)
+    }
+}

@@ -1,0 +1,204 @@
+//! The move: every particle flies for a step. Those that stay in the tile and can meet nothing are moved in registers; the others,
+//! a few in a hundred, fly from one meeting to the next.
+
+use super::math::Stream;
+use super::store::{Body, Columns, HOLE, Leaver, Mosaic};
+use super::tile::{Impact, Scratch, Tile};
+use crate::geometry::{BELOW_ONE, Flight, Met};
+use crate::grid::Side;
+use crate::model::{Edge, Model, purpose};
+use crate::walls::{Molecule, Motion, Wall};
+
+/// Meetings of one particle in a step after which it is left where it is, and counted.
+const MEETINGS: u32 = 1000;
+/// Cells that a fast flight may cross: beyond, it is certain to leave the tile.
+const FAR: f32 = 30_000.0;
+
+/// What the move of a tile needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pass<'a> {
+    pub(super) model: &'a Model,
+    pub(super) mosaic: &'a Mosaic,
+    pub(super) step: u64,
+    pub(super) sample: bool,
+    /// Whether rotation and vibration have columns.
+    pub(super) flags: (bool, bool),
+}
+
+/// Moves the `n` particles of `scratch` into the tile's columns; those for other tiles go to `out`.
+#[inline(always)]
+pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scratch, n: usize, out: &mut Vec<Leaver>) {
+    let (rotates, vibrates) = pass.flags;
+    tile.columns.reserve(n, rotates, vibrates);
+    tile.len = n;
+    if tile.reach.is_empty() {
+        straight::<false>(pass, tile, &scratch.sorted, n);
+    } else {
+        straight::<true>(pass, tile, &scratch.sorted, n);
+    }
+    let from = &scratch.sorted;
+    for c in 0..3 {
+        tile.columns.v[c][..n].copy_from_slice(&from.v[c][..n]);
+    }
+    if rotates {
+        tile.columns.rotation[..n].copy_from_slice(&from.rotation[..n]);
+    }
+    if vibrates {
+        tile.columns.level[..n].copy_from_slice(&from.level[..n]);
+    }
+    // A block without a hole is passed over at once.
+    for block in (0..n).step_by(16) {
+        let end = (block + 16).min(n);
+        if tile.columns.key[block..end].iter().fold(0, |most, k| most.max(*k)) == HOLE {
+            for i in block..end {
+                if tile.columns.key[i] == HOLE {
+                    let stream = Stream::new(purpose::WALL, pass.model.seed, pass.step, (number as u64) << 28 | i as u64);
+                    wander(pass, number, tile, from, i, stream, out);
+                }
+            }
+        }
+    }
+}
+
+/// The fast path. Writes new offsets and keys; the key of a particle that needs the slow one becomes a hole.
+// A clamp would let through what is not a number; `&` instead of `&&` leaves one loop without branches.
+#[allow(clippy::manual_clamp, clippy::needless_bitwise_bool)]
+#[inline(always)]
+fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &mut Tile, from: &Columns, n: usize) {
+    let species = pass.model.species.len() as i32;
+    let inverse = 1.0 / species as f32;
+    let scale = [0, 1].map(|d| (pass.model.dt * pass.model.cells_per_metre(d)) as f32);
+    let shift = pass.mosaic.shift[0];
+    let mask = (1_i32 << shift) - 1;
+    let size = tile.cells.map(|c| c as u32);
+    let (x, y, vx, vy, key) = (&from.x[..n], &from.y[..n], &from.v[0][..n], &from.v[1][..n], &from.key[..n]);
+    let (to_x, to_y, to_key) = (&mut tile.columns.x[..n], &mut tile.columns.y[..n], &mut tile.columns.key[..n]);
+    for i in 0..n {
+        let k = i32::from(key[i]);
+        // Exact: keys are below 2^16.
+        let cell = if species == 1 { k } else { ((k as f32 + 0.5) * inverse) as i32 };
+        let (px, py) = (vx[i] * scale[0] + x[i], vy[i] * scale[1] + y[i]);
+        let fx = px.floor().max(-FAR).min(FAR);
+        let fy = py.floor().max(-FAR).min(FAR);
+        // SAFETY: between -30000 and 30000; `max` and `min` have replaced what is not a number.
+        let (dx, dy) = unsafe { (fx.to_int_unchecked::<i32>(), fy.to_int_unchecked::<i32>()) };
+        let (cx, cy) = ((cell & mask) + dx, (cell >> shift) + dy);
+        let mut stays = ((cx as u32) < size[0]) & ((cy as u32) < size[1]);
+        if BODIES {
+            stays &= dx.abs().max(dy.abs()) < i32::from(tile.reach[cell as usize]);
+        }
+        to_x[i] = (px - fx).min(BELOW_ONE);
+        to_y[i] = (py - fy).min(BELOW_ONE);
+        to_key[i] = if stays { (k + (dx + (dy << shift)) * species) as u16 } else { HOLE };
+    }
+}
+
+/// The slow path of particle `i` of `from`.
+#[inline(never)]
+fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: usize, mut stream: Stream, out: &mut Vec<Leaver>) {
+    let count = pass.model.species.len();
+    let species = usize::from(from.key[i]) % count;
+    let slot = usize::from(from.key[i]) / count;
+    let cell = [tile.corner[0] + (slot & ((1 << pass.mosaic.shift[0]) - 1)), tile.corner[1] + (slot >> pass.mosaic.shift[0])];
+    let body = from.get(i);
+    // Most have but left the tile and can meet nothing: they are where the fast path has put them.
+    let scale = [0, 1].map(|d| (pass.model.dt * pass.model.cells_per_metre(d)) as f32);
+    let (px, py) = (body.v[0] * scale[0] + body.x, body.v[1] * scale[1] + body.y);
+    let (fx, fy) = (px.floor(), py.floor());
+    let far = fx.abs().max(fy.abs());
+    let reach = tile.reach.get(slot).map_or(FAR, |r| f32::from(*r));
+    let goal = [cell[0] as f32 + fx, cell[1] as f32 + fy];
+    if far < reach
+        && goal[0] >= 0.0
+        && goal[1] >= 0.0
+        && (goal[0] as usize) < pass.mosaic.cells[0]
+        && (goal[1] as usize) < pass.mosaic.cells[1]
+    {
+        let (home, slot) = pass.mosaic.place([goal[0] as usize, goal[1] as usize]);
+        let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
+        out.push(Leaver { tile: home as u32, key: (slot * count + species) as u16, body });
+        return;
+    }
+    let flight = Flight { cell, offset: [f64::from(body.x), f64::from(body.y)], path: [0.0; 2], left: None };
+    let mut uniform = || stream.open();
+    match trace(pass, tile, flight, species, &body, 1.0, &mut uniform) {
+        None => tile.ledger.removed += 1,
+        Some((cell, body)) => {
+            let (home, slot) = pass.mosaic.place(cell);
+            let key = (slot * count + species) as u16;
+            if home == number {
+                tile.columns.put(i, key, &body);
+            } else {
+                out.push(Leaver { tile: home as u32, key, body });
+            }
+        }
+    }
+}
+
+/// Flies for the part `left` of a step, from meeting to meeting. Returns where it arrived, or nothing if it left the domain.
+pub(super) fn trace(
+    pass: &Pass<'_>,
+    tile: &mut Tile,
+    mut flight: Flight,
+    species: usize,
+    body: &Body,
+    mut left: f64,
+    uniform: &mut dyn FnMut() -> f64,
+) -> Option<([usize; 2], Body)> {
+    let model = pass.model;
+    let mut motion = Motion { velocity: body.v.map(f64::from), rotation: f64::from(body.rotation), level: u32::from(body.level) };
+    let path = |motion: &Motion, left: f64| [0, 1].map(|d| motion.velocity[d] * (left * model.dt) * model.cells_per_metre(d));
+    flight.path = path(&motion, left);
+    let mut meetings = 0;
+    loop {
+        let (surface, normal, wall) = match model.geometry.advance(&mut flight) {
+            Met::Nothing => break,
+            Met::Edge { side, done } => {
+                left *= 1.0 - done;
+                match model.edges[side.index()] {
+                    Edge::Open => return None,
+                    Edge::Periodic => {
+                        flight.cell[side.axis] = if side.upper { 0 } else { model.grid.cells[side.axis] - 1 };
+                        flight.offset[side.axis] = if side.upper { 0.0 } else { 1.0 };
+                        meetings += 1;
+                        if meetings > MEETINGS {
+                            tile.ledger.stuck += 1;
+                            break;
+                        }
+                        continue;
+                    }
+                    Edge::Wall(wall) => (side.index() as u32, side.normal(), wall),
+                }
+            }
+            Met::Segment { segment, normal, done } => {
+                left *= 1.0 - done;
+                (Side::ALL.len() as u32 + segment, normal, model.geometry.segments()[segment as usize].wall)
+            }
+        };
+        let molecule = model.species[species].molecule();
+        let before = motion;
+        let wall = &model.walls[wall as usize];
+        motion = wall.reflect(&molecule, normal, &before, uniform);
+        if pass.sample {
+            tile.impacts.push(impact(surface, wall, normal, &molecule, &before, &motion));
+        }
+        meetings += 1;
+        if meetings > MEETINGS {
+            tile.ledger.stuck += 1;
+            break;
+        }
+        flight.path = path(&motion, left);
+    }
+    let [x, y] = model.geometry.settle(&flight);
+    let v = motion.velocity.map(|v| v as f32);
+    Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level as u16 }))
+}
+
+/// What a surface gets. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.
+fn impact(surface: u32, wall: &Wall, normal: [f64; 2], molecule: &Molecule, before: &Motion, after: &Motion) -> Impact {
+    let momentum = [0, 1, 2].map(|c| molecule.mass * (before.velocity[c] - after.velocity[c]));
+    let across = wall.velocity[0] * normal[0] + wall.velocity[1] * normal[1];
+    let slide = [wall.velocity[0] - across * normal[0], wall.velocity[1] - across * normal[1], wall.velocity[2]];
+    let work = momentum[0] * slide[0] + momentum[1] * slide[1] + momentum[2] * slide[2];
+    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work }
+}

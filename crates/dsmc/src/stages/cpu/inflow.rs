@@ -1,0 +1,171 @@
+//! Gas that comes in through open sides: the exact flux of a drifting Maxwellian through each cell's face.
+
+use super::fly::{Pass, trace};
+use super::math::Stream;
+use super::store::{Body, Leaver};
+use super::tile::{Scratch, Tile};
+use crate::geometry::Flight;
+use crate::grid::Side;
+use crate::loading::internal;
+use crate::model::{Gas, purpose};
+use crate::walls::inflow::Stream as Beam;
+use crate::walls::subsonic::Moving;
+
+/// A face of a cell on an open side.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Face {
+    /// The side.
+    pub(super) side: Side,
+    /// The cell.
+    pub(super) cell: [usize; 2],
+    /// The gas in it of late, for sides that follow it.
+    pub(super) moving: Moving,
+}
+
+/// Takes the gas of the cells beside sides that follow it into their averages. `scratch` has the particles in order.
+pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
+    for face in faces {
+        let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
+        // Such sides are for one species: the key of a cell is its slot.
+        let slot = pass.mosaic.place(face.cell).1;
+        let range = scratch.start[slot] as usize..scratch.start[slot + 1] as usize;
+        let (mut sum, mut square) = ([0.0; 3], 0.0);
+        let count = range.len() as f64;
+        for i in range {
+            let v = [0, 1, 2].map(|c| f64::from(scratch.sorted.v[c][i]));
+            for c in 0..3 {
+                sum[c] += v[c];
+                square += v[c] * v[c];
+            }
+        }
+        face.moving.take(count, sum, square, memory);
+    }
+}
+
+/// Lets gas in through the faces of a tile.
+pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[Face], out: &mut Vec<Leaver>) {
+    let model = pass.model;
+    let species_count = model.species.len();
+    for face in faces {
+        let Some(gas) = &model.inflow[face.side.index()] else { continue };
+        let normal = face.side.normal();
+        let along = face.cell[1 - face.side.axis] as u64;
+        for species in 0..species_count {
+            // A face and species have their own numbers, 2^36 of the former.
+            let item = ((face.side.index() as u64) << 34 | along) * species_count as u64 + species as u64;
+            let mut stream = Stream::with_room(purpose::INFLOW, model.seed, pass.step, item, 20);
+            let beam = following(pass, face).unwrap_or_else(|| beam(pass, gas, species));
+            let mean = beam.flux(normal) * model.grid.h[1 - face.side.axis] * model.dt / model.weight;
+            let count = (mean + stream.open()) as u64;
+            for _ in 0..count {
+                let mut offset = [0.0; 2];
+                offset[face.side.axis] = if face.side.upper { 1.0 } else { 0.0 };
+                offset[1 - face.side.axis] = stream.open();
+                let velocity = beam.draw(normal, &mut || stream.open());
+                let (rotation, level) = internal(&model.species[species], beam.temperature, &mut || stream.open());
+                let left = stream.open();
+                if !model.geometry.in_gas(face.cell, offset) {
+                    continue;
+                }
+                let flight = Flight { cell: face.cell, offset, path: [0.0; 2], left: None };
+                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level };
+                enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
+            }
+        }
+    }
+}
+
+/// Flies a new particle for the rest of its first step and puts it where it arrives.
+fn enter(
+    pass: &Pass<'_>,
+    number: usize,
+    tile: &mut Tile,
+    out: &mut Vec<Leaver>,
+    flight: Flight,
+    species: usize,
+    body: &Body,
+    left: f64,
+    stream: &mut Stream,
+) {
+    tile.ledger.injected += 1;
+    match trace(pass, tile, flight, species, body, left, &mut || stream.open()) {
+        None => tile.ledger.removed += 1,
+        Some((cell, body)) => {
+            let (home, slot) = pass.mosaic.place(cell);
+            let key = (slot * pass.model.species.len() + species) as u16;
+            if home == number {
+                tile.columns.reserve(tile.len + 1, pass.flags.0, pass.flags.1);
+                tile.columns.put(tile.len, key, &body);
+                tile.len += 1;
+            } else {
+                out.push(Leaver { tile: home as u32, key, body });
+            }
+        }
+    }
+}
+
+/// Lets gas in from the lines that cross a tile. Every tile goes through all particles of a line and takes those that begin in it.
+pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, out: &mut Vec<Leaver>) {
+    let model = pass.model;
+    for (s, source) in model.sources.iter().enumerate() {
+        let ends = [0.0, 1.0].map(|u| source.place(&model.grid, u).0);
+        let crosses = (0..2).all(|d| {
+            let (low, high) = (ends[0][d].min(ends[1][d]), ends[0][d].max(ends[1][d]));
+            low < tile.corner[d] + tile.cells[d] && high >= tile.corner[d]
+        });
+        if !crosses {
+            continue;
+        }
+        // Particles of the schedule first, each of a species by its part; then the steady ones, species by species.
+        let mut counts = vec![source.count(pass.step)];
+        for (k, species) in model.species.iter().enumerate() {
+            let mean = source.steady(species.mass, model.fractions[k]) * model.dt / model.weight;
+            let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, 1 << 48 | (s as u64) << 16 | k as u64, 2);
+            counts.push((mean + stream.open()) as u64);
+        }
+        let mut item = 0_u64;
+        for (group, count) in counts.into_iter().enumerate() {
+            for _ in 0..count {
+                let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, (s as u64) << 36 | item, 12);
+                item += 1;
+                let (cell, offset) = source.place(&model.grid, stream.open());
+                if !model.geometry.in_gas(cell, offset) || pass.mosaic.place(cell).0 != number {
+                    continue;
+                }
+                let species = if group > 0 { group - 1 } else { pick(&model.fractions, stream.open()) };
+                let velocity = source.velocity(model.species[species].mass, &mut || stream.open());
+                let (rotation, level) = internal(&model.species[species], source.temperature, &mut || stream.open());
+                let left = stream.open();
+                let flight = Flight { cell, offset, path: [0.0; 2], left: None };
+                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level };
+                enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
+            }
+        }
+    }
+}
+
+/// The species in whose part a uniform number falls.
+fn pick(fractions: &[f64], mut u: f64) -> usize {
+    let found = fractions.iter().position(|f| {
+        u -= f;
+        u < 0.0
+    });
+    found.unwrap_or(fractions.len() - 1)
+}
+
+/// The gas beyond a face of a side that follows the gas within; nothing on other sides and before enough has been seen.
+fn following(pass: &Pass<'_>, face: &Face) -> Option<Beam> {
+    let model = pass.model;
+    let (given, _) = model.given[face.side.index()]?;
+    let volume = model.cell_volume(model.grid.index(face.cell));
+    let kind = &model.species[0];
+    let cell = face.moving.gas(kind.mass, model.weight / volume)?;
+    let freedom = 3.0 + f64::from(kind.rotation);
+    Some(given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom))
+}
+
+/// A species of a gas in front of a side.
+fn beam(pass: &Pass<'_>, gas: &Gas, species: usize) -> Beam {
+    let density = gas.density * gas.fractions[species];
+    Beam { density, temperature: gas.temperature, velocity: gas.velocity, mass: pass.model.species[species].mass }
+}

@@ -1,0 +1,82 @@
+//! The stages of a step behind one trait. A call is a pass over all particles, so that dynamic dispatch costs nothing; the
+//! processor fuses all stages of a tile while its particles are in the cache.
+
+pub mod cpu;
+
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+
+use crate::particles::Particles;
+
+/// Sums of a cell and species: number, velocity (3), squares xx, yy, zz, product xy (m/s)^2, then `(c^2 + 2 e/m) v` along x and y
+/// (m/s)^3 with the internal energy e, energies of rotation and vibration over k (K).
+pub const SUMS: usize = 12;
+/// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules) and energy (J).
+pub const SURFACE_SUMS: usize = 5;
+
+/// What has gone in and out since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ledger {
+    /// Particles put in, at the start and through open sides.
+    pub injected: u64,
+    /// Particles that left through open sides.
+    pub removed: u64,
+    /// Collisions.
+    pub collisions: u64,
+    /// Pairs tried.
+    pub attempts: u64,
+    /// Tries whose cross-section was above the stored maximum.
+    pub exceeded: u64,
+    /// Particles that met so many walls in a step that they were left where they were.
+    pub stuck: u64,
+}
+
+/// Totals over all particles, real molecules, SI units.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Totals {
+    /// Particles.
+    pub particles: u64,
+    /// Momentum, kg m/s per metre of depth.
+    pub momentum: [f64; 3],
+    /// Translational energy, J per metre of depth.
+    pub translation: f64,
+    /// Energy of rotation and vibration, J.
+    pub internal: f64,
+}
+
+/// The state of a gas and what happens to it in a step.
+pub trait Stages: Send {
+    /// Index, collide, sample (if `sample`), move, emit: step number `step`, counted from 0.
+    fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()>;
+
+    /// Puts particles in. Cells and species have been checked.
+    fn insert(&mut self, particles: &Particles) -> Result<()>;
+
+    /// All particles, cell by cell within tiles: put into an empty store they come to lie as they did.
+    fn particles(&mut self) -> Result<Particles>;
+
+    /// Removes all particles.
+    fn clear(&mut self) -> Result<()>;
+
+    /// Adds the sums of all samples since the last call to `cells` (`[cell][species][SUMS]`) and `surfaces`
+    /// (`[surface][SURFACE_SUMS]`, sides first) and forgets them.
+    fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
+
+    /// Takes sums back that [`Stages::take_samples`] gave away.
+    fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()>;
+
+    /// What has gone in and out.
+    fn ledger(&self) -> Result<Ledger>;
+
+    /// Totals over all particles.
+    fn totals(&mut self) -> Result<Totals>;
+
+    /// State besides the particles that a bit-equal continuation needs.
+    fn extra(&self) -> Vec<f64>;
+
+    /// Takes it back.
+    fn set_extra(&mut self, extra: &[f64]) -> Result<(), String>;
+
+    /// Bytes held.
+    fn memory(&self) -> u64;
+}

@@ -1,0 +1,128 @@
+//! What walls feel: pressure, shear and heat flux of segments, forces and moments of bodies, and their coefficients.
+
+use crate::geometry::{Body, Segment};
+
+/// What a surface gets per area and time: molecules (1/(m^2 s)), momentum along x, y, z (Pa) and energy (W/m^2), in the order of the
+/// sums of a surface.
+pub type Flux = [f64; 5];
+
+/// What a stretch of wall feels.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Load {
+    /// Molecules that come, 1/(m^2 s).
+    pub flux: f64,
+    /// Pressure: the force against the normal, Pa.
+    pub pressure: f64,
+    /// Shear along the segment from its first end to its second, the gas to the right, Pa.
+    pub shear: f64,
+    /// Shear along z, Pa.
+    pub shear_z: f64,
+    /// Heat into the wall, W/m^2.
+    pub heat: f64,
+}
+
+impl Load {
+    /// The load on a segment.
+    pub fn new(flux: &Flux, segment: &Segment) -> Self {
+        let [count, x, y, z, heat] = *flux;
+        let [nx, ny] = segment.normal;
+        // The normal is to the right of the segment's direction, which is (-ny, nx).
+        Self { flux: count, pressure: -(x * nx + y * ny), shear: y * nx - x * ny, shear_z: z, heat }
+    }
+
+    /// Standard errors from those of the parts, taken as independent: what pressure and shear share is counted in both.
+    pub fn error(flux: &Flux, segment: &Segment) -> Self {
+        let [count, x, y, z, heat] = *flux;
+        let [nx, ny] = segment.normal;
+        Self { flux: count, pressure: (x * nx).hypot(y * ny), shear: (y * nx).hypot(x * ny), shear_z: z, heat }
+    }
+}
+
+/// A free stream, by which loads are made coefficients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reference {
+    /// Mass density, kg/m^3.
+    pub rho: f64,
+    /// Speed, m/s, above 0.
+    pub speed: f64,
+    /// Pressure, Pa.
+    pub pressure: f64,
+    /// Direction of the stream in the plane.
+    pub direction: [f64; 2],
+}
+
+impl Reference {
+    /// `rho u^2 / 2`, Pa.
+    pub fn dynamic(&self) -> f64 {
+        0.5 * self.rho * self.speed * self.speed
+    }
+
+    /// `[Cp, Cf, Ch]`: pressure less that of the stream, and shear, over `rho u^2 / 2`; heat over `rho u^3 / 2`.
+    pub fn coefficients(&self, load: &Load) -> [f64; 3] {
+        let dynamic = self.dynamic();
+        [(load.pressure - self.pressure) / dynamic, load.shear / dynamic, load.heat / (dynamic * self.speed)]
+    }
+
+    /// `[Cd, Cl]` of a force (N/m) for a width (m): along the stream and to its left.
+    pub fn drag(&self, force: [f64; 3], width: f64) -> [f64; 2] {
+        let [c, s] = self.direction;
+        let unit = self.dynamic() * width;
+        [(force[0] * c + force[1] * s) / unit, (force[1] * c - force[0] * s) / unit]
+    }
+}
+
+/// What a body feels, per metre of depth.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct BodyLoad {
+    /// Force, N/m.
+    pub force: [f64; 3],
+    /// Moment about a point, along z, positive counter-clockwise, N.
+    pub moment: f64,
+    /// Heat into the body, W/m.
+    pub heat: f64,
+}
+
+impl BodyLoad {
+    /// The sum over a body's segments, `flux` that of all segments; forces act in their middles. The moment is taken about `pivot`, m.
+    pub fn new(segments: &[Segment], flux: impl Fn(usize) -> Flux, body: &Body, pivot: [f64; 2]) -> Self {
+        let mut all = Self::default();
+        for k in body.segments.clone() {
+            let (segment, [_, x, y, z, heat]) = (&segments[k], flux(k));
+            let (length, middle) = (segment.length(), segment.middle());
+            for (sum, f) in all.force.iter_mut().zip([x, y, z]) {
+                *sum += f * length;
+            }
+            all.moment += ((middle[0] - pivot[0]) * y - (middle[1] - pivot[1]) * x) * length;
+            all.heat += heat * length;
+        }
+        all
+    }
+
+    /// Its standard errors from those of the segments, which are independent.
+    pub fn error(segments: &[Segment], flux: impl Fn(usize) -> Flux, body: &Body, pivot: [f64; 2]) -> Self {
+        let mut all = Self::default();
+        for k in body.segments.clone() {
+            let (segment, [_, x, y, z, heat]) = (&segments[k], flux(k));
+            let (length, middle) = (segment.length(), segment.middle());
+            for (sum, f) in all.force.iter_mut().zip([x, y, z]) {
+                *sum = sum.hypot(f * length);
+            }
+            all.moment = all.moment.hypot((middle[0] - pivot[0]) * y * length).hypot((middle[1] - pivot[1]) * x * length);
+            all.heat = all.heat.hypot(heat * length);
+        }
+        all
+    }
+}
+
+impl Body {
+    /// The middle of the box about it, m.
+    pub fn centre(&self) -> [f64; 2] {
+        [0, 1].map(|d| 0.5 * (self.bounds[0][d] + self.bounds[1][d]))
+    }
+
+    /// Its width across a direction, by the box about it, m.
+    pub fn width(&self, direction: [f64; 2]) -> f64 {
+        let size = [0, 1].map(|d| self.bounds[1][d] - self.bounds[0][d]);
+        size[0] * direction[1].abs() + size[1] * direction[0].abs()
+    }
+}

@@ -1,0 +1,64 @@
+//! What the tests share.
+#![allow(dead_code, unreachable_pub)]
+
+use std::path::Path;
+
+use zellige_dsmc::config::Config;
+use zellige_dsmc::flow::Flow;
+use zellige_dsmc::sampling::VALUES;
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::profile::Profiler;
+
+/// Number density of SPARTA's box of argon, 1/m^3, and its temperature, K.
+pub const BOX: (f64, f64) = (7.07043e22, 273.15);
+/// Boltzmann's constant.
+pub const K: f64 = 1.380_649e-23;
+
+/// A flow on so many threads.
+pub fn flow(config: &Config, threads: usize) -> Flow {
+    assert_eq!(config.check(), []);
+    Flow::new(config, Path::new(""), 20_261_121, &Device::Cpu(Cpu::new(threads).unwrap())).unwrap()
+}
+
+/// Steps on.
+pub fn run(flow: &mut Flow, steps: u64) {
+    for _ in 0..steps {
+        flow.advance(&mut Profiler::off()).unwrap();
+    }
+}
+
+/// A periodic box of argon, `side` cells a side of about a free path.
+pub fn argon(side: usize, per_cell: f64) -> Config {
+    let mut config = Config::new(vec![side; 2], vec![1e-5 * side as f64; 2], "Ar", BOX.0, BOX.1);
+    config.particles_per_cell = Some(per_cell);
+    config.dt = 7e-9;
+    config.steps = 1 << 30;
+    config
+}
+
+/// Mean of value `q` over cells.
+pub fn mean(flow: &Flow, q: usize) -> f64 {
+    let values = flow.values();
+    values.chunks_exact(VALUES).map(|v| v[q]).sum::<f64>() / (values.len() / VALUES) as f64
+}
+
+/// Temperatures of the particles' motion along each axis about their mean, of the rotation by `freedom`, and the mean level.
+pub fn temperatures(flow: &mut Flow) -> ([f64; 3], f64, f64) {
+    let p = flow.stages.particles().unwrap();
+    let n = p.len() as f64;
+    let species = &flow.model.species[0];
+    let moment = |c: usize| {
+        let sum: f64 = p.velocity[c].iter().map(|v| f64::from(*v)).sum::<f64>() / n;
+        let square = p.velocity[c].iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / n;
+        species.mass / K * (square - sum * sum)
+    };
+    let rotation = p.rotation.iter().map(|e| f64::from(*e)).sum::<f64>() / n * 2.0 / f64::from(species.rotation.max(1));
+    let level = p.level.iter().map(|q| f64::from(*q)).sum::<f64>() / n;
+    ([moment(0), moment(1), moment(2)], rotation, level)
+}
+
+/// Fails where `found` is further from `expected` than the larger of the tolerance (relative) and four standard deviations (relative).
+pub fn close(what: &str, found: f64, expected: f64, tolerance: f64, sigma: f64) {
+    let limit = tolerance.max(4.0 * sigma);
+    assert!((found / expected - 1.0).abs() < limit, "{what}: {found:e}, expected {expected:e} within {limit:.2e}");
+}
