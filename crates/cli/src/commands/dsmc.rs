@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use zellige_dsmc::Dsmc;
 use zellige_dsmc::gas::table::{self, Model};
 use zellige_dsmc::gas::transport::Transport;
-use zellige_engine::config::Source;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::sim::Solver;
 
