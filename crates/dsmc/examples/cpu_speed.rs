@@ -38,6 +38,13 @@ fn main() {
             .collect();
         times.sort_by(f64::total_cmp);
         let million = |ns: f64| 1e3 / ns;
-        println!("{:20} least {:6.2} ns ({:5.1} M/s), median {:6.2} ns ({:5.1} M/s)", case.name, times[0], million(times[0]), times[12], million(times[12]));
+        println!(
+            "{:20} least {:6.2} ns ({:5.1} M/s), median {:6.2} ns ({:5.1} M/s)",
+            case.name,
+            times[0],
+            million(times[0]),
+            times[12],
+            million(times[12])
+        );
     }
 }

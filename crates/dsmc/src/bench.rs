@@ -23,11 +23,7 @@ pub const CASES: &[Case] = &[
                 particle-steps a second. Aim: 40",
         gpu_only: false,
     },
-    Case {
-        name: "dsmc/collide-100k",
-        about: "the same with 100 x 100 cells: SPARTA on one core 25 to 28.7. Aim: 50",
-        gpu_only: false,
-    },
+    Case { name: "dsmc/collide-100k", about: "the same with 100 x 100 cells: SPARTA on one core 25 to 28.7. Aim: 50", gpu_only: false },
     Case { name: "dsmc/free-1m", about: "the same without collisions: SPARTA on one core 26.9 to 36.8. Aim: 90", gpu_only: false },
     Case { name: "dsmc/sampled-1m", about: "dsmc/collide-1m with samples in every step. Aim: at most 10 % slower", gpu_only: false },
 ];

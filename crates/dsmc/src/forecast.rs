@@ -21,7 +21,8 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     lines.push(("gas".into(), state));
     let mut warnings = model.notes.clone();
     for body in model.geometry.bodies() {
-        let text = format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
+        let text =
+            format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
         lines.push(("body".into(), text));
     }
     // Of a molecule of the mixture: rates of all partners, weighted by numbers.
@@ -65,7 +66,8 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
             0.2 * tau
         ));
     }
-    let fastest = model.hottest[1] + (2.0 * BOLTZMANN * model.hottest[0] / model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min)).sqrt();
+    let fastest =
+        model.hottest[1] + (2.0 * BOLTZMANN * model.hottest[0] / model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min)).sqrt();
     if model.dt * fastest > 2.0 * h && !uniform {
         warnings.push(format!(
             "a molecule of {fastest:.0} m/s crosses {:.1} cells in a step; `dt = {:.3e}` would be one cell",

@@ -50,7 +50,9 @@ pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync)) ->
         })
         .collect();
     let mut all = Particles::default();
-    parts.into_iter().for_each(|p| all.append(p));
+    for part in parts {
+        all.append(part);
+    }
     all
 }
 

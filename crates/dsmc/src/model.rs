@@ -144,4 +144,5 @@ pub(crate) mod purpose {
     pub(crate) const FILL: u32 = 0x6006;
     pub(crate) const PERMUTE: u32 = 0x6007;
     pub(crate) const SOURCE: u32 = 0x6008;
+    pub(crate) const PART: u32 = 0x6009;
 }

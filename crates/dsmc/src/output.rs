@@ -33,6 +33,7 @@ pub fn records(flow: &Flow) -> Vec<Record> {
     for (q, (name, title, unit, dimension)) in QUANTITIES.iter().enumerate() {
         let absent = match q {
             13 => model.grid.dimensions < 2,
+            5 => !internal[0] && !internal[1],
             6 => !internal[0],
             7 => !internal[1],
             _ => false,
@@ -40,8 +41,12 @@ pub fn records(flow: &Flow) -> Vec<Record> {
         if absent {
             continue;
         }
-        all.push(field((*name).into(), (*title).into(), unit, *dimension, (0..cells).map(|c| values[c * VALUES + q]).collect()));
-        let errors = (0..cells).map(|c| flow.samples.error(c, q)).collect();
+        // What is solid has no values, and where no particle came only the density is known.
+        let known = |c: usize| model.geometry.fraction(c) > 0.0 && (q == 0 || values[c * VALUES] > 0.0);
+        let shown = |c: usize, value: f64| if known(c) { value } else { f64::NAN };
+        let means = (0..cells).map(|c| shown(c, values[c * VALUES + q])).collect();
+        all.push(field((*name).into(), (*title).into(), unit, *dimension, means));
+        let errors = (0..cells).map(|c| shown(c, flow.samples.error(c, q))).collect();
         all.push(field(format!("{name}_error"), format!("standard error of the {title}"), unit, *dimension, errors));
     }
     if model.species.len() > 1 {
@@ -68,8 +73,10 @@ pub fn records(flow: &Flow) -> Vec<Record> {
 fn profiles(flow: &Flow, values: &[f64]) -> Record {
     let grid = &flow.model.grid;
     let x = (0..grid.cells[0]).map(|i| grid.place([i, 0], [0.5; 2])[0]).collect();
+    let largest = |q: usize| values.chunks_exact(VALUES).map(|v| v[q].abs()).fold(0.0, f64::max);
     let line = |q: usize| {
-        let most = values.chunks_exact(VALUES).map(|v| v[q].abs()).fold(0.0, f64::max);
+        // Both velocities by the larger one, so that noise looks as small as it is.
+        let most = if q == 1 || q == 2 { largest(1).max(largest(2)) } else { largest(q) };
         let column = values.chunks_exact(VALUES).map(|v| if most > 0.0 { v[q] / most } else { 0.0 }).collect();
         (format!("{} / {most:.3e} {}", QUANTITIES[q].0, QUANTITIES[q].2), column)
     };

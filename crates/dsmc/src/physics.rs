@@ -99,8 +99,7 @@ pub fn level_taken<R: RealScalar>(q: R, e: R, u: R, b: R) -> bool {
 }
 
 /// Everything of this module that kernels use.
-pub const PHYSICS: &[&str] =
-    &device_source![Vec3, difference, moved, square, directed, deflected, rotor_share, top_takes, level_taken];
+pub const PHYSICS: &[&str] = &device_source![Vec3, difference, moved, square, directed, deflected, rotor_share, top_takes, level_taken];
 
 #[cfg(test)]
 mod tests {

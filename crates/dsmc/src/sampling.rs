@@ -258,7 +258,11 @@ impl Samples {
     pub fn restore(&mut self, reader: &Reader, stages: &mut dyn Stages) -> Result<()> {
         let fit = |name: &str, n: usize| {
             let values = reader.f64s(name)?;
-            if values.len() == n { Ok(values) } else { Err(reader.wrong(format!("section `{name}` has {} numbers, {n} expected", values.len()))) }
+            if values.len() == n {
+                Ok(values)
+            } else {
+                Err(reader.wrong(format!("section `{name}` has {} numbers, {n} expected", values.len())))
+            }
         };
         self.taken = reader.u64("samples.taken")?;
         self.current = reader.u64("samples.current")?;

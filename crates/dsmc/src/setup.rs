@@ -164,8 +164,7 @@ pub fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<
         }
         _ => None,
     };
-    let all: Vec<Species> =
-        config.species.iter().enumerate().map(|(i, s)| species(config, s, i, files.as_ref())).collect::<Result<_>>()?;
+    let all: Vec<Species> = config.species.iter().enumerate().map(|(i, s)| species(config, s, i, files.as_ref())).collect::<Result<_>>()?;
     let mut pairs = Vec::with_capacity(all.len() * all.len());
     for a in &all {
         for b in &all {
@@ -180,15 +179,11 @@ pub fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<
 }
 
 /// The bodies of the input, their walls behind those of the sides.
-fn bodies(
-    config: &Config,
-    folder: &Path,
-    grid: &Grid,
-    edges: [Edge; 4],
-    walls: &mut Vec<Wall>,
-) -> Result<(Geometry, Vec<String>)> {
+fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: &mut Vec<Wall>) -> Result<(Geometry, Vec<String>)> {
     let refused = |mut problems: Vec<Problem>| {
-        problems.iter_mut().for_each(|p| p.path = format!("dsmc.{}", p.path));
+        for p in &mut problems {
+            p.path = format!("dsmc.{}", p.path);
+        }
         Error::Input { origin: "the input".into(), problems }
     };
     let mut curves = Vec::new();
@@ -264,12 +259,8 @@ impl Model {
         let (species, pairs) = all_species(config, folder)?;
         let whole: f64 = config.species.iter().map(|s| s.fraction).sum();
         let fractions: Vec<f64> = config.species.iter().map(|s| s.fraction / whole).collect();
-        let gas = |g: &GasConfig| Gas {
-            density: g.density,
-            temperature: g.temperature,
-            velocity: g.velocity,
-            fractions: fractions.clone(),
-        };
+        let gas =
+            |g: &GasConfig| Gas { density: g.density, temperature: g.temperature, velocity: g.velocity, fractions: fractions.clone() };
         let mut walls = Vec::new();
         let mut inflow = [const { None }; 4];
         let mut given = [None; 4];

@@ -105,14 +105,23 @@ impl Solver for Dsmc {
             let [x, y, moment, heat] = output::body(&self.flow, i);
             let with = |v: [f64; 2]| format!("{:.4e} +- {:.1e}", v[0], v[1]);
             let name = &body.name;
-            let _ = write!(message, "; {name}: force {} N/m along x, {} along y, moment {} N, heat {} W/m", with(x), with(y), with(moment), with(heat));
+            let _ = write!(
+                message,
+                "; {name}: force {} N/m along x, {} along y, moment {} N, heat {} W/m",
+                with(x),
+                with(y),
+                with(moment),
+                with(heat)
+            );
             let speed = u[0].hypot(u[1]);
             if speed > 0.0 {
                 // By the body's width across the stream.
-                let width = (body.bounds[1][0] - body.bounds[0][0]) * (u[1] / speed).abs() + (body.bounds[1][1] - body.bounds[0][1]) * (u[0] / speed).abs();
+                let width = (body.bounds[1][0] - body.bounds[0][0]) * (u[1] / speed).abs()
+                    + (body.bounds[1][1] - body.bounds[0][1]) * (u[0] / speed).abs();
                 let mass: f64 = self.flow.model.species.iter().zip(&self.flow.model.fractions).map(|(s, f)| s.mass * f).sum();
                 let scale = 0.5 * self.config.gas.density * mass * speed * speed * width;
-                let drag = [0, 1].map(|e| if e == 0 { (x[0] * u[0] + y[0] * u[1]) / speed } else { (x[1] * u[0] / speed).hypot(y[1] * u[1] / speed) });
+                let drag = [0, 1]
+                    .map(|e| if e == 0 { (x[0] * u[0] + y[0] * u[1]) / speed } else { (x[1] * u[0] / speed).hypot(y[1] * u[1] / speed) });
                 let _ = write!(message, ", drag coefficient {:.4} +- {:.4} by the width {width:.4e} m", drag[0] / scale, drag[1] / scale);
             }
         }
@@ -164,7 +173,11 @@ impl Solver for Dsmc {
         }
         if self.closed() {
             let [now, start] = [&totals, &self.start].map(|t| t.translation + t.internal);
-            checks.push(Check::at_most("relative change of the energy", ((now - start) / start.max(f64::MIN_POSITIVE)).abs(), ENERGY_LIMIT));
+            checks.push(Check::at_most(
+                "relative change of the energy",
+                ((now - start) / start.max(f64::MIN_POSITIVE)).abs(),
+                ENERGY_LIMIT,
+            ));
         }
         Ok(checks)
     }

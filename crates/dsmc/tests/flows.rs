@@ -54,12 +54,15 @@ fn plates_without_collisions_have_the_free_molecular_fluxes() {
     let mut gas = flow(&config, 0);
     run(&mut gas, config.steps);
     let shear = n * m * 200.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
-    let (_, [found, error]) = on_plate(&gas);
+    let ([heat, heat_error], [found, error]) = on_plate(&gas);
     close("shear", found, shear, 0.005, error / shear);
+    // Each plate gets half of the work of both, seen from where it stands.
+    close("heat of the work", heat, 100.0 * shear, 0.005, heat_error / heat);
 }
 
-/// Between free flight and continuum resistances add (the moment method of Lees): within 5 % for the shear. For the heat that has
-/// the temperature jump of Maxwell, which is 13 % below that of Boltzmann's equation, and so gives up to 8 % too much of it.
+/// Near the continuum the shear is that of a slip of 1.016 viscous lengths `mu sqrt(2 k T/m)/p` at each wall (kinetic theory; 0.985 for
+/// hard spheres). Elsewhere resistances add (the moment method of Lees), which has Maxwell's slip of 0.886 lengths and a jump of
+/// temperature 13 % below that of Boltzmann's equation, and so gives up to 7 % too much shear and heat.
 #[test]
 fn plates_in_the_transition_have_fluxes_between_the_limits() {
     for kn in [0.05, 0.3, 2.0] {
@@ -75,7 +78,13 @@ fn plates_in_the_transition_have_fluxes_between_the_limits() {
         let free = n * m * 100.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
         let continuum = transport.viscosity * 100.0 / length;
         let (_, [found, error]) = on_plate(&gas);
-        close(&format!("shear at Kn {kn}"), found, 1.0 / (1.0 / free + 1.0 / continuum), 0.05, error / found);
+        let viscous = transport.viscosity * (2.0 * K * 273.15 / m).sqrt() / (n * K * 273.15);
+        if kn < 0.1 {
+            let slip = transport.viscosity * 100.0 / (length + 2.0 * 1.016 * viscous);
+            close(&format!("shear at Kn {kn}"), found, slip, 0.02, error / found);
+        } else {
+            close(&format!("shear at Kn {kn}"), found, 1.0 / (1.035 / free + 1.0 / continuum), 0.045, error / found);
+        }
         let (mut config, length) = gap(kn, cells, [303.15, 243.15], [0.0; 2]);
         config.steps = 16_000;
         config.sampling.start = Some(4000);
@@ -266,6 +275,51 @@ fn threads_and_restarts_change_no_bit() {
         for s in [2, 10, 50] {
             assert_eq!(format!("{:?}", other.samples.surface(&other.model, s)), format!("{:?}", one.samples.surface(&one.model, s)));
         }
+    }
+}
+
+/// Particles on each side of the plate, and the sum of the squares of their velocities.
+fn beside(gas: &mut zellige_dsmc::flow::Flow) -> [[f64; 2]; 2] {
+    let p = gas.stages.particles().unwrap();
+    let mut sums = [[0.0; 2]; 2];
+    for i in 0..p.len() {
+        let x = f64::from(p.cell[i] % 12) + f64::from(p.offset[0][i]);
+        let side = &mut sums[usize::from(x > 5.3)];
+        side[0] += 1.0;
+        side[1] += (0..3).map(|c| f64::from(p.velocity[c][i]).powi(2)).sum::<f64>();
+    }
+    sums
+}
+
+/// A plate without thickness through the middle of cells, gases of two temperatures beside it: a mirror lets no energy through, and
+/// no pair collides through it. Each side collides as often as its own density has it.
+#[test]
+fn nothing_collides_through_a_plate() {
+    for scheme in [Scheme::Ntc, Scheme::Pairing] {
+        let mut config = argon(12, 40.0);
+        config.collisions.scheme = scheme;
+        config.boundary.all = Some(SideConfig::Word(SideWord::Specular));
+        config.initial.temperature = Some("if(x < 5.3e-5, 400, 150)".into_value());
+        let wall = WallConfig { model: zellige_dsmc::config::WallModel::Specular, ..WallConfig::diffuse(1.0, [0.0; 3]) };
+        let outline = Some(Shape::Plate { points: vec![[5.3e-5, 0.0], [5.3e-5, 12e-5]] });
+        config.bodies.push(BodyConfig { name: "plate".into(), outline, file: None, gas: Gas::Outside, wall, temperature: None });
+        let mut gas = flow(&config, 0);
+        let before = beside(&mut gas);
+        run(&mut gas, 100);
+        let first = gas.ledger().unwrap().collisions;
+        run(&mut gas, 500);
+        let collisions = (gas.ledger().unwrap().collisions - first) as f64;
+        let after = beside(&mut gas);
+        let mut expected = 0.0;
+        for (s, cells) in [5.3, 6.7].into_iter().enumerate() {
+            assert_eq!(before[s][0], after[s][0], "{scheme:?}: particles of side {s}");
+            assert!((after[s][1] / before[s][1] - 1.0).abs() < 1e-5, "{scheme:?}: energy of side {s}: {before:?} {after:?}");
+            let n = after[s][0];
+            let density = n * gas.model.weight / (cells * 12.0 * gas.model.grid.volume());
+            let temperature = gas.model.species[0].mass * after[s][1] / n / (3.0 * K);
+            expected += 0.5 * n * density * gas.model.pair(0, 0).mean_rate(temperature) * gas.model.dt * 500.0;
+        }
+        close(&format!("{scheme:?}: collisions"), collisions, expected, 0.005, expected.sqrt().recip());
     }
 }
 

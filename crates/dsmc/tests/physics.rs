@@ -98,10 +98,9 @@ fn stress_relaxes_as_viscosity_has_it() {
 /// `zeta_t = 5 - 2 omega`; in Jeans' definition `P zeta_t/(zeta_t + zeta) = 1/Z`.
 #[test]
 fn rotation_relaxes_at_the_rate_asked_for() {
-    for (definition, slope) in [
-        (ZDefinition::Jeans, -(1.0 + 2.0 / 3.0) / 5.0),
-        (ZDefinition::Particle, -(1.0 + 2.0 / 3.0) * 0.2 * 3.52 / 5.52),
-    ] {
+    for (definition, slope) in
+        [(ZDefinition::Jeans, -(1.0 + 2.0 / 3.0) / 5.0), (ZDefinition::Particle, -(1.0 + 2.0 / 3.0) * 0.2 * 3.52 / 5.52)]
+    {
         let mut config = argon(50, 100.0);
         config.species = vec![SpeciesConfig { z_rotation: Some(ZConfig::Number(5.0)), ..SpeciesConfig::named("N2") }];
         config.collisions.z_definition = definition;
@@ -218,8 +217,20 @@ fn the_exact_solution_of_bobylev_krook_and_wu_is_followed() {
             // Moments by the second one that there is; 15 and 105 are those of a Gaussian.
             let (fourth, sixth) = (fourth / 15.0 * (3.0 / second).powi(2), sixth / 105.0 * (3.0 / second).powi(3));
             let k = 1.0 - 0.4 * (-nu * gas.time() / 6.0).exp();
-            close(&format!("{scheme:?} fourth moment at {:.2} collisions", nu * gas.time()), fourth, 2.0 * k - k * k, 0.005, (1.6 / n).sqrt());
-            close(&format!("{scheme:?} sixth moment at {:.2}", nu * gas.time()), sixth, 3.0 * k * k - 2.0 * k.powi(3), 0.01, (12.0 / n).sqrt());
+            close(
+                &format!("{scheme:?} fourth moment at {:.2} collisions", nu * gas.time()),
+                fourth,
+                2.0 * k - k * k,
+                0.005,
+                (1.6 / n).sqrt(),
+            );
+            close(
+                &format!("{scheme:?} sixth moment at {:.2}", nu * gas.time()),
+                sixth,
+                3.0 * k * k - 2.0 * k.powi(3),
+                0.01,
+                (12.0 / n).sqrt(),
+            );
         }
     }
 }

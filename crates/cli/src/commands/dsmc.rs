@@ -72,15 +72,25 @@ fn describe(name: &str, temperature: f64, density: f64) -> Result<String> {
         ("collisions of a molecule", t.rate * density, "1/s"),
         ("time between them", 1.0 / (t.rate * density), "s"),
     ];
-    let mut text = format!("{name}: variable soft spheres, diameter {:.4e} m at {} K, omega {}, alpha {}\n", gas.scatter.diameter, gas.scatter.t_ref, gas.scatter.omega, gas.scatter.alpha);
+    let mut text = format!(
+        "{name}: variable soft spheres, diameter {:.4e} m at {} K, omega {}, alpha {}\n",
+        gas.scatter.diameter, gas.scatter.t_ref, gas.scatter.omega, gas.scatter.alpha
+    );
     for (what, value, unit) in lines {
         let _ = writeln!(text, "  {what:26} {value:.4e} {unit}");
     }
     if gas.rotation > 0 {
-        let _ = writeln!(text, "  {:26} {:.3} (collision number {:.3})", "rotation, freedoms", gas.rotation, gas.z_rotation.at(temperature));
+        let _ =
+            writeln!(text, "  {:26} {:.3} (collision number {:.3})", "rotation, freedoms", gas.rotation, gas.z_rotation.at(temperature));
     }
     if gas.vibration > 0.0 {
-        let _ = writeln!(text, "  {:26} {:.4} (characteristic temperature {} K)", "vibration, freedoms", gas.vibration_freedom(temperature), gas.vibration);
+        let _ = writeln!(
+            text,
+            "  {:26} {:.4} (characteristic temperature {} K)",
+            "vibration, freedoms",
+            gas.vibration_freedom(temperature),
+            gas.vibration
+        );
     }
     Ok(text)
 }

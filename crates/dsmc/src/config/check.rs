@@ -115,7 +115,9 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
             let names = table::names();
             let near = did_you_mean(&s.name, names.iter().copied());
             let fault = not(at("name"), format!("`{}` is not in the table of gases", s.name), &names.join(", "));
-            faults.push(fault.hint(near.unwrap_or_else(|| "give `mass`, `diameter` and `omega`, or a `species_file` with a `vss_file`".into())));
+            faults.push(
+                fault.hint(near.unwrap_or_else(|| "give `mass`, `diameter` and `omega`, or a `species_file` with a `vss_file`".into())),
+            );
         }
         for (key, value, low, high) in [
             ("mass", s.mass, 1e-28, 1e-20),
@@ -217,7 +219,9 @@ fn bodies(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
             faults.push(Problem::new(format!("{path}.name"), format!("the body `{}` is there twice", body.name)));
         }
         match (&body.outline, &body.file) {
-            (Some(shape), None) => faults.extend(shape.curve(&body.name, &format!("{path}.outline"), body.gas, 0).err().into_iter().flatten()),
+            (Some(shape), None) => {
+                faults.extend(shape.curve(&body.name, &format!("{path}.outline"), body.gas, 0).err().into_iter().flatten());
+            }
             (None, Some(_)) => {}
             (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
             (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),
@@ -238,7 +242,10 @@ fn sources(config: &Config, faults: &mut Vec<Problem>) {
         let more = source.density.is_some() || !source.schedule.is_empty();
         if source.file.is_some() {
             if own.contains(&true) || more || source.velocity != [0.0; 3] {
-                faults.push(Problem::new(&path, "both a file and values are given").hint("a source is `file` alone, with `schedule_file` if needed"));
+                faults.push(
+                    Problem::new(&path, "both a file and values are given")
+                        .hint("a source is `file` alone, with `schedule_file` if needed"),
+                );
             }
         } else if own.contains(&false) || !more {
             let problem = Problem::new(&path, "the source is not whole");

@@ -15,8 +15,8 @@
 //! temperature = 273.15
 //! ```
 
-mod check;
 pub mod bodies;
+mod check;
 pub mod sides;
 pub mod sources;
 
@@ -32,8 +32,8 @@ use crate::grid::Grid;
 use crate::model::{Scheme, ZDefinition};
 
 pub use bodies::BodyConfig;
-pub use sources::SourceConfig;
 pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
+pub use sources::SourceConfig;
 
 /// A rarefied gas by direct simulation Monte Carlo. SI units throughout; per metre of depth in the directions that the grid does not
 /// have.

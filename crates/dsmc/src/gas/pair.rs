@@ -26,8 +26,8 @@ impl Pair {
         });
         let reduced_mass = a.mass * b.mass / (a.mass + b.mass);
         let Scatter { diameter, omega, t_ref, .. } = scatter;
-        let rate = std::f64::consts::PI * diameter * diameter * (2.0 * BOLTZMANN * t_ref / reduced_mass).powf(omega - 0.5)
-            / gamma(2.5 - omega);
+        let rate =
+            std::f64::consts::PI * diameter * diameter * (2.0 * BOLTZMANN * t_ref / reduced_mass).powf(omega - 0.5) / gamma(2.5 - omega);
         Self { scatter, reduced_mass, rate }
     }
 

@@ -130,6 +130,19 @@ impl Geometry {
         self.fraction(pool as usize) - others
     }
 
+    /// Number of the part of a cell in which a place is, and the part's share of a whole cell.
+    pub fn part_at(&self, cell: [usize; 2], offset: [f64; 2]) -> (u32, f64) {
+        let part = self.part(cell, offset);
+        (part, self.own_fraction(part))
+    }
+
+    /// Share of the smallest part of a parted cell (by [`crate::grid::Grid::index`]); nothing for a cell in one part.
+    pub fn smallest_part(&self, cell: usize) -> Option<f64> {
+        let (first, parts) = self.pools.split.get(&(cell as u32))?;
+        let others = (1..parts.len() as u32).map(|k| self.own_fraction(first + k - 1));
+        Some(others.fold(self.own_fraction(cell as u32), f64::min))
+    }
+
     /// Number of pools: the cells, and one more for each further part of a parted cell.
     pub fn pools(&self) -> usize {
         self.cells[0] * self.cells[1] + self.pools.extra.len()

@@ -8,9 +8,12 @@
 //!
 //! Every number is drawn for (cell, try), so the result does not depend on threads.
 
+use std::sync::Arc;
+
 use super::math::{Stream, power, turn};
 use super::store::{Columns, Mosaic};
 use super::tile::{Majorant, Scratch, Tile};
+use crate::geometry::Geometry;
 use crate::model::{Model, Scheme, ZDefinition, purpose};
 use crate::physics::{Vec3, deflected, difference, directed, level_taken, moved, rotor_share, square, top_takes};
 use crate::walls::BOLTZMANN;
@@ -70,6 +73,7 @@ pub(super) struct Table {
     /// `[a * species + b]`: place in `pairs`, and whether a comes second there.
     lookup: Vec<usize>,
     seed: u64,
+    geometry: Arc<Geometry>,
 }
 
 impl Table {
@@ -105,7 +109,15 @@ impl Table {
                 });
             }
         }
-        Self { scheme: c.scheme, pairs, modes, jeans: c.z_definition == ZDefinition::Jeans, lookup, seed: model.seed }
+        Self {
+            scheme: c.scheme,
+            pairs,
+            modes,
+            jeans: c.z_definition == ZDefinition::Jeans,
+            lookup,
+            seed: model.seed,
+            geometry: model.geometry.clone(),
+        }
     }
 }
 
@@ -115,6 +127,8 @@ const SMALLEST: f64 = 0.02;
 /// Weight times step over the free volume of a cell; 0 where there is none.
 pub(super) fn rate(model: &Model, cell: usize) -> f32 {
     let fraction = model.geometry.fraction(cell);
+    // Of a parted cell the smallest part: pairs in larger ones are thinned by `together`.
+    let fraction = model.geometry.smallest_part(cell).unwrap_or(fraction);
     let volume = if fraction > 0.0 { model.grid.volume() * fraction.max(SMALLEST) } else { 0.0 };
     if volume > 0.0 { (model.weight * model.dt / volume / SCALE) as f32 } else { 0.0 }
 }
@@ -190,6 +204,7 @@ fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
             let same = a == b;
             let majorant = &mut tile.majorants[slot * pairs + p];
             let (most, mut seen) = (majorant.most, majorant.seen);
+            let parted = tile.parted.get(slot) == Some(&true);
             for t in at..at + n {
                 // One word for both partners: the fraction that the first leaves chooses the second.
                 let product = u64::from(words.words[0][t]) * u64::from(na);
@@ -203,9 +218,12 @@ fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
                 let sigma_g = pair.rate * power(g2, pair.power);
                 seen = seen.max(sigma_g);
                 if uniform_f32(words.words[1][t]) * most < sigma_g {
+                    let number = u64::from(words.items[0][t]) << 24 | u64::from(words.items[1][t] & 0xFF_FFFF);
+                    if parted && !together(table, sorted, words.items[0][t], mosaic, [i, j], step, number) {
+                        continue;
+                    }
                     exceeded += u64::from(sigma_g > most);
                     collisions += 1;
-                    let number = u64::from(words.items[0][t]) << 24 | u64::from(words.items[1][t] & 0xFF_FFFF);
                     hit(table, pair, sorted, [i, j], g, g2, [words.words[2][t], words.words[3][t]], step, number);
                 }
             }
@@ -297,6 +315,7 @@ fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch
             continue;
         }
         let cell = cell_number(tile, mosaic, slot);
+        let parted = tile.parted.get(slot) == Some(&true);
         // The rounds follow from the largest cross-section of any pair, which is kept as the other schemes keep it.
         let majorants = &mut tile.majorants[slot * pairs..(slot + 1) * pairs];
         let most = majorants.iter().map(|m| m.most).fold(0.0, f32::max);
@@ -326,15 +345,27 @@ fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch
                 tile.ledger.attempts += 1;
                 let chance = sigma_g * probability;
                 tile.ledger.exceeded += u64::from(chance > 1.0);
-                if uniform_f32(stream.word()) < chance {
+                let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
+                if uniform_f32(stream.word()) < chance && (!parted || together(table, &scratch.sorted, cell, mosaic, [i, j], step, number))
+                {
                     tile.ledger.collisions += 1;
-                    let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
                     let words = [stream.word(), stream.word()];
                     hit(table, pair, &mut scratch.sorted, [i, j], g, g2, words, step, number);
                 }
             }
         }
     }
+}
+
+/// Whether two particles of a parted cell are in the same part, thinned by the smallest part's volume over that of theirs: the rate
+/// at which pairs are tried is that of the smallest part.
+#[inline(never)]
+fn together(table: &Table, columns: &Columns, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
+    let place = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];
+    let part = |i: usize| table.geometry.part_at(place, [f64::from(columns.x[i]), f64::from(columns.y[i])]);
+    let ((first, fraction), (second, _)) = (part(at[0]), part(at[1]));
+    let least = table.geometry.smallest_part(cell as usize).unwrap_or(fraction).max(SMALLEST);
+    first == second && Stream::new(purpose::PART, table.seed, step, number).open() * fraction.max(SMALLEST) < least
 }
 
 #[inline(always)]

@@ -7,7 +7,7 @@ use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, Met};
 use crate::grid::Side;
 use crate::model::{Edge, Model, purpose};
-use crate::walls::Motion;
+use crate::walls::{Molecule, Motion, Wall};
 
 /// Meetings of one particle in a step after which it is left where it is, and counted.
 const MEETINGS: u32 = 1000;
@@ -49,7 +49,7 @@ pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scr
     // A block without a hole is passed over at once.
     for block in (0..n).step_by(16) {
         let end = (block + 16).min(n);
-        if tile.columns.key[block..end].iter().fold(false, |any, k| any | (*k == HOLE)) {
+        if tile.columns.key[block..end].iter().fold(0, |most, k| most.max(*k)) == HOLE {
             for i in block..end {
                 if tile.columns.key[i] == HOLE {
                     let stream = Stream::new(purpose::WALL, pass.model.seed, pass.step, (number as u64) << 28 | i as u64);
@@ -61,6 +61,8 @@ pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scr
 }
 
 /// The fast path. Writes new offsets and keys; the key of a particle that needs the slow one becomes a hole.
+// A clamp would let through what is not a number; `&` instead of `&&` leaves one loop without branches.
+#[allow(clippy::manual_clamp, clippy::needless_bitwise_bool)]
 #[inline(always)]
 fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &mut Tile, from: &Columns, n: usize) {
     let species = pass.model.species.len() as i32;
@@ -106,19 +108,18 @@ fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: us
     let far = fx.abs().max(fy.abs());
     let reach = tile.reach.get(slot).map_or(FAR, |r| f32::from(*r));
     let goal = [cell[0] as f32 + fx, cell[1] as f32 + fy];
-    if far < reach && goal[0] >= 0.0 && goal[1] >= 0.0 && (goal[0] as usize) < pass.mosaic.cells[0] && (goal[1] as usize) < pass.mosaic.cells[1]
+    if far < reach
+        && goal[0] >= 0.0
+        && goal[1] >= 0.0
+        && (goal[0] as usize) < pass.mosaic.cells[0]
+        && (goal[1] as usize) < pass.mosaic.cells[1]
     {
         let (home, slot) = pass.mosaic.place([goal[0] as usize, goal[1] as usize]);
         let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
         out.push(Leaver { tile: home as u32, key: (slot * count + species) as u16, body });
         return;
     }
-    let flight = Flight {
-        cell,
-        offset: [f64::from(body.x), f64::from(body.y)],
-        path: [0.0; 2],
-        left: None,
-    };
+    let flight = Flight { cell, offset: [f64::from(body.x), f64::from(body.y)], path: [0.0; 2], left: None };
     let mut uniform = || stream.open();
     match trace(pass, tile, flight, species, &body, 1.0, &mut uniform) {
         None => tile.ledger.removed += 1,
@@ -145,8 +146,7 @@ pub(super) fn trace(
     uniform: &mut dyn FnMut() -> f64,
 ) -> Option<([usize; 2], Body)> {
     let model = pass.model;
-    let mut motion =
-        Motion { velocity: body.v.map(f64::from), rotation: f64::from(body.rotation), level: u32::from(body.level) };
+    let mut motion = Motion { velocity: body.v.map(f64::from), rotation: f64::from(body.rotation), level: u32::from(body.level) };
     let path = |motion: &Motion, left: f64| [0, 1].map(|d| motion.velocity[d] * (left * model.dt) * model.cells_per_metre(d));
     flight.path = path(&motion, left);
     let mut meetings = 0;
@@ -177,9 +177,10 @@ pub(super) fn trace(
         };
         let molecule = model.species[species].molecule();
         let before = motion;
-        motion = model.walls[wall as usize].reflect(&molecule, normal, &before, uniform);
+        let wall = &model.walls[wall as usize];
+        motion = wall.reflect(&molecule, normal, &before, uniform);
         if pass.sample {
-            tile.impacts.push(impact(surface, &molecule, &before, &motion));
+            tile.impacts.push(impact(surface, wall, normal, &molecule, &before, &motion));
         }
         meetings += 1;
         if meetings > MEETINGS {
@@ -193,7 +194,11 @@ pub(super) fn trace(
     Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level as u16 }))
 }
 
-fn impact(surface: u32, molecule: &crate::walls::Molecule, before: &Motion, after: &Motion) -> Impact {
+/// What a surface gets. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.
+fn impact(surface: u32, wall: &Wall, normal: [f64; 2], molecule: &Molecule, before: &Motion, after: &Motion) -> Impact {
     let momentum = [0, 1, 2].map(|c| molecule.mass * (before.velocity[c] - after.velocity[c]));
-    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) }
+    let across = wall.velocity[0] * normal[0] + wall.velocity[1] * normal[1];
+    let slide = [wall.velocity[0] - across * normal[0], wall.velocity[1] - across * normal[1], wall.velocity[2]];
+    let work = momentum[0] * slide[0] + momentum[1] * slide[1] + momentum[2] * slide[2];
+    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work }
 }

@@ -14,7 +14,7 @@ pub(super) fn log2(x: f32) -> f32 {
     let s = (m - 1.0) / (m + 1.0);
     let t = s * s;
     // (2/ln 2) (1 + t/3 + t^2/5 + t^3/7 + t^4/9): the next term is 4e-10 of the sum.
-    let p = 2.885_390_1 + t * (0.961_796_7 + t * (0.577_078_04 + t * (0.412_198_6 + t * 0.320_598_9)));
+    let p = 2.885_39 + t * (0.961_796_7 + t * (0.577_078_04 + t * (0.412_198_6 + t * 0.320_598_9)));
     exponent as f32 + s * p
 }
 
@@ -28,7 +28,7 @@ pub(super) fn exp2(x: f32) -> f32 {
     let y = x - n;
     // Taylor's series of 2^y up to y^7, |y| <= 1/2: the rest is below 6e-9.
     let p = 1.0
-        + y * (0.693_147_2
+        + y * (std::f32::consts::LN_2
             + y * (0.240_226_5 + y * (0.055_504_11 + y * (0.009_618_129 + y * (0.001_333_355_8 + y * (1.540_353e-4 + y * 1.525_273e-5))))));
     p * f32::from_bits(((n as i32 + 127) << 23) as u32)
 }

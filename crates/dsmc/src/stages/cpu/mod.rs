@@ -9,6 +9,7 @@ mod collide;
 mod fly;
 mod inflow;
 mod math;
+mod moments;
 mod store;
 mod tile;
 
@@ -104,7 +105,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     #[inline(always)]
-    fn run(self) {
+    fn run(self, wide: bool) {
         let Self { pass, table, number, tile, faces, boxes, far, out, scratch, factors } = self;
         let species = pass.model.species.len();
         let keys = pass.mosaic.slots() * species;
@@ -113,7 +114,7 @@ impl Work<'_> {
         inflow::observe(&pass, faces, scratch);
         collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
         if pass.sample {
-            tile::sample(tile, scratch, keys, species, factors);
+            tile::sample(tile, scratch, keys, species, factors, wide);
         }
         fly::fly(&pass, number, tile, scratch, n, out);
         inflow::inflow(&pass, number, tile, faces, out);
@@ -128,7 +129,7 @@ impl Work<'_> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2(self) },
-            Isa::Baseline => self.run(),
+            Isa::Baseline => self.run(false),
         }
     }
 }
@@ -136,13 +137,13 @@ impl Work<'_> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,popcnt,bmi1,bmi2")]
 fn avx512(work: Work<'_>) {
-    work.run();
+    work.run(true);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
 fn avx2(work: Work<'_>) {
-    work.run();
+    work.run(true);
 }
 
 /// The stages on a processor.
@@ -389,7 +390,9 @@ impl Stages for Gas {
                 for i in (0..tile.len).filter(|i| !tile::is_hole(tile.columns.key[*i])) {
                     add(&mut sum, usize::from(tile.columns.key[i]) % species, &tile.columns.get(i));
                 }
-                out.iter().for_each(|l| add(&mut sum, usize::from(l.key) % species, &l.body));
+                for l in out {
+                    add(&mut sum, usize::from(l.key) % species, &l.body);
+                }
                 sum
             };
             self.tiles.par_iter().zip(&self.boxes[0]).map(|(tile, out)| of(tile, out)).collect()
@@ -438,8 +441,7 @@ impl Stages for Gas {
         self.inserted = 0;
         let n: Vec<u64> = counts.iter().map(|n| *n as u64).collect();
         self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
-        self.tiles[0].ledger =
-            Ledger { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5] };
+        self.tiles[0].ledger = Ledger { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5] };
         Ok(())
     }
 

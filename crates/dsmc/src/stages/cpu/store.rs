@@ -110,7 +110,8 @@ impl Mosaic {
         let mut shift = [0; 2];
         // Grows along the axis that has more cells in the tile's favour until a tile is full.
         loop {
-            let axis = if shift[0] <= shift[1] && (1 << shift[0]) < grid.cells[0] || (1 << shift[1]) >= grid.cells[1] { 0 } else { 1 };
+            let along_x = shift[0] <= shift[1] && (1 << shift[0]) < grid.cells[0] || (1 << shift[1]) >= grid.cells[1];
+            let axis = usize::from(!along_x);
             let cells = 2_usize << (shift[0] + shift[1]);
             if cells > MOST_CELLS || cells as f64 * per_cell > BEST || (1 << shift[axis]) >= grid.cells[axis] {
                 break;

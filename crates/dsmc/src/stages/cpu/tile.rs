@@ -1,6 +1,7 @@
 //! A tile, and the first stage of its step: particles that arrived are put in, and all are ordered by cell and species.
 
 use super::math::Words;
+use super::moments::moments;
 use super::store::{Columns, HOLE, Leaver, Mosaic};
 use crate::model::Model;
 use crate::stages::{Ledger, SUMS};
@@ -48,6 +49,8 @@ pub(super) struct Tile {
     pub(super) impacts: Vec<Impact>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
     pub(super) rate: Vec<f32>,
+    /// Whether bodies part a cell; empty where no cell of the tile is.
+    pub(super) parted: Vec<bool>,
     /// [`crate::geometry::Geometry::reach`] of each cell; empty where there are no bodies.
     pub(super) reach: Vec<u8>,
     /// What went in and out here.
@@ -169,6 +172,8 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         (local[0] < cells[0] && local[1] < cells[1]).then(|| model.grid.index([0, 1].map(|d| corner[d] + local[d])))
     };
     let rate = (0..slots).map(|slot| cell_of(slot).map_or(0.0, |c| super::collide::rate(model, c))).collect();
+    let is_parted = |slot: usize| cell_of(slot).is_some_and(|c| model.geometry.smallest_part(c).is_some());
+    let parted: Vec<bool> = if model.geometry.is_empty() { Vec::new() } else { (0..slots).map(is_parted).collect() };
     let reach = if model.geometry.is_empty() {
         Vec::new()
     } else {
@@ -185,6 +190,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         sums: Vec::new(),
         impacts: Vec::new(),
         rate,
+        parted: if parted.contains(&true) { parted } else { Vec::new() },
         reach,
         ledger: Ledger::default(),
     }
@@ -192,7 +198,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 
 /// Adds the particles of each cell to the tile's sums.
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64]) {
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
     tile.sums.resize(keys * SUMS, 0.0);
     let s = &scratch.sorted;
     for (k, total) in tile.sums.chunks_exact_mut(SUMS).enumerate() {
@@ -200,29 +206,12 @@ pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: u
         if range.is_empty() {
             continue;
         }
-        let (vx, vy, vz) = (&s.v[0][range.clone()], &s.v[1][range.clone()], &s.v[2][range.clone()]);
-        let n = vx.len();
-        let (vy, vz) = (&vy[..n], &vz[..n]);
-        // Squares and products in double precision, so that a fast stream leaves its temperature enough digits.
-        let (mut u, mut square, mut other) = ([0.0_f64; 3], [0.0_f64; 3], [0.0_f64; 3]);
-        for i in 0..n {
-            let v = [f64::from(vx[i]), f64::from(vy[i]), f64::from(vz[i])];
-            let p = [v[0] * v[0], v[1] * v[1], v[2] * v[2]];
-            let energy = p[0] + p[1] + p[2];
-            for c in 0..3 {
-                u[c] += v[c];
-                square[c] += p[c];
-            }
-            other[0] += v[0] * v[1];
-            other[1] += energy * v[0];
-            other[2] += energy * v[1];
+        total[0] += range.len() as f64;
+        let found = moments(&s.v, range.clone(), wide);
+        for (total, found) in total[1..10].iter_mut().zip(found) {
+            *total += found;
         }
-        total[0] += n as f64;
-        for c in 0..3 {
-            total[1 + c] += u[c];
-            total[4 + c] += square[c];
-            total[7 + c] += other[c];
-        }
+        let (vx, vy) = (&s.v[0][range.clone()], &s.v[1][range.clone()]);
         // Internal modes: twice the energy per mass, of an energy in K and of a level.
         if !s.rotation.is_empty() {
             internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species], 10, f64::from);

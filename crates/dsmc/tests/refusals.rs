@@ -1,0 +1,102 @@
+//! Inputs that are refused: each with the key, what is allowed, what to do.
+
+mod common;
+
+use std::path::Path;
+
+use zellige_dsmc::Dsmc;
+use zellige_dsmc::flow::Flow;
+use zellige_engine::config::{Format, Source};
+use zellige_engine::device::{Cpu, Device};
+
+const SOUND: &str = r#"
+[dsmc]
+dt = 7e-9
+steps = 10
+particles_per_cell = 10
+species = [{ name = "Ar" }]
+[dsmc.grid]
+cells = [10, 10]
+size = [1e-4, 1e-4]
+[dsmc.gas]
+density = 7e22
+temperature = 273.15
+"#;
+
+/// Everything that is said of an input, by its text or when it is set up; empty if it runs.
+fn said(text: &str) -> String {
+    let input = match Source::parse(text, Format::Toml, "input.toml").and_then(|source| source.typed::<Dsmc>()) {
+        Ok(input) => input,
+        Err(e) => return e.to_string(),
+    };
+    let device = Device::Cpu(Cpu::new(1).unwrap());
+    match Flow::new(&input.config, Path::new("/nowhere"), 1, &device) {
+        Ok(_) => String::new(),
+        Err(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn a_sound_input_is_taken() {
+    assert_eq!(said(SOUND), "");
+}
+
+#[test]
+fn everything_else_is_refused_by_name() {
+    let with = |from: &str, to: &str| SOUND.replace(from, to);
+    let more = |text: &str| format!("{SOUND}{text}");
+    let cases = [
+        (with("\"Ar\"", "\"A\""), vec!["species[0].name", "`A` is not in the table", "He, Ne, Ar"]),
+        (with("\"Ar\" }", "\"Ar\" }, { name = \"Ar\" }"), vec!["is there twice"]),
+        (with("\"Ar\" }", "\"Ar\", fraction = 0.0 }"), vec!["species[0].fraction"]),
+        (with("\"Ar\" }", "\"Ar\", rotation = 1 }"), vec!["rotation", "0, 2 or 3"]),
+        (with("species = [{ name = \"Ar\" }]", "species = []"), vec!["1 to 255"]),
+        (with("density = 7e22", "density = -7e22"), vec!["gas.density", "-7e22"]),
+        (with("density = 7e22", "density = nan"), vec!["gas.density"]),
+        (with("dt = 7e-9", "dt = 0.0"), vec!["dsmc.dt"]),
+        (with("particles_per_cell = 10", "particles_per_cell = 10\nweight = 1e10"), vec!["leave one of them out"]),
+        (with("particles_per_cell = 10", ""), vec!["how many particles"]),
+        (with("particles_per_cell = 10", "weight = 1e-9"), vec!["particles are asked for"]),
+        (with("[10, 10]", "[10, 0]"), vec!["0 cells in y"]),
+        (with("[10, 10]", "[10, 10, 10]"), vec!["1 or 2"]),
+        (with("[1e-4, 1e-4]", "[1e-4]"), vec!["1 numbers for 2 axes"]),
+        (with("steps = 10", "steps = 10\nspecies_file = \"a.species\""), vec!["go together"]),
+        (with("steps = 10", "steps = 10\nspecies_file = \"a.species\"\nvss_file = \"a.vss\""), vec!["cannot read", "a.species"]),
+        (more("[dsmc.boundary]\nx_lo = \"specular\""), vec!["periodic on one side only"]),
+        (more("[dsmc.boundary]\nall = \"mirror\""), vec!["boundary.all"]),
+        (more("[dsmc.boundary]\nall = { wall = { temperature = -3.0 } }"), vec!["wall.temperature", "-3e0"]),
+        (more("[dsmc.boundary]\nall = { wall = { temperature = 300.0, accommodation = 2.0 } }"), vec!["wall.accommodation"]),
+        (more("[dsmc.initial]\ndensity = \"1e20*(x\""), vec!["initial.density"]),
+        (more("[dsmc.initial]\ndensity = \"1e22*(x - 5e-5)\""), vec!["initial", "`max(0, ..)`"]),
+        (more("[dsmc.initial]\ntemperature = \"1/x/0\""), vec!["initial"]),
+        (more("[dsmc.sampling]\nbatches = 1"), vec!["2 to 1000"]),
+        (more("[dsmc.collisions]\nscheme = \"bird\""), vec!["collisions.scheme"]),
+        (
+            more("[[dsmc.collisions.pairs]]\nspecies = [\"Ar\", \"Xe\"]\ndiameter = 4e-10\nomega = 0.8"),
+            vec!["`Xe` is not one of the species"],
+        ),
+        (more("[[dsmc.bodies]]\nname = \"b\"\nwall = {}"), vec!["has no outline"]),
+        (
+            more("[[dsmc.bodies]]\nname = \"b\"\nwall = {}\noutline = { shape = \"circle\", centre = [0.0, 0.0], radius = -1.0 }"),
+            vec!["radius is -1"],
+        ),
+        (
+            more("[[dsmc.bodies]]\nname = \"b\"\nwall = {}\noutline = { shape = \"circle\", centre = [5e-5, 5e-5], radius = 1.0 }"),
+            vec!["dsmc.bodies"],
+        ),
+        (
+            more(
+                "[[dsmc.bodies]]\nname = \"b\"\nwall = {}\noutline = { shape = \"polygon\", vertices = [[2e-5, 2e-5], [6e-5, 6e-5], [6e-5, 2e-5], [2e-5, 7e-5]] }",
+            ),
+            vec!["segment", "cross"],
+        ),
+        (more("[dsmc.nonsense]\na = 1"), vec!["nonsense"]),
+    ];
+    for (text, words) in cases {
+        let found = said(&text);
+        assert!(!found.is_empty(), "was taken:\n{text}");
+        for word in words {
+            assert!(found.contains(word), "`{word}` is not in\n{found}\nof\n{text}");
+        }
+    }
+}
