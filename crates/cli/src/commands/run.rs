@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use zellige_dsmc::seed;
 use zellige_engine::config::{FileFormat, Input, Source};
 use zellige_engine::device::{Device, DeviceSpec};
 use zellige_engine::error::{Error, Problem, Result};
@@ -14,8 +15,6 @@ use zellige_engine::run::{self, Options, Summary, checkpoint_path};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Environment, Plan, Solver};
 use zellige_io::Format;
-
-use zellige_dsmc::seed;
 
 use crate::args::{Place, RunArgs};
 use crate::report::{self, GIT_HASH, VERSION};
@@ -33,7 +32,7 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
 }
 
 /// Reads an input and sets what the command line overrides.
-pub(crate) fn read(path: impl AsRef<std::path::Path>, overrides: &[String]) -> Result<Source> {
+pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Source> {
     let mut source = Source::read(path)?;
     source.set(overrides)?;
     match seed::adopt(&mut source.value) {

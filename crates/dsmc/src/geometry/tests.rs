@@ -346,39 +346,3 @@ fn a_path_stops_in_front_of_the_wall_and_knows_its_normal() {
     assert_eq!((done, flight.path), (0.5, [3.5, 0.0]));
     assert_eq!((flight.cell, flight.offset), ([4, 5], [1.0 - 0.5_f64.powi(24), 0.5]));
 }
-
-#[test]
-#[ignore = "prints times"]
-fn times_of_flights() {
-    let g = Grid { cells: [200, 200], h: [0.005, 0.005], origin: [-0.5, -0.5], dimensions: 2 };
-    let circle = Shape::Circle { centre: [0.0; 2], radius: 0.1524, segments: 200 }.curve("c", "c", Gas::Outside, 0).unwrap();
-    let geometry = Geometry::new(&g, [false; 2], &Outlines::new(&[circle], &g).unwrap());
-    let mut dice = Dice::new(9);
-    let listed: Vec<usize> = (0..g.len()).filter(|c| !geometry.pieces(*c).is_empty() && geometry.fraction(*c) > 0.0).collect();
-    let pieces: usize = listed.iter().map(|c| geometry.pieces(*c).len()).sum();
-    let mut all: Vec<([usize; 2], [f32; 2], [f64; 2])> = Vec::new();
-    while all.len() < 20_000 {
-        let cell = g.cell(listed[dice.below(listed.len())]);
-        let offset = [dice.next() as f32, dice.next() as f32];
-        if geometry.in_gas(cell, offset.map(f64::from)) {
-            let a = TAU * dice.next();
-            all.push((cell, offset, [0.3 * a.cos(), 0.3 * a.sin()]));
-        }
-    }
-    for _ in 0..5 {
-        let start = std::time::Instant::now();
-        let mut walls = 0;
-        for _ in 0..20 {
-            for (cell, offset, v) in &mut all.clone() {
-                walls += fly(&geometry, &g, [false; 2], cell, offset, v);
-            }
-        }
-        let n = 20.0 * all.len() as f64;
-        println!(
-            "{:.1} ns a flight, {:.2} walls a flight, {:.1} pieces a cell",
-            1e9 * start.elapsed().as_secs_f64() / n,
-            walls as f64 / n,
-            pieces as f64 / listed.len() as f64
-        );
-    }
-}
