@@ -5,6 +5,7 @@ mod common;
 use common::{K, argon, close, flow, mean, run, temperatures};
 use zellige_dsmc::config::sides::{SideConfig, SideInflow, SideWall, SideWord};
 use zellige_dsmc::config::{BodyConfig, Config, GasConfig, SpeciesConfig, Value, WallConfig};
+use zellige_dsmc::gas::table::Model as Molecules;
 use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
@@ -15,7 +16,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 /// A gap of argon between plates, `cells` cells, so wide that its Knudsen number is `kn`.
 fn gap(kn: f64, cells: usize, temperatures: [f64; 2], speeds: [f64; 2]) -> (Config, f64) {
     let mut config = Config::new(vec![cells], vec![1.0], "Ar", 1e20, 273.15);
-    let argon = zellige_dsmc::gas::table::find("Ar", Default::default()).unwrap();
+    let argon = zellige_dsmc::gas::table::find("Ar", Molecules::default()).unwrap();
     let path = Transport::new(&argon, 273.15).free_path / 1e20;
     let length = path / kn;
     config.grid.size = vec![length];
@@ -159,7 +160,7 @@ fn cylinder(ratio: f64) -> Config {
     let mut config = Config::new(vec![40; 2], vec![4.0; 2], "Ar", 1e18, 200.0);
     config.grid.origin = vec![-2.0; 2];
     config.collisions.scheme = Scheme::None;
-    let speed = ratio * zellige_dsmc::gas::table::find("Ar", Default::default()).unwrap().most_probable_speed(200.0);
+    let speed = ratio * zellige_dsmc::gas::table::find("Ar", Molecules::default()).unwrap().most_probable_speed(200.0);
     config.gas.velocity = [speed, 0.0, 0.0];
     config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
     config.dt = 0.05 / speed;
