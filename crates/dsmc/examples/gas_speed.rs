@@ -1,6 +1,6 @@
 //! Processor time of the benchmark cases on one thread, from the system's own account: on a shared machine wall time says little.
 //!
-//! `cargo run --profile quick -p zellige-dsmc --example cpu_speed [CASE]...`; Linux only. Prints the least and the median of several
+//! `cargo run --profile quick -p zellige-dsmc --example gas_speed [CASE]...`; Linux only. Prints the least and the median of several
 //! parts, ns of processor time per particle-step.
 
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Inputs that are refused: each with the key, what is allowed, what to do.
 
-mod common;
-
 use std::path::Path;
 
 use zellige_dsmc::Dsmc;

@@ -1,9 +1,7 @@
 //! The homogeneous gas against closed forms: collision rates, relaxation of stress, rotation and vibration, equipartition, the
 //! Bobylev-Krook-Wu solution. Seed 20261121.
 
-mod common;
-
-use common::{BOX, K, argon, close, flow, run, temperatures};
+use crate::common::{BOX, K, argon, close, flow, run, temperatures};
 use zellige_dsmc::config::{ParkerConfig, SpeciesConfig, Value, ZConfig};
 use zellige_dsmc::model::{Scheme, ZDefinition};
 use zellige_dsmc::particles::Particles;

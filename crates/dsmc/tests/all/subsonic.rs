@@ -1,8 +1,6 @@
 //! Sides with a given pressure or flow: a channel of argon, one dimension, some twenty free paths long.
 
-mod common;
-
-use common::{K, flow, run};
+use crate::common::{K, flow, run};
 use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideInlet, SideOutlet};
 use zellige_dsmc::config::{Config, SideConfig};
 use zellige_dsmc::sampling::VALUES;

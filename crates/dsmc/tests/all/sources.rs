@@ -1,8 +1,6 @@
 //! Lines from which gas comes, and walls whose temperature changes along them, in whole flows.
 
-mod common;
-
-use common::{flow, mean, run};
+use crate::common::{self, flow, mean, run};
 use zellige_dsmc::config::sides::SideWord;
 use zellige_dsmc::config::{BodyConfig, Config, SideConfig, SourceConfig, WallConfig};
 use zellige_dsmc::geometry::{Gas, Shape};

@@ -1,8 +1,6 @@
 //! Flows between walls, through open sides and past a body against closed forms; what must be the same to the bit. Seed 20261121.
 
-mod common;
-
-use common::{K, argon, close, flow, mean, run, temperatures};
+use crate::common::{self, K, argon, close, flow, mean, run, temperatures};
 use zellige_dsmc::config::sides::{SideConfig, SideInflow, SideWall, SideWord};
 use zellige_dsmc::config::{BodyConfig, Config, GasConfig, SpeciesConfig, Value, WallConfig};
 use zellige_dsmc::gas::table::Model as Molecules;

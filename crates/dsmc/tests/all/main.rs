@@ -1,0 +1,10 @@
+//! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
+
+mod common;
+mod flows;
+mod physics;
+mod refusals;
+mod sources;
+mod subsonic;
+mod twins_collisions;
+mod twins_walls;
