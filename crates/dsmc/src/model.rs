@@ -61,7 +61,7 @@ pub enum Edge {
     Periodic,
     /// A wall, by its number.
     Wall(u32),
-    /// Nothing: what leaves is gone; gas of an [`Inflow`] comes in.
+    /// Nothing: what leaves is gone; gas of an inflow comes in.
     Open,
 }
 
