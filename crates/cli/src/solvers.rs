@@ -23,6 +23,8 @@ pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData), &Of::<P
 pub(crate) trait Entry: Sync {
     /// Its name.
     fn name(&self) -> &'static str;
+    /// Whether it has kernels for GPUs.
+    fn gpu(&self) -> bool;
     /// JSON schema of its input.
     fn schema(&self) -> serde_json::Value;
     /// Runs an input that was read and found to be its own.
@@ -38,6 +40,10 @@ struct Of<S>(PhantomData<fn() -> S>);
 impl<S: Solver> Entry for Of<S> {
     fn name(&self) -> &'static str {
         S::NAME
+    }
+
+    fn gpu(&self) -> bool {
+        S::GPU
     }
 
     fn schema(&self) -> serde_json::Value {

@@ -7,6 +7,8 @@ use crate::grid::Side;
 use crate::model::Edge;
 use crate::sampling::{QUANTITIES, VALUES};
 use crate::stages::SUMS;
+use crate::walls::BOLTZMANN;
+use crate::walls::tally::{BodyLoad, Flux, Load, Reference};
 
 fn axes(flow: &Flow) -> Vec<Axis> {
     let grid = &flow.model.grid;
@@ -131,13 +133,23 @@ fn column(quantity: &str, component: &str, unit: &str, values: Vec<f64>) -> Colu
     }
 }
 
-/// Pressure, shear and heat flux of a segment, each with its standard error, the normal being into the gas.
-fn loads(flow: &Flow, segment: usize) -> [[f64; 2]; 3] {
-    let found = flow.samples.surface(&flow.model, Side::ALL.len() + segment);
-    let n = flow.model.geometry.segments()[segment].normal;
-    let along = |a: f64, b: f64| [a * found[1][0] + b * found[2][0], (a * found[1][1]).hypot(b * found[2][1])];
-    // The gas pushes against the normal; shear counts along the segment, whose first end comes first.
-    [along(-n[0], -n[1]), along(-n[1], n[0]), found[4]]
+/// The stream by which loads are made coefficients: the first side's gas that moves. None where all gas comes in at rest or as the
+/// gas within demands.
+pub fn reference(flow: &Flow) -> Option<Reference> {
+    let model = &flow.model;
+    let sides = model.inflow.iter().zip(&model.given).filter(|(_, given)| given.is_none());
+    let gas = sides.filter_map(|(gas, _)| gas.as_ref()).find(|g| g.velocity[0].hypot(g.velocity[1]) > 0.0)?;
+    let mass: f64 = model.species.iter().zip(&gas.fractions).map(|(s, f)| s.mass * f).sum();
+    let speed = gas.velocity[0].hypot(gas.velocity[1]);
+    let direction = [gas.velocity[0] / speed, gas.velocity[1] / speed];
+    Some(Reference { rho: gas.density * mass, speed, pressure: gas.density * BOLTZMANN * gas.temperature, direction })
+}
+
+/// What all segments get, means and standard errors.
+fn fluxes(flow: &Flow) -> [Vec<Flux>; 2] {
+    let segments = flow.model.geometry.segments().len();
+    let found: Vec<_> = (0..segments).map(|s| flow.samples.surface(&flow.model, Side::ALL.len() + s)).collect();
+    [0, 1].map(|e| found.iter().map(|f| f.map(|v| v[e])).collect())
 }
 
 /// What bodies feel: a table of all segments and a picture of each body.
@@ -147,7 +159,10 @@ fn surfaces(flow: &Flow) -> Vec<Record> {
     if segments.is_empty() {
         return Vec::new();
     }
-    let found: Vec<_> = (0..segments.len()).map(|s| loads(flow, s)).collect();
+    let [means, errors] = fluxes(flow);
+    let all = || segments.iter().enumerate();
+    let found: Vec<Load> = all().map(|(s, segment)| Load::new(&means[s], segment)).collect();
+    let spread: Vec<Load> = all().map(|(s, segment)| Load::error(&errors[s], segment)).collect();
     let each = |f: &dyn Fn(usize) -> f64| (0..segments.len()).map(f).collect::<Vec<_>>();
     let mut columns = vec![
         column("body", "", "", each(&|s| f64::from(segments[s].body))),
@@ -158,9 +173,18 @@ fn surfaces(flow: &Flow) -> Vec<Record> {
         column("length", "", "m", each(&|s| segments[s].length())),
     ];
     let names = [("pressure", "Pa"), ("shear", "Pa"), ("heat_flux", "W/m^2")];
+    let parts = |load: &Load| [load.pressure, load.shear, load.heat];
     for (v, (name, unit)) in names.into_iter().enumerate() {
-        columns.push(column(name, "", unit, each(&|s| found[s][v][0])));
-        columns.push(column(&format!("{name}_error"), "", unit, each(&|s| found[s][v][1])));
+        columns.push(column(name, "", unit, each(&|s| parts(&found[s])[v])));
+        columns.push(column(&format!("{name}_error"), "", unit, each(&|s| parts(&spread[s])[v])));
+    }
+    if let Some(stream) = reference(flow) {
+        // An error has no pressure of the stream to be taken off.
+        let still = Reference { pressure: 0.0, ..stream };
+        for (v, name) in ["Cp", "Cf", "Ch"].into_iter().enumerate() {
+            columns.push(column(name, "", "", each(&|s| stream.coefficients(&found[s])[v])));
+            columns.push(column(&format!("{name}_error"), "", "", each(&|s| still.coefficients(&spread[s])[v])));
+        }
     }
     let title = "what the segments of bodies feel".to_owned();
     let (length_si, time_si, len) = (1.0, 1.0, segments.len());
@@ -176,8 +200,9 @@ fn surfaces(flow: &Flow) -> Vec<Record> {
             })
             .collect();
         let line = |v: usize| {
-            let most = body.segments.clone().map(|s| found[s][v][0].abs()).fold(0.0, f64::max);
-            let values = body.segments.clone().map(|s| if most > 0.0 { found[s][v][0] / most } else { 0.0 }).collect();
+            let value = |s: usize| parts(&found[s])[v];
+            let most = body.segments.clone().map(|s| value(s).abs()).fold(0.0, f64::max);
+            let values = body.segments.clone().map(|s| if most > 0.0 { value(s) / most } else { 0.0 }).collect();
             (format!("{} / {most:.3e} {}", names[v].0, names[v].1), values)
         };
         all.push(Record::Curve(Curve {
@@ -193,23 +218,11 @@ fn surfaces(flow: &Flow) -> Vec<Record> {
     all
 }
 
-/// What a body feels per metre of depth: force along x and y (N/m), moment about the centre of its box (N), heat (W/m), each with
-/// its standard error, segments taken as independent.
-pub fn body(flow: &Flow, number: usize) -> [[f64; 2]; 4] {
+/// What a body feels, and its standard errors; the moment is about the middle of its box.
+pub fn body(flow: &Flow, number: usize) -> [BodyLoad; 2] {
     let geometry = &flow.model.geometry;
     let body = &geometry.bodies()[number];
-    let centre = [0, 1].map(|d| 0.5 * (body.bounds[0][d] + body.bounds[1][d]));
-    let mut sums = [[0.0_f64; 2]; 4];
-    for s in body.segments.clone() {
-        let segment = &geometry.segments()[s];
-        let (length, at) = (segment.length(), segment.middle());
-        let f = flow.samples.surface(&flow.model, Side::ALL.len() + s);
-        let arm = [at[0] - centre[0], at[1] - centre[1]];
-        let moment = [arm[0] * f[2][0] - arm[1] * f[1][0], (arm[0] * f[2][1]).hypot(arm[1] * f[1][1])];
-        for (sum, term) in sums.iter_mut().zip([f[1], f[2], moment, f[4]]) {
-            sum[0] += length * term[0];
-            sum[1] += (length * term[1]).powi(2);
-        }
-    }
-    sums.map(|[mean, square]| [mean, square.sqrt()])
+    let [means, errors] = fluxes(flow);
+    let (segments, pivot) = (geometry.segments(), body.centre());
+    [BodyLoad::new(segments, |s| means[s], body, pivot), BodyLoad::error(segments, |s| errors[s], body, pivot)]
 }

@@ -61,6 +61,7 @@ impl Solver for Dsmc {
     const NAME: &'static str = "dsmc";
     const STEP: &'static str = "step";
     const ITEM: &'static str = "particle";
+    const GPU: bool = false;
 
     type Config = Config;
 
@@ -100,29 +101,30 @@ impl Solver for Dsmc {
         let samples = self.flow.samples.closed();
         let batches = self.flow.samples.batches;
         let mut message = format!("t = {:.6e} s; averages of {samples} samples in {batches} batches", self.flow.time());
-        let u = self.config.gas.velocity;
+        let stream = output::reference(&self.flow);
         for (i, body) in self.flow.model.geometry.bodies().iter().enumerate().filter(|_| batches > 1) {
-            let [x, y, moment, heat] = output::body(&self.flow, i);
-            let with = |v: [f64; 2]| format!("{:.4e} +- {:.1e}", v[0], v[1]);
-            let name = &body.name;
+            let [load, error] = output::body(&self.flow, i);
+            let with = |value: f64, error: f64| format!("{value:.4e} +- {error:.1e}");
             let _ = write!(
                 message,
-                "; {name}: force {} N/m along x, {} along y, moment {} N, heat {} W/m",
-                with(x),
-                with(y),
-                with(moment),
-                with(heat)
+                "; {}: force {} N/m along x, {} along y, moment {} N, heat {} W/m",
+                body.name,
+                with(load.force[0], error.force[0]),
+                with(load.force[1], error.force[1]),
+                with(load.moment, error.moment),
+                with(load.heat, error.heat)
             );
-            let speed = u[0].hypot(u[1]);
-            if speed > 0.0 {
-                // By the body's width across the stream.
-                let width = (body.bounds[1][0] - body.bounds[0][0]) * (u[1] / speed).abs()
-                    + (body.bounds[1][1] - body.bounds[0][1]) * (u[0] / speed).abs();
-                let mass: f64 = self.flow.model.species.iter().zip(&self.flow.model.fractions).map(|(s, f)| s.mass * f).sum();
-                let scale = 0.5 * self.config.gas.density * mass * speed * speed * width;
-                let drag = [0, 1]
-                    .map(|e| if e == 0 { (x[0] * u[0] + y[0] * u[1]) / speed } else { (x[1] * u[0] / speed).hypot(y[1] * u[1] / speed) });
-                let _ = write!(message, ", drag coefficient {:.4} +- {:.4} by the width {width:.4e} m", drag[0] / scale, drag[1] / scale);
+            if let Some(stream) = &stream {
+                let width = body.width(stream.direction);
+                let [drag, lift] = stream.drag(load.force, width);
+                // Errors along x and y are independent.
+                let [[xd, xl], [yd, yl]] = [[error.force[0], 0.0, 0.0], [0.0, error.force[1], 0.0]].map(|f| stream.drag(f, width));
+                let _ = write!(
+                    message,
+                    ", drag coefficient {drag:.4} +- {:.4}, lift {lift:.4} +- {:.4} by the width {width:.4e} m",
+                    xd.hypot(yd),
+                    xl.hypot(yl)
+                );
             }
         }
         Some(Outcome { ending: Ending::Finished, status: "finished", message })

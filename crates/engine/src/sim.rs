@@ -90,6 +90,8 @@ pub trait Solver: Sized {
     const STEP: &'static str;
     /// What one item is called: `unknown`, `particle`, `frame`.
     const ITEM: &'static str;
+    /// Whether it has kernels for GPUs: without them `auto` means the processor, and a GPU asked for by name is refused.
+    const GPU: bool = true;
 
     /// The table of the input as typed; unknown keys are refused.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone;

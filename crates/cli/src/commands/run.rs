@@ -43,14 +43,19 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Sourc
     Ok(source)
 }
 
-/// The device that the command line, the environment or the input asks for, with what was passed over said.
-pub(crate) fn open(place: &Place, device: &str, threads: usize) -> Result<Device> {
+/// The device that the command line, the environment or the input asks for, with what was passed over said. `without` names a
+/// solver that has no kernels for GPUs: `auto` is the processor then.
+pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
     let parse = |text: &str, path: &str| {
         text.parse::<DeviceSpec>()
             .map_err(|message| Error::input("command line", Problem::new(path, message).hint("`zellige devices` lists them")))
     };
     let asked = place.device.as_deref().map(|d| parse(d, "--device")).transpose()?;
-    let spec = DeviceSpec::choose(asked, Some(parse(device, "run.device")?))?;
+    let mut spec = DeviceSpec::choose(asked, Some(parse(device, "run.device")?))?;
+    if let (Some(solver), DeviceSpec::Auto) = (without, &spec) {
+        report::note(&format!("no GPU is used: `{solver}` has no kernels for one yet"));
+        spec = DeviceSpec::Cpu;
+    }
     let (device, notes) = Device::open(&spec, place.threads.unwrap_or(threads))?;
     for text in notes {
         report::note(&text);
@@ -66,7 +71,7 @@ fn default_folder(origin: &str) -> PathBuf {
 /// Runs a checked input.
 pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs) -> Result<u8> {
     let begun = Instant::now();
-    let device = open(&arguments.place, &input.run.device, input.run.threads)?;
+    let device = open(&arguments.place, &input.run.device, input.run.threads, (!S::GPU).then_some(S::NAME))?;
     input.run.device = device.id();
     input.run.threads = device.threads();
     let environment = Environment { device, folder: input.folder.clone(), seed: input.run.seed };

@@ -185,7 +185,10 @@ fn a_cylinder_in_free_flight_has_its_drag() {
         run(&mut gas, config.steps);
         let m = gas.model.species[0].mass;
         let scale = 0.5 * 1e18 * m * config.gas.velocity[0].powi(2) * 1.0;
-        let [[x, ex], [y, ey], ..] = output::body(&gas, 0);
+        let [load, error] = output::body(&gas, 0);
+        let ([x, y, _], [ex, ey, _]) = (load.force, error.force);
+        let [c, _] = output::reference(&gas).unwrap().drag(load.force, 1.0);
+        assert!((c - x / scale).abs() < 1e-12 * c, "{c}");
         close(&format!("drag at S = {ratio}"), x / scale, drag, 0.005, ex / x);
         assert!(y.abs() < 4.0 * ey, "lift {y} +- {ey}");
         let ledger = gas.ledger().unwrap();
