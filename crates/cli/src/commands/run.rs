@@ -175,6 +175,9 @@ fn show(plan: &Plan, item: &str, step: &str, device: &Device) {
     }
 }
 
+/// Files named at the end of a run.
+const SHOWN: usize = 24;
+
 /// Status, times, stages, checks, files and what to type next.
 fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: Duration) {
     let outcome = &summary.outcome;
@@ -216,6 +219,9 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: 
     }
     eprintln!("{}", Table(&summary.stages));
     let names: Vec<_> = output.written().iter().filter_map(|p| p.file_name()).map(|n| n.to_string_lossy()).collect();
-    report::line("files", &format!("{}: {}, summary.json, resolved.toml", folder.display(), names.join(", ")));
+    // Dozens of fields with their errors would bury the rest.
+    let more = if names.len() > SHOWN { format!(", and {} more", names.len() - SHOWN) } else { String::new() };
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    report::line("files", &format!("{}: {shown}{more}, summary.json, resolved.toml", folder.display()));
     report::line("next", &format!("zellige view {}", folder.display()));
 }
