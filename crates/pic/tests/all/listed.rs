@@ -1,33 +1,16 @@
 //! Cases of the verification list (V1 to V13, see the book's page on it) and defects found in other codes that no other file holds.
 
 use serde_json::{Value, json};
-use zellige_engine::device::{Cpu, Device};
-use zellige_engine::profile::Profiler;
 use zellige_engine::record::Record;
 use zellige_engine::rng::Philox;
-use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::sim::Solver;
 use zellige_pic::grid::{FieldSide, ParticleSide};
 use zellige_pic::particles::Particles;
 use zellige_pic::physics::{Vec3, boris, higuera_cary, vay};
 use zellige_pic::stages::{Precision, Stages};
-use zellige_pic::{Config, Pic};
 
 use crate::common::{electrons, run, setup, start, thermal, walls};
-
-/// To the end, all checks passed.
-fn finished(table: Value) -> Pic {
-    let config: Config = serde_json::from_value(table).unwrap();
-    assert_eq!(config.check(), []);
-    let environment = Environment { device: Device::Cpu(Cpu::new(2).unwrap()), folder: ".".into(), seed: 5 };
-    let mut pic = Pic::setup(&config, &environment).unwrap();
-    while pic.outcome().is_none() {
-        pic.step(&mut Profiler::off()).unwrap();
-    }
-    for check in pic.checks().unwrap() {
-        assert!(check.ok, "{}: {} above {}", check.name, check.value, check.limit);
-    }
-    pic
-}
+use crate::physics::finished;
 
 /// V3. Light in a cold plasma: `w^2 = 1 + k^2`. Shape and lattice lower it by some `(k h)^2/10 <= 0.4 %`; the list allows 0.5 %.
 #[test]

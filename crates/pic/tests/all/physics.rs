@@ -25,7 +25,7 @@ fn start(table: Value, threads: usize) -> Pic {
 }
 
 /// To the end, all checks passed.
-fn finished(table: Value) -> Pic {
+pub(crate) fn finished(table: Value) -> Pic {
     let mut pic = start(table, 2);
     while pic.outcome().is_none() {
         pic.step(&mut Profiler::off()).unwrap();
