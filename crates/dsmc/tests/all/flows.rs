@@ -61,7 +61,8 @@ fn plates_without_collisions_have_the_free_molecular_fluxes() {
 
 /// Near the continuum the shear is that of a slip of 1.016 viscous lengths `mu sqrt(2 k T/m)/p` at each wall (kinetic theory; 0.985 for
 /// hard spheres). Elsewhere resistances add (the moment method of Lees), which has Maxwell's slip of 0.886 lengths and a jump of
-/// temperature 13 % below that of Boltzmann's equation, and so gives up to 7 % too much shear and heat.
+/// temperature 13 % below that of Boltzmann's equation, and so gives up to 7 % too much shear and heat. The factors 1.035 and 1.07 and their
+/// bands were set after the first run: between the limits these hold what is there, they do not prove it.
 #[test]
 fn plates_in_the_transition_have_fluxes_between_the_limits() {
     for kn in [0.05, 0.3, 2.0] {
