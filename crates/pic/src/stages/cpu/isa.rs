@@ -9,7 +9,7 @@ use super::advance::Pass;
 use super::exchange::Outbox;
 use super::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{F32x8, F32x16, F64x8};
+use super::lanes::{F32x4, F32x8, F32x16, F64x8};
 use super::row::{Scratch, advance_rows};
 use super::store::Band;
 use super::window::Window;
@@ -99,7 +99,11 @@ impl Format for f32 {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2::<f32, F32x8>(work) },
+            // SAFETY: every processor of the architecture has these.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Baseline => unsafe { work.run::<F32x4>() },
             // SAFETY: plain arrays need nothing.
+            #[cfg(not(target_arch = "x86_64"))]
             Isa::Baseline => unsafe { work.run::<Array<f32, 4>>() },
         }
     }

@@ -13,6 +13,9 @@ use crate::physics::Vec3;
 
 /// Registers of a table.
 pub(super) const VECTORS: usize = 37;
+/// Numbers of a cell where a table is kept by cells, and where that one begins.
+const WIDTH: usize = 40;
+const BY_CELL: usize = VECTORS * 8 + 8;
 
 /// Three nodes about the centre: value, slope, kink.
 #[inline(always)]
@@ -51,14 +54,29 @@ unsafe fn straight_x<X: Lanes>(p: *const X::Scalar, alpha: X) -> [X; 2] {
 /// Bz), `pitch` the distance of their rows.
 ///
 /// # Safety
-/// The arrays reach from one row and one place before `begin` to one row and `X::CELLS + 1` places after it; `table` holds
-/// [`VECTORS`] times `X::CELLS` numbers.
+/// The arrays reach from one row and one place before `begin` to one row and `X::CELLS + 1` places after it; `table` is a
+/// [`Table`].
 #[inline(always)]
 pub(super) unsafe fn fill<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pitch: usize, alpha: X::Scalar, table: *mut X::Scalar) {
     debug_assert!(fields.iter().all(|f| begin + pitch + X::CELLS < f.len() && begin > pitch));
     for cell in (0..X::CELLS).step_by(X::LANES) {
         // SAFETY: the caller's, for the cells from `cell` on.
         unsafe { fill_some(fields, begin + cell, pitch, X::splat(alpha), table.add(cell)) };
+    }
+    if X::BY_CELL {
+        // SAFETY: both parts of the table are inside.
+        unsafe { turn::<X>(table) };
+    }
+}
+
+/// Writes the table a second time, the numbers of each cell side by side.
+#[inline(always)]
+unsafe fn turn<X: Lanes>(table: *mut X::Scalar) {
+    for k in 0..VECTORS {
+        for cell in 0..X::CELLS {
+            // SAFETY: the caller's.
+            unsafe { *table.add(BY_CELL + cell * WIDTH + k) = *table.add(k * X::CELLS + cell) };
+        }
     }
 }
 
@@ -117,10 +135,18 @@ unsafe fn fill_some<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pitch: u
 #[inline(always)]
 pub(super) unsafe fn interpolate<X: Lanes>(table: *const X::Scalar, cell: X::Index, s: X, t: X) -> (Vec3<X>, Vec3<X>) {
     let (sa, ta) = (s.abs(), t.abs());
+    let place = if X::BY_CELL { X::plus(X::left::<5>(cell), X::left::<3>(cell)) } else { cell };
+    macro_rules! four {
+        ($k:expr) => {
+            // SAFETY: as demanded; not used where the table is not kept so.
+            if X::BY_CELL { unsafe { X::lookup_four(table.add(BY_CELL + $k), place) } } else { [X::ZERO; 4] }
+        };
+    }
+    let fours = [four!(0), four!(4), four!(8), four!(12), four!(16), four!(20), four!(24), four!(28), four!(32), four!(36)];
     macro_rules! at {
         ($k:expr) => {
             // SAFETY: as demanded.
-            unsafe { X::lookup(table.add($k * X::CELLS), cell) }
+            if X::BY_CELL { fours[$k / 4][$k % 4] } else { unsafe { X::lookup(table.add($k * X::CELLS), cell) } }
         };
     }
     macro_rules! bent {
@@ -145,10 +171,10 @@ pub(super) unsafe fn interpolate<X: Lanes>(table: *const X::Scalar, cell: X::Ind
 /// A table in memory, large enough for any register.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
-pub(super) struct Table<T>(pub(super) [T; VECTORS * 16]);
+pub(super) struct Table<T>(pub(super) [T; WIDTH * 16]);
 
 impl<T: RealScalar> Default for Table<T> {
     fn default() -> Self {
-        Self([T::ZERO; VECTORS * 16])
+        Self([T::ZERO; WIDTH * 16])
     }
 }

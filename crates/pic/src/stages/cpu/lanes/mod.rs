@@ -1,8 +1,8 @@
 //! Registers of numbers for the rows of a tile: arithmetic as [`Real`], so that the formulae of [`crate::physics`] apply, and
 //! what a row of cells needs besides: looking up a number per cell, listing lanes, adding eight numbers per lane to a cell.
 //!
-//! Implementations: 64-byte and 32-byte registers of x86 (`x86`), and plain arrays that the compiler makes of whatever the
-//! processor has. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
+//! Implementations: 64-byte, 32-byte and 16-byte registers of x86 (`x86`), and plain arrays that the compiler makes of whatever
+//! the processor has. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
 
 mod plain;
 #[cfg(target_arch = "x86_64")]
@@ -11,7 +11,7 @@ mod x86;
 use zellige_engine::real::{Mask, Real};
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use self::x86::{F32x8, F32x16, F64x8};
+pub(super) use self::x86::{F32x4, F32x8, F32x16, F64x8};
 
 /// Lanes of the widest register, twice: for buffers.
 pub(super) const MOST: usize = 32;
@@ -27,6 +27,8 @@ pub(super) trait Lanes: Real {
 
     /// Cells of a tile's row, entries of a look-up table: a power of two, and a multiple of one register's lanes.
     const CELLS: usize;
+    /// Whether tables are kept by cells, for [`Lanes::lookup_four`].
+    const BY_CELL: bool = false;
 
     /// Numbers from anywhere.
     unsafe fn load(from: *const Self::Scalar) -> Self;
@@ -42,6 +44,12 @@ pub(super) trait Lanes: Real {
     unsafe fn store_index(i: Self::Index, to: *mut u32);
     /// `table[i]` for each lane; `i` below [`Lanes::CELLS`].
     unsafe fn lookup(table: *const Self::Scalar, i: Self::Index) -> Self;
+    /// `table[at]`, `table[at + 1]`, `table[at + 2]` and `table[at + 3]` for each lane.
+    #[inline(always)]
+    unsafe fn lookup_four(table: *const Self::Scalar, at: Self::Index) -> [Self; 4] {
+        // SAFETY: the caller's.
+        unsafe { [Self::gather(table, at), Self::gather(table.add(1), at), Self::gather(table.add(2), at), Self::gather(table.add(3), at)] }
+    }
     /// `from[i]` for each lane.
     unsafe fn gather(from: *const Self::Scalar, i: Self::Index) -> Self;
     /// [`crate::shapes::crossed`], above -3/2 and below 3/2: the nearest whole number, halves towards 0.

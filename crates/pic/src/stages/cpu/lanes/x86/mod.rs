@@ -1,5 +1,5 @@
 //! Registers of x86: with AVX-512 sixteen numbers in single precision or eight in double, with AVX2 and FMA
-//! eight in single.
+//! eight in single, with SSE2 four.
 //!
 //! Values of these types are only made in functions that run after the processor was found to have the instructions
 //! ([`super::super::isa`]); that is the reason for every `unsafe` here that touches no memory.
@@ -7,9 +7,11 @@
 #![allow(clippy::wildcard_imports, reason = "dozens of intrinsics")]
 
 mod f32x16;
+mod f32x4;
 mod f32x8;
 mod f64x8;
 
+pub(crate) use self::f32x4::F32x4;
 pub(crate) use self::f32x8::F32x8;
 pub(crate) use self::f32x16::F32x16;
 pub(crate) use self::f64x8::F64x8;
