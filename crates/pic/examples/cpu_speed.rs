@@ -97,10 +97,10 @@ fn main() -> Result<()> {
         let mut cases: Vec<(Path, Precision)> = Isa::all().into_iter().map(|isa| (Path::Rows(isa), Precision::F32)).collect();
         cases.extend([(Path::Rows(Isa::all()[0]), Precision::F64), (Path::Single, Precision::F32)]);
         let mut cases: Vec<_> = cases.into_iter().map(|(path, precision)| (path, precision, 1)).collect();
-        cases.push((Path::Single, Precision::F32, 2));
+        cases.extend([(Path::Rows(Isa::all()[0]), Precision::F32, 2), (Path::Single, Precision::F32, 2)]);
         for (path, precision, order) in cases {
             let name = match path {
-                Path::Rows(isa) => format!("{isa:?} {precision:?}"),
+                Path::Rows(isa) => format!("{isa:?} {precision:?} {order}"),
                 Path::Single => format!("single {precision:?} {order}"),
             };
             if !name.starts_with(&wanted) {

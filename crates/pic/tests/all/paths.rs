@@ -68,15 +68,15 @@ fn rows_are_what_single_particles_are() {
         for precision in [Precision::F32, Precision::F64] {
             for (pusher, weighted) in [(Pusher::Boris, false), (Pusher::Boris, true), (Pusher::Vay, false), (Pusher::HigueraCary, true)] {
                 for (cells, tile) in [([33, 21], None), ([16, 16], Some([5, 3])), ([7, 40], None), ([50, 1], None)] {
-                    for u_th in [0.05, 3.0] {
+                    for (order, u_th) in [(1, 0.05), (1, 3.0), (2, if weighted { 3.0 } else { 0.2 })] {
                         let mut s = setup(cells);
-                        (s.precision, s.tile) = (precision, tile);
+                        (s.order, s.precision, s.tile) = (order, precision, tile);
                         let mut species = electrons(16);
                         (species.pusher, species.weighted, species.tagged) = (pusher, weighted, true);
                         s.species = vec![species];
                         s.expected = vec![16 * cells[0] * cells[1]];
                         let p = tagged(thermal(cells, 16, u_th, 5), weighted);
-                        compare(&format!("{isa:?} {precision:?} {pusher:?} {weighted} {cells:?} {tile:?} {u_th}"), &s, &p, isa);
+                        compare(&format!("{isa:?} {precision:?} {order} {pusher:?} {weighted} {cells:?} {tile:?} {u_th}"), &s, &p, isa);
                     }
                 }
             }
@@ -86,15 +86,16 @@ fn rows_are_what_single_particles_are() {
 
 #[test]
 fn walls_are_the_same_on_both_paths() {
-    for isa in Isa::all() {
+    for (isa, order) in Isa::all().into_iter().flat_map(|isa| [(isa, 1), (isa, 2)]) {
         for side in [ParticleSide::Reflect, ParticleSide::Absorb] {
             let mut s = setup([20, 24]);
+            s.order = order;
             s.species = vec![electrons(16)];
             s.species[0].tagged = true;
             s.expected = vec![16 * 20 * 24];
             walls(&mut s, 0, FieldSide::Pec, side);
             walls(&mut s, 1, FieldSide::Pec, side);
-            compare(&format!("{isa:?} {side:?}"), &s, &tagged(thermal([20, 24], 16, 1.0, 9), false), isa);
+            compare(&format!("{isa:?} {order} {side:?}"), &s, &tagged(thermal([20, 24], 16, 1.0, 9), false), isa);
         }
     }
 }
@@ -102,13 +103,14 @@ fn walls_are_the_same_on_both_paths() {
 /// All particles in one cell, then in flight: rows and blocks of any length, growth on the way.
 #[test]
 fn a_dense_cell_flies_apart() {
-    for isa in Isa::all() {
+    for (isa, order) in Isa::all().into_iter().flat_map(|isa| [(isa, 1), (isa, 2)]) {
         let mut s = setup([40, 40]);
+        s.order = order;
         s.species = vec![electrons(16)];
         (s.species[0].tagged, s.species[0].weight, s.expected) = (true, 1e-5, vec![10]);
         let mut p = tagged(thermal([1, 1], 5000, 1.0, 9), false);
         (p.i, p.j) = (vec![16; 5000], vec![15; 5000]);
-        compare(&format!("{isa:?}"), &s, &p, isa);
+        compare(&format!("{isa:?} {order}"), &s, &p, isa);
     }
 }
 

@@ -1,5 +1,5 @@
 //! Gather, push, move and deposit of the particles of one tile, one at a time: any order, weight and pusher, in either
-//! precision. The reference for the rows of registers in [`super::row`], and what runs where those do not.
+//! precision. The reference for the rows of registers in [`super::row`], and their way for quadratic paths to another corner.
 
 use zellige_engine::real::RealScalar;
 
@@ -87,11 +87,11 @@ impl<T: RealScalar> Pass<'_, T> {
 
 /// A path in one step: from offset `a` in a cell to `b`, measured in the cell `by` further.
 #[derive(Debug, Clone, Copy)]
-struct Path<T> {
-    a: [T; 2],
-    delta: [T; 2],
-    b: [T; 2],
-    by: [T; 2],
+pub(super) struct Path<T> {
+    pub(super) a: [T; 2],
+    pub(super) delta: [T; 2],
+    pub(super) b: [T; 2],
+    pub(super) by: [T; 2],
 }
 
 /// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`. Those that leave their
@@ -209,7 +209,7 @@ fn nodes<T: RealScalar>(a: T, b: T, by: T) -> (isize, [T; 5], [T; 5]) {
 
 /// Order 2: Esirkepov's decomposition; the current is summed up from the node where the path has no weight.
 #[inline(always)]
-fn deposit_esirkepov<T: RealScalar>(window: &mut Window<T>, i: isize, j: isize, path: Path<T>, q: [T; 3]) {
+pub(super) fn deposit_esirkepov<T: RealScalar>(window: &mut Window<T>, i: isize, j: isize, path: Path<T>, q: [T; 3]) {
     let (first_x, x0, x1) = nodes(path.a[0], path.b[0], path.by[0]);
     let (first_y, y0, y1) = nodes(path.a[1], path.b[1], path.by[1]);
     let begin = window.at(i + first_x, j + first_y);
@@ -237,7 +237,7 @@ fn deposit_esirkepov<T: RealScalar>(window: &mut Window<T>, i: isize, j: isize, 
 /// Order 2: a particle that an absorbing wall has taken still has weight at the corners next to the wall inside. Its path goes
 /// on into the wall until that has become zero, in the middle of the first cell behind it, so that no charge is lost in sight.
 #[cold]
-fn vanish<T: RealScalar>(window: &mut Window<T>, cell: [isize; 2], from: [T; 2], by: [T; 2], outside: [bool; 2], q: [T; 3]) {
+pub(super) fn vanish<T: RealScalar>(window: &mut Window<T>, cell: [isize; 2], from: [T; 2], by: [T; 2], outside: [bool; 2], q: [T; 3]) {
     // Beyond the middle where outward times offset is positive.
     let b = [0, 1].map(|k| if outside[k] && by[k] * from[k] < T::ZERO { T::ZERO } else { from[k] });
     let delta = [b[0] - from[0], b[1] - from[1]];

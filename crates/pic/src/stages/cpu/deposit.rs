@@ -25,10 +25,10 @@ pub(super) struct Cell<T>(pub(super) [T; CURRENTS]);
 pub(super) struct Paths<T> {
     /// Offsets at the start.
     pub(super) from: [[T; FLIGHT]; 2],
-    /// Weights, 0 for those that did not stay, and weights times velocities in z.
+    /// Weights, 0 for those that did not stay, and weights times velocities in z (quadratic shapes: velocities alone).
     pub(super) q: [T; FLIGHT],
     pub(super) qz: [T; FLIGHT],
-    /// Where the currents of their cells begin.
+    /// Where the currents of their cells or corners begin.
     pub(super) places: [u32; FLIGHT],
 }
 

@@ -57,6 +57,8 @@ pub(super) struct Work<'a, T> {
     pub(super) window: &'a mut Window<T>,
     pub(super) out: &'a mut Outbox<T>,
     pub(super) scratch: &'a Mutex<Scratch<T>>,
+    /// Order of the shapes.
+    pub(super) order: u32,
 }
 
 impl<T: RealScalar> Work<'_, T> {
@@ -67,7 +69,13 @@ impl<T: RealScalar> Work<'_, T> {
         // A thread has its scratch for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
         let mut scratch = self.scratch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         // SAFETY: the caller's.
-        unsafe { advance_rows::<X>(self.pass, &mut self.tile, self.window, self.out, &mut scratch) }
+        unsafe {
+            if self.order == 1 {
+                advance_rows::<X, 1>(self.pass, &mut self.tile, self.window, self.out, &mut scratch);
+            } else {
+                advance_rows::<X, 2>(self.pass, &mut self.tile, self.window, self.out, &mut scratch);
+            }
+        }
     }
 }
 

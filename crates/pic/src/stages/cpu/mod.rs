@@ -1,9 +1,10 @@
 //! The stages on the processor.
 //!
-//! Particles lie in tiles (`store`), tiles run on the threads of a pool. `row` moves linear shapes in registers of the best
-//! instruction set at hand (`isa`) and leaves their current to `deposit`; `advance` moves one particle at a time in any order, which is the way of order 2. What leaves a tile is handed over by `exchange`, each tile's current is
-//! added to that of the domain by `window`; both in a fixed order, so that the results do not depend on the number of
-//! threads, to the bit.
+//! Particles lie in tiles (`store`), tiles run on the threads of a pool. `row` moves them in registers of the best instruction
+//! set at hand (`isa`) and leaves their current to `deposit`, that of quadratic shapes to `quadratic`; `advance` moves one
+//! particle at a time and is the reference. What leaves a tile is handed over by `exchange`, each tile's current is added to
+//! that of the domain by `window`; both in a fixed order, so that the results do not depend on the number of threads, to the
+//! bit.
 
 mod advance;
 mod deposit;
@@ -11,6 +12,7 @@ mod exchange;
 pub mod fields;
 mod isa;
 mod lanes;
+mod quadratic;
 mod row;
 mod stages;
 mod store;
@@ -51,7 +53,7 @@ fn usual_tile(setup: &Setup) -> [usize; 2] {
 /// How particles are advanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
-    /// Rows of cells in registers of an instruction set; order 1 only.
+    /// Rows of cells in registers of an instruction set.
     Rows(Isa),
     /// One particle at a time.
     Single,
@@ -59,18 +61,17 @@ pub enum Path {
 
 /// The stages of the processor for `setup`, on the threads of `cpu`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
-    let path = if setup.order == 1 { Path::Rows(Isa::all()[0]) } else { Path::Single };
-    with_path(setup, cpu, path)
+    with_path(setup, cpu, Path::Rows(Isa::all()[0]))
 }
 
 /// As [`new`], on a path of one's choice: for tests and measurements. Tiles wider than a register are cut to that.
 pub fn with_path(setup: &Setup, cpu: &Cpu, path: Path) -> Result<Box<dyn Stages>> {
     check(setup)?;
     if let Path::Rows(isa) = path
-        && (setup.order != 1 || !Isa::all().contains(&isa))
+        && !Isa::all().contains(&isa)
     {
-        let problem = Problem::new("", format!("rows in registers of {isa:?} cannot advance shapes of order {}", setup.order));
-        return Err(Error::input("pic", problem.hint("use order 1 and instructions that the processor has")));
+        let problem = Problem::new("", format!("the processor has no registers of {isa:?}"));
+        return Err(Error::input("pic", problem.hint("use instructions that it has")));
     }
     Ok(match setup.precision {
         Precision::F32 => Box::new(CpuStages::<f32>::new(setup, cpu, path)),

@@ -1,4 +1,4 @@
-//! The pass over a tile in registers: linear shapes, every pusher, equal or own weights.
+//! The pass over a tile in registers: both shapes, every pusher, equal or own weights.
 //!
 //! Row by row of the tile's cells: fields become a table of polynomials ([`super::table`]); groups of particles are pushed and
 //! moved, and those that stay in their cell deposited; those that do not are listed and deposited in a second pass, in up to
@@ -7,10 +7,11 @@
 
 use zellige_engine::real::{Real, RealScalar};
 
-use super::advance::Pass;
+use super::advance::{Pass, vanish};
 use super::deposit::{CURRENTS, Cell, Paths, deposit_crossers, deposit_stayers, places, spread};
 use super::exchange::Outbox;
 use super::lanes::{Lanes, MOST, prefetch};
+use super::quadratic::{self, Flight};
 use super::store::{Band, COLUMNS, Row};
 use super::table::{Table, fill, interpolate};
 use super::window::Window;
@@ -132,7 +133,7 @@ fn prefetch_next<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize) {
 /// Depositing is another loop ([`deposit_stayers`]): the two chains of operations, of which this one is long, then fit into what
 /// a processor looks ahead, and their numbers into registers.
 #[inline(always)]
-unsafe fn push<X: Lanes>(
+unsafe fn push<X: Lanes, const ORDER: usize>(
     c: &Context<'_, X::Scalar>,
     k: usize,
     first: usize,
@@ -148,7 +149,7 @@ unsafe fn push<X: Lanes>(
         // Slots behind the last particle hold old numbers.
         let cell = X::both(X::load_cells(c.columns.cells.add(k)), X::every(X::CELLS as u32 - 1));
         let (s, t) = (X::load(ps.add(k)), X::load(pt.add(k)));
-        let (e, b) = interpolate::<X>(c.table, cell, s, t);
+        let (e, b) = if ORDER == 1 { interpolate::<X>(c.table, cell, s, t) } else { quadratic::interpolate::<X>(c.table, cell, s, t) };
         let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
         let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
         if c.measure {
@@ -165,17 +166,27 @@ unsafe fn push<X: Lanes>(
         let [dx, dy, vz] = displacement(u, c.reach);
         let (s1, t1) = (s + dx, t + dy);
         let (by_x, by_y) = (s1.crossed(), t1.crossed());
-        (s1 - by_x).store(ps.add(k));
-        (t1 - by_y).store(pt.add(k));
+        let end = [s1 - by_x, t1 - by_y];
+        end[0].store(ps.add(k));
+        end[1].store(pt.add(k));
         let (di, dj) = (by_x.whole(), by_y.whole());
         X::store_cells(X::plus(cell, di), c.columns.cells.add(k));
-        let leaves = by_x.either(by_y) & valid;
+        let mut leaves = by_x.either(by_y) & valid;
+        if ORDER == 2 {
+            leaves = (leaves | quadratic::turns([s, t], end)) & valid;
+        }
         let q = weight.keep(valid & !leaves);
         s.store(paths.from[0].as_mut_ptr().add(to));
         t.store(paths.from[1].as_mut_ptr().add(to));
         q.store(paths.q.as_mut_ptr().add(to));
-        (q * vz).store(paths.qz.as_mut_ptr().add(to));
-        X::store_index(places::<X>(c, cell), paths.places.as_mut_ptr().add(to));
+        let places = if ORDER == 1 {
+            (q * vz).store(paths.qz.as_mut_ptr().add(to));
+            places::<X>(c, cell)
+        } else {
+            vz.store(paths.qz.as_mut_ptr().add(to));
+            quadratic::places::<X>(c, cell, s, t)
+        };
+        X::store_index(places, paths.places.as_mut_ptr().add(to));
         let steps = X::plus(X::left::<STEP_X>(di), X::left::<STEP_Y>(dj));
         let place = X::plus(X::iota(), X::every((k - first) as u32 + (1 << STEP_X) + (1 << STEP_Y)));
         X::list(leaves, X::plus(X::plus(place, X::left::<COLUMN>(cell)), steps), list)
@@ -222,7 +233,7 @@ fn exchange<T: RealScalar>(low: &mut Row<T>, high: &mut Row<T>, below: &mut Move
 /// # Safety
 /// The processor has the instructions of `X`; the tile is not wider than [`Lanes::CELLS`].
 #[inline(always)]
-pub(super) unsafe fn advance_rows<X: Lanes>(
+pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
     pass: &Pass<'_, X::Scalar>,
     tile: &mut Band<'_, X::Scalar>,
     window: &mut Window<X::Scalar>,
@@ -232,17 +243,18 @@ pub(super) unsafe fn advance_rows<X: Lanes>(
     let zero = X::Scalar::ZERO;
     let (corner, [width, height]) = (tile.corner, tile.cells);
     debug_assert!(width <= X::CELLS);
-    let stride = X::CELLS + 2;
+    // Linear shapes have currents of a cell and of one around the tile, quadratic ones of corners.
+    let (stride, groups) = if ORDER == 1 { (X::CELLS + 2, 1) } else { (X::CELLS + 3, quadratic::GROUPS) };
     scratch.cells.clear();
     // Old numbers behind the last particle of a row may point to any column of the next row.
-    scratch.cells.resize(stride * (height + 3), Cell([zero; CURRENTS]));
+    scratch.cells.resize(groups * stride * (height + 3), Cell([zero; CURRENTS]));
     let limit = |more: bool| if more { X::Scalar::HALF } else { X::Scalar::TWO };
     for r in 0..height {
         let place = pass.grid.index(corner[0] as isize, (corner[1] + r) as isize);
         let len = tile.rows[r].len();
         if len > 0 {
             // SAFETY: guards are wide enough, the table is large enough.
-            unsafe { fill::<X>(&pass.fields, place, pass.grid.pitch(), pass.alpha, scratch.table.0.as_mut_ptr()) };
+            unsafe { fill::<X, ORDER>(&pass.fields, place, pass.grid.pitch(), pass.alpha, scratch.table.0.as_mut_ptr()) };
         }
         for first in (0..len).step_by(BLOCK) {
             let (row, next) = match &mut tile.rows[r..] {
@@ -275,10 +287,18 @@ pub(super) unsafe fn advance_rows<X: Lanes>(
                 while k < last {
                     let begin = k;
                     while k < last.min(begin + FLIGHT) {
-                        listed += push::<X>(&c, k, first, list.add(listed), &mut scratch.paths, k - begin);
+                        listed += push::<X, ORDER>(&c, k, first, list.add(listed), &mut scratch.paths, k - begin);
                         k += X::LANES;
                     }
-                    deposit_stayers::<X>(&c, &scratch.paths, begin..k.min(last));
+                    if ORDER == 1 {
+                        deposit_stayers::<X>(&c, &scratch.paths, begin..k.min(last));
+                        continue;
+                    }
+                    quadratic::deposit_stayers::<X>(&c, &scratch.paths, begin..k.min(last));
+                    let flight = Flight { begin, first, row: r, cells: [width, height] };
+                    let (paths, crossers, leavers) = (&scratch.paths, std::slice::from_raw_parts(list, listed), &mut scratch.leavers);
+                    quadratic::deposit_crossers(&c, pass.charge, paths, flight, crossers, movers, leavers, window);
+                    listed = 0;
                 }
                 if listed > 0 {
                     deposit_crossers::<X>(&c, first, list, listed, movers, &mut scratch.leavers);
@@ -291,9 +311,15 @@ pub(super) unsafe fn advance_rows<X: Lanes>(
                 movers.holes.push(slot as u32);
                 let mut p = tile.rows[r].get(slot);
                 let cell = [corner[0] as isize + column, corner[1] as isize + r as isize + step];
+                let end = [p.v[0], p.v[1]];
                 if let Some(place) = pass.walls.settle(cell, &mut p, &mut out.tally) {
                     p.column = place.column;
                     out.push(place, p);
+                } else if ORDER == 2 {
+                    let outside = [0, 1].map(|a| cell[a] < 0 || cell[a] >= pass.grid.cells[a] as isize);
+                    let by = [entry >> STEP_X & 3, entry >> STEP_Y & 3].map(|d| X::Scalar::from_f64(f64::from(d) - 1.0));
+                    let q = [p.v[5] * pass.charge[0], p.v[5] * pass.charge[1], zero];
+                    vanish(window, [column, r as isize + step], end, by, outside, q);
                 }
             }
             if pass.measure {
@@ -314,6 +340,10 @@ pub(super) unsafe fn advance_rows<X: Lanes>(
     if let Some(last) = tile.rows.last_mut() {
         last.close(&mut scratch.movers[(height - 1) % 2].holes);
     }
-    spread(pass, &scratch.cells, stride, [width, height], window);
+    if ORDER == 1 {
+        spread(pass, &scratch.cells, stride, [width, height], window);
+    } else {
+        quadratic::spread(pass, &scratch.cells, stride, [width, height], window);
+    }
     out.seal();
 }

@@ -55,7 +55,7 @@ impl<T: Format> CpuStages<T> {
         let advance = |mut tile: Band<'_, T>, window: &mut Window<T>, out: &mut Outbox<T>| match path {
             Path::Rows(isa) => {
                 let scratch = &scratch[rayon::current_thread_index().unwrap_or(0)];
-                T::advance(isa, Work { pass: &pass, tile, window, out, scratch });
+                T::advance(isa, Work { pass: &pass, tile, window, out, scratch, order });
             }
             Path::Single if order == 1 => advance_tile::<T, 1>(&pass, &mut tile, window, out),
             Path::Single => advance_tile::<T, 2>(&pass, &mut tile, window, out),

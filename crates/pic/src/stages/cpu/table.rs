@@ -9,13 +9,14 @@
 use zellige_engine::real::{Real, RealScalar};
 
 use super::lanes::Lanes;
+use super::quadratic;
 use crate::physics::Vec3;
 
 /// Registers of a table.
 pub(super) const VECTORS: usize = 37;
-/// Numbers of a cell where a table is kept by cells, and where that one begins.
-const WIDTH: usize = 40;
-const BY_CELL: usize = VECTORS * 8 + 8;
+/// Numbers of a cell where a table is kept by cells, and where that one begins; twice that for quadratic shapes.
+pub(super) const WIDTH: usize = 40;
+pub(super) const BY_CELL: usize = VECTORS * 8 + 8;
 
 /// Three nodes about the centre: value, slope, kink.
 #[inline(always)]
@@ -54,28 +55,41 @@ unsafe fn straight_x<X: Lanes>(p: *const X::Scalar, alpha: X) -> [X; 2] {
 /// Bz), `pitch` the distance of their rows.
 ///
 /// # Safety
-/// The arrays reach from one row and one place before `begin` to one row and `X::CELLS + 1` places after it; `table` is a
+/// The arrays reach from one row and one place before `begin` to `ORDER` rows and `X::CELLS + ORDER` places after it; `table` is a
 /// [`Table`].
 #[inline(always)]
-pub(super) unsafe fn fill<X: Lanes>(fields: &[&[X::Scalar]; 6], begin: usize, pitch: usize, alpha: X::Scalar, table: *mut X::Scalar) {
-    debug_assert!(fields.iter().all(|f| begin + pitch + X::CELLS < f.len() && begin > pitch));
+pub(super) unsafe fn fill<X: Lanes, const ORDER: usize>(
+    fields: &[&[X::Scalar]; 6],
+    begin: usize,
+    pitch: usize,
+    alpha: X::Scalar,
+    table: *mut X::Scalar,
+) {
+    debug_assert!(fields.iter().all(|f| begin + ORDER * pitch + X::CELLS + ORDER <= f.len() && begin > pitch));
     for cell in (0..X::CELLS).step_by(X::LANES) {
         // SAFETY: the caller's, for the cells from `cell` on.
-        unsafe { fill_some(fields, begin + cell, pitch, X::splat(alpha), table.add(cell)) };
+        unsafe {
+            if ORDER == 1 {
+                fill_some(fields, begin + cell, pitch, X::splat(alpha), table.add(cell));
+            } else {
+                quadratic::fill_some(fields, begin + cell, pitch, X::splat(alpha), table.add(cell));
+            }
+        };
     }
     if X::BY_CELL {
         // SAFETY: both parts of the table are inside.
-        unsafe { turn::<X>(table) };
+        unsafe { turn::<X, ORDER>(table) };
     }
 }
 
 /// Writes the table a second time, the numbers of each cell side by side.
 #[inline(always)]
-unsafe fn turn<X: Lanes>(table: *mut X::Scalar) {
-    for k in 0..VECTORS {
+unsafe fn turn<X: Lanes, const ORDER: usize>(table: *mut X::Scalar) {
+    let vectors = if ORDER == 1 { VECTORS } else { quadratic::VECTORS };
+    for k in 0..vectors {
         for cell in 0..X::CELLS {
             // SAFETY: the caller's.
-            unsafe { *table.add(BY_CELL + cell * WIDTH + k) = *table.add(k * X::CELLS + cell) };
+            unsafe { *table.add(ORDER * (BY_CELL + cell * WIDTH) + k) = *table.add(k * X::CELLS + cell) };
         }
     }
 }
@@ -146,7 +160,7 @@ pub(super) unsafe fn interpolate<X: Lanes>(table: *const X::Scalar, cell: X::Ind
     macro_rules! at {
         ($k:expr) => {
             // SAFETY: as demanded.
-            if X::BY_CELL { fours[$k / 4][$k % 4] } else { unsafe { X::lookup(table.add($k * X::CELLS), cell) } }
+            if X::BY_CELL { fours[$k >> 2][$k & 3] } else { unsafe { X::lookup(table.add($k * X::CELLS), cell) } }
         };
     }
     macro_rules! bent {
@@ -171,10 +185,10 @@ pub(super) unsafe fn interpolate<X: Lanes>(table: *const X::Scalar, cell: X::Ind
 /// A table in memory, large enough for any register.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
-pub(super) struct Table<T>(pub(super) [T; WIDTH * 16]);
+pub(super) struct Table<T>(pub(super) [T; 2 * WIDTH * 16]);
 
 impl<T: RealScalar> Default for Table<T> {
     fn default() -> Self {
-        Self([T::ZERO; WIDTH * 16])
+        Self([T::ZERO; 2 * WIDTH * 16])
     }
 }
