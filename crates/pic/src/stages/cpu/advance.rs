@@ -10,7 +10,7 @@ use super::window::Window;
 use crate::grid::{ABOVE, BELOW, Grid};
 use crate::particles::Pusher;
 use crate::physics::{Vec3, add, boris, gamma, higuera_cary, kinetic_energy, segment_current, vay};
-use crate::shapes::{border, crossed, esirkepov_across, esirkepov_along, linear, nearest, quadratic};
+use crate::shapes::{Weights, border, crossed, esirkepov_across, linear, nearest, quadratic};
 
 /// What all tiles share in the pass of a species.
 #[derive(Debug)]
@@ -193,43 +193,49 @@ fn segment<T: RealScalar>(window: &mut Window<T>, cell: [isize; 2], a: [T; 2], b
     jz[low + pitch + 1] += c.z11;
 }
 
-/// Weights at the start and the end of a path on the five nodes about the one nearest to the start; and the first of them,
-/// counted from the path's first cell.
+/// Three weights on four nodes, of which the first is left free where `later`.
 #[inline(always)]
-fn nodes<T: RealScalar>(a: T, b: T, by: T) -> (isize, [T; 5], [T; 5]) {
-    let (upper_a, upper_b) = (nearest(a), nearest(b));
-    let (wa, wb) = (quadratic(a + T::HALF - upper_a), quadratic(b + T::HALF - upper_b));
-    let shift = (by + upper_b - upper_a).to_f64() as isize;
-    let mut end = [T::ZERO; 5];
-    for (k, w) in [wb.below, wb.middle, wb.above].into_iter().enumerate() {
-        end[(k as isize + 1 + shift) as usize] = w;
-    }
-    (upper_a.to_f64() as isize - 2, [T::ZERO, wa.below, wa.middle, wa.above, T::ZERO], end)
+fn on_four<T: RealScalar>(w: Weights<T>, later: bool) -> [T; 4] {
+    if later { [T::ZERO, w.below, w.middle, w.above] } else { [w.below, w.middle, w.above, T::ZERO] }
 }
 
-/// Order 2: Esirkepov's decomposition; the current is summed up from the node where the path has no weight.
+/// Weights at the start and the end of a path on four nodes, and the first of them, counted from the path's first cell: the
+/// nearest corner changes by one at most.
+#[inline(always)]
+fn nodes<T: RealScalar>(a: T, b: T, by: T) -> (isize, [T; 4], [T; 4]) {
+    let (upper_a, upper_b) = (nearest(a), nearest(b));
+    let (wa, wb) = (quadratic(a + T::HALF - upper_a), quadratic(b + T::HALF - upper_b));
+    let end = by + upper_b;
+    let low = upper_a.min(end);
+    (low.to_f64() as isize - 1, on_four(wa, upper_a > low), on_four(wb, end > low))
+}
+
+/// What has passed the places between four nodes towards larger coordinates, times `q / 2`.
+#[inline(always)]
+fn passed<T: RealScalar>(w0: [T; 4], w1: [T; 4], q: T) -> [T; 4] {
+    let (first, second, last) = (w0[0] - w1[0], w0[1] - w1[1], w1[3] - w0[3]);
+    let half = T::HALF * q;
+    [half * first, half * (first + second), half * last, T::ZERO]
+}
+
+/// Order 2: Esirkepov's decomposition; the current is summed up from the nodes where the path has no weight beyond.
 #[inline(always)]
 pub(super) fn deposit_esirkepov<T: RealScalar>(window: &mut Window<T>, i: isize, j: isize, path: Path<T>, q: [T; 3]) {
     let (first_x, x0, x1) = nodes(path.a[0], path.b[0], path.by[0]);
     let (first_y, y0, y1) = nodes(path.a[1], path.b[1], path.by[1]);
+    let (along_x, along_y) = (passed(x0, x1, q[0]), passed(y0, y1, q[1]));
     let begin = window.at(i + first_x, j + first_y);
     let pitch = window.pitch;
     let [jx, jy, jz] = &mut window.j;
-    let mut sum_y = [T::ZERO; 5];
-    for n in 0..5 {
-        let mut sum_x = T::ZERO;
-        for m in 0..5 {
-            let at = begin + n * pitch + m;
-            jz[at] += q[2] * esirkepov_across(x0[m], x1[m], y0[n], y1[n]);
-            // Nodes m and m + 1 have the current of m + 1/2 between them; after the last one nothing is left.
-            if m < 4 {
-                sum_x -= esirkepov_along(x0[m], x1[m], y0[n], y1[n]);
-                jx[at] += q[0] * sum_x;
-            }
-            if n < 4 {
-                sum_y[m] -= esirkepov_along(y0[n], y1[n], x0[m], x1[m]);
-                jy[at] += q[1] * sum_y[m];
-            }
+    for n in 0..4 {
+        // Rows of four: the compiler makes one register of each.
+        let at = begin + n * pitch;
+        let (jx, jy, jz) = (&mut jx[at..at + 4], &mut jy[at..at + 4], &mut jz[at..at + 4]);
+        let y = y0[n] + y1[n];
+        for m in 0..4 {
+            jx[m] += along_x[m] * y;
+            jy[m] += along_y[n] * (x0[m] + x1[m]);
+            jz[m] += q[2] * esirkepov_across(x0[m], x1[m], y0[n], y1[n]);
         }
     }
 }

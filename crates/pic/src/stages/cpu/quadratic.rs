@@ -268,14 +268,14 @@ pub(super) unsafe fn deposit_crossers<T: RealScalar>(
     for &entry in listed {
         let slot = flight.first + (entry & ((1 << COLUMN) - 1)) as usize;
         let column = (entry >> COLUMN & 15) as isize;
-        let [di, dj] = [entry >> STEP_X & 3, entry >> STEP_Y & 3].map(|d| d as isize - 1);
+        let (di, dj) = ((entry >> STEP_X & 3) as isize - 1, (entry >> STEP_Y & 3) as isize - 1);
         let k = slot - flight.begin;
         // SAFETY: listed slots are those of particles.
         let (b, weight) = unsafe {
             let weight = if c.weighted { *c.columns.v[5].add(slot) } else { T::ONE };
             ([*c.columns.v[0].add(slot), *c.columns.v[1].add(slot)], weight)
         };
-        let by = [di, dj].map(|d| T::from_f64(d as f64));
+        let by = [T::from_f64(di as f64), T::from_f64(dj as f64)];
         let path = Path { a: [paths.from[0][k], paths.from[1][k]], delta: [T::ZERO; 2], b, by };
         deposit_esirkepov(
             window,
