@@ -51,6 +51,7 @@ kernels!(
     two_sweeps,
     marching_residual,
     full_restrict,
+    full_restrict_two,
     full_edges,
     full_residual,
     relax_e,
@@ -70,6 +71,8 @@ kernels!(
     weigh,
     product,
     eliminate,
+    sines_rows,
+    sines_columns,
     pack,
     unpack,
     inject,
@@ -130,6 +133,7 @@ pub fn recipe(precision: Precision) -> Recipe {
         include_str!("residual.cu"),
         include_str!("product.cu"),
         include_str!("eliminate.cu"),
+        include_str!("sines.cu"),
         include_str!("setup.cu"),
     ];
     let mut names = NAMES.to_vec();
