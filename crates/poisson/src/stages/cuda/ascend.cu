@@ -102,10 +102,10 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
                 real got[2];
                 correction.take(p / 2, got);
                 real v = covered ? got[0] : real(0), w = covered ? got[1] : real(0), beside = from_east(v);
-                real N[4] = {v, lx[0] * v + lx[1] * w, w, lx[2] * w + lx[3] * beside};
+                real N[4] = {v, physics::between(lx[0], v, lx[1], w), w, physics::between(lx[2], w, lx[3], beside)};
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
-                    E[p2][c] += ly[0] * C[c] + ly[1] * N[c];
+                    E[p2][c] += physics::between(ly[0], C[c], ly[1], N[c]);
                     C[c] = N[c];
                 }
             }

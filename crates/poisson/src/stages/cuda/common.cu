@@ -55,7 +55,7 @@ __device__ __forceinline__ double warp_max(double v) {
 }
 
 // Partial results of one block or warp: sum V r^2, max |r|, sum V u^2, sum V r.
-struct Partial {
+struct alignas(16) Partial {
     double rr, max, uu, r;
 };
 __device__ __forceinline__ void take(Partial& p, double r, double u, double volume) {
@@ -98,9 +98,18 @@ __device__ __forceinline__ void join_norms(Partial p, int warps, const Norms& o)
     if (!last) return;
     __threadfence();
     p = {};
-    for (int q = threadIdx.x; q < blocks; q += 32 * warps) {
-        const double* from = reinterpret_cast<const double*>(o.partials + q);
-        join(p, {__ldcg(from), __ldcg(from + 1), __ldcg(from + 2), __ldcg(from + 3)});
+    // Many at once: each is a way to the second cache and back.
+    constexpr int MANY = 8;
+    for (int base = threadIdx.x; base < blocks; base += MANY * 32 * warps) {
+        double2 low[MANY], high[MANY];
+#pragma unroll
+        for (int i = 0; i < MANY; i++) {
+            const double2* from = reinterpret_cast<const double2*>(o.partials + min(base + i * 32 * warps, blocks - 1));
+            low[i] = __ldcg(from), high[i] = __ldcg(from + 1);
+        }
+#pragma unroll
+        for (int i = 0; i < MANY; i++)
+            if (base + i * 32 * warps < blocks) join(p, {low[i].x, low[i].y, high[i].x, high[i].y});
     }
     p = warp_total(p);
     share();

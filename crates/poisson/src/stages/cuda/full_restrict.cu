@@ -36,8 +36,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict(Level l, 
             fy = coarse.y.full + 3 * ((j + 1) >> 1);
             next[0] = __ldg(fy + (p % 2 ? 1 : 2)), next[1] = __ldg(fy + 3);
             wide beside = from_west(r[3]);
-            wide c0 = fx[0] * beside + fx[1] * r[0] + fx[2] * r[1];
-            wide c1 = fx[3] * r[1] + fx[4] * r[2] + fx[5] * r[3];
+            wide c0 = physics::three(fx[0], beside, fx[1], r[0], fx[2], r[1]);
+            wide c1 = physics::three(fx[3], r[1], fx[4], r[2], fx[5], r[3]);
             if (p % 2 == 0) {
                 sum[0] += share[0] * c0;
                 sum[1] += share[0] * c1;
@@ -81,7 +81,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level
     for (int base = begin - 4; base < end; base += 4, turn ^= 4) {
         // Of rows base .. base + 3, coarse ones base / 2 and base / 2 + 1 and the next one base / 4; the weights of those behind them.
         const int J = base >> 1, K = base >> 2;
-        const wide *fy = coarse.y.full + 3 * J, *ny = next.y.full + 3 * K;
+        const real *fy = coarse.y.full + 3 * J, *ny = next.y.full + 3 * K;
         const wide share[4] = {__ldg(fy + 1), __ldg(fy + 2), __ldg(fy + 4), __ldg(fy + 5)}, after[2] = {__ldg(fy + 3), __ldg(fy + 6)};
 #pragma unroll
         for (int p = 0; p < 4; p++) {
@@ -92,8 +92,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level
             if (j + 7 < end) rows.ask(j + 7, (turn + p + 7) % 8);
             asked();
             wide beside = from_west(r[3]);
-            wide c0 = fx[0] * beside + fx[1] * r[0] + fx[2] * r[1];
-            wide c1 = fx[3] * r[1] + fx[4] * r[2] + fx[5] * r[3];
+            wide c0 = physics::three(fx[0], beside, fx[1], r[0], fx[2], r[1]);
+            wide c1 = physics::three(fx[3], r[1], fx[4], r[2], fx[5], r[3]);
             wide out[2] = {sum[0] + share[p] * c0, sum[1] + share[p] * c1};
             if (p % 2 == 0) {
                 sum[0] = out[0], sum[1] = out[1];
@@ -103,7 +103,7 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void full_restrict_two(Level
             const bool inside = j > begin && j < end;
             if (owner && inside && (j >> 1) < coarse.y.n)
                 *reinterpret_cast<Two<wide>*>(fc + (long long)(j >> 1) * coarse.pitch + x / 2) = Two<wide>{out[0], out[1]};
-            wide d = nx[0] * from_west(out[1]) + nx[1] * out[0] + nx[2] * out[1];
+            wide d = physics::three(nx[0], from_west(out[1]), nx[1], out[0], nx[2], out[1]);
             if (p == 1) {
                 sum_next += __ldg(ny + 1) * d;
             } else {

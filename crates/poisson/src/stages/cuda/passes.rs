@@ -74,7 +74,8 @@ impl Data {
         // SAFETY: the arguments of `end_solution` in order; u is written to the copy that is not read, and `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
-        (l.u_at, l.ahead, l.stale) = (1 - l.u_at, false, true);
+        // Only the finest level's residual is ever expected to be that of its solution.
+        (l.u_at, l.ahead, l.stale) = (1 - l.u_at, false, level == 0);
         Ok(())
     }
 

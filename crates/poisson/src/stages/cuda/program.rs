@@ -3,6 +3,7 @@
 use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
 use zellige_engine::error::Result;
 
+use crate::physics::PHYSICS;
 use crate::problem::Precision;
 
 /// Columns that a marching warp owns.
@@ -118,7 +119,8 @@ pub fn recipe(precision: Precision) -> Recipe {
         Precision::Mixed => ("float", "double"),
         Precision::F64 => ("double", "double"),
     };
-    let mut sources = vec![
+    let mut sources = [&["namespace physics {"], PHYSICS, &["}"]].concat();
+    sources.extend([
         include_str!("common.cu"),
         include_str!("march.cu"),
         include_str!("plain.cu"),
@@ -135,7 +137,7 @@ pub fn recipe(precision: Precision) -> Recipe {
         include_str!("eliminate.cu"),
         include_str!("sines.cu"),
         include_str!("setup.cu"),
-    ];
+    ]);
     let mut names = NAMES.to_vec();
     if real == wide {
         sources.extend([include_str!("source.cu"), include_str!("solution.cu")]);

@@ -39,6 +39,16 @@ template <int R, int STEP> __device__ __forceinline__ void dft(Complex* v) {
     }
 }
 
+// Points 1 .. R-1 of R, STEP apart, times the powers of w, each a product of two that are half as high.
+template <int R, int STEP> __device__ __forceinline__ void turn_by(Complex w, Complex* v) {
+    Complex power[R];
+    power[1] = w;
+#pragma unroll
+    for (int r = 2; r < R; r++) power[r] = power[r / 2] * power[r - r / 2];
+#pragma unroll
+    for (int r = 1; r < R; r++) v[r * STEP] = v[r * STEP] * power[r];
+}
+
 // A line in shared memory: a gap after every eight points keeps the threads of a pass in different banks.
 __device__ __forceinline__ int spot(int i) { return i + (i >> 3); }
 
@@ -46,8 +56,7 @@ __device__ __forceinline__ int spot(int i) { return i + (i >> 3); }
 template <int R> __device__ __forceinline__ void last_pass(int n, int t, const Complex* __restrict__ roots, Complex* v) {
 #pragma unroll
     for (int i = 0; i < 8 / R; i++) {
-#pragma unroll
-        for (int r = 1; r < R; r++) v[i + r * (8 / R)] = v[i + r * (8 / R)] * roots[(t + i * (n / 8)) * r];
+        turn_by<R, 8 / R>(roots[t + i * (n / 8)], v + i);
         dft<R, 8 / R>(v + i);
     }
 }
@@ -71,8 +80,7 @@ template <class Load> __device__ __forceinline__ void odd_transform(int n, int t
         const int low = t & (s - 1), step = n / (8 * s) * low;
 #pragma unroll
         for (int r = 0; r < 8; r++) v[r] = line[spot(t + r * (n / 8))];
-#pragma unroll
-        for (int r = 1; r < 8; r++) v[r] = v[r] * roots[step * r];
+        turn_by<8, 1>(roots[step], v);
         dft<8, 1>(v);
         __syncthreads();
 #pragma unroll

@@ -56,8 +56,10 @@ pub(super) fn fit(grid: &Grid, number: Number, limit: u32) -> bool {
         alike && intervals.is_power_of_two() && INTERVALS.contains(&intervals)
     };
     let [x, y, z] = &grid.axes;
-    let least = shared(2 * y.intervals(), columns(number), number).max(shared(2 * x.intervals(), rows(x), number));
-    z.is_flat() && sines(x) && sines(y) && least <= limit as usize
+    z.is_flat() && sines(x) && sines(y) && {
+        let least = shared(2 * y.intervals(), columns(number), number).max(shared(2 * x.intervals(), rows(x), number));
+        least <= limit as usize
+    }
 }
 
 /// Pairs of rows of a block.

@@ -48,7 +48,7 @@ struct Corrected : Stored {
         real got[2];
         coarse.take(slot, got);
         real v = covered ? got[0] : real(0), w = covered ? got[1] : real(0), beside = from_east(v);
-        out[0] = v, out[1] = lx[0] * v + lx[1] * w, out[2] = w, out[3] = lx[2] * w + lx[3] * beside;
+        out[0] = v, out[1] = physics::between(lx[0], v, lx[1], w), out[2] = w, out[3] = physics::between(lx[2], w, lx[3], beside);
     }
     __device__ __forceinline__ void begin(int first) { coarse.ask(first / 2, 2); }
     __device__ __forceinline__ void begun() { along(2, C); }
@@ -69,7 +69,7 @@ struct Corrected : Stored {
             real N[4];
             along(slot / 2, N);
 #pragma unroll
-            for (int c = 0; c < 4; c++) out[c] += wide(ly[0] * C[c] + ly[1] * N[c]), C[c] = N[c];
+            for (int c = 0; c < 4; c++) out[c] += wide(physics::between(ly[0], C[c], ly[1], N[c])), C[c] = N[c];
         }
     }
 };
