@@ -77,10 +77,9 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     }))
 }
 
-/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether norms are pending.
-/// There are at most 15 levels: the finest has fewer than 2^31 nodes, and 17 an axis are solved directly.
+/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each. There are at most 16 levels:
+/// the finest has fewer than 2^31 nodes an axis.
 type Place = u64;
-const PENDING: Place = 1 << 63;
 
 struct CudaStages {
     // Dropped before the data that they point at.
@@ -102,12 +101,10 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 impl CudaStages {
     fn place(&self) -> Place {
         let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2 | usize::from(f.stale) << 3) as u64;
-        let pending = if self.data.pending { PENDING } else { 0 };
-        self.data.levels.iter().enumerate().fold(pending, |place, (l, fields)| place | bits(fields) << (4 * l))
+        self.data.levels.iter().enumerate().fold(0, |place, (l, fields)| place | bits(fields) << (4 * l))
     }
 
     fn set_place(&mut self, place: Place) {
-        self.data.pending = place & PENDING != 0;
         for (l, f) in self.data.levels.iter_mut().enumerate() {
             let bits = (place >> (4 * l)) as usize;
             (f.u_at, f.r_at, f.ahead, f.stale) = (bits & 1, bits >> 1 & 1, bits & 4 != 0, bits & 8 != 0);
@@ -236,7 +233,6 @@ impl Stages for CudaStages {
         self.upload(u, true)?;
         self.upload(f, false)?;
         self.data.levels.iter_mut().for_each(|l| (l.ahead, l.stale) = (false, false));
-        self.data.pending = false;
         let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
         if scale != self.data.scale {
@@ -444,7 +440,6 @@ impl Stages for CudaStages {
     }
 
     fn norms(&mut self) -> Result<Norms> {
-        self.data.join_pending()?;
         self.data.cuda.synchronize()?;
         let [rr, max, uu, mean] = [0, 1, 2, 3].map(|i| self.data.host.get(i));
         let volume = self.data.volume;
