@@ -83,11 +83,11 @@ fn main() -> Result<()> {
         let name = format!("interpolate, begin {level}");
         time(s, &name, size, 2.25 * outer + 0.25 * inner, &mut |s, p| s.interpolate_ahead(level, 1, smoother, p))?;
         let name = format!("that, end {level}");
-        let both = |s: &mut dyn Stages, p: &mut Profiler| {
+        let mut both = |s: &mut dyn Stages, p: &mut Profiler| {
             s.interpolate_ahead(level, 1, smoother, p)?;
             if level == 0 { s.ascend_correct(1, 1, smoother, p) } else { s.ascend_add(level, 1, 1, smoother, p) }
         };
-        time(s, &name, size, 5.25 * outer + 0.5 * inner, &mut { both })?;
+        time(s, &name, size, 5.25 * outer + 0.5 * inner, &mut both)?;
         size /= 4.0;
     }
     time(s, "begin, zero", items, 2.0 * outer + 0.25 * inner, &mut |s, p| s.residual_ahead(1, smoother, true, p))?;
