@@ -7,6 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
+use super::data::Data;
 use super::eigen::Modes;
 use super::sines::{self, Sines};
 use super::tables::{LevelArgument, Number};
@@ -273,5 +274,45 @@ impl Bottom {
             Argument::Columns(sines) => 2.0 * sines.flops(),
         };
         self.steps.iter().map(of).sum()
+    }
+}
+
+impl Data {
+    /// `A e = r` on the bottom level.
+    pub(super) fn solve_bottom(&self) -> Result<()> {
+        self.bottom.steps.iter().try_for_each(|step| self.solve_step(step.argument, step))
+    }
+
+    /// `A u = r` on the bottom level, `u` being zero on its unknowns, where its solution has the format of corrections and its last
+    /// step leaves held nodes as they are; whether that is so.
+    pub(super) fn solve_bottom_at_once(&self) -> Result<bool> {
+        let Some((last, before)) = self.bottom.steps.split_last() else { return Ok(false) };
+        match last.argument {
+            Argument::Rows(sines) if self.inner == self.outer => {
+                before.iter().try_for_each(|step| self.solve_step(step.argument, step))?;
+                let u = self.levels[self.bottom.level].u().address();
+                self.solve_step(Argument::Rows(sines.to(u)), last)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn solve_step(&self, argument: Argument, step: &Step) -> Result<()> {
+        let kernel = match argument {
+            Argument::Product(_) => &self.kernels.product,
+            Argument::Elimination(_) => &self.kernels.eliminate,
+            Argument::Rows(_) => &self.kernels.sines_rows,
+            Argument::Columns(_) => &self.kernels.sines_columns,
+        };
+        let launch = self.soon(kernel.launch(step.blocks, step.threads)).shared(step.shared);
+        // SAFETY: the argument of the kernel, made for this level's fields; what it keeps fits the shared memory asked for.
+        unsafe {
+            match argument {
+                Argument::Product(product) => launch.plain(product).run(),
+                Argument::Elimination(elimination) => launch.plain(elimination).run(),
+                Argument::Rows(sines) | Argument::Columns(sines) => launch.plain(sines).run(),
+            }
+        }
     }
 }

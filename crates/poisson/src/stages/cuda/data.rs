@@ -6,7 +6,7 @@ use zellige_engine::cuda::{Argument as _, Buffer, Cuda, Kernel, Launch, Mapped, 
 use zellige_engine::error::Result;
 
 use super::bands::{Heights, OWN_TURN, bands};
-use super::bottom::{Argument, Bottom, Step};
+use super::bottom::Bottom;
 use super::program::{COARSE, Kernels, NODES, OnSolution, RESTRICTING, ROWS, WARPS, Weights};
 use super::tables::{LevelArgument, Number, Tables, halves};
 use crate::grid::{Axis, Grid, Level};
@@ -460,43 +460,5 @@ impl Data {
         let launch = self.nodes(&self.kernels.prolong, level).plain(c.argument);
         // SAFETY: the arguments of `prolong` in order.
         unsafe { launch.arg(&c.e).arg(&l.e).run() }
-    }
-
-    /// `A e = r` on the bottom level.
-    pub(super) fn solve_bottom(&self) -> Result<()> {
-        self.bottom.steps.iter().try_for_each(|step| self.solve_step(step.argument, step))
-    }
-
-    /// `A u = r` on the bottom level, `u` being zero on its unknowns, where its solution has the format of corrections and its last
-    /// step leaves held nodes as they are; whether that is so.
-    pub(super) fn solve_bottom_at_once(&self) -> Result<bool> {
-        let Some((last, before)) = self.bottom.steps.split_last() else { return Ok(false) };
-        match last.argument {
-            Argument::Rows(sines) if self.inner == self.outer => {
-                before.iter().try_for_each(|step| self.solve_step(step.argument, step))?;
-                let u = self.levels[self.bottom.level].u().address();
-                self.solve_step(Argument::Rows(sines.to(u)), last)?;
-                Ok(true)
-            }
-            _ => Ok(false),
-        }
-    }
-
-    fn solve_step(&self, argument: Argument, step: &Step) -> Result<()> {
-        let kernel = match argument {
-            Argument::Product(_) => &self.kernels.product,
-            Argument::Elimination(_) => &self.kernels.eliminate,
-            Argument::Rows(_) => &self.kernels.sines_rows,
-            Argument::Columns(_) => &self.kernels.sines_columns,
-        };
-        let launch = self.soon(kernel.launch(step.blocks, step.threads)).shared(step.shared);
-        // SAFETY: the argument of the kernel, made for this level's fields; what it keeps fits the shared memory asked for.
-        unsafe {
-            match argument {
-                Argument::Product(product) => launch.plain(product).run(),
-                Argument::Elimination(elimination) => launch.plain(elimination).run(),
-                Argument::Rows(sines) | Argument::Columns(sines) => launch.plain(sines).run(),
-            }
-        }
     }
 }
