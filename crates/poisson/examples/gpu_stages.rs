@@ -1,4 +1,5 @@
-//! Times of the stages on a GPU, as replayed graphs: `gpu_stages [NODES [PRECISION]]`, a square of 32 x 32 with zero edges.
+//! Times of the stages on a GPU, as replayed graphs: `gpu_stages [NODES [PRECISION [BOTTOM]]]`, a square of 32 x 32 with zero
+//! edges; BOTTOM: the most nodes an axis of the level that is solved directly.
 
 use std::time::Instant;
 
@@ -46,6 +47,7 @@ fn main() -> Result<()> {
         Some("f64") => (Precision::F64, 8.0, 8.0),
         _ => (Precision::F32, 4.0, 4.0),
     };
+    let bottom = arguments.next().and_then(|a| a.parse().ok());
     let length = 32.0;
     let axis = || Axis::new(n, length, Bc::Dirichlet, Bc::Dirichlet);
     let grid = Grid::plane(axis(), axis());
@@ -59,7 +61,7 @@ fn main() -> Result<()> {
     println!("{}, {n} x {n}, {precision}, copy {:.2} TB/s", cuda.name(), 1e-12 * cuda.bandwidth()?);
     let smoother = Smoother::RedBlack { omega: 1.15 };
     let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother };
-    let mut stages = cuda::new(&StageSetup::new(&grid, usize::MAX, precision, true), &cuda)?;
+    let mut stages = cuda::with_bottom(&StageSetup::new(&grid, usize::MAX, precision, true), &cuda, bottom)?;
     let s = &mut *stages;
     println!("{} levels, {:.2} words of 8 bytes per unknown", s.levels(), s.memory() as f64 / 8.0 / items);
     s.load(&u, &f)?;
@@ -72,17 +74,25 @@ fn main() -> Result<()> {
     time(s, "coarse solve", 0.0, 0.0, &mut |s, p| s.coarse_solve(p))?;
     let mut size = items;
     for level in 0..s.levels() - 1 {
-        let (down, up) = (format!("descend {level}"), format!("ascend {level}"));
-        time(s, &down, size, 1.25 * inner, &mut |s, p| s.descend(level, Start::Zero, 1, smoother, p))?;
-        time(s, &up, size, 2.25 * inner, &mut |s, p| s.ascend(level, Start::Zero, 1, 1, smoother, p))?;
-        let name = format!("interpolate, residual {level}");
-        time(s, &name, size, 2.25 * outer + inner, &mut |s, p| s.interpolate_residual(level, p))?;
-        let name = format!("ascend and add {level}");
-        time(s, &name, size, 1.25 * inner + 2.0 * outer, &mut |s, p| s.ascend_add(level, 1, 1, smoother, p))?;
+        // On the finest level a cycle in one precision begins and ends on the solution.
+        if level > 0 || precision == Precision::Mixed {
+            let (down, up) = (format!("descend {level}"), format!("ascend {level}"));
+            time(s, &down, size, 1.25 * inner, &mut |s, p| s.descend(level, Start::Zero, 1, smoother, p))?;
+            time(s, &up, size, 2.25 * inner, &mut |s, p| s.ascend(level, Start::Zero, 1, 1, smoother, p))?;
+        }
+        let name = format!("interpolate, begin {level}");
+        time(s, &name, size, 2.25 * outer + 0.25 * inner, &mut |s, p| s.interpolate_ahead(level, 1, smoother, p))?;
+        let name = format!("that, end {level}");
+        let mut both = |s: &mut dyn Stages, p: &mut Profiler| {
+            s.interpolate_ahead(level, 1, smoother, p)?;
+            if level == 0 { s.ascend_correct(1, 1, smoother, p) } else { s.ascend_add(level, 1, 1, smoother, p) }
+        };
+        time(s, &name, size, 5.25 * outer + 0.5 * inner, &mut both)?;
         size /= 4.0;
     }
-    time(s, "ascend and correct 0", items, 2.25 * inner + 3.0 * outer, &mut |s, p| s.ascend_correct(1, 1, smoother, p))?;
-    time(s, "ascend and carry 0", items, 2.25 * inner + 2.0 * outer, &mut |s, p| s.ascend_carry(1, 1, smoother, p))?;
+    time(s, "begin, zero", items, 2.0 * outer + 0.25 * inner, &mut |s, p| s.residual_ahead(1, smoother, true, p))?;
+    time(s, "begin, norms", items, 3.0 * outer + 0.25 * inner, &mut |s, p| s.residual_ahead(1, smoother, false, p))?;
+    time(s, "turn 0", items, 3.0 * outer + 0.5 * inner, &mut |s, p| s.ascend_carry(1, 1, smoother, p))?;
     time(s, "sweep", items, 3.0 * outer, &mut |s, p| s.sweep(0, 1, Smoother::RedBlack { omega: 1.5 }, p))?;
     time(s, "ten sweeps", 10.0 * items, 3.0 * outer, &mut |s, p| s.sweep(0, 10, Smoother::RedBlack { omega: 1.5 }, p))
 }

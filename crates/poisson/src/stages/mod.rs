@@ -113,7 +113,8 @@ pub trait Stages: Send {
     /// `u_l += e_l`, then as [`Stages::residual`].
     fn correct(&mut self, level: usize, profiler: &mut Profiler) -> Result<()>;
 
-    /// `ascend(0)` and `correct(0)` in one pass, where the backend can.
+    /// `ascend(0)` and `correct(0)` in one pass, where the backend can. One that begins a cycle on the solution itself need not
+    /// store `r_0`, but makes its norms.
     fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
         self.correct(0, profiler)

@@ -13,7 +13,7 @@ struct Correct {
     const wide *u, *f;
     wide* u_new;
     real* r_new;
-    Partial* partials;
+    Norms norms;
     wide up, down;
 };
 
@@ -102,10 +102,10 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
                 real got[2];
                 correction.take(p / 2, got);
                 real v = covered ? got[0] : real(0), w = covered ? got[1] : real(0), beside = from_east(v);
-                real N[4] = {v, lx[0] * v + lx[1] * w, w, lx[2] * w + lx[3] * beside};
+                real N[4] = {v, physics::between(lx[0], v, lx[1], w), w, physics::between(lx[2], w, lx[3], beside)};
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
-                    E[p2][c] += ly[0] * C[c] + ly[1] * N[c];
+                    E[p2][c] += physics::between(ly[0], C[c], ly[1], N[c]);
                     C[c] = N[c];
                 }
             }
@@ -164,7 +164,7 @@ __device__ __forceinline__ void ascend_strip(const Level& l, const Level& coarse
         double hx = l.x.volume[l.x.n / 2];
         if (CARRY) squares *= double(o.down) * double(o.down), mean *= double(o.down);
         Partial total = warp_total({hx * squares, double(peak) / double(o.up), hx * u_squares, hx * mean});
-        if (lane == 0 && o.r_new) o.partials[blockIdx.y * strips + warp] = total;
+        if (o.r_new) join_norms(total, min(WARPS, strips - int(blockIdx.x) * WARPS), o.norms);
     }
 }
 
@@ -185,8 +185,8 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void ascend_short(Level l, L
 #define ASCEND_CORRECT(NAME, OPERATOR, CARRY)                                                                                  \
     extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void NAME(                         \
         Level l, Level coarse, const real* r, const real* ec, const wide* u, const wide* f, wide* u_new, real* r_new,          \
-        Partial* partials, wide up, wide down, real omega_pre, real omega_post, int height) {                                  \
-        Correct o = {u, f, u_new, r_new, partials, up, down};                                                                  \
+        Norms norms, wide up, wide down, real omega_pre, real omega_post, int height) {                                        \
+        Correct o = {u, f, u_new, r_new, norms, up, down};                                                                     \
         ascend_strip<true, OPERATOR<real, 6>, CARRY>(l, coarse, r, ec, nullptr, o, omega_pre, omega_post, height);             \
     }
 ASCEND_CORRECT(ascend_correct, General, false)

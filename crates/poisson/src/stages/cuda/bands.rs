@@ -7,6 +7,8 @@ use super::program::{Kernels, OWN, OnSolution, WARPS, Weights};
 
 /// Columns that a warp owns in the pass that has the halo of two cycles.
 pub(super) const OWN_TURN: usize = 112;
+/// Columns that a warp owns in the restriction over two levels.
+pub(super) const OWN_TWO: usize = 124;
 /// Most rows of a marching band.
 const MOST_ROWS: usize = 160;
 
@@ -22,11 +24,6 @@ fn band_rows(rows: usize, columns: usize, slots: usize, halo: usize, unroll: usi
         .filter(|(w, h)| *h <= MOST_ROWS || *w == 4)
         .min_by_key(|(w, h)| w * (h + halo))
         .map_or(MOST_ROWS, |(_, h)| h)
-}
-
-/// Strips over `columns`.
-pub(super) fn strips(columns: usize) -> usize {
-    columns.div_ceil(OWN)
 }
 
 /// Blocks of marching warps over `columns` and `rows`, `height` rows a band.
@@ -49,6 +46,7 @@ pub(super) struct Heights {
     pub two_sweeps: usize,
     pub residual: usize,
     pub restrict: usize,
+    pub restrict_two: usize,
     pub interpolate: usize,
     pub begin: usize,
     pub begin_norms: usize,
@@ -86,6 +84,7 @@ impl Heights {
             two_sweeps: rows(&kernels.two_sweeps, 8, 6)?,
             residual: rows(&kernels.marching_residual, 4, 4)?,
             restrict: rows(&kernels.full_restrict, 2, 4)?,
+            restrict_two: of(&kernels.full_restrict_two, OWN_TWO, 4, 4)?.next_multiple_of(4),
             interpolate: rows(&kernels.full_residual, 4, 4)?,
             begin: solution(|k| &k.begin_solution, OWN, 8)?,
             begin_norms: solution(|k| &k.begin_norms, OWN, 10)?,

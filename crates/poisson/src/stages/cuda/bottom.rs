@@ -1,20 +1,23 @@
 //! The bottom level, solved directly: the operator is a sum over the axes, so `A e = r` falls apart in the modes of each
 //! axis. `e` is a product of small dense matrices and the field, two an axis: there, and back (product.cu). In the plane the
 //! systems along y are solved by elimination instead (eliminate.cu), unless the axis is periodic or a system is singular.
+//! Where the modes are sines, FFTs take the place of the products (sines.rs), and the level may be larger.
 
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
+use super::data::Data;
 use super::eigen::Modes;
+use super::sines::{self, Sines};
 use super::tables::{LevelArgument, Number};
 use crate::grid::{Axis, Grid, Level};
 
 /// Rows and columns of a block's tile and its threads.
 const TILE: [usize; 2] = [16, 32];
-pub(super) const THREADS: u32 = 512;
+const THREADS: u32 = 512;
 /// Threads of a block that eliminates: a warp a column.
-pub(super) const ELIMINATING: u32 = 256;
+const ELIMINATING: u32 = 256;
 /// Sizes that the longest axis of the bottom level may have, in the plane and in space: the largest that fits is taken.
 /// Two launches an axis cost what a level's two passes cost, and replace all levels below.
 const PLANE: [usize; 5] = [257, 129, 65, 33, 17];
@@ -62,13 +65,16 @@ pub(super) struct Elimination {
 pub(super) enum Argument {
     Product(Product),
     Elimination(Elimination),
+    Rows(Sines),
+    Columns(Sines),
 }
 
-/// A launch: its argument, blocks and bytes of shared memory.
+/// A launch: its argument, blocks, threads of a block and its bytes of shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub argument: Argument,
     pub blocks: (u32, u32, u32),
+    pub threads: u32,
     pub shared: u32,
 }
 
@@ -79,7 +85,7 @@ pub(super) struct Bottom {
     /// The launches in order.
     pub steps: Vec<Step>,
     _tables: Buffer<u8>,
-    _fields: [Buffer<u8>; 2],
+    _fields: Vec<Buffer<u8>>,
 }
 
 /// Columns of a block that eliminates and most rows: LINE of eliminate.cu a lane.
@@ -102,7 +108,10 @@ pub(super) fn level(levels: &[Level], from: usize, number: Number, limit: u32, n
     let sizes: &[usize] = if levels[0].grid.dimensions() == 3 { &SPACE } else { &PLANE };
     let fits = |size: &usize| shared(padded(*size), number) <= limit as usize;
     let most = nodes.or_else(|| sizes.iter().copied().find(fits)).unwrap_or(sizes[sizes.len() - 1]);
-    let small = |level: &Level| level.grid.nodes().iter().all(|n| *n <= most);
+    let small = |level: &Level| {
+        let sines = sines::fit(&level.grid, number, limit);
+        level.grid.nodes().iter().all(|n| *n <= if sines { nodes.unwrap_or(usize::MAX) } else { most })
+    };
     let last = levels.len() - 1;
     (from..last).find(|l| small(&levels[*l])).unwrap_or(last)
 }
@@ -120,15 +129,42 @@ fn matrices(axis: &Axis, modes: &Modes, transposed: bool) -> [Vec<f64>; 2] {
     })
 }
 
+/// `values` in the format of the kernels.
+fn table(pool: &Pool, number: Number, values: &[f64]) -> Result<Buffer<u8>> {
+    let bytes = match number {
+        Number::F32 => bytemuck::cast_slice::<f32, u8>(&values.iter().map(|v| *v as f32).collect::<Vec<_>>()).to_vec(),
+        Number::F64 => bytemuck::cast_slice::<f64, u8>(values).to_vec(),
+    };
+    pool.buffer_from(&bytes, "poisson bottom: modes")
+}
+
+/// A field of the bottom level, of zeros.
+fn field(pool: &Pool, number: Number, argument: &LevelArgument) -> Result<Buffer<u8>> {
+    pool.alloc_zeros::<u8>(argument.values() * number.bytes(), "poisson bottom: field")
+}
+
 impl Bottom {
-    /// Makes the matrices of `grid`, the level of number `level`, and the launches that take `r` to `e`.
+    /// The same where the modes are sines.
+    fn of_sines(pool: &Pool, (level, grid): (usize, &Grid), argument: &LevelArgument, number: Number, (r, e): (u64, u64)) -> Result<Self> {
+        let (values, begins) = sines::tables(grid);
+        let (tables, between) = (table(pool, number, &values)?, field(pool, number, argument)?);
+        let places = begins.map(|at| tables.address() + (at * number.bytes()) as u64);
+        let steps = sines::steps(grid, argument, number, [r, between.address(), e], places);
+        Ok(Self { level, steps, _tables: tables, _fields: vec![between] })
+    }
+
+    /// Makes the tables of `grid`, the level of number `level`, and the launches that take `r` to `e`, within `limit` bytes of
+    /// shared memory a block.
     pub(super) fn new(
         pool: &Pool,
         (level, grid): (usize, &Grid),
         argument: &LevelArgument,
-        number: Number,
+        (number, limit): (Number, u32),
         (r, e): (u64, u64),
     ) -> Result<Self> {
+        if sines::fit(grid, number, limit) {
+            return Self::of_sines(pool, (level, grid), argument, number, (r, e));
+        }
         let axes: Vec<usize> = (0..3).filter(|d| !grid.axes[*d].is_flat()).collect();
         let mut values: Vec<f64> = Vec::new();
         let mut put = |v: &[f64]| {
@@ -148,13 +184,8 @@ impl Bottom {
                 tables[d] = matrices(axis, &modes, d == 0).map(|m| put(&m));
             }
         }
-        let bytes = match number {
-            Number::F32 => bytemuck::cast_slice::<f32, u8>(&values.iter().map(|v| *v as f32).collect::<Vec<_>>()).to_vec(),
-            Number::F64 => bytemuck::cast_slice::<f64, u8>(&values).to_vec(),
-        };
-        let buffer = pool.buffer_from(&bytes, "poisson bottom: modes")?;
-        let field = || pool.alloc_zeros::<u8>(argument.values() * number.bytes(), "poisson bottom: field");
-        let fields = [field()?, field()?];
+        let buffer = table(pool, number, &values)?;
+        let fields = vec![field(pool, number, argument)?, field(pool, number, argument)?];
         let start = buffer.address();
         let [x, y, z] = eigenvalues.map(|at| start + at);
 
@@ -182,7 +213,7 @@ impl Bottom {
                     pitch: pitch as i32,
                 };
                 let blocks = (grid.axes[0].nodes.div_ceil(COLUMNS) as u32, 1, 1);
-                steps.push(Step { argument: Argument::Elimination(elimination), blocks, shared: 0 });
+                steps.push(Step { argument: Argument::Elimination(elimination), blocks, threads: ELIMINATING, shared: 0 });
                 from = to;
             }
             let to = if s + 1 == count { e } else { fields[s % 2].address() };
@@ -228,7 +259,7 @@ impl Bottom {
                 _ => (Product { pitch_b: plane as i32, ..common }, [plane, nz, 1]),
             };
             let blocks = (extent[0].div_ceil(TILE[1]) as u32, extent[1].div_ceil(TILE[0]) as u32, extent[2] as u32);
-            steps.push(Step { argument: Argument::Product(product), blocks, shared: shared(k, number) as u32 });
+            steps.push(Step { argument: Argument::Product(product), blocks, threads: THREADS, shared: shared(k, number) as u32 });
             from = to;
         }
         Ok(Self { level, steps, _tables: buffer, _fields: fields })
@@ -239,7 +270,49 @@ impl Bottom {
         let of = |step: &Step| match step.argument {
             Argument::Product(product) => 2.0 * f64::from(product.k),
             Argument::Elimination(_) => 5.0,
+            Argument::Rows(sines) => sines.flops(),
+            Argument::Columns(sines) => 2.0 * sines.flops(),
         };
         self.steps.iter().map(of).sum()
+    }
+}
+
+impl Data {
+    /// `A e = r` on the bottom level.
+    pub(super) fn solve_bottom(&self) -> Result<()> {
+        self.bottom.steps.iter().try_for_each(|step| self.solve_step(step.argument, step))
+    }
+
+    /// `A u = r` on the bottom level, `u` being zero on its unknowns, where its solution has the format of corrections and its last
+    /// step leaves held nodes as they are; whether that is so.
+    pub(super) fn solve_bottom_at_once(&self) -> Result<bool> {
+        let Some((last, before)) = self.bottom.steps.split_last() else { return Ok(false) };
+        match last.argument {
+            Argument::Rows(sines) if self.inner == self.outer => {
+                before.iter().try_for_each(|step| self.solve_step(step.argument, step))?;
+                let u = self.levels[self.bottom.level].u().address();
+                self.solve_step(Argument::Rows(sines.to(u)), last)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn solve_step(&self, argument: Argument, step: &Step) -> Result<()> {
+        let kernel = match argument {
+            Argument::Product(_) => &self.kernels.product,
+            Argument::Elimination(_) => &self.kernels.eliminate,
+            Argument::Rows(_) => &self.kernels.sines_rows,
+            Argument::Columns(_) => &self.kernels.sines_columns,
+        };
+        let launch = self.soon(kernel.launch(step.blocks, step.threads)).shared(step.shared);
+        // SAFETY: the argument of the kernel, made for this level's fields; what it keeps fits the shared memory asked for.
+        unsafe {
+            match argument {
+                Argument::Product(product) => launch.plain(product).run(),
+                Argument::Elimination(elimination) => launch.plain(elimination).run(),
+                Argument::Rows(sines) | Argument::Columns(sines) => launch.plain(sines).run(),
+            }
+        }
     }
 }

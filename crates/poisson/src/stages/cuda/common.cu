@@ -55,7 +55,7 @@ __device__ __forceinline__ double warp_max(double v) {
 }
 
 // Partial results of one block or warp: sum V r^2, max |r|, sum V u^2, sum V r.
-struct Partial {
+struct alignas(16) Partial {
     double rr, max, uu, r;
 };
 __device__ __forceinline__ void take(Partial& p, double r, double u, double volume) {
@@ -67,4 +67,51 @@ __device__ __forceinline__ void take(Partial& p, double r, double u, double volu
 }
 __device__ __forceinline__ Partial warp_total(Partial p) {
     return {warp_sum(p.rr), warp_max(p.max), warp_sum(p.uu), warp_sum(p.r)};
+}
+__device__ __forceinline__ void join(Partial& p, const Partial& q) { p.rr += q.rr, p.max = fmax(p.max, q.max), p.uu += q.uu, p.r += q.r; }
+
+// Where the norms of a pass go: a partial result a block, their total here and at the host, and the blocks that have arrived, 0 before
+// and after.
+struct Norms {
+    Partial *partials, *totals, *host;
+    u32* arrived;
+};
+// Joins the results of the blocks of a plane of them, in a fixed order and in the block that comes last. `p`: of a warp, in its first lane;
+// `warps` of the block's have not returned before.
+__device__ __noinline__ void join_norms(Partial p, int warps, const Norms& o) {
+    __shared__ Partial shares[WARPS];
+    __shared__ bool last;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = gridDim.x * gridDim.y;
+    auto share = [&] {
+        if (lane == 0) shares[warp] = p;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            for (int w = 1; w < warps; w++) join(p, shares[w]);
+    };
+    share();
+    if (threadIdx.x == 0) {
+        o.partials[blockIdx.y * gridDim.x + blockIdx.x] = p;
+        __threadfence();
+        last = atomicAdd(o.arrived, 1u) == blocks - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    p = {};
+    // Many at once: each is a way to the second cache and back.
+    constexpr int MANY = 8;
+    for (int base = threadIdx.x; base < blocks; base += MANY * 32 * warps) {
+        double2 low[MANY], high[MANY];
+#pragma unroll
+        for (int i = 0; i < MANY; i++) {
+            const double2* from = reinterpret_cast<const double2*>(o.partials + min(base + i * 32 * warps, blocks - 1));
+            low[i] = __ldcg(from), high[i] = __ldcg(from + 1);
+        }
+#pragma unroll
+        for (int i = 0; i < MANY; i++)
+            if (base + i * 32 * warps < blocks) join(p, {low[i].x, low[i].y, high[i].x, high[i].y});
+    }
+    p = warp_total(p);
+    share();
+    if (threadIdx.x == 0) *o.totals = p, *o.host = p, *o.arrived = 0;
 }

@@ -1,11 +1,12 @@
 //! The fields of one problem on a GPU and the launches of the kernels on them. Which kernels make a stage is in
 //! `mod.rs`.
 
-use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Mapped, Pool};
+use bytemuck::{Pod, Zeroable};
+use zellige_engine::cuda::{Argument as _, Buffer, Cuda, Kernel, Launch, Mapped, Pool};
 use zellige_engine::error::Result;
 
-use super::bands::{Heights, OWN_TURN, bands, strips};
-use super::bottom::{self, Argument, Bottom};
+use super::bands::{Heights, OWN_TURN, bands};
+use super::bottom::Bottom;
 use super::program::{COARSE, Kernels, NODES, OnSolution, RESTRICTING, ROWS, WARPS, Weights};
 use super::tables::{LevelArgument, Number, Tables, halves};
 use crate::grid::{Axis, Grid, Level};
@@ -68,6 +69,8 @@ pub(super) struct Fields {
     /// this level is not.
     pub ahead: bool,
     pub omega: f64,
+    /// `r` of this level is not the residual of `u`, although a cycle has ended.
+    pub stale: bool,
     pub(super) heights: Heights,
 }
 
@@ -137,7 +140,18 @@ pub(super) struct Data {
     scratch: Buffer<u8>,
     pub(super) partials: Buffer<u8>,
     totals: Buffer<f64>,
+    arrived: Buffer<u32>,
     pub host: Mapped<f64>,
+}
+
+/// `Norms` of common.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct NormsArgument {
+    partials: u64,
+    totals: u64,
+    host: u64,
+    arrived: u64,
 }
 
 /// A number in the precision of the kernel's parameter.
@@ -191,6 +205,7 @@ impl Data {
                 r_at: 0,
                 ahead: false,
                 omega: 0.0,
+                stale: false,
                 heights,
             };
             let (a, b, c) = fields.sums();
@@ -204,12 +219,14 @@ impl Data {
         let last = grid.len() - 1;
         let fields = &levels[last];
         let ends = (fields.r[0].address(), fields.e.address());
-        let bottom = Bottom::new(&pool, (last, &grid[last].grid), &fields.argument, inner, ends)?;
+        let limit = cuda.properties().shared_per_block;
+        let bottom = Bottom::new(&pool, (last, &grid[last].grid), &fields.argument, (inner, limit), ends)?;
         let volume = grid[0].grid.axes.iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
         Ok(Self {
             scratch: pool.alloc_zeros(general * inner.bytes(), "poisson: scratch")?,
             partials: pool.alloc_zeros(partials * 32, "poisson: partial sums")?,
             totals: pool.alloc_zeros(4, "poisson: sums")?,
+            arrived: pool.alloc_zeros(1, "poisson: sums")?,
             host: cuda.mapped(4)?,
             cuda: cuda.clone(),
             pool,
@@ -259,22 +276,25 @@ impl Data {
         } else {
             (self.kernels.passes(l.weights).2, l.heights.correct)
         };
-        let bands = bands(x, y, height);
-        let launch = self.soon(kernel.launch(bands, 32 * WARPS));
+        let launch = self.soon(kernel.launch(bands(x, y, height), 32 * WARPS));
         let launch = launch.plain(l.argument).plain(c.argument).arg(l.r()).arg(&c.e).arg(l.u()).arg(l.f()).arg(l.other_u());
-        let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.arg(&self.partials);
+        let launch = if level == 0 { launch.arg(&l.r[1 - l.r_at]) } else { launch.arg(0_u64) }.plain(self.norms_argument());
         let launch = number(number(launch, self.outer, self.scale), self.outer, 1.0 / self.scale);
         // SAFETY: the arguments of `ascend_correct` and `ascend_carry` in order; u and r are written to the copies that are not read, and
-        // `partials` has one entry a warp.
+        // `partials` has one entry a block.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
-        let count = strips(x) * bands.1 as usize;
         let l = &mut self.levels[level];
         l.u_at = 1 - l.u_at;
-        if level > 0 {
-            return Ok(());
+        if level == 0 {
+            l.r_at = 1 - l.r_at;
         }
-        l.r_at = 1 - l.r_at;
-        self.norms(count)
+        Ok(())
+    }
+
+    /// Where a pass leaves its norms.
+    pub(super) fn norms_argument(&self) -> NormsArgument {
+        let [partials, totals, arrived] = [self.partials.address(), self.totals.address(), self.arrived.address()];
+        NormsArgument { partials, totals, host: self.host.value(), arrived }
     }
 
     /// Joins `count` partial sums.
@@ -287,14 +307,12 @@ impl Data {
     /// `r = f - A u`, or after `u += e`; on a singular problem without its mean.
     pub(super) fn residual(&mut self, level: usize, correct: bool, singular: bool) -> Result<()> {
         let l = &self.levels[level];
-        let count = if l.marches && !correct {
-            let [x, y, _] = l.argument.axes.map(|a| a.n as usize);
-            let (height, blocks) = (l.heights.residual, bands(x, y, l.heights.residual));
-            let launch = self.soon(self.kernels.marching_residual.launch(blocks, 32 * WARPS)).plain(l.argument);
+        if l.marches && !correct {
+            let ([x, y], height) = (l.extent(), l.heights.residual);
+            let launch = self.soon(self.kernels.marching_residual.launch(bands(x, y, height), 32 * WARPS)).plain(l.argument);
             let launch = number(launch.arg(l.u()).arg(l.f()).arg(l.r()), self.outer, self.scale);
-            // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a warp.
-            unsafe { launch.arg(&self.partials).arg(height as i32).run() }?;
-            strips(x) * blocks.1 as usize
+            // SAFETY: the arguments of `marching_residual` in order; `partials` has one entry a block.
+            unsafe { launch.plain(self.norms_argument()).arg(height as i32).run() }?;
         } else {
             let kernel = if correct { &self.kernels.correct } else { &self.kernels.residual };
             let launch = kernel.launch(l.sums(), NODES).plain(l.argument).arg(l.u());
@@ -304,10 +322,9 @@ impl Data {
             // SAFETY: the arguments of `residual` or `correct` in order; `partials` has one entry a block.
             unsafe { launch.arg(&self.partials).run() }?;
             let (a, b, c) = l.sums();
-            (a * b * c) as usize
-        };
-        if level == 0 || singular {
-            self.norms(count)?;
+            if level == 0 || singular {
+                self.norms((a * b * c) as usize)?;
+            }
         }
         if singular {
             let launch = self.nodes(&self.kernels.shift_r, level).arg(l.r()).arg(&self.totals).arg(self.scale / self.volume);
@@ -315,7 +332,7 @@ impl Data {
             unsafe { launch.run() }?;
         }
         let l = &mut self.levels[level];
-        l.ahead = false;
+        (l.ahead, l.stale) = (false, false);
         if correct {
             l.u_at = 1 - l.u_at;
         }
@@ -443,23 +460,5 @@ impl Data {
         let launch = self.nodes(&self.kernels.prolong, level).plain(c.argument);
         // SAFETY: the arguments of `prolong` in order.
         unsafe { launch.arg(&c.e).arg(&l.e).run() }
-    }
-
-    /// `A e = r` on the bottom level.
-    pub(super) fn solve_bottom(&self) -> Result<()> {
-        self.bottom.steps.iter().try_for_each(|step| {
-            let (kernel, threads) = match step.argument {
-                Argument::Product(_) => (&self.kernels.product, bottom::THREADS),
-                Argument::Elimination(_) => (&self.kernels.eliminate, bottom::ELIMINATING),
-            };
-            let launch = self.soon(kernel.launch(step.blocks, threads)).shared(step.shared);
-            // SAFETY: the argument of the kernel, made for this level's fields; the panels fit the shared memory asked for.
-            unsafe {
-                match step.argument {
-                    Argument::Product(product) => launch.plain(product).run(),
-                    Argument::Elimination(elimination) => launch.plain(elimination).run(),
-                }
-            }
-        })
     }
 }

@@ -3,7 +3,7 @@
 
 use zellige_engine::error::Result;
 
-use super::bands::bands;
+use super::bands::{OWN_TWO, bands, bands_of};
 use super::data::{Data, number};
 use super::program::{NODES, WARPS};
 
@@ -19,26 +19,43 @@ impl Data {
         unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
     }
 
-    /// `f_{l+1} = R f_l`, and the boundary values of `u_{l+1}`, whose unknowns become zero if it is the `last` one.
-    pub(super) fn restrict_rhs(&self, level: usize, last: bool) -> Result<()> {
+    /// Whether two levels below `level` are made in one pass.
+    pub(super) fn restricts_two(&self, level: usize) -> bool {
+        let marches = |l: usize| self.levels[l].full && self.levels[l].argument.axes[..2].iter().all(|a| a.periodic == 0);
+        level + 2 < self.levels.len() && marches(level) && self.levels[level + 1].fused
+    }
+
+    /// `f_{l+1} = R f_l`, and `f_{l+2} = R f_{l+1}` if `two`, where [`Data::restricts_two`].
+    pub(super) fn restrict_rhs(&self, level: usize, two: bool) -> Result<()> {
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
+        if two {
+            let n = &self.levels[level + 2];
+            let ([x, y], height) = (n.extent().map(|n| 4 * n), l.heights.restrict_two);
+            let launch = self.soon(self.kernels.full_restrict_two.launch(bands_of(OWN_TWO, x, y, height), 32 * WARPS));
+            let launch = launch.plain(l.argument).plain(c.argument).plain(n.argument).arg(l.f()).arg(c.f()).arg(n.f());
+            // SAFETY: the arguments of `full_restrict_two` in order.
+            return unsafe { launch.arg(height as i32).run() };
+        }
         if l.full {
-            let [x, y, _] = c.argument.axes.map(|a| 2 * a.n as usize);
-            let height = l.heights.restrict;
+            let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.restrict);
             let launch = self.soon(self.kernels.full_restrict.launch(bands(x, y, height), 32 * WARPS));
             let launch = launch.plain(l.argument).plain(c.argument).arg(l.f()).arg(c.f()).arg(height as i32);
             // SAFETY: the arguments of `full_restrict` in order.
-            unsafe { launch.run() }?;
-        } else {
-            // SAFETY: the arguments of `restrict_rhs` in order.
-            unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }?;
+            return unsafe { launch.run() };
         }
+        // SAFETY: the arguments of `restrict_rhs` in order.
+        unsafe { self.restricting(&self.kernels.restrict_rhs, level).arg(l.f()).arg(c.f()).run() }
+    }
+
+    /// The boundary values of `u_{l+1}`, whose unknowns become zero if it is the `last` one.
+    pub(super) fn restrict_edges(&self, level: usize, last: bool) -> Result<()> {
+        let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let launch = if l.full && !last {
             // Interpolation makes the unknowns.
             let [x, y, _] = c.argument.axes.map(|a| a.n as u32);
             self.soon(self.kernels.full_edges.launch((2 * (x + y)).div_ceil(256), 256))
         } else {
-            self.kernels.inject.launch(c.blocks(), NODES)
+            self.soon(self.kernels.inject.launch(c.blocks(), NODES))
         };
         // SAFETY: the arguments of `inject` and `full_edges` in order.
         unsafe { launch.plain(l.argument).plain(c.argument).arg(l.u()).arg(c.u()).run() }

@@ -129,8 +129,8 @@ __device__ __forceinline__ void operator_row(const Columns<T>& m, Across<T> y, b
     for (int h = 0; h < 2; h++) {
         int c = 2 * h + odd;
         T w = c == 0 ? beside : here[(c + 3) & 3], e = c == 3 ? beside : here[(c + 1) & 3];
-        out[h] = (m.west[c] * (w - here[c]) + m.east[c] * (e - here[c])) +
-                 (y.south * (south[c] - here[c]) + y.north * (north[c] - here[c]));
+        out[h] = physics::second_difference(here[c], w, e, m.west[c], m.east[c]) +
+                 physics::second_difference(here[c], south[c], north[c], y.south, y.north);
     }
 }
 
@@ -145,7 +145,7 @@ __device__ __forceinline__ void relax_row(const Columns<T>& m, Across<T> y, bool
     for (int h = 0; h < 2; h++) {
         int c = 2 * h + odd;
         T inverse = regular ? m.inverse[c] : m.divided(c, y.south + y.north);
-        here[c] += omega * inverse * (av[h] - r[c]);
+        here[c] = physics::relax(here[c], physics::residual(r[c], av[h]), omega * inverse);
     }
 }
 
@@ -158,8 +158,8 @@ __device__ __forceinline__ void residual_row(const Columns<T>& m, Across<T> y, c
     operator_row(m, y, true, south, here, north, odd);
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-        out[2 * h] = r[2 * h] - even[h];
-        out[2 * h + 1] = r[2 * h + 1] - odd[h];
+        out[2 * h] = physics::residual(r[2 * h], even[h]);
+        out[2 * h + 1] = physics::residual(r[2 * h + 1], odd[h]);
     }
 }
 
@@ -197,8 +197,8 @@ template <class T> struct Restriction {
         const T* next = weights + 3 * ((j + way) >> 1);
         f_next[0] = __ldg(next + (odd ? 1 : way > 0 ? 2 : 3)), f_next[1] = __ldg(next + (way > 0 ? 3 : 2));
         T beside = from_west(res[3]);
-        T c0 = fx[0] * beside + fx[1] * res[0] + fx[2] * res[1];
-        T c1 = fx[3] * res[1] + fx[4] * res[2] + fx[5] * res[3];
+        T c0 = physics::three(fx[0], beside, fx[1], res[0], fx[2], res[1]);
+        T c1 = physics::three(fx[3], res[1], fx[4], res[2], fx[5], res[3]);
         if (!odd) {
             sum[0] += f[0] * c0, sum[1] += f[0] * c1;
         } else {

@@ -5,9 +5,9 @@
 //!   only the restricted residual, one pass up; on the finest level the pass up also corrects `u` and makes the new
 //!   residual and its norms. Where solution and correction have one precision, a plain level's passes are over the
 //!   solution (solution.cu), and the end of a cycle is one pass with the beginning of the next.
-//! * the bottom (bottom.rs, product.cu): the first level of at most some 257 nodes an axis is solved directly, in the
-//!   modes of its axes. It stands for all levels below, which a GPU would spend mostly on waiting; so there are fewer
-//!   levels here than on the processor.
+//! * the bottom (bottom.rs, product.cu, sines.cu): the first level of at most some 257 nodes an axis, 1025 where FFTs make
+//!   its modes, is solved directly, in the modes of its axes. It stands for all levels below, which a GPU would spend mostly
+//!   on waiting; so there are fewer levels here than on the processor.
 //! * general kernels (relax.cu, transfer.cu, residual.cu), one thread a node: any grid, smoother and start.
 //!
 //! Nothing waits but [`Stages::load`], [`Stages::solution`] and [`Stages::norms`]; a sequence of stages is recorded as a
@@ -20,6 +20,7 @@ mod eigen;
 mod full;
 mod passes;
 mod program;
+mod sines;
 mod tables;
 
 use std::collections::HashMap;
@@ -76,7 +77,8 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     }))
 }
 
-/// Which copies of `u` and `r` are current and whether `u` is ahead, a bit each.
+/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each. There are at most 16 levels:
+/// the finest has fewer than 2^31 nodes an axis.
 type Place = u64;
 
 struct CudaStages {
@@ -98,13 +100,14 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 
 impl CudaStages {
     fn place(&self) -> Place {
-        self.data.levels.iter().enumerate().fold(0, |p, (l, f)| p | ((f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2) as u64) << (3 * l))
+        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2 | usize::from(f.stale) << 3) as u64;
+        self.data.levels.iter().enumerate().fold(0, |place, (l, fields)| place | bits(fields) << (4 * l))
     }
 
     fn set_place(&mut self, place: Place) {
         for (l, f) in self.data.levels.iter_mut().enumerate() {
-            let bits = (place >> (3 * l)) as usize;
-            (f.u_at, f.r_at, f.ahead) = (bits & 1, bits >> 1 & 1, bits & 4 != 0);
+            let bits = (place >> (4 * l)) as usize;
+            (f.u_at, f.r_at, f.ahead, f.stale) = (bits & 1, bits >> 1 & 1, bits & 4 != 0, bits & 8 != 0);
         }
     }
 
@@ -164,7 +167,7 @@ impl CudaStages {
         let more = match smoother {
             Smoother::RedBlack { omega } if nu > 0 => {
                 let turns = carry && nu == 1 && level == 0;
-                let cost = self.cost(level, 0.25, if turns { 3.25 } else { 3.0 + f64::from(u8::from(level == 0)) }, 80.0);
+                let cost = self.cost(level, if turns { 0.5 } else { 0.25 }, 3.0, 80.0);
                 let pre = self.data.levels[level].omega;
                 profiler.stage_on(&cuda, stage::ASCEND, cost, || {
                     if turns { self.data.turn_solution(pre, omega) } else { self.data.end_solution(level, omega) }
@@ -229,7 +232,7 @@ impl Stages for CudaStages {
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
         self.upload(u, true)?;
         self.upload(f, false)?;
-        self.data.levels.iter_mut().for_each(|l| l.ahead = false);
+        self.data.levels.iter_mut().for_each(|l| (l.ahead, l.stale) = (false, false));
         let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
         if scale != self.data.scale {
@@ -269,6 +272,13 @@ impl Stages for CudaStages {
             if fused == Some(self.data.levels[level].omega) {
                 return Ok(());
             }
+            self.residual(level, profiler)?;
+        }
+        if level == 0 && self.begins(0, nu, smoother).is_some() {
+            // As quick as from the residual, which then need not be stored.
+            return self.descend_carry(nu, smoother, profiler);
+        }
+        if self.data.levels[level].stale {
             self.residual(level, profiler)?;
         }
         if let Some(omega) = fused {
@@ -397,11 +407,16 @@ impl Stages for CudaStages {
 
     fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.data.cuda.clone();
-        (0..self.given - 1).try_for_each(|level| {
-            let cost = self.cost(level, 0.0, 1.5, 4.0);
-            let last = level + 2 == self.given;
-            profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.restrict_rhs(level, last))
-        })
+        let last = self.given - 1;
+        let mut level = 0;
+        while level < last {
+            let two = level + 2 <= last && self.data.restricts_two(level);
+            let cost = self.cost(level, 0.0, if two { 1.31 } else { 1.25 }, 4.0);
+            profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || self.data.restrict_rhs(level, two))?;
+            level += if two { 2 } else { 1 };
+        }
+        let cost = Cost::default();
+        profiler.stage_on(&cuda, stage::INTERPOLATE, cost, || (0..last).try_for_each(|l| self.data.restrict_edges(l, l + 1 == last)))
     }
 
     fn interpolate(&mut self, level: usize, order: u32, profiler: &mut Profiler) -> Result<()> {
@@ -414,6 +429,12 @@ impl Stages for CudaStages {
         // The unknowns are zero after `restrict_rhs`; what else is stored is corrected all the same.
         let level = self.given - 1;
         self.residual(level, profiler)?;
+        if level + 1 == self.data.levels.len() {
+            let (cost, cuda) = (self.cost(level, 6.0, 0.0, self.data.bottom.flops()), self.data.cuda.clone());
+            if profiler.stage_on(&cuda, stage::COARSE_SOLVE, cost, || self.data.solve_bottom_at_once())? {
+                return Ok(());
+            }
+        }
         self.coarse_solve(profiler)?;
         self.correct(level, profiler)
     }

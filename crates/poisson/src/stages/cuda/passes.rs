@@ -4,7 +4,7 @@
 use zellige_engine::cuda::Launch;
 use zellige_engine::error::Result;
 
-use super::bands::{OWN_TURN, bands, bands_of, strips};
+use super::bands::{OWN_TURN, bands, bands_of};
 use super::data::{Data, number};
 use super::program::{OnSolution, WARPS};
 
@@ -40,15 +40,14 @@ impl Data {
             (true, false) => (&kernels.begin_norms, l.heights.begin_norms),
             (true, true) => (&kernels.begin_zero, l.heights.begin_zero),
         };
-        let blocks = bands(x, y, height);
-        let launch = self.levels_of(kernel.launch(blocks, 32 * WARPS), level);
+        let launch = self.levels_of(kernel.launch(bands(x, y, height), 32 * WARPS), level);
         let launch = if norms && zero { launch } else { launch.arg(l.u()) }.arg(l.f()).arg(l.other_u()).arg(c.r());
-        let launch = if norms { launch.arg(&self.partials) } else { launch };
+        let launch = if norms { launch.plain(self.norms_argument()) } else { launch };
         // SAFETY: the arguments of `begin_solution`, `begin_norms` or `begin_zero` in order; u is written to the copy that is not read, and
-        // `partials` has one entry a warp.
+        // `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         self.set_ahead(level, omega, true);
-        if norms { self.norms(strips(x) * blocks.1 as usize) } else { Ok(()) }
+        Ok(())
     }
 
     /// `u = P u_{l+1}` by cubics, and then as [`Data::begin_solution`].
@@ -64,20 +63,20 @@ impl Data {
         Ok(())
     }
 
-    /// `u += P e_{l+1}` and the last sweep of a cycle; on the finest level with the residual and its norms.
+    /// `u += P e_{l+1}` and the last sweep of a cycle; on the finest level with the norms of the residual, which is not stored.
     pub(super) fn end_solution(&mut self, level: usize, omega: f64) -> Result<()> {
         let Some(kernels) = self.on_solution(level) else { return Ok(()) };
         let (l, c) = (&self.levels[level], &self.levels[level + 1]);
         let [x, y] = l.extent();
         let (kernel, height) = if level == 0 { (&kernels.end_solution, l.heights.end) } else { (&kernels.add_solution, l.heights.add) };
-        let blocks = bands(x, y, height);
-        let launch = self.levels_of(kernel.launch(blocks, 32 * WARPS), level);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(l.r()).arg(&self.partials);
-        // SAFETY: the arguments of `end_solution` in order; u is written to the copy that is not read, and `partials` has one entry a warp.
+        let launch = self.levels_of(kernel.launch(bands(x, y, height), 32 * WARPS), level);
+        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).plain(self.norms_argument());
+        // SAFETY: the arguments of `end_solution` in order; u is written to the copy that is not read, and `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         let l = &mut self.levels[level];
-        (l.u_at, l.ahead) = (1 - l.u_at, false);
-        if level == 0 { self.norms(strips(x) * blocks.1 as usize) } else { Ok(()) }
+        // Only the finest level's residual is ever expected to be that of its solution.
+        (l.u_at, l.ahead, l.stale) = (1 - l.u_at, false, level == 0);
+        Ok(())
     }
 
     /// The end of a cycle on the finest level, its norms, and the beginning of the next one.
@@ -85,12 +84,11 @@ impl Data {
         let Some(kernels) = self.on_solution(0) else { return Ok(()) };
         let (l, c) = (&self.levels[0], &self.levels[1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.turn);
-        let blocks = bands_of(OWN_TURN, x, y, height);
-        let launch = self.levels_of(kernels.turn_solution.launch(blocks, 32 * WARPS), 0);
-        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(c.r()).arg(&self.partials);
-        // SAFETY: the arguments of `turn_solution` in order; u is written to the copy that is not read, and `partials` has one entry a warp.
+        let launch = self.levels_of(kernels.turn_solution.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS), 0);
+        let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(c.r()).plain(self.norms_argument());
+        // SAFETY: the arguments of `turn_solution` in order; u is written to the copy that is not read, and `partials` has one entry a block.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
         self.set_ahead(0, pre, true);
-        self.norms(x.div_ceil(OWN_TURN) * blocks.1 as usize)
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
 use zellige_engine::error::Result;
 
+use crate::physics::PHYSICS;
 use crate::problem::Precision;
 
 /// Columns that a marching warp owns.
@@ -51,6 +52,7 @@ kernels!(
     two_sweeps,
     marching_residual,
     full_restrict,
+    full_restrict_two,
     full_edges,
     full_residual,
     relax_e,
@@ -70,6 +72,8 @@ kernels!(
     weigh,
     product,
     eliminate,
+    sines_rows,
+    sines_columns,
     pack,
     unpack,
     inject,
@@ -115,7 +119,8 @@ pub fn recipe(precision: Precision) -> Recipe {
         Precision::Mixed => ("float", "double"),
         Precision::F64 => ("double", "double"),
     };
-    let mut sources = vec![
+    let mut sources = [&["namespace physics {"], PHYSICS, &["}"]].concat();
+    sources.extend([
         include_str!("common.cu"),
         include_str!("march.cu"),
         include_str!("plain.cu"),
@@ -130,8 +135,9 @@ pub fn recipe(precision: Precision) -> Recipe {
         include_str!("residual.cu"),
         include_str!("product.cu"),
         include_str!("eliminate.cu"),
+        include_str!("sines.cu"),
         include_str!("setup.cu"),
-    ];
+    ]);
     let mut names = NAMES.to_vec();
     if real == wide {
         sources.extend([include_str!("source.cu"), include_str!("solution.cu")]);

@@ -15,12 +15,12 @@ template <class T> struct Applied {
 template <class T, class F> __device__ __forceinline__ Applied<T> apply(const Level& l, int i, int j, int k, F value) {
     const T *x = weights<T>(l.x) + 2 * i, *y = weights<T>(l.y) + 2 * j;
     T c = value(i, j, k);
-    T av = x[0] * (value(wrapped(l.x, i - 1), j, k) - c) + x[1] * (value(wrapped(l.x, i + 1), j, k) - c);
-    av += y[0] * (value(i, wrapped(l.y, j - 1), k) - c) + y[1] * (value(i, wrapped(l.y, j + 1), k) - c);
+    T av = physics::second_difference(c, value(wrapped(l.x, i - 1), j, k), value(wrapped(l.x, i + 1), j, k), x[0], x[1]);
+    av += physics::second_difference(c, value(i, wrapped(l.y, j - 1), k), value(i, wrapped(l.y, j + 1), k), y[0], y[1]);
     T diagonal = (x[0] + x[1]) + (y[0] + y[1]);
     if (l.z.n > 1) {
         const T* z = weights<T>(l.z) + 2 * k;
-        av += z[0] * (value(i, j, wrapped(l.z, k - 1)) - c) + z[1] * (value(i, j, wrapped(l.z, k + 1)) - c);
+        av += physics::second_difference(c, value(i, j, wrapped(l.z, k - 1)), value(i, j, wrapped(l.z, k + 1)), z[0], z[1]);
         diagonal += z[0] + z[1];
     }
     return {av, diagonal};
@@ -41,7 +41,7 @@ __device__ __forceinline__ void relax_node(const Level& l, const T* v, const T* 
     T here = v[o];
     if (unknown(l, i, j, k) && has_colour(colour, i, j, k)) {
         Applied<T> a = apply<T>(l, i, j, k, [&](int p, int q, int s) { return v[at(l, p, q, s)]; });
-        here += omega * reciprocal(a.diagonal) * (a.av - f[o]);
+        here = physics::relax(here, physics::residual(f[o], a.av), omega * reciprocal(a.diagonal));
     }
     out[o] = here;
 }
@@ -92,8 +92,9 @@ __device__ __forceinline__ void momentum_node(const Level& l, const T* v, const 
     T here = v[o];
     if (unknown(l, i, j, k)) {
         Applied<T> a = apply<T>(l, i, j, k, [&](int p, int q, int s) { return v[at(l, p, q, s)]; });
-        here += momentum != T(0) ? momentum * (here - before[o]) : T(0);
-        here += step * reciprocal(a.diagonal) * (a.av - f[o]);
+        // The first sweep has no last change.
+        T last = momentum != T(0) ? before[o] : here;
+        here = physics::relax_with_momentum(here, physics::residual(f[o], a.av), step * reciprocal(a.diagonal), momentum, last);
     }
     out[o] = here;
 }

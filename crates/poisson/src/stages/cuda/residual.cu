@@ -28,7 +28,7 @@ __device__ __forceinline__ void residual_node(const Level& l, const wide* f, rea
         long long o = at(l, i, j, k);
         wide u = value(i, j, k), res = 0;
         if (unknown(l, i, j, k)) {
-            res = f[o] - apply<wide>(l, i, j, k, value).av;
+            res = physics::residual(f[o], apply<wide>(l, i, j, k, value).av);
             take(p, res, u, double(l.x.volume[i]) * double(l.y.volume[j]) * double(l.z.volume[k]));
         }
         r[o] = real(up * res);

@@ -3,7 +3,7 @@
 
 extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level l, const wide* __restrict__ u,
                                                                            const wide* __restrict__ f, real* __restrict__ r,
-                                                                           wide up, Partial* partials, int height) {
+                                                                           wide up, Norms norms, int height) {
     int strips = (l.x.n + OWN - 1) / OWN, strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (strip >= strips) return;
     int x = strip * OWN + 4 * (lane - 1);
@@ -63,5 +63,5 @@ extern "C" __global__ __launch_bounds__(32 * WARPS) void marching_residual(Level
         }
     }
     Partial total = warp_total({squares, double(peak) / double(up), u_squares, mean});
-    if (lane == 0) partials[blockIdx.y * strips + strip] = total;
+    join_norms(total, min(WARPS, strips - int(blockIdx.x) * WARPS), norms);
 }

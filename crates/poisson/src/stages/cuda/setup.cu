@@ -19,6 +19,8 @@ extern "C" __global__ void unpack(Level l, const wide* field, double* dense, int
 // inject: the boundary values of a coarse level, those of the fine nodes under its nodes; its unknowns become 0.
 extern "C" __global__ void inject(Level l, Level coarse, const wide* u, wide* uc) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y, k = blockIdx.z;
+    let_next_kernel_start();
+    wait_for_previous_kernel();
     if (i >= coarse.x.n || j >= coarse.y.n) return;
     uc[at(coarse, i, j, k)] = unknown(coarse, i, j, k) ? wide(0) : u[at(l, l.x.child[i], l.y.child[j], l.z.child[k])];
 }

@@ -7,7 +7,7 @@
 // begin_zero:      that from u = 0. Reads 4 B, writes 5.
 // begin_cubic:     the same on P u_{l+1} by cubics (full multigrid). Reads 5 B, writes 5.
 // turn_solution:   u += P e_{l+1} and a sweep, which end a cycle, its norms, and the beginning of the next. Reads 9 B, writes 5.
-// end_solution:    the end alone; with `r_new` also r = f - A u and the norms. Reads 9 B, writes 4 (8).
+// end_solution:    the end alone with the norms; add_solution: without. Reads 9 B, writes 4.
 //
 // At step j row j of u enters, row j-1 has its red nodes relaxed and j-2 its black ones; the next cycle's sweep follows on
 // rows j-3 and j-4, and row j-5 has its residual restricted. Where no cycle ends, all that is two rows earlier, or one with
@@ -38,7 +38,7 @@ template <class T> struct OnSolution : Plain<T, 6> {
 // END: a cycle ends, with NORMS or without; BEGIN: one begins. HALO: lanes of it on each side.
 template <class Source, bool END, bool BEGIN, bool NORMS, int HALO, class Below>
 __device__ __forceinline__ void solution_strip(const Level& l, const Level& coarse, const real* u, const Below* below, const real* __restrict__ f,
-                                               real* u_new, real* rc, real* r_new, Partial* partials, real pre, real post, int height) {
+                                               real* u_new, real* rc, const Norms& norms, real pre, real post, int height) {
     // Rows behind the one that enters: the next sweep's red nodes, what is stored, what is restricted or has its norms.
     constexpr int OWNED = 128 - 8 * HALO, NEXT = END ? 3 : NORMS ? 2 : 1, NORM = END ? 3 : 1, STORE = BEGIN ? NEXT + 1 : 3, LAST = BEGIN ? NEXT + 2 : 3;
     int strip = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -64,7 +64,7 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     let_next_kernel_start();
     wait_for_previous_kernel();
 
-    real U[6][4] = {}, F[6][4] = {}, left_post[2] = {}, left[2] = {}, sum[2] = {}, peak = 0;
+    real U[6][4] = {}, F[6][4] = {}, left_post[2] = {}, left[2] = {}, peak = 0;
     double squares = 0, u_squares = 0, mean = 0;
     const int first = begin - (LAST + 2) / 2 * 2, stop = end + LAST;
     auto row_of = [&](int j) { return mirror + way * j; };
@@ -121,7 +121,6 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
                         rr += r * r, uu += v * v, r1 += r;
                     }
                     squares += rr, u_squares += uu, mean += r1;
-                    if (!BEGIN && owner) write4(r_new + (long long)row * l.pitch + x, res);
                 }
             }
             if (NORMS && !END) defect(next, dn);
@@ -152,38 +151,36 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     if (NORMS) {
         double volume = double(l.x.volume[l.x.n / 2]) * l.y.volume[l.y.n / 2];
         int strips = (columns + OWNED - 1) / OWNED;
-        Partial total = warp_total({volume * squares, double(peak), volume * u_squares, volume * mean});
-        if (lane == 0) partials[blockIdx.y * strips + strip] = total;
+        join_norms(warp_total({volume * squares, double(peak), volume * u_squares, volume * mean}), min(WARPS, strips - int(blockIdx.x) * WARPS), norms);
     }
 }
 
 extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_solution(Level l, Level coarse, const real* u, const real* f, real* u_new,
                                                                         real* rc, real pre, int height) {
-    solution_strip<Stored, false, true, false, 1, real>(l, coarse, u, nullptr, f, u_new, rc, nullptr, nullptr, pre, pre, height);
+    solution_strip<Stored, false, true, false, 1, real>(l, coarse, u, nullptr, f, u_new, rc, Norms{}, pre, pre, height);
 }
-extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_norms(Level l, Level coarse, const real* u, const real* f, real* u_new,
-                                                                     real* rc, Partial* partials, real pre, int height) {
-    solution_strip<Stored, false, true, true, 1, real>(l, coarse, u, nullptr, f, u_new, rc, nullptr, partials, pre, pre, height);
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_norms(
+    Level l, Level coarse, const real* u, const real* f, real* u_new, real* rc, Norms norms, real pre, int height) {
+    solution_strip<Stored, false, true, true, 1, real>(l, coarse, u, nullptr, f, u_new, rc, norms, pre, pre, height);
 }
 extern "C" __global__ __launch_bounds__(32 * WARPS) void begin_zero(Level l, Level coarse, const real* f, real* u_new, real* rc,
-                                                                    Partial* partials, real pre, int height) {
-    solution_strip<Nothing, false, true, true, 1, real>(l, coarse, nullptr, nullptr, f, u_new, rc, nullptr, partials, pre, pre, height);
+                                                                    Norms norms, real pre, int height) {
+    solution_strip<Nothing, false, true, true, 1, real>(l, coarse, nullptr, nullptr, f, u_new, rc, norms, pre, pre, height);
 }
 // In place: of u only held nodes are read, which stay as they are.
-extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_cubic(Level l, Level coarse, const real* uc, real* u, const real* f, real* rc,
-                                                                     real pre, int height) {
-    solution_strip<Cubic, false, true, false, 1>(l, coarse, u, uc, f, u, rc, nullptr, nullptr, pre, pre, height);
+extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WARPS : 1) void begin_cubic(
+    Level l, Level coarse, const real* uc, real* u, const real* f, real* rc, real pre, int height) {
+    solution_strip<Cubic, false, true, false, 1>(l, coarse, u, uc, f, u, rc, Norms{}, pre, pre, height);
 }
-#define END_SOLUTION(NAME, NORMS)                                                                                                       \
-    extern "C" __global__ __launch_bounds__(32 * WARPS) void NAME(Level l, Level coarse, const real* u, const real* ec, const real* f, \
-                                                                  real* u_new, real* r_new, Partial* partials, real post, int height) { \
-        solution_strip<Corrected, true, false, NORMS, 1>(l, coarse, u, ec, f, u_new, nullptr, r_new, partials, post, post, height);     \
+#define END_SOLUTION(NAME, NORMS)                                                                                                        \
+    extern "C" __global__ __launch_bounds__(32 * WARPS) void NAME(Level l, Level coarse, const real* u, const real* ec, const real* f,  \
+                                                                  real* u_new, Norms norms, real post, int height) {                    \
+        solution_strip<Corrected, true, false, NORMS, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);                \
     }
 END_SOLUTION(end_solution, true)
 END_SOLUTION(add_solution, false)
 // As ascend_correct: 12 warps a multiprocessor.
 extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void turn_solution(
-    Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, real* rc, Partial* partials, real pre, real post,
-    int height) {
-    solution_strip<Corrected, true, true, true, 2>(l, coarse, u, ec, f, u_new, rc, nullptr, partials, pre, post, height);
+    Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, real* rc, Norms norms, real pre, real post, int height) {
+    solution_strip<Corrected, true, true, true, 2>(l, coarse, u, ec, f, u_new, rc, norms, pre, post, height);
 }

@@ -29,7 +29,7 @@ __device__ __forceinline__ void restrict_block(const Level& l, const Level& coar
         for (int c = 1 - side; c <= 1 + side; c++) {
             for (int b = 0; b < 3; b++) {
                 const T* row = corner + mx * (b + my * (c - 1 + side));
-                sum += T(sz[c]) * T(sy[b]) * (T(sx[0]) * row[0] + T(sx[1]) * row[1] + T(sx[2]) * row[2]);
+                sum += T(sz[c]) * T(sy[b]) * physics::three(T(sx[0]), row[0], T(sx[1]), row[1], T(sx[2]), row[2]);
             }
         }
         out[at(coarse, i, j, k)] = sum;
@@ -65,7 +65,7 @@ extern "C" __global__ void prolong(Level l, Level coarse, const real* __restrict
         for (int b = 0; b < 2; b++) {
             if (wy[b] == real(0)) continue;
             const real* row = ec + at(coarse, 0, wrapped(coarse.y, J + b), wrapped(coarse.z, K + c));
-            sum += wz[c] * wy[b] * (wx[0] * row[I] + wx[1] * row[wrapped(coarse.x, I + 1)]);
+            sum += wz[c] * wy[b] * physics::between(wx[0], row[I], wx[1], row[wrapped(coarse.x, I + 1)]);
         }
     }
     e[o] += sum;
