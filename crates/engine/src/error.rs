@@ -153,6 +153,9 @@ pub enum Error {
     },
 }
 
+/// How the message ends about a value that is not finite.
+pub(crate) const BROKEN_DOWN: &str = "the computation has broken down";
+
 impl Error {
     /// One problem on the command line or in an unnamed input.
     pub fn input(origin: impl Into<String>, problem: Problem) -> Self {
@@ -192,6 +195,12 @@ impl Error {
             Self::Interrupted { checkpoint: Some(path), .. } => {
                 Some(format!("go on with `--resume {}`", path.parent().and_then(Path::parent).unwrap_or(path).display()))
             }
+            // A value that is no number; other messages of this kind say themselves what to do.
+            Self::Numerics { message, .. } if message.ends_with(BROKEN_DOWN) => Some(
+                "the step before it was already wrong: look at the last rows for what grows; a smaller time step, more smoothing or a finer \
+                 grid keep a scheme stable, and a value of the input that is far out of scale breaks any"
+                    .into(),
+            ),
             Self::Kernel { .. } => Some("please report this with the log; `--device cpu` works meanwhile".into()),
             _ => None,
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::checkpoint::{Reader, Writer};
-use crate::error::{Error, Problem, Result};
+use crate::error::{BROKEN_DOWN, Error, Problem, Result};
 use crate::files;
 use crate::profile::{Profiler, StageRow};
 use crate::record::{Check, Record, Row};
@@ -229,7 +229,7 @@ fn guard(row: &Row, step: &str, clock: Clock) -> Result<()> {
         Some(scalar) => Err(Error::Numerics {
             what: scalar.name.to_owned(),
             place: format!("{step} {}", clock.step),
-            message: format!("the value is {}; the computation has broken down", scalar.value),
+            message: format!("the value is {}; {BROKEN_DOWN}", scalar.value),
         }),
     }
 }

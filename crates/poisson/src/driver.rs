@@ -371,10 +371,7 @@ pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, carr
         }
         Scheme::Cycles { plan, .. } if carry => stages.replay("carried cycle", profiler, &mut |s, p| step::carried_cycle(s, plan, p)),
         Scheme::Cycles { plan, .. } => stages.replay("cycle", profiler, &mut |s, p| step::cycle(s, plan, p)),
-        Scheme::Sweeps { smoother, block, .. } => stages.replay("sweeps", profiler, &mut |s, p| {
-            s.sweep(0, block, smoother, p)?;
-            s.residual(0, p)
-        }),
+        Scheme::Sweeps { smoother, block, .. } => stages.replay("sweeps", profiler, &mut |s, p| s.sweep_norms(block, smoother, p)),
         Scheme::Direct => Ok(()),
     }
 }

@@ -167,6 +167,12 @@ pub trait Stages: Send {
     /// smoothing of the cascadic cycle). The residual is stale afterwards.
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
 
+    /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards.
+    fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        self.sweep(0, nu, smoother, profiler)?;
+        self.residual(0, profiler)
+    }
+
     /// Full multigrid: fills `f_l` on every coarse level by restriction of `f_0` (and the boundary values of `u_l`).
     fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()>;
 

@@ -55,6 +55,39 @@ impl<T> Band<'_, T> {
         let (own, at) = self.place(j);
         if own { &mut self.own[at..at + self.slab] } else { &mut self.halo[at..at + self.slab] }
     }
+
+    /// Slab `j` and those before and after it, if all three are the band's own.
+    #[inline(always)]
+    pub(super) fn around(&mut self, j: isize) -> Option<&mut [T]> {
+        let local = j - self.first;
+        (1..self.count - 1).contains(&local).then(|| &mut self.own[(local as usize - 1) * self.slab..][..3 * self.slab])
+    }
+
+    /// Whether slab `j` is the band's own.
+    pub(super) fn owns(&self, j: isize) -> bool {
+        (0..self.count).contains(&(j - self.first))
+    }
+
+    /// Slab `j` to write, and others to read.
+    #[inline(always)]
+    pub(super) fn apart<const N: usize>(&mut self, j: isize, others: [Option<isize>; N]) -> (&mut [T], [Option<&[T]>; N]) {
+        let (own, at) = self.place(j);
+        let places = others.map(|k| k.map(|k| self.place(k)));
+        let (same, other) = if own { (&mut *self.own, &*self.halo) } else { (&mut *self.halo, &*self.own) };
+        let (before, rest) = same.split_at_mut(at);
+        let (line, after) = rest.split_at_mut(self.slab);
+        let (before, after, slab) = (&*before, &*after, self.slab);
+        let get = |(in_own, from): (bool, usize)| {
+            if in_own != own {
+                &other[from..][..slab]
+            } else if from < at {
+                &before[from..][..slab]
+            } else {
+                &after[from - at - slab..][..slab]
+            }
+        };
+        (line, places.map(|place| place.map(get)))
+    }
 }
 
 /// An array as a band sees it.

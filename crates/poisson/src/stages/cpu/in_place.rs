@@ -9,7 +9,7 @@ use zellige_engine::real::{Lanes, Real, RealScalar};
 
 use super::field::PAD;
 use super::isa::Work;
-use super::rows::{Neighbours, stretches};
+use super::rows::{Neighbours, RowSums, stretches};
 use super::tables::Operator;
 use crate::physics;
 
@@ -64,9 +64,9 @@ fn store<T: RealScalar, const N: usize>(line: &mut [T], at: usize, lanes: Lanes<
 }
 
 impl<T: RealScalar, const N: usize> Blocks<'_, T, N> {
-    /// The relaxed nodes of a block of `line`, which starts a padding before the stretch.
+    /// The nodes of a block of `line`, which starts a padding before the stretch; their defects; and `omega / d`.
     #[inline(always)]
-    fn relaxed<const ROWS: bool, const UNIFORM: bool>(&self, line: &[T], block: usize) -> Lanes<T, N> {
+    fn defects<const ROWS: bool, const UNIFORM: bool>(&self, line: &[T], block: usize) -> [Lanes<T, N>; 3] {
         let line = &line[block * N..][..N + 2 * PAD];
         let (before, centre, after) = (load(line, PAD - 1), load(line, PAD), load(line, PAD + 1));
         let [west, east, step] =
@@ -80,22 +80,107 @@ impl<T: RealScalar, const N: usize> Blocks<'_, T, N> {
         let [lower, upper] = [load(&self.slabs[0][block], 0), load(&self.slabs[1][block], 0)];
         let [a, b] = self.slab_weights;
         sum += physics::second_difference(centre, lower, upper, a, b);
-        physics::relax(centre, physics::residual(Lanes(self.rhs[block]), sum), step)
+        [centre, physics::residual(Lanes(self.rhs[block]), sum), step]
+    }
+
+    /// The relaxed nodes of a block.
+    #[inline(always)]
+    fn relaxed<const ROWS: bool, const UNIFORM: bool>(&self, line: &[T], block: usize) -> Lanes<T, N> {
+        let [centre, defect, step] = self.defects::<ROWS, UNIFORM>(line, block);
+        physics::relax(centre, defect, step)
     }
 }
 
-impl<T: RealScalar, const ROWS: bool> RelaxInPlace<'_, T, ROWS> {
+/// A row with the rows around it, in the same memory, where nothing varies along it but the values.
+pub(super) struct PlainRows<'a, T> {
+    /// The row before, the row and the row after, each with its padding.
+    pub lines: &'a mut [T],
+    /// Values from row to row.
+    pub stride: usize,
+    /// The padded row of the right-hand side.
+    pub rhs: &'a [T],
+    /// Weights west and east, of the row before and the row after.
+    pub weights: [T; 4],
+    /// `1 / d` or 0 in a block, `PAD` values.
+    pub step: &'a [T],
+    pub omega: T,
+}
+
+/// The blocks of [`PlainRows`] in registers of `N` lanes.
+struct PlainBlocks<'a, T, const N: usize> {
+    before: &'a [[T; N]],
+    after: &'a [[T; N]],
+    rhs: &'a [[T; N]],
+    west: Lanes<T, N>,
+    east: Lanes<T, N>,
+    lower: Lanes<T, N>,
+    upper: Lanes<T, N>,
+    step: Lanes<T, N>,
+}
+
+impl<T: RealScalar, const N: usize> PlainBlocks<'_, T, N> {
+    /// The relaxed nodes of a block of `line`, which starts a padding before the stretch.
     #[inline(always)]
-    fn stretch<const N: usize, const UNIFORM: bool>(&mut self, at: Range<usize>) {
-        let count = at.len() / N;
-        if count == 0 {
-            return;
+    fn relaxed(&self, line: &[T], block: usize) -> Lanes<T, N> {
+        let line = &line[block * N..][..N + 2 * PAD];
+        let (a, centre, b) = (load(line, PAD - 1), load(line, PAD), load(line, PAD + 1));
+        let mut sum = physics::second_difference(centre, a, b, self.west, self.east);
+        let (a, b) = (load(&self.before[block], 0), load(&self.after[block], 0));
+        sum += physics::second_difference(centre, a, b, self.lower, self.upper);
+        physics::relax(centre, physics::residual(load(&self.rhs[block], 0), sum), self.step)
+    }
+}
+
+impl<T: RealScalar> PlainRows<'_, T> {
+    /// As [`RelaxInPlace::over`], with less to be looked up.
+    #[inline(always)]
+    pub(super) fn over<const N: usize>(self, columns: &Range<usize>) {
+        let (start, count) = (columns.start, (columns.end - columns.start) / N);
+        let (before, rest) = self.lines.split_at_mut(self.stride);
+        let (line, after) = rest.split_at_mut(self.stride);
+        let work = PlainBlocks::<T, N> {
+            before: blocks(before, PAD + start, count),
+            after: blocks(after, PAD + start, count),
+            rhs: blocks(self.rhs, PAD + start, count),
+            west: Lanes::splat(self.weights[0]),
+            east: Lanes::splat(self.weights[1]),
+            lower: Lanes::splat(self.weights[2]),
+            upper: Lanes::splat(self.weights[3]),
+            step: Lanes::splat(self.omega) * Lanes::load(self.step),
+        };
+        let line = &mut line[start..][..count * N + 2 * PAD];
+        let mut last = work.relaxed(line, 0);
+        for block in 1..count {
+            let next = work.relaxed(line, block);
+            store(line, (block - 1) * N + PAD, last);
+            last = next;
         }
+        store(line, (count - 1) * N + PAD, last);
+    }
+}
+
+#[inline(always)]
+fn common(at: &Range<usize>, columns: &Range<usize>) -> Range<usize> {
+    at.start.clamp(columns.start, columns.end)..at.end.clamp(columns.start, columns.end)
+}
+
+/// `stretches` as far as they lie in `columns`.
+#[inline(always)]
+fn within<T>(operator: &Operator<T>, columns: &Range<usize>, n: usize) -> [Range<usize>; 3] {
+    let [west, middle, east] = stretches(operator, n);
+    [common(&west, columns), common(&middle, columns), common(&east, columns)]
+}
+
+impl<'a, T: RealScalar, const ROWS: bool> RelaxInPlace<'a, T, ROWS> {
+    /// The blocks of a stretch that is not empty.
+    #[inline(always)]
+    fn blocks<const N: usize>(&self, at: &Range<usize>) -> Blocks<'a, T, N> {
+        let count = at.len() / N;
         let Neighbours { slabs, slab_weights, rows, row_weights, .. } = self.row;
         let (west, east) = (blocks(&self.operator.west, at.start, count), blocks(&self.operator.east, at.start, count));
         let (rhs, step) = (blocks(self.rhs, at.start, count), blocks(self.step, at.start, count));
         let omega = Lanes::splat(self.omega);
-        let work = Blocks::<T, N> {
+        Blocks {
             slabs: [blocks(slabs[0], at.start, count), blocks(slabs[1], at.start, count)],
             slab_weights: [Lanes::splat(slab_weights.0), Lanes::splat(slab_weights.1)],
             rows: [blocks(rows[0], at.start, count), blocks(rows[1], at.start, count)],
@@ -106,7 +191,16 @@ impl<T: RealScalar, const ROWS: bool> RelaxInPlace<'_, T, ROWS> {
             step,
             omega,
             first: [Lanes(west[0]), Lanes(east[0]), omega * Lanes(step[0])],
-        };
+        }
+    }
+
+    #[inline(always)]
+    fn stretch<const N: usize, const UNIFORM: bool>(&mut self, at: Range<usize>) {
+        let count = at.len() / N;
+        if count == 0 {
+            return;
+        }
+        let work = self.blocks::<N>(&at);
         let line = &mut self.line[at.start..][..count * N + 2 * PAD];
         // A block is written when the next one has been read: a load that takes in part of what was just stored waits
         // until it has left for the cache.
@@ -120,12 +214,78 @@ impl<T: RealScalar, const ROWS: bool> RelaxInPlace<'_, T, ROWS> {
     }
 
     #[inline(always)]
-    fn lanes<const N: usize>(&mut self) {
-        let [west, middle, east] = stretches(self.operator, self.rhs.len());
+    fn lanes<const N: usize>(&mut self, columns: &Range<usize>) {
+        let [west, middle, east] = within(self.operator, columns, self.rhs.len());
         self.stretch::<N, false>(west);
         self.stretch::<N, true>(middle);
         self.stretch::<N, false>(east);
     }
+
+    /// The relaxation on `columns` alone, from one whole block to another.
+    #[inline(always)]
+    pub(super) fn over(&mut self, columns: &Range<usize>) {
+        // A register of AVX-512.
+        if size_of::<T>() == 4 { self.lanes::<16>(columns) } else { self.lanes::<8>(columns) }
+    }
+
+    #[inline(always)]
+    fn add<const N: usize, const UNIFORM: bool>(&self, at: Range<usize>, unit: T, sums: &mut LaneSums<T, N>) {
+        let count = at.len() / N;
+        if count == 0 {
+            return;
+        }
+        let (work, unit) = (self.blocks::<N>(&at), Lanes::splat(unit));
+        let volumes = blocks::<T, N>(&self.operator.volume_x, at.start, count);
+        let line = &self.line[at.start..][..count * N + 2 * PAD];
+        // Squares below the normal numbers would take a hundred times as long; so far below the largest value nothing is lost.
+        let negligible = T::from_f64(if size_of::<T>() == 4 { 1e-18 } else { 1e-150 });
+        for block in 0..count {
+            let [centre, defect, scale] = work.defects::<ROWS, UNIFORM>(line, block);
+            let volume = Lanes(if UNIFORM { volumes[0] } else { volumes[block] });
+            let [mut r, mut u] = [scale * defect, unit * centre];
+            for i in 0..N {
+                r.0[i] = Real::max(r.0[i].abs(), negligible) - negligible;
+            }
+            for i in 0..N {
+                sums.max.0[i] = Real::max(r.0[i], sums.max.0[i]);
+            }
+            for i in 0..N {
+                u.0[i] = Real::max(u.0[i].abs(), negligible) - negligible;
+            }
+            sums.r2 += volume * (r * r);
+            sums.u2 += volume * (u * u);
+        }
+    }
+
+    #[inline(always)]
+    fn lane_sums<const N: usize>(&self, columns: &Range<usize>, unit: T) -> RowSums {
+        let [west, middle, east] = within(self.operator, columns, self.rhs.len());
+        let mut sums = LaneSums::<T, N> { r2: Lanes::ZERO, u2: Lanes::ZERO, max: Lanes::ZERO };
+        self.add::<N, false>(west, unit, &mut sums);
+        self.add::<N, true>(middle, unit, &mut sums);
+        self.add::<N, false>(east, unit, &mut sums);
+        let mut row = RowSums::default();
+        for i in 0..N {
+            row.r2 += sums.r2.0[i].to_f64();
+            row.u2 += sums.u2.0[i].to_f64();
+            row.max = row.max.max(sums.max.0[i].to_f64());
+        }
+        row
+    }
+
+    /// Instead of relaxing, the sums of `(omega step (rhs - A u))^2` and `(unit u)^2` on `columns`, weighted by the volumes along
+    /// x, and the largest residual; that of the residual itself is left out.
+    #[inline(always)]
+    pub(super) fn sums(&self, columns: &Range<usize>, unit: T) -> RowSums {
+        if size_of::<T>() == 4 { self.lane_sums::<16>(columns, unit) } else { self.lane_sums::<8>(columns, unit) }
+    }
+}
+
+/// Sums over a row, lane by lane.
+struct LaneSums<T, const N: usize> {
+    r2: Lanes<T, N>,
+    u2: Lanes<T, N>,
+    max: Lanes<T, N>,
 }
 
 impl<T: RealScalar, const ROWS: bool> Work for RelaxInPlace<'_, T, ROWS> {
@@ -133,7 +293,7 @@ impl<T: RealScalar, const ROWS: bool> Work for RelaxInPlace<'_, T, ROWS> {
 
     #[inline(always)]
     fn run(mut self) {
-        // A register of AVX-512.
-        if size_of::<T>() == 4 { self.lanes::<16>() } else { self.lanes::<8>() }
+        let columns = 0..self.rhs.len();
+        self.over(&columns);
     }
 }

@@ -17,6 +17,7 @@ mod ring;
 mod rows;
 mod stages;
 mod stream;
+mod strips;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -35,7 +35,7 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
     }
 
     /// Sums over slabs into the norms of level 0, and the mean of `r` off on a singular problem.
-    fn finish_residual(&mut self, level: usize, sums: &[SlabSums]) {
+    pub(super) fn finish_residual(&mut self, level: usize, sums: &[SlabSums]) {
         let data = &mut self.levels[level];
         let Some(outer) = &data.outer else { return };
         let volume = outer.operator.volume;
@@ -315,6 +315,9 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         let sweeps = f64::from(nu);
         let all = cost(shape, 3.0 * size_of::<U>() as f64 * sweeps, 2.0 * stencil_flops(shape) * sweeps);
         profiler.stage(stage::SWEEP, all, || {
+            if self.goes_in_strips(level, smoother) {
+                return self.sweep_in_strips(level, nu, smoother, false);
+            }
             let data = &mut self.levels[level];
             let Some(outer) = &mut data.outer else { return };
             let mut left = nu;
@@ -328,6 +331,18 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
                 left -= now;
             }
         });
+        Ok(())
+    }
+
+    fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        // The mean of a singular problem's residual has to be taken off before its largest value is known.
+        if self.singular || nu == 0 || !self.goes_in_strips(0, smoother) {
+            self.sweep(0, nu, smoother, profiler)?;
+            return self.residual(0, profiler);
+        }
+        let (shape, sweeps) = (self.levels[0].shape, f64::from(nu));
+        let all = cost(shape, 3.0 * size_of::<U>() as f64 * sweeps, stencil_flops(shape) * (2.0 * sweeps + 1.0) + 6.0);
+        profiler.stage(stage::SWEEP, all, || self.sweep_in_strips(0, nu, smoother, true));
         Ok(())
     }
 

@@ -22,9 +22,11 @@ pub(super) enum Array<'a, T> {
 pub(super) struct Workspace<T, U> {
     scratch: Vec<Scratch<T>>,
     r_halos: Vec<Aligned<T>>,
-    e_halos: Vec<Aligned<T>>,
+    pub(super) e_halos: Vec<Aligned<T>>,
     u_halos: Vec<Aligned<U>>,
-    sums: Vec<SlabSums>,
+    pub(super) sums: Vec<SlabSums>,
+    /// A slab for what lies beyond the ends.
+    pub(super) zeros: Aligned<T>,
 }
 
 impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
@@ -35,12 +37,16 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
             e_halos: vec![Aligned::new(0); threads],
             u_halos: vec![Aligned::new(0); threads],
             sums: Vec::new(),
+            zeros: Aligned::new(0),
         }
     }
 
     pub(super) fn bytes(&self) -> u64 {
         let halos = self.r_halos.iter().chain(&self.e_halos).map(Aligned::bytes).sum::<u64>();
-        halos + self.u_halos.iter().map(Aligned::bytes).sum::<u64>() + self.scratch.iter().map(Scratch::bytes).sum::<u64>()
+        halos
+            + self.u_halos.iter().map(Aligned::bytes).sum::<u64>()
+            + self.scratch.iter().map(Scratch::bytes).sum::<u64>()
+            + self.zeros.bytes()
     }
 
     /// Runs `pass`; gives the sums over slabs where it corrects.

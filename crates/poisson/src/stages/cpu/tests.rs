@@ -314,8 +314,41 @@ fn sweeps_equal_the_definition_bit_for_bit() {
         }
         for isa in Isa::all() {
             compare_sweeps::<f32>(case, smoothers()[0], 5, 1, isa);
+            compare_sweeps::<f32>(case, smoothers()[0], 12, 2, isa);
             compare_sweeps::<f32>(case, smoothers()[0], 4, 3, isa);
             compare_sweeps::<f64>(case, smoothers()[0], 1, 1, isa);
         }
     }
+}
+
+#[test]
+fn norms_after_sweeps_are_those_of_the_residual_whatever_the_threads() {
+    fn check<U: RealScalar>(case: Case) {
+        let precision = if size_of::<U>() == 4 { Precision::F32 } else { Precision::F64 };
+        let mut first = None;
+        for threads in [1, 2, 3] {
+            let cpu = Cpu::new(threads).expect("threads");
+            let mut stages = CpuStages::<U, U>::new(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
+            let n = grid(case).len();
+            let (u, f): (Vec<f64>, Vec<f64>) = (0..n).map(|i| (0.0, noise(i))).unzip();
+            let off = &mut Profiler::off();
+            stages.load(&u, &f).expect("values");
+            stages.sweep_norms(7, smoothers()[0], off).expect("sweeps");
+            let found = stages.norms().expect("norms");
+            stages.residual(0, off).expect("residual");
+            let wanted = stages.norms().expect("norms");
+            // Sums of squares in the working precision over the 16 or 128 nodes of a lane, in another order.
+            let tolerance = 64.0 * precision.eps();
+            for (found, wanted) in [(found.l2, wanted.l2), (found.max, wanted.max), (found.u_l2, wanted.u_l2)] {
+                assert!((found - wanted).abs() <= tolerance * wanted, "{found}, not {wanted}; {case:?}");
+            }
+            assert_eq!(*first.get_or_insert(found), found, "{threads} threads; {case:?}");
+        }
+    }
+    for case in cases() {
+        check::<f32>(case);
+        check::<f64>(case);
+    }
+    // Wider than a strip, and tall enough for three bands.
+    check::<f32>(([[D, D], [D, D], [N, N]], [2100, 330, 1], [1.0, 0.2, 0.0]));
 }
