@@ -32,23 +32,27 @@ pub struct Flow {
 impl Flow {
     /// Allocates and fills the domain. Files of the input are looked for in `folder`.
     pub fn new(config: &Config, folder: &Path, seed: u64, device: &Device) -> Result<Self> {
-        let Device::Cpu(cpu) = device else {
-            let message = "the rarefied gas has no GPU kernels yet: it runs on the processor".to_owned();
-            return Err(Error::Device { device: device.name().into(), message, hint: Some("`--device cpu`".into()) });
+        // Loading and averages are work of the processor on any device.
+        let cpu = match device {
+            Device::Cpu(cpu) => cpu.clone(),
+            Device::Cuda(_) => Cpu::new(0)?,
         };
         let model = Model::new(config, folder, seed)?;
-        let needed = memory(&model);
+        let needed = memory(&model, device);
         if needed > device.memory() {
             let what = "particles and averages of the gas".to_owned();
             return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
         }
         let initial = Initial::new(config)?;
-        let mut stages = stages::cpu::new(&model, cpu);
+        let mut stages = match device {
+            Device::Cpu(cpu) => stages::cpu::new(&model, cpu),
+            Device::Cuda(cuda) => stages::cuda::new(&model, cuda)?,
+        };
         let particles = cpu.install(|| loading::fill(&model, &|place| initial.at(place)));
         stages.insert(&particles)?;
         let s = &config.sampling;
         let samples = Samples::new(&model, config.sampling_start(), config.steps, s.every, s.batches);
-        Ok(Self { model, stages, samples, step: 0, cpu: cpu.clone() })
+        Ok(Self { model, stages, samples, step: 0, cpu })
     }
 
     /// One step.
@@ -95,7 +99,7 @@ impl Flow {
             writer.f32s(&format!("particles.{name}"), values)?;
         }
         writer.f32s("particles.rotation", &p.rotation)?;
-        writer.f64s("collisions", &self.stages.extra())?;
+        writer.f64s("collisions", &self.stages.extra()?)?;
         self.samples.save(writer, &mut *self.stages)
     }
 
@@ -140,8 +144,11 @@ impl Flow {
     }
 }
 
-/// Memory of a run: particles with an eighth of spare room, sums and their spread.
-pub fn memory(model: &Model) -> u64 {
+/// Memory of a run on its device: particles, on the processor with an eighth of spare room, sums, and on the processor their spread.
+pub fn memory(model: &Model, device: &Device) -> u64 {
+    if let Device::Cuda(_) = device {
+        return stages::cuda::memory(model);
+    }
     let c = &model.collisions;
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 2.0 } else { 0.0 };
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);

@@ -61,7 +61,6 @@ impl Solver for Dsmc {
     const NAME: &'static str = "dsmc";
     const STEP: &'static str = "step";
     const ITEM: &'static str = "particle";
-    const GPU: bool = false;
 
     type Config = Config;
 
@@ -74,7 +73,7 @@ impl Solver for Dsmc {
         let items = model.expected as u64;
         let traffic = cost(&model, items, config.sampling.every == 1).bytes as u64;
         let (lines, warnings) = forecast::forecast(config, &model);
-        Ok(Plan { lines, items, memory: flow::memory(&model), traffic, warnings })
+        Ok(Plan { lines, items, memory: flow::memory(&model, &environment.device), traffic, warnings })
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {

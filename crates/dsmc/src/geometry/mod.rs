@@ -286,6 +286,13 @@ impl Geometry {
         }
     }
 
+    /// The lists of pieces as they are kept: one more than the place of a cell in the second list (0 without pieces, empty without
+    /// bodies), where the pieces of each begin and the end, all pieces, and a place in each such cell with its winding.
+    pub(crate) fn lists(&self) -> (&[u32], &[u32], &[Piece], Vec<[i32; 3]>) {
+        let references = self.references.iter().map(|r| [r.at[0], r.at[1], r.winding]).collect();
+        (&self.slots, &self.first, &self.pieces, references)
+    }
+
     fn reference(&self, cell: usize) -> Option<Reference> {
         match self.slots.get(cell) {
             None | Some(0) => None,

@@ -143,6 +143,15 @@ impl Geometry {
         Some(others.fold(self.own_fraction(cell as u32), f64::min))
     }
 
+    /// Parted cells (by [`crate::grid::Grid::index`]) with the share and the outline of each of their parts, on the lattice of particles.
+    pub(crate) fn parted(&self) -> impl Iterator<Item = (usize, Vec<(f64, Vec<[i32; 2]>)>)> {
+        self.pools.split.iter().map(|(cell, (first, parts))| {
+            let number = |k: usize| if k == 0 { *cell } else { first + k as u32 - 1 };
+            let corners = |part: &Part| part.outline().iter().map(|p| [p.x as i32, p.y as i32]).collect();
+            (*cell as usize, parts.iter().enumerate().map(|(k, part)| (self.own_fraction(number(k)), corners(part))).collect())
+        })
+    }
+
     /// Number of pools: the cells, and one more for each further part of a parted cell.
     pub fn pools(&self) -> usize {
         self.cells[0] * self.cells[1] + self.pools.extra.len()

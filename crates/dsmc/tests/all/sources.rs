@@ -63,7 +63,7 @@ fn a_schedule_is_kept_to_the_particle() {
     let mut found = Vec::new();
     for threads in [1, 2] {
         assert_eq!(config.check(), []);
-        let device = zellige_engine::device::Device::Cpu(zellige_engine::device::Cpu::new(threads).unwrap());
+        let device = crate::common::device(threads);
         let mut flow = zellige_dsmc::flow::Flow::new(&config, folder.path(), 7, &device).unwrap();
         for (steps, count) in [(1, 1000), (2, 1000), (1, 1700), (3, 1700), (1, 1800), (20, 1800)] {
             run(&mut flow, steps);

@@ -20,7 +20,7 @@ use crate::walls::BOLTZMANN;
 use zellige_engine::rng::{open_f32, uniform_f32};
 
 /// Cross-sections times speeds are kept times this, so that single precision has room: they are about 1e-16 m^3/s.
-pub(super) const SCALE: f64 = 1e16;
+pub(in crate::stages) const SCALE: f64 = 1e16;
 /// Most probable speeds of a relative motion that the first maximum is for.
 const FAST: f64 = 5.0;
 /// Tries after which a maximum may fall.
@@ -32,7 +32,7 @@ const MARGIN: f32 = 1.05;
 const ROUNDS: u32 = 64;
 
 /// Pairs of species with a <= b.
-pub(super) fn pair_count(species: usize) -> usize {
+pub(in crate::stages) fn pair_count(species: usize) -> usize {
     species * (species + 1) / 2
 }
 
@@ -125,7 +125,7 @@ impl Table {
 const SMALLEST: f64 = 0.02;
 
 /// Weight times step over the free volume of a cell; 0 where there is none.
-pub(super) fn rate(model: &Model, cell: usize) -> f32 {
+pub(in crate::stages) fn rate(model: &Model, cell: usize) -> f32 {
     let fraction = model.geometry.fraction(cell);
     // Of a parted cell the smallest part: pairs in larger ones are thinned by `together`.
     let fraction = model.geometry.smallest_part(cell).unwrap_or(fraction);
@@ -134,7 +134,7 @@ pub(super) fn rate(model: &Model, cell: usize) -> f32 {
 }
 
 /// The first maxima of all pairs: of the fastest of a hot gas that meets another one at the fastest drift.
-pub(super) fn majorants(model: &Model) -> Vec<Majorant> {
+pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
     let n = model.species.len();
     let [temperature, drift] = model.hottest;
     let most = |a: usize, b: usize| {

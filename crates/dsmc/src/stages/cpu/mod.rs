@@ -5,13 +5,13 @@
 //! order, with their new cells. What leaves goes to a box of the tile, which its neighbours empty at the beginning of the next pass.
 //! Nothing depends on threads: every random number belongs to a cell, a face or a place in a tile, and every sum has its order.
 
-mod collide;
+pub(super) mod collide;
 mod fly;
 mod inflow;
 mod math;
 mod moments;
 mod store;
-mod tile;
+pub(super) mod tile;
 
 pub(crate) use math::Stream;
 
@@ -414,12 +414,12 @@ impl Stages for Gas {
         Ok(all)
     }
 
-    fn extra(&self) -> Vec<f64> {
-        let ledger = self.ledger().unwrap_or_default();
+    fn extra(&self) -> Result<Vec<f64>> {
+        let ledger = self.ledger()?;
         let counts = [ledger.injected, ledger.removed, ledger.collisions, ledger.attempts, ledger.exceeded, ledger.stuck];
         let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.most, m.seen, m.tries].map(f64::from));
         let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some()).flat_map(|f| f.moving.numbers());
-        counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).collect()
+        Ok(counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).collect())
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {

@@ -8,9 +8,9 @@ use crate::stages::{Ledger, SUMS};
 
 /// The largest cross-section times speed that pairs of two species are tried against in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Majorant {
+pub(in crate::stages) struct Majorant {
     /// The value in use, m^3/s times [`super::collide::SCALE`].
-    pub(super) most: f32,
+    pub(in crate::stages) most: f32,
     /// The largest one seen since it was last looked at.
     pub(super) seen: f32,
     /// Tries since then.

@@ -6,6 +6,7 @@ use std::path::Path;
 use zellige_dsmc::config::Config;
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::sampling::VALUES;
+use zellige_engine::cuda::Cuda;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 
@@ -14,10 +15,24 @@ pub const BOX: (f64, f64) = (7.07043e22, 273.15);
 /// Boltzmann's constant.
 pub const K: f64 = 1.380_649e-23;
 
-/// A flow on so many threads.
+/// Where the tests run: on so many threads of the processor, or, with `ZELLIGE_DSMC_TESTS=cuda`, all of them on the first GPU.
+pub fn device(threads: usize) -> Device {
+    match std::env::var("ZELLIGE_DSMC_TESTS").as_deref() {
+        Ok("cuda") => Device::Cuda(Cuda::open(0).unwrap()),
+        Ok(other) => panic!("ZELLIGE_DSMC_TESTS is `{other}`; only `cuda` is known"),
+        Err(_) => Device::Cpu(Cpu::new(threads).unwrap()),
+    }
+}
+
+/// A flow there.
 pub fn flow(config: &Config, threads: usize) -> Flow {
+    flow_on(config, &device(threads))
+}
+
+/// A flow on a device.
+pub fn flow_on(config: &Config, device: &Device) -> Flow {
     assert_eq!(config.check(), []);
-    Flow::new(config, Path::new(""), 20_261_121, &Device::Cpu(Cpu::new(threads).unwrap())).unwrap()
+    Flow::new(config, Path::new(""), 20_261_121, device).unwrap()
 }
 
 /// Steps on.

@@ -1,0 +1,171 @@
+// A block a tile: its particles and those that come are put in order in shared memory (or, where they do not fit, in the region that
+// they are written to), collide, are sampled, fly, and are written back with their new keys; leavers are listed. Particles that may
+// meet something are left where they are for `wander`. Cost: 22 bytes read and 22 written a particle without internal modes, 192
+// a cell and species that is sampled.
+
+#define NONE 0xffffffffu
+#define WARPS (THREADS / 32)
+
+
+struct Pass {
+  float step[2];        // cells per velocity along each axis: dt / h, 0 where there is no axis
+  u32 stride, unused;   // tiles * KEYS
+  const u8* reach;      // by tile and cell; geometry/mod.rs
+  double* sums;         // [SUMS][tile][key]
+  const double* factor; // 2 k/m by species, then 2 k theta/m
+  const u32* follow_first;   // faces of sides that follow the gas within, by tile; one more than tiles
+  const uint2* follow;       // cell in the tile, number of the face
+  const double* memory;      // by face
+  double* moving;            // six numbers a face
+};
+
+__device__ __forceinline__ Sorted sorted_in(char* room) {
+  float* f = reinterpret_cast<float*>(room);
+  Sorted s{f, f + ROOM, f + 2 * ROOM, f + 3 * ROOM, f + 4 * ROOM, f + 5 * ROOM, nullptr, nullptr, nullptr};
+  f += (5 + ROTATES) * ROOM;
+  s.order = reinterpret_cast<u32*>(f);
+  u16* h = reinterpret_cast<u16*>(f + (SCHEME == 3) * ROOM);
+  s.key = h;
+  s.level = h + ROOM;
+  return s;
+}
+__device__ __forceinline__ Sorted sorted_at(const Store& st, u32 base) {
+  const Columns& c = st.next;
+  return {c.x + base, c.y + base, c.vx + base, c.vy + base, c.vz + base, ROTATES ? c.rotation + base : nullptr, VIBRATES ? c.level + base : nullptr,
+          c.key + base, st.arrive + base};
+}
+
+// Slots of `now` from which the candidates of a tile come: its own region, then arrivals.
+struct Source {
+  u32 begin, own, all, base;
+};
+__device__ __forceinline__ u32 raw_key(const Store& st, const Source& from, u32 k, u32& slot) {
+  if (k >= from.all) return NONE;
+  slot = k < from.own ? from.begin + k : st.arrive[from.base + k - from.own];
+  u32 key = st.now.key[slot];
+  if (k >= from.own) return key & ~LEFT;
+  return key & LEFT ? NONE : key;
+}
+
+// Orders the candidates by key, equal ones as they stood: each warp counts its part, and then writes it behind those before it.
+__device__ __forceinline__ void order(const Store& st, const Source& from, const Sorted& s, u32* start, u32 (*counts)[KEYS]) {
+  __shared__ u32 sums[WARPS];
+  const u32 warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
+  const u32 part = (from.all + THREADS - 1) / THREADS * 32, begin = warp * part, end = least(begin + part, from.all);
+  for (u32 k = threadIdx.x; k < WARPS * KEYS; k += THREADS) counts[0][k] = 0;
+  __syncthreads();
+#pragma unroll 2
+  for (u32 k0 = begin; k0 < end; k0 += 32) {
+    u32 k = k0 + lane, slot, key = raw_key(st, from, k < end ? k : from.all, slot);
+    u32 alike = __match_any_sync(FULL_WARP, key);
+    if (key != NONE && !(alike & below)) counts[warp][key] += __popc(alike);
+    __syncwarp();
+  }
+  __syncthreads();
+  const u32 EACH = (KEYS + THREADS - 1) / THREADS;
+  u32 own[EACH], sum = 0;
+#pragma unroll
+  for (u32 e = 0; e < EACH; e++) {
+    u32 key = threadIdx.x * EACH + e;
+    own[e] = 0;
+    if (key < KEYS)
+      for (u32 w = 0; w < WARPS; w++) own[e] += counts[w][key];
+    sum += own[e];
+  }
+  u32 at = warp_scan(sum);
+  if (lane == 31) sums[warp] = at;
+  __syncthreads();
+  at -= sum;
+  for (u32 w = 0; w < warp; w++) at += sums[w];
+#pragma unroll
+  for (u32 e = 0; e < EACH; e++) {
+    u32 key = threadIdx.x * EACH + e;
+    if (key < KEYS) {
+      start[key] = at;
+      if (key + 1 == KEYS) start[KEYS] = at + own[e];
+      for (u32 w = 0; w < WARPS; w++) {
+        u32 n = counts[w][key];
+        counts[w][key] = at;
+        at += n;
+      }
+    }
+  }
+  __syncthreads();
+#pragma unroll 2
+  for (u32 k0 = begin; k0 < end; k0 += 32) {
+    u32 k = k0 + lane, slot = 0, key = raw_key(st, from, k < end ? k : from.all, slot);
+    u32 alike = __match_any_sync(FULL_WARP, key), to = 0;
+    if (key != NONE) to = counts[warp][key] + __popc(alike & below);
+    __syncwarp();
+    if (key != NONE) {
+      if (!(alike & below)) counts[warp][key] = to + __popc(alike);
+      s.x[to] = st.now.x[slot];
+      s.y[to] = st.now.y[slot];
+      s.vx[to] = st.now.vx[slot];
+      s.vy[to] = st.now.vy[slot];
+      s.vz[to] = st.now.vz[slot];
+      s.key[to] = u16(key);
+      if (ROTATES) s.rotation[to] = st.now.rotation[slot];
+      if (VIBRATES) s.level[to] = st.now.level[slot];
+    }
+    __syncwarp();
+  }
+  __syncthreads();
+}
+
+// Takes the gas beside sides that follow it into their averages: `Moving::take` of subsonic.rs.
+__device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
+  for (u32 f = p.follow_first[tile] + threadIdx.x; f < p.follow_first[tile + 1]; f += THREADS) {
+    uint2 face = p.follow[f];
+    double sum[5] = {};
+    for (u32 i = start[face.x]; i < start[face.x + 1]; i++) {
+      double v[3] = {s.vx[i], s.vy[i], s.vz[i]};
+      sum[0] += 1;
+      for (int c = 0; c < 3; c++) {
+        sum[1 + c] += v[c];
+        sum[4] += v[c] * v[c];
+      }
+    }
+    double keep = 1.0 - 1.0 / fmax(p.memory[face.y], 1.0), *to = p.moving + 6 * face.y;
+    to[0] = to[0] * keep + 1.0;
+    for (int c = 0; c < 5; c++) to[1 + c] = to[1 + c] * keep + sum[c];
+  }
+}
+
+// Sums of each cell and species, LANES threads each, always added in the same order.
+__device__ __forceinline__ void sample(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
+  const u32 SUMS = 10 + 2 * (ROTATES || VIBRATES);
+  for (u32 key = threadIdx.x / LANES; key < KEYS; key += THREADS / LANES) {
+    double sums[SUMS] = {};
+    u32 end = start[key + 1], species = key % SPECIES;
+    for (u32 i = start[key] + threadIdx.x % LANES; i < end; i += LANES) {
+      double x = s.vx[i], y = s.vy[i], z = s.vz[i], square = x * x + y * y + z * z;
+      if (ROTATES) {
+        double e = s.rotation[i];
+        sums[SUMS - 2] += e;
+        square += p.factor[species] * e;
+      }
+      if (VIBRATES) {
+        double e = s.level[i];
+        sums[SUMS - 1] += e;
+        square += p.factor[SPECIES + species] * e;
+      }
+      sums[0] += 1;
+      sums[1] += x;
+      sums[2] += y;
+      sums[3] += z;
+      sums[4] += x * x;
+      sums[5] += y * y;
+      sums[6] += z * z;
+      sums[7] += x * y;
+      sums[8] += square * x;
+      sums[9] += square * y;
+    }
+#pragma unroll
+    for (u32 q = 0; q < SUMS; q++) {
+#pragma unroll
+      for (u32 k = LANES / 2; k > 0; k /= 2) sums[q] += __shfl_xor_sync(FULL_WARP, sums[q], k);
+      if (threadIdx.x % LANES == 0 && sums[0] > 0) p.sums[u64(q) * p.stride + u64(tile) * KEYS + key] += sums[q];
+    }
+  }
+}

@@ -1,0 +1,30 @@
+//! Every kernel through the compiler, for the kinds of runs that differ most.
+
+use super::program::{Kind, recipes};
+use crate::model::Scheme;
+
+const PLAIN: Kind = Kind {
+    species: 1,
+    shift: [4, 3],
+    room: 1536,
+    threads: 256,
+    resident: 4,
+    lanes: 2,
+    modes: [false; 2],
+    scheme: Scheme::Ntc,
+    bodies: [false; 2],
+    follows: false,
+};
+
+#[test]
+fn kernels_compile() {
+    for kind in [
+        PLAIN,
+        Kind { scheme: Scheme::None, lanes: 1, ..PLAIN },
+        Kind { scheme: Scheme::Majorant, modes: [true; 2], species: 3, bodies: [true, false], ..PLAIN },
+        Kind { scheme: Scheme::Pairing, modes: [true, false], species: 2, bodies: [true; 2], shift: [2, 0], lanes: 32, ..PLAIN },
+        Kind { modes: [false, true], bodies: [true; 2], follows: true, shift: [0, 0], lanes: 32, ..PLAIN },
+    ] {
+        recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
+    }
+}
