@@ -1,14 +1,14 @@
 //! Times steps of the benchmark cases on the first GPU with tiles of several sizes.
 //!
 //! `cargo run --profile quick -p zellige-dsmc --example gas_tiles -- CASE SIDE PARTICLES:THREADS:RESIDENT...`: SIDE cells along x,
-//! so many particles in a tile, threads to a block, blocks on a multiprocessor.
+//! so many particles in a tile, threads to a block, blocks on a multiprocessor. With `bench CASE...` the cases as they are, checks too.
 
 use std::path::Path;
 use std::time::Instant;
 
-use zellige_dsmc::bench;
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::stages::{Stages, cuda};
+use zellige_dsmc::{Dsmc, bench};
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
@@ -19,6 +19,9 @@ const STEPS: [u64; 3] = [40, 20, 5];
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|w| w == "bench") {
+        return words[1..].iter().try_for_each(|name| whole(name));
+    }
     let [case, side, tiles @ ..] = words.as_slice() else {
         println!("CASE SIDE PARTICLES:THREADS:RESIDENT...");
         return Ok(());
@@ -52,6 +55,28 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// A case with its checks.
+fn whole(name: &str) -> Result<()> {
+    let Some(case) = bench::CASES.iter().find(|c| c.name == name) else {
+        println!("there is no case `{name}`");
+        return Ok(());
+    };
+    let begin = Instant::now();
+    let found = zellige_engine::bench::bench::<Dsmc>(case, &Device::Cuda(Cuda::open(0)?), "", "")?;
+    let million = |seconds: f64| 1e-6 * found.items / seconds;
+    println!(
+        "{name}: median {:.0}, best {:.0} million particle-steps/s; {:.0} GB/s of {:.0}; {:.1} s in all; {:?}",
+        million(found.seconds.median),
+        million(found.seconds.min),
+        found.gb_per_s,
+        found.measured_bandwidth,
+        begin.elapsed().as_secs_f64(),
+        found.figures
+    );
+    found.checks.iter().for_each(|c| println!("    {} {:.3e} of {:.3e}: {}", c.name, c.value, c.limit, c.ok));
+    Ok(())
+}
+
 fn time(name: &str, stages: &mut dyn Stages, case: &str, table: bool) -> Result<()> {
     let sample = case.starts_with("dsmc/sampled");
     let mut step = 0;
@@ -72,7 +97,11 @@ fn time(name: &str, stages: &mut dyn Stages, case: &str, table: bool) -> Result<
     }
     let particles = stages.totals()?.particles as f64;
     let bytes = stages.memory() as f64 / particles;
-    println!("{name:>16}: {:.3} ms a step, {:.0} million particle-steps/s, {bytes:.1} bytes a particle", 1e3 * least, 1e-6 * particles / least);
+    println!(
+        "{name:>16}: {:.3} ms a step, {:.0} million particle-steps/s, {bytes:.1} bytes a particle",
+        1e3 * least,
+        1e-6 * particles / least
+    );
     if table {
         let mut profiler = Profiler::new();
         run(stages, STEPS[1], &mut profiler)?;

@@ -80,7 +80,13 @@ pub fn config(name: &str) -> Option<Config> {
 /// `examples/dsmc/cylinder.toml` on other cells, its step as long in cells as there.
 fn cylinder(cells: [usize; 2]) -> Config {
     let mut config = Config::new(cells.to_vec(), vec![1.6, 1.2], "Ar", 1.699e19, 200.0);
-    let own = SpeciesConfig { diameter: Some(3.595e-10), omega: Some(0.734), alpha: Some(1.0), t_ref: Some(1000.0), ..SpeciesConfig::named("Ar") };
+    let own = SpeciesConfig {
+        diameter: Some(3.595e-10),
+        omega: Some(0.734),
+        alpha: Some(1.0),
+        t_ref: Some(1000.0),
+        ..SpeciesConfig::named("Ar")
+    };
     config.species = vec![own];
     config.grid.origin = vec![-1.0, -0.6];
     config.gas.velocity = [2634.1, 0.0, 0.0];

@@ -6,6 +6,6 @@ mod physics;
 mod refusals;
 mod sources;
 mod subsonic;
-mod twins_flows;
 mod twins_collisions;
+mod twins_flows;
 mod twins_walls;

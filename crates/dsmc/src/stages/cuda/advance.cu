@@ -3,9 +3,7 @@
 // meet something are left where they are for `wander`. Cost: 22 bytes read and 22 written a particle without internal modes, 192
 // a cell and species that is sampled.
 
-#define NONE 0xffffffffu
 #define WARPS (THREADS / 32)
-
 
 struct Pass {
   float step[2];        // cells per velocity along each axis: dt / h, 0 where there is no axis

@@ -32,8 +32,9 @@ struct Store {
   u32 *left, *special;      // by tile and list: leavers, and those of them that are FAR or PENDING
   u32* stay;                // by tile: particles that stay
   u32* near;                // by tile and way: leavers
-  u32 *far_in, *filled;     // by tile: those that come from afar, and of them those in `arrive`
-  u32 *near_n, *far_n;      // by tile: arrivals of both kinds
+  u32 *near_in, *far_in;    // by tile: those that will come from neighbours and from afar
+  u32 *near_n, *far_n;      // by tile: those that come now
+  u32* filled;              // by tile: of those from afar, how many are in `arrive`
   Counters* counters;
   int cells[2], tiles[2];
   u32 count, room;          // tiles; slots of a column
@@ -42,11 +43,12 @@ struct Store {
 // Slots of a list of a region of n slots: whole warps.
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }
 
-// The tile from which arrivals of `tile` by a way come; false at the edge of the domain.
-__device__ __forceinline__ bool origin_of(const Store& st, u32 tile, u32 way, u32& origin) {
-  int x = int(tile % st.tiles[0]) - (int(way % 3) - 1), y = int(tile / st.tiles[0]) - (int(way / 3) - 1);
-  origin = u32(y * st.tiles[0] + x);
-  return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1];
+// The tile on the way from (x, y), or the one from which arrivals at it come by that way; NONE at the edge of the domain.
+#define NONE 0xffffffffu
+__device__ __forceinline__ u32 neighbour(const Store& st, int x, int y, u32 way, int sign) {
+  x += sign * (int(way % 3) - 1);
+  y += sign * (int(way / 3) - 1);
+  return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1] ? u32(y * st.tiles[0] + x) : NONE;
 }
 
 // Tile and key of a particle in a cell of the grid.

@@ -1,13 +1,6 @@
 // The exchange between tiles: how many each will have (layout), which slots they come from (place, deliver). Cost: four bytes a
 // leaver, some reads a tile. What comes by a way comes in the order of the lists, what comes from afar in the order of its slots.
 
-__device__ __forceinline__ u32 near_arrivals(const Store& st, u32 tile, u32 ways) {
-  u32 sum = 0, from;
-  for (u32 way = 0; way < ways; way++)
-    if (way != 4 && origin_of(st, tile, way, from)) sum += st.near[from * 9 + way];
-  return sum;
-}
-
 // One block of 1024: the regions of the next columns.
 extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st) {
   __shared__ u32 sums[32], carry;
@@ -21,10 +14,10 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
       u32 tile = from + threadIdx.x * EACH + k;
       n[k] = 0;
       if (tile < st.count) {
-        u32 near = near_arrivals(st, tile, 9), far = st.far_in[tile];
+        u32 near = st.near_in[tile], far = st.far_in[tile];
         st.near_n[tile] = near;
         st.far_n[tile] = far;
-        st.far_in[tile] = 0;
+        st.near_in[tile] = st.far_in[tile] = 0;
         st.filled[tile] = 0;
         n[k] = st.stay[tile] + near + far;
       }
@@ -98,9 +91,13 @@ extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant_
   __shared__ u32 room[SORTED];
   u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
   if (near > 0) {
-    u32 number = threadIdx.x / 32, way = number < 4 ? number : number + 1, from;
-    u32 at = base + near_arrivals(st, tile, way);
-    if (origin_of(st, tile, way, from) && st.near[from * 9 + way] > 0) {
+    u32 number = threadIdx.x / 32, way = number < 4 ? number : number + 1;
+    int x = int(tile % st.tiles[0]), y = int(tile / st.tiles[0]);
+    // Each warp counts what comes before its own: lane w by way w.
+    u32 origin = lane_index() < 9 && lane_index() != 4 ? neighbour(st, x, y, lane_index(), -1) : NONE;
+    u32 coming = origin != NONE ? st.near[origin * 9 + lane_index()] : 0;
+    u32 at = base + __shfl_sync(FULL_WARP, warp_scan(coming) - coming, way), from = __shfl_sync(FULL_WARP, origin, way);
+    if (__shfl_sync(FULL_WARP, coming, way) > 0) {
       u32 begin = st.first[from], part = list_part(st.first[from + 1] - begin);
       u32 own = lane_index() < LISTS ? st.left[from * LISTS + lane_index()] : 0, behind = warp_scan(own);
       u32 total = __shfl_sync(FULL_WARP, behind, 31);

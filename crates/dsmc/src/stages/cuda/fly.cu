@@ -97,7 +97,10 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
     if (leavers) atomicAdd(tally + 3, leavers);
   }
   __syncthreads();
-  if (threadIdx.x < 9) st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
+  if (threadIdx.x < 9) {
+    st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
+    if (near[threadIdx.x]) atomicAdd(st.near_in + neighbour(st, corner.x >> SX, corner.y >> SY, threadIdx.x, 1), near[threadIdx.x]);
+  }
   if (threadIdx.x == 0) {
     st.stay[tile] = n - tally[3];
     if (tally[0]) atomicAdd(&st.counters->collisions, u64(tally[0]));

@@ -249,7 +249,10 @@ impl Gas {
             return Err(Error::Numerics {
                 what: "gas that comes in".into(),
                 place: "open sides".into(),
-                message: format!("{} particles found no room in a step: more came in than ever before; use a smaller `dt`", counters.refused),
+                message: format!(
+                    "{} particles found no room in a step: more came in than ever before; use a smaller `dt`",
+                    counters.refused
+                ),
             });
         }
         Ok(counters)

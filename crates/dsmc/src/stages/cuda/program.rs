@@ -139,10 +139,20 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
     ]);
     let mut meetings = vec![real::CUDA];
     meetings.extend(WALLS);
-    meetings.extend([common, include_str!("flight.cu"), include_str!("wander.cu"), include_str!("emit.cu")]);
+    meetings.extend([
+        common,
+        include_str!("lattice.cu"),
+        include_str!("flight.cu"),
+        include_str!("wander.cu"),
+        include_str!("sides.cu"),
+        include_str!("emit.cu"),
+    ]);
+    // Of these, only what flights depend on: the same program then does for many runs.
+    let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "BODIES"];
+    let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str())).cloned().collect();
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
         // Flights come out to the bit as on the processor, which does not fuse products with sums.
-        Recipe::new("dsmc flights", &meetings, &defines, &MEETINGS).option("-fmad=false"),
+        Recipe::new("dsmc flights", &meetings, &flights, &MEETINGS).option("-fmad=false"),
     ]
 }

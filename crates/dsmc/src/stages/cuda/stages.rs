@@ -240,7 +240,9 @@ impl Stages for Gas {
         let expected = 7 + a + b + c + self.moving.len();
         let tiles = self.store.mosaic.len() as f64;
         if extra.len() != expected || extra[0] != tiles {
-            return Err("the state of the collisions was written on the processor or for other tiles; resume it on the device that wrote it".into());
+            return Err(
+                "the state of the collisions was written on the processor or for other tiles; resume it on the device that wrote it".into(),
+            );
         }
         let word = |e: zellige_engine::error::Error| e.to_string();
         let n: Vec<u64> = extra[1..7].iter().map(|n| *n as u64).collect();
@@ -252,8 +254,7 @@ impl Stages for Gas {
         }
         self.cuda.upload(&mut self.moving, &extra[at..]).map_err(word)?;
         let kept = self.store.counters().map_err(word)?;
-        let counters =
-            Counters { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5], ..kept };
+        let counters = Counters { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5], ..kept };
         self.inserted = 0;
         self.cuda.upload(&mut self.store.counters, &[counters]).map_err(word)
     }

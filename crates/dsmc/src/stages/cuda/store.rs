@@ -66,8 +66,8 @@ pub(super) struct Store {
     /// left, special: by tile and list.
     lists: [Buffer<u32>; 2],
     near: Buffer<u32>,
-    /// stay, `far_in`, filled, `near_n`, `far_n`: by tile.
-    by_tile: [Buffer<u32>; 5],
+    /// stay, `near_in`, `far_in`, `near_n`, `far_n`, filled: by tile.
+    by_tile: [Buffer<u32>; 6],
     pub(super) counters: Buffer<Counters>,
     /// Which set and regions are current.
     current: usize,
@@ -93,7 +93,7 @@ impl Store {
             goal: words(0)?,
             lists: [words(tiles * kind.lists())?, words(tiles * kind.lists())?],
             near: words(9 * tiles)?,
-            by_tile: [words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?],
+            by_tile: [words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?],
             counters: pool.alloc_zeros(1, "dsmc: counters")?,
             current: 0,
         })
@@ -103,7 +103,7 @@ impl Store {
     pub(super) fn argument(&self) -> StoreArgument {
         let (now, next) = (self.current, 1 - self.current);
         let [left, special] = self.lists.each_ref().map(Buffer::address);
-        let [stay, far_in, filled, near_n, far_n] = self.by_tile.each_ref().map(Buffer::address);
+        let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
         StoreArgument {
             now: self.sets[now].argument(),
             next: self.sets[next].argument(),
@@ -116,10 +116,11 @@ impl Store {
             special,
             stay,
             near: self.near.address(),
+            near_in,
             far_in,
-            filled,
             near_n,
             far_n,
+            filled,
             counters: self.counters.address(),
             cells: self.grid.cells.map(|n| n as i32),
             tiles: self.mosaic.tiles.map(|n| n as i32),

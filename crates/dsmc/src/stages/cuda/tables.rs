@@ -69,8 +69,7 @@ impl Tables {
         } else {
             cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| collide::rate(model, c))).collect()
         };
-        let reach: Vec<u8> =
-            cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
+        let reach: Vec<u8> = cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
         let per_mass = |s: &crate::gas::Species| 2.0 * BOLTZMANN / s.mass;
         let factor: Vec<f64> = model.species.iter().map(per_mass).chain(model.species.iter().map(|s| per_mass(s) * s.vibration)).collect();
         let number = |from: &[f64], what: &str| pool.buffer_from(from, what);
@@ -94,7 +93,9 @@ impl Tables {
             pieces: up.all(pieces)?,
             references: up.all(&references)?,
             segments: up.all(&segments(model))?,
-            inside: up.all(&(0..if bodies { model.grid.len() } else { 0 }).map(|c| u8::from(model.geometry.fraction(c) <= 0.5)).collect::<Vec<_>>())?,
+            inside: up.all(
+                &(0..if bodies { model.grid.len() } else { 0 }).map(|c| u8::from(model.geometry.fraction(c) <= 0.5)).collect::<Vec<_>>(),
+            )?,
             faces: up.all(&inflow.faces)?,
             beams: up.all(&inflow.beams)?,
             given: up.all(&inflow.given)?,
@@ -204,12 +205,7 @@ fn lines(model: &Model) -> Vec<LineArgument> {
     let grid = &model.grid;
     let line = |s: &crate::source::LineSource| {
         let at = |end: usize, d: usize| (s.ends[end][d] - grid.origin[d]) / grid.h[d];
-        LineArgument {
-            ends: [at(0, 0), at(0, 1), at(1, 0), at(1, 1)],
-            normal: s.normal,
-            temperature: s.temperature,
-            velocity: s.velocity,
-        }
+        LineArgument { ends: [at(0, 0), at(0, 1), at(1, 0), at(1, 1)], normal: s.normal, temperature: s.temperature, velocity: s.velocity }
     };
     model.sources.iter().map(line).collect()
 }
