@@ -45,19 +45,54 @@ __device__ __forceinline__ u32 raw_key(const Store& st, const Source& from, u32 
   return key & LEFT ? NONE : key;
 }
 
-// Orders the candidates by key, equal ones as they stood: each warp counts its part, and then writes it behind those before it.
+// Rounds of a warp over the candidates of a tile that fits, whose own region may have holes.
+#define KEEP ((ROOM + ROOM / 8 + THREADS - 1) / THREADS)
+
+__device__ __forceinline__ void copy_to(const Store& st, const Sorted& s, u32 slot, u32 to, u32 key) {
+  s.x[to] = st.now.x[slot];
+  s.y[to] = st.now.y[slot];
+  s.vx[to] = st.now.vx[slot];
+  s.vy[to] = st.now.vy[slot];
+  s.vz[to] = st.now.vz[slot];
+  s.key[to] = u16(key);
+  if (ROTATES) s.rotation[to] = st.now.rotation[slot];
+  if (VIBRATES) s.level[to] = st.now.level[slot];
+}
+
+// Orders the candidates by key, equal ones as they stood: each warp counts its part, and then writes it behind those before it. Where
+// the tile fits, keys and their ranks stay in registers in between.
+template <bool FITS>
 __device__ __forceinline__ void order(const Store& st, const Source& from, const Sorted& s, u32* start, u32 (*counts)[KEYS]) {
   __shared__ u32 sums[WARPS];
   const u32 warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
   const u32 part = (from.all + THREADS - 1) / THREADS * 32, begin = warp * part, end = least(begin + part, from.all);
+  u32 kept[FITS ? KEEP : 1];
   for (u32 k = threadIdx.x; k < WARPS * KEYS; k += THREADS) counts[0][k] = 0;
   __syncthreads();
-#pragma unroll 2
-  for (u32 k0 = begin; k0 < end; k0 += 32) {
-    u32 k = k0 + lane, slot, key = raw_key(st, from, k < end ? k : from.all, slot);
-    u32 alike = __match_any_sync(FULL_WARP, key);
-    if (key != NONE && !(alike & below)) counts[warp][key] += __popc(alike);
+  // The rank of a key among those of its warp, with the count of the key so far.
+  auto rank_of = [&](u32 key) {
+    u32 alike = __match_any_sync(FULL_WARP, key), rank = 0;
+    if (key != NONE) rank = counts[warp][key] + __popc(alike & below);
     __syncwarp();
+    if (key != NONE && !(alike & below)) counts[warp][key] = rank + __popc(alike);
+    __syncwarp();
+    return rank;
+  };
+  if (FITS) {
+    u32 slot;
+#pragma unroll
+    for (u32 r = 0; r < KEEP; r++) kept[r] = raw_key(st, from, begin + 32 * r + lane < end ? begin + 32 * r + lane : from.all, slot);
+#pragma unroll
+    for (u32 r = 0; r < KEEP; r++)
+      if (begin + 32 * r < end) {
+        u32 rank = rank_of(kept[r]);
+        if (kept[r] != NONE) kept[r] |= rank << 16;
+      }
+  } else {
+    for (u32 k0 = begin; k0 < end; k0 += 32) {
+      u32 slot;
+      rank_of(raw_key(st, from, k0 + lane < end ? k0 + lane : from.all, slot));
+    }
   }
   __syncthreads();
   const u32 EACH = (KEYS + THREADS - 1) / THREADS;
@@ -89,24 +124,18 @@ __device__ __forceinline__ void order(const Store& st, const Source& from, const
     }
   }
   __syncthreads();
-#pragma unroll 2
-  for (u32 k0 = begin; k0 < end; k0 += 32) {
-    u32 k = k0 + lane, slot = 0, key = raw_key(st, from, k < end ? k : from.all, slot);
-    u32 alike = __match_any_sync(FULL_WARP, key), to = 0;
-    if (key != NONE) to = counts[warp][key] + __popc(alike & below);
-    __syncwarp();
-    if (key != NONE) {
-      if (!(alike & below)) counts[warp][key] = to + __popc(alike);
-      s.x[to] = st.now.x[slot];
-      s.y[to] = st.now.y[slot];
-      s.vx[to] = st.now.vx[slot];
-      s.vy[to] = st.now.vy[slot];
-      s.vz[to] = st.now.vz[slot];
-      s.key[to] = u16(key);
-      if (ROTATES) s.rotation[to] = st.now.rotation[slot];
-      if (VIBRATES) s.level[to] = st.now.level[slot];
+  if (FITS) {
+#pragma unroll
+    for (u32 r = 0; r < KEEP; r++)
+      if (kept[r] != NONE) {
+        u32 k = begin + 32 * r + lane, key = kept[r] & 0xffff;
+        copy_to(st, s, k < from.own ? from.begin + k : st.arrive[from.base + k - from.own], counts[warp][key] + (kept[r] >> 16), key);
+      }
+  } else {
+    for (u32 k0 = begin; k0 < end; k0 += 32) {
+      u32 slot = 0, key = raw_key(st, from, k0 + lane < end ? k0 + lane : from.all, slot), to = rank_of(key);
+      if (key != NONE) copy_to(st, s, slot, to, key);
     }
-    __syncwarp();
   }
   __syncthreads();
 }

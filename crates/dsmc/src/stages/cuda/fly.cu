@@ -34,7 +34,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
   const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
   const int2 corner{int(tile % st.tiles[0]) << SX, int(tile / st.tiles[0]) << SY};
   if (threadIdx.x < 4) tally[threadIdx.x] = 0;
-  order(st, from, s, start, counts);
+  order<FITS>(st, from, s, start, counts);
   if (MODE > 0) {
 #if FOLLOWS
     observe(p, tile, s, start);
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
   from.all = from.own + st.near_n[tile] + st.far_n[tile];
   u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(room);
   char* columns = room + WARPS * KEYS * 4;
-  if (n <= ROOM)
+  if (n <= ROOM && from.all <= KEEP * THREADS)
     work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near);
   else
     work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near);
