@@ -2,6 +2,7 @@
 //! run and after a restart. Seed 20261121. `ZELLIGE_DSMC_TESTS=cuda` runs all other tests of this program on the GPU as well.
 
 use crate::common::{argon, flow_on, run};
+use zellige_dsmc::Dsmc;
 use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideConfig, SideInlet, SideOutlet, SideWall, SideWord};
 use zellige_dsmc::config::{BodyConfig, Config, SourceConfig, SpeciesConfig, WallConfig, WallModel};
 use zellige_dsmc::flow::Flow;
@@ -10,6 +11,7 @@ use zellige_dsmc::model::Scheme;
 use zellige_dsmc::particles::Particles;
 use zellige_dsmc::sampling::VALUES;
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::config::Source;
 use zellige_engine::device::{Cpu, Device};
 
 fn mirror() -> WallConfig {
@@ -42,7 +44,7 @@ fn flights_are_the_same_on_both() {
     config.dt = 3e-8;
     config.boundary.y = Some(SideConfig::Word(SideWord::Specular));
     let star = |k: usize| {
-        let (r, a) = (if k % 2 == 0 { 9e-5 } else { 2.5e-5 }, std::f64::consts::TAU * k as f64 / 14.0 + 0.1);
+        let (r, a) = (if k.is_multiple_of(2) { 9e-5 } else { 2.5e-5 }, std::f64::consts::TAU * k as f64 / 14.0 + 0.1);
         [1.9e-4 + r * a.cos(), 2.03e-4 + r * a.sin()]
     };
     config.bodies = vec![
@@ -209,5 +211,46 @@ fn nothing_is_lost_where_everything_moves_far_or_crowds() {
         // Rounding in single precision.
         assert!((after.translation / before.translation - 1.0).abs() < 1e-5, "{before:?} {after:?}");
         assert_eq!(gas.stages.particles().unwrap().len() as u64, before.particles);
+    }
+}
+
+/// Every example as it stands, for a few steps with samples: what comes and goes adds up.
+#[test]
+fn every_example_runs() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dsmc");
+    let mut names: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "toml")).collect();
+    names.sort();
+    assert!(names.len() >= 6, "{names:?}");
+    let mut devices = vec![crate::common::device(0)];
+    devices.extend(zellige_engine::testing::gpu().map(Device::Cuda));
+    for path in names {
+        let mut config = Source::read(&path).unwrap().typed::<Dsmc>().unwrap().config;
+        config.sampling.start = Some(10);
+        for device in &devices {
+            let mut gas = Flow::new(&config, &folder, 1, device).unwrap();
+            run(&mut gas, 20);
+            let (ledger, totals) = (gas.ledger().unwrap(), gas.totals().unwrap());
+            assert_eq!((ledger.injected - ledger.removed, ledger.stuck), (totals.particles, 0), "{} on {}", path.display(), device.id());
+            assert!(ledger.collisions > 0 && gas.samples.taken == 10, "{} on {}", path.display(), device.id());
+        }
+    }
+}
+
+/// A checkpoint of the processor is no checkpoint of a GPU: refused, not misread.
+#[test]
+fn a_checkpoint_stays_on_its_device() {
+    let Some(cuda) = zellige_engine::testing::gpu() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (config, path) = (busy(Scheme::Ntc), folder.path().join("checkpoint"));
+    let devices = [Device::Cpu(Cpu::new(0).unwrap()), Device::Cuda(cuda)];
+    for (from, to) in [(0, 1), (1, 0)] {
+        let mut gas = flow_on(&config, &devices[from]);
+        run(&mut gas, 3);
+        let mut writer = Writer::create(&path, "dsmc").unwrap();
+        gas.save(&mut writer).unwrap();
+        writer.finish().unwrap();
+        let error = flow_on(&config, &devices[to]).restore(&Reader::open(&path, "dsmc").unwrap()).unwrap_err();
+        assert!(error.to_string().contains("collisions"), "{error}");
     }
 }

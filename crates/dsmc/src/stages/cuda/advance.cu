@@ -9,13 +9,15 @@ struct Pass {
   float step[2];        // cells per velocity along each axis: dt / h, 0 where there is no axis
   u32 stride, unused;   // tiles * KEYS
   const u8* reach;      // by tile and cell; geometry/mod.rs
-  double* sums;         // [SUMS][tile][key]
+  double* sums;         // [10 or, with internal modes, 12][tile][key]
   const double* factor; // 2 k/m by species, then 2 k theta/m
   const u32* follow_first;   // faces of sides that follow the gas within, by tile; one more than tiles
   const uint2* follow;       // cell in the tile, number of the face
   const double* memory;      // by face
   double* moving;            // six numbers a face
 };
+
+static_assert(sizeof(Pass) == PASS_BYTES, "as arguments.rs has it");
 
 __device__ __forceinline__ Sorted sorted_in(char* room) {
   float* f = reinterpret_cast<float*>(room);
@@ -159,12 +161,17 @@ __device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s
   }
 }
 
-// Sums of each cell and species, LANES threads each, always added in the same order.
+// Sums of each cell and species, LANES threads each, always added in the same order; the first goes on from what there is.
 __device__ __forceinline__ void sample(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
   const u32 SUMS = 10 + 2 * (ROTATES || VIBRATES);
   for (u32 key = threadIdx.x / LANES; key < KEYS; key += THREADS / LANES) {
-    double sums[SUMS] = {};
+    // All old values are asked for at once, before anything is added to them: one wait, not one for each.
+    double sums[SUMS] = {}, *kept = p.sums + u64(tile) * KEYS + key;
     u32 end = start[key + 1], species = key % SPECIES;
+    if (end > start[key] && threadIdx.x % LANES == 0) {
+#pragma unroll
+      for (u32 q = 0; q < SUMS; q++) sums[q] = kept[u64(q) * p.stride];
+    }
     for (u32 i = start[key] + threadIdx.x % LANES; i < end; i += LANES) {
       double x = s.vx[i], y = s.vy[i], z = s.vz[i], square = x * x + y * y + z * z;
       if (ROTATES) {
@@ -192,7 +199,7 @@ __device__ __forceinline__ void sample(const Pass& p, u32 tile, const Sorted& s,
     for (u32 q = 0; q < SUMS; q++) {
 #pragma unroll
       for (u32 k = LANES / 2; k > 0; k /= 2) sums[q] += __shfl_xor_sync(FULL_WARP, sums[q], k);
-      if (threadIdx.x % LANES == 0 && sums[0] > 0) p.sums[u64(q) * p.stride + u64(tile) * KEYS + key] += sums[q];
+      if (end > start[key] && threadIdx.x % LANES == 0) kept[u64(q) * p.stride] = sums[q];
     }
   }
 }

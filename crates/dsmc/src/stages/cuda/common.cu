@@ -40,6 +40,8 @@ struct Store {
   u32 count, room;          // tiles; slots of a column
 };
 
+static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
+
 // Slots of a list of a region of n slots: whole warps.
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }
 

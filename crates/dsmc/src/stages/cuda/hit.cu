@@ -32,6 +32,8 @@ struct Gas {
   u32 jeans, unused;
 };
 
+static_assert(sizeof(Gas) == GAS_BYTES, "as arguments.rs has it");
+
 // The particles of a tile in order.
 struct Sorted {
   float *x, *y, *vx, *vy, *vz, *rotation;

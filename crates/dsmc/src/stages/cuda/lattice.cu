@@ -31,6 +31,7 @@ struct Geometry {
   int cells[2];
   double h[2];
 };
+static_assert(sizeof(Geometry) == GEOMETRY_BYTES, "as arguments.rs has it");
 struct Flight {
   int cell[2];
   double offset[2], path[2];

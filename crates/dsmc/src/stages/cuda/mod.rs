@@ -48,7 +48,7 @@ struct Gas {
     tables: Tables,
     /// Largest cross-sections kept, largest seen, tries: by pair, tile and cell.
     majorants: [Buffer<f32>; 3],
-    /// `[SUMS][tile][key]`; empty until the first sample.
+    /// `[sum][tile][key]`; empty until the first sample.
     sums: Buffer<f64>,
     surfaces: Buffer<u64>,
     moving: Buffer<f64>,
@@ -134,8 +134,8 @@ pub fn memory(model: &Model) -> u64 {
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 2.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
-    let spare = if open { 9.0 / 8.0 } else { 1.0 };
-    let sums = 8.0 * species * SUMS as f64;
+    let spare = if open { 17.0 / 16.0 } else { 1.0 };
+    let sums = 8.0 * species * if c.rotation || c.vibration { SUMS } else { SUMS - 2 } as f64;
     (model.expected * spare * (2.0 * particle + 12.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
 

@@ -6,9 +6,14 @@ use super::program::Kind;
 use crate::grid::Grid;
 use crate::model::{Edge, Model};
 
-/// Particles of a tile where there are enough of them for all multiprocessors, and the fewest.
-const BEST: f64 = 1280.0;
+/// Particles of a tile where there are enough of them for all multiprocessors, and blocks that one is to hold: where they stay evenly
+/// spread, and where shared memory has room for twice as many (`docs/performance/dsmc.md` has what was tried).
+const EVEN: (f64, u32) = (2560.0, 3);
+const UNEVEN: (f64, u32) = (1280.0, 4);
+/// The fewest particles of a tile.
 const FEWEST: f64 = 128.0;
+/// Threads of a block.
+const THREADS: u32 = 256;
 /// Most cells of a tile, and most keys: counts of keys lie in shared memory once for each warp.
 const MOST_CELLS: usize = 256;
 const MOST_KEYS: usize = 512;
@@ -58,7 +63,8 @@ fn even(model: &Model) -> bool {
 
 /// What is compiled for a run.
 pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
-    kind_with(model, properties, BEST, 256, 4)
+    let (best, resident) = if even(model) { EVEN } else { UNEVEN };
+    kind_with(model, properties, best, THREADS, resident)
 }
 
 /// The same with another number of particles in a tile, of threads, and of blocks on a multiprocessor: for measurements.

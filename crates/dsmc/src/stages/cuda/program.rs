@@ -6,6 +6,7 @@ use zellige_engine::cuda::{Cuda, Kernel, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::real;
 
+use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, StoreArgument};
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
 use crate::walls::formulae::WALLS;
@@ -84,6 +85,12 @@ impl Kind {
             define("BODIES", &u8::from(self.bodies[0])),
             define("PARTED", &u8::from(self.bodies[1])),
             define("FOLLOWS", &u8::from(self.follows)),
+            define("STORE_BYTES", &size_of::<StoreArgument>()),
+            define("GAS_BYTES", &size_of::<GasArgument>()),
+            define("PASS_BYTES", &size_of::<PassArgument>()),
+            define("DOMAIN_BYTES", &size_of::<DomainArgument>()),
+            define("GEOMETRY_BYTES", &size_of::<GeometryArgument>()),
+            define("INFLOW_BYTES", &size_of::<InflowArgument>()),
         ]
     }
 }
@@ -149,7 +156,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
     ]);
     // Of these, only what flights depend on: the same program then does for many runs.
     let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "BODIES"];
-    let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str())).cloned().collect();
+    let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
         // Flights come out to the bit as on the processor, which does not fuse products with sums.

@@ -28,6 +28,8 @@ struct Inflow {
   u32 face_count, line_count, from_lines, unused;
 };
 
+static_assert(sizeof(Inflow) == INFLOW_BYTES, "as arguments.rs has it");
+
 __device__ __forceinline__ double face_normal(u32 side, int axis) { return int(side / 2) != axis ? 0.0 : side % 2 ? -1.0 : 1.0; }
 
 __device__ __forceinline__ double unit_flux(double s) {

@@ -46,8 +46,8 @@ impl Gas {
             self.most = self.store.used()? as u64;
             self.looked = self.steps;
             let wanted = self.most + coming;
-            if wanted + wanted / 32 > self.store.room as u64 {
-                self.store.reserve((wanted + wanted / 8) as usize)?;
+            if wanted + wanted / 64 > self.store.room as u64 {
+                self.store.reserve((wanted + wanted / 16) as usize)?;
             }
         }
         self.most += coming;
@@ -82,7 +82,7 @@ impl Stages for Gas {
         self.steps += 1;
         let keys = self.store.mosaic.len() * self.store.kind.keys();
         if sample && self.sums.is_empty() {
-            self.sums = self.pool.alloc_zeros(keys * SUMS, "dsmc: averages")?;
+            self.sums = self.pool.alloc_zeros(keys * self.sums_used(), "dsmc: averages")?;
         }
         let fed = self.is_fed();
         let groups = if fed { self.groups_of(step) } else { Vec::new() };
@@ -124,7 +124,7 @@ impl Stages for Gas {
         } else {
             let n = particles.len();
             // What may come in until the host looks again.
-            let spare = if self.is_fed() { n / 8 + 8 * self.tables.bound as usize + 1024 } else { 0 };
+            let spare = if self.is_fed() { n / 16 + 8 * self.tables.bound as usize + 1024 } else { 0 };
             self.store.reserve((n + spare).max(1))?;
             self.store.fill(particles)?;
         }
@@ -151,8 +151,7 @@ impl Stages for Gas {
             let sums = self.cuda.download(&self.sums)?;
             let (mosaic, grid) = (&self.store.mosaic, &self.model.grid);
             let (keys, stride) = (self.store.kind.keys(), mosaic.len() * self.store.kind.keys());
-            // Rotation and vibration have no sums where nothing has either.
-            let used = if self.model.collisions.rotation || self.model.collisions.vibration { SUMS } else { SUMS - 2 };
+            let used = self.sums_used();
             cells.par_chunks_mut(species * SUMS).enumerate().for_each(|(cell, to)| {
                 let (tile, slot) = mosaic.place(grid.cell(cell));
                 for s in 0..species {
@@ -175,14 +174,15 @@ impl Stages for Gas {
         let (mosaic, grid) = (self.store.mosaic, &self.model.grid);
         let (keys, stride) = (self.store.kind.keys(), mosaic.len() * self.store.kind.keys());
         if self.sums.is_empty() && cells.iter().any(|v| *v != 0.0) {
-            self.sums = self.pool.alloc_zeros(stride * SUMS, "dsmc: averages")?;
+            self.sums = self.pool.alloc_zeros(stride * self.sums_used(), "dsmc: averages")?;
         }
         if !self.sums.is_empty() {
-            let mut sums = vec![0.0; stride * SUMS];
+            let used = self.sums_used();
+            let mut sums = vec![0.0; stride * used];
             for (cell, from) in cells.chunks_exact(species * SUMS).enumerate() {
                 let (tile, slot) = mosaic.place(grid.cell(cell));
                 for s in 0..species {
-                    for q in 0..SUMS {
+                    for q in 0..used {
                         sums[q * stride + tile * keys + slot * species + s] = from[s * SUMS + q];
                     }
                 }
@@ -269,6 +269,11 @@ impl Stages for Gas {
 }
 
 impl Gas {
+    /// Sums of a cell and species: rotation and vibration have none where nothing has either.
+    fn sums_used(&self) -> usize {
+        if self.model.collisions.rotation || self.model.collisions.vibration { SUMS } else { SUMS - 2 }
+    }
+
     /// Whole numbers of sum `i` of the surfaces per real molecule, kg m/s or J.
     fn surface_unit(&self, i: usize) -> f64 {
         let fine = match i % SURFACE_SUMS {

@@ -216,7 +216,9 @@ impl Store {
             })
             .collect();
         let mut stay = vec![0_u32; tiles];
-        keys.iter().for_each(|k| stay[k.0 as usize] += 1);
+        for k in &keys {
+            stay[k.0 as usize] += 1;
+        }
         let mut first = vec![0_u32; tiles + 1];
         for t in 0..tiles {
             first[t + 1] = first[t] + stay[t];

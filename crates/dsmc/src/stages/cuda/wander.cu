@@ -21,6 +21,7 @@ struct Domain {
   double momentum, energy;  // whole numbers per kg m/s and per J
   u32 sample, room;
 };
+static_assert(sizeof(Domain) == DOMAIN_BYTES, "as arguments.rs has it");
 struct Motion {
   double v[3], rotation;
   u32 level;
