@@ -63,8 +63,14 @@ fn even(model: &Model) -> bool {
 
 /// What is compiled for a run.
 pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
-    let (best, resident) = if even(model) { EVEN } else { UNEVEN };
-    kind_with(model, properties, best, THREADS, resident)
+    if even(model) {
+        let kind = kind_with(model, properties, EVEN.0, THREADS, EVEN.1);
+        // Of particles with internal modes, or on a GPU with less shared memory, fewer blocks would fit.
+        if EVEN.1 * (kind.shared() + OWN as u32) <= properties.shared_per_multiprocessor {
+            return kind;
+        }
+    }
+    kind_with(model, properties, UNEVEN.0, THREADS, UNEVEN.1)
 }
 
 /// The same with another number of particles in a tile, of threads, and of blocks on a multiprocessor: for measurements.
