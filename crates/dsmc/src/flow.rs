@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::loading;
 use crate::model::Model;
 use crate::particles::Particles;
-use crate::sampling::Samples;
+use crate::sampling::{Samples, VALUES, width};
 use crate::setup::Initial;
 use crate::stages::{self, Ledger, Stages, Totals};
 use crate::step;
@@ -46,8 +46,7 @@ impl Flow {
         let mut stages = stages::cpu::new(&model, cpu);
         let particles = cpu.install(|| loading::fill(&model, &|place| initial.at(place)));
         stages.insert(&particles)?;
-        let s = &config.sampling;
-        let samples = Samples::new(&model, config.sampling_start(), config.steps, s.every, s.batches);
+        let samples = Samples::new(&model, config);
         Ok(Self { model, stages, samples, step: 0, cpu: cpu.clone() })
     }
 
@@ -57,8 +56,8 @@ impl Flow {
         step::step(&mut *self.stages, self.step, sample, profiler)?;
         self.step += 1;
         if sample {
-            let Self { model, stages, samples, cpu, .. } = self;
-            profiler.stage("batch", zellige_engine::sim::Cost::default(), || cpu.install(|| samples.after(model, &mut **stages)))?;
+            let Self { model, stages, samples, cpu, step, .. } = self;
+            profiler.stage("batch", zellige_engine::sim::Cost::default(), || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
         }
         Ok(())
     }
@@ -78,8 +77,15 @@ impl Flow {
         self.stages.totals()
     }
 
-    /// All values, `[cell][VALUES]`.
+    /// The values of the gas as a whole, `[cell][VALUES]`.
     pub fn values(&self) -> Vec<f64> {
+        let width = width(&self.model);
+        let all = self.all_values();
+        if width == VALUES { all } else { all.chunks_exact(width).flat_map(|v| &v[..VALUES]).copied().collect() }
+    }
+
+    /// All values, `[cell][width]`: those of species of a mixture too ([`width`]).
+    pub fn all_values(&self) -> Vec<f64> {
         let Self { samples, model, cpu, .. } = self;
         cpu.install(|| samples.values(model))
     }
@@ -145,6 +151,6 @@ pub fn memory(model: &Model) -> u64 {
     let c = &model.collisions;
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 2.0 } else { 0.0 };
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
-    let sums = 2.0 * 8.0 * species * stages::SUMS as f64 + 2.0 * 8.0 * crate::sampling::VALUES as f64;
+    let sums = 2.0 * 8.0 * species * stages::SUMS as f64 + 2.0 * 8.0 * width(model) as f64;
     (model.expected * particle * 9.0 / 8.0 + cells * (sums + 6.0 * species * (species + 1.0) + 4.0)) as u64
 }

@@ -1,6 +1,7 @@
 //! The solver as the run loop sees it.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
@@ -101,6 +102,21 @@ impl Solver for Dsmc {
         let samples = self.flow.samples.closed();
         let batches = self.flow.samples.batches;
         let mut message = format!("t = {:.6e} s; averages of {samples} samples in {batches} batches", self.flow.time());
+        let (mut ending, mut status) = (Ending::Finished, "finished");
+        match self.flow.samples.search.as_ref().and_then(|s| s.found) {
+            Some(f) if f.steady => {
+                let _ = write!(message, " from step {}, when no trend was left (measure {:.2}, at most 2)", f.step, f.measure);
+            }
+            Some(f) => {
+                (ending, status) = (Ending::Limited, "not_steady");
+                let _ = write!(
+                    message,
+                    " from step {}, though the flow was not found steady (measure of the trend {:.2}, at most 2); more `steps` would do",
+                    f.step, f.measure
+                );
+            }
+            None => {}
+        }
         let stream = output::reference(&self.flow);
         for (i, body) in self.flow.model.geometry.bodies().iter().enumerate().filter(|_| batches > 1) {
             let [load, error] = output::body(&self.flow, i);
@@ -127,7 +143,7 @@ impl Solver for Dsmc {
                 );
             }
         }
-        Some(Outcome { ending: Ending::Finished, status: "finished", message })
+        Some(Outcome { ending, status, message })
     }
 
     fn clock(&self) -> Clock {
@@ -155,11 +171,22 @@ impl Solver for Dsmc {
         row.push("momentum_x", "kg m/s", t.momentum[0]);
         row.push("momentum_y", "kg m/s", t.momentum[1]);
         row.push("momentum_z", "kg m/s", t.momentum[2]);
+        row.push("samples", "", self.flow.samples.taken as f64);
+        if let Some(search) = &self.flow.samples.search {
+            row.push("trend", "", search.measure());
+        }
         Ok(row)
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
         Ok(output::records(&self.flow))
+    }
+
+    fn due(&mut self, _wall: Duration) -> Result<Vec<Record>> {
+        let flow = &self.flow;
+        // Of a window that has just become full.
+        let now = flow.samples.full && flow.step > 0 && flow.samples.due(flow.step - 1);
+        Ok(if now { output::records(flow) } else { Vec::new() })
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {

@@ -279,12 +279,16 @@ pub struct InitialConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplingConfig {
-    /// First step that counts: by then the flow should be steady. Half of the steps if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// First step that counts: by then the flow should be steady. `"auto"` looks for it; half of the steps if left out.
+    #[serde(with = "start", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Start>")]
     pub start: Option<u64>,
     /// Steps from one sample to the next.
     pub every: u64,
-    /// Parts of the sampling time whose means give the error bars: 2 to 1000.
+    /// Steps after which the averages are written and begin anew, for flows that are not steady; one average if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// Parts of the sampling time, or of a window, whose means give the error bars: 2 to 1000.
     pub batches: u64,
     /// Steps between two looks at energy and momentum; a hundredth of the steps if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,7 +297,44 @@ pub struct SamplingConfig {
 
 impl Default for SamplingConfig {
     fn default() -> Self {
-        Self { start: None, every: 1, batches: 16, audit: None }
+        Self { start: None, every: 1, window: None, batches: 16, audit: None }
+    }
+}
+
+/// As `sampling.start`: the start is looked for.
+pub const AUTO: u64 = u64::MAX;
+
+/// A step, or the word for looking for it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Start {
+    /// A step.
+    Step(u64),
+    /// `"auto"`.
+    Word(StartWord),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StartWord {
+    Auto,
+}
+
+/// How the first step is written.
+mod start {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{AUTO, Start, StartWord};
+
+    pub(super) fn serialize<S: Serializer>(start: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        start.map(|s| if s == AUTO { Start::Word(StartWord::Auto) } else { Start::Step(s) }).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(|s| match s {
+            Start::Step(step) => step,
+            Start::Word(StartWord::Auto) => AUTO,
+        }))
     }
 }
 
@@ -336,7 +377,7 @@ impl Config {
         Grid { cells, h, origin: [0, 1].map(|d| g.origin.get(d).copied().unwrap_or(0.0)), dimensions: g.cells.len() }
     }
 
-    /// First step that is sampled.
+    /// First step that is sampled; [`AUTO`] where it is looked for.
     pub fn sampling_start(&self) -> u64 {
         self.sampling.start.unwrap_or(self.steps / 2)
     }

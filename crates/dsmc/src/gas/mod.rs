@@ -38,6 +38,11 @@ impl Species {
         if self.vibration > 0.0 { 2.0 * x / x.exp_m1() } else { 0.0 }
     }
 
+    /// Temperature of a vibration whose mean level is `level`, K; 0 where all are at rest.
+    pub fn vibration_temperature(&self, level: f64) -> f64 {
+        if level > 0.0 && self.vibration > 0.0 { self.vibration / (1.0 / level).ln_1p() } else { 0.0 }
+    }
+
     /// What walls need of it.
     pub fn molecule(&self) -> Molecule {
         Molecule { mass: self.mass, rotation: self.rotation, vibration: self.vibration }
