@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::math::{Stream, power, turn};
 use super::store::{Columns, Mosaic};
-use super::tile::{Majorant, Scratch, Tile};
+use super::tile::{Majorant, Scratch, Tile, prefetch};
 use crate::geometry::Geometry;
 use crate::model::{Model, Scheme, ZDefinition, purpose};
 use crate::physics::{Vec3, deflected, difference, directed, level_taken, moved, rotor_share, square, top_takes};
@@ -145,12 +145,12 @@ pub(super) fn majorants(model: &Model) -> Vec<Majorant> {
     (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).map(|(a, b)| most(a, b)).collect()
 }
 
-/// All collisions of a tile in step `step`.
+/// All collisions of a tile in step `step`. `sums` is the width of a cell's sums if they are needed afterwards, or 0.
 #[inline(always)]
-pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
     match table.scheme {
         Scheme::None => {}
-        Scheme::Ntc | Scheme::Majorant => tried(table, tile, mosaic, scratch, species, step),
+        Scheme::Ntc | Scheme::Majorant => tried(table, tile, mosaic, scratch, species, step, sums),
         Scheme::Pairing => paired(table, tile, mosaic, scratch, species, step),
     }
 }
@@ -164,7 +164,7 @@ fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
 
 // Loops over indices, not closures over arrays: those are not reliably inlined into functions with target features.
 #[inline(always)]
-fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
     let (slots, pairs) = (mosaic.slots(), table.pairs.len());
     let total = count_tries(table, tile, mosaic, scratch, species, step);
     if total == 0 {
@@ -192,6 +192,9 @@ fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
     let sorted = &mut scratch.sorted;
     let (mut at, mut collisions, mut exceeded) = (0, 0, 0);
     for slot in 0..slots {
+        if sums > 0 {
+            prefetch(tile, slot, sums);
+        }
         for p in 0..pairs {
             let n = scratch.tries[slot * pairs + p] as usize;
             if n == 0 {

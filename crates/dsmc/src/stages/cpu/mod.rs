@@ -112,9 +112,10 @@ impl Work<'_> {
         tile.arrive(number, boxes, far, pass.flags);
         let n = tile.index(keys, scratch, pass.flags);
         inflow::observe(&pass, faces, scratch);
-        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
+        let width = if pass.sample { species * tile::kept(pass.flags) } else { 0 };
+        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step, width);
         if pass.sample {
-            tile::sample(tile, scratch, keys, species, factors, wide);
+            tile::sample(tile, scratch, keys, species, factors, pass.flags, wide);
         }
         fly::fly(&pass, number, tile, scratch, n, out);
         inflow::inflow(&pass, number, tile, faces, out);
@@ -327,14 +328,15 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        let species = self.model.species.len();
+        let (species, kept) = (self.model.species.len(), tile::kept(self.flags()));
         for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
                     let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    let width = species * SUMS;
-                    let from = &tile.sums[slot * width..][..width];
-                    cells[cell * width..][..width].iter_mut().zip(from).for_each(|(to, from)| *to += from);
+                    let from = tile.sums[slot * species * kept..].chunks_exact(kept);
+                    for (to, from) in cells[cell * species * SUMS..][..species * SUMS].chunks_exact_mut(SUMS).zip(from) {
+                        to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+                    }
                 }
             }
             tile.sums.fill(0.0);
@@ -344,13 +346,16 @@ impl Stages for Gas {
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
-        let width = self.model.species.len() * SUMS;
+        let (species, kept) = (self.model.species.len(), tile::kept(self.flags()));
         for tile in &mut self.tiles {
-            tile.sums.resize(self.mosaic.slots() * width, 0.0);
+            tile.sums.resize(self.mosaic.slots() * species * kept, 0.0);
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
                     let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    tile.sums[slot * width..][..width].copy_from_slice(&cells[cell * width..][..width]);
+                    let to = tile.sums[slot * species * kept..].chunks_exact_mut(kept);
+                    for (to, from) in to.zip(cells[cell * species * SUMS..][..species * SUMS].chunks_exact(SUMS)) {
+                        to.copy_from_slice(&from[..kept]);
+                    }
                 }
             }
         }

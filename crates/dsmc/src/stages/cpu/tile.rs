@@ -43,7 +43,7 @@ pub(super) struct Tile {
     pub(super) len: usize,
     /// `[slot of the cell][pair]`.
     pub(super) majorants: Vec<Majorant>,
-    /// `[slot of the cell][species][SUMS]` of samples; empty until the first one.
+    /// `[slot of the cell][species][kept]` of samples, see [`kept`]; empty until the first one.
     pub(super) sums: Vec<f64>,
     /// Meetings with surfaces while samples are taken.
     pub(super) impacts: Vec<Impact>,
@@ -196,20 +196,34 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     }
 }
 
+/// Sums that are kept of a cell and species: those of internal modes only where there are some, as their traffic is what samples cost.
+#[inline(always)]
+pub(super) fn kept(flags: (bool, bool)) -> usize {
+    if flags.0 || flags.1 { SUMS } else { SUMS - 2 }
+}
+
 /// Adds the particles of each cell to the tile's sums.
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
-    tile.sums.resize(keys * SUMS, 0.0);
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], flags: (bool, bool), wide: bool) {
+    if flags.0 || flags.1 {
+        sample_kept::<SUMS>(tile, scratch, keys, species, factors, wide);
+    } else {
+        sample_kept::<{ SUMS - 2 }>(tile, scratch, keys, species, factors, wide);
+    }
+}
+
+#[inline(always)]
+fn sample_kept<const KEPT: usize>(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
+    tile.sums.resize(keys * KEPT, 0.0);
     let s = &scratch.sorted;
-    for (k, total) in tile.sums.chunks_exact_mut(SUMS).enumerate() {
+    for (k, total) in tile.sums.chunks_exact_mut(KEPT).enumerate() {
         let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
         if range.is_empty() {
             continue;
         }
         total[0] += range.len() as f64;
-        let found = moments(&s.v, range.clone(), wide);
-        for (total, found) in total[1..10].iter_mut().zip(found) {
-            *total += found;
+        if let Some(total) = total[1..].first_chunk_mut() {
+            moments(&s.v, range.clone(), total, wide);
         }
         let (vx, vy) = (&s.v[0][range.clone()], &s.v[1][range.clone()]);
         // Internal modes: twice the energy per mass, of an energy in K and of a level.
@@ -235,6 +249,21 @@ fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_
     total[into] += sum;
     total[8] += per_mass * x;
     total[9] += per_mass * y;
+}
+
+/// Asks the memory for the sums of cell `slot`, which the samples will need when all cells have collided: waiting for them there cost
+/// more than all their arithmetic.
+#[inline(always)]
+pub(super) fn prefetch(tile: &Tile, slot: usize, width: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(sums) = tile.sums.get(slot * width..(slot + 1) * width) {
+        for line in (0..width).step_by(8) {
+            // SAFETY: a hint; the place is inside the slice.
+            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(sums.as_ptr().add(line).cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (tile, slot, width);
 }
 
 /// Whether a slot is free.
