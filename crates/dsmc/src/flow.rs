@@ -9,7 +9,7 @@ use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
 use crate::loading;
-use crate::model::Model;
+use crate::model::{Model, Partner};
 use crate::particles::Particles;
 use crate::sampling::{Samples, VALUES, width};
 use crate::setup::Initial;
@@ -97,6 +97,7 @@ impl Flow {
         writer.bytes("particles.cell", bytemuck::cast_slice(&p.cell))?;
         writer.bytes("particles.species", bytemuck::cast_slice(&p.species))?;
         writer.bytes("particles.level", bytemuck::cast_slice(&p.level))?;
+        writer.bytes("particles.tag", bytemuck::cast_slice(&p.tag))?;
         for (name, values) in ["x", "y"].into_iter().zip(&p.offset).chain(["vx", "vy", "vz"].into_iter().zip(&p.velocity)) {
             writer.f32s(&format!("particles.{name}"), values)?;
         }
@@ -114,15 +115,18 @@ impl Flow {
             }
             Ok(bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect())
         };
-        let cell = reader.bytes("particles.cell")?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let longs = |name: &str| -> Result<Vec<u32>> {
+            Ok(reader.bytes(name)?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+        };
         let numbers = |name: &str| reader.f32s(&format!("particles.{name}"));
         let p = Particles {
-            cell,
+            cell: longs("particles.cell")?,
             species: words("particles.species")?,
             offset: [numbers("x")?, numbers("y")?],
             velocity: [numbers("vx")?, numbers("vy")?, numbers("vz")?],
             rotation: numbers("rotation")?,
             level: words("particles.level")?,
+            tag: longs("particles.tag")?,
         };
         let n = p.len();
         let c = &self.model.collisions;
@@ -130,7 +134,8 @@ impl Flow {
         let whole = p.offset.iter().chain(&p.velocity).all(|v| v.len() == n)
             && p.species.len() == n
             && full(p.rotation.len(), c.rotation)
-            && full(p.level.len(), c.vibration);
+            && full(p.level.len(), c.vibration)
+            && full(p.tag.len(), c.partner == Partner::Near);
         let inside = p.cell.iter().all(|c| (*c as usize) < self.model.grid.len())
             && p.species.iter().all(|s| usize::from(*s) < self.model.species.len())
             && p.offset.iter().flatten().all(|x| (0.0..1.0).contains(x))

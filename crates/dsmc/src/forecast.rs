@@ -5,7 +5,7 @@
 
 use crate::config::{AUTO, Config};
 use crate::gas::transport::Transport;
-use crate::model::{Model, Scheme};
+use crate::model::{Model, Partner, Scheme};
 use crate::walls::BOLTZMANN;
 
 /// When averages are taken, in words.
@@ -61,9 +61,10 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         return (lines, warnings);
     }
     let uniform = grid.len() == 1;
-    if h > path && !uniform {
+    if h > path && !uniform && model.collisions.partner != Partner::Near {
         warnings.push(format!(
-            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do",
+            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or \
+             `collisions.partner = \"near\"` with 20 particles or more in a cell",
             h / path,
             0.5 * path
         ));

@@ -131,13 +131,16 @@ impl Solver for Dsmc {
                 with(load.heat, error.heat)
             );
             if let Some(stream) = &stream {
-                let width = body.width(stream.direction);
+                // A plate along the stream has no width: its length stands in.
+                let across = body.width(stream.direction);
+                let along = body.width([-stream.direction[1], stream.direction[0]]);
+                let (width, what) = if across > 1e-6 * along { (across, "width") } else { (along, "length") };
                 let [drag, lift] = stream.drag(load.force, width);
                 // Errors along x and y are independent.
                 let [[xd, xl], [yd, yl]] = [[error.force[0], 0.0, 0.0], [0.0, error.force[1], 0.0]].map(|f| stream.drag(f, width));
                 let _ = write!(
                     message,
-                    ", drag coefficient {drag:.4} +- {:.4}, lift {lift:.4} +- {:.4} by the width {width:.4e} m",
+                    ", drag coefficient {drag:.4} +- {:.4}, lift {lift:.4} +- {:.4} by the {what} {width:.4e} m",
                     xd.hypot(yd),
                     xl.hypot(yl)
                 );
@@ -173,7 +176,9 @@ impl Solver for Dsmc {
         row.push("momentum_z", "kg m/s", t.momentum[2]);
         row.push("samples", "", self.flow.samples.taken as f64);
         if let Some(search) = &self.flow.samples.search {
-            row.push("trend", "", search.measure());
+            // Rows hold numbers: -1 before the first look, and no more than a million.
+            let measure = search.measure();
+            row.push("trend", "", if measure.is_nan() { -1.0 } else { measure.min(1e6) });
         }
         Ok(row)
     }

@@ -16,7 +16,7 @@ use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Environment, Plan, Solver};
 use zellige_io::Format;
 
-use crate::args::{Place, RunArgs};
+use crate::args::{Older, Place, RunArgs};
 use crate::report::{self, GIT_HASH, VERSION};
 use crate::sink::Output;
 use crate::{commands, solvers};
@@ -26,15 +26,29 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
     let Some(path) = &arguments.input else {
         return commands::new::list();
     };
-    let source = read(path, &arguments.overrides)?;
+    let source = read(path, &arguments.overrides, &arguments.older)?;
     let solver = source.solver(&solvers::names())?;
     solvers::find(solver)?.run(&source, arguments)
 }
 
 /// Reads an input and sets what the command line overrides.
-pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Source> {
+pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) -> Result<Source> {
     let mut source = Source::read(path)?;
     source.set(overrides)?;
+    let flags = [("geometry", &older.geometry), ("source", &older.source), ("schedule", &older.schedule)];
+    let given: Vec<_> = flags.into_iter().filter(|(_, files)| !files.is_empty()).collect();
+    if let Some((flag, _)) = given.first().filter(|_| !seed::is_older(&source.value)) {
+        let problem =
+            Problem::new(format!("--{flag}"), "this input is not of the older form, with `grid`, `physics` and `init` at the top");
+        let hint = "files of outlines and sources stand in the input: `file` in `[[dsmc.bodies]]` and `[[dsmc.sources]]`";
+        return Err(Error::input("command line", problem.hint(hint)));
+    }
+    for (key, files) in given {
+        // From where the command was typed, not from where the input lies.
+        let path = |p: &PathBuf| std::path::absolute(p).map_err(|e| Error::file("find", p, e));
+        let files = files.iter().map(|p| Ok(path(p)?.to_string_lossy().into_owned())).collect::<Result<Vec<_>>>()?;
+        source.value[key] = files.into();
+    }
     match seed::adopt(&mut source.value) {
         Ok(false) => {}
         Ok(true) => report::note(seed::NOTE),

@@ -7,6 +7,7 @@ use super::sides::{SideConfig, SideWord, WallConfig, WallModel};
 use super::{AUTO, Config, GasConfig, Value, ZConfig};
 use crate::gas::{sparta, table};
 use crate::grid::Side;
+use crate::model::{Partner, Scheme};
 
 /// Cells of an axis.
 const CELLS: std::ops::RangeInclusive<usize> = 1..=1 << 16;
@@ -151,6 +152,14 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
             }
             None => {}
         }
+    }
+    let c = &config.collisions;
+    if c.partner == Partner::Near && !matches!(c.scheme, Scheme::Ntc | Scheme::Majorant) {
+        let fault = not("collisions.partner", format!("`near` with the scheme {:?}", c.scheme), "the schemes `ntc` and `majorant`");
+        faults.push(fault.hint("pairing makes its pairs of all particles of a cell"));
+    }
+    if c.millikan_white && !c.vibration {
+        faults.push(Problem::new("collisions.millikan_white", "vibration is not computed").hint("`vibration = true`"));
     }
     for (i, p) in config.collisions.pairs.iter().enumerate() {
         let path = format!("collisions.pairs[{i}]");

@@ -29,7 +29,7 @@ use zellige_engine::expr::Expr;
 
 use crate::gas::table::Model as Molecules;
 use crate::grid::Grid;
-use crate::model::{Scheme, ZDefinition};
+use crate::model::{Partner, Scheme, ZDefinition};
 
 pub use bodies::BodyConfig;
 pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
@@ -206,6 +206,10 @@ pub struct CollisionConfig {
     pub z_definition: ZDefinition,
     /// Pairs of species that do not take the mean of theirs.
     pub pairs: Vec<PairConfig>,
+    /// With whom a particle collides: for cells wider than the free path, `"near"`.
+    pub partner: Partner,
+    /// Whether vibration relaxes as Millikan and White have it, with Park's limit, in species without a `z_vibration`.
+    pub millikan_white: bool,
 }
 
 impl Default for CollisionConfig {
@@ -217,6 +221,8 @@ impl Default for CollisionConfig {
             vibration: false,
             z_definition: ZDefinition::default(),
             pairs: Vec::new(),
+            partner: Partner::default(),
+            millikan_white: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Gases: species, how pairs of them collide, and what follows for a gas at rest.
 
+pub mod millikan;
 pub mod pair;
 pub mod sparta;
 pub mod table;

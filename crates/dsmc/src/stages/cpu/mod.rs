@@ -6,10 +6,12 @@
 //! Nothing depends on threads: every random number belongs to a cell, a face or a place in a tile, and every sum has its order.
 
 mod collide;
+mod exchange;
 mod fly;
 mod inflow;
 mod math;
 mod moments;
+mod pairing;
 mod store;
 mod tile;
 
@@ -25,7 +27,7 @@ use zellige_engine::sim::Cost;
 
 use self::fly::Pass;
 use self::inflow::Face;
-use self::store::{Body, Leaver, Mosaic};
+use self::store::{Body, Kept, Leaver, Mosaic};
 use self::tile::{Impact, Majorant, Scratch, Tile};
 use super::{Ledger, SUMS, SURFACE_SUMS, Stages, Totals};
 use crate::grid::Side;
@@ -182,8 +184,8 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
 }
 
 impl Gas {
-    fn flags(&self) -> (bool, bool) {
-        (self.model.collisions.rotation, self.model.collisions.vibration)
+    fn flags(&self) -> Kept {
+        Kept::new(&self.model)
     }
 
     /// Takes the leavers that go to no neighbour out of the boxes, in the order of their goals; leaves the boxes to the next pass.
@@ -249,7 +251,7 @@ impl Stages for Gas {
             (_, true) => "sort, collide, sample, move",
         };
         let particles = self.tiles.iter().map(|t| t.len).sum::<usize>() as f64;
-        let bytes = bytes_of(pass.flags, sample, particles, self.model.grid.len() * self.model.species.len());
+        let bytes = bytes_of((pass.flags.rotation, pass.flags.level), sample, particles, self.model.grid.len() * self.model.species.len());
         let cost = Cost { bytes, flops: 0.0, items: particles };
         profiler.stage(name, cost, || {
             self.cpu.install(|| {
@@ -287,7 +289,7 @@ impl Stages for Gas {
             count[place(&self.mosaic, &self.model.grid, i).0] += 1;
         }
         for (tile, n) in self.tiles.iter_mut().zip(count) {
-            tile.columns.reserve(tile.len + n, flags.0, flags.1);
+            tile.columns.reserve(tile.len + n, flags);
         }
         for i in 0..particles.len() {
             let (t, slot) = place(&self.mosaic, &self.model.grid, i);
@@ -298,6 +300,7 @@ impl Stages for Gas {
                 v: [0, 1, 2].map(|c| particles.velocity[c][i]),
                 rotation: particles.rotation.get(i).copied().unwrap_or(0.0),
                 level: particles.level.get(i).copied().unwrap_or(0),
+                tag: particles.tag.get(i).copied().unwrap_or(0),
             };
             tile.columns.put(tile.len, (slot * species + usize::from(particles.species[i])) as u16, &body);
             tile.len += 1;
@@ -308,10 +311,11 @@ impl Stages for Gas {
 
     fn particles(&mut self) -> Result<Particles> {
         self.settle();
-        let (rotates, vibrates) = self.flags();
+        let kept = self.flags();
         let mut all = Particles::default();
         self.for_each(|cell, species, b| {
-            all.push(cell as u32, species as u16, [b.x, b.y], b.v, rotates.then_some(b.rotation), vibrates.then_some(b.level));
+            all.push(cell as u32, species as u16, [b.x, b.y], b.v, kept.rotation.then_some(b.rotation), kept.level.then_some(b.level));
+            all.tag.extend(kept.tag.then_some(b.tag));
         });
         Ok(all)
     }

@@ -2,7 +2,7 @@
 
 use super::math::Words;
 use super::moments::moments;
-use super::store::{Columns, HOLE, Leaver, Mosaic};
+use super::store::{Columns, HOLE, Kept, Leaver, Mosaic};
 use crate::model::Model;
 use crate::stages::{Ledger, SUMS};
 
@@ -76,7 +76,7 @@ pub(super) struct Scratch {
 
 impl Tile {
     /// Takes particles that left other tiles for this one: those near in a fixed order, then those from afar.
-    pub(super) fn arrive(&mut self, number: usize, boxes: &[Vec<Leaver>], far: &[Leaver], flags: (bool, bool)) {
+    pub(super) fn arrive(&mut self, number: usize, boxes: &[Vec<Leaver>], far: &[Leaver], flags: Kept) {
         for t in 0..self.near.len() {
             for leaver in &boxes[self.near[t] as usize] {
                 if leaver.tile as usize == number {
@@ -91,15 +91,15 @@ impl Tile {
 
     /// Puts one behind the others.
     #[inline(always)]
-    fn take(&mut self, leaver: &Leaver, flags: (bool, bool)) {
-        self.columns.reserve(self.len + 1, flags.0, flags.1);
+    fn take(&mut self, leaver: &Leaver, flags: Kept) {
+        self.columns.reserve(self.len + 1, flags);
         self.columns.put(self.len, leaver.key, &leaver.body);
         self.len += 1;
     }
 
     /// Orders the particles by key into `scratch`, equal ones as they stood. Returns their number, without holes.
     #[inline(always)]
-    pub(super) fn index(&self, keys: usize, scratch: &mut Scratch, flags: (bool, bool)) -> usize {
+    pub(super) fn index(&self, keys: usize, scratch: &mut Scratch, flags: Kept) -> usize {
         let n = self.len;
         let key = &self.columns.key[..n];
         let start = &mut scratch.start;
@@ -129,7 +129,7 @@ impl Tile {
         }
         start[0] = 0;
         start[keys] = valid as u32;
-        scratch.sorted.reserve(n, flags.0, flags.1);
+        scratch.sorted.reserve(n, flags);
         let to = &mut scratch.sorted;
         // All of these in one loop: their slices are of one length, so that one check of the place does for all.
         let (x, y) = (&self.columns.x[..n], &self.columns.y[..n]);
@@ -143,11 +143,14 @@ impl Tile {
             (to_key[p], to_x[p], to_y[p]) = (key[i], x[i], y[i]);
             (to_vx[p], to_vy[p], to_vz[p]) = (vx[i], vy[i], vz[i]);
         }
-        if flags.0 {
+        if flags.rotation {
             scatter(place, &self.columns.rotation, &mut to.rotation);
         }
-        if flags.1 {
+        if flags.level {
             scatter(place, &self.columns.level, &mut to.level);
+        }
+        if flags.tag {
+            scatter(place, &self.columns.tag, &mut to.tag);
         }
         valid
     }
@@ -198,14 +201,14 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 
 /// Sums that are kept of a cell and species: those of internal modes only where there are some, as their traffic is what samples cost.
 #[inline(always)]
-pub(super) fn kept(flags: (bool, bool)) -> usize {
-    if flags.0 || flags.1 { SUMS } else { SUMS - 2 }
+pub(super) fn kept(flags: Kept) -> usize {
+    if flags.internal() { SUMS } else { SUMS - 2 }
 }
 
 /// Adds the particles of each cell to the tile's sums.
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], flags: (bool, bool), wide: bool) {
-    if flags.0 || flags.1 {
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], flags: Kept, wide: bool) {
+    if flags.internal() {
         sample_kept::<SUMS>(tile, scratch, keys, species, factors, wide);
     } else {
         sample_kept::<{ SUMS - 2 }>(tile, scratch, keys, species, factors, wide);
