@@ -13,6 +13,8 @@ type Local = (&'static str, &'static str, [Vec<f64>; 2]);
 
 /// A quantity in a cell: its value, the scale that its gradient is taken over, and its standard error.
 type State = (f64, f64, f64);
+/// That of each cell.
+type States<'a> = &'a dyn Fn(usize) -> State;
 
 /// The three fields. `values` are all of the averages. Noise makes gradients, and so the numbers: what is not well above its error says
 /// nothing.
@@ -28,7 +30,7 @@ pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
         let error = (0..3).map(|i| (along(i) * error[i]).powi(2)).sum::<f64>().sqrt();
         (u, u.max(sound(flow, of(c))), error)
     };
-    let all: [(&str, &str, &dyn Fn(usize) -> State); 3] = [
+    let all: [(_, _, States<'_>); 3] = [
         ("knudsen_density", "local Knudsen number of the density", &density),
         ("knudsen_temperature", "local Knudsen number of the temperature", &temperature),
         ("knudsen_speed", "local Knudsen number of the speed", &speed),
@@ -52,7 +54,7 @@ fn sound(flow: &Flow, v: &[f64]) -> f64 {
 
 /// `lambda |grad Q|/Q` in a cell, and its standard error: central differences, one-sided beside walls and bodies. Not a number where
 /// nothing is known.
-fn at(flow: &Flow, cell: usize, free_path: f64, known: &dyn Fn(usize) -> bool, state: &dyn Fn(usize) -> State) -> [f64; 2] {
+fn at(flow: &Flow, cell: usize, free_path: f64, known: &dyn Fn(usize) -> bool, state: States<'_>) -> [f64; 2] {
     let grid = &flow.model.grid;
     if !known(cell) || flow.model.geometry.fraction(cell) <= 0.0 {
         return [f64::NAN; 2];

@@ -332,6 +332,7 @@ mod start {
 
     use super::{AUTO, Start, StartWord};
 
+    #[expect(clippy::ref_option, reason = "serde's signature")]
     pub(super) fn serialize<S: Serializer>(start: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
         start.map(|s| if s == AUTO { Start::Word(StartWord::Auto) } else { Start::Step(s) }).serialize(serializer)
     }

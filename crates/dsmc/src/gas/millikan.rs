@@ -157,14 +157,14 @@ mod tests {
     /// The table put back into the equation gives the collision number that it was made for.
     #[test]
     fn chances_average_to_the_collision_number() {
-        for (name, low, high) in [("N2", 0.25, 5.0), ("O2", 0.25, 5.0), ("CO", 0.25, 5.0)] {
+        for (name, low, high) in [("N2", 0.25, 5.0_f64), ("O2", 0.25, 5.0), ("CO", 0.25, 5.0)] {
             let (species, pair) = of(name);
             let omega = pair.scatter.omega;
             let z = |t: f64| collision_number(&species, &pair, t);
             let chances = Chances::new(species.vibration, omega, z);
             let pools = Pools::new(1.5 - omega);
             for k in 0..12 {
-                let t = low * (high / low as f64).powf(f64::from(k) / 11.0);
+                let t = low * (high / low).powf(f64::from(k) / 11.0);
                 let found: f64 = pools.parts(t).iter().zip(&chances.values).map(|(p, v)| p * v).sum();
                 let ratio = found * z(species.vibration * t);
                 // What the fit leaves of a function that falls by four orders over these temperatures.

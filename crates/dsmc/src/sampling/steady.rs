@@ -129,7 +129,7 @@ impl Search {
             )));
         }
         (self.series, self.current, self.passed, self.measure) = (series, current as u64, passed as u64, measure);
-        self.found = step.is_finite().then(|| Found { step: step as u64, steady: steady > 0.5, measure });
+        self.found = step.is_finite().then_some(Found { step: step as u64, steady: steady > 0.5, measure });
         Ok(())
     }
 }

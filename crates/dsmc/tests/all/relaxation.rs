@@ -33,7 +33,7 @@ fn gain(chances: &Chances, theta: f64, omega: f64, t: f64, own: f64) -> f64 {
     theta * sum / norm
 }
 
-/// The vibration of a gas in which it is a fifth colder than the translation (rotation is left out) gains what the table's chances give
+/// The vibration of a gas in which it is far colder than the translation (rotation is left out) gains what the table's chances give
 /// it; that these follow Millikan and White near equilibrium is tested where the table is made.
 #[test]
 fn vibration_relaxes_by_the_chances_of_its_table() {
@@ -42,7 +42,7 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
         config.species = vec![SpeciesConfig::named(name)];
         (config.collisions.vibration, config.collisions.rotation, config.collisions.millikan_white) = (true, false, true);
         config.gas.temperature = temperature;
-        config.initial.internal_temperature = Some(0.8 * temperature);
+        config.initial.internal_temperature = Some(0.3 * temperature);
         config.dt = 2e-9;
         let mut gas = flow(&config, 0);
         let n = gas.totals().unwrap().particles as f64;
@@ -54,14 +54,14 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
         };
         let z = |t: f64| collision_number(&kind, &pair, t);
         let (first, begin) = look(&mut gas);
-        run(&mut gas, 40);
+        run(&mut gas, 10);
         let collisions = 2.0 * gas.ledger().unwrap().collisions as f64 / n;
         let (last, end) = look(&mut gas);
         let own = kind.vibration_temperature(0.5 * (begin + end) / theta);
         let expected = gain(&Chances::new(theta, omega, z), theta, omega, 0.5 * (first + last), own) * collisions;
-        // Some four collisions each, in which an eighth of half a million molecules draw another level, some seven away: 3 % of what
-        // they gain, three times.
-        close(name, end - begin, expected, 0.1, 0.0);
+        // Some one collision each, in which a thirtieth of half a million molecules draw another level, some seven away: 2 % of what they
+        // gain. High levels, which exchange in a tenth of their collisions, have begun to fill by then: 3 %. The sum of 2 (four times) and 3.
+        close(name, end - begin, expected, 0.11, 0.0);
     }
 }
 
