@@ -312,6 +312,8 @@ impl Model {
             z_definition: c.z_definition,
             rotation: species.iter().any(|s| s.rotation > 0),
             vibration: species.iter().any(|s| s.vibration > 0.0),
+            partner: c.partner,
+            millikan_white: c.millikan_white,
         };
         let gases = || inflow.iter().flatten();
         let speed = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();

@@ -264,6 +264,7 @@ impl Store {
             velocity: [column(vx)?, column(vy)?, column(vz)?],
             rotation: column(&set.rotation)?,
             level: cuda.download_range(&set.level, 0..n.min(set.level.len()))?,
+            tag: Vec::new(),
         };
         for tile in 0..self.mosaic.len() {
             for i in first[tile] as usize..first[tile + 1] as usize {
