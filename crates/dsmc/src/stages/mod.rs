@@ -1,5 +1,5 @@
-//! The stages of a step behind one trait. A call is a pass over all particles, so that dynamic dispatch costs nothing; the
-//! processor fuses all stages of a tile while its particles are in the cache.
+//! The stages of a step behind one trait. A call is a pass over all particles, so that dynamic dispatch costs nothing; both devices fuse
+//! all stages of a tile while its particles are in the cache, or in shared memory.
 
 pub mod cpu;
 pub mod cuda;
