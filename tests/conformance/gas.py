@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 from vtkmodules.util.numpy_support import vtk_to_numpy
-from vtkmodules.vtkFiltersGeometry import vtkDataSetSurfaceFilter
+from vtkmodules.vtkFiltersGeometry import vtkGeometryFilter
 from vtkmodules.vtkIOXML import vtkXMLImageDataReader
 
 
@@ -27,7 +27,7 @@ def check(path):
     ghosts = cells.GetArray("vtkGhostType")
     hidden = np.zeros(values.shape, bool) if ghosts is None else vtk_to_numpy(ghosts) > 0
     np.testing.assert_array_equal(hidden, ~np.isfinite(values), err_msg=f"{path.stem}: hidden cells")
-    surface = vtkDataSetSurfaceFilter()
+    surface = vtkGeometryFilter()
     surface.SetInputData(image)
     surface.Update()
     drawn = surface.GetOutput().GetNumberOfCells()

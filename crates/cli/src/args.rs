@@ -121,8 +121,6 @@ pub(crate) struct Older {
 pub(crate) struct RunArgs {
     /// The input file.
     pub(crate) input: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) older: Older,
     /// Folder for the results; by default `out/` and the input's name.
     #[arg(short, long)]
     pub(crate) output: Option<PathBuf>,
@@ -140,6 +138,8 @@ pub(crate) struct RunArgs {
     /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.
     #[arg(long)]
     pub(crate) profile: bool,
+    #[command(flatten)]
+    pub(crate) older: Older,
 }
 
 #[derive(Debug, Args)]

@@ -47,7 +47,9 @@ impl Dsmc {
     /// Whether nothing can take energy from the gas or give it some.
     fn closed(&self) -> bool {
         let mirror = |w: &crate::walls::Wall| w.model == WallModel::Specular;
-        self.flow.model.edges.iter().all(|e| *e != Edge::Open) && self.flow.model.walls.iter().all(mirror)
+        self.flow.model.sources.is_empty()
+            && self.flow.model.edges.iter().all(|e| *e != Edge::Open)
+            && self.flow.model.walls.iter().all(mirror)
     }
 }
 

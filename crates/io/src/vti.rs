@@ -211,8 +211,8 @@ mod tests {
         let path = folder.path().join("u.vti");
         let mut field = samples::plane();
         field.centring = Centring::Cell;
-        let Values::F64(values) = &mut field.values else { panic!("the sample is in double precision") };
-        values[1] = f64::NAN;
+        let Values::F32(values) = &mut field.values else { panic!("the sample is in single precision") };
+        values[1] = f32::NAN;
         let n = values.len();
         write(&path, &field, None).unwrap();
         let bytes = std::fs::read(&path).unwrap();
