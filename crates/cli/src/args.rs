@@ -87,6 +87,8 @@ pub(crate) enum DsmcCommand {
         /// Set a key of the input, as for `run`.
         #[arg(long = "set", value_name = "KEY=VALUE")]
         overrides: Vec<String>,
+        #[command(flatten)]
+        older: Older,
     },
 }
 
@@ -99,6 +101,20 @@ pub(crate) struct Place {
     /// Threads on the CPU; 0 takes every core.
     #[arg(long)]
     pub(crate) threads: Option<usize>,
+}
+
+/// Files that go with an input of the older form of rarefied gas, as that program took them.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Older {
+    /// Outline of a body, for a rarefied gas in the older form (`grid`, `physics`, `init`). May be repeated.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) geometry: Vec<PathBuf>,
+    /// Source of gas for an input in the older form. May be repeated.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) source: Vec<PathBuf>,
+    /// Schedule of each source, in their order.
+    #[arg(short = 'S', long, value_name = "FILE")]
+    pub(crate) schedule: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Args)]
@@ -122,6 +138,8 @@ pub(crate) struct RunArgs {
     /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.
     #[arg(long)]
     pub(crate) profile: bool,
+    #[command(flatten)]
+    pub(crate) older: Older,
 }
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ fn processor_seconds() -> f64 {
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let device = Device::Cpu(Cpu::new(1).expect("a thread"));
-    for case in CASES.iter().filter(|c| wanted.is_empty() || wanted.iter().any(|w| c.name.ends_with(w.as_str()))) {
+    for case in CASES.iter().filter(|c| !c.gpu_only && (wanted.is_empty() || wanted.iter().any(|w| c.name.ends_with(w.as_str())))) {
         let config = config(case.name).expect("a case of the list");
         let mut flow = Flow::new(&config, Path::new(""), 1, &device).expect("memory");
         let particles = flow.totals().expect("a sum").particles as f64;

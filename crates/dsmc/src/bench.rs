@@ -1,4 +1,5 @@
-//! The benchmark cases: whole steps of a box of argon as SPARTA's benchmarks have it, its physics checked.
+//! The benchmark cases: whole steps of a box of argon as SPARTA's benchmarks have it, and of a hypersonic flow past a cylinder, with their
+//! physics checked.
 
 use std::path::Path;
 
@@ -8,12 +9,13 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost};
 
-use crate::config::Config;
 use crate::config::sides::{SideConfig, SideWord};
+use crate::config::{BodyConfig, Config, SpeciesConfig, WallConfig};
 use crate::flow::Flow;
+use crate::geometry::{Gas, Shape};
 use crate::model::Scheme;
 use crate::solver::cost;
-use crate::stages::{Ledger, Totals};
+use crate::stages::{Ledger, SUMS, SURFACE_SUMS, Totals};
 
 /// The cases, with what others reach.
 pub const CASES: &[Case] = &[
@@ -26,29 +28,77 @@ pub const CASES: &[Case] = &[
     Case { name: "dsmc/collide-100k", about: "the same with 100 x 100 cells: SPARTA on one core 25 to 28.7. Aim: 50", gpu_only: false },
     Case { name: "dsmc/free-1m", about: "the same without collisions: SPARTA on one core 26.9 to 36.8. Aim: 90", gpu_only: false },
     Case { name: "dsmc/sampled-1m", about: "dsmc/collide-1m with samples in every step. Aim: at most 10 % slower", gpu_only: false },
+    Case {
+        name: "dsmc/collide-50m",
+        about: "the same with 2236 x 2236 cells: SPARTA on an H200 3900 million particle-steps a second. Aim: 15000",
+        gpu_only: true,
+    },
+    Case { name: "dsmc/free-50m", about: "the same without collisions: SPARTA on an H200 5900. Aim: 20000", gpu_only: true },
+    Case { name: "dsmc/sampled-50m", about: "dsmc/collide-50m with samples in every step. Aim: at most 10 % slower", gpu_only: true },
+    Case {
+        name: "dsmc/cylinder-50m",
+        about: "argon at Mach 10 past a cylinder, 2880 x 2160 cells, 8 particles each, open sides. Aim: 10000",
+        gpu_only: true,
+    },
 ];
 
 /// Steps before anything is timed: the largest cross-sections settle and neighbours in memory mix.
 const WARM_UP: u64 = 30;
-/// Particle-steps of a repetition.
-const WORK: f64 = 2e7;
+/// Particle-steps of a repetition, on the processor and on a GPU.
+const WORK: [f64; 2] = [2e7, 1e9];
+/// Steps from the start over which the force on the cylinder is taken: what comes back has hardly met what comes.
+const FIRST: u64 = 10;
+/// Drag coefficient of a cylinder in a free-molecular stream of Mach 10 with a wall of 2.5 times its temperature (closed form of
+/// `tests/all/flows.rs`).
+const DRAG: f64 = 2.2591;
 
-/// The input of a case: SPARTA's box in two dimensions, mirrors all around.
+/// The input of a case: SPARTA's box in two dimensions, mirrors all around; or the cylinder.
 pub fn config(name: &str) -> Option<Config> {
-    let side = if name.ends_with("100k") { 100 } else { 316 };
+    let side = match name.rsplit('-').next() {
+        Some("100k") => 100,
+        Some("50m") => 2236,
+        _ => 316,
+    };
     if !CASES.iter().any(|c| c.name == name) {
         return None;
+    }
+    if name == "dsmc/cylinder-50m" {
+        return Some(cylinder([2880, 2160]));
     }
     let mut config = Config::new(vec![side; 2], vec![1e-5 * side as f64; 2], "Ar", 7.07043e22, 273.15);
     config.dt = 7e-9;
     config.boundary.all = Some(SideConfig::Word(SideWord::Specular));
-    if name == "dsmc/free-1m" {
+    if name.starts_with("dsmc/free") {
         config.collisions.scheme = Scheme::None;
     }
     // Long enough that no batch of samples ends while it is timed: that happens a few times in a run.
     config.steps = 1 << 40;
-    config.sampling.start = Some(if name == "dsmc/sampled-1m" { 0 } else { 1 << 39 });
+    config.sampling.start = Some(if name.starts_with("dsmc/sampled") { 0 } else { 1 << 39 });
     Some(config)
+}
+
+/// `examples/dsmc/cylinder.toml` on other cells, its step as long in cells as there.
+fn cylinder(cells: [usize; 2]) -> Config {
+    let mut config = Config::new(cells.to_vec(), vec![1.6, 1.2], "Ar", 1.699e19, 200.0);
+    let own = SpeciesConfig {
+        diameter: Some(3.595e-10),
+        omega: Some(0.734),
+        alpha: Some(1.0),
+        t_ref: Some(1000.0),
+        ..SpeciesConfig::named("Ar")
+    };
+    config.species = vec![own];
+    config.grid.origin = vec![-1.0, -0.6];
+    config.gas.velocity = [2634.1, 0.0, 0.0];
+    config.particles_per_cell = Some(8.0);
+    config.dt = 1e-6 * 160.0 / cells[0] as f64;
+    config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
+    let outline = Some(Shape::Circle { centre: [0.0; 2], radius: 0.1524, segments: 180 });
+    let wall = WallConfig::diffuse(500.0, [0.0; 3]);
+    config.bodies = vec![BodyConfig { name: "cylinder".into(), outline, file: None, gas: Gas::Outside, wall, temperature: None }];
+    config.steps = 1 << 40;
+    config.sampling.start = Some(1 << 39);
+    config
 }
 
 struct Steps {
@@ -57,6 +107,8 @@ struct Steps {
     each: u64,
     start: Totals,
     begin: (Ledger, u64),
+    /// Drag coefficient at the start, where there is a body.
+    drag: Option<f64>,
 }
 
 /// Sets a case up.
@@ -66,12 +118,36 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         return Err(Error::input("bench", Problem::new("", format!("there is no case `{}`", case.name)).allowed(names.join(", "))));
     };
     let mut flow = Flow::new(&config, Path::new(""), 1, device)?;
-    let start = flow.totals()?;
+    let mut start = flow.totals()?;
+    let drag = if flow.model.geometry.is_empty() { None } else { Some(first_drag(&mut flow)?) };
     for _ in 0..WARM_UP {
         flow.advance(&mut Profiler::off())?;
     }
     let begin = (flow.ledger()?, flow.step);
-    Ok(Box::new(Steps { case: case.name, flow, each: (WORK / start.particles as f64) as u64, start, begin }))
+    if drag.is_some() {
+        start = flow.totals()?;
+    }
+    let work = WORK[usize::from(matches!(device, Device::Cuda(_)))];
+    let each = ((work / start.particles as f64) as u64).max(1);
+    Ok(Box::new(Steps { case: case.name, flow, each, start, begin, drag }))
+}
+
+/// Drag coefficient over the first steps.
+fn first_drag(flow: &mut Flow) -> Result<f64> {
+    for _ in 0..FIRST {
+        let step = flow.step;
+        flow.stages.advance(step, true, &mut Profiler::off())?;
+        flow.step += 1;
+    }
+    let model = &flow.model;
+    let mut cells = vec![0.0; model.grid.len() * model.species.len() * SUMS];
+    let mut surfaces = vec![0.0; (4 + model.geometry.segments().len()) * SURFACE_SUMS];
+    flow.stages.take_samples(&mut cells, &mut surfaces)?;
+    let momentum: f64 = surfaces.chunks_exact(SURFACE_SUMS).skip(4).map(|s| s[1]).sum();
+    let gas = model.inflow.iter().flatten().next();
+    let stream = gas.map_or(0.0, |g| 0.5 * g.density * model.species[0].mass * g.velocity[0] * g.velocity[0]);
+    let body = &model.geometry.bodies()[0];
+    Ok(momentum / (FIRST as f64 * model.dt) / (stream * body.width([1.0, 0.0])))
 }
 
 impl Bench for Steps {
@@ -84,17 +160,26 @@ impl Bench for Steps {
         for _ in 0..self.each {
             self.flow.advance(&mut Profiler::off())?;
         }
-        Ok(())
+        self.flow.stages.wait()
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
         let (ledger, totals) = (self.flow.ledger()?, self.flow.totals()?);
+        if let Some(drag) = self.drag {
+            let there = ledger.injected - ledger.removed;
+            return Ok(vec![
+                Check::at_most("particles missing or too many", there.abs_diff(totals.particles) as f64, 0.0),
+                Check::at_most("particles that met too many walls in a step", ledger.stuck as f64, 0.0),
+                // Some 1e4 hits, 1 % each way; up to 2 % of those that come have met one that came back.
+                Check::at_most("relative error of the first drag", (drag / DRAG - 1.0).abs(), 5e-2),
+            ]);
+        }
         let mut checks = vec![
             Check::at_most("particles missing or too many", totals.particles.abs_diff(self.start.particles) as f64, 0.0),
             // Rounding in single precision.
             Check::at_most("relative change of the energy", (totals.translation / self.start.translation - 1.0).abs(), 1e-5),
         ];
-        if self.case != "dsmc/free-1m" {
+        if self.flow.model.collisions.scheme != Scheme::None {
             let model = &self.flow.model;
             let volume = model.grid.volume() * model.grid.len() as f64;
             let density = totals.particles as f64 * model.weight / volume;
@@ -110,7 +195,7 @@ impl Bench for Steps {
     }
 
     fn cost(&self) -> Cost {
-        let one = cost(&self.flow.model, self.start.particles, self.case == "dsmc/sampled-1m");
+        let one = cost(&self.flow.model, self.start.particles, self.case.starts_with("dsmc/sampled"));
         let n = self.each as f64;
         Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
     }
@@ -120,13 +205,19 @@ impl Bench for Steps {
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
-        let sparta = match self.case {
-            "dsmc/collide-100k" => 28.7,
-            "dsmc/free-1m" => 36.8,
-            _ => 16.2,
-        };
         let bytes = self.flow.stages.memory() as f64 / self.start.particles as f64;
-        vec![("steps", self.flow.step as f64), ("bytes_per_particle", bytes), ("sparta_core_million_per_s", sparta)]
+        let mut figures = vec![("steps", self.flow.step as f64), ("bytes_per_particle", bytes)];
+        let sparta = match self.case {
+            "dsmc/collide-100k" => Some(("sparta_core_million_per_s", 28.7)),
+            "dsmc/free-1m" => Some(("sparta_core_million_per_s", 36.8)),
+            "dsmc/collide-1m" | "dsmc/sampled-1m" => Some(("sparta_core_million_per_s", 16.2)),
+            "dsmc/collide-50m" | "dsmc/sampled-50m" => Some(("sparta_h200_million_per_s", 3900.0)),
+            "dsmc/free-50m" => Some(("sparta_h200_million_per_s", 5900.0)),
+            _ => None,
+        };
+        figures.extend(sparta);
+        figures.extend(self.drag.map(|drag| ("first_drag", drag)));
+        figures
     }
 }
 

@@ -9,9 +9,9 @@ use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
 use crate::loading;
-use crate::model::Model;
+use crate::model::{Model, Partner};
 use crate::particles::Particles;
-use crate::sampling::Samples;
+use crate::sampling::{Samples, VALUES, width};
 use crate::setup::Initial;
 use crate::stages::{self, Ledger, Stages, Totals};
 use crate::step;
@@ -32,23 +32,26 @@ pub struct Flow {
 impl Flow {
     /// Allocates and fills the domain. Files of the input are looked for in `folder`.
     pub fn new(config: &Config, folder: &Path, seed: u64, device: &Device) -> Result<Self> {
-        let Device::Cpu(cpu) = device else {
-            let message = "the rarefied gas has no GPU kernels yet: it runs on the processor".to_owned();
-            return Err(Error::Device { device: device.name().into(), message, hint: Some("`--device cpu`".into()) });
+        // Loading and averages are work of the processor on any device.
+        let cpu = match device {
+            Device::Cpu(cpu) => cpu.clone(),
+            Device::Cuda(_) => Cpu::new(0)?,
         };
         let model = Model::new(config, folder, seed)?;
-        let needed = memory(&model);
+        let needed = memory(&model, device);
         if needed > device.memory() {
             let what = "particles and averages of the gas".to_owned();
             return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
         }
         let initial = Initial::new(config)?;
-        let mut stages = stages::cpu::new(&model, cpu);
+        let mut stages = match device {
+            Device::Cpu(cpu) => stages::cpu::new(&model, cpu),
+            Device::Cuda(cuda) => stages::cuda::new(&model, cuda)?,
+        };
         let particles = cpu.install(|| loading::fill(&model, &|place| initial.at(place)));
         stages.insert(&particles)?;
-        let s = &config.sampling;
-        let samples = Samples::new(&model, config.sampling_start(), config.steps, s.every, s.batches);
-        Ok(Self { model, stages, samples, step: 0, cpu: cpu.clone() })
+        let samples = Samples::new(&model, config);
+        Ok(Self { model, stages, samples, step: 0, cpu })
     }
 
     /// One step.
@@ -57,8 +60,8 @@ impl Flow {
         step::step(&mut *self.stages, self.step, sample, profiler)?;
         self.step += 1;
         if sample {
-            let Self { model, stages, samples, cpu, .. } = self;
-            profiler.stage("batch", zellige_engine::sim::Cost::default(), || cpu.install(|| samples.after(model, &mut **stages)))?;
+            let Self { model, stages, samples, cpu, step, .. } = self;
+            profiler.stage("batch", zellige_engine::sim::Cost::default(), || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
         }
         Ok(())
     }
@@ -78,8 +81,15 @@ impl Flow {
         self.stages.totals()
     }
 
-    /// All values, `[cell][VALUES]`.
+    /// The values of the gas as a whole, `[cell][VALUES]`.
     pub fn values(&self) -> Vec<f64> {
+        let width = width(&self.model);
+        let all = self.all_values();
+        if width == VALUES { all } else { all.chunks_exact(width).flat_map(|v| &v[..VALUES]).copied().collect() }
+    }
+
+    /// All values, `[cell][width]`: those of species of a mixture too ([`width`]).
+    pub fn all_values(&self) -> Vec<f64> {
         let Self { samples, model, cpu, .. } = self;
         cpu.install(|| samples.values(model))
     }
@@ -91,11 +101,12 @@ impl Flow {
         writer.bytes("particles.cell", bytemuck::cast_slice(&p.cell))?;
         writer.bytes("particles.species", bytemuck::cast_slice(&p.species))?;
         writer.bytes("particles.level", bytemuck::cast_slice(&p.level))?;
+        writer.bytes("particles.tag", bytemuck::cast_slice(&p.tag))?;
         for (name, values) in ["x", "y"].into_iter().zip(&p.offset).chain(["vx", "vy", "vz"].into_iter().zip(&p.velocity)) {
             writer.f32s(&format!("particles.{name}"), values)?;
         }
         writer.f32s("particles.rotation", &p.rotation)?;
-        writer.f64s("collisions", &self.stages.extra())?;
+        writer.f64s("collisions", &self.stages.extra()?)?;
         self.samples.save(writer, &mut *self.stages)
     }
 
@@ -108,15 +119,18 @@ impl Flow {
             }
             Ok(bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect())
         };
-        let cell = reader.bytes("particles.cell")?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let longs = |name: &str| -> Result<Vec<u32>> {
+            Ok(reader.bytes(name)?.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+        };
         let numbers = |name: &str| reader.f32s(&format!("particles.{name}"));
         let p = Particles {
-            cell,
+            cell: longs("particles.cell")?,
             species: words("particles.species")?,
             offset: [numbers("x")?, numbers("y")?],
             velocity: [numbers("vx")?, numbers("vy")?, numbers("vz")?],
             rotation: numbers("rotation")?,
             level: words("particles.level")?,
+            tag: longs("particles.tag")?,
         };
         let n = p.len();
         let c = &self.model.collisions;
@@ -124,7 +138,8 @@ impl Flow {
         let whole = p.offset.iter().chain(&p.velocity).all(|v| v.len() == n)
             && p.species.len() == n
             && full(p.rotation.len(), c.rotation)
-            && full(p.level.len(), c.vibration);
+            && full(p.level.len(), c.vibration)
+            && full(p.tag.len(), c.partner == Partner::Near);
         let inside = p.cell.iter().all(|c| (*c as usize) < self.model.grid.len())
             && p.species.iter().all(|s| usize::from(*s) < self.model.species.len())
             && p.offset.iter().flatten().all(|x| (0.0..1.0).contains(x))
@@ -140,11 +155,14 @@ impl Flow {
     }
 }
 
-/// Memory of a run: particles with an eighth of spare room, sums and their spread.
-pub fn memory(model: &Model) -> u64 {
+/// Memory of a run on its device: particles, on the processor with an eighth of spare room, sums, and on the processor their spread.
+pub fn memory(model: &Model, device: &Device) -> u64 {
+    if let Device::Cuda(_) = device {
+        return stages::cuda::memory(model);
+    }
     let c = &model.collisions;
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 2.0 } else { 0.0 };
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
-    let sums = 2.0 * 8.0 * species * stages::SUMS as f64 + 2.0 * 8.0 * crate::sampling::VALUES as f64;
+    let sums = 2.0 * 8.0 * species * stages::SUMS as f64 + 2.0 * 8.0 * width(model) as f64;
     (model.expected * particle * 9.0 / 8.0 + cells * (sums + 6.0 * species * (species + 1.0) + 4.0)) as u64
 }

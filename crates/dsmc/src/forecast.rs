@@ -3,10 +3,19 @@
 //! Criteria: Alexander, Garcia and Alder, Phys. Fluids 10 (1998) 1540 (cells); Garcia and Wagner, Phys. Fluids 12 (2000) 2621 (steps):
 //! errors of transport go with the squares of cell over free path and step over collision time, some per cent at one of each.
 
-use crate::config::Config;
+use crate::config::{AUTO, Config};
 use crate::gas::transport::Transport;
-use crate::model::{Model, Scheme};
+use crate::model::{Model, Partner, Scheme};
 use crate::walls::BOLTZMANN;
+
+/// When averages are taken, in words.
+fn averages(config: &Config) -> String {
+    let begin = match config.sampling_start() {
+        AUTO => "once the flow is found steady".to_owned(),
+        step => format!("from step {step} on"),
+    };
+    config.sampling.window.map_or(begin.clone(), |w| format!("{begin}, anew every {w} steps"))
+}
 
 /// Lines of the plan and warnings.
 pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<String>) {
@@ -14,7 +23,7 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let join = |f: &dyn Fn(usize) -> String| (0..grid.dimensions).map(f).collect::<Vec<_>>().join(" x ");
     let mut lines = vec![
         ("grid".to_owned(), format!("{} cells of {} m", join(&|d| grid.cells[d].to_string()), join(&|d| format!("{:.4e}", grid.h[d])))),
-        ("time".to_owned(), format!("{} steps of {:.4e} s, averages from step {} on", config.steps, model.dt, config.sampling_start())),
+        ("time".to_owned(), format!("{} steps of {:.4e} s, averages {}", config.steps, model.dt, averages(config))),
     ];
     let names: Vec<_> = model.species.iter().zip(&model.fractions).map(|(s, f)| format!("{:.4} {}", f, s.name)).collect();
     let state = format!("{} at {:.4e} /m^3, {} K", names.join(", "), gas.density, gas.temperature);
@@ -52,9 +61,10 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         return (lines, warnings);
     }
     let uniform = grid.len() == 1;
-    if h > path && !uniform {
+    if h > path && !uniform && model.collisions.partner != Partner::Near {
         warnings.push(format!(
-            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do",
+            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or \
+             `collisions.partner = \"near\"` with 20 particles or more in a cell",
             h / path,
             0.5 * path
         ));

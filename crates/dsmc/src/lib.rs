@@ -8,6 +8,7 @@ pub mod gas;
 pub mod geometry;
 pub mod grid;
 pub mod loading;
+mod local;
 pub mod model;
 pub mod output;
 pub mod particles;

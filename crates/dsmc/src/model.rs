@@ -28,6 +28,18 @@ pub enum Scheme {
     Pairing,
 }
 
+/// With whom a particle collides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Partner {
+    /// Anyone of its cell.
+    #[default]
+    Random,
+    /// The nearest of its cell, and not the last one again: for cells that are wider than the free path (LeBeau, Jacikas and Lumpkin
+    /// 2003). For the schemes that try pairs.
+    Near,
+}
+
 /// What Z, the collision number of an internal mode, means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -52,6 +64,10 @@ pub struct Collisions {
     pub rotation: bool,
     /// Whether some species vibrates and its vibration is computed.
     pub vibration: bool,
+    /// With whom a particle collides.
+    pub partner: Partner,
+    /// Whether vibration relaxes as Millikan and White have it, where no collision number is given.
+    pub millikan_white: bool,
 }
 
 /// What stands on a side of the domain.
@@ -117,10 +133,23 @@ pub struct Model {
     pub seed: u64,
 }
 
+/// What of these only the processor computes, in words of the input.
+pub(crate) fn only_on_the_processor(partner: Partner, millikan_white: bool) -> Vec<&'static str> {
+    [(partner == Partner::Near, "collisions.partner = \"near\""), (millikan_white, "collisions.millikan_white = true")]
+        .into_iter()
+        .filter_map(|(used, what)| used.then_some(what))
+        .collect()
+}
+
 impl Model {
     /// The pair of two species.
     pub fn pair(&self, a: usize, b: usize) -> &Pair {
         &self.collisions.pairs[a * self.species.len() + b]
+    }
+
+    /// What of this run only the processor computes, in words of the input.
+    pub fn only_on_the_processor(&self) -> Vec<&'static str> {
+        only_on_the_processor(self.collisions.partner, self.collisions.millikan_white)
     }
 
     /// Free volume of a cell, m^3.

@@ -4,9 +4,9 @@ use zellige_engine::record::{Axis, Centring, Column, Curve, Entries, Field, Pale
 
 use crate::flow::Flow;
 use crate::grid::Side;
-use crate::model::Edge;
-use crate::sampling::{QUANTITIES, VALUES};
-use crate::stages::SUMS;
+use crate::local;
+use crate::model::{Edge, Scheme};
+use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, width};
 use crate::walls::BOLTZMANN;
 use crate::walls::tally::{BodyLoad, Flux, Load, Reference};
 
@@ -21,8 +21,8 @@ pub fn records(flow: &Flow) -> Vec<Record> {
     if flow.samples.batches == 0 {
         return Vec::new();
     }
-    let (model, values) = (&flow.model, flow.values());
-    let cells = model.grid.len();
+    let (model, values) = (&flow.model, flow.all_values());
+    let (cells, width) = (model.grid.len(), width(model));
     let axes = axes(flow);
     let field = |name: String, title: String, unit: &str, dimension: [f64; 7], values: Vec<f64>| {
         let signed = values.iter().any(|v| *v < 0.0);
@@ -38,33 +38,43 @@ pub fn records(flow: &Flow) -> Vec<Record> {
             5 => !internal[0] && !internal[1],
             6 => !internal[0],
             7 => !internal[1],
+            14 => model.collisions.scheme == Scheme::None,
             _ => false,
         };
         if absent {
             continue;
         }
         // What is solid has no values, and where no particle came only the density is known.
-        let known = |c: usize| model.geometry.fraction(c) > 0.0 && (q == 0 || values[c * VALUES] > 0.0);
+        let known = |c: usize| model.geometry.fraction(c) > 0.0 && (q == 0 || values[c * width] > 0.0);
         let shown = |c: usize, value: f64| if known(c) { value } else { f64::NAN };
-        let means = (0..cells).map(|c| shown(c, values[c * VALUES + q])).collect();
+        let means = (0..cells).map(|c| shown(c, values[c * width + q])).collect();
         all.push(field((*name).into(), (*title).into(), unit, *dimension, means));
         let errors = (0..cells).map(|c| shown(c, flow.samples.error(c, q))).collect();
         all.push(field(format!("{name}_error"), format!("standard error of the {title}"), unit, *dimension, errors));
     }
-    if model.species.len() > 1 {
-        let samples = flow.samples.closed() as f64;
-        for (s, species) in model.species.iter().enumerate() {
-            let density = |c: usize| {
-                let volume = model.cell_volume(c) * samples;
-                if volume > 0.0 { flow.samples.sums(model, c)[s * SUMS] * model.weight / volume } else { 0.0 }
-            };
-            let (_, title, unit, dimension) = QUANTITIES[0];
-            let name = format!("density_{}", species.name);
-            all.push(field(name, format!("{title} of {}", species.name), unit, dimension, (0..cells).map(density).collect()));
+    for (s, species) in model.species.iter().enumerate().filter(|_| model.species.len() > 1) {
+        for (q, (name, title, unit, dimension)) in OF_SPECIES.iter().enumerate() {
+            if q == 5 && (species.rotation == 0 || !internal[0]) || q == 6 && (species.vibration == 0.0 || !internal[1]) {
+                continue;
+            }
+            let (name, title) = (format!("{name}_{}", species.name), format!("{title} of {}", species.name));
+            let at = VALUES + s * OF_SPECIES.len();
+            let known = |c: usize| model.geometry.fraction(c) > 0.0 && (q == 0 || values[c * width + at] > 0.0);
+            let shown = |c: usize, value: f64| if known(c) { value } else { f64::NAN };
+            let means = (0..cells).map(|c| shown(c, values[c * width + at + q])).collect();
+            let errors = (0..cells).map(|c| shown(c, flow.samples.error(c, at + q))).collect();
+            all.push(field(format!("{name}_error"), format!("standard error of the {title}"), unit, *dimension, errors));
+            all.push(field(name, title, unit, *dimension, means));
+        }
+    }
+    if model.collisions.scheme != Scheme::None && cells > 1 {
+        for (name, title, [means, errors]) in local::knudsen(flow, &values) {
+            all.push(field(format!("{name}_error"), format!("standard error of the {title}"), "", [0.0; 7], errors));
+            all.push(field(name.into(), title.into(), "", [0.0; 7], means));
         }
     }
     if model.grid.dimensions == 1 && cells > 1 {
-        all.push(profiles(flow, &values));
+        all.push(profiles(flow, &flow.values()));
     }
     all.extend(sides(flow));
     all.extend(surfaces(flow));

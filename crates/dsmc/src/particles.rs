@@ -15,6 +15,8 @@ pub struct Particles {
     pub rotation: Vec<f32>,
     /// Level of the vibration; empty where nothing vibrates.
     pub level: Vec<u16>,
+    /// A number shared with the last partner; empty where partners are chosen at random.
+    pub tag: Vec<u32>,
 }
 
 impl Particles {
@@ -54,5 +56,6 @@ impl Particles {
         }
         self.rotation.append(&mut other.rotation);
         self.level.append(&mut other.level);
+        self.tag.append(&mut other.tag);
     }
 }

@@ -1,6 +1,6 @@
 //! Inputs of the program that this one grew from: a file with the tables `grid`, `physics` and `init` at the top becomes one with the
 //! table `dsmc`. Beside them may stand `geometry` (a file), `source` and `schedule` (a file or a list of files), which that program took
-//! on its command line; `--set geometry=circle.dat` gives them here.
+//! on its command line as `-g`, `-s` and `-S`, as this one does.
 //!
 //! What it computed is kept: argon of hard spheres, mirrors on all sides and bodies. What it computed wrongly is not: a gas in a plane has
 //! three components of velocity, cut cells their own volume, collisions new random numbers in every step, and a source the distribution
@@ -56,15 +56,18 @@ fn files(top: &Map<String, Value>, key: &str, problems: &mut Vec<Problem>) -> Ve
     })
 }
 
+/// Whether an input is of the older form.
+pub fn is_older(value: &Value) -> bool {
+    let top = value.as_object();
+    top.is_some_and(|top| !top.contains_key("dsmc") && ["grid", "physics", "init"].iter().all(|key| top.contains_key(*key)))
+}
+
 /// Turns the older form into the table `dsmc`; says whether it was that form.
 ///
 /// # Errors
 /// What is missing or unknown in it.
 pub fn adopt(value: &mut Value) -> Result<bool, Vec<Problem>> {
-    let Some(top) = value.as_object() else { return Ok(false) };
-    if top.contains_key("dsmc") || !["grid", "physics", "init"].iter().all(|key| top.contains_key(*key)) {
-        return Ok(false);
-    }
+    let Some(top) = value.as_object().filter(|_| is_older(value)) else { return Ok(false) };
     let mut problems = Vec::new();
     let known = ["grid", "physics", "init", "geometry", "source", "schedule", "run", "output"];
     for key in top.keys().filter(|key| !known.contains(&key.as_str())) {

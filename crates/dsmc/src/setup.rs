@@ -312,15 +312,19 @@ impl Model {
             z_definition: c.z_definition,
             rotation: species.iter().any(|s| s.rotation > 0),
             vibration: species.iter().any(|s| s.vibration > 0.0),
+            partner: c.partner,
+            millikan_white: c.millikan_white,
         };
         let gases = || inflow.iter().flatten();
         let speed = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let initial = Initial::new(config)?;
         let (mut hottest, mut fastest) = (config.gas.temperature, speed(config.gas.velocity));
-        for t in walls.iter().map(|w| w.temperature).chain(gases().map(|g| g.temperature)) {
+        let heated = gases().map(|g| g.temperature).chain(sources.iter().map(|s| s.temperature));
+        for t in walls.iter().map(|w| w.temperature).chain(heated) {
             hottest = hottest.max(t);
         }
-        for v in walls.iter().map(|w| w.velocity).chain(gases().map(|g| g.velocity)) {
+        let blown = gases().map(|g| g.velocity).chain(sources.iter().map(|s| s.velocity));
+        for v in walls.iter().map(|w| w.velocity).chain(blown) {
             fastest = fastest.max(speed(v));
         }
         let mut most = 0.0_f64;

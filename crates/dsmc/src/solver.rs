@@ -1,6 +1,7 @@
 //! The solver as the run loop sees it.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
@@ -46,7 +47,9 @@ impl Dsmc {
     /// Whether nothing can take energy from the gas or give it some.
     fn closed(&self) -> bool {
         let mirror = |w: &crate::walls::Wall| w.model == WallModel::Specular;
-        self.flow.model.edges.iter().all(|e| *e != Edge::Open) && self.flow.model.walls.iter().all(mirror)
+        self.flow.model.sources.is_empty()
+            && self.flow.model.edges.iter().all(|e| *e != Edge::Open)
+            && self.flow.model.walls.iter().all(mirror)
     }
 }
 
@@ -61,7 +64,6 @@ impl Solver for Dsmc {
     const NAME: &'static str = "dsmc";
     const STEP: &'static str = "step";
     const ITEM: &'static str = "particle";
-    const GPU: bool = false;
 
     type Config = Config;
 
@@ -69,12 +71,16 @@ impl Solver for Dsmc {
         config.check()
     }
 
+    fn only_on_cpu(config: &Config) -> Vec<&'static str> {
+        crate::model::only_on_the_processor(config.collisions.partner, config.collisions.millikan_white)
+    }
+
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         let model = Model::new(config, &environment.folder, environment.seed)?;
         let items = model.expected as u64;
         let traffic = cost(&model, items, config.sampling.every == 1).bytes as u64;
         let (lines, warnings) = forecast::forecast(config, &model);
-        Ok(Plan { lines, items, memory: flow::memory(&model), traffic, warnings })
+        Ok(Plan { lines, items, memory: flow::memory(&model, &environment.device), traffic, warnings })
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
@@ -101,6 +107,21 @@ impl Solver for Dsmc {
         let samples = self.flow.samples.closed();
         let batches = self.flow.samples.batches;
         let mut message = format!("t = {:.6e} s; averages of {samples} samples in {batches} batches", self.flow.time());
+        let (mut ending, mut status) = (Ending::Finished, "finished");
+        match self.flow.samples.search.as_ref().and_then(|s| s.found) {
+            Some(f) if f.steady => {
+                let _ = write!(message, " from step {}, when no trend was left (measure {:.2}, at most 2)", f.step, f.measure);
+            }
+            Some(f) => {
+                (ending, status) = (Ending::Limited, "not_steady");
+                let _ = write!(
+                    message,
+                    " from step {}, though the flow was not found steady (measure of the trend {:.2}, at most 2); more `steps` would do",
+                    f.step, f.measure
+                );
+            }
+            None => {}
+        }
         let stream = output::reference(&self.flow);
         for (i, body) in self.flow.model.geometry.bodies().iter().enumerate().filter(|_| batches > 1) {
             let [load, error] = output::body(&self.flow, i);
@@ -115,19 +136,22 @@ impl Solver for Dsmc {
                 with(load.heat, error.heat)
             );
             if let Some(stream) = &stream {
-                let width = body.width(stream.direction);
+                // A plate along the stream has no width: its length stands in.
+                let across = body.width(stream.direction);
+                let along = body.width([-stream.direction[1], stream.direction[0]]);
+                let (width, what) = if across > 1e-6 * along { (across, "width") } else { (along, "length") };
                 let [drag, lift] = stream.drag(load.force, width);
                 // Errors along x and y are independent.
                 let [[xd, xl], [yd, yl]] = [[error.force[0], 0.0, 0.0], [0.0, error.force[1], 0.0]].map(|f| stream.drag(f, width));
                 let _ = write!(
                     message,
-                    ", drag coefficient {drag:.4} +- {:.4}, lift {lift:.4} +- {:.4} by the width {width:.4e} m",
+                    ", drag coefficient {drag:.4} +- {:.4}, lift {lift:.4} +- {:.4} by the {what} {width:.4e} m",
                     xd.hypot(yd),
                     xl.hypot(yl)
                 );
             }
         }
-        Some(Outcome { ending: Ending::Finished, status: "finished", message })
+        Some(Outcome { ending, status, message })
     }
 
     fn clock(&self) -> Clock {
@@ -155,11 +179,24 @@ impl Solver for Dsmc {
         row.push("momentum_x", "kg m/s", t.momentum[0]);
         row.push("momentum_y", "kg m/s", t.momentum[1]);
         row.push("momentum_z", "kg m/s", t.momentum[2]);
+        row.push("samples", "", self.flow.samples.taken as f64);
+        if let Some(search) = &self.flow.samples.search {
+            // Rows hold numbers: -1 before the first look, and no more than a million.
+            let measure = search.measure();
+            row.push("trend", "", if measure.is_nan() { -1.0 } else { measure.min(1e6) });
+        }
         Ok(row)
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
         Ok(output::records(&self.flow))
+    }
+
+    fn due(&mut self, _wall: Duration) -> Result<Vec<Record>> {
+        let flow = &self.flow;
+        // Of a window that has just become full.
+        let now = flow.samples.full && flow.step > 0 && flow.samples.due(flow.step - 1);
+        Ok(if now { output::records(flow) } else { Vec::new() })
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {

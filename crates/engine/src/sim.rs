@@ -99,6 +99,13 @@ pub trait Solver: Sized {
     /// Every problem that can be seen without allocating anything. Paths are relative to the solver's table.
     fn check(config: &Self::Config) -> Vec<Problem>;
 
+    /// What of an input only the processor computes, in words of the input: `auto` then means the processor, and a GPU asked for by
+    /// name is refused.
+    fn only_on_cpu(config: &Self::Config) -> Vec<&'static str> {
+        let _ = config;
+        Vec::new()
+    }
+
     /// What will be done and what it needs.
     fn plan(config: &Self::Config, environment: &Environment) -> Result<Plan>;
 

@@ -35,6 +35,7 @@ pub fn write(path: impl AsRef<Path>, field: &Field, time: Option<f64>) -> Result
         Values::F64(_) => ("Float64", 8),
     };
     let (place, name) = (if nodes { "PointData" } else { "CellData" }, escape(&field.name));
+    let ghosts = ghosts(&field.values, nodes);
     atomic_write(path, |out| {
         writeln!(out, "<?xml version=\"1.0\"?>")?;
         writeln!(out, "<VTKFile type=\"ImageData\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">")?;
@@ -58,14 +59,30 @@ pub fn write(path: impl AsRef<Path>, field: &Field, time: Option<f64>) -> Result
         writeln!(out, "    <Piece Extent=\"{extent}\">")?;
         writeln!(out, "      <{place} Scalars=\"{name}\">")?;
         writeln!(out, "        <DataArray type=\"{kind}\" Name=\"{name}\" format=\"appended\" offset=\"0\"/>")?;
+        if ghosts.is_some() {
+            let offset = 8 + field.values.len() * bytes;
+            writeln!(out, "        <DataArray type=\"UInt8\" Name=\"vtkGhostType\" format=\"appended\" offset=\"{offset}\"/>")?;
+        }
         writeln!(out, "      </{place}>")?;
         writeln!(out, "    </Piece>")?;
         writeln!(out, "  </ImageData>")?;
         write!(out, "  <AppendedData encoding=\"raw\">\n   _")?;
-        out.write_all(&(field.values.len() as u64 * bytes).to_le_bytes())?;
+        out.write_all(&((field.values.len() * bytes) as u64).to_le_bytes())?;
         crate::write_values(out, &field.values)?;
+        if let Some(ghosts) = &ghosts {
+            out.write_all(&(ghosts.len() as u64).to_le_bytes())?;
+            out.write_all(ghosts)?;
+        }
         write!(out, "\n  </AppendedData>\n</VTKFile>\n")
     })
+}
+
+/// VTK's marks of what is to be hidden (a cell by 32, a point by 2): where a value is not a number, as inside of bodies. Nothing where
+/// all are known.
+fn ghosts(values: &Values, nodes: bool) -> Option<Vec<u8>> {
+    let hidden = |i: usize| if values.get(i).is_nan() { if nodes { 2 } else { 32 } } else { 0 };
+    let all: Vec<u8> = (0..values.len()).map(hidden).collect();
+    all.iter().any(|g| *g > 0).then_some(all)
 }
 
 /// Reads a file that [`write()`] wrote.
@@ -186,6 +203,25 @@ mod tests {
             samples::assert_same(&field, &back);
             assert_eq!((&back.title, &back.unit), (&field.title, &field.unit));
         }
+    }
+
+    #[test]
+    fn what_is_not_known_is_hidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.vti");
+        let mut field = samples::plane();
+        field.centring = Centring::Cell;
+        let Values::F32(values) = &mut field.values else { panic!("the sample is in single precision") };
+        values[1] = f32::NAN;
+        let n = values.len();
+        write(&path, &field, None).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let end = bytes.len() - "\n  </AppendedData>\n</VTKFile>\n".len();
+        let mut expected = vec![0; n];
+        expected[1] = 32;
+        assert_eq!(bytes[end - n..end], expected);
+        let back = read(&path).unwrap();
+        assert!(back.values.get(1).is_nan() && back.values.get(0).to_bits() == field.values.get(0).to_bits());
     }
 
     #[test]

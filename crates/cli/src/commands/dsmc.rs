@@ -30,8 +30,8 @@ pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
             };
             print(&describe(&name, temperature, density)?)
         }
-        DsmcCommand::Check { input, overrides } => {
-            let source = run::read(&input, &overrides)?;
+        DsmcCommand::Check { input, overrides, older } => {
+            let source = run::read(&input, &overrides, &older)?;
             source.solver(&[Dsmc::NAME])?;
             run::execute::<Dsmc>(source.typed::<Dsmc>()?, &RunArgs { dry_run: true, ..RunArgs::default() })
         }

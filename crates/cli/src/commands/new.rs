@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::files;
 
 use crate::args::NewArgs;
 use crate::commands::print;
@@ -41,6 +40,22 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "dsmc/cavity",
     "dsmc/relaxation",
     "dsmc/jet",
+    "dsmc/flat_plate",
+    "dsmc/satellite_panel",
+    "dsmc/knudsen_pump",
+];
+
+macro_rules! older {
+    ($($name:literal: $($file:literal),*;)*) => {
+        &[$(($name, &[$(($file, include_str!(concat!("../../../../examples/dsmc/seed/", $file)))),*])),*]
+    };
+}
+
+/// Examples in the older form of rarefied gas: name, and the files that belong together, the input first.
+pub(crate) const OLDER: &[(&str, &[(&str, &str)])] = older![
+    "dsmc/seed/box": "box.yaml";
+    "dsmc/seed/source": "source.yaml", "left.yaml";
+    "dsmc/seed/large": "large.yaml", "left_large.yaml";
 ];
 
 /// The first line of an example, which says what it shows.
@@ -48,9 +63,16 @@ fn headline(text: &str) -> &str {
     text.lines().next().unwrap_or("").trim_start_matches(['#', ' '])
 }
 
+/// Name, and files with their texts, the input first.
+fn all() -> Vec<(&'static str, Vec<(String, &'static str)>)> {
+    let short = |name: &str| format!("{}.toml", name.rsplit('/').next().unwrap_or(name));
+    let own = EXAMPLES.iter().map(|(name, text)| (*name, vec![(short(name), *text)]));
+    own.chain(OLDER.iter().map(|(name, files)| (*name, files.iter().map(|(f, t)| ((*f).to_owned(), *t)).collect()))).collect()
+}
+
 /// Lists the examples.
 pub(crate) fn list() -> Result<u8> {
-    let lines: Vec<String> = EXAMPLES.iter().map(|(name, text)| format!("{name:28} {}\n", headline(text))).collect();
+    let lines: Vec<String> = all().iter().map(|(name, files)| format!("{name:28} {}\n", headline(files[0].1))).collect();
     report::note("these examples come with the program; `zellige new NAME` writes one, `zellige run FILE` runs it");
     print(&lines.concat())
 }
@@ -60,23 +82,27 @@ pub(crate) fn new(arguments: &NewArgs) -> Result<u8> {
     let Some(name) = &arguments.example else {
         return list();
     };
+    let examples = all();
     let wrong = |message: String| {
-        let names: Vec<_> = EXAMPLES.iter().map(|e| e.0).collect();
+        let names: Vec<_> = examples.iter().map(|e| e.0).collect();
         Error::input("command line", Problem::new("", message).allowed(names.join(", ")))
     };
-    let wanted = name.trim_end_matches(".toml");
-    let found: Vec<_> = EXAMPLES.iter().filter(|(n, _)| *n == wanted || n.rsplit('/').next() == Some(wanted)).collect();
-    let [(full, text)] = found[..] else {
+    let wanted = name.trim_end_matches(".toml").trim_end_matches(".yaml");
+    let found: Vec<_> = examples.iter().filter(|(n, _)| *n == wanted || n.rsplit('/').next() == Some(wanted)).collect();
+    let [(_, files)] = found[..] else {
         return Err(wrong(format!("there is no example `{name}`")));
     };
-    let short = full.rsplit('/').next().unwrap_or(full);
-    let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{short}.toml")));
-    if path.exists() {
-        let problem = Problem::new("", format!("`{}` exists and is left as it is", path.display()));
+    let first = arguments.output.clone().unwrap_or_else(|| PathBuf::from(&files[0].0));
+    // The others lie beside the input, which names them.
+    let path = |k: usize| if k == 0 { first.clone() } else { first.with_file_name(&files[k].0) };
+    if let Some(there) = (0..files.len()).map(path).find(|p| p.exists()) {
+        let problem = Problem::new("", format!("`{}` exists and is left as it is", there.display()));
         return Err(Error::input("command line", problem.hint("name another file with `-o FILE`")));
     }
-    files::atomic_write(&path, |out| std::io::Write::write_all(out, text.as_bytes()))?;
-    report::line("written", &path.display().to_string());
-    report::line("next", &format!("zellige run {}", path.display()));
+    for (k, (_, text)) in files.iter().enumerate() {
+        zellige_engine::files::atomic_write(path(k), |out| std::io::Write::write_all(out, text.as_bytes()))?;
+        report::line("written", &path(k).display().to_string());
+    }
+    report::line("next", &format!("zellige run {}", first.display()));
     Ok(0)
 }

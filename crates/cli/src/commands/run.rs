@@ -16,7 +16,7 @@ use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Environment, Plan, Solver};
 use zellige_io::Format;
 
-use crate::args::{Place, RunArgs};
+use crate::args::{Older, Place, RunArgs};
 use crate::report::{self, GIT_HASH, VERSION};
 use crate::sink::Output;
 use crate::{commands, solvers};
@@ -26,15 +26,29 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
     let Some(path) = &arguments.input else {
         return commands::new::list();
     };
-    let source = read(path, &arguments.overrides)?;
+    let source = read(path, &arguments.overrides, &arguments.older)?;
     let solver = source.solver(&solvers::names())?;
     solvers::find(solver)?.run(&source, arguments)
 }
 
 /// Reads an input and sets what the command line overrides.
-pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Source> {
+pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) -> Result<Source> {
     let mut source = Source::read(path)?;
     source.set(overrides)?;
+    let flags = [("geometry", &older.geometry), ("source", &older.source), ("schedule", &older.schedule)];
+    let given: Vec<_> = flags.into_iter().filter(|(_, files)| !files.is_empty()).collect();
+    if let Some((flag, _)) = given.first().filter(|_| !seed::is_older(&source.value)) {
+        let problem =
+            Problem::new(format!("--{flag}"), "this input is not of the older form, with `grid`, `physics` and `init` at the top");
+        let hint = "files of outlines and sources stand in the input: `file` in `[[dsmc.bodies]]` and `[[dsmc.sources]]`";
+        return Err(Error::input("command line", problem.hint(hint)));
+    }
+    for (key, files) in given {
+        // From where the command was typed, not from where the input lies.
+        let path = |p: &PathBuf| std::path::absolute(p).map_err(|e| Error::file("find", p, e));
+        let files = files.iter().map(|p| Ok(path(p)?.to_string_lossy().into_owned())).collect::<Result<Vec<_>>>()?;
+        source.value[key] = files.into();
+    }
     match seed::adopt(&mut source.value) {
         Ok(false) => {}
         Ok(true) => report::note(seed::NOTE),
@@ -43,8 +57,8 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String]) -> Result<Sourc
     Ok(source)
 }
 
-/// The device that the command line, the environment or the input asks for, with what was passed over said. `without` names a
-/// solver that has no kernels for GPUs: `auto` is the processor then.
+/// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what there
+/// are no kernels for GPUs for: `auto` is the processor then.
 pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
     let parse = |text: &str, path: &str| {
         text.parse::<DeviceSpec>()
@@ -52,8 +66,8 @@ pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<
     };
     let asked = place.device.as_deref().map(|d| parse(d, "--device")).transpose()?;
     let mut spec = DeviceSpec::choose(asked, Some(parse(device, "run.device")?))?;
-    if let (Some(solver), DeviceSpec::Auto) = (without, &spec) {
-        report::note(&format!("no GPU is used: `{solver}` has no kernels for one yet"));
+    if let (Some(what), DeviceSpec::Auto) = (without, &spec) {
+        report::note(&format!("no GPU is used: there are no kernels for {what}"));
         spec = DeviceSpec::Cpu;
     }
     let (device, notes) = Device::open(&spec, place.threads.unwrap_or(threads))?;
@@ -71,7 +85,12 @@ fn default_folder(origin: &str) -> PathBuf {
 /// Runs a checked input.
 pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs) -> Result<u8> {
     let begun = Instant::now();
-    let device = open(&arguments.place, &input.run.device, input.run.threads, (!S::GPU).then_some(S::NAME))?;
+    let mut without = S::only_on_cpu(&input.config);
+    if !S::GPU {
+        without = vec![S::NAME];
+    }
+    let without = without.join(", ");
+    let device = open(&arguments.place, &input.run.device, input.run.threads, (!without.is_empty()).then_some(&without))?;
     input.run.device = device.id();
     input.run.threads = device.threads();
     let environment = Environment { device, folder: input.folder.clone(), seed: input.run.seed };

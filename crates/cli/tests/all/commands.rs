@@ -87,7 +87,8 @@ fn every_example_is_written_and_has_a_sound_input() {
     let examples: Vec<&str> = listed.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
     assert!(examples.len() >= 6, "{examples:?}");
     for name in examples {
-        let file = format!("{}.toml", name.replace('/', "_"));
+        let ending = if name.starts_with("dsmc/seed/") { "yaml" } else { "toml" };
+        let file = format!("{}.{ending}", name.replace('/', "_"));
         assert_eq!(zellige(folder.path(), &["new", name, "-o", &file]).code, 0);
         let result = zellige(folder.path(), &["run", &file, "--dry-run"]);
         assert_eq!(result.code, 0, "{name}: {}", result.err);
@@ -96,6 +97,32 @@ fn every_example_is_written_and_has_a_sound_input() {
         let again = zellige(folder.path(), &["new", name, "-o", &file]);
         assert_eq!(again.code, 2, "an existing file was overwritten");
     }
+}
+
+/// Files on the command line as the older program of rarefied gas took them, from where the command is typed.
+#[test]
+fn inputs_of_the_older_form_take_their_files() {
+    let folder = here();
+    for name in ["dsmc/seed/source", "dsmc/jet"] {
+        assert_eq!(zellige(folder.path(), &["new", name]).code, 0);
+    }
+    let text = std::fs::read_to_string(folder.path().join("source.yaml")).unwrap().replace("source: left.yaml", "");
+    std::fs::create_dir(folder.path().join("inputs")).unwrap();
+    std::fs::write(folder.path().join("inputs/alone.yaml"), text).unwrap();
+    let dry = |more: &[&str]| zellige(folder.path(), &[&["run", "inputs/alone.yaml", "--dry-run"], more].concat());
+    assert_eq!(dry(&["-s", "left.yaml"]).code, 0, "{}", dry(&["-s", "left.yaml"]).err);
+    // Its source has a schedule of its own, and there is no such file beside the input.
+    std::fs::write(folder.path().join("times.dat"), "0 10\n").unwrap();
+    for (more, expected) in [
+        (&["-s", "left.yaml", "-S", "times.dat"][..], "a schedule file is given too"),
+        (&["-s", "right.yaml"], "right.yaml"),
+        (&["-g", "none.dat"], "none.dat"),
+    ] {
+        let result = dry(more);
+        assert!(result.code != 0 && result.err.contains(expected), "{more:?}: {}", result.err);
+    }
+    let other = zellige(folder.path(), &["run", "jet.toml", "-g", "left.yaml", "--dry-run"]);
+    assert!(other.code == 2 && other.err.contains("not of the older form"), "{}", other.err);
 }
 
 #[test]

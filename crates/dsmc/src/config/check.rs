@@ -4,9 +4,10 @@ use zellige_engine::error::Problem;
 use zellige_engine::text::did_you_mean;
 
 use super::sides::{SideConfig, SideWord, WallConfig, WallModel};
-use super::{Config, GasConfig, Value, ZConfig};
+use super::{AUTO, Config, GasConfig, Value, ZConfig};
 use crate::gas::{sparta, table};
 use crate::grid::Side;
+use crate::model::{Partner, Scheme};
 
 /// Cells of an axis.
 const CELLS: std::ops::RangeInclusive<usize> = 1..=1 << 16;
@@ -53,6 +54,14 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     }
     if !(2..=1000).contains(&s.batches) {
         faults.push(not("sampling.batches", format!("{} batches", s.batches), "2 to 1000"));
+    }
+    if let Some(window) = s.window.filter(|w| s.every > 0 && !w.is_multiple_of(s.every) || w / s.every.max(1) < 2 * s.batches) {
+        let allowed = format!("a multiple of `every` with room for 2 samples in each of {} batches", s.batches);
+        faults.push(not("sampling.window", format!("{window} steps"), &allowed));
+    }
+    if config.sampling_start() == AUTO && config.steps / s.every.max(1) < 400 {
+        let fault = not("sampling.start", format!("{} steps with samples every {}", config.steps, s.every), "400 samples or more");
+        faults.push(fault.hint("a search needs them to tell a trend from noise; give a step"));
     }
     if s.audit == Some(0) {
         faults.push(not("sampling.audit", "0 steps between audits", "1 or more"));
@@ -143,6 +152,14 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
             }
             None => {}
         }
+    }
+    let c = &config.collisions;
+    if c.partner == Partner::Near && !matches!(c.scheme, Scheme::Ntc | Scheme::Majorant) {
+        let fault = not("collisions.partner", format!("`near` with the scheme {:?}", c.scheme), "the schemes `ntc` and `majorant`");
+        faults.push(fault.hint("pairing makes its pairs of all particles of a cell"));
+    }
+    if c.millikan_white && !c.vibration {
+        faults.push(Problem::new("collisions.millikan_white", "vibration is not computed").hint("`vibration = true`"));
     }
     for (i, p) in config.collisions.pairs.iter().enumerate() {
         let path = format!("collisions.pairs[{i}]");

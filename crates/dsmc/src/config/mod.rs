@@ -29,7 +29,7 @@ use zellige_engine::expr::Expr;
 
 use crate::gas::table::Model as Molecules;
 use crate::grid::Grid;
-use crate::model::{Scheme, ZDefinition};
+use crate::model::{Partner, Scheme, ZDefinition};
 
 pub use bodies::BodyConfig;
 pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
@@ -206,6 +206,10 @@ pub struct CollisionConfig {
     pub z_definition: ZDefinition,
     /// Pairs of species that do not take the mean of theirs.
     pub pairs: Vec<PairConfig>,
+    /// With whom a particle collides: for cells wider than the free path, `"near"`.
+    pub partner: Partner,
+    /// Whether vibration relaxes as Millikan and White have it, with Park's limit, in species without a `z_vibration`.
+    pub millikan_white: bool,
 }
 
 impl Default for CollisionConfig {
@@ -217,6 +221,8 @@ impl Default for CollisionConfig {
             vibration: false,
             z_definition: ZDefinition::default(),
             pairs: Vec::new(),
+            partner: Partner::default(),
+            millikan_white: false,
         }
     }
 }
@@ -279,12 +285,16 @@ pub struct InitialConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplingConfig {
-    /// First step that counts: by then the flow should be steady. Half of the steps if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// First step that counts: by then the flow should be steady. `"auto"` looks for it; half of the steps if left out.
+    #[serde(with = "start", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Start>")]
     pub start: Option<u64>,
     /// Steps from one sample to the next.
     pub every: u64,
-    /// Parts of the sampling time whose means give the error bars: 2 to 1000.
+    /// Steps after which the averages are written and begin anew, for flows that are not steady; one average if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// Parts of the sampling time, or of a window, whose means give the error bars: 2 to 1000.
     pub batches: u64,
     /// Steps between two looks at energy and momentum; a hundredth of the steps if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,7 +303,45 @@ pub struct SamplingConfig {
 
 impl Default for SamplingConfig {
     fn default() -> Self {
-        Self { start: None, every: 1, batches: 16, audit: None }
+        Self { start: None, every: 1, window: None, batches: 16, audit: None }
+    }
+}
+
+/// As `sampling.start`: the start is looked for.
+pub const AUTO: u64 = u64::MAX;
+
+/// A step, or the word for looking for it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Start {
+    /// A step.
+    Step(u64),
+    /// `"auto"`.
+    Word(StartWord),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StartWord {
+    Auto,
+}
+
+/// How the first step is written.
+mod start {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{AUTO, Start, StartWord};
+
+    #[expect(clippy::ref_option, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(start: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        start.map(|s| if s == AUTO { Start::Word(StartWord::Auto) } else { Start::Step(s) }).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(|s| match s {
+            Start::Step(step) => step,
+            Start::Word(StartWord::Auto) => AUTO,
+        }))
     }
 }
 
@@ -336,7 +384,7 @@ impl Config {
         Grid { cells, h, origin: [0, 1].map(|d| g.origin.get(d).copied().unwrap_or(0.0)), dimensions: g.cells.len() }
     }
 
-    /// First step that is sampled.
+    /// First step that is sampled; [`AUTO`] where it is looked for.
     pub fn sampling_start(&self) -> u64 {
         self.sampling.start.unwrap_or(self.steps / 2)
     }

@@ -1,5 +1,6 @@
 //! Gases: species, how pairs of them collide, and what follows for a gas at rest.
 
+pub mod millikan;
 pub mod pair;
 pub mod sparta;
 pub mod table;
@@ -36,6 +37,11 @@ impl Species {
     pub fn vibration_freedom(&self, temperature: f64) -> f64 {
         let x = self.vibration / temperature;
         if self.vibration > 0.0 { 2.0 * x / x.exp_m1() } else { 0.0 }
+    }
+
+    /// Temperature of a vibration whose mean level is `level`, K; 0 where all are at rest.
+    pub fn vibration_temperature(&self, level: f64) -> f64 {
+        if level > 0.0 && self.vibration > 0.0 { self.vibration / (1.0 / level).ln_1p() } else { 0.0 }
     }
 
     /// What walls need of it.

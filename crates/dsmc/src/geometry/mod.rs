@@ -107,6 +107,9 @@ struct Reference {
     winding: i32,
 }
 
+/// See [`Geometry::lists`].
+pub(crate) type Lists<'a> = (&'a [u32], &'a [u32], &'a [Piece], Vec<[i32; 3]>);
+
 /// Everything that particles and cells need to know of the bodies.
 #[derive(Debug, Clone)]
 pub struct Geometry {
@@ -284,6 +287,13 @@ impl Geometry {
             None | Some(0) => &[],
             Some(slot) => &self.pieces[self.first[*slot as usize - 1] as usize..self.first[*slot as usize] as usize],
         }
+    }
+
+    /// The lists of pieces as they are kept: one more than the place of a cell in the second list (0 without pieces, empty without
+    /// bodies), where the pieces of each begin and the end, all pieces, and a place in each such cell with its winding.
+    pub(crate) fn lists(&self) -> Lists<'_> {
+        let references = self.references.iter().map(|r| [r.at[0], r.at[1], r.winding]).collect();
+        (&self.slots, &self.first, &self.pieces, references)
     }
 
     fn reference(&self, cell: usize) -> Option<Reference> {

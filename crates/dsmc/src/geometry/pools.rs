@@ -7,6 +7,9 @@ use super::flight::place;
 use super::split::{Part, parts};
 use super::{Geometry, Segment};
 
+/// Share of a part of a cell and the corners of its outline on the lattice of particles.
+pub(crate) type Outlined = (f64, Vec<[i32; 2]>);
+
 /// A cell with less gas than this part of it is joined to a neighbour.
 pub const SMALLEST: f64 = 1e-3;
 
@@ -141,6 +144,15 @@ impl Geometry {
         let (first, parts) = self.pools.split.get(&(cell as u32))?;
         let others = (1..parts.len() as u32).map(|k| self.own_fraction(first + k - 1));
         Some(others.fold(self.own_fraction(cell as u32), f64::min))
+    }
+
+    /// Parted cells (by [`crate::grid::Grid::index`]) with the share and the outline of each of their parts, on the lattice of particles.
+    pub(crate) fn parted(&self) -> impl Iterator<Item = (usize, Vec<Outlined>)> {
+        self.pools.split.iter().map(|(cell, (first, parts))| {
+            let number = |k: usize| if k == 0 { *cell } else { first + k as u32 - 1 };
+            let corners = |part: &Part| part.outline().iter().map(|p| [p.x as i32, p.y as i32]).collect();
+            (*cell as usize, parts.iter().enumerate().map(|(k, part)| (self.own_fraction(number(k)), corners(part))).collect())
+        })
     }
 
     /// Number of pools: the cells, and one more for each further part of a parted cell.

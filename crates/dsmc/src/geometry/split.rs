@@ -25,6 +25,11 @@ impl Part {
     pub(super) fn holds(&self, p: Point) -> bool {
         inside(&self.outline, p)
     }
+
+    /// The corners of its outline.
+    pub(super) fn outline(&self) -> &[Point] {
+        &self.outline
+    }
 }
 
 fn inside(outline: &[Point], p: Point) -> bool {

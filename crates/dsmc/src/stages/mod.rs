@@ -1,7 +1,8 @@
-//! The stages of a step behind one trait. A call is a pass over all particles, so that dynamic dispatch costs nothing; the
-//! processor fuses all stages of a tile while its particles are in the cache.
+//! The stages of a step behind one trait. A call is a pass over all particles, so that dynamic dispatch costs nothing; both devices fuse
+//! all stages of a tile while its particles are in the cache, or in shared memory.
 
 pub mod cpu;
+pub mod cuda;
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -72,11 +73,16 @@ pub trait Stages: Send {
     fn totals(&mut self) -> Result<Totals>;
 
     /// State besides the particles that a bit-equal continuation needs.
-    fn extra(&self) -> Vec<f64>;
+    fn extra(&self) -> Result<Vec<f64>>;
 
     /// Takes it back.
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String>;
 
     /// Bytes held.
     fn memory(&self) -> u64;
+
+    /// Waits for the device, and says what went wrong on it.
+    fn wait(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

@@ -1,10 +1,15 @@
 //! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
 
+mod averages;
 mod common;
 mod flows;
+mod kinetic;
 mod physics;
 mod refusals;
+mod relaxation;
+mod shock;
 mod sources;
 mod subsonic;
 mod twins_collisions;
+mod twins_flows;
 mod twins_walls;

@@ -1,11 +1,15 @@
 //! Lines from which gas comes, and walls whose temperature changes along them, in whole flows.
 
 use crate::common::{self, flow, mean, run};
+use zellige_dsmc::Dsmc;
 use zellige_dsmc::config::sides::SideWord;
 use zellige_dsmc::config::{BodyConfig, Config, SideConfig, SourceConfig, WallConfig};
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
 use zellige_dsmc::sampling::VALUES;
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::{Environment, Solver};
 
 /// A channel of argon without collisions, 40 x 8 cells of 2.5 cm, a vacuum at both ends, a line across it.
 fn channel(source: SourceConfig) -> Config {
@@ -63,7 +67,7 @@ fn a_schedule_is_kept_to_the_particle() {
     let mut found = Vec::new();
     for threads in [1, 2] {
         assert_eq!(config.check(), []);
-        let device = zellige_engine::device::Device::Cpu(zellige_engine::device::Cpu::new(threads).unwrap());
+        let device = crate::common::device(threads);
         let mut flow = zellige_dsmc::flow::Flow::new(&config, folder.path(), 7, &device).unwrap();
         for (steps, count) in [(1, 1000), (2, 1000), (1, 1700), (3, 1700), (1, 1800), (20, 1800)] {
             run(&mut flow, steps);
@@ -73,6 +77,28 @@ fn a_schedule_is_kept_to_the_particle() {
         found.push(flow.stages.particles().unwrap());
     }
     assert_eq!(found[0], found[1], "the number of threads changes nothing");
+}
+
+/// Mirrors all around keep what is there, but not what a hot line adds: its energy is no fault of the run, and its cross-sections are
+/// reckoned with from the start.
+#[test]
+fn a_box_with_a_source_is_not_closed() {
+    let mut config = channel(SourceConfig { temperature: Some(3000.0), schedule: vec![[0, 20_000]], ..line() });
+    config.boundary = zellige_dsmc::config::Boundary { all: Some(SideConfig::Word(SideWord::Specular)), ..Default::default() };
+    config.collisions.scheme = Scheme::Ntc;
+    config.gas.density = 1e20;
+    config.initial.density = None;
+    (config.dt, config.steps) = (1e-6, 20);
+    assert_eq!(config.check(), []);
+    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let mut gas = Dsmc::setup(&config, &environment).unwrap();
+    while gas.outcome().is_none() {
+        gas.step(&mut Profiler::off()).unwrap();
+    }
+    let checks = gas.checks().unwrap();
+    assert!(checks.iter().all(|c| c.ok) && checks.len() == 3, "{checks:?}");
+    let ledger = gas.flow().ledger().unwrap();
+    assert!(ledger.exceeded as f64 <= 1e-3 * ledger.collisions as f64, "{ledger:?}");
 }
 
 #[test]

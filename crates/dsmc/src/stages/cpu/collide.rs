@@ -7,20 +7,25 @@
 //! `(N - 1) W sigma g dt/V` (times `N/(N - 1)` for odd N), in so many rounds that no probability exceeds 1.
 //!
 //! Every number is drawn for (cell, try), so the result does not depend on threads.
+//!
+//! The partner of the first particle is any of the cell, or the nearest one that it has not just collided with.
 
 use std::sync::Arc;
 
+use super::exchange::{Modes, exchange};
 use super::math::{Stream, power, turn};
 use super::store::{Columns, Mosaic};
-use super::tile::{Majorant, Scratch, Tile};
+use super::tile::{Majorant, Scratch, Tile, prefetch};
+use crate::gas::Relaxation;
+use crate::gas::millikan::{Chances, collision_number};
 use crate::geometry::Geometry;
-use crate::model::{Model, Scheme, ZDefinition, purpose};
-use crate::physics::{Vec3, deflected, difference, directed, level_taken, moved, rotor_share, square, top_takes};
+use crate::model::{Model, Partner, Scheme, ZDefinition, purpose};
+use crate::physics::{Vec3, deflected, difference, directed, moved, square};
 use crate::walls::BOLTZMANN;
 use zellige_engine::rng::{open_f32, uniform_f32};
 
 /// Cross-sections times speeds are kept times this, so that single precision has room: they are about 1e-16 m^3/s.
-pub(super) const SCALE: f64 = 1e16;
+pub(in crate::stages) const SCALE: f64 = 1e16;
 /// Most probable speeds of a relative motion that the first maximum is for.
 const FAST: f64 = 5.0;
 /// Tries after which a maximum may fall.
@@ -28,52 +33,46 @@ const EVIDENCE: f32 = 2000.0;
 /// It falls by no more than this factor at a time, and not below this multiple of what was seen.
 const FALL: f32 = 0.9;
 const MARGIN: f32 = 1.05;
-/// Largest number of rounds of pairing in a step.
-const ROUNDS: u32 = 64;
 
 /// Pairs of species with a <= b.
-pub(super) fn pair_count(species: usize) -> usize {
+pub(in crate::stages) fn pair_count(species: usize) -> usize {
     species * (species + 1) / 2
 }
 
 /// What single collisions need of two species, in single precision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kinetics {
-    species: [usize; 2],
+    pub(super) species: [usize; 2],
     /// `sigma g = rate (g^2)^power`, times [`SCALE`].
-    rate: f32,
-    power: f32,
+    pub(super) rate: f32,
+    pub(super) power: f32,
     /// 1/alpha; 1 means isotropic.
     soft: f32,
     /// Parts of the relative velocity that each gets: `m_b/(m_a + m_b)`, `m_a/(m_a + m_b)`.
     share: [f32; 2],
     /// Energy of the relative motion over k: `thermal g^2`, K.
-    thermal: f32,
+    pub(super) thermal: f32,
     /// 5/2 - omega.
-    pool: f32,
+    pub(super) pool: f32,
     inelastic: bool,
-}
-
-/// Internal modes of a species.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Modes {
-    rotation: u32,
-    z_rotation: crate::gas::Relaxation,
-    theta: f32,
-    z_vibration: crate::gas::Relaxation,
+    /// Place in [`Table::chances`] of the vibration of each by Millikan and White.
+    pub(super) chances: [Option<usize>; 2],
 }
 
 /// Everything that collisions of a run need.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     scheme: Scheme,
-    pairs: Vec<Kinetics>,
-    modes: Vec<Modes>,
-    jeans: bool,
+    pub(super) pairs: Vec<Kinetics>,
+    pub(super) modes: Vec<Modes>,
+    pub(super) jeans: bool,
     /// `[a * species + b]`: place in `pairs`, and whether a comes second there.
-    lookup: Vec<usize>,
-    seed: u64,
+    pub(super) lookup: Vec<usize>,
+    pub(super) seed: u64,
     geometry: Arc<Geometry>,
+    /// Whether partners are near, and the squared lengths of the cell's edges over that of the first.
+    near: Option<[f32; 2]>,
+    pub(super) chances: Vec<Chances>,
 }
 
 impl Table {
@@ -90,13 +89,24 @@ impl Table {
             }
         };
         let modes: Vec<Modes> = (0..n).map(mode).collect();
-        let (mut pairs, mut lookup) = (Vec::new(), vec![0; n * n]);
+        let (mut pairs, mut lookup, mut chances) = (Vec::new(), vec![0; n * n], Vec::new());
         for a in 0..n {
             for b in a..n {
                 let pair = model.pair(a, b);
                 lookup[a * n + b] = pairs.len();
                 lookup[b * n + a] = pairs.len();
                 let mass = model.species[a].mass + model.species[b].mass;
+                let mut relaxing = |s: usize| {
+                    let kind = &model.species[s];
+                    // A collision number that was given goes before the correlation.
+                    let asked = c.millikan_white && modes[s].theta > 0.0 && kind.z_vibration == Relaxation::Constant(f64::INFINITY);
+                    asked.then(|| {
+                        chances.push(Chances::new(kind.vibration, pair.scatter.omega, |t| collision_number(kind, pair, t)));
+                        chances.len() - 1
+                    })
+                };
+                let own = relaxing(a);
+                let relaxing = [own, if a == b { own } else { relaxing(b) }];
                 pairs.push(Kinetics {
                     species: [a, b],
                     rate: (pair.rate * SCALE) as f32,
@@ -106,6 +116,7 @@ impl Table {
                     thermal: (0.5 * pair.reduced_mass / BOLTZMANN) as f32,
                     pool: (2.5 - pair.scatter.omega) as f32,
                     inelastic: [a, b].iter().any(|s| modes[*s].rotation > 0 || modes[*s].theta > 0.0),
+                    chances: relaxing,
                 });
             }
         }
@@ -117,6 +128,11 @@ impl Table {
             lookup,
             seed: model.seed,
             geometry: model.geometry.clone(),
+            near: (c.partner == Partner::Near).then(|| {
+                let across = |d: usize| if d < model.grid.dimensions { (model.grid.h[d] / model.grid.h[0]).powi(2) as f32 } else { 0.0 };
+                [across(0), across(1)]
+            }),
+            chances,
         }
     }
 }
@@ -125,7 +141,7 @@ impl Table {
 const SMALLEST: f64 = 0.02;
 
 /// Weight times step over the free volume of a cell; 0 where there is none.
-pub(super) fn rate(model: &Model, cell: usize) -> f32 {
+pub(in crate::stages) fn rate(model: &Model, cell: usize) -> f32 {
     let fraction = model.geometry.fraction(cell);
     // Of a parted cell the smallest part: pairs in larger ones are thinned by `together`.
     let fraction = model.geometry.smallest_part(cell).unwrap_or(fraction);
@@ -134,7 +150,7 @@ pub(super) fn rate(model: &Model, cell: usize) -> f32 {
 }
 
 /// The first maxima of all pairs: of the fastest of a hot gas that meets another one at the fastest drift.
-pub(super) fn majorants(model: &Model) -> Vec<Majorant> {
+pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
     let n = model.species.len();
     let [temperature, drift] = model.hottest;
     let most = |a: usize, b: usize| {
@@ -145,26 +161,26 @@ pub(super) fn majorants(model: &Model) -> Vec<Majorant> {
     (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).map(|(a, b)| most(a, b)).collect()
 }
 
-/// All collisions of a tile in step `step`.
+/// All collisions of a tile in step `step`. `sums` is the width of a cell's sums if they are needed afterwards, or 0.
 #[inline(always)]
-pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
     match table.scheme {
         Scheme::None => {}
-        Scheme::Ntc | Scheme::Majorant => tried(table, tile, mosaic, scratch, species, step),
-        Scheme::Pairing => paired(table, tile, mosaic, scratch, species, step),
+        Scheme::Ntc | Scheme::Majorant => tried(table, tile, mosaic, scratch, species, step, sums),
+        Scheme::Pairing => super::pairing::paired(table, tile, mosaic, scratch, species, step),
     }
 }
 
 /// Number of a cell in the grid, which its random numbers hang on.
 #[inline(always)]
-fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
+pub(super) fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
     let (i, j) = (slot & ((1 << mosaic.shift[0]) - 1), slot >> mosaic.shift[0]);
     ((tile.corner[1] + j) * mosaic.cells[0] + tile.corner[0] + i) as u32
 }
 
 // Loops over indices, not closures over arrays: those are not reliably inlined into functions with target features.
 #[inline(always)]
-fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
     let (slots, pairs) = (mosaic.slots(), table.pairs.len());
     let total = count_tries(table, tile, mosaic, scratch, species, step);
     if total == 0 {
@@ -192,6 +208,9 @@ fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
     let sorted = &mut scratch.sorted;
     let (mut at, mut collisions, mut exceeded) = (0, 0, 0);
     for slot in 0..slots {
+        if sums > 0 {
+            prefetch(tile, slot, sums);
+        }
         for p in 0..pairs {
             let n = scratch.tries[slot * pairs + p] as usize;
             if n == 0 {
@@ -212,7 +231,10 @@ fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
                 let rest = u64::from(product as u32);
                 let mut j = ((rest * u64::from(nb - u32::from(same))) >> 32) as usize;
                 j += usize::from(same && j >= i);
-                let (i, j) = (first + i, second + j);
+                let (i, mut j) = (first + i, second + j);
+                if let (Some(across), false) = (table.near, parted) {
+                    j = nearest(sorted, i, j, [second, second + nb as usize], across);
+                }
                 let g = difference(velocity(sorted, i), velocity(sorted, j));
                 let g2 = square(g);
                 let sigma_g = pair.rate * power(g2, pair.power);
@@ -225,6 +247,11 @@ fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch,
                     exceeded += u64::from(sigma_g > most);
                     collisions += 1;
                     hit(table, pair, sorted, [i, j], g, g2, [words.words[2][t], words.words[3][t]], step, number);
+                    if table.near.is_some() {
+                        // A number that only these two have: until one of them collides again, it tells that they just did.
+                        let tag = words.words[2][t] ^ words.words[3][t].rotate_left(16) | 1;
+                        (sorted.tag[i], sorted.tag[j]) = (tag, tag);
+                    }
                 }
             }
             at += n;
@@ -305,62 +332,32 @@ fn poisson(mean: f32, word: u32, seed: u64, step: u64, item: u64) -> u32 {
     total
 }
 
-#[inline(always)]
-fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
-    let (slots, pairs) = (mosaic.slots(), table.pairs.len());
-    for slot in 0..slots {
-        let begin = scratch.start[slot * species] as usize;
-        let n = scratch.start[(slot + 1) * species] as usize - begin;
-        if n < 2 {
-            continue;
+/// Particles that are looked at for a near one.
+const LOOKED_AT: usize = 48;
+
+/// The nearest of a cell's particles `range` to particle `i`, without itself and the one that it has just collided with, unless there
+/// is no other. Of a crowd only some are looked at, from `from` on.
+#[inline(never)]
+fn nearest(columns: &Columns, i: usize, from: usize, range: [usize; 2], across: [f32; 2]) -> usize {
+    let [begin, end] = range;
+    let (x, y, tag) = (columns.x[i], columns.y[i], columns.tag[i]);
+    let (mut best, mut least) = (from, f32::INFINITY);
+    let mut k = from;
+    for _ in 0..(end - begin).min(LOOKED_AT) {
+        let (dx, dy) = (columns.x[k] - x, columns.y[k] - y);
+        let distance = across[0] * dx * dx + across[1] * dy * dy;
+        if distance < least && k != i && (tag == 0 || columns.tag[k] != tag) {
+            (best, least) = (k, distance);
         }
-        let cell = cell_number(tile, mosaic, slot);
-        let parted = tile.parted.get(slot) == Some(&true);
-        // The rounds follow from the largest cross-section of any pair, which is kept as the other schemes keep it.
-        let majorants = &mut tile.majorants[slot * pairs..(slot + 1) * pairs];
-        let most = majorants.iter().map(|m| m.most).fold(0.0, f32::max);
-        let even = n & !1;
-        let scale = if n == even { (n - 1) as f32 } else { n as f32 };
-        let rounds = ((scale * tile.rate[slot] * most).ceil() as u32).clamp(1, ROUNDS);
-        let probability = scale * tile.rate[slot] / rounds as f32;
-        let mut stream = Stream::with_room(purpose::PERMUTE, table.seed, step, u64::from(cell), 30);
-        for round in 0..rounds {
-            let order = &mut scratch.order;
-            order.clear();
-            order.extend(begin as u32..(begin + n) as u32);
-            for i in (1..n).rev() {
-                let j = (u64::from(stream.word()) * (i as u64 + 1)) >> 32;
-                order.swap(i, j as usize);
-            }
-            for (t, two) in order[..even].chunks_exact(2).enumerate() {
-                let (i, j) = (two[0] as usize, two[1] as usize);
-                let kind = |i: usize| usize::from(scratch.sorted.key[i]) % species;
-                let p = table.lookup[kind(i) * species + kind(j)];
-                let pair = &table.pairs[p];
-                let (i, j) = if kind(i) == pair.species[0] { (i, j) } else { (j, i) };
-                let g = difference(velocity(&scratch.sorted, i), velocity(&scratch.sorted, j));
-                let g2 = square(g);
-                let sigma_g = pair.rate * power(g2, pair.power);
-                majorants[p].most = majorants[p].most.max(sigma_g);
-                tile.ledger.attempts += 1;
-                let chance = sigma_g * probability;
-                tile.ledger.exceeded += u64::from(chance > 1.0);
-                let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
-                if uniform_f32(stream.word()) < chance && (!parted || together(table, &scratch.sorted, cell, mosaic, [i, j], step, number))
-                {
-                    tile.ledger.collisions += 1;
-                    let words = [stream.word(), stream.word()];
-                    hit(table, pair, &mut scratch.sorted, [i, j], g, g2, words, step, number);
-                }
-            }
-        }
+        k = if k + 1 == end { begin } else { k + 1 };
     }
+    best
 }
 
 /// Whether two particles of a parted cell are in the same part, thinned by the smallest part's volume over that of theirs: the rate
 /// at which pairs are tried is that of the smallest part.
 #[inline(never)]
-fn together(table: &Table, columns: &Columns, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
+pub(super) fn together(table: &Table, columns: &Columns, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
     let place = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];
     let part = |i: usize| table.geometry.part_at(place, [f64::from(columns.x[i]), f64::from(columns.y[i])]);
     let ((first, fraction), (second, _)) = (part(at[0]), part(at[1]));
@@ -369,13 +366,13 @@ fn together(table: &Table, columns: &Columns, cell: u32, mosaic: &Mosaic, at: [u
 }
 
 #[inline(always)]
-fn velocity(columns: &Columns, i: usize) -> Vec3<f32> {
+pub(super) fn velocity(columns: &Columns, i: usize) -> Vec3<f32> {
     Vec3 { x: columns.v[0][i], y: columns.v[1][i], z: columns.v[2][i] }
 }
 
 /// Two particles collide: internal energies first, then the direction. `g` is the relative velocity, `words` are for the direction.
 #[inline(always)]
-fn hit(
+pub(super) fn hit(
     table: &Table,
     pair: &Kinetics,
     columns: &mut Columns,
@@ -399,59 +396,4 @@ fn hit(
     let (v, w) = (moved(velocity(columns, at[0]), pair.share[0], change), moved(velocity(columns, at[1]), -pair.share[1], change));
     (columns.v[0][at[0]], columns.v[1][at[0]], columns.v[2][at[0]]) = (v.x, v.y, v.z);
     (columns.v[0][at[1]], columns.v[1][at[1]], columns.v[2][at[1]]) = (w.x, w.y, w.z);
-}
-
-/// Larsen and Borgnakke's exchange, one mode of one particle after the other. Returns the new relative speed.
-#[inline(never)]
-fn exchange(table: &Table, pair: &Kinetics, columns: &mut Columns, at: [usize; 2], g2: f32, step: u64, number: u64) -> f32 {
-    let mut stream = Stream::new(purpose::INTERNAL, table.seed, step, number);
-    let mut uniform = || open_f32(stream.word());
-    let mut energy = pair.thermal * g2;
-    let (b, freedom) = (pair.pool - 1.0, 2.0 * pair.pool);
-    for (i, s) in at.into_iter().zip(pair.species) {
-        let modes = &table.modes[s];
-        // What the collision number is taken at and what the exchange keeps are the same, so that detailed balance holds.
-        if modes.theta > 0.0 {
-            let pool = energy + f32::from(columns.level[i]) * modes.theta;
-            let z = modes.z_vibration.at(f64::from(2.0 * pool / freedom)) as f32;
-            let chance = if table.jeans {
-                let x = modes.theta / (2.0 * pool / freedom);
-                (freedom + 2.0 * x / x.exp_m1().max(1e-30)) / (freedom * z)
-            } else {
-                1.0 / z
-            };
-            if uniform() < chance {
-                let highest = (pool / modes.theta).min(65_000.0);
-                loop {
-                    let level = ((highest + 1.0).floor() * uniform()).floor().min(highest.floor());
-                    if level_taken(level * modes.theta, pool, uniform(), b) {
-                        columns.level[i] = level as u16;
-                        energy = (pool - level * modes.theta).max(0.0);
-                        break;
-                    }
-                }
-            }
-        }
-        if modes.rotation > 0 {
-            let pool = energy + columns.rotation[i];
-            let zeta = modes.rotation as f32;
-            let z = modes.z_rotation.at(f64::from(2.0 * pool / (freedom + zeta))) as f32;
-            let chance = if table.jeans { (freedom + zeta) / (freedom * z) } else { 1.0 / z };
-            if uniform() < chance {
-                let own = if modes.rotation == 2 {
-                    rotor_share(pool, uniform(), 1.0 / pair.pool)
-                } else {
-                    loop {
-                        let x = uniform();
-                        if top_takes(x, uniform(), b) {
-                            break pool * x;
-                        }
-                    }
-                };
-                columns.rotation[i] = own;
-                energy = (pool - own).max(0.0);
-            }
-        }
-    }
-    (energy / pair.thermal).sqrt()
 }

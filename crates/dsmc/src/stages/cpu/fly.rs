@@ -2,7 +2,7 @@
 //! a few in a hundred, fly from one meeting to the next.
 
 use super::math::Stream;
-use super::store::{Body, Columns, HOLE, Leaver, Mosaic};
+use super::store::{Body, Columns, HOLE, Kept, Leaver, Mosaic};
 use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, Met};
 use crate::grid::Side;
@@ -21,15 +21,14 @@ pub(super) struct Pass<'a> {
     pub(super) mosaic: &'a Mosaic,
     pub(super) step: u64,
     pub(super) sample: bool,
-    /// Whether rotation and vibration have columns.
-    pub(super) flags: (bool, bool),
+    /// Which columns there are.
+    pub(super) flags: Kept,
 }
 
 /// Moves the `n` particles of `scratch` into the tile's columns; those for other tiles go to `out`.
 #[inline(always)]
 pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scratch, n: usize, out: &mut Vec<Leaver>) {
-    let (rotates, vibrates) = pass.flags;
-    tile.columns.reserve(n, rotates, vibrates);
+    tile.columns.reserve(n, pass.flags);
     tile.len = n;
     if tile.reach.is_empty() {
         straight::<false>(pass, tile, &scratch.sorted, n);
@@ -40,11 +39,14 @@ pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scr
     for c in 0..3 {
         tile.columns.v[c][..n].copy_from_slice(&from.v[c][..n]);
     }
-    if rotates {
+    if pass.flags.rotation {
         tile.columns.rotation[..n].copy_from_slice(&from.rotation[..n]);
     }
-    if vibrates {
+    if pass.flags.level {
         tile.columns.level[..n].copy_from_slice(&from.level[..n]);
+    }
+    if pass.flags.tag {
+        tile.columns.tag[..n].copy_from_slice(&from.tag[..n]);
     }
     // A block without a hole is passed over at once.
     for block in (0..n).step_by(16) {
@@ -191,7 +193,7 @@ pub(super) fn trace(
     }
     let [x, y] = model.geometry.settle(&flight);
     let v = motion.velocity.map(|v| v as f32);
-    Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level as u16 }))
+    Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level as u16, tag: body.tag }))
 }
 
 /// What a surface gets. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.

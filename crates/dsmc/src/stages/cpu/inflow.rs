@@ -68,7 +68,7 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
                     continue;
                 }
                 let flight = Flight { cell: face.cell, offset, path: [0.0; 2], left: None };
-                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level };
+                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
                 enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
             }
         }
@@ -94,7 +94,7 @@ fn enter(
             let (home, slot) = pass.mosaic.place(cell);
             let key = (slot * pass.model.species.len() + species) as u16;
             if home == number {
-                tile.columns.reserve(tile.len + 1, pass.flags.0, pass.flags.1);
+                tile.columns.reserve(tile.len + 1, pass.flags);
                 tile.columns.put(tile.len, key, &body);
                 tile.len += 1;
             } else {
@@ -137,7 +137,7 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, out: &mut
                 let (rotation, level) = internal(&model.species[species], source.temperature, &mut || stream.open());
                 let left = stream.open();
                 let flight = Flight { cell, offset, path: [0.0; 2], left: None };
-                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level };
+                let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
                 enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
             }
         }

@@ -5,32 +5,32 @@
 //! order, with their new cells. What leaves goes to a box of the tile, which its neighbours empty at the beginning of the next pass.
 //! Nothing depends on threads: every random number belongs to a cell, a face or a place in a tile, and every sum has its order.
 
-mod collide;
+pub(super) mod collide;
+mod exchange;
 mod fly;
 mod inflow;
+mod interface;
 mod math;
 mod moments;
+mod pairing;
 mod store;
-mod tile;
+pub(super) mod tile;
 
+pub(crate) use interface::bytes_of;
 pub(crate) use math::Stream;
 
 use std::sync::Mutex;
 
-use rayon::prelude::*;
 use zellige_engine::device::Cpu;
-use zellige_engine::error::Result;
-use zellige_engine::profile::Profiler;
-use zellige_engine::sim::Cost;
 
 use self::fly::Pass;
 use self::inflow::Face;
-use self::store::{Body, Leaver, Mosaic};
-use self::tile::{Impact, Majorant, Scratch, Tile};
-use super::{Ledger, SUMS, SURFACE_SUMS, Stages, Totals};
+use self::interface::far_of;
+use self::store::{Body, Kept, Leaver, Mosaic};
+use self::tile::{Scratch, Tile};
+use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
-use crate::model::{Edge, Model, Scheme};
-use crate::particles::Particles;
+use crate::model::{Edge, Model};
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
@@ -112,9 +112,10 @@ impl Work<'_> {
         tile.arrive(number, boxes, far, pass.flags);
         let n = tile.index(keys, scratch, pass.flags);
         inflow::observe(&pass, faces, scratch);
-        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
+        let width = if pass.sample { species * tile::kept(pass.flags) } else { 0 };
+        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step, width);
         if pass.sample {
-            tile::sample(tile, scratch, keys, species, factors, wide);
+            tile::sample(tile, scratch, keys, species, factors, pass.flags, wide);
         }
         fly::fly(&pass, number, tile, scratch, n, out);
         inflow::inflow(&pass, number, tile, faces, out);
@@ -181,8 +182,8 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
 }
 
 impl Gas {
-    fn flags(&self) -> (bool, bool) {
-        (self.model.collisions.rotation, self.model.collisions.vibration)
+    fn flags(&self) -> Kept {
+        Kept::new(&self.model)
     }
 
     /// Takes the leavers that go to no neighbour out of the boxes, in the order of their goals; leaves the boxes to the next pass.
@@ -226,238 +227,4 @@ impl Gas {
             }
         }
     }
-}
-
-/// The leavers from afar for a tile.
-fn far_of(far: &[Leaver], tile: usize) -> &[Leaver] {
-    let begin = far.partition_point(|l| (l.tile as usize) < tile);
-    let end = far.partition_point(|l| l.tile as usize <= tile);
-    &far[begin..end]
-}
-
-impl Stages for Gas {
-    fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
-        let pass = Pass { model: &self.model, mosaic: &self.mosaic, step, sample, flags: self.flags() };
-        let [boxes, out] = &mut self.boxes;
-        let (boxes, far, scratch, table, isa, factors) = (&*boxes, &*self.far, &self.scratch, &self.table, self.isa, &self.factors);
-        let threads = self.cpu.threads();
-        let name = match (self.model.collisions.scheme, sample) {
-            (Scheme::None, false) => "sort, move",
-            (Scheme::None, true) => "sort, sample, move",
-            (_, false) => "sort, collide, move",
-            (_, true) => "sort, collide, sample, move",
-        };
-        let particles = self.tiles.iter().map(|t| t.len).sum::<usize>() as f64;
-        let bytes = bytes_of(pass.flags, sample, particles, self.model.grid.len() * self.model.species.len());
-        let cost = Cost { bytes, flops: 0.0, items: particles };
-        profiler.stage(name, cost, || {
-            self.cpu.install(|| {
-                self.tiles.par_iter_mut().zip(&mut self.faces).zip(&mut *out).enumerate().for_each(|(number, ((tile, faces), out))| {
-                    out.clear();
-                    let thread = rayon::current_thread_index().unwrap_or(threads);
-                    let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    let far = far_of(far, number);
-                    Work { pass, table, number, tile, faces, boxes, far, out, scratch: &mut scratch, factors }.on(isa);
-                });
-            });
-        });
-        profiler.stage("route", Cost::default(), || self.route());
-        if sample {
-            profiler.stage("surfaces", Cost::default(), || {
-                let weight = self.model.weight;
-                for tile in &mut self.tiles {
-                    for Impact { surface, momentum, energy } in tile.impacts.drain(..) {
-                        let sums = &mut self.surfaces[surface as usize * SURFACE_SUMS..][..SURFACE_SUMS];
-                        for (sum, term) in sums.iter_mut().zip([1.0, momentum[0], momentum[1], momentum[2], energy]) {
-                            *sum += weight * term;
-                        }
-                    }
-                }
-            });
-        }
-        Ok(())
-    }
-
-    fn insert(&mut self, particles: &Particles) -> Result<()> {
-        let (species, flags) = (self.model.species.len(), self.flags());
-        let mut count = vec![0; self.tiles.len()];
-        let place = |p: &Mosaic, grid: &crate::grid::Grid, i: usize| p.place(grid.cell(particles.cell[i] as usize));
-        for i in 0..particles.len() {
-            count[place(&self.mosaic, &self.model.grid, i).0] += 1;
-        }
-        for (tile, n) in self.tiles.iter_mut().zip(count) {
-            tile.columns.reserve(tile.len + n, flags.0, flags.1);
-        }
-        for i in 0..particles.len() {
-            let (t, slot) = place(&self.mosaic, &self.model.grid, i);
-            let tile = &mut self.tiles[t];
-            let body = Body {
-                x: particles.offset[0][i],
-                y: particles.offset[1][i],
-                v: [0, 1, 2].map(|c| particles.velocity[c][i]),
-                rotation: particles.rotation.get(i).copied().unwrap_or(0.0),
-                level: particles.level.get(i).copied().unwrap_or(0),
-            };
-            tile.columns.put(tile.len, (slot * species + usize::from(particles.species[i])) as u16, &body);
-            tile.len += 1;
-        }
-        self.inserted += particles.len() as u64;
-        Ok(())
-    }
-
-    fn particles(&mut self) -> Result<Particles> {
-        self.settle();
-        let (rotates, vibrates) = self.flags();
-        let mut all = Particles::default();
-        self.for_each(|cell, species, b| {
-            all.push(cell as u32, species as u16, [b.x, b.y], b.v, rotates.then_some(b.rotation), vibrates.then_some(b.level));
-        });
-        Ok(all)
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        for tile in &mut self.tiles {
-            tile.len = 0;
-            tile.ledger = Ledger::default();
-        }
-        self.boxes.iter_mut().flatten().for_each(Vec::clear);
-        self.far.clear();
-        self.inserted = 0;
-        Ok(())
-    }
-
-    fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        let species = self.model.species.len();
-        for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
-            for j in 0..tile.cells[1] {
-                for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    let width = species * SUMS;
-                    let from = &tile.sums[slot * width..][..width];
-                    cells[cell * width..][..width].iter_mut().zip(from).for_each(|(to, from)| *to += from);
-                }
-            }
-            tile.sums.fill(0.0);
-        }
-        surfaces.iter_mut().zip(&mut self.surfaces).for_each(|(to, from)| *to += std::mem::take(from));
-        Ok(())
-    }
-
-    fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
-        let width = self.model.species.len() * SUMS;
-        for tile in &mut self.tiles {
-            tile.sums.resize(self.mosaic.slots() * width, 0.0);
-            for j in 0..tile.cells[1] {
-                for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    tile.sums[slot * width..][..width].copy_from_slice(&cells[cell * width..][..width]);
-                }
-            }
-        }
-        self.surfaces.copy_from_slice(surfaces);
-        Ok(())
-    }
-
-    fn ledger(&self) -> Result<Ledger> {
-        let mut all = Ledger { injected: self.inserted, ..Ledger::default() };
-        for l in self.tiles.iter().map(|t| &t.ledger) {
-            all.injected += l.injected;
-            all.removed += l.removed;
-            all.collisions += l.collisions;
-            all.attempts += l.attempts;
-            all.exceeded += l.exceeded;
-            all.stuck += l.stuck;
-        }
-        Ok(all)
-    }
-
-    fn totals(&mut self) -> Result<Totals> {
-        let (model, species) = (&self.model, self.model.species.len());
-        let add = |sum: &mut Totals, s: usize, b: &Body| {
-            let kind = &model.species[s];
-            let v = b.v.map(f64::from);
-            sum.particles += 1;
-            for c in 0..3 {
-                sum.momentum[c] += kind.mass * v[c];
-            }
-            sum.translation += 0.5 * kind.mass * v.iter().map(|v| v * v).sum::<f64>();
-            sum.internal += BOLTZMANN * (f64::from(b.rotation) + f64::from(b.level) * kind.vibration);
-        };
-        // Tile by tile in parallel, then in their order: the same sums whatever the threads.
-        let parts: Vec<Totals> = self.cpu.install(|| {
-            let of = |tile: &Tile, out: &Vec<Leaver>| {
-                let mut sum = Totals::default();
-                for i in (0..tile.len).filter(|i| !tile::is_hole(tile.columns.key[*i])) {
-                    add(&mut sum, usize::from(tile.columns.key[i]) % species, &tile.columns.get(i));
-                }
-                for l in out {
-                    add(&mut sum, usize::from(l.key) % species, &l.body);
-                }
-                sum
-            };
-            self.tiles.par_iter().zip(&self.boxes[0]).map(|(tile, out)| of(tile, out)).collect()
-        });
-        let mut all = Totals::default();
-        self.far.iter().for_each(|l| add(&mut all, usize::from(l.key) % species, &l.body));
-        for part in parts {
-            all.particles += part.particles;
-            for c in 0..3 {
-                all.momentum[c] += part.momentum[c];
-            }
-            all.translation += part.translation;
-            all.internal += part.internal;
-        }
-        let weight = self.model.weight;
-        all.momentum = all.momentum.map(|p| p * weight);
-        all.translation *= weight;
-        all.internal *= weight;
-        Ok(all)
-    }
-
-    fn extra(&self) -> Vec<f64> {
-        let ledger = self.ledger().unwrap_or_default();
-        let counts = [ledger.injected, ledger.removed, ledger.collisions, ledger.attempts, ledger.exceeded, ledger.stuck];
-        let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.most, m.seen, m.tries].map(f64::from));
-        let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some()).flat_map(|f| f.moving.numbers());
-        counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).collect()
-    }
-
-    fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
-        let majorants = 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
-        let given = &self.model.given;
-        let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
-        let expected = 6 + majorants + 6 * faces.len();
-        if extra.len() != expected {
-            return Err(format!("{} numbers of the collisions' state, {expected} expected", extra.len()));
-        }
-        let (counts, rest) = extra.split_at(6);
-        let (rest, sides) = rest.split_at(majorants);
-        for (face, n) in faces.iter_mut().zip(sides.chunks_exact(6)) {
-            face.moving = Moving::from_numbers(n);
-        }
-        for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {
-            *m = Majorant { most: v[0] as f32, seen: v[1] as f32, tries: v[2] as f32 };
-        }
-        self.inserted = 0;
-        let n: Vec<u64> = counts.iter().map(|n| *n as u64).collect();
-        self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
-        self.tiles[0].ledger = Ledger { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5] };
-        Ok(())
-    }
-
-    fn memory(&self) -> u64 {
-        let tiles: usize = self
-            .tiles
-            .iter()
-            .map(|t| t.columns.bytes() + 12 * t.majorants.capacity() + 8 * t.sums.capacity() + 4 * t.rate.len() + size_of::<Tile>())
-            .sum();
-        let boxes: usize = self.boxes.iter().flatten().map(|b| b.capacity() * size_of::<Leaver>()).sum();
-        (tiles + boxes) as u64
-    }
-}
-
-/// Model traffic of a step: a particle is read and written once, the sums of a cell and species read and written when sampled.
-pub(crate) fn bytes_of(flags: (bool, bool), sample: bool, particles: f64, sums: usize) -> f64 {
-    let particle = 22.0 + if flags.0 { 4.0 } else { 0.0 } + if flags.1 { 2.0 } else { 0.0 };
-    2.0 * particle * particles + if sample { 2.0 * 8.0 * (SUMS * sums) as f64 } else { 0.0 }
 }

@@ -4,11 +4,34 @@
 //! species. [`HOLE`] marks the slot of a particle that has left.
 
 use crate::grid::Grid;
+use crate::model::{Model, Partner};
 
 /// Key of a slot without a particle.
 pub(super) const HOLE: u16 = u16::MAX;
 /// Room behind the last particle, so that whole registers can be read.
 const PAD: usize = 64;
+
+/// Which columns there are besides place, velocity and key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) rotation: bool,
+    pub(super) level: bool,
+    /// Tags of the last collision.
+    pub(super) tag: bool,
+}
+
+impl Kept {
+    /// What a run needs.
+    pub(super) fn new(model: &Model) -> Self {
+        let c = &model.collisions;
+        Self { rotation: c.rotation, level: c.vibration, tag: c.partner == Partner::Near }
+    }
+
+    /// Whether there are internal modes.
+    pub(super) fn internal(self) -> bool {
+        self.rotation || self.level
+    }
+}
 
 /// Columns of particles; those that no species needs stay empty.
 #[derive(Debug, Default)]
@@ -19,11 +42,12 @@ pub(super) struct Columns {
     pub(super) rotation: Vec<f32>,
     pub(super) level: Vec<u16>,
     pub(super) key: Vec<u16>,
+    pub(super) tag: Vec<u32>,
 }
 
 impl Columns {
     /// Makes room for `n` particles: every column in use has at least that many slots.
-    pub(super) fn reserve(&mut self, n: usize, rotates: bool, vibrates: bool) {
+    pub(super) fn reserve(&mut self, n: usize, kept: Kept) {
         if self.key.len() >= n + PAD {
             return;
         }
@@ -33,17 +57,24 @@ impl Columns {
         for column in [&mut self.x, &mut self.y, vx, vy, vz] {
             column.resize(room, 0.0);
         }
-        if rotates {
+        if kept.rotation {
             self.rotation.resize(room, 0.0);
         }
-        if vibrates {
+        if kept.level {
             self.level.resize(room, 0);
+        }
+        if kept.tag {
+            self.tag.resize(room, 0);
         }
     }
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        4 * (self.x.capacity() + self.y.capacity() + self.v.iter().map(Vec::capacity).sum::<usize>() + self.rotation.capacity())
+        4 * (self.x.capacity()
+            + self.y.capacity()
+            + self.v.iter().map(Vec::capacity).sum::<usize>()
+            + self.rotation.capacity()
+            + self.tag.capacity())
             + 2 * (self.level.capacity() + self.key.capacity())
     }
 
@@ -55,6 +86,7 @@ impl Columns {
             v: [0, 1, 2].map(|c| self.v[c][i]),
             rotation: self.rotation.get(i).copied().unwrap_or(0.0),
             level: self.level.get(i).copied().unwrap_or(0),
+            tag: self.tag.get(i).copied().unwrap_or(0),
         }
     }
 
@@ -70,6 +102,9 @@ impl Columns {
         if let Some(level) = self.level.get_mut(i) {
             *level = body.level;
         }
+        if let Some(tag) = self.tag.get_mut(i) {
+            *tag = body.tag;
+        }
     }
 }
 
@@ -81,6 +116,8 @@ pub(super) struct Body {
     pub(super) v: [f32; 3],
     pub(super) rotation: f32,
     pub(super) level: u16,
+    /// A number that it shares with the particle that it collided with last.
+    pub(super) tag: u32,
 }
 
 /// A particle on its way to another tile.

@@ -2,15 +2,15 @@
 
 use super::math::Words;
 use super::moments::moments;
-use super::store::{Columns, HOLE, Leaver, Mosaic};
+use super::store::{Columns, HOLE, Kept, Leaver, Mosaic};
 use crate::model::Model;
 use crate::stages::{Ledger, SUMS};
 
 /// The largest cross-section times speed that pairs of two species are tried against in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Majorant {
+pub(in crate::stages) struct Majorant {
     /// The value in use, m^3/s times [`super::collide::SCALE`].
-    pub(super) most: f32,
+    pub(in crate::stages) most: f32,
     /// The largest one seen since it was last looked at.
     pub(super) seen: f32,
     /// Tries since then.
@@ -43,7 +43,7 @@ pub(super) struct Tile {
     pub(super) len: usize,
     /// `[slot of the cell][pair]`.
     pub(super) majorants: Vec<Majorant>,
-    /// `[slot of the cell][species][SUMS]` of samples; empty until the first one.
+    /// `[slot of the cell][species][kept]` of samples, see [`kept`]; empty until the first one.
     pub(super) sums: Vec<f64>,
     /// Meetings with surfaces while samples are taken.
     pub(super) impacts: Vec<Impact>,
@@ -76,7 +76,7 @@ pub(super) struct Scratch {
 
 impl Tile {
     /// Takes particles that left other tiles for this one: those near in a fixed order, then those from afar.
-    pub(super) fn arrive(&mut self, number: usize, boxes: &[Vec<Leaver>], far: &[Leaver], flags: (bool, bool)) {
+    pub(super) fn arrive(&mut self, number: usize, boxes: &[Vec<Leaver>], far: &[Leaver], flags: Kept) {
         for t in 0..self.near.len() {
             for leaver in &boxes[self.near[t] as usize] {
                 if leaver.tile as usize == number {
@@ -91,15 +91,15 @@ impl Tile {
 
     /// Puts one behind the others.
     #[inline(always)]
-    fn take(&mut self, leaver: &Leaver, flags: (bool, bool)) {
-        self.columns.reserve(self.len + 1, flags.0, flags.1);
+    fn take(&mut self, leaver: &Leaver, flags: Kept) {
+        self.columns.reserve(self.len + 1, flags);
         self.columns.put(self.len, leaver.key, &leaver.body);
         self.len += 1;
     }
 
     /// Orders the particles by key into `scratch`, equal ones as they stood. Returns their number, without holes.
     #[inline(always)]
-    pub(super) fn index(&self, keys: usize, scratch: &mut Scratch, flags: (bool, bool)) -> usize {
+    pub(super) fn index(&self, keys: usize, scratch: &mut Scratch, flags: Kept) -> usize {
         let n = self.len;
         let key = &self.columns.key[..n];
         let start = &mut scratch.start;
@@ -129,7 +129,7 @@ impl Tile {
         }
         start[0] = 0;
         start[keys] = valid as u32;
-        scratch.sorted.reserve(n, flags.0, flags.1);
+        scratch.sorted.reserve(n, flags);
         let to = &mut scratch.sorted;
         // All of these in one loop: their slices are of one length, so that one check of the place does for all.
         let (x, y) = (&self.columns.x[..n], &self.columns.y[..n]);
@@ -143,11 +143,14 @@ impl Tile {
             (to_key[p], to_x[p], to_y[p]) = (key[i], x[i], y[i]);
             (to_vx[p], to_vy[p], to_vz[p]) = (vx[i], vy[i], vz[i]);
         }
-        if flags.0 {
+        if flags.rotation {
             scatter(place, &self.columns.rotation, &mut to.rotation);
         }
-        if flags.1 {
+        if flags.level {
             scatter(place, &self.columns.level, &mut to.level);
+        }
+        if flags.tag {
+            scatter(place, &self.columns.tag, &mut to.tag);
         }
         valid
     }
@@ -196,20 +199,34 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     }
 }
 
+/// Sums that are kept of a cell and species: those of internal modes only where there are some, as their traffic is what samples cost.
+#[inline(always)]
+pub(super) fn kept(flags: Kept) -> usize {
+    if flags.internal() { SUMS } else { SUMS - 2 }
+}
+
 /// Adds the particles of each cell to the tile's sums.
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
-    tile.sums.resize(keys * SUMS, 0.0);
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], flags: Kept, wide: bool) {
+    if flags.internal() {
+        sample_kept::<SUMS>(tile, scratch, keys, species, factors, wide);
+    } else {
+        sample_kept::<{ SUMS - 2 }>(tile, scratch, keys, species, factors, wide);
+    }
+}
+
+#[inline(always)]
+fn sample_kept<const KEPT: usize>(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
+    tile.sums.resize(keys * KEPT, 0.0);
     let s = &scratch.sorted;
-    for (k, total) in tile.sums.chunks_exact_mut(SUMS).enumerate() {
+    for (k, total) in tile.sums.chunks_exact_mut(KEPT).enumerate() {
         let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
         if range.is_empty() {
             continue;
         }
         total[0] += range.len() as f64;
-        let found = moments(&s.v, range.clone(), wide);
-        for (total, found) in total[1..10].iter_mut().zip(found) {
-            *total += found;
+        if let Some(total) = total[1..].first_chunk_mut() {
+            moments(&s.v, range.clone(), total, wide);
         }
         let (vx, vy) = (&s.v[0][range.clone()], &s.v[1][range.clone()]);
         // Internal modes: twice the energy per mass, of an energy in K and of a level.
@@ -235,6 +252,21 @@ fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_
     total[into] += sum;
     total[8] += per_mass * x;
     total[9] += per_mass * y;
+}
+
+/// Asks the memory for the sums of cell `slot`, which the samples will need when all cells have collided: waiting for them there cost
+/// more than all their arithmetic.
+#[inline(always)]
+pub(super) fn prefetch(tile: &Tile, slot: usize, width: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(sums) = tile.sums.get(slot * width..(slot + 1) * width) {
+        for line in (0..width).step_by(8) {
+            // SAFETY: a hint; the place is inside the slice.
+            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(sums.as_ptr().add(line).cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (tile, slot, width);
 }
 
 /// Whether a slot is free.

@@ -3,9 +3,13 @@
 
 use std::path::Path;
 
-use zellige_dsmc::config::Config;
+use zellige_dsmc::config::sides::{SideConfig, SideWall};
+use zellige_dsmc::config::{Config, WallConfig};
 use zellige_dsmc::flow::Flow;
+use zellige_dsmc::gas::table::Model as Molecules;
+use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::sampling::VALUES;
+use zellige_engine::cuda::Cuda;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 
@@ -14,10 +18,24 @@ pub const BOX: (f64, f64) = (7.07043e22, 273.15);
 /// Boltzmann's constant.
 pub const K: f64 = 1.380_649e-23;
 
-/// A flow on so many threads.
+/// Where the tests run: on so many threads of the processor, or, with `ZELLIGE_DSMC_TESTS=cuda`, all of them on the first GPU.
+pub fn device(threads: usize) -> Device {
+    match std::env::var("ZELLIGE_DSMC_TESTS").as_deref() {
+        Ok("cuda") => Device::Cuda(Cuda::open(0).unwrap()),
+        Ok(other) => panic!("ZELLIGE_DSMC_TESTS is `{other}`; only `cuda` is known"),
+        Err(_) => Device::Cpu(Cpu::new(threads).unwrap()),
+    }
+}
+
+/// A flow there.
 pub fn flow(config: &Config, threads: usize) -> Flow {
+    flow_on(config, &device(threads))
+}
+
+/// A flow on a device.
+pub fn flow_on(config: &Config, device: &Device) -> Flow {
     assert_eq!(config.check(), []);
-    Flow::new(config, Path::new(""), 20_261_121, &Device::Cpu(Cpu::new(threads).unwrap())).unwrap()
+    Flow::new(config, Path::new(""), 20_261_121, device).unwrap()
 }
 
 /// Steps on.
@@ -61,4 +79,24 @@ pub fn temperatures(flow: &mut Flow) -> ([f64; 3], f64, f64) {
 pub fn close(what: &str, found: f64, expected: f64, tolerance: f64, sigma: f64) {
     let limit = tolerance.max(4.0 * sigma);
     assert!((found / expected - 1.0).abs() < limit, "{what}: {found:e}, expected {expected:e} within {limit:.2e}");
+}
+
+/// A gap of argon between plates, `cells` cells, so wide that its Knudsen number is `kn`.
+pub fn gap(kn: f64, cells: usize, temperatures: [f64; 2], speeds: [f64; 2]) -> (Config, f64) {
+    let mut config = Config::new(vec![cells], vec![1.0], "Ar", 1e20, 273.15);
+    let argon = zellige_dsmc::gas::table::find("Ar", Molecules::default()).unwrap();
+    let path = Transport::new(&argon, 273.15).free_path / 1e20;
+    let length = path / kn;
+    config.grid.size = vec![length];
+    config.dt = (0.1 * path / 380.0).min(0.3 * length / cells as f64 / 380.0);
+    let wall = |i: usize| Some(SideConfig::Wall(SideWall { wall: WallConfig::diffuse(temperatures[i], [0.0, speeds[i], 0.0]) }));
+    (config.boundary.x_lo, config.boundary.x_hi) = (wall(0), wall(1));
+    config.particles_per_cell = Some(100.0);
+    (config, length)
+}
+
+/// Heat flux and shear on the lower plate with their errors.
+pub fn on_plate(flow: &Flow) -> ([f64; 2], [f64; 2]) {
+    let found = flow.samples.surface(&flow.model, 0);
+    (found[4], found[2])
 }

@@ -1,97 +1,21 @@
 //! Averages of cells and surfaces, with error bars from the means of batches.
 //!
 //! The sampling time is cut into batches. The values written are those of all samples; the error bar is the standard error of the
-//! mean of the batches' values, which holds whatever the correlation of neighbouring steps as long as a batch is longer than it.
+//! mean of the batches' values, which holds whatever the correlation of neighbouring steps as long as a batch is longer than it. They
+//! may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
 
-use rayon::prelude::*;
+pub mod steady;
+mod values;
+
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
+use crate::config::{AUTO, Config};
 use crate::model::Model;
 use crate::stages::{SUMS, SURFACE_SUMS, Stages};
-use crate::walls::BOLTZMANN;
-
-/// Values of a cell.
-pub const VALUES: usize = 14;
-/// A value: name, title, unit, SI dimension (m, kg, s, A, K, mol, cd).
-pub type Quantity = (&'static str, &'static str, &'static str, [f64; 7]);
-
-const SPEED: [f64; 7] = [1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0];
-const KELVIN: [f64; 7] = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
-const PRESSURE: [f64; 7] = [-1.0, 1.0, -2.0, 0.0, 0.0, 0.0, 0.0];
-const FLUX: [f64; 7] = [0.0, 1.0, -3.0, 0.0, 0.0, 0.0, 0.0];
-
-/// The values of a cell, in their order.
-pub const QUANTITIES: [Quantity; VALUES] = [
-    ("density", "number density", "1/m^3", [-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-    ("velocity_x", "velocity along x", "m/s", SPEED),
-    ("velocity_y", "velocity along y", "m/s", SPEED),
-    ("velocity_z", "velocity along z", "m/s", SPEED),
-    ("temperature", "temperature", "K", KELVIN),
-    ("temperature_translation", "temperature of translation", "K", KELVIN),
-    ("temperature_rotation", "temperature of rotation", "K", KELVIN),
-    ("temperature_vibration", "temperature of vibration", "K", KELVIN),
-    ("pressure", "pressure", "Pa", PRESSURE),
-    ("stress_xx", "momentum flux p_xx", "Pa", PRESSURE),
-    ("stress_yy", "momentum flux p_yy", "Pa", PRESSURE),
-    ("stress_xy", "momentum flux p_xy", "Pa", PRESSURE),
-    ("heat_flux_x", "heat flux along x", "W/m^2", FLUX),
-    ("heat_flux_y", "heat flux along y", "W/m^2", FLUX),
-];
-
-/// The values of a cell from its sums over `samples` samples. Velocities are of the mass, temperatures about it.
-pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; VALUES] {
-    let volume = model.cell_volume(cell) * samples as f64;
-    let mut out = [0.0; VALUES];
-    let number: f64 = sums.chunks_exact(SUMS).map(|s| s[0]).sum();
-    if volume <= 0.0 || number == 0.0 {
-        return out;
-    }
-    let species = || model.species.iter().zip(sums.chunks_exact(SUMS)).filter(|(_, s)| s[0] > 0.0);
-    let density = model.weight / volume;
-    let mass: f64 = species().map(|(k, s)| k.mass * s[0]).sum();
-    let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
-    let u = [1, 2, 3].map(|i| total(i) / mass);
-    let squares = [4, 5, 6].map(total);
-    let drift: f64 = u.iter().map(|u| u * u).sum();
-    let peculiar = (squares.iter().sum::<f64>() - mass * drift).max(0.0);
-    // Mean and squares come from the same samples: one of them is spent on the mean.
-    let unbiased = number / (number - 1.0).max(1.0);
-    let translation = peculiar * unbiased / (3.0 * BOLTZMANN * number);
-    let freedom: f64 = species().map(|(k, s)| f64::from(k.rotation) * s[0]).sum();
-    let rotation = if freedom > 0.0 { 2.0 * species().map(|(_, s)| s[10]).sum::<f64>() / freedom } else { 0.0 };
-    // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
-    let (mut vibration, mut weight, mut vibrational) = (0.0, 0.0, 0.0);
-    for (k, s) in species().filter(|(k, _)| k.vibration > 0.0) {
-        let level = s[11] / s[0];
-        let t = if level > 0.0 { k.vibration / (1.0 / level).ln_1p() } else { 0.0 };
-        vibration += t * s[0];
-        weight += s[0];
-        vibrational += if t > 0.0 { k.vibration_freedom(t) * s[0] } else { 0.0 };
-    }
-    vibration = if weight > 0.0 { vibration / weight } else { 0.0 };
-    let all = 3.0 * number + freedom + vibrational;
-    out[0] = number * density;
-    out[1..4].copy_from_slice(&u);
-    out[4] = (3.0 * number * translation + freedom * rotation + vibrational * vibration) / all;
-    (out[5], out[6], out[7]) = (translation, rotation, vibration);
-    out[8] = out[0] * BOLTZMANN * translation;
-    for (i, c) in [(9, 0), (10, 1)] {
-        out[i] = density * (squares[c] - mass * u[c] * u[c]) * unbiased;
-    }
-    let xy = total(7) - mass * u[0] * u[1];
-    out[11] = density * xy * unbiased;
-    // (rho/2) (<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i); products with z are not summed: where the
-    // flow has a part along z, the work of the stresses xz and yz is left in.
-    let internal: f64 = species().map(|(k, s)| 2.0 * BOLTZMANN * (s[10] + k.vibration * s[11])).sum();
-    let energy = squares.iter().sum::<f64>() + internal;
-    let product = |i: usize, j: usize| if i == j { squares[i] } else { total(7) };
-    for (out, i) in out[12..].iter_mut().zip([0, 1]) {
-        let work = product(i, 0) * u[0] + product(i, 1) * u[1] + mass * u[i] * u[2] * u[2];
-        *out = 0.5 * density * (total(8 + i) - 2.0 * work - energy * u[i] + 2.0 * mass * drift * u[i]);
-    }
-    out
-}
+use steady::Search;
+use values::all_values;
+pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, species_values, values, width};
 
 /// Values of a surface: flux of molecules (1/(m^2 s)), momentum per area along x, y, z (Pa) and heat (W/m^2).
 pub const SURFACE_VALUES: usize = SURFACE_SUMS;
@@ -123,20 +47,34 @@ impl Spread {
     }
 }
 
+/// Sections of a checkpoint with the counts.
+const COUNTS: [&str; 5] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full"];
+
 /// The averages of a run.
 #[derive(Debug, Clone)]
 pub struct Samples {
-    /// First step that counts.
+    /// First step that counts; [`AUTO`] while it is looked for.
     pub start: u64,
     /// Steps between samples.
     pub every: u64,
-    /// Samples of a batch.
+    /// Samples of a batch, and batches asked for.
     batch: u64,
+    wanted: u64,
     /// Samples taken, and those of the batch under way.
     pub taken: u64,
     current: u64,
     /// Batches that are done.
     pub batches: u64,
+    /// Last step of the run.
+    steps: u64,
+    /// The search for the start, also when it is over.
+    pub search: Option<Search>,
+    /// Samples of a window after which the averages begin anew; 0 for one window.
+    window: u64,
+    /// Whether the window is full: the next sample begins another one.
+    pub full: bool,
+    /// Values of a cell.
+    width: usize,
     cells: Vec<f64>,
     surfaces: Vec<f64>,
     cell_spread: Spread,
@@ -144,40 +82,98 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// From step `start` to `steps`, in `batches` batches.
-    pub fn new(model: &Model, start: u64, steps: u64, every: u64, batches: u64) -> Self {
-        let samples = steps.saturating_sub(start).div_ceil(every);
+    /// As the input has them.
+    pub fn new(model: &Model, config: &Config) -> Self {
+        let s = &config.sampling;
+        let start = config.sampling_start();
         let (cells, surfaces) = (model.grid.len(), 4 + model.geometry.segments().len());
-        Self {
+        let mut all = Self {
             start,
-            every,
-            batch: (samples / batches).max(1),
+            every: s.every,
+            batch: 1,
+            wanted: s.batches,
             taken: 0,
             current: 0,
             batches: 0,
+            steps: config.steps,
+            search: (start == AUTO).then(|| Search::new(model, config.steps, s.every)),
+            window: s.window.map_or(0, |w| w / s.every),
+            full: false,
+            width: width(model),
             cells: vec![0.0; cells * model.species.len() * SUMS],
             surfaces: vec![0.0; surfaces * SURFACE_SUMS],
-            cell_spread: Spread::new(cells * VALUES),
+            cell_spread: Spread::new(cells * width(model)),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
-        }
+        };
+        all.cut();
+        all
+    }
+
+    /// Cuts what is sampled from `start` on into batches.
+    fn cut(&mut self) {
+        let samples = if self.window > 0 { self.window } else { self.steps.saturating_sub(self.start).div_ceil(self.every) };
+        self.batch = (samples / self.wanted).max(1);
     }
 
     /// Whether step `step` is to be sampled.
     pub fn due(&self, step: u64) -> bool {
-        step >= self.start && (step - self.start).is_multiple_of(self.every)
+        if self.start == AUTO {
+            step.is_multiple_of(self.every)
+        } else {
+            step >= self.start && (step - self.start).is_multiple_of(self.every)
+        }
     }
 
-    /// After a sampled step: closes a batch that is full.
-    pub fn after(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
+    /// After a sampled step: closes a batch that is full, or a block of the search. `next` is the next step.
+    pub fn after(&mut self, model: &Model, stages: &mut dyn Stages, next: u64) -> Result<()> {
+        if self.start == AUTO {
+            return self.look(model, stages, next);
+        }
+        if std::mem::take(&mut self.full) {
+            (self.taken, self.current, self.batches) = (0, 0, 0);
+            self.cells.fill(0.0);
+            self.surfaces.fill(0.0);
+            self.cell_spread = Spread::new(self.cell_spread.mean.len());
+            self.surface_spread = Spread::new(self.surface_spread.mean.len());
+        }
         self.taken += 1;
         self.current += 1;
-        if self.current == self.batch { self.close(model, stages) } else { Ok(()) }
+        if self.current == self.batch {
+            self.close(model, stages)?;
+        }
+        if self.taken == self.window {
+            // What is left of a window that the batches do not fill is not averaged.
+            self.take(stages)?;
+            (self.current, self.full) = (0, true);
+        }
+        Ok(())
+    }
+
+    /// Counts a sample of the search; at the end of it the averages begin.
+    fn look(&mut self, model: &Model, stages: &mut dyn Stages, next: u64) -> Result<()> {
+        if !self.search.as_mut().is_some_and(Search::count) {
+            return Ok(());
+        }
+        let (cells, surfaces) = self.take(stages)?;
+        if let Some(search) = &mut self.search {
+            search.take(model, &cells, &surfaces, next);
+            if let Some(found) = search.found {
+                self.start = found.step;
+                self.cut();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the sums since the last call from the stages.
+    fn take(&self, stages: &mut dyn Stages) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (mut cells, mut surfaces) = (vec![0.0; self.cells.len()], vec![0.0; self.surfaces.len()]);
+        stages.take_samples(&mut cells, &mut surfaces)?;
+        Ok((cells, surfaces))
     }
 
     fn close(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
-        let mut cells = vec![0.0; self.cells.len()];
-        let mut surfaces = vec![0.0; self.surfaces.len()];
-        stages.take_samples(&mut cells, &mut surfaces)?;
+        let (cells, surfaces) = self.take(stages)?;
         self.batches += 1;
         let found = all_values(model, &cells, self.current);
         self.cell_spread.add(&found, self.batches);
@@ -200,14 +196,14 @@ impl Samples {
         &self.cells[cell * width..][..width]
     }
 
-    /// All values, `[cell][VALUES]`, of the closed batches.
+    /// All values, `[cell][width]` with [`width`], of the closed batches.
     pub fn values(&self, model: &Model) -> Vec<f64> {
         all_values(model, &self.cells, self.closed())
     }
 
     /// Standard errors of [`Samples::values`].
     pub fn error(&self, cell: usize, value: usize) -> f64 {
-        self.cell_spread.error(cell * VALUES + value, self.batches)
+        self.cell_spread.error(cell * self.width + value, self.batches)
     }
 
     /// A surface's values, and their standard errors.
@@ -222,7 +218,8 @@ impl Samples {
 
     /// Bytes held.
     pub fn memory(&self) -> u64 {
-        8 * (self.cells.len() + self.surfaces.len() + 2 * self.cell_spread.mean.len() + 2 * self.surface_spread.mean.len()) as u64
+        let numbers = self.cells.len() + self.surfaces.len() + 2 * self.cell_spread.mean.len() + 2 * self.surface_spread.mean.len();
+        8 * numbers as u64 + self.search.as_ref().map_or(0, Search::memory)
     }
 
     /// Writes everything; open batches are in `pending`, the sums that the stages hold.
@@ -231,8 +228,12 @@ impl Samples {
         let [cells, surfaces] = &mut pending;
         stages.take_samples(cells, surfaces)?;
         stages.put_samples(cells, surfaces)?;
-        for (name, n) in [("samples.taken", self.taken), ("samples.current", self.current), ("samples.batches", self.batches)] {
+        let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full)];
+        for (name, n) in COUNTS.into_iter().zip(counts) {
             writer.u64(name, n)?;
+        }
+        if let Some(search) = &self.search {
+            search.save(writer)?;
         }
         for (name, values) in self.columns().into_iter().zip(&pending).map(|((name, _), p)| (format!("{name}.pending"), p)) {
             writer.f64s(&name, values)?;
@@ -264,9 +265,17 @@ impl Samples {
                 Err(reader.wrong(format!("section `{name}` has {} numbers, {n} expected", values.len())))
             }
         };
-        self.taken = reader.u64("samples.taken")?;
-        self.current = reader.u64("samples.current")?;
-        self.batches = reader.u64("samples.batches")?;
+        let mut counts = [0; COUNTS.len()];
+        for (count, name) in counts.iter_mut().zip(COUNTS) {
+            *count = reader.u64(name)?;
+        }
+        let full;
+        [self.taken, self.current, self.batches, self.start, full] = counts;
+        self.full = full > 0;
+        if let Some(search) = &mut self.search {
+            search.restore(reader)?;
+        }
+        self.cut();
         let cells = fit("samples.cells.pending", self.cells.len())?;
         let surfaces = fit("samples.surfaces.pending", self.surfaces.len())?;
         stages.put_samples(&cells, &surfaces)?;
@@ -278,15 +287,6 @@ impl Samples {
         }
         Ok(())
     }
-}
-
-fn all_values(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
-    let width = model.species.len() * SUMS;
-    let mut out = vec![0.0; model.grid.len() * VALUES];
-    out.par_chunks_mut(VALUES).zip(sums.par_chunks(width)).enumerate().for_each(|(cell, (out, sums))| {
-        out.copy_from_slice(&values(model, cell, sums, samples));
-    });
-    out
 }
 
 /// Area of a surface, m^2 per metre of depth: a side's or a segment's length.

@@ -1,0 +1,85 @@
+//! Where the gas is far from equilibrium: local Knudsen numbers by the lengths over which density, temperature and speed change.
+//!
+//! `Kn_Q = lambda |grad Q|/Q` with the local mean free path (Boyd, Chen and Candler, Phys. Fluids 7 (1995) 210); for the speed Q is the
+//! larger of it and the speed of sound, so that a stagnation point does not count as broken down. Above 0.05 the equations of
+//! Navier and Stokes are not to be trusted.
+
+use crate::flow::Flow;
+use crate::sampling::{VALUES, width};
+use crate::walls::BOLTZMANN;
+
+/// Name, title, values and standard errors of a field.
+type Local = (&'static str, &'static str, [Vec<f64>; 2]);
+
+/// A quantity in a cell: its value, the scale that its gradient is taken over, and its standard error.
+type State = (f64, f64, f64);
+/// That of each cell.
+type States<'a> = &'a dyn Fn(usize) -> State;
+
+/// The three fields. `values` are all of the averages. Noise makes gradients, and so the numbers: what is not well above its error says
+/// nothing.
+pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
+    let (model, samples, width) = (&flow.model, &flow.samples, width(&flow.model));
+    let of = |c: usize| &values[c * width..][..VALUES];
+    let density = |c: usize| (of(c)[0], of(c)[0], samples.error(c, 0));
+    let temperature = |c: usize| (of(c)[4], of(c)[4], samples.error(c, 4));
+    let speed = |c: usize| {
+        let (v, error) = (&of(c)[1..4], [1, 2, 3].map(|q| samples.error(c, q)));
+        let u = v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let along = |i: usize| if u > 0.0 { v[i] / u } else { 0.0 };
+        let error = (0..3).map(|i| (along(i) * error[i]).powi(2)).sum::<f64>().sqrt();
+        (u, u.max(sound(flow, of(c))), error)
+    };
+    let all: [(_, _, States<'_>); 3] = [
+        ("knudsen_density", "local Knudsen number of the density", &density),
+        ("knudsen_temperature", "local Knudsen number of the temperature", &temperature),
+        ("knudsen_speed", "local Knudsen number of the speed", &speed),
+    ];
+    all.map(|(name, title, state)| {
+        let found: Vec<[f64; 2]> = (0..model.grid.len()).map(|c| at(flow, c, of(c)[14], &|c| of(c)[4] > 0.0, state)).collect();
+        (name, title, [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
+    })
+}
+
+/// Speed of sound of a gas whose internal modes keep up, m/s; `v` are the values of a cell.
+fn sound(flow: &Flow, v: &[f64]) -> f64 {
+    let mut mass = 0.0;
+    let mut freedom = 3.0;
+    for (s, f) in flow.model.species.iter().zip(&flow.model.fractions) {
+        mass += f * s.mass;
+        freedom += f * f64::from(if flow.model.collisions.rotation { s.rotation } else { 0 });
+    }
+    ((freedom + 2.0) / freedom * BOLTZMANN * v[4].max(0.0) / mass).sqrt()
+}
+
+/// `lambda |grad Q|/Q` in a cell, and its standard error: central differences, one-sided beside walls and bodies. Not a number where
+/// nothing is known.
+fn at(flow: &Flow, cell: usize, free_path: f64, known: &dyn Fn(usize) -> bool, state: States<'_>) -> [f64; 2] {
+    let grid = &flow.model.grid;
+    if !known(cell) || flow.model.geometry.fraction(cell) <= 0.0 {
+        return [f64::NAN; 2];
+    }
+    let (_, scale, _) = state(cell);
+    let (mut square, mut error) = (0.0_f64, 0.0_f64);
+    for axis in (0..grid.dimensions).filter(|a| grid.cells[*a] > 1) {
+        let here = grid.cell(cell);
+        let beside = |up: bool| {
+            let mut place = here;
+            place[axis] = if up { here[axis] + 1 } else { here[axis].checked_sub(1)? };
+            (place[axis] < grid.cells[axis]).then(|| grid.index(place)).filter(|c| known(*c) && flow.model.geometry.fraction(*c) > 0.0)
+        };
+        let (low, high) = (beside(false), beside(true));
+        let cells = f64::from(u8::from(low.is_some()) + u8::from(high.is_some()));
+        if cells == 0.0 {
+            continue;
+        }
+        let ((a, _, ea), (b, _, eb)) = (state(low.unwrap_or(cell)), state(high.unwrap_or(cell)));
+        let slope = (b - a) / (cells * grid.h[axis]);
+        square += slope * slope;
+        error += slope.powi(2) * (ea * ea + eb * eb) / (cells * grid.h[axis]).powi(2);
+    }
+    let gradient = square.sqrt();
+    // Of |grad Q|, by the errors of the differences; where it vanishes they do not matter.
+    let error = if gradient > 0.0 { error.sqrt() / gradient } else { 0.0 };
+    [free_path * gradient / scale, free_path * error / scale]
+}

@@ -1,0 +1,152 @@
+//! Values of a cell from its sums: of the gas as a whole, and of each species of a mixture.
+
+use rayon::prelude::*;
+
+use crate::model::Model;
+use crate::stages::SUMS;
+use crate::walls::BOLTZMANN;
+
+/// Values of a cell.
+pub const VALUES: usize = 15;
+/// A value: name, title, unit, SI dimension (m, kg, s, A, K, mol, cd).
+pub type Quantity = (&'static str, &'static str, &'static str, [f64; 7]);
+
+const SPEED: [f64; 7] = [1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0];
+const KELVIN: [f64; 7] = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+const PRESSURE: [f64; 7] = [-1.0, 1.0, -2.0, 0.0, 0.0, 0.0, 0.0];
+const FLUX: [f64; 7] = [0.0, 1.0, -3.0, 0.0, 0.0, 0.0, 0.0];
+
+/// The values of a cell, in their order.
+pub const QUANTITIES: [Quantity; VALUES] = [
+    ("density", "number density", "1/m^3", [-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    ("velocity_x", "velocity along x", "m/s", SPEED),
+    ("velocity_y", "velocity along y", "m/s", SPEED),
+    ("velocity_z", "velocity along z", "m/s", SPEED),
+    ("temperature", "temperature", "K", KELVIN),
+    ("temperature_translation", "temperature of translation", "K", KELVIN),
+    ("temperature_rotation", "temperature of rotation", "K", KELVIN),
+    ("temperature_vibration", "temperature of vibration", "K", KELVIN),
+    ("pressure", "pressure", "Pa", PRESSURE),
+    ("stress_xx", "momentum flux p_xx", "Pa", PRESSURE),
+    ("stress_yy", "momentum flux p_yy", "Pa", PRESSURE),
+    ("stress_xy", "momentum flux p_xy", "Pa", PRESSURE),
+    ("heat_flux_x", "heat flux along x", "W/m^2", FLUX),
+    ("heat_flux_y", "heat flux along y", "W/m^2", FLUX),
+    ("free_path", "mean free path", "m", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+];
+
+/// Values of each species of a mixture, in their order; they stand behind those of the cell.
+pub const OF_SPECIES: [Quantity; 7] = [
+    ("density", "number density", "1/m^3", [-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    ("velocity_x", "velocity along x", "m/s", SPEED),
+    ("velocity_y", "velocity along y", "m/s", SPEED),
+    ("velocity_z", "velocity along z", "m/s", SPEED),
+    ("temperature_translation", "temperature of translation", "K", KELVIN),
+    ("temperature_rotation", "temperature of rotation", "K", KELVIN),
+    ("temperature_vibration", "temperature of vibration", "K", KELVIN),
+];
+
+/// Values of a cell with those of the species, which a pure gas does not have.
+pub fn width(model: &Model) -> usize {
+    let species = model.species.len();
+    VALUES + if species > 1 { species * OF_SPECIES.len() } else { 0 }
+}
+
+/// The values of a cell from its sums over `samples` samples. Velocities are of the mass, temperatures about it.
+pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; VALUES] {
+    let volume = model.cell_volume(cell) * samples as f64;
+    let mut out = [0.0; VALUES];
+    let number: f64 = sums.chunks_exact(SUMS).map(|s| s[0]).sum();
+    if volume <= 0.0 || number == 0.0 {
+        return out;
+    }
+    let species = || model.species.iter().zip(sums.chunks_exact(SUMS)).filter(|(_, s)| s[0] > 0.0);
+    let density = model.weight / volume;
+    let mass: f64 = species().map(|(k, s)| k.mass * s[0]).sum();
+    let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
+    let u = [1, 2, 3].map(|i| total(i) / mass);
+    let squares = [4, 5, 6].map(total);
+    let drift: f64 = u.iter().map(|u| u * u).sum();
+    let peculiar = (squares.iter().sum::<f64>() - mass * drift).max(0.0);
+    // Mean and squares come from the same samples: one of them is spent on the mean.
+    let unbiased = number / (number - 1.0).max(1.0);
+    let translation = peculiar * unbiased / (3.0 * BOLTZMANN * number);
+    let freedom: f64 = species().map(|(k, s)| f64::from(k.rotation) * s[0]).sum();
+    let rotation = if freedom > 0.0 { 2.0 * species().map(|(_, s)| s[10]).sum::<f64>() / freedom } else { 0.0 };
+    // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
+    let (mut vibration, mut weight, mut vibrational) = (0.0, 0.0, 0.0);
+    for (k, s) in species().filter(|(k, _)| k.vibration > 0.0) {
+        let t = k.vibration_temperature(s[11] / s[0]);
+        vibration += t * s[0];
+        weight += s[0];
+        vibrational += if t > 0.0 { k.vibration_freedom(t) * s[0] } else { 0.0 };
+    }
+    vibration = if weight > 0.0 { vibration / weight } else { 0.0 };
+    let all = 3.0 * number + freedom + vibrational;
+    out[0] = number * density;
+    out[1..4].copy_from_slice(&u);
+    out[4] = (3.0 * number * translation + freedom * rotation + vibrational * vibration) / all;
+    (out[5], out[6], out[7]) = (translation, rotation, vibration);
+    out[8] = out[0] * BOLTZMANN * translation;
+    for (i, c) in [(9, 0), (10, 1)] {
+        out[i] = density * (squares[c] - mass * u[c] * u[c]) * unbiased;
+    }
+    let xy = total(7) - mass * u[0] * u[1];
+    out[11] = density * xy * unbiased;
+    // (rho/2) (<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i); products with z are not summed: where the
+    // flow has a part along z, the work of the stresses xz and yz is left in.
+    let internal: f64 = species().map(|(k, s)| 2.0 * BOLTZMANN * (s[10] + k.vibration * s[11])).sum();
+    let energy = squares.iter().sum::<f64>() + internal;
+    let product = |i: usize, j: usize| if i == j { squares[i] } else { total(7) };
+    for (out, i) in out[12..14].iter_mut().zip([0, 1]) {
+        let work = product(i, 0) * u[0] + product(i, 1) * u[1] + mass * u[i] * u[2] * u[2];
+        *out = 0.5 * density * (total(8 + i) - 2.0 * work - energy * u[i] + 2.0 * mass * drift * u[i]);
+    }
+    out[14] = free_path(model, sums, number, out[0], translation);
+    out
+}
+
+/// Mean free path in a gas of the composition of `sums`, m: the mean speed of each species by the rate of its collisions with all,
+/// weighted by numbers. Infinite where nothing is known of the temperature.
+fn free_path(model: &Model, sums: &[f64], number: f64, density: f64, temperature: f64) -> f64 {
+    if temperature <= 0.0 {
+        return f64::INFINITY;
+    }
+    let part = |s: usize| sums[s * SUMS] / number;
+    let all = 0..model.species.len();
+    let rate = |a: usize| all.clone().map(|b| density * part(b) * model.pair(a, b).mean_rate(temperature)).sum::<f64>();
+    let speed = |a: usize| (8.0 * BOLTZMANN * temperature / (std::f64::consts::PI * model.species[a].mass)).sqrt();
+    all.clone().filter(|a| part(*a) > 0.0).map(|a| part(a) * speed(a) / rate(a)).sum()
+}
+
+/// The values of one species of a cell from its own sums. Temperatures are about its own velocity, so that where species drift against
+/// each other they do not add up to the mixture's.
+pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], samples: u64) -> [f64; OF_SPECIES.len()] {
+    let (kind, number) = (&model.species[species], sums[0]);
+    let volume = model.cell_volume(cell) * samples as f64;
+    let mut out = [0.0; OF_SPECIES.len()];
+    if volume <= 0.0 || number == 0.0 {
+        return out;
+    }
+    let u = [1, 2, 3].map(|i| sums[i] / number);
+    let spread = (sums[4] + sums[5] + sums[6]) / number - u.iter().map(|u| u * u).sum::<f64>();
+    out[0] = number * model.weight / volume;
+    out[1..4].copy_from_slice(&u);
+    out[4] = kind.mass * spread.max(0.0) * number / (number - 1.0).max(1.0) / (3.0 * BOLTZMANN);
+    out[5] = if kind.rotation > 0 { 2.0 * sums[10] / (number * f64::from(kind.rotation)) } else { 0.0 };
+    out[6] = kind.vibration_temperature(sums[11] / number);
+    out
+}
+
+/// All values of all cells, `[cell][width]`.
+pub(super) fn all_values(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
+    let (from, width) = (model.species.len() * SUMS, width(model));
+    let mut out = vec![0.0; model.grid.len() * width];
+    out.par_chunks_mut(width).zip(sums.par_chunks(from)).enumerate().for_each(|(cell, (out, sums))| {
+        out[..VALUES].copy_from_slice(&values(model, cell, sums, samples));
+        for (s, out) in out[VALUES..].chunks_exact_mut(OF_SPECIES.len()).enumerate() {
+            out.copy_from_slice(&species_values(model, cell, s, &sums[s * SUMS..(s + 1) * SUMS], samples));
+        }
+    });
+    out
+}

@@ -1,0 +1,65 @@
+//! Pairing: all particles of a cell in disjoint random pairs.
+
+use super::collide::{Table, cell_number, hit, together, velocity};
+use super::math::{Stream, power};
+use super::store::Mosaic;
+use super::tile::{Scratch, Tile};
+use crate::model::purpose;
+use crate::physics::{difference, square};
+use zellige_engine::rng::uniform_f32;
+
+/// Largest number of rounds of pairing in a step.
+const ROUNDS: u32 = 64;
+
+/// All collisions of a tile in step `step`.
+#[inline(always)]
+pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+    let (slots, pairs) = (mosaic.slots(), table.pairs.len());
+    for slot in 0..slots {
+        let begin = scratch.start[slot * species] as usize;
+        let n = scratch.start[(slot + 1) * species] as usize - begin;
+        if n < 2 {
+            continue;
+        }
+        let cell = cell_number(tile, mosaic, slot);
+        let parted = tile.parted.get(slot) == Some(&true);
+        // The rounds follow from the largest cross-section of any pair, which is kept as the other schemes keep it.
+        let majorants = &mut tile.majorants[slot * pairs..(slot + 1) * pairs];
+        let most = majorants.iter().map(|m| m.most).fold(0.0, f32::max);
+        let even = n & !1;
+        let scale = if n == even { (n - 1) as f32 } else { n as f32 };
+        let rounds = ((scale * tile.rate[slot] * most).ceil() as u32).clamp(1, ROUNDS);
+        let probability = scale * tile.rate[slot] / rounds as f32;
+        let mut stream = Stream::with_room(purpose::PERMUTE, table.seed, step, u64::from(cell), 30);
+        for round in 0..rounds {
+            let order = &mut scratch.order;
+            order.clear();
+            order.extend(begin as u32..(begin + n) as u32);
+            for i in (1..n).rev() {
+                let j = (u64::from(stream.word()) * (i as u64 + 1)) >> 32;
+                order.swap(i, j as usize);
+            }
+            for (t, two) in order[..even].chunks_exact(2).enumerate() {
+                let (i, j) = (two[0] as usize, two[1] as usize);
+                let kind = |i: usize| usize::from(scratch.sorted.key[i]) % species;
+                let p = table.lookup[kind(i) * species + kind(j)];
+                let pair = &table.pairs[p];
+                let (i, j) = if kind(i) == pair.species[0] { (i, j) } else { (j, i) };
+                let g = difference(velocity(&scratch.sorted, i), velocity(&scratch.sorted, j));
+                let g2 = square(g);
+                let sigma_g = pair.rate * power(g2, pair.power);
+                majorants[p].most = majorants[p].most.max(sigma_g);
+                tile.ledger.attempts += 1;
+                let chance = sigma_g * probability;
+                tile.ledger.exceeded += u64::from(chance > 1.0);
+                let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
+                if uniform_f32(stream.word()) < chance && (!parted || together(table, &scratch.sorted, cell, mosaic, [i, j], step, number))
+                {
+                    tile.ledger.collisions += 1;
+                    let words = [stream.word(), stream.word()];
+                    hit(table, pair, &mut scratch.sorted, [i, j], g, g2, words, step, number);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// Types of all kernels of the gas. A tile has CELLS = 2^(SX + SY) cells and a region of slots of the columns; a particle's key is
+// its cell in the tile times SPECIES plus its species. Regions lie one behind the other, in the order of tiles, without room between.
+
+typedef unsigned short u16;
+#define CELLS (1u << (SX + SY))
+#define KEYS (CELLS * SPECIES)
+#define LISTS (THREADS / 32)  // lists of leavers of a tile, one a warp, each of its own part of the slots
+#define LEFT 0x8000u  // bit of a key: this slot is not the tile's any more
+#define GONE 0xffffu  // key of a slot whose particle left the domain
+#define INDEX 0x0fffffffu
+static_assert(KEYS < 0x7fff, "keys have 15 bits");
+
+// Where a leaver goes: 0 to 8 the neighbour (dy + 1) * 3 + dx + 1, or
+enum Way : u32 { FAR = 9, PENDING = 10, LOST = 11 };  // any other tile, by `goal`; not yet known; out of the domain
+
+struct Columns {
+  float *x, *y, *vx, *vy, *vz, *rotation;
+  u16 *level, *key;
+};
+
+struct Counters {
+  u64 injected, removed, collisions, attempts, exceeded, stuck;
+  u32 fresh, refused;  // particles behind the regions, which came in during the last step; those that found no room
+};
+
+struct Store {
+  Columns now, next;
+  u32 *first, *next_first;  // begin of each region; one more than tiles
+  u32* arrive;              // by region of `next`: slots of `now` from which particles come
+  u32* list;                // by region: leavers of each list: way << 28 | slot in the region
+  u32* goal;                // beside it: tile of those that go far
+  u32 *left, *special;      // by tile and list: leavers, and those of them that are FAR or PENDING
+  u32* stay;                // by tile: particles that stay
+  u32* near;                // by tile and way: leavers
+  u32 *near_in, *far_in;    // by tile: those that will come from neighbours and from afar
+  u32 *near_n, *far_n;      // by tile: those that come now
+  u32* filled;              // by tile: of those from afar, how many are in `arrive`
+  Counters* counters;
+  int cells[2], tiles[2];
+  u32 count, room;          // tiles; slots of a column
+};
+
+static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
+
+// Slots of a list of a region of n slots: whole warps.
+__device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }
+
+// The tile on the way from (x, y), or the one from which arrivals at it come by that way; NONE at the edge of the domain.
+#define NONE 0xffffffffu
+__device__ __forceinline__ u32 neighbour(const Store& st, int x, int y, u32 way, int sign) {
+  x += sign * (int(way % 3) - 1);
+  y += sign * (int(way / 3) - 1);
+  return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1] ? u32(y * st.tiles[0] + x) : NONE;
+}
+
+// Tile and key of a particle in a cell of the grid.
+__device__ __forceinline__ u32 tile_of(const Store& st, int x, int y) { return u32((y >> SY) * st.tiles[0] + (x >> SX)); }
+__device__ __forceinline__ u32 key_of(int x, int y, u32 species) {
+  return u32((y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1))) * SPECIES + species;
+}
+
+// Random words of an item one after the other, as the processor's `Stream` draws them.
+struct Stream {
+  u32 purpose, left;
+  u64 seed, step, index;
+  uint4 words;
+  __device__ __forceinline__ Stream(u32 purpose, u64 seed, u64 step, u64 index) : purpose(purpose), left(0), seed(seed), step(step), index(index) {}
+  __device__ __forceinline__ u32 word() {
+    if (left == 0) {
+      words = philox_draw(purpose, seed, step, index++);
+      left = 4;
+    }
+    left--;
+    return left == 3 ? words.w : left == 2 ? words.z : left == 1 ? words.y : words.x;
+  }
+  __device__ __forceinline__ double open() {
+    u32 a = word(), b = word();
+    return open_f64(a, b);
+  }
+};
+
+// Purposes of random numbers: model.rs.
+enum Purpose : u32 { COUNT = 0x6001, PAIR = 0x6002, INTERNAL = 0x6003, WALL = 0x6004, INFLOW = 0x6005, PERMUTE = 0x6007, SOURCE = 0x6008, PART = 0x6009 };
+
+#define BELOW_ONE 0.99999994f  // the largest offset in a cell

@@ -1,0 +1,117 @@
+// Gas that comes in through faces and from lines: a thread a particle draws it and flies it for the rest of its step.
+
+__device__ __noinline__ double normal_speed(double s, Stream& u) {
+  for (;;) {
+    if (s < -0.7) {
+      double a = u.open(), b = u.open(), x = log(a * b) / (2.0 * s);
+      if (u.open() < exp(-x * x)) return x;
+    } else if (s < 0.0) {
+      double x = sqrt(-log(u.open()));
+      if (u.open() < exp(2.0 * s * x)) return x;
+    } else {
+      double gauss = s * 1.7724538509055159, r = sqrt(-log(u.open())), y;
+      if (u.open() * (gauss + 1.0) < gauss)
+        y = r * cospi(2.0 * u.open());
+      else
+        y = u.open() < 0.5 ? r : -r;
+      if (u.open() * (s + fabs(y)) < s + y) return s + y;
+    }
+  }
+}
+
+// Velocity of a flux along the normal n, then the internal modes at equilibrium (`loading::internal`).
+__device__ __noinline__ Motion draw(const Molecule& m, double temperature, const double* velocity, const double* n, Stream& u) {
+  double c = sqrt(m.thermal * temperature), away = c * normal_speed((velocity[0] * n[0] + velocity[1] * n[1]) / c, u);
+  double r = u.open(), angle = u.open();
+  Two<double> v = diffuse_tangential<double>(r, angle);
+  double t = c * v.a + velocity[1] * n[0] - velocity[0] * n[1];
+  Motion a{{away * n[0] - t * n[1], away * n[1] + t * n[0], c * v.b + velocity[2]}, 0.0, 0};
+  if (m.rotation == 2) {
+    a.rotation = -temperature * log(u.open());
+  } else if (m.rotation > 0) {
+    double p = u.open(), q = u.open(), gauss = sqrt(-2.0 * log(p)) * cospi(2.0 * q);
+    a.rotation = temperature * (0.5 * gauss * gauss - log(u.open()));
+  }
+  if (m.vibration > 0.0) a.level = u32(fmin(-temperature / m.vibration * log(u.open()), 65535.0));
+  // As the store rounds it.
+  for (int k = 0; k < 3; k++) a.v[k] = float(a.v[k]);
+  a.rotation = float(a.rotation);
+  return a;
+}
+
+// The entry of a rising list in which k falls.
+__device__ __forceinline__ u32 entry_of(const u32* x, u32 n, u32 k) {
+  u32 low = 0, high = n;
+  while (high - low > 1) {
+    u32 middle = (low + high) / 2;
+    if (x[middle] <= k)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Any number of threads: what comes goes behind the regions; those of lines first.
+extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ Store st, const __grid_constant__ Domain d,
+                                                       const __grid_constant__ Geometry g, const __grid_constant__ Inflow in) {
+  u32 base = st.next_first[st.count], fresh = st.counters->fresh;
+  for (u32 k = u32(thread_index()); k < fresh; k += u32(thread_count())) {
+    Flight f{};
+    Motion a;
+    u32 species, slot = base + k, way = LOST;
+    u64 item;
+    bool line = k < in.from_lines;
+    if (line) {
+      const u32 GROUPS_OF_LINE = 1 + SPECIES;
+      u32 group = entry_of(in.groups, in.line_count * GROUPS_OF_LINE + 1, k), l = group / GROUPS_OF_LINE;
+      species = group % GROUPS_OF_LINE;
+      item = (u64(l) << 36 | (k - in.groups[l * GROUPS_OF_LINE])) << 12;
+      Stream u(SOURCE, d.seed, d.step, item);
+      const Line& from = in.lines[l];
+      double along = u.open();
+      for (int c = 0; c < 2; c++) {
+        double at = fmin(fmax(from.ends[c] + along * (from.ends[2 + c] - from.ends[c]), 0.0), double(g.cells[c]));
+        f.cell[c] = min(int(at), g.cells[c] - 1);
+        f.offset[c] = at - f.cell[c];
+      }
+      if (species > 0) {
+        species--;
+      } else {
+        double left = u.open();
+        while (species + 1 < SPECIES && (left -= in.fractions[species]) >= 0.0) species++;
+      }
+      a = draw(d.species[species], from.temperature, from.velocity, from.normal, u);
+      double left = u.open();
+      if (in_gas(g, f.cell, f.offset)) {
+        atomicAdd(&st.counters->injected, 1ull);
+        way = trace(d, g, f, species, a, left, u, st.counters) ? u32(FAR) : u32(LOST);
+        if (way == LOST) atomicAdd(&st.counters->removed, 1ull);
+      }
+    } else {
+      u32 number = entry_of(in.offsets, in.face_count * SPECIES + 1, k - in.from_lines);
+      const Face& face = in.faces[number / SPECIES];
+      species = number % SPECIES;
+      item = u64(number) << 40 | u64(k - in.from_lines - in.offsets[number] + 1) << 12;
+      Stream u(INFLOW, d.seed, d.step, item);
+      Beam beam = beyond(in, face, species);
+      double n[2] = {face_normal(face.side, 0), face_normal(face.side, 1)};
+      for (int c = 0; c < 2; c++) {
+        f.cell[c] = face.cell[c];
+        f.offset[c] = n[c] == 0.0 ? u.open() : n[c] < 0.0 ? 1.0 : 0.0;
+      }
+      a = draw(d.species[species], beam.temperature, beam.velocity, n, u);
+      double left = u.open();
+      if (in_gas(g, f.cell, f.offset)) {
+        atomicAdd(&st.counters->injected, 1ull);
+        way = trace(d, g, f, species, a, left, u, st.counters) ? u32(FAR) : u32(LOST);
+        if (way == LOST) atomicAdd(&st.counters->removed, 1ull);
+      }
+    }
+    if (way == FAR)
+      st.goal[slot] = arrive_at(st, g, f, species, a, slot);
+    else
+      st.next.key[slot] = u16(GONE);
+    st.list[slot] = way << 28;
+  }
+}

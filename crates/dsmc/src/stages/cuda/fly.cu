@@ -1,0 +1,138 @@
+// The kernel of a step: see advance.cu. And the flight of a tile's particles where nothing can be met.
+
+// Where particle i of the tile comes to, its new key, and the way that it takes: NONE for those that stay in the tile.
+__device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x, float& y,
+                                       u32& to, u32& goal) {
+  const int FARTHEST = 30000;
+  u32 cell = key / SPECIES, species = key % SPECIES;
+  float px = __fadd_rn(__fmul_rn(vx, p.step[0]), x), py = __fadd_rn(__fmul_rn(vy, p.step[1]), y), fx = floorf(px), fy = floorf(py);
+  int dx = int(fminf(fmaxf(fx, -float(FARTHEST)), float(FARTHEST))), dy = int(fminf(fmaxf(fy, -float(FARTHEST)), float(FARTHEST)));
+  int lx = int(cell & ((1 << SX) - 1)) + dx, ly = int(cell >> SX) + dy, gx = corner.x + lx, gy = corner.y + ly;
+  to = key;
+  bool far = max(abs(dx), abs(dy)) >= FARTHEST;
+#if BODIES
+  far = far || max(abs(dx), abs(dy)) >= int(p.reach[u64(tile) * CELLS + cell]);
+#endif
+  if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
+  x = fminf(px - fx, BELOW_ONE);
+  y = fminf(py - fy, BELOW_ONE);
+  if (u32(lx) < 1u << SX && u32(ly) < 1u << SY) {
+    to = u32(ly << SX | lx) * SPECIES + species;
+    return NONE;
+  }
+  to = key_of(gx, gy, species);
+  goal = tile_of(st, gx, gy);
+  int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
+  return abs(tx) <= 1 && abs(ty) <= 1 ? u32((ty + 1) * 3 + tx + 1) : u32(FAR);
+}
+
+// MODE 0: only puts in order, and nobody leaves; 1: a step; 2: a step with samples.
+template <int MODE, bool FITS>
+__device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass& p, const Sorted& s, const Source& from, u32 n, u32* start,
+                                     u32 (*counts)[KEYS], u32* near) {
+  __shared__ u32 tally[4];
+  const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
+  const int2 corner{int(tile % st.tiles[0]) << SX, int(tile / st.tiles[0]) << SY};
+  if (threadIdx.x < 4) tally[threadIdx.x] = 0;
+  order<FITS>(st, from, s, start, counts);
+  if (MODE > 0) {
+#if FOLLOWS
+    observe(p, tile, s, start);
+    __syncthreads();
+#endif
+    Tally mine{};
+    collide(gas, tile, s, start,
+            [&](u32 slot) { return u32(corner.y + int(slot >> SX)) * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1)); }, mine);
+    if (SCHEME > 0) {
+      u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
+      for (int c = 0; c < 3; c++) {
+        found[c] = warp_reduce<Sum<u32>>(found[c]);
+        if (lane == 0 && found[c]) atomicAdd(tally + c, found[c]);
+      }
+      __syncthreads();
+    }
+    if (MODE == 2) sample(p, tile, s, start);
+    // A sample reads what no flight writes but in place: cells of other threads must have been read.
+    if (MODE == 2 && !FITS) __syncthreads();
+  }
+  const Columns& to = st.next;
+  const u32 base = from.base, part = list_part(n), begin = warp * part, end = least(begin + part, n);
+  u32 leavers = 0, special = 0;
+#pragma unroll 2
+  for (u32 k0 = begin; k0 < end; k0 += 32) {
+    u32 i = k0 + lane, way = NONE, goal = 0;
+    if (i < end) {
+      float x = s.x[i], y = s.y[i], vx = s.vx[i], vy = s.vy[i];
+      u32 key = s.key[i], next = key;
+      if (MODE > 0) way = fly_one(st, p, tile, corner, key, vx, vy, x, y, next, goal);
+      to.x[base + i] = x;
+      to.y[base + i] = y;
+      to.key[base + i] = u16(way == NONE ? next : next | LEFT);
+      if (FITS) {
+        to.vx[base + i] = vx;
+        to.vy[base + i] = vy;
+        to.vz[base + i] = s.vz[i];
+        if (ROTATES) to.rotation[base + i] = s.rotation[i];
+        if (VIBRATES) to.level[base + i] = s.level[i];
+      }
+    }
+    u32 all = MODE > 0 ? __ballot_sync(FULL_WARP, way != NONE) : 0;
+    if (all) {
+      if (way != NONE) {
+        u32 at = base + begin + leavers + __popc(all & below);
+        st.list[at] = way << 28 | i;
+        if (way < FAR) atomicAdd(near + way, 1u);
+        if (way == FAR) {
+          st.goal[at] = goal;
+          atomicAdd(st.far_in + goal, 1u);
+        }
+      }
+      leavers += __popc(all);
+      special += __popc(__ballot_sync(FULL_WARP, way != NONE && way >= FAR));
+    }
+  }
+  if (lane == 0) {
+    st.left[tile * LISTS + warp] = leavers;
+    st.special[tile * LISTS + warp] = special;
+    if (leavers) atomicAdd(tally + 3, leavers);
+  }
+  __syncthreads();
+  if (threadIdx.x < 9) {
+    st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
+    if (near[threadIdx.x]) atomicAdd(st.near_in + neighbour(st, corner.x >> SX, corner.y >> SY, threadIdx.x, 1), near[threadIdx.x]);
+  }
+  if (threadIdx.x == 0) {
+    st.stay[tile] = n - tally[3];
+    if (tally[0]) atomicAdd(&st.counters->collisions, u64(tally[0]));
+    if (tally[1]) atomicAdd(&st.counters->attempts, u64(tally[1]));
+    if (tally[2]) atomicAdd(&st.counters->exceeded, u64(tally[2]));
+  }
+}
+
+template <int MODE>
+__global__ void __launch_bounds__(THREADS, RESIDENT)
+    advance(const __grid_constant__ Store st, const __grid_constant__ Gas gas, const __grid_constant__ Pass p) {
+  extern __shared__ __align__(16) char room[];
+  __shared__ u32 start[KEYS + 1], near[9];
+  u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
+  // Nothing came into the domain behind the regions so far in this step.
+  if (tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
+  if (threadIdx.x < 9) near[threadIdx.x] = 0;
+  if (n == 0 && !FOLLOWS) {
+    if (threadIdx.x < 9) st.near[tile * 9 + threadIdx.x] = 0;
+    if (threadIdx.x < LISTS) {
+      st.left[tile * LISTS + threadIdx.x] = 0;
+      st.special[tile * LISTS + threadIdx.x] = 0;
+    }
+    if (threadIdx.x == 0) st.stay[tile] = 0;
+    return;
+  }
+  Source from{st.first[tile], st.first[tile + 1] - st.first[tile], 0, base};
+  from.all = from.own + st.near_n[tile] + st.far_n[tile];
+  u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(room);
+  char* columns = room + WARPS * KEYS * 4;
+  if (n <= ROOM && from.all <= KEEP * THREADS)
+    work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near);
+  else
+    work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near);
+}

@@ -1,0 +1,162 @@
+// A collision: internal modes, direction, parts of cells. `stages/cpu/collide.rs` has the method and draws the same numbers.
+
+#define PAIRS (SPECIES * (SPECIES + 1) / 2)
+#define EVIDENCE 2000.0f
+#define FALL 0.9f
+#define MARGIN 1.05f
+#define ROUNDS 64.0f
+#define GROUPS (THREADS / LANES)
+
+struct Kinetics {
+  float rate, power, soft, share[2], thermal, pool;  // Kinetics of collide.rs
+  u32 inelastic, species[2];
+};
+struct Modes {
+  u32 rotation;
+  float theta, z_rotation, t_star, z_vibration;  // t_star: Parker's, 0 where z is constant
+};
+struct Part {
+  float fraction;
+  u32 first, count;  // outline
+};
+struct Gas {
+  const Kinetics* pairs;
+  const Modes* modes;
+  const u32* lookup;               // [a * SPECIES + b]
+  const float* rate;               // by tile and cell
+  float *most, *seen, *tries;      // by pair, tile and cell
+  const u32* parted;               // by tile and cell: first part, with their number in the upper 8 bits; 0 where it is whole
+  const Part* parts;               // the first is unused
+  const int2* outline;
+  u64 seed, step, stride;          // stride: tiles * CELLS
+  u32 jeans, unused;
+};
+
+static_assert(sizeof(Gas) == GAS_BYTES, "as arguments.rs has it");
+
+// The particles of a tile in order.
+struct Sorted {
+  float *x, *y, *vx, *vy, *vz, *rotation;
+  u16 *level, *key;
+  u32* order;
+};
+struct Tally {
+  u32 collisions, attempts, exceeded;
+};
+
+__device__ __forceinline__ float power_of(float x, float y) { return x > 0.0f ? exp2f(y * __log2f(x)) : 0.0f; }
+__device__ __forceinline__ Vec3<float> velocity(const Sorted& s, u32 i) { return {s.vx[i], s.vy[i], s.vz[i]}; }
+
+#if PARTED
+// Number and share of the part of a cell in which a place lies.
+__device__ __noinline__ u32 part_at(const Gas& gas, u32 entry, float x, float y, float& fraction) {
+  u32 first = entry & 0xffffff, count = entry >> 24;
+  i64 px = i64(double(x) * 16777216.0), py = i64(double(y) * 16777216.0);
+  for (u32 k = 0; k < count; k++) {
+    Part part = gas.parts[first + k];
+    bool inside = false;
+    for (u32 c = 0; c < part.count; c++) {
+      int2 a = gas.outline[part.first + c], b = gas.outline[part.first + (c + 1 < part.count ? c + 1 : 0)];
+      if ((a.y > py) == (b.y > py)) continue;
+      i64 side = (i64(b.x) - a.x) * (py - a.y) - (i64(b.y) - a.y) * (px - a.x);
+      if (side != 0 && (side > 0) == (b.y > a.y)) inside = !inside;
+    }
+    if (inside) {
+      fraction = part.fraction;
+      return k;
+    }
+  }
+  fraction = gas.parts[first].fraction;
+  return 0;
+}
+
+#define SMALLEST 0.02f
+__device__ __noinline__ bool together(const Gas& gas, u32 entry, float2 a, float2 b, u64 number) {
+  float own, other, least = 1.0f;
+  if (part_at(gas, entry, a.x, a.y, own) != part_at(gas, entry, b.x, b.y, other)) return false;
+  for (u32 k = 0; k < entry >> 24; k++) least = fminf(least, gas.parts[(entry & 0xffffff) + k].fraction);
+  Stream stream(PART, gas.seed, gas.step, number << 10);
+  return stream.open() * fmaxf(own, SMALLEST) < fmaxf(least, SMALLEST);
+}
+#endif
+
+#if ROTATES || VIBRATES
+__device__ __forceinline__ float relaxation(float z, float t_star, float t) {
+  if (t_star == 0.0f) return z;
+  float x = t_star / t;
+  return z / (1.0f + 2.7841640f * sqrtf(x) + 5.6089937f * x);  // pi^1.5 / 2, pi^2 / 4 + pi
+}
+
+// Larsen and Borgnakke's exchange, one mode of one particle after the other. Returns the new relative speed.
+__device__ __noinline__ float exchange(const Gas& gas, const Kinetics& pair, float* rotation, u16* level, float g2, u64 number) {
+  Stream stream(INTERNAL, gas.seed, gas.step, number << 10);
+  float energy = pair.thermal * g2, b = pair.pool - 1.0f, freedom = 2.0f * pair.pool;
+  for (u32 side = 0; side < 2; side++) {
+    Modes modes = gas.modes[pair.species[side]];
+#if VIBRATES
+    if (modes.theta > 0.0f) {
+      float pool = energy + level[side] * modes.theta, t = 2.0f * pool / freedom, x = modes.theta / t;
+      float chance = gas.jeans ? (freedom + 2.0f * x / fmaxf(expm1f(x), 1e-30f)) / (freedom * modes.z_vibration) : 1.0f / modes.z_vibration;
+      if (open_f32(stream.word()) < chance) {
+        float highest = fminf(pool / modes.theta, 65000.0f);
+        for (;;) {
+          float q = fminf(floorf(floorf(highest + 1.0f) * open_f32(stream.word())), floorf(highest));
+          if (level_taken<float>(q * modes.theta, pool, open_f32(stream.word()), b)) {
+            level[side] = u16(q);
+            energy = fmaxf(pool - q * modes.theta, 0.0f);
+            break;
+          }
+        }
+      }
+    }
+#endif
+#if ROTATES
+    if (modes.rotation > 0) {
+      float pool = energy + rotation[side], zeta = float(modes.rotation);
+      float z = relaxation(modes.z_rotation, modes.t_star, 2.0f * pool / (freedom + zeta));
+      float chance = gas.jeans ? (freedom + zeta) / (freedom * z) : 1.0f / z;
+      if (open_f32(stream.word()) < chance) {
+        float own;
+        if (modes.rotation == 2) {
+          own = rotor_share<float>(pool, open_f32(stream.word()), 1.0f / pair.pool);
+        } else {
+          float x;
+          do x = open_f32(stream.word());
+          while (!top_takes<float>(x, open_f32(stream.word()), b));
+          own = pool * x;
+        }
+        rotation[side] = own;
+        energy = fmaxf(pool - own, 0.0f);
+      }
+    }
+#endif
+  }
+  return sqrtf(energy / pair.thermal);
+}
+#endif
+
+// Particles i and j collide: internal energies first, then the direction. The first is of the pair's first species.
+__device__ __forceinline__ void hit(const Gas& gas, const Kinetics& pair, const Sorted& s, u32 i, u32 j, Vec3<float> g, float g2, u32 w0, u32 w1,
+                                    u64 number) {
+  float speed = sqrtf(g2);
+#if ROTATES || VIBRATES
+  if (pair.inelastic) {
+    float rotation[2] = {};
+    u16 level[2] = {};
+    if (ROTATES) rotation[0] = s.rotation[i], rotation[1] = s.rotation[j];
+    if (VIBRATES) level[0] = s.level[i], level[1] = s.level[j];
+    speed = exchange(gas, pair, rotation, level, g2, number);
+    if (ROTATES) s.rotation[i] = rotation[0], s.rotation[j] = rotation[1];
+    if (VIBRATES) s.level[i] = level[0], s.level[j] = level[1];
+  }
+#endif
+  float se, ce, u = open_f32(w0);
+  sincospif(2.0f * uniform_f32(w1), &se, &ce);
+  Vec3<float> after = pair.soft == 1.0f ? directed<float>(speed, 2.0f * u - 1.0f, ce, se)
+                                        : deflected<float>(g, speed, 2.0f * power_of(u, pair.soft) - 1.0f, ce, se);
+  Vec3<float> change = difference<float>(after, g);
+  Vec3<float> v = moved<float>(velocity(s, i), pair.share[0], change), w = moved<float>(velocity(s, j), -pair.share[1], change);
+  s.vx[i] = v.x, s.vy[i] = v.y, s.vz[i] = v.z;
+  s.vx[j] = w.x, s.vy[j] = w.y, s.vz[j] = w.z;
+}
+

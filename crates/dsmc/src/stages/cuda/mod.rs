@@ -1,0 +1,265 @@
+//! The stages on an NVIDIA GPU.
+//!
+//! A block works on a tile of cells: it puts the tile's particles and those that come in order by cell in shared memory, collides
+//! them, adds them to the averages, flies them, and writes them back with their new cells (`advance.cu`, `fly.cu`, `tries.cu`,
+//! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
+//! their new tiles which slots to read in the next step (`exchange.cu`). The few that meet a side or a body fly in a kernel of their
+//! own (`wander.cu`, `flight.cu`), and so do those that come in (`emit.cu`).
+//!
+//! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
+//! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host.
+
+mod arguments;
+mod mosaic;
+mod program;
+mod stages;
+mod store;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::error::{Error, Result};
+
+use self::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument};
+use self::program::Kind;
+use self::store::Store;
+use self::tables::Tables;
+use super::cpu::collide;
+use super::{SUMS, SURFACE_SUMS, Stages};
+use crate::grid::Side;
+use crate::model::{Edge, Model, ZDefinition};
+use crate::walls::BOLTZMANN;
+
+/// Whole numbers of a surface's sums for the momentum and the energy of the heaviest molecule at [`fastest`]: a step's rounding is
+/// 1e-8 of it, and 2^36 hits fit.
+const FINE: f64 = 67_108_864.0;
+/// Most particles: slots have numbers of 32 bits.
+const MOST: f64 = 4.0e9;
+/// Steps after which a run with sides that follow the gas within is looked at.
+const WATCH: u64 = 64;
+
+/// The gas on a GPU.
+struct Gas {
+    cuda: Cuda,
+    pool: Pool,
+    model: Model,
+    store: Store,
+    tables: Tables,
+    /// Largest cross-sections kept, largest seen, tries: by pair, tile and cell.
+    majorants: [Buffer<f32>; 3],
+    /// `[sum][tile][key]`; empty until the first sample.
+    sums: Buffer<f64>,
+    surfaces: Buffer<u64>,
+    moving: Buffer<f64>,
+    offsets: Buffer<u32>,
+    groups: Buffer<u32>,
+    totals: Buffer<f64>,
+    /// What `momentum` and `energy` of a surface are multiplied with.
+    fine: [f64; 2],
+    /// No more slots than this are in use.
+    most: u64,
+    /// Put in by the host.
+    inserted: u64,
+    /// The host's words, to find out whether the next ones differ.
+    last_groups: Vec<u32>,
+    /// Steps made, and those made when the device was last looked at.
+    steps: u64,
+    looked: u64,
+}
+
+/// The stages of a gas on `cuda`.
+pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
+    new_with(model, cuda, mosaic::kind_of(model, cuda.properties()))
+}
+
+/// The same with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
+/// measurements.
+pub fn tuned(model: &Model, cuda: &Cuda, particles: f64, threads: u32, resident: u32) -> Result<Box<dyn Stages>> {
+    new_with(model, cuda, mosaic::kind_with(model, cuda.properties(), particles, threads, resident))
+}
+
+/// A speed of the order of the fastest, m/s: of the lightest molecule in the hottest gas, and the drift.
+fn fastest(model: &Model) -> f64 {
+    let lightest = model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min);
+    model.hottest[1] + 3.0 * (2.0 * BOLTZMANN * model.hottest[0] / lightest).sqrt()
+}
+
+fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
+    let without = model.only_on_the_processor();
+    if !without.is_empty() {
+        let message = format!("there are no GPU kernels for {}", without.join(", "));
+        return Err(Error::Device { device: cuda.name().to_owned(), message, hint: Some("`--device cpu`".into()) });
+    }
+    if model.expected > MOST {
+        let message = format!("{:.3e} particles are asked for; on a GPU there may be at most {MOST:.1e}", model.expected);
+        let hint = "a larger `weight`, fewer `particles_per_cell`, or `--device cpu`".to_owned();
+        return Err(Error::Device { device: cuda.name().to_owned(), message, hint: Some(hint) });
+    }
+    let pool = cuda.pool();
+    let store = Store::new(cuda, &pool, kind, &model.grid)?;
+    let tables = Tables::new(model, &store.mosaic, &pool)?;
+    let cells = store.mosaic.len() * kind.cells();
+    let pairs = if model.collisions.scheme == crate::model::Scheme::None { 0 } else { collide::pair_count(model.species.len()) };
+    let most: Vec<f32> = collide::majorants(model).iter().take(pairs).flat_map(|m| std::iter::repeat_n(m.most, cells)).collect();
+    let heaviest = model.species.iter().map(|s| s.mass).fold(0.0, f64::max);
+    let speed = fastest(model);
+    let faces = tables.faces.len() * model.species.len();
+    let groups = model.sources.len() * (1 + model.species.len()) + 1;
+    let numbers = |n: usize, what: &str| pool.alloc_zeros::<f64>(n, what);
+    Ok(Box::new(Gas {
+        majorants: [
+            pool.buffer_from(&most, "dsmc: largest cross-sections")?,
+            pool.alloc_zeros(cells * pairs, "dsmc: largest cross-sections")?,
+            pool.alloc_zeros(cells * pairs, "dsmc: largest cross-sections")?,
+        ],
+        sums: numbers(0, "dsmc: averages")?,
+        surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
+        moving: numbers(6 * tables.volume.len(), "dsmc: open sides")?,
+        offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
+        groups: pool.alloc_zeros(groups, "dsmc: sources")?,
+        totals: numbers(6 * store::TOTAL_BLOCKS as usize, "dsmc: totals")?,
+        fine: [FINE / (heaviest * speed), FINE / (heaviest * speed * speed)],
+        most: 0,
+        inserted: 0,
+        last_groups: Vec::new(),
+        steps: 0,
+        looked: 0,
+        cuda: cuda.clone(),
+        pool,
+        model: model.clone(),
+        store,
+        tables,
+    }))
+}
+
+/// Bytes that a run needs on a GPU, averages included.
+pub fn memory(model: &Model) -> u64 {
+    let c = &model.collisions;
+    let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
+    let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 2.0 } else { 0.0 };
+    let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
+    let spare = if open { 17.0 / 16.0 } else { 1.0 };
+    let sums = 8.0 * species * if c.rotation || c.vibration { SUMS } else { SUMS - 2 } as f64;
+    (model.expected * spare * (2.0 * particle + 12.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
+}
+
+impl Gas {
+    fn gas(&self, step: u64) -> GasArgument {
+        let t = &self.tables;
+        let [most, seen, tries] = self.majorants.each_ref().map(Buffer::address);
+        GasArgument {
+            pairs: t.pairs.address(),
+            modes: t.modes.address(),
+            lookup: t.lookup.address(),
+            rate: t.rate.address(),
+            most,
+            seen,
+            tries,
+            parted: t.parted.address(),
+            parts: t.parts.address(),
+            outline: t.outline.address(),
+            seed: self.model.seed,
+            step,
+            stride: (self.store.mosaic.len() * self.store.kind.cells()) as u64,
+            jeans: u32::from(self.model.collisions.z_definition == ZDefinition::Jeans),
+            unused: 0,
+        }
+    }
+
+    fn pass(&self) -> PassArgument {
+        let t = &self.tables;
+        PassArgument {
+            step: [0, 1].map(|d| (self.model.dt * self.model.cells_per_metre(d)) as f32),
+            stride: (self.store.mosaic.len() * self.store.kind.keys()) as u32,
+            unused: 0,
+            reach: t.reach.address(),
+            sums: self.sums.address(),
+            factor: t.factor.address(),
+            follow_first: t.follow_first.address(),
+            follow: t.follow.address(),
+            memory: t.memory.address(),
+            moving: self.moving.address(),
+        }
+    }
+
+    fn domain(&self, step: u64, sample: bool) -> DomainArgument {
+        let edge = |e: &Edge| match e {
+            Edge::Periodic => -1,
+            Edge::Open => -2,
+            Edge::Wall(wall) => *wall as i32,
+        };
+        DomainArgument {
+            edge: self.model.edges.each_ref().map(edge),
+            unused: [0; 2],
+            dt: self.model.dt,
+            per_metre: [0, 1].map(|d| self.model.cells_per_metre(d)),
+            seed: self.model.seed,
+            step,
+            walls: self.tables.walls.address(),
+            species: self.tables.molecules.address(),
+            surfaces: self.surfaces.address(),
+            momentum: self.fine[0],
+            energy: self.fine[1],
+            sample: u32::from(sample),
+            room: self.store.room as u32,
+        }
+    }
+
+    fn geometry(&self) -> GeometryArgument {
+        let t = &self.tables;
+        GeometryArgument {
+            slots: t.slots.address(),
+            first: t.first.address(),
+            pieces: t.pieces.address(),
+            references: t.references.address(),
+            segments: t.segments.address(),
+            inside: t.inside.address(),
+            cells: self.model.grid.cells.map(|n| n as i32),
+            h: self.model.grid.h,
+        }
+    }
+
+    fn inflow(&self, from_lines: u32) -> InflowArgument {
+        let (t, model) = (&self.tables, &self.model);
+        let freedom = 3.0 + f64::from(model.species[0].rotation);
+        InflowArgument {
+            faces: t.faces.address(),
+            beams: t.beams.address(),
+            given: t.given.address(),
+            moving: self.moving.address(),
+            volume: t.volume.address(),
+            offsets: self.offsets.address(),
+            lines: t.lines.address(),
+            groups: self.groups.address(),
+            fractions: t.fractions.address(),
+            gamma: (freedom + 2.0) / freedom,
+            per_flux: [0, 1].map(|axis| model.grid.h[1 - axis] * model.dt / model.weight),
+            face_count: t.faces.len() as u32,
+            line_count: model.sources.len() as u32,
+            from_lines,
+            unused: 0,
+        }
+    }
+
+    /// Whether anything can come in.
+    fn is_fed(&self) -> bool {
+        !self.tables.faces.is_empty() || !self.model.sources.is_empty()
+    }
+
+    /// Refuses to go on where something found no room.
+    fn whole(&self) -> Result<arguments::Counters> {
+        let counters = self.store.counters()?;
+        if counters.refused > 0 {
+            return Err(Error::Numerics {
+                what: "gas that comes in".into(),
+                place: "open sides".into(),
+                message: format!(
+                    "{} particles found no room in a step: more came in than ever before; use a smaller `dt`",
+                    counters.refused
+                ),
+            });
+        }
+        Ok(counters)
+    }
+}

@@ -1,0 +1,138 @@
+//! How the grid is laid out in tiles on a GPU, and how many particles a block has room for.
+
+use zellige_engine::cuda::Properties;
+
+use super::program::Kind;
+use crate::grid::Grid;
+use crate::model::{Edge, Model};
+
+/// Particles of a tile where there are enough of them for all multiprocessors, and blocks that one is to hold: where they stay evenly
+/// spread, and where shared memory has room for twice as many (`docs/performance/dsmc.md` has what was tried).
+const EVEN: (f64, u32) = (2560.0, 3);
+const UNEVEN: (f64, u32) = (1280.0, 4);
+/// The fewest particles of a tile.
+const FEWEST: f64 = 128.0;
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// Most cells of a tile, and most keys: counts of keys lie in shared memory once for each warp.
+const MOST_CELLS: usize = 256;
+const MOST_KEYS: usize = 512;
+/// Blocks that a multiprocessor should have to work on in each step.
+const BLOCKS: f64 = 4.0;
+/// Shared memory that the compiler takes for itself in a block, at most.
+const OWN: usize = 2048;
+
+/// Tiles of `1 << shift[0]` by `1 << shift[1]` cells; the last ones of an axis are smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mosaic {
+    pub(super) cells: [usize; 2],
+    pub(super) shift: [u32; 2],
+    pub(super) tiles: [usize; 2],
+}
+
+impl Mosaic {
+    pub(super) fn new(grid: &Grid, shift: [u32; 2]) -> Self {
+        Self { cells: grid.cells, shift, tiles: [0, 1].map(|d| grid.cells[d].div_ceil(1 << shift[d])) }
+    }
+
+    /// Number of tiles.
+    pub(super) fn len(&self) -> usize {
+        self.tiles[0] * self.tiles[1]
+    }
+
+    /// Tile of a cell, and the cell's number in it.
+    pub(super) fn place(&self, cell: [usize; 2]) -> (usize, usize) {
+        let tile = (cell[1] >> self.shift[1]) * self.tiles[0] + (cell[0] >> self.shift[0]);
+        let local = [0, 1].map(|d| cell[d] & ((1 << self.shift[d]) - 1));
+        (tile, local[1] << self.shift[0] | local[0])
+    }
+
+    /// The cell of a number in a tile, if it is in the domain.
+    pub(super) fn cell(&self, tile: usize, slot: usize) -> Option<[usize; 2]> {
+        let at = [tile % self.tiles[0], tile / self.tiles[0]];
+        let local = [slot & ((1 << self.shift[0]) - 1), slot >> self.shift[0]];
+        let cell = [0, 1].map(|d| (at[d] << self.shift[d]) + local[d]);
+        (cell[0] < self.cells[0] && cell[1] < self.cells[1]).then_some(cell)
+    }
+}
+
+/// Whether particles stay as evenly spread as they begin: nothing comes in and nothing is in the way.
+fn even(model: &Model) -> bool {
+    model.edges.iter().all(|e| *e != Edge::Open) && model.geometry.is_empty() && model.sources.is_empty()
+}
+
+/// What is compiled for a run.
+pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
+    if even(model) {
+        let kind = kind_with(model, properties, EVEN.0, THREADS, EVEN.1);
+        // Of particles with internal modes, or on a GPU with less shared memory, fewer blocks would fit.
+        if EVEN.1 * (kind.shared() + OWN as u32) <= properties.shared_per_multiprocessor {
+            return kind;
+        }
+    }
+    kind_with(model, properties, UNEVEN.0, THREADS, UNEVEN.1)
+}
+
+/// The same with another number of particles in a tile, of threads, and of blocks on a multiprocessor: for measurements.
+pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threads: u32, resident: u32) -> Kind {
+    let species = model.species.len();
+    let best = (model.expected / (BLOCKS * f64::from(properties.multiprocessors))).clamp(FEWEST, best);
+    let most = MOST_CELLS.min(MOST_KEYS / species).max(1);
+    let mut shift = [0_u32; 2];
+    loop {
+        // Squares leave least to the neighbours.
+        let along_x = shift[0] <= shift[1] && (1 << shift[0]) < model.grid.cells[0] || (1 << shift[1]) >= model.grid.cells[1];
+        let axis = usize::from(!along_x);
+        let cells = 2_usize << (shift[0] + shift[1]);
+        if cells > most || cells as f64 * model.per_cell > best || (1 << shift[axis]) >= model.grid.cells[axis] {
+            break;
+        }
+        shift[axis] += 1;
+    }
+    let cells = 1_usize << (shift[0] + shift[1]);
+    let geometry = &model.geometry;
+    let mut kind = Kind {
+        species,
+        shift,
+        room: 0,
+        threads,
+        resident,
+        lanes: (threads / cells as u32).clamp(1, 32),
+        modes: [model.collisions.rotation, model.collisions.vibration],
+        scheme: model.collisions.scheme,
+        bodies: [!geometry.is_empty(), geometry.parted().next().is_some()],
+        follows: model.given.iter().any(Option::is_some),
+    };
+    // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
+    let mean = cells as f64 * model.per_cell;
+    let wanted = (mean + 6.0 * mean.sqrt()) * if even(model) { 1.0 } else { 2.0 } + 32.0;
+    let (counts, whole) = (kind.shared() as usize, 32.0 * (wanted / 32.0).ceil());
+    kind.room = 1024;
+    let each = (kind.shared() as usize - counts) / 1024;
+    let fits = (properties.shared_per_block as usize).saturating_sub(counts + OWN + 4 * kind.keys()) / each / 32 * 32;
+    kind.room = (whole as usize).min(fits).max(32);
+    kind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cell_has_one_place() {
+        for (cells, shift) in [([100, 70], [4, 3]), ([1, 1], [0, 0]), ([300, 1], [7, 0]), ([7, 500], [3, 5])] {
+            let grid = Grid { cells, h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
+            let mosaic = Mosaic::new(&grid, shift);
+            let mut found = 0;
+            for tile in 0..mosaic.len() {
+                for slot in 0..1 << (shift[0] + shift[1]) {
+                    if let Some(cell) = mosaic.cell(tile, slot) {
+                        assert_eq!(mosaic.place(cell), (tile, slot));
+                        found += 1;
+                    }
+                }
+            }
+            assert_eq!(found, grid.len(), "{mosaic:?}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The kernels' sources and how they are compiled: one program for the bulk of the particles, one for those that meet something.
+
+use std::fmt;
+
+use zellige_engine::cuda::{Cuda, Kernel, Recipe};
+use zellige_engine::error::Result;
+use zellige_engine::real;
+
+use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, StoreArgument};
+use crate::model::Scheme;
+use crate::physics::PHYSICS;
+use crate::walls::formulae::WALLS;
+
+/// What the programs are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// Number of species.
+    pub(super) species: usize,
+    /// Logarithms of the cells of a tile along each axis.
+    pub(super) shift: [u32; 2],
+    /// Particles of a tile that shared memory has room for; others are put in order in device memory.
+    pub(super) room: usize,
+    /// Threads of a block that works on a tile.
+    pub(super) threads: u32,
+    /// Blocks of it that a multiprocessor is to hold at least: bounds the registers.
+    pub(super) resident: u32,
+    /// Threads that share a cell, a power of two.
+    pub(super) lanes: u32,
+    /// Rotation and vibration have columns.
+    pub(super) modes: [bool; 2],
+    /// How pairs are chosen.
+    pub(super) scheme: Scheme,
+    /// There are bodies, and they part cells.
+    pub(super) bodies: [bool; 2],
+    /// Some side follows the gas within.
+    pub(super) follows: bool,
+}
+
+impl Kind {
+    /// Cells of a tile.
+    pub(super) fn cells(&self) -> usize {
+        1 << (self.shift[0] + self.shift[1])
+    }
+
+    /// Keys of a tile.
+    pub(super) fn keys(&self) -> usize {
+        self.cells() * self.species
+    }
+
+    /// Lists of leavers of a tile.
+    pub(super) fn lists(&self) -> usize {
+        self.threads as usize / 32
+    }
+
+    /// Bytes of a particle.
+    pub(super) fn particle(&self) -> usize {
+        22 + 4 * usize::from(self.modes[0]) + 2 * usize::from(self.modes[1])
+    }
+
+    /// Bytes of shared memory that a block asks for: counts of each warp by key, and the columns of the particles in order.
+    pub(super) fn shared(&self) -> u32 {
+        let order = if self.scheme == Scheme::Pairing { 4 } else { 0 };
+        (self.lists() * self.keys() * 4 + self.room * (self.particle() + order)) as u32
+    }
+
+    fn defines(&self) -> Vec<(String, String)> {
+        let scheme = match self.scheme {
+            Scheme::None => 0,
+            Scheme::Ntc => 1,
+            Scheme::Majorant => 2,
+            Scheme::Pairing => 3,
+        };
+        let define = |name: &str, value: &dyn fmt::Display| (name.to_owned(), value.to_string());
+        vec![
+            define("SPECIES", &self.species),
+            define("SX", &self.shift[0]),
+            define("SY", &self.shift[1]),
+            define("ROOM", &self.room),
+            define("THREADS", &self.threads),
+            define("RESIDENT", &self.resident),
+            define("LANES", &self.lanes),
+            define("ROTATES", &u8::from(self.modes[0])),
+            define("VIBRATES", &u8::from(self.modes[1])),
+            define("SCHEME", &scheme),
+            define("BODIES", &u8::from(self.bodies[0])),
+            define("PARTED", &u8::from(self.bodies[1])),
+            define("FOLLOWS", &u8::from(self.follows)),
+            define("STORE_BYTES", &size_of::<StoreArgument>()),
+            define("GAS_BYTES", &size_of::<GasArgument>()),
+            define("PASS_BYTES", &size_of::<PassArgument>()),
+            define("DOMAIN_BYTES", &size_of::<DomainArgument>()),
+            define("GEOMETRY_BYTES", &size_of::<GeometryArgument>()),
+            define("INFLOW_BYTES", &size_of::<InflowArgument>()),
+        ]
+    }
+}
+
+/// Every kernel.
+#[derive(Debug, Clone)]
+pub(super) struct Kernels {
+    pub(super) layout: Kernel,
+    pub(super) place: Kernel,
+    pub(super) deliver: Kernel,
+    pub(super) totals: Kernel,
+    /// Only in order, a step, a step with samples.
+    pub(super) advance: [Kernel; 3],
+    pub(super) wander: Kernel,
+    pub(super) tally_faces: Kernel,
+    pub(super) emit: Kernel,
+}
+
+const BULK: [&str; 7] = ["layout", "place", "deliver", "totals", "advance<0>", "advance<1>", "advance<2>"];
+const MEETINGS: [&str; 3] = ["wander", "tally_faces", "emit"];
+
+impl Kernels {
+    pub(super) fn new(cuda: &Cuda, kind: &Kind) -> Result<Self> {
+        let [bulk, meetings] = recipes(kind).map(|r| r.build(cuda));
+        let (bulk, meetings) = (bulk?, meetings?);
+        Ok(Self {
+            layout: bulk.kernel("layout")?,
+            place: bulk.kernel("place")?,
+            deliver: bulk.kernel("deliver")?,
+            totals: bulk.kernel("totals")?,
+            advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
+            wander: meetings.kernel("wander")?,
+            tally_faces: meetings.kernel("tally_faces")?,
+            emit: meetings.kernel("emit")?,
+        })
+    }
+}
+
+/// What is compiled: also by tests, for architectures that are not at hand.
+pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
+    let defines = kind.defines();
+    let common = include_str!("common.cu");
+    let mut bulk = vec![real::CUDA];
+    bulk.extend(PHYSICS);
+    bulk.extend([
+        common,
+        include_str!("exchange.cu"),
+        include_str!("hit.cu"),
+        include_str!("tries.cu"),
+        include_str!("pairing.cu"),
+        include_str!("advance.cu"),
+        include_str!("fly.cu"),
+    ]);
+    let mut meetings = vec![real::CUDA];
+    meetings.extend(WALLS);
+    meetings.extend([
+        common,
+        include_str!("lattice.cu"),
+        include_str!("flight.cu"),
+        include_str!("wander.cu"),
+        include_str!("sides.cu"),
+        include_str!("emit.cu"),
+    ]);
+    // Of these, only what flights depend on: the same program then does for many runs.
+    let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "BODIES"];
+    let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
+    [
+        Recipe::new("dsmc gas", &bulk, &defines, &BULK),
+        // Flights come out to the bit as on the processor, which does not fuse products with sums.
+        Recipe::new("dsmc flights", &meetings, &flights, &MEETINGS).option("-fmad=false"),
+    ]
+}

@@ -1,0 +1,286 @@
+//! [`Stages`] on a GPU.
+
+use rayon::prelude::*;
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
+
+use super::arguments::Counters;
+use super::store::TOTAL_BLOCKS;
+use super::{Gas, WATCH, tables};
+use crate::model::{Scheme, purpose};
+use crate::particles::Particles;
+use crate::stages::cpu::{Stream, bytes_of};
+use crate::stages::{Ledger, SUMS, SURFACE_SUMS, Stages, Totals};
+use crate::walls::BOLTZMANN;
+
+/// Blocks of `emit`, whose threads take particles in turn.
+const EMITTERS: u32 = 264;
+
+impl Gas {
+    /// How many particles come from each line in a step: before its schedule, before each species of its steady part; at the end all.
+    fn groups_of(&self, step: u64) -> Vec<u32> {
+        let model = &self.model;
+        let mut groups = vec![0_u32];
+        let mut all = 0_u64;
+        for (s, source) in model.sources.iter().enumerate() {
+            let mut add = |n: u64| {
+                all += n;
+                groups.push(all.min(u64::from(u32::MAX)) as u32);
+            };
+            add(source.count(step));
+            for (k, species) in model.species.iter().enumerate() {
+                let mean = source.steady(species.mass, model.fractions[k]) * model.dt / model.weight;
+                let mut stream = Stream::with_room(purpose::SOURCE, model.seed, step, 1 << 48 | (s as u64) << 16 | k as u64, 2);
+                add((mean + stream.open()) as u64);
+            }
+        }
+        groups
+    }
+
+    /// Makes sure that there is room for what may come in. Looks at the device only where the host's bound is too large.
+    fn prepare(&mut self, coming: u64) -> Result<()> {
+        let watched = self.store.kind.follows && self.looked + WATCH <= self.steps;
+        if self.most + coming > self.store.room as u64 || watched {
+            self.whole()?;
+            self.most = self.store.used()? as u64;
+            self.looked = self.steps;
+            let wanted = self.most + coming;
+            if wanted + wanted / 64 > self.store.room as u64 {
+                self.store.reserve((wanted + wanted / 16) as usize)?;
+            }
+        }
+        self.most += coming;
+        Ok(())
+    }
+
+    fn inflow_stage(&mut self, step: u64, sample: bool, groups: &[u32]) -> Result<()> {
+        if groups != self.last_groups {
+            tables::replace(&self.cuda, &mut self.groups, groups)?;
+            self.last_groups = groups.to_vec();
+        }
+        let from_lines = groups.last().copied().unwrap_or(0);
+        let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow(from_lines));
+        // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
+        unsafe {
+            self.store.kernels.tally_faces.launch(1, 1024).plain(st).plain(domain).plain(inflow).run()?;
+            self.store.kernels.emit.launch(EMITTERS, 128).plain(st).plain(domain).plain(geometry).plain(inflow).run()
+        }
+    }
+
+    /// Puts everything in order, so that none is on its way.
+    fn settle(&mut self) -> Result<()> {
+        self.store.exchange()?;
+        self.store.advance(0, self.gas(0), self.pass())?;
+        self.store.turn();
+        Ok(())
+    }
+}
+
+impl Stages for Gas {
+    fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
+        self.steps += 1;
+        let keys = self.store.mosaic.len() * self.store.kind.keys();
+        if sample && self.sums.is_empty() {
+            self.sums = self.pool.alloc_zeros(keys * self.sums_used(), "dsmc: averages")?;
+        }
+        let fed = self.is_fed();
+        let groups = if fed { self.groups_of(step) } else { Vec::new() };
+        if fed {
+            self.prepare(self.tables.bound + u64::from(groups.last().copied().unwrap_or(0)))?;
+        }
+        let cuda = self.cuda.clone();
+        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.store.exchange())?;
+        let name = match (self.model.collisions.scheme, sample) {
+            (Scheme::None, false) => "sort, move",
+            (Scheme::None, true) => "sort, sample, move",
+            (_, false) => "sort, collide, move",
+            (_, true) => "sort, collide, sample, move",
+        };
+        let particles = self.most as f64;
+        let flags = (self.model.collisions.rotation, self.model.collisions.vibration);
+        let cost = Cost { bytes: bytes_of(flags, sample, particles, keys), flops: 0.0, items: particles };
+        profiler.stage_on(&cuda, name, cost, || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
+        profiler.stage_on(&cuda, "meet", Cost::default(), || {
+            let warps = (self.store.mosaic.len() * self.store.kind.lists()) as u32;
+            let launch = self.store.kernels.wander.launch(warps.div_ceil(4), 128);
+            // SAFETY: the arguments as declared.
+            unsafe { launch.plain(self.store.argument()).plain(self.domain(step, sample)).plain(self.geometry()).run() }
+        })?;
+        if fed {
+            profiler.stage_on(&cuda, "inflow", Cost::default(), || self.inflow_stage(step, sample, &groups))?;
+        }
+        self.store.turn();
+        Ok(())
+    }
+
+    fn insert(&mut self, particles: &Particles) -> Result<()> {
+        let here = self.store.used()?;
+        if here > 0 {
+            let mut all = self.particles()?;
+            all.append(particles.clone());
+            self.store.clear()?;
+            self.store.fill(&all)?;
+        } else {
+            let n = particles.len();
+            // What may come in until the host looks again.
+            let spare = if self.is_fed() { n / 16 + 8 * self.tables.bound as usize + 1024 } else { 0 };
+            self.store.reserve((n + spare).max(1))?;
+            self.store.fill(particles)?;
+        }
+        self.inserted += particles.len() as u64;
+        self.most = self.store.used()? as u64;
+        Ok(())
+    }
+
+    fn particles(&mut self) -> Result<Particles> {
+        self.settle()?;
+        self.store.export()
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.store.clear()?;
+        self.cuda.upload(&mut self.store.counters, &[Counters::default()])?;
+        (self.inserted, self.most) = (0, 0);
+        Ok(())
+    }
+
+    fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
+        let species = self.model.species.len();
+        if !self.sums.is_empty() {
+            let sums = self.cuda.download(&self.sums)?;
+            let (mosaic, grid) = (&self.store.mosaic, &self.model.grid);
+            let (keys, stride) = (self.store.kind.keys(), mosaic.len() * self.store.kind.keys());
+            let used = self.sums_used();
+            cells.par_chunks_mut(species * SUMS).enumerate().for_each(|(cell, to)| {
+                let (tile, slot) = mosaic.place(grid.cell(cell));
+                for s in 0..species {
+                    for q in 0..used {
+                        to[s * SUMS + q] += sums[q * stride + tile * keys + slot * species + s];
+                    }
+                }
+            });
+            self.cuda.fill_zero(&mut self.sums)?;
+        }
+        let found = self.cuda.download(&self.surfaces)?;
+        for (i, (to, from)) in surfaces.iter_mut().zip(found).enumerate() {
+            *to += from as i64 as f64 / self.surface_unit(i);
+        }
+        self.cuda.fill_zero(&mut self.surfaces)
+    }
+
+    fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
+        let species = self.model.species.len();
+        let (mosaic, grid) = (self.store.mosaic, &self.model.grid);
+        let (keys, stride) = (self.store.kind.keys(), mosaic.len() * self.store.kind.keys());
+        if self.sums.is_empty() && cells.iter().any(|v| *v != 0.0) {
+            self.sums = self.pool.alloc_zeros(stride * self.sums_used(), "dsmc: averages")?;
+        }
+        if !self.sums.is_empty() {
+            let used = self.sums_used();
+            let mut sums = vec![0.0; stride * used];
+            for (cell, from) in cells.chunks_exact(species * SUMS).enumerate() {
+                let (tile, slot) = mosaic.place(grid.cell(cell));
+                for s in 0..species {
+                    for q in 0..used {
+                        sums[q * stride + tile * keys + slot * species + s] = from[s * SUMS + q];
+                    }
+                }
+            }
+            self.cuda.upload(&mut self.sums, &sums)?;
+        }
+        let whole: Vec<u64> = surfaces.iter().enumerate().map(|(i, v)| (v * self.surface_unit(i)).round() as i64 as u64).collect();
+        self.cuda.upload(&mut self.surfaces, &whole)
+    }
+
+    fn ledger(&self) -> Result<Ledger> {
+        let c = self.whole()?;
+        Ok(Ledger {
+            injected: self.inserted + c.injected,
+            removed: c.removed,
+            collisions: c.collisions,
+            attempts: c.attempts,
+            exceeded: c.exceeded,
+            stuck: c.stuck,
+        })
+    }
+
+    fn totals(&mut self) -> Result<Totals> {
+        let launch = self.store.kernels.totals.launch(TOTAL_BLOCKS, 256);
+        let launch = launch.plain(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&mut self.totals);
+        // SAFETY: the arguments as declared; six sums a block.
+        unsafe { launch.run()? };
+        let mut sums = [0.0; 6];
+        for block in self.cuda.download(&self.totals)?.chunks_exact(6) {
+            sums.iter_mut().zip(block).for_each(|(sum, v)| *sum += v);
+        }
+        let weight = self.model.weight;
+        Ok(Totals {
+            particles: sums[0] as u64,
+            momentum: [1, 2, 3].map(|c| weight * sums[c]),
+            translation: weight * sums[4],
+            internal: weight * BOLTZMANN * sums[5],
+        })
+    }
+
+    fn extra(&self) -> Result<Vec<f64>> {
+        let l = self.ledger()?;
+        let counts = [l.injected, l.removed, l.collisions, l.attempts, l.exceeded, l.stuck];
+        // One more number than the processor's, whose tiles are others.
+        let mut extra: Vec<f64> = std::iter::once(self.store.mosaic.len() as f64).chain(counts.into_iter().map(|n| n as f64)).collect();
+        for column in &self.majorants {
+            extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));
+        }
+        extra.extend(self.cuda.download(&self.moving)?);
+        Ok(extra)
+    }
+
+    fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
+        let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
+        let expected = 7 + a + b + c + self.moving.len();
+        let tiles = self.store.mosaic.len() as f64;
+        if extra.len() != expected || extra[0] != tiles {
+            return Err(
+                "the state of the collisions was written on the processor or for other tiles; resume it on the device that wrote it".into(),
+            );
+        }
+        let word = |e: zellige_engine::error::Error| e.to_string();
+        let n: Vec<u64> = extra[1..7].iter().map(|n| *n as u64).collect();
+        let mut at = 7;
+        for column in &mut self.majorants {
+            let values: Vec<f32> = extra[at..at + column.len()].iter().map(|v| *v as f32).collect();
+            at += column.len();
+            self.cuda.upload(column, &values).map_err(word)?;
+        }
+        self.cuda.upload(&mut self.moving, &extra[at..]).map_err(word)?;
+        let kept = self.store.counters().map_err(word)?;
+        let counters = Counters { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5], ..kept };
+        self.inserted = 0;
+        self.cuda.upload(&mut self.store.counters, &[counters]).map_err(word)
+    }
+
+    fn memory(&self) -> u64 {
+        self.pool.held()
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        self.whole().map(|_| ())
+    }
+}
+
+impl Gas {
+    /// Sums of a cell and species: rotation and vibration have none where nothing has either.
+    fn sums_used(&self) -> usize {
+        if self.model.collisions.rotation || self.model.collisions.vibration { SUMS } else { SUMS - 2 }
+    }
+
+    /// Whole numbers of sum `i` of the surfaces per real molecule, kg m/s or J.
+    fn surface_unit(&self, i: usize) -> f64 {
+        let fine = match i % SURFACE_SUMS {
+            0 => 1.0,
+            4 => self.fine[1],
+            _ => self.fine[0],
+        };
+        fine / self.model.weight
+    }
+}

@@ -1,0 +1,288 @@
+//! The particles on the device: columns twice, read from one and written to the other, and the lists by which tiles exchange them.
+//!
+//! A tile owns a region of slots as long as it has particles, those that leave it in this step included; so the regions never need
+//! more slots than there are particles, wherever they go, and nothing can be lost for want of room. Only what comes in from outside
+//! needs room, behind the regions.
+
+use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
+use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::error::Result;
+
+use super::arguments::{Counters, GasArgument, PassArgument, StoreArgument};
+use super::mosaic::Mosaic;
+use super::program::{Kernels, Kind};
+use crate::grid::Grid;
+use crate::particles::Particles;
+
+/// Warps that look after what came in from outside.
+const FRESH_WARPS: u32 = 512;
+/// Blocks that add up totals.
+pub(super) const TOTAL_BLOCKS: u32 = 512;
+
+/// One set of columns.
+#[derive(Debug)]
+struct Set {
+    /// x, y, vx, vy, vz.
+    numbers: [Buffer<f32>; 5],
+    rotation: Buffer<f32>,
+    level: Buffer<u16>,
+    key: Buffer<u16>,
+}
+
+impl Set {
+    fn new(pool: &Pool, kind: &Kind, room: usize) -> Result<Self> {
+        let column = || pool.alloc_zeros::<f32>(room, "dsmc: particles");
+        let used = |wanted: bool| if wanted { room } else { 0 };
+        Ok(Self {
+            numbers: [column()?, column()?, column()?, column()?, column()?],
+            rotation: pool.alloc_zeros(used(kind.modes[0]), "dsmc: particles")?,
+            level: pool.alloc_zeros(used(kind.modes[1]), "dsmc: particles")?,
+            key: pool.alloc_zeros(room, "dsmc: particles")?,
+        })
+    }
+
+    fn argument(&self) -> [u64; 8] {
+        let [x, y, vx, vy, vz] = self.numbers.each_ref().map(Buffer::address);
+        [x, y, vx, vy, vz, self.rotation.address(), self.level.address(), self.key.address()]
+    }
+}
+
+/// The store.
+pub(super) struct Store {
+    cuda: Cuda,
+    pool: Pool,
+    pub(super) kind: Kind,
+    pub(super) kernels: Kernels,
+    pub(super) mosaic: Mosaic,
+    grid: Grid,
+    /// Slots of each column.
+    pub(super) room: usize,
+    sets: [Set; 2],
+    first: [Buffer<u32>; 2],
+    arrive: Buffer<u32>,
+    list: Buffer<u32>,
+    goal: Buffer<u32>,
+    /// left, special: by tile and list.
+    lists: [Buffer<u32>; 2],
+    near: Buffer<u32>,
+    /// stay, `near_in`, `far_in`, `near_n`, `far_n`, filled: by tile.
+    by_tile: [Buffer<u32>; 6],
+    pub(super) counters: Buffer<Counters>,
+    /// Which set and regions are current.
+    current: usize,
+}
+
+impl Store {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, grid: &Grid) -> Result<Self> {
+        let mosaic = Mosaic::new(grid, kind.shift);
+        let tiles = mosaic.len();
+        let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
+        Ok(Self {
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            kind,
+            kernels: Kernels::new(cuda, &kind)?,
+            mosaic,
+            grid: grid.clone(),
+            room: 0,
+            sets: [Set::new(pool, &kind, 0)?, Set::new(pool, &kind, 0)?],
+            first: [words(tiles + 1)?, words(tiles + 1)?],
+            arrive: words(0)?,
+            list: words(0)?,
+            goal: words(0)?,
+            lists: [words(tiles * kind.lists())?, words(tiles * kind.lists())?],
+            near: words(9 * tiles)?,
+            by_tile: [words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?],
+            counters: pool.alloc_zeros(1, "dsmc: counters")?,
+            current: 0,
+        })
+    }
+
+    /// As kernels see it.
+    pub(super) fn argument(&self) -> StoreArgument {
+        let (now, next) = (self.current, 1 - self.current);
+        let [left, special] = self.lists.each_ref().map(Buffer::address);
+        let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
+        StoreArgument {
+            now: self.sets[now].argument(),
+            next: self.sets[next].argument(),
+            first: self.first[now].address(),
+            next_first: self.first[next].address(),
+            arrive: self.arrive.address(),
+            list: self.list.address(),
+            goal: self.goal.address(),
+            left,
+            special,
+            stay,
+            near: self.near.address(),
+            near_in,
+            far_in,
+            near_n,
+            far_n,
+            filled,
+            counters: self.counters.address(),
+            cells: self.grid.cells.map(|n| n as i32),
+            tiles: self.mosaic.tiles.map(|n| n as i32),
+            count: self.mosaic.len() as u32,
+            room: self.room as u32,
+        }
+    }
+
+    /// Finds where everything will be. Does not wait.
+    pub(super) fn exchange(&self) -> Result<()> {
+        let (st, tiles) = (self.argument(), self.mosaic.len() as u32);
+        let warps = tiles * self.kind.lists() as u32 + FRESH_WARPS;
+        // SAFETY: the kernels take a store, whose buffers are alive, and a number.
+        unsafe {
+            self.kernels.layout.launch(1, 1024).plain(st).run()?;
+            self.kernels.place.launch(warps.div_ceil(8), 256).plain(st).arg(FRESH_WARPS).run()?;
+            self.kernels.deliver.launch(tiles, 256).plain(st).run()
+        }
+    }
+
+    /// The pass over all tiles: 0 only puts in order, 1 is a step, 2 one with samples.
+    pub(super) fn advance(&self, mode: usize, gas: GasArgument, pass: PassArgument) -> Result<()> {
+        let (st, kind) = (self.argument(), &self.kind);
+        let launch = self.kernels.advance[mode].launch(self.mosaic.len() as u32, kind.threads).shared(kind.shared());
+        // SAFETY: the arguments as declared.
+        unsafe { launch.plain(st).plain(gas).plain(pass).run() }
+    }
+
+    /// What was written becomes what is read.
+    pub(super) fn turn(&mut self) {
+        self.current = 1 - self.current;
+    }
+
+    /// Makes room for `n` particles. Waits where it has to grow.
+    pub(super) fn reserve(&mut self, n: usize) -> Result<()> {
+        if n <= self.room {
+            return Ok(());
+        }
+        let (pool, now, before) = (self.pool.clone(), self.current, self.room);
+        let mut set = Set::new(&pool, &self.kind, n)?;
+        let old = &self.sets[now];
+        for (to, from) in set.numbers.iter_mut().zip(&old.numbers) {
+            self.cuda.copy(from, 0, to, 0, before)?;
+        }
+        self.cuda.copy(&old.rotation, 0, &mut set.rotation, 0, old.rotation.len())?;
+        self.cuda.copy(&old.level, 0, &mut set.level, 0, old.level.len())?;
+        self.cuda.copy(&old.key, 0, &mut set.key, 0, before)?;
+        self.sets[now] = set;
+        // The other one goes before its successor is asked for: there may not be room for both.
+        self.sets[1 - now] = Set::new(&pool, &self.kind, 0)?;
+        self.sets[1 - now] = Set::new(&pool, &self.kind, n)?;
+        for words in [&mut self.list, &mut self.goal] {
+            let mut larger = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
+            self.cuda.copy(words, 0, &mut larger, 0, before)?;
+            *words = larger;
+        }
+        self.arrive = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
+        self.room = n;
+        Ok(())
+    }
+
+    /// Counters of the device. Waits.
+    pub(super) fn counters(&self) -> Result<Counters> {
+        Ok(self.cuda.download(&self.counters)?.first().copied().unwrap_or_else(Counters::zeroed))
+    }
+
+    /// Slots in use, those included whose particles have left. Waits.
+    pub(super) fn used(&self) -> Result<usize> {
+        let n = self.mosaic.len();
+        let end = self.cuda.download_range(&self.first[self.current], n..n + 1)?;
+        Ok(end.iter().sum::<u32>() as usize + self.counters()?.fresh as usize)
+    }
+
+    /// Removes all particles; the counters stay.
+    pub(super) fn clear(&mut self) -> Result<()> {
+        for buffer in self.first.iter_mut().chain(&mut self.lists).chain(&mut self.by_tile).chain([&mut self.near]) {
+            self.cuda.fill_zero(buffer)?;
+        }
+        let counters = Counters { fresh: 0, ..self.counters()? };
+        self.cuda.upload(&mut self.counters, &[counters])
+    }
+
+    /// Puts particles into an empty store, in their order within each tile.
+    pub(super) fn fill(&mut self, p: &Particles) -> Result<()> {
+        self.reserve(p.len())?;
+        let (tiles, species) = (self.mosaic.len(), self.kind.species);
+        let place = |i: usize| self.mosaic.place(self.grid.cell(p.cell[i] as usize));
+        let keys: Vec<(u32, u16)> = (0..p.len())
+            .into_par_iter()
+            .map(|i| {
+                let (tile, slot) = place(i);
+                (tile as u32, (slot * species + usize::from(p.species[i])) as u16)
+            })
+            .collect();
+        let mut stay = vec![0_u32; tiles];
+        for k in &keys {
+            stay[k.0 as usize] += 1;
+        }
+        let mut first = vec![0_u32; tiles + 1];
+        for t in 0..tiles {
+            first[t + 1] = first[t] + stay[t];
+        }
+        let mut next = first.clone();
+        let to: Vec<u32> = keys
+            .iter()
+            .map(|k| {
+                let slot = &mut next[k.0 as usize];
+                *slot += 1;
+                *slot - 1
+            })
+            .collect();
+        let mut key = vec![0_u16; p.len()];
+        to.iter().zip(&keys).for_each(|(to, k)| key[*to as usize] = k.1);
+        drop(keys);
+        let cuda = self.cuda.clone();
+        let set = &mut self.sets[self.current];
+        cuda.upload(&mut set.key, &key)?;
+        drop(key);
+        let columns = [&p.offset[0], &p.offset[1], &p.velocity[0], &p.velocity[1], &p.velocity[2], &p.rotation];
+        let ordered: Vec<Vec<f32>> = columns.into_par_iter().map(|from| scatter(&to, from)).collect();
+        for (buffer, values) in set.numbers.iter_mut().chain([&mut set.rotation]).zip(&ordered) {
+            cuda.upload(buffer, values)?;
+        }
+        cuda.upload(&mut set.level, &scatter(&to, &p.level))?;
+        cuda.upload(&mut self.first[self.current], &first)?;
+        cuda.upload(&mut self.by_tile[0], &stay)
+    }
+
+    /// All particles as they lie; to be called when they are in order and none is on its way. Waits.
+    pub(super) fn export(&self) -> Result<Particles> {
+        let (cuda, set) = (&self.cuda, &self.sets[self.current]);
+        let first = cuda.download(&self.first[self.current])?;
+        let n = first.last().copied().unwrap_or(0) as usize;
+        let column = |b: &Buffer<f32>| cuda.download_range(b, 0..n.min(b.len()));
+        let key = cuda.download_range(&set.key, 0..n)?;
+        let [x, y, vx, vy, vz] = &set.numbers;
+        let mut p = Particles {
+            cell: vec![0; n],
+            species: vec![0; n],
+            offset: [column(x)?, column(y)?],
+            velocity: [column(vx)?, column(vy)?, column(vz)?],
+            rotation: column(&set.rotation)?,
+            level: cuda.download_range(&set.level, 0..n.min(set.level.len()))?,
+            tag: Vec::new(),
+        };
+        for tile in 0..self.mosaic.len() {
+            for i in first[tile] as usize..first[tile + 1] as usize {
+                let key = usize::from(key[i]);
+                let cell = self.mosaic.cell(tile, key / self.kind.species);
+                p.cell[i] = cell.map_or(0, |c| self.grid.index(c)) as u32;
+                p.species[i] = (key % self.kind.species) as u16;
+            }
+        }
+        Ok(p)
+    }
+}
+
+/// `values[to[i]] = from[i]`; nothing of a column that is not in use.
+fn scatter<T: Pod>(to: &[u32], from: &[T]) -> Vec<T> {
+    let mut values = vec![T::zeroed(); from.len()];
+    for (to, v) in to.iter().zip(from) {
+        values[*to as usize] = *v;
+    }
+    values
+}

@@ -1,0 +1,286 @@
+//! What kernels look up: molecules, pairs, walls, the bodies, what comes in.
+
+use bytemuck::Pod;
+use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::error::Result;
+
+use super::arguments::{
+    BeamArgument, FaceArgument, GivenArgument, Kinetics, LineArgument, Modes, MoleculeArgument, Part, SegmentArgument, WallArgument,
+};
+use super::mosaic::Mosaic;
+use crate::gas::Relaxation;
+use crate::geometry::Piece;
+use crate::grid::Side;
+use crate::model::{Edge, Model, Scheme};
+use crate::stages::cpu::collide;
+use crate::walls::inflow::Stream;
+use crate::walls::subsonic::Given;
+use crate::walls::{BOLTZMANN, Model as WallModel};
+
+/// Tables on the device.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) pairs: Buffer<Kinetics>,
+    pub(super) modes: Buffer<Modes>,
+    pub(super) lookup: Buffer<u32>,
+    /// By tile and cell.
+    pub(super) rate: Buffer<f32>,
+    pub(super) parted: Buffer<u32>,
+    pub(super) parts: Buffer<Part>,
+    pub(super) outline: Buffer<[i32; 2]>,
+    pub(super) reach: Buffer<u8>,
+    /// `2 k/m` by species, then `2 k theta/m`.
+    pub(super) factor: Buffer<f64>,
+    /// Mass, and `k theta` over k, by species.
+    pub(super) mass: Buffer<f64>,
+    pub(super) theta: Buffer<f64>,
+    pub(super) walls: Buffer<WallArgument>,
+    pub(super) molecules: Buffer<MoleculeArgument>,
+    pub(super) slots: Buffer<u32>,
+    pub(super) first: Buffer<u32>,
+    pub(super) pieces: Buffer<Piece>,
+    pub(super) references: Buffer<[i32; 3]>,
+    pub(super) segments: Buffer<SegmentArgument>,
+    pub(super) inside: Buffer<u8>,
+    pub(super) faces: Buffer<FaceArgument>,
+    pub(super) beams: Buffer<BeamArgument>,
+    pub(super) given: Buffer<GivenArgument>,
+    pub(super) volume: Buffer<f64>,
+    pub(super) memory: Buffer<f64>,
+    pub(super) follow_first: Buffer<u32>,
+    pub(super) follow: Buffer<[u32; 2]>,
+    pub(super) lines: Buffer<LineArgument>,
+    pub(super) fractions: Buffer<f64>,
+    /// The most that comes through faces in a step. What follows the gas within may bring more: it is watched.
+    pub(super) bound: u64,
+}
+
+impl Tables {
+    pub(super) fn new(model: &Model, mosaic: &Mosaic, pool: &Pool) -> Result<Self> {
+        let (pairs, lookup) = pairs(model);
+        let (parted, parts, outline) = parted(model, mosaic);
+        let (slots, first, pieces, references) = model.geometry.lists();
+        let inflow = inflow(model, mosaic);
+        let cells = || (0..mosaic.len()).flat_map(|t| (0..1 << (mosaic.shift[0] + mosaic.shift[1])).map(move |s| (t, s)));
+        let by_cell = |t, s| mosaic.cell(t, s).map(|c| model.grid.index(c));
+        let bodies = !model.geometry.is_empty();
+        let rate: Vec<f32> = if model.collisions.scheme == Scheme::None {
+            Vec::new()
+        } else {
+            cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| collide::rate(model, c))).collect()
+        };
+        let reach: Vec<u8> = cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
+        let per_mass = |s: &crate::gas::Species| 2.0 * BOLTZMANN / s.mass;
+        let factor: Vec<f64> = model.species.iter().map(per_mass).chain(model.species.iter().map(|s| per_mass(s) * s.vibration)).collect();
+        let number = |from: &[f64], what: &str| pool.buffer_from(from, what);
+        let up = Upload { pool };
+        Ok(Self {
+            pairs: up.all(&pairs)?,
+            modes: up.all(&modes(model))?,
+            lookup: up.all(&lookup)?,
+            rate: up.all(&rate)?,
+            parted: up.all(&parted)?,
+            parts: up.all(&parts)?,
+            outline: up.all(&outline)?,
+            reach: up.all(&reach)?,
+            factor: number(&factor, "dsmc: tables")?,
+            mass: number(&model.species.iter().map(|s| s.mass).collect::<Vec<_>>(), "dsmc: tables")?,
+            theta: number(&model.species.iter().map(|s| s.vibration).collect::<Vec<_>>(), "dsmc: tables")?,
+            walls: up.all(&walls(model))?,
+            molecules: up.all(&molecules(model))?,
+            slots: up.all(slots)?,
+            first: up.all(first)?,
+            pieces: up.all(pieces)?,
+            references: up.all(&references)?,
+            segments: up.all(&segments(model))?,
+            inside: up.all(
+                &(0..if bodies { model.grid.len() } else { 0 }).map(|c| u8::from(model.geometry.fraction(c) <= 0.5)).collect::<Vec<_>>(),
+            )?,
+            faces: up.all(&inflow.faces)?,
+            beams: up.all(&inflow.beams)?,
+            given: up.all(&inflow.given)?,
+            volume: up.all(&inflow.volume)?,
+            memory: up.all(&inflow.memory)?,
+            follow_first: up.all(&inflow.follow_first)?,
+            follow: up.all(&inflow.follow)?,
+            lines: up.all(&lines(model))?,
+            fractions: up.all(&model.fractions)?,
+            bound: inflow.bound,
+        })
+    }
+}
+
+struct Upload<'a> {
+    pool: &'a Pool,
+}
+
+impl Upload<'_> {
+    fn all<T: Pod>(&self, from: &[T]) -> Result<Buffer<T>> {
+        self.pool.buffer_from(from, "dsmc: tables")
+    }
+}
+
+/// As `stages/cpu/collide.rs` has them.
+fn pairs(model: &Model) -> (Vec<Kinetics>, Vec<u32>) {
+    let n = model.species.len();
+    let (mut pairs, mut lookup) = (Vec::new(), vec![0; n * n]);
+    let inelastic = |s: usize| model.species[s].rotation > 0 || model.species[s].vibration > 0.0;
+    for a in 0..n {
+        for b in a..n {
+            let pair = model.pair(a, b);
+            lookup[a * n + b] = pairs.len() as u32;
+            lookup[b * n + a] = pairs.len() as u32;
+            let mass = model.species[a].mass + model.species[b].mass;
+            pairs.push(Kinetics {
+                rate: (pair.rate * collide::SCALE) as f32,
+                power: (1.0 - pair.scatter.omega) as f32,
+                soft: (1.0 / pair.scatter.alpha) as f32,
+                share: [model.species[b].mass / mass, model.species[a].mass / mass].map(|x| x as f32),
+                thermal: (0.5 * pair.reduced_mass / BOLTZMANN) as f32,
+                pool: (2.5 - pair.scatter.omega) as f32,
+                inelastic: u32::from(inelastic(a) || inelastic(b)),
+                species: [a as u32, b as u32],
+            });
+        }
+    }
+    (pairs, lookup)
+}
+
+fn modes(model: &Model) -> Vec<Modes> {
+    let numbers = |z: Relaxation| match z {
+        Relaxation::Constant(z) => (z as f32, 0.0),
+        Relaxation::Parker { z_inf, t_star } => (z_inf as f32, t_star as f32),
+    };
+    let mode = |s: &crate::gas::Species| {
+        let ((z_rotation, t_star), (z_vibration, _)) = (numbers(s.z_rotation), numbers(s.z_vibration));
+        Modes { rotation: s.rotation, theta: s.vibration as f32, z_rotation, t_star, z_vibration }
+    };
+    model.species.iter().map(mode).collect()
+}
+
+/// For each tile and cell the first of its parts with their number in the upper eight bits; the parts; their outlines.
+fn parted(model: &Model, mosaic: &Mosaic) -> (Vec<u32>, Vec<Part>, Vec<[i32; 2]>) {
+    let cells = mosaic.len() << (mosaic.shift[0] + mosaic.shift[1]);
+    let (mut table, mut parts, mut outlines) = (Vec::new(), vec![Part { fraction: 0.0, first: 0, count: 0 }], Vec::new());
+    for (cell, all) in model.geometry.parted() {
+        table.resize(cells, 0);
+        let (tile, slot) = mosaic.place(model.grid.cell(cell));
+        table[(tile << (mosaic.shift[0] + mosaic.shift[1])) + slot] = parts.len() as u32 | (all.len() as u32) << 24;
+        for (fraction, outline) in all {
+            parts.push(Part { fraction: fraction as f32, first: outlines.len() as u32, count: outline.len() as u32 });
+            outlines.extend(outline);
+        }
+    }
+    (table, parts, outlines)
+}
+
+fn walls(model: &Model) -> Vec<WallArgument> {
+    let wall = |w: &crate::walls::Wall| {
+        let (model, normal, tangential) = match w.model {
+            WallModel::Specular => (0, 0.0, 0.0),
+            WallModel::Diffuse { accommodation } => (1, accommodation, 1.0),
+            WallModel::Cll { normal, tangential } => (2, normal, tangential),
+        };
+        WallArgument { model, unused: 0, temperature: w.temperature, velocity: w.velocity, normal, tangential }
+    };
+    model.walls.iter().map(wall).collect()
+}
+
+fn molecules(model: &Model) -> Vec<MoleculeArgument> {
+    let molecule = |s: &crate::gas::Species| MoleculeArgument {
+        mass: s.mass,
+        thermal: 2.0 * BOLTZMANN / s.mass,
+        vibration: s.vibration,
+        rotation: s.rotation,
+        unused: 0,
+    };
+    model.species.iter().map(molecule).collect()
+}
+
+fn segments(model: &Model) -> Vec<SegmentArgument> {
+    model.geometry.segments().iter().map(|s| SegmentArgument { normal: s.normal, wall: s.wall, unused: 0 }).collect()
+}
+
+fn lines(model: &Model) -> Vec<LineArgument> {
+    let grid = &model.grid;
+    let line = |s: &crate::source::LineSource| {
+        let at = |end: usize, d: usize| (s.ends[end][d] - grid.origin[d]) / grid.h[d];
+        LineArgument { ends: [at(0, 0), at(0, 1), at(1, 0), at(1, 1)], normal: s.normal, temperature: s.temperature, velocity: s.velocity }
+    };
+    model.sources.iter().map(line).collect()
+}
+
+/// What comes through open sides.
+struct Inflow {
+    faces: Vec<FaceArgument>,
+    beams: Vec<BeamArgument>,
+    given: Vec<GivenArgument>,
+    volume: Vec<f64>,
+    memory: Vec<f64>,
+    follow_first: Vec<u32>,
+    follow: Vec<[u32; 2]>,
+    bound: u64,
+}
+
+fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
+    let grid = &model.grid;
+    let nothing = GivenArgument { what: 0, unused: 0, value: 0.0, temperature: 0.0 };
+    let none = BeamArgument { density: 0.0, temperature: 1.0, velocity: [0.0; 3], mass: 1.0, mean: 0.0 };
+    let mut all = Inflow {
+        faces: Vec::new(),
+        beams: vec![none; 4 * model.species.len()],
+        given: vec![nothing; 4],
+        volume: Vec::new(),
+        memory: Vec::new(),
+        follow_first: Vec::new(),
+        follow: Vec::new(),
+        bound: 0,
+    };
+    let mut following: Vec<(usize, [u32; 2])> = Vec::new();
+    for side in Side::ALL.into_iter().filter(|s| model.edges[s.index()] == Edge::Open && s.axis < grid.dimensions) {
+        let Some(gas) = &model.inflow[side.index()] else { continue };
+        let n = grid.cells[1 - side.axis];
+        for (s, species) in model.species.iter().enumerate() {
+            let density = gas.density * gas.fractions[s];
+            let beam = Stream { density, temperature: gas.temperature, velocity: gas.velocity, mass: species.mass };
+            let mean = beam.flux(side.normal()) * grid.h[1 - side.axis] * model.dt / model.weight;
+            all.beams[side.index() * model.species.len() + s] =
+                BeamArgument { density, temperature: gas.temperature, velocity: gas.velocity, mass: species.mass, mean };
+            // A side that follows the gas within may let in more than at the start.
+            let most = if model.given[side.index()].is_some() { 4.0 * mean + 16.0 } else { mean + 1.0 };
+            all.bound += n as u64 * most as u64;
+        }
+        if let Some((given, _)) = model.given[side.index()] {
+            all.given[side.index()] = match given {
+                Given::Outlet { pressure } => GivenArgument { value: pressure, ..nothing },
+                Given::Inlet { pressure, temperature } => GivenArgument { what: 1, value: pressure, temperature, ..nothing },
+                Given::Flow { flux, temperature } => GivenArgument { what: 2, value: flux, temperature, ..nothing },
+            };
+        }
+        for along in 0..n {
+            let mut cell = [along; 2];
+            cell[side.axis] = if side.upper { grid.cells[side.axis] - 1 } else { 0 };
+            let mut follow = u32::MAX;
+            if let Some((_, memory)) = model.given[side.index()] {
+                follow = all.volume.len() as u32;
+                let (tile, slot) = mosaic.place(cell);
+                following.push((tile, [slot as u32, follow]));
+                all.volume.push(model.weight / model.cell_volume(grid.index(cell)));
+                all.memory.push(memory);
+            }
+            all.faces.push(FaceArgument { cell: cell.map(|c| c as i32), side: side.index() as u32, follow });
+        }
+    }
+    following.sort_unstable();
+    if !following.is_empty() {
+        let before = |tile: usize| following.partition_point(|f| f.0 < tile) as u32;
+        all.follow_first = (0..=mosaic.len()).map(before).collect();
+        all.follow = following.iter().map(|f| f.1).collect();
+    }
+    all
+}
+
+/// Uploads what changes from step to step.
+pub(super) fn replace<T: Pod>(cuda: &Cuda, buffer: &mut Buffer<T>, values: &[T]) -> Result<()> {
+    cuda.upload(buffer, values)
+}

@@ -1,0 +1,31 @@
+//! Every kernel through the compiler, for the kinds of runs that differ most.
+
+use super::program::{Kind, recipes};
+use crate::model::Scheme;
+
+const PLAIN: Kind = Kind {
+    species: 1,
+    shift: [4, 3],
+    room: 1536,
+    threads: 256,
+    resident: 4,
+    lanes: 2,
+    modes: [false; 2],
+    scheme: Scheme::Ntc,
+    bodies: [false; 2],
+    follows: false,
+};
+
+#[test]
+fn kernels_compile() {
+    let everything = Kind { scheme: Scheme::Majorant, modes: [true; 2], species: 3, bodies: [true; 2], follows: true, ..PLAIN };
+    let pairing =
+        Kind { scheme: Scheme::Pairing, modes: [true, false], species: 2, bodies: [true, false], shift: [2, 0], lanes: 32, ..PLAIN };
+    for kind in [everything, pairing] {
+        recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
+    }
+    // Flights do not depend on how pairs are chosen.
+    for kind in [Kind { scheme: Scheme::None, lanes: 1, ..PLAIN }, PLAIN] {
+        zellige_engine::testing::compiles(&recipes(&kind)[0]);
+    }
+}

@@ -1,0 +1,115 @@
+// No time counter and majorant frequency, LANES threads a cell: `stages/cpu/collide.rs` has the method and draws the same numbers.
+// Tries of a cell are done LANES at a time; one that shares a particle with an earlier one waits for it, so that the result is that
+// of one after the other.
+
+#if SCHEME == 2
+__device__ __noinline__ u32 poisson(float mean, u32 word, u64 seed, u64 step, u64 item) {
+  Stream stream(PERMUTE, seed, step, item << 10);
+  double left = mean, u = open_f32(word);
+  u32 total = 0;
+  while (left > 0.0) {
+    double part = fmin(left, 16.0), term = exp(-part), sum = term;
+    left -= part;
+    u32 k = 0;
+    while (u > sum && k < 1000) {
+      k++;
+      term *= part / k;
+      sum += term;
+    }
+    total += k;
+    u = stream.open();
+  }
+  return total;
+}
+#endif
+
+#if SCHEME == 1 || SCHEME == 2
+template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start, F cell_number, Tally& tally) {
+  const u32 me = lane_index(), lane = threadIdx.x % LANES;
+  for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += GROUPS) {
+    u32 cell = cell_number(slot), number = 0;
+    u64 place = u64(tile) * CELLS + slot;
+    float rate = gas.rate[place];
+    uint4 words;
+    for (u32 p = 0; p < PAIRS; p++) {
+      const Kinetics& pair = gas.pairs[p];
+      if (p % 4 == 0) words = philox_draw(COUNT, gas.seed, gas.step, u64(cell) << 32 | p / 4);
+      u32 word = p % 4 == 0 ? words.x : p % 4 == 1 ? words.y : p % 4 == 2 ? words.z : words.w;
+      u32 a = slot * SPECIES + pair.species[0], b = slot * SPECIES + pair.species[1];
+      u32 first = start[a], second = start[b], na = start[a + 1] - first, nb = start[b + 1] - second;
+      u32 same = a == b;
+      u64 kept = p * gas.stride + place;
+      float most = gas.most[kept], seen = 0.0f;
+      float mean = (same ? 0.5f * float(na) * (float(na) - 1.0f) : float(na) * float(nb)) * rate * most;
+      u32 tries = 0;
+#if SCHEME == 1
+      if (mean > 0.0f) tries = u32(mean + uniform_f32(word));
+#else
+      if (mean > 0.0f) tries = poisson(mean, word, gas.seed, gas.step, u64(cell) * PAIRS + p);
+#endif
+      auto attempt = [&](u32 i, u32 j, uint4 w, u32 t) {
+        Vec3<float> g = difference<float>(velocity(s, i), velocity(s, j));
+        float g2 = square<float>(g), sigma_g = pair.rate * power_of(g2, pair.power);
+        seen = fmaxf(seen, sigma_g);
+        if (uniform_f32(w.y) * most >= sigma_g) return;
+        u64 item = u64(cell) << 24 | (t & 0xffffff);
+#if PARTED
+        u32 entry = gas.parted[place];
+        if (entry && !together(gas, entry, {s.x[i], s.y[i]}, {s.x[j], s.y[j]}, item)) return;
+#endif
+        tally.exceeded += sigma_g > most;
+        tally.collisions++;
+        hit(gas, pair, s, i, j, g, g2, w.z, w.w, item);
+      };
+      for (u32 b0 = 0; LANES == 1 ? b0 < tries : __any_sync(FULL_WARP, b0 < tries); b0 += LANES) {
+        u32 t = b0 + lane, i = 0, j = 0;
+        bool live = t < tries;
+        uint4 w = {};
+        if (live) {
+          // One word for both partners: the fraction that the first leaves chooses the second.
+          w = philox_draw(PAIR, gas.seed, gas.step, u64(cell) << 32 | (number + t));
+          u64 product = u64(w.x) * na;
+          i = u32(product >> 32);
+          j = u32((u64(u32(product)) * (nb - same)) >> 32);
+          j += same && j >= i;
+          i += first;
+          j += second;
+        }
+        if (LANES == 1) {
+          if (live) attempt(i, j, w, number + t);
+          continue;
+        }
+        u32 waits = 0;
+#pragma unroll
+        for (u32 k = 1; k < LANES; k++) {
+          u32 oi = __shfl_up_sync(FULL_WARP, i, k, LANES), oj = __shfl_up_sync(FULL_WARP, j, k, LANES);
+          if (lane >= k && (oi == i || oi == j || oj == i || oj == j)) waits |= 1u << (me - k);
+        }
+        u32 done = __ballot_sync(FULL_WARP, !live);
+        while (done != FULL_WARP) {
+          bool go = live && !(done >> me & 1) && !(waits & ~done);
+          if (go) attempt(i, j, w, number + t);
+          __syncwarp();
+          done |= __ballot_sync(FULL_WARP, go);
+        }
+      }
+#pragma unroll
+      for (u32 k = LANES / 2; k > 0; k /= 2) seen = fmaxf(seen, __shfl_xor_sync(FULL_WARP, seen, k));
+      if (tries > 0 && lane == 0) {
+        tally.attempts += tries;
+        float count = gas.tries[kept] + float(tries);
+        seen = fmaxf(seen, gas.seen[kept]);
+        if (seen > most) {
+          gas.most[kept] = seen;
+        } else if (count >= EVIDENCE) {
+          gas.most[kept] = fminf(fmaxf(most * FALL, seen * MARGIN), most);
+          seen = count = 0.0f;
+        }
+        gas.seen[kept] = seen;
+        gas.tries[kept] = count;
+      }
+      number += tries;
+    }
+  }
+}
+#endif

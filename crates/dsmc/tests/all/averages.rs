@@ -1,0 +1,165 @@
+//! When averages begin and end, and what they hold of mixtures. Seed 20261121.
+
+use crate::common::{argon, flow, gap, on_plate, run};
+use zellige_dsmc::config::{AUTO, Config, SpeciesConfig, Value};
+use zellige_dsmc::gas::transport::Transport;
+use zellige_dsmc::output;
+use zellige_dsmc::sampling::{OF_SPECIES, VALUES, width};
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::record::{Record, Values};
+
+/// Plates that start to slide: momentum diffuses in from the walls in the time `L^2 rho/(pi^2 mu)`. The start comes when that is over,
+/// and the shear is that of a run in which the start was set late.
+#[test]
+fn the_start_is_found_after_the_gas_has_been_set_in_motion() {
+    let (mut config, length) = gap(0.05, 40, [273.15; 2], [-50.0, 50.0]);
+    config.steps = 24_000;
+    config.sampling.start = Some(AUTO);
+    let mut auto = flow(&config, 0);
+    run(&mut auto, config.steps);
+    let found = auto.samples.search.as_ref().unwrap().found.unwrap();
+    let argon = &auto.model.species[0];
+    let time = length * length * 1e20 * argon.mass / (std::f64::consts::PI.powi(2) * Transport::new(argon, 273.15).viscosity);
+    let steps = time / config.dt;
+    assert!(found.steady && found.measure <= 2.0, "{found:?}");
+    // The slowest motion left is exp(-2) of its first size or less, and the averages have half of the run.
+    assert!(found.step as f64 > 2.0 * steps && found.step < 12_000, "{found:?}, {steps} steps");
+    assert_eq!(auto.samples.taken, config.steps - found.step);
+    config.sampling.start = Some(12_000);
+    let mut set = flow(&config, 0);
+    run(&mut set, config.steps);
+    let ((_, [a, ea]), (_, [b, eb])) = (on_plate(&auto), on_plate(&set));
+    assert!((a - b).abs() < 4.0 * ea.hypot(eb), "{a} +- {ea}, {b} +- {eb}");
+}
+
+/// A search that is broken off and taken up again finds the same.
+#[test]
+fn a_search_survives_a_restart() {
+    let mut config = argon(10, 10.0);
+    config.steps = 800;
+    config.sampling.start = Some(AUTO);
+    let mut whole = flow(&config, 1);
+    let mut part = flow(&config, 1);
+    run(&mut whole, 800);
+    for steps in [33, 300, 467] {
+        run(&mut part, steps);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut writer = Writer::create(&path, "dsmc").unwrap();
+        part.save(&mut writer).unwrap();
+        writer.finish().unwrap();
+        part = flow(&config, 1);
+        part.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
+    }
+    let ended = |f: &zellige_dsmc::flow::Flow| (f.samples.search.as_ref().unwrap().found, f.samples.batches, f.values());
+    assert!(ended(&whole).0.is_some_and(|f| f.steady), "{:?}", ended(&whole).0);
+    assert_eq!(ended(&whole), ended(&part));
+}
+
+/// A window holds what a run holds whose averages begin and end with it.
+#[test]
+fn a_window_begins_anew() {
+    let with = |start: u64, steps: u64, window: Option<u64>| {
+        let mut config: Config = argon(8, 10.0);
+        (config.steps, config.sampling.start, config.sampling.window, config.sampling.batches) = (steps, Some(start), window, 4);
+        flow(&config, 1)
+    };
+    let mut windows = with(20, 1000, Some(42));
+    for k in 0..4_u64 {
+        let (begin, end) = (20 + 42 * k, 20 + 42 * (k + 1));
+        let steps = end - windows.step;
+        run(&mut windows, steps);
+        assert!(windows.samples.full);
+        // Four batches of 10 steps: the last two of a window are not averaged.
+        let mut one = with(begin, begin + 40, None);
+        run(&mut one, begin + 40);
+        assert_eq!((windows.values(), windows.samples.batches), (one.values(), 4), "window {k}");
+        assert_eq!(windows.samples.error(5, 4), one.samples.error(5, 4));
+    }
+    run(&mut windows, 1);
+    assert!(!windows.samples.full && windows.samples.taken == 1);
+}
+
+#[test]
+fn windows_and_searches_that_cannot_be_are_refused() {
+    let mut config = argon(8, 10.0);
+    (config.steps, config.sampling.start, config.sampling.window, config.sampling.every) = (300, Some(AUTO), Some(7), 2);
+    let faults = config.check();
+    for (path, text) in [("sampling.window", "7 steps"), ("sampling.start", "300 steps with samples every 2")] {
+        assert!(faults.iter().any(|f| f.path == path && f.message.contains(text)), "{faults:?}");
+    }
+}
+
+/// Species of a mixture add up to the gas, and each has its temperature, velocity and errors.
+#[test]
+fn species_have_values_of_their_own() {
+    let mut config = argon(8, 200.0);
+    config.species = vec![SpeciesConfig { fraction: 0.25, ..SpeciesConfig::named("N2") }, SpeciesConfig::named("He")];
+    config.species[1].fraction = 0.75;
+    config.gas.velocity = [100.0, 0.0, 0.0];
+    (config.steps, config.sampling.start) = (1600, Some(0));
+    let mut gas = flow(&config, 0);
+    run(&mut gas, 1600);
+    let (all, width) = (gas.all_values(), width(&gas.model));
+    assert_eq!(width, VALUES + 2 * OF_SPECIES.len());
+    let mean = |q: usize| all.chunks_exact(width).map(|v| v[q]).sum::<f64>() / 64.0;
+    for (kind, name) in [(0, "N2"), (1, "He")] {
+        let at = VALUES + 7 * kind;
+        // The box has 3200 molecules of nitrogen and 9600 of helium: its own temperature and velocity are off by so much.
+        let n = [3200.0_f64, 9600.0][kind];
+        let thermal = (crate::common::K * 273.15 / gas.model.species[kind].mass).sqrt();
+        assert!((mean(at + 4) / 273.15 - 1.0).abs() < 4.0 * (2.0 / 3.0 / n).sqrt(), "{name}: {}", mean(at + 4));
+        assert!((mean(at + 1) - 100.0).abs() < 4.0 * thermal / n.sqrt(), "{name}: {}", mean(at + 1));
+        for q in [0, 1, 2, 4, 5].into_iter().filter(|q| *q < 5 || kind == 0) {
+            for (c, v) in all.chunks_exact(width).enumerate() {
+                let error = gas.samples.error(c, at + q);
+                // 64 cells, 9 values, 16 batches each: Student's t with 15 degrees of freedom exceeds 6.5 once in 1e5.
+                assert!(
+                    error > 0.0 && (v[at + q] - mean(at + q)).abs() < 6.5 * error,
+                    "{name}, cell {c}, value {q}: {} +- {error}",
+                    v[at + q]
+                );
+            }
+        }
+    }
+    for v in all.chunks_exact(width) {
+        assert!(((v[VALUES] + v[VALUES + 7]) / v[0] - 1.0).abs() < 1e-12 && v[VALUES + 7 + 5] == 0.0, "{v:?}");
+    }
+    let names: Vec<String> = output::records(&gas).iter().map(|r| r.name().to_owned()).collect();
+    for name in ["density_He", "velocity_x_He_error", "temperature_rotation_N2", "free_path", "free_path_error", "knudsen_speed"] {
+        assert!(names.iter().any(|n| n == name), "{name} is not in {names:?}");
+    }
+    assert!(!names.iter().any(|n| n == "temperature_rotation_He"));
+}
+
+/// A density that rises linearly: `lambda n'/n` with the free path of what is there.
+#[test]
+fn local_knudsen_numbers_are_those_of_the_gradient() {
+    let mut config = Config::new(vec![20], vec![1e-3], "Ar", 1e22, 273.15);
+    config.boundary.all = Some(zellige_dsmc::config::SideConfig::Word(zellige_dsmc::config::sides::SideWord::Specular));
+    config.initial.density = Some(Value::Expression("1e22*(1 + x/lx)".into()));
+    // So short a step that nothing moves, and so many particles that the density is that asked for to 1e-4.
+    (config.particles_per_cell, config.dt, config.steps, config.sampling.start, config.sampling.batches) =
+        (Some(20_000.0), 1e-13, 4, Some(0), 2);
+    let mut gas = flow(&config, 0);
+    run(&mut gas, 4);
+    let records = output::records(&gas);
+    let field = |name: &str| match records.iter().find(|r| r.name() == name) {
+        Some(Record::Field(f)) => match &f.values {
+            Values::F64(v) => v.clone(),
+            Values::F32(_) => panic!("{name} is in single precision"),
+        },
+        _ => panic!("there is no field {name}"),
+    };
+    let (found, path) = (field("knudsen_density"), field("free_path"));
+    let rate = gas.model.pair(0, 0).mean_rate(273.15);
+    let speed = (8.0 * crate::common::K * 273.15 / (std::f64::consts::PI * gas.model.species[0].mass)).sqrt();
+    for i in 0..20 {
+        let n = 1e22 * (1.0 + (i as f64 + 0.5) / 20.0);
+        // The temperature of 20000 particles is known to 0.6 %, of which the free path takes a third; four deviations.
+        assert!((path[i] / (speed / (n * rate)) - 1.0).abs() < 0.008, "free path in cell {i}: {}", path[i]);
+        let expected = path[i] * (1e22 / 1e-3) / n;
+        // Differences of two cells' rounded numbers of particles over 2000 of them (1000 at the ends).
+        assert!((found[i] / expected - 1.0).abs() < 2e-3, "cell {i}: {} for {expected}", found[i]);
+    }
+}
