@@ -1,0 +1,5 @@
+//! Ptychographic phase retrieval: object and probe from overlapping diffraction frames.
+
+pub mod scan;
+
+pub use scan::Scan;
