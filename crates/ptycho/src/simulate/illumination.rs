@@ -110,10 +110,16 @@ impl IlluminationConfig {
         within("edge", self.edge, 0.0, 0.5, &mut faults);
         within("roughness", self.roughness, 0.0, 20.0, &mut faults);
         for (path, value) in [("diameter", self.diameter), ("grain", self.grain)] {
-            value.into_iter().for_each(|v| within(path, v, 1e-12, 1.0, &mut faults));
+            if let Some(v) = value {
+                within(path, v, 1e-12, 1.0, &mut faults);
+            }
         }
-        self.defocus.into_iter().for_each(|v| within("defocus", v, -10.0, 10.0, &mut faults));
-        self.blur.both().into_iter().for_each(|v| within("blur", v, 0.0, 1e-2, &mut faults));
+        if let Some(z) = self.defocus {
+            within("defocus", z, -10.0, 10.0, &mut faults);
+        }
+        for width in self.blur.both() {
+            within("blur", width, 0.0, 1e-2, &mut faults);
+        }
         if !(1..=64).contains(&self.modes) {
             faults.push(Problem::new("modes", format!("{} modes", self.modes)).allowed("1 to 64"));
         }
@@ -137,7 +143,9 @@ impl IlluminationConfig {
         let norm: f64 = spectrum.iter().map(Complex::norm_sqr).sum();
         // The transform back is scaled by 1/n: Parseval.
         let scale = (photons * spectrum.len() as f64 / norm.max(f64::MIN_POSITIVE)).sqrt();
-        spectrum.iter_mut().for_each(|v| *v *= scale);
+        for v in &mut spectrum {
+            *v *= scale;
+        }
         let waves = coherence::modes(&spectrum, shape, spacing, self.blur.both(), self.modes, photons);
         let origin = [0, 1].map(|d| -((shape[d] / 2) as f64) * spacing[d]);
         let values = waves.iter().flatten().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();

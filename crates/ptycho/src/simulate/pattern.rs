@@ -37,7 +37,9 @@ pub(super) fn positions(config: &PatternConfig, frames: usize, step: f64, seed: 
         }
     }
     let middle = [0, 1].map(|d| all.iter().map(|p| p[d]).sum::<f64>() / all.len().max(1) as f64);
-    all.iter_mut().for_each(|p| (0..2).for_each(|d| p[d] -= middle[d]));
+    for position in &mut all {
+        *position = [0, 1].map(|d| position[d] - middle[d]);
+    }
     all
 }
 
