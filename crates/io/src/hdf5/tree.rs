@@ -82,7 +82,8 @@ pub fn write_tree(path: impl AsRef<Path>, nodes: &[Node]) -> Result<()> {
         for node in nodes {
             let (parent, name) = node.path.rsplit_once('/').unwrap_or(("", &node.path));
             if let Value::Group = node.value {
-                attributes(Some(&group(file, &mut groups, &node.path)?), file, &node.attributes)?;
+                let group = group(file, &mut groups, &node.path)?;
+                attributes(&group, &node.attributes)?;
                 continue;
             }
             let parent = group(file, &mut groups, parent)?;
@@ -136,9 +137,7 @@ fn group(file: &H5File, groups: &mut HashMap<String, Rc<H5Group>>, path: &str) -
     Ok(made)
 }
 
-fn attributes(group: Option<&H5Group>, file: &H5File, all: &[(&'static str, Attribute)]) -> Result<(), Hdf5Error> {
-    let root = file.root_group();
-    let group = group.unwrap_or(&root);
+fn attributes(group: &H5Group, all: &[(&'static str, Attribute)]) -> Result<(), Hdf5Error> {
     for (name, value) in all {
         match value {
             Attribute::Text(text) => {
