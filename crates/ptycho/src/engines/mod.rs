@@ -73,14 +73,7 @@ pub struct Memory {
 /// An engine at work.
 pub trait Engine: Send {
     /// One iteration, number `k` of this engine. `order` is that of the views where it matters; a seeded one if none is given.
-    fn iterate(
-        &self,
-        stages: &mut dyn Stages,
-        k: u64,
-        memory: &mut Memory,
-        order: Option<&[u32]>,
-        profiler: &mut Profiler,
-    ) -> Result<()>;
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()>;
 
     /// Whether exit waves are kept from one iteration to the next.
     fn keeps_exits(&self) -> bool;

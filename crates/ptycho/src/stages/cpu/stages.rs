@@ -303,7 +303,8 @@ impl<T: Number> Stages for Host<T> {
     fn restore(&mut self, reader: &Reader) -> Result<()> {
         let exits = self.views.len() * self.fixed.exits() * 2 * self.fixed.shape.stored();
         let (probe, object) = (self.state.probe.len(), self.state.object.len());
-        self.state = super::Pair { probe: numbers(reader, "stages.probe", &[probe])?, object: numbers(reader, "stages.object", &[object])? };
+        self.state =
+            super::Pair { probe: numbers(reader, "stages.probe", &[probe])?, object: numbers(reader, "stages.object", &[object])? };
         self.exit = numbers(reader, "stages.exit", &[0, exits])?;
         self.last = numbers(reader, "stages.last", &[probe])?;
         for (i, slot) in self.slots.iter_mut().enumerate() {
