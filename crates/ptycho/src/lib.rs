@@ -4,6 +4,7 @@ pub mod config;
 pub mod data;
 pub mod engines;
 pub mod model;
+pub mod output;
 pub mod physics;
 pub mod scan;
 pub mod simulate;
