@@ -118,11 +118,12 @@ fn window(object: &[Complex<f64>], width: usize, [y0, x0]: [usize; 2], [ny, nx]:
     (0..ny * nx).map(|i| object[(y0 + i / nx) * width + x0 + i % nx]).collect()
 }
 
-/// Relative distance of the first object from the truth where enough views look, after shift, linear phase and factor.
-pub fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<f64> {
-    let Some((found, expected, _)) = beside_truth(whole, truth)? else { return Ok(0.0) };
+/// Relative distance of the first object from the truth where enough views look, after shift, linear phase and factor; none where the
+/// truth does not reach.
+pub fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<f64>> {
+    let Some((found, expected, _)) = beside_truth(whole, truth)? else { return Ok(None) };
     let off: f64 = found.iter().zip(&expected).map(|(a, b)| (a - b).norm_sqr()).sum();
-    Ok((off / expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt())
+    Ok(Some((off / expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt()))
 }
 
 /// Object (aligned) and truth on the same pixels, and their shape; `None` where the truth does not reach.

@@ -1,19 +1,22 @@
 //! The solver as the run loop sees it.
 
+use std::time::Duration;
+
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
 use crate::config::{Config, Precision};
 use crate::halves::{self, Halves};
 use crate::model::Model;
-use crate::output::{self, History};
+use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
-use crate::scan::Truth;
-use crate::{bench, engines, setup, stages};
+use crate::scan::{Beam, Truth};
+use crate::{bench, resolution, setup, stages};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
@@ -21,7 +24,10 @@ pub struct Ptycho {
     whole: Reconstruction,
     halves: Option<Halves>,
     truths: Vec<Option<Truth>>,
-    history: History,
+    beams: Vec<Beam>,
+    /// Mean errors of each iteration.
+    history: Vec<[f64; 3]>,
+    live: Agenda,
     /// Errors of the last iteration.
     errors: [f64; 3],
 }
@@ -30,6 +36,30 @@ impl Ptycho {
     /// The reconstruction of all frames.
     pub fn whole(&mut self) -> &mut Reconstruction {
         &mut self.whole
+    }
+
+    /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
+    fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
+        let Reconstruction { model, stages, .. } = &mut self.whole;
+        let pixels = model.pixels();
+        let counts = |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        let brightest = || (0..model.views.len()).map(|j| (j, counts(j))).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
+        let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
+        let intensity = match shown {
+            Some(j) => Some((j, stages.intensity(j)?)),
+            None => None,
+        };
+        let (state, errors) = (stages.state()?, stages.errors()?);
+        let results = Results {
+            model,
+            state: &state,
+            history: &self.history,
+            errors: &errors,
+            views: stages.views(),
+            frame: intensity.as_ref().map(|(j, i)| (*j, &i[..])),
+            beams: &self.beams,
+        };
+        Ok(work(&results))
     }
 }
 
@@ -41,10 +71,13 @@ pub fn cost(model: &Model, exits: bool) -> Cost {
     Cost { bytes, flops: transforms * 5.0 * pixels * (model.pixels() as f64).log2(), items: model.views.len() as f64 }
 }
 
-fn load(config: &Config, environment: &Environment) -> Result<(Model, Vec<Option<Truth>>)> {
+type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>);
+
+fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
     let model = setup::model(config, &mut scans, environment.seed)?;
-    Ok((model, scans.into_iter().map(|s| s.truth).collect()))
+    let beams = scans.iter().map(|s| s.beam).collect();
+    Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams))
 }
 
 impl Solver for Ptycho {
@@ -60,7 +93,7 @@ impl Solver for Ptycho {
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        let (model, _) = load(config, environment)?;
+        let (model, ..) = load(config, environment)?;
         let exits = config.engine.iter().any(|e| e.name.keeps_exits());
         let join = |v: &[usize]| v.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
         let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
@@ -89,7 +122,7 @@ impl Solver for Ptycho {
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        let (model, truths) = load(config, environment)?;
+        let (model, truths, beams) = load(config, environment)?;
         let (device, seed) = (&environment.device, environment.seed);
         let exits = config.engine.iter().any(|e| e.name.keeps_exits());
         let needed = stages::memory(&model, exits, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
@@ -99,7 +132,8 @@ impl Solver for Ptycho {
         }
         let halves = if config.frc { Some(Halves::new(config, &model, device, seed)?) } else { None };
         let whole = Reconstruction::new(config, model, device, seed)?;
-        Ok(Self { config: config.clone(), whole, halves, truths, history: History::default(), errors: [0.0; 3] })
+        let live = Agenda::new(config.output.live, Clock::default());
+        Ok(Self { config: config.clone(), whole, halves, truths, beams, history: Vec::new(), live, errors: [0.0; 3] })
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -108,7 +142,7 @@ impl Solver for Ptycho {
             profiler.stage_with("halves", Cost::default(), |profiler| halves.advance(profiler))?;
         }
         self.errors = self.whole.errors()?;
-        self.history.push(self.whole.done, self.errors);
+        self.history.push(self.errors);
         Ok(())
     }
 
@@ -141,18 +175,35 @@ impl Solver for Ptycho {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        let rings = match &mut self.halves {
-            Some(halves) => Some(halves.rings()?),
-            None => None,
-        };
-        output::records(&mut self.whole, &self.history, rings.as_ref(), &self.truths)
+        let config = self.config.output.clone();
+        let mut records = self.with_results(config.frame, |results| output::records(results, &config))?;
+        if let Some(halves) = &mut self.halves {
+            records.push(halves.rings()?.curve("frc", "Fourier ring correlation of two half-scans", true));
+        }
+        if let Some(Some(truth)) = self.truths.first()
+            && let Some((found, expected, shape)) = halves::beside_truth(&mut self.whole, truth)?
+        {
+            let rings = resolution::rings(&found, &expected, shape, self.whole.model.pixel[0]);
+            records.push(rings.curve("frc_truth", "Fourier ring correlation with the truth", false));
+        }
+        Ok(records)
+    }
+
+    fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
+        let clock = self.clock();
+        if self.live.due(clock, wall).is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.with_results(None, output::live)?.into_iter().collect())
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
-        let (first, last) = self.history.ends();
+        let value = |line: Option<&[f64; 3]>| line.map_or(0.0, |l| if l[1] > 0.0 { l[1] } else { l[0] });
+        let (first, last) = (value(self.history.first()), value(self.history.last()));
         let mut checks = vec![Check::at_most("last error over the first one", last / first.max(f64::MIN_POSITIVE), 1.0)];
-        if let Some(Some(truth)) = self.truths.first() {
-            let off = halves::off_truth(&mut self.whole, truth)?;
+        if let Some(Some(truth)) = self.truths.first()
+            && let Some(off) = halves::off_truth(&mut self.whole, truth)?
+        {
             checks.push(Check::at_most("relative distance of the object from the truth", off, TRUTH_LIMIT));
         }
         Ok(checks)
@@ -164,7 +215,7 @@ impl Solver for Ptycho {
             halves.save(writer)?;
         }
         writer.f64s("errors", &self.errors)?;
-        self.history.save(writer)
+        writer.f64s("history", self.history.as_flattened())
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
@@ -173,7 +224,8 @@ impl Solver for Ptycho {
             halves.restore(reader)?;
         }
         reader.f64s_into("errors", &mut self.errors)?;
-        self.history = History::restore(reader)?;
+        self.history = reader.f64s("history")?.as_chunks::<3>().0.to_vec();
+        self.live = Agenda::new(self.config.output.live, self.clock());
         Ok(())
     }
 
@@ -218,6 +270,3 @@ fn overlap(model: &Model) -> Option<f64> {
     let width = 2.0 * std::f64::consts::SQRT_2 * radius;
     (step.is_finite() && width > 0.0).then(|| 1.0 - step / width)
 }
-
-#[allow(unused_imports)]
-use engines as _;

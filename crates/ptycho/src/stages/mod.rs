@@ -5,7 +5,8 @@
 pub mod cpu;
 
 use zellige_engine::checkpoint::{Reader, Writer};
-use zellige_engine::error::Result;
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Result};
 
 use crate::model::{Model, State, View};
 
@@ -232,6 +233,20 @@ pub trait Stages: Send {
 
     /// Bytes held.
     fn memory(&self) -> u64;
+}
+
+/// Whether there are kernels for GPUs.
+pub const GPU: bool = false;
+
+/// The stages of a model on a device, in single or double precision.
+pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stages>> {
+    match device {
+        Device::Cpu(cpu) => Ok(cpu::new(model, cpu, double)),
+        Device::Cuda(_) => {
+            let message = "ptychography has no GPU kernels yet: it runs on the processor".to_owned();
+            Err(Error::Device { device: device.name().into(), message, hint: Some("`--device cpu`".into()) })
+        }
+    }
 }
 
 /// Bytes that the stages of a model need on the processor, exit waves included if some engine has them.
