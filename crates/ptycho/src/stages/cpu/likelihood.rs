@@ -64,7 +64,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
         let (scale, brightness) = (Row::<T>::from_f64(scale), Row::<T>::from_f64(factor));
         let [lines, length] = fixed.detector();
         let value = match rule.noise {
-            Noise::Gaussian => sum(lines, length, |i| {
+            Noise::Gaussian => sum!(lines, length, |i| {
                 let m = Row::load(&mag[i..]);
                 let off = Row::load(&power[i..]) * brightness - m * m;
                 let weighed = gaussian_weight(m) * off;
@@ -81,7 +81,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
                 }
                 value
             }
-            Noise::Euclid => sum(lines, length, |i| {
+            Noise::Euclid => sum!(lines, length, |i| {
                 let m = Row::load(&mag[i..]);
                 let af = (Row::load(&power[i..]) * brightness).sqrt();
                 let off = select(m.lt(Row::ZERO), Row::ZERO, af - m);
@@ -127,7 +127,7 @@ impl<T: Number> Fixed<T> {
         let [lines, length] = self.detector();
         let mut both = [0.0; 2];
         for (i, both) in both.iter_mut().enumerate() {
-            *both = sum(lines, length, |at| {
+            *both = sum!(lines, length, |at| {
                 let (m, p) = (Row::load(&mag[at..]), Row::load(&power[at..]));
                 let other = if i == 0 { m * m } else { p };
                 match noise {
@@ -202,9 +202,10 @@ fn add_powers<T: Number>(waves: [&[T]; 3], to: [&mut [T]; 3], scale: T) {
     let half = waves[0].len() / 2;
     let scale = Row::splat(scale);
     for i in (0..half).step_by(PAD) {
-        let [f, a, b] = waves.map(|wave| [Row::load(&wave[i..]), Row::load(&wave[half + i..])]);
-        let dot = |x: [Row<T>; 2], y: [Row<T>; 2]| x[0] * y[0] + x[1] * y[1];
-        let sums = [dot(f, f), Row::TWO * dot(f, a), Row::TWO * dot(f, b) + dot(a, a)];
+        let (f0, f1) = (Row::load(&waves[0][i..]), Row::load(&waves[0][half + i..]));
+        let (a0, a1) = (Row::load(&waves[1][i..]), Row::load(&waves[1][half + i..]));
+        let (b0, b1) = (Row::load(&waves[2][i..]), Row::load(&waves[2][half + i..]));
+        let sums = [f0 * f0 + f1 * f1, Row::TWO * (f0 * a0 + f1 * a1), Row::TWO * (f0 * b0 + f1 * b1) + (a0 * a0 + a1 * a1)];
         for j in 0..3 {
             (Row::load(&to[j][i..]) + scale * sums[j]).store(&mut to[j][i..]);
         }
@@ -219,7 +220,7 @@ fn expand<T: Number>(fixed: &Fixed<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], ma
     for line in 0..lines {
         let mut part = [Row::<T>::ZERO; 2];
         for i in (line * length..(line + 1) * length).step_by(PAD) {
-            let [i0, i1, i2] = [a0, a1, a2].map(|plane| Row::load(&plane[i..]));
+            let (i0, i1, i2) = (Row::load(&a0[i..]), Row::load(&a1[i..]), Row::load(&a2[i..]));
             let m = Row::load(&mag[i..]);
             let valid = m.ge(Row::ZERO);
             let [b1, b2] = match noise {
