@@ -148,7 +148,9 @@ fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, mod
     let dot = stages.dot(Slot::Gradient, Slot::Direction).unwrap();
     let slope = 2.0 * (dot[0] + dot[1]);
     let what = format!("{noise:?}, floating {floating}, smoothness {smoothness}, near {near}, modes {modes:?}");
-    assert!((slope / difference - 1.0).abs() < 1e-6, "{what}: gradient {slope:e}, differences {difference:e}");
+    // Poisson's factor of brightness is the best one without the 1e-6 counts that keep the logarithm off zero.
+    let limit = if floating && noise == Noise::Poisson { 1e-5 } else { 1e-6 };
+    assert!((slope / difference - 1.0).abs() < limit, "{what}: gradient {slope:e}, differences {difference:e}");
     let [b1, b2] = stages.line(&rule).unwrap();
     if !floating {
         assert!((b1 / difference - 1.0).abs() < 1e-6, "{what}: first order {b1:e}, differences {difference:e}");
