@@ -159,9 +159,8 @@ fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) {
     }
     let mut cross: Vec<C> = fa.iter().zip(&fb).map(|(a, b)| b * a.conj()).collect();
     plan.run(&mut cross, Direction::Inverse);
-    let power = |y: isize, x: isize| {
-        cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr()
-    };
+    let power =
+        |y: isize, x: isize| cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr();
     let Some(best) = (0..cross.len()).max_by(|i, j| cross[*i].norm_sqr().total_cmp(&cross[*j].norm_sqr())) else { return };
     let (y, x) = ((best / width) as isize, (best % width) as isize);
     let between = |low: f64, here: f64, high: f64| {

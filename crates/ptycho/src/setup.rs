@@ -125,12 +125,7 @@ fn margin(config: &Config, pixel: [f64; 2]) -> usize {
 }
 
 /// Views, what is left of their places, and storages without offsets.
-fn places(
-    scans: &[Scan],
-    [probe_of, object_of]: [&[usize]; 2],
-    objects: usize,
-    margin: usize,
-) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
+fn places(scans: &[Scan], [probe_of, object_of]: [&[usize]; 2], objects: usize, margin: usize) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
     let frame = scans[0].shape;
     let pixel = scans[0].beam.resolution(frame);
     let at = |p: &[f64; 2]| [0, 1].map(|d| p[d] / pixel[d]);

@@ -42,7 +42,8 @@ impl Ptycho {
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let pixels = model.pixels();
-        let counts = |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        let counts =
+            |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
         let brightest = || (0..model.views.len()).map(|j| (j, counts(j))).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
         let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
         let intensity = match shown {

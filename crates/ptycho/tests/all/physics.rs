@@ -275,8 +275,7 @@ fn positions_come_back() {
         });
         let mut config = input(scan, EngineConfig::new(EngineName::Epie, 40));
         config.object.margin = Some(6);
-        config.engine[0].positions =
-            Some(PositionConfig { method, start: 0, every: 1, trials: 6, step: 0.5, ..PositionConfig::default() });
+        config.engine[0].positions = Some(PositionConfig { method, start: 0, every: 1, trials: 6, step: 0.5, ..PositionConfig::default() });
         let (mut start, _) = from_truth(&config, 0.0);
         remake(&mut start);
         let truth = start.views.clone();
