@@ -1,0 +1,163 @@
+//! A scan: diffraction frames with where and how they were taken. Every reader gives one, the simulation makes one, and
+//! the engines are set up from one or several.
+
+use num_complex::Complex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Result;
+
+/// Planck's constant times the speed of light, keV m: wavelength times energy (CODATA 2018).
+pub const HC: f64 = 1.239_841_984_332_002_6e-9;
+
+/// Frames, positions and geometry of one scan.
+pub struct Scan {
+    /// Name, for messages and outputs.
+    pub name: String,
+    /// Photon counts, centred: the optical axis is at pixel `[ny / 2, nx / 2]`.
+    pub frames: Frames,
+    /// Rows and columns of a frame.
+    pub shape: [usize; 2],
+    /// Which pixels count.
+    pub mask: Mask,
+    /// Where the probe stood, metres, `[y, x]`: a larger coordinate takes a patch further down and right of the object.
+    pub positions: Vec<[f64; 2]>,
+    /// Wavelength, geometry of the detector and way of propagation.
+    pub beam: Beam,
+    /// Probe to start from, if the file holds one: modes, then rows, then columns.
+    pub probe: Option<Image>,
+    /// Object to start from, if the file holds one.
+    pub object: Option<Image>,
+    /// What a simulated scan was made from.
+    pub truth: Option<Truth>,
+    /// What was seen in the data that the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Wavelength, distances and pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beam {
+    /// Wavelength, metres.
+    pub wavelength: f64,
+    /// Sample to detector (far field), or the effective propagation distance (near field), metres.
+    pub distance: f64,
+    /// Pixel of the detector `[y, x]`, metres; in the near field that of the sample plane as well.
+    pub pixel: [f64; 2],
+    /// Far or near field.
+    pub propagation: Propagation,
+}
+
+impl Beam {
+    /// Photon energy, keV.
+    pub fn energy(&self) -> f64 {
+        HC / self.wavelength
+    }
+
+    /// Pixel of probe and object `[y, x]`, metres, for frames of `shape` rows and columns: in the far field the detector's
+    /// aperture sets it, in the near field it is that of the detector.
+    pub fn resolution(&self, shape: [usize; 2]) -> [f64; 2] {
+        match self.propagation {
+            Propagation::Far => [0, 1].map(|d| self.wavelength * self.distance / (shape[d] as f64 * self.pixel[d])),
+            Propagation::Near => self.pixel,
+        }
+    }
+}
+
+/// From the sample to the detector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Propagation {
+    /// Fraunhofer: one transform.
+    #[default]
+    Far,
+    /// Fresnel: a transform, the kernel, and a transform back.
+    Near,
+}
+
+/// Photon counts of all frames, `[n][ny][nx]`.
+pub enum Frames {
+    /// As detectors write them.
+    Counts(Vec<u16>),
+    /// Scaled or summed.
+    Real(Vec<f32>),
+    /// Left in the file and read in blocks.
+    Stored(Box<dyn Source>),
+}
+
+impl Frames {
+    /// Number of frames of `pixels` pixels.
+    pub fn len(&self, pixels: usize) -> usize {
+        match self {
+            Self::Counts(v) => v.len() / pixels.max(1),
+            Self::Real(v) => v.len() / pixels.max(1),
+            Self::Stored(source) => source.len(),
+        }
+    }
+
+    /// Frames from `first` on, as many as `into` holds.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn read(&mut self, first: usize, pixels: usize, into: &mut [f32]) -> Result<()> {
+        let begin = first * pixels;
+        match self {
+            Self::Counts(v) => {
+                let from = &v[begin..begin + into.len()];
+                into.iter_mut().zip(from).for_each(|(a, b)| *a = f32::from(*b));
+                Ok(())
+            }
+            Self::Real(v) => {
+                into.copy_from_slice(&v[begin..begin + into.len()]);
+                Ok(())
+            }
+            Self::Stored(source) => source.read(first, into),
+        }
+    }
+}
+
+/// Frames that are read in blocks.
+pub trait Source: Send {
+    /// Number of frames.
+    fn len(&self) -> usize;
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Frames from `first` on, as many as `into` holds.
+    fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()>;
+}
+
+/// Valid pixels, centred as the frames are.
+#[derive(Debug, Clone)]
+pub enum Mask {
+    /// Every pixel counts.
+    All,
+    /// One for all frames, `[ny][nx]`.
+    Common(Vec<bool>),
+    /// One a frame, `[n][ny][nx]`.
+    Each(Vec<bool>),
+}
+
+/// A stack of complex images. A probe's origin is such that its pixel `[rows / 2, columns / 2]` is at zero, and a view of the
+/// object is the patch whose pixel `[rows / 2, columns / 2]` is at the probe's position.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    /// Layers (modes), rows, columns.
+    pub shape: [usize; 3],
+    /// In C order.
+    pub values: Vec<Complex<f32>>,
+    /// Coordinates of pixel `[0, 0]`, metres `[y, x]`.
+    pub origin: [f64; 2],
+    /// Size of a pixel, metres `[y, x]`.
+    pub spacing: [f64; 2],
+}
+
+/// What a simulated scan was made from.
+#[derive(Debug, Clone)]
+pub struct Truth {
+    /// Probe modes.
+    pub probe: Image,
+    /// Object.
+    pub object: Image,
+    /// Positions that were used, where the scan reports others (position errors); metres.
+    pub positions: Vec<[f64; 2]>,
+}
