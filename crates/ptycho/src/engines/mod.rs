@@ -92,6 +92,17 @@ pub fn engine(config: &EngineConfig, facts: &Facts, number: usize) -> Box<dyn En
     }
 }
 
+/// Readies the stages for an engine: supports, and exit waves where it keeps them.
+pub fn begin(engine: &dyn Engine, stages: &mut dyn Stages, frame: [usize; 2]) -> Result<()> {
+    let [real, fourier] = engine.supports().map(|part| part.map(|part| disc(part, frame)));
+    let fourier = fourier.map(|mask| corner_first(&mask, frame));
+    stages.set_support(real.as_deref(), fourier.as_deref())?;
+    if engine.keeps_exits() {
+        stages.exits_from_product()?;
+    }
+    Ok(())
+}
+
 /// PtyPy's probes are held to this part of the frame unless something else is said.
 const PTYPY_SUPPORT: f64 = 0.7;
 
