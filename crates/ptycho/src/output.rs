@@ -342,20 +342,6 @@ fn errors(history: &[[f64; 3]]) -> Option<Record> {
     }))
 }
 
-/// The correlation of two reconstructions by ring, with the threshold that it is held against; frequencies in 1/m.
-pub fn ring_correlation(frequency: &[f64], correlation: &[f64], threshold: &[f64], resolution: Option<f64>) -> Record {
-    let found = resolution.map_or_else(|| "no crossing".to_owned(), |r| format!("{:.1} nm", 1e9 * r));
-    Record::Curve(Curve {
-        name: "ring_correlation".into(),
-        title: format!("Fourier ring correlation of two half-scans: resolution {found}"),
-        x_label: "spatial frequency (1/µm)".into(),
-        y_label: "correlation".into(),
-        x: frequency.iter().map(|f| f * 1e-6).collect(),
-        lines: vec![("correlation".into(), correlation.to_vec()), ("threshold".into(), threshold.to_vec())],
-        log_y: false,
-    })
-}
-
 /// Where the frames were taken, and how well each is described.
 fn views(results: &Results) -> Record {
     let model = results.model;
