@@ -3,4 +3,5 @@
 mod common;
 mod data;
 mod parity;
+mod physics;
 mod simulate;
