@@ -59,6 +59,9 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let (frame, beam) = (first.shape, first.beam);
     let pixel = beam.resolution(frame);
     alike(scans)?;
+    if frame.iter().any(|n| *n < 4) {
+        return Err(wrong(&first.name, format!("frames of {} x {} pixels: 4 are the least", frame[0], frame[1])));
+    }
     if !pixel.iter().all(|p| PIXELS.contains(p)) {
         let message = format!("the geometry gives pixels of {:e} x {:e} m in the sample plane", pixel[0], pixel[1]);
         let hint = "look at the units of wavelength, distance and detector pixel: metres (energy: keV)";

@@ -44,7 +44,7 @@ impl<T: Number> Work<T> for Residual<'_, T> {
         let likelihood = fixed.photons(power, mag);
         let [lines, length] = fixed.detector();
         let scale = Row::splat(fixed.scale() * fixed.scale());
-        let error = sum(lines, length, |i| {
+        let error = sum!(lines, length, |i| {
             let (m, p) = (Row::load(&mag[i..]), Row::load(&power[i..]));
             let af = p.sqrt();
             let factor = match noise {
@@ -70,7 +70,7 @@ impl<T: Number> Work<T> for Residual<'_, T> {
             for (to, from) in out.chunks_exact_mut(stored / 2).zip(one.chunks_exact(size / 2)) {
                 to.copy_from_slice(&from[..stored / 2]);
             }
-            change += sum(fixed.shape.ny * 2, fixed.shape.sx, |i| {
+            change += sum!(fixed.shape.ny * 2, fixed.shape.sx, |i| {
                 let d = Row::load(&out[i..]);
                 d * d
             });
@@ -121,7 +121,7 @@ impl<T: Number> Work<T> for Solve<'_, T> {
                 for (s, (x, y, nx, ny)) in s.iter_mut().zip(pairs) {
                     for plane in 0..2 {
                         let (x, y) = (&x[plane * nx / 2..], &y[plane * ny / 2..]);
-                        *s += sum(fixed.shape.ny, fixed.shape.sx, |i| Row::load(&x[i..]) * Row::load(&y[i..]));
+                        *s += sum!(fixed.shape.ny, fixed.shape.sx, |i| Row::load(&x[i..]) * Row::load(&y[i..]));
                     }
                 }
             }

@@ -35,7 +35,7 @@ impl<T: Number> Work<T> for Trial<'_, T> {
         }
         fixed.intensity(wave, power);
         let [lines, length] = fixed.detector();
-        sum(lines, length, |i| deviation(Row::load(&mag[i..]), Row::load(&power[i..]).sqrt())) / valid.max(1.0)
+        sum!(lines, length, |i| deviation(Row::load(&mag[i..]), Row::load(&power[i..]).sqrt())) / valid.max(1.0)
     }
 }
 
