@@ -43,6 +43,12 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "dsmc/flat_plate",
     "dsmc/satellite_panel",
     "dsmc/knudsen_pump",
+    "ptycho/simulated",
+    "ptycho/stacked",
+    "ptycho/mixed_state",
+    "ptycho/position_errors",
+    "ptycho/weak_phase",
+    "ptycho/near_field",
 ];
 
 macro_rules! older {
