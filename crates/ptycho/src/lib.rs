@@ -1,5 +1,11 @@
 //! Ptychographic phase retrieval: object and probe from overlapping diffraction frames.
 
+pub mod config;
+pub mod engines;
+pub mod model;
+pub mod physics;
 pub mod scan;
+pub mod stages;
 
+pub use config::Config;
 pub use scan::Scan;

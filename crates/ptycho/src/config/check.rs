@@ -1,0 +1,77 @@
+//! Everything that is wrong with an input, as far as its text tells.
+
+use zellige_engine::error::Problem;
+
+use super::engine::{EngineConfig, PositionMethod};
+use super::{Config, EngineName};
+
+fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
+    Problem::new(path, message).allowed(allowed)
+}
+
+/// A number that must be in a range.
+fn within(path: &str, value: Option<f64>, low: f64, high: f64, faults: &mut Vec<Problem>) {
+    if let Some(value) = value.filter(|v| !(*v >= low && *v <= high)) {
+        faults.push(not(path, format!("the value is {value:e}"), &format!("{low:e} to {high:e}")));
+    }
+}
+
+pub(super) fn all(config: &Config) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    for (i, scan) in config.scan.iter().enumerate() {
+        let path = |key: &str| format!("scan[{i}].{key}");
+        if let Some(crop) = scan.crop.filter(|c| c.iter().any(|n| !n.is_multiple_of(2) || *n < 4 || *n > 1 << 14)) {
+            faults.push(not(path("crop"), format!("{crop:?} pixels"), "even numbers, 4 to 16384"));
+        }
+        if scan.rebin.is_some_and(|n| !(1..=64).contains(&n)) {
+            faults.push(not(path("rebin"), format!("{} pixels", scan.rebin.unwrap_or(0)), "1 to 64"));
+        }
+    }
+    let p = &config.probe;
+    within("probe.size", p.size, 1e-12, 1e3, &mut faults);
+    within("probe.focal_length", p.focal_length, 1e-12, 1e6, &mut faults);
+    within("probe.defocus", Some(p.defocus), -1e6, 1e6, &mut faults);
+    within("probe.mode_power", Some(p.mode_power), 1e-12, 1.0, &mut faults);
+    within("probe.photons", p.photons, 1e-12, 1e30, &mut faults);
+    within("object.fill", Some(config.object.fill), 1e-12, 1e12, &mut faults);
+    if config.object.margin.is_some_and(|m| m > 1 << 14) {
+        faults.push(not("object.margin", "the margin is too wide", "0 to 16384 pixels"));
+    }
+    for (i, engine) in config.engine.iter().enumerate() {
+        check_engine(&format!("engine[{i}]"), engine, &mut faults);
+    }
+    faults
+}
+
+fn check_engine(path: &str, engine: &EngineConfig, faults: &mut Vec<Problem>) {
+    let key = |name: &str| format!("{path}.{name}");
+    for (name, engines) in engine.set_keys() {
+        if !engines.contains(&engine.name) {
+            let who: Vec<&str> = engines.iter().map(|e| e.as_str()).collect();
+            let problem = Problem::new(key(name), format!("{} has no such key", engine.name.as_str()));
+            faults.push(problem.hint(format!("it belongs to {}", who.join(", "))));
+        }
+    }
+    let alpha = if engine.name == EngineName::Rpie { (1e-6, 1.0) } else { (-1.0, 2.0) };
+    within(&key("alpha"), engine.alpha, alpha.0, alpha.1, faults);
+    within(&key("beta"), engine.beta, 0.05, 1.0, faults);
+    within(&key("sigma"), engine.sigma, 0.0, 10.0, faults);
+    within(&key("tau"), engine.tau, 0.0, 10.0, faults);
+    let step = if engine.name == EngineName::Sdr { 1.0 } else { 10.0 };
+    within(&key("object_step"), engine.object_step, 0.0, step, faults);
+    within(&key("probe_step"), engine.probe_step, 0.0, step, faults);
+    within(&key("damping"), engine.damping, 1e-12, 1e6, faults);
+    if let Some([low, high]) = engine.object_clip.filter(|[low, high]| !(*low >= 0.0 && low < high)) {
+        faults.push(not(key("object_clip"), format!("{low} to {high}"), "0 or more, the first below the second"));
+    }
+    let Some(p) = &engine.positions else { return };
+    within(&key("positions.amplitude"), p.amplitude, 0.0, 1.0, faults);
+    within(&key("positions.limit"), p.limit, 0.0, 1.0, faults);
+    within(&key("positions.step"), Some(p.step), 1e-6, 2.0, faults);
+    if p.method == PositionMethod::Gradient && p.amplitude.is_some() {
+        faults.push(Problem::new(key("positions.amplitude"), "the gradient makes no trials").hint("leave it out, or `method = \"grid\"`"));
+    }
+    if p.stop.is_some_and(|stop| stop <= p.start) {
+        faults.push(not(key("positions.stop"), "the refinement ends before it begins", "more than `start`"));
+    }
+}

@@ -1,0 +1,280 @@
+//! An entry of `[[ptycho.engine]]`. One table for all engines: keys that an engine does not have are refused by name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum EngineName {
+    /// Difference map.
+    #[default]
+    #[serde(rename = "DM")]
+    Dm,
+    /// Relaxed averaged alternating reflections.
+    #[serde(rename = "RAAR")]
+    Raar,
+    /// Extended ptychographical iterative engine.
+    #[serde(rename = "ePIE")]
+    Epie,
+    /// Its regularised form.
+    #[serde(rename = "rPIE")]
+    Rpie,
+    /// Semi-implicit relaxed Douglas-Rachford.
+    #[serde(rename = "SDR")]
+    Sdr,
+    /// Maximum likelihood by conjugate gradients.
+    #[serde(rename = "ML")]
+    Ml,
+    /// Least-squares maximum likelihood.
+    #[serde(rename = "LSQML")]
+    Lsqml,
+}
+
+impl EngineName {
+    /// As it stands in the input.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Dm => "DM",
+            Self::Raar => "RAAR",
+            Self::Epie => "ePIE",
+            Self::Rpie => "rPIE",
+            Self::Sdr => "SDR",
+            Self::Ml => "ML",
+            Self::Lsqml => "LSQML",
+        }
+    }
+
+    /// Whether it keeps exit waves between iterations.
+    pub fn keeps_exits(self) -> bool {
+        matches!(self, Self::Dm | Self::Raar | Self::Sdr)
+    }
+}
+
+/// Models of noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NoiseName {
+    /// Variance of the counts plus one.
+    #[default]
+    Gaussian,
+    /// Poisson's.
+    Poisson,
+    /// Distance of moduli.
+    Euclid,
+}
+
+/// An engine with its settings. What is left out is the engine's default.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EngineConfig {
+    /// Which engine.
+    pub name: EngineName,
+    /// Iterations: 100 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub iterations: Option<u64>,
+    /// DM: 1 is the difference map, 0 alternating projections. rPIE: weight of the largest illumination, 0 to 1 (0.05).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// RAAR: relaxation, 0.5 to 1 (0.75).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    /// SDR: relaxation of the reflection (1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<f64>,
+    /// SDR: relaxation of the step (1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tau: Option<f64>,
+    /// ePIE, rPIE, LSQML: step of the object (1; LSQML 0.9). SDR: weight of the local illumination (0.9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_step: Option<f64>,
+    /// ePIE, rPIE, LSQML: step of the probe (1; LSQML 0.9). SDR: weight of the local transmission (0.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_step: Option<f64>,
+    /// ePIE, rPIE, SDR, LSQML: views that are updated at once (1; LSQML a tenth of the views).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub batch: Option<usize>,
+    /// LSQML: part of the largest illumination in the preconditioner (0.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damping: Option<f64>,
+    /// Iteration from which the probe is updated (2; ePIE, rPIE, SDR, LSQML 0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_update_start: Option<u64>,
+    /// Iteration from which the object is updated (0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_update_start: Option<u64>,
+    /// Part of the frame, as an area, that the probe may fill: a disc. 0 lets it fill all of it. DM, RAAR, ML; PtyPy's default is 0.7, this
+    /// program's none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub probe_support: Option<f64>,
+    /// The same in Fourier space (none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub probe_fourier_support: Option<f64>,
+    /// Pixels that the centre of the probe may be off the middle before probe and object are moved (never).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub probe_center_tolerance: Option<f64>,
+    /// Least and largest modulus of the object (none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_clip: Option<[f64; 2]>,
+    /// DM, RAAR: smoothing of the old object, pixels (none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub object_smooth: Option<f64>,
+    /// DM, RAAR: weight of the old object in counts of the mean frame (1e-4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub object_inertia: Option<f64>,
+    /// DM, RAAR: weight of the old probe in views (1e-9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub probe_inertia: Option<f64>,
+    /// DM, RAAR: passes of the overlap loop at most (10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub overlap_passes: Option<u32>,
+    /// DM, RAAR: change of the probe at which the loop ends (0.05).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub overlap_tolerance: Option<f64>,
+    /// DM, RAAR: the object is updated before the probe (true).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_first: Option<bool>,
+    /// DM, RAAR: relaxation of the modulus, from which the bound is made (0.05).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub fourier_relax: Option<f64>,
+    /// DM, RAAR: the bound itself, counts a pixel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub fourier_bound: Option<f64>,
+    /// ML, LSQML: model of the noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseName>,
+    /// ML: the brightness of each frame is a free factor (false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floating_intensities: Option<bool>,
+    /// ML: strength of the squared differences of neighbours in the object (none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub smoothness: Option<f64>,
+    /// ML: the probe's part of the gradient is scaled to the object's (true; PtyPy false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_preconditioner: Option<bool>,
+    /// ML: probe's part of the gradient times this (1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub probe_scale: Option<f64>,
+    /// ML: smoothing of the object's gradient at the start, pixels (none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub smooth_gradient: Option<f64>,
+    /// ML: what the smoothing is multiplied by at each iteration (0.95).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub smooth_gradient_decay: Option<f64>,
+    /// Whether the error of the likelihood is computed in every iteration (true); it costs a transform in DM and RAAR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_likelihood: Option<bool>,
+    /// Refinement of the positions (none).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positions: Option<PositionConfig>,
+}
+
+impl EngineConfig {
+    /// An engine with its defaults.
+    pub fn new(name: EngineName, iterations: u64) -> Self {
+        Self { name, iterations: Some(iterations), ..Self::default() }
+    }
+
+    /// Iterations.
+    pub fn iterations(&self) -> u64 {
+        self.iterations.unwrap_or(100)
+    }
+
+    /// Keys that are set, with the engines that know them.
+    pub fn set_keys(&self) -> Vec<(&'static str, &'static [EngineName])> {
+        use EngineName::{Dm, Epie, Lsqml, Ml, Raar, Rpie, Sdr};
+        const PROJECTION: &[EngineName] = &[Dm, Raar];
+        const STEPPED: &[EngineName] = &[Epie, Rpie, Sdr, Lsqml];
+        let mut keys: Vec<(&'static str, &'static [EngineName])> = Vec::new();
+        let mut put = |set: bool, key, engines| {
+            if set {
+                keys.push((key, engines));
+            }
+        };
+        put(self.alpha.is_some(), "alpha", &[Dm, Rpie]);
+        put(self.beta.is_some(), "beta", &[Raar]);
+        put(self.sigma.is_some(), "sigma", &[Sdr]);
+        put(self.tau.is_some(), "tau", &[Sdr]);
+        put(self.object_step.is_some(), "object_step", STEPPED);
+        put(self.probe_step.is_some(), "probe_step", STEPPED);
+        put(self.batch.is_some(), "batch", STEPPED);
+        put(self.damping.is_some(), "damping", &[Lsqml]);
+        put(self.object_smooth.is_some(), "object_smooth", PROJECTION);
+        put(self.object_inertia.is_some(), "object_inertia", PROJECTION);
+        put(self.probe_inertia.is_some(), "probe_inertia", PROJECTION);
+        put(self.overlap_passes.is_some(), "overlap_passes", PROJECTION);
+        put(self.overlap_tolerance.is_some(), "overlap_tolerance", PROJECTION);
+        put(self.object_first.is_some(), "object_first", PROJECTION);
+        put(self.fourier_relax.is_some(), "fourier_relax", PROJECTION);
+        put(self.fourier_bound.is_some(), "fourier_bound", PROJECTION);
+        put(self.noise.is_some(), "noise", &[Ml, Lsqml]);
+        put(self.floating_intensities.is_some(), "floating_intensities", &[Ml]);
+        put(self.smoothness.is_some(), "smoothness", &[Ml]);
+        put(self.scale_preconditioner.is_some(), "scale_preconditioner", &[Ml]);
+        put(self.probe_scale.is_some(), "probe_scale", &[Ml]);
+        put(self.smooth_gradient.is_some(), "smooth_gradient", &[Ml]);
+        put(self.smooth_gradient_decay.is_some(), "smooth_gradient_decay", &[Ml]);
+        keys
+    }
+}
+
+/// How positions are refined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PositionMethod {
+    /// Random trials whose reach shrinks.
+    #[default]
+    Annealing,
+    /// Trials on a grid around each place whose step shrinks.
+    Grid,
+    /// Along the derivative of the error, below a pixel.
+    Gradient,
+}
+
+/// Refinement of the positions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PositionConfig {
+    /// How.
+    pub method: PositionMethod,
+    /// First iteration of the engine with a refinement.
+    pub start: u64,
+    /// Iteration before which the last one is; the engine's last if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<u64>,
+    /// Iterations from one refinement to the next.
+    #[schemars(range(min = 1))]
+    pub every: u64,
+    /// Reach of a trial at the start, m; two pixels if left out. It shrinks to nothing until `stop`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amplitude: Option<f64>,
+    /// Farthest that a view may come to lie from where it was reported, m; eight pixels if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// Trials a view and refinement (annealing).
+    #[schemars(range(min = 1, max = 1000))]
+    pub trials: u32,
+    /// Part of the solved step that is taken (gradient).
+    pub step: f64,
+}
+
+impl Default for PositionConfig {
+    fn default() -> Self {
+        Self { method: PositionMethod::Annealing, start: 50, stop: None, every: 10, amplitude: None, limit: None, trials: 4, step: 0.5 }
+    }
+}

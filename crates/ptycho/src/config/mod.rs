@@ -1,0 +1,202 @@
+//! The `[ptycho]` table of the input, as typed, in SI units. [`Config::check`] finds everything that is wrong with it before
+//! anything is allocated; [`crate::setup`] makes a [`crate::model::Model`] of it and of the scans.
+//!
+//! ```toml
+//! [ptycho]
+//! [[ptycho.scan]]
+//! file = "scan.ptyd"
+//! [[ptycho.engine]]
+//! name = "DM"
+//! iterations = 60
+//! [[ptycho.engine]]
+//! name = "ML"
+//! iterations = 100
+//! ```
+
+mod check;
+pub mod engine;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Problem;
+
+pub use engine::{EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
+
+/// Ptychographic phase retrieval: object and probe from overlapping diffraction frames. SI units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Numbers that the waves are computed in. Doubles are for checks, and for the processor only.
+    #[serde(default)]
+    pub precision: Precision,
+    /// `"ptypy"` takes PtyPy's defaults where a key is left out.
+    #[serde(default)]
+    pub compatibility: Compatibility,
+    /// Whether two half-scans are reconstructed as well and compared by Fourier ring correlation.
+    #[serde(default)]
+    pub frc: bool,
+    /// The scans.
+    #[schemars(length(min = 1))]
+    pub scan: Vec<ScanConfig>,
+    /// The probe to start from.
+    #[serde(default)]
+    pub probe: ProbeConfig,
+    /// The object to start from.
+    #[serde(default)]
+    pub object: ObjectConfig,
+    /// The engines, run one after another.
+    #[schemars(length(min = 1))]
+    pub engine: Vec<EngineConfig>,
+}
+
+/// Numbers that the waves are computed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Double precision.
+    F64,
+}
+
+/// Whose defaults are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Compatibility {
+    /// This program's.
+    #[default]
+    None,
+    /// PtyPy's.
+    Ptypy,
+}
+
+/// A scan: measured or simulated.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScanConfig {
+    /// Name for messages and outputs; `scan0`, `scan1`, .. if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// A file of frames and positions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// Scans of the same word share their probe; each has its own if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<String>,
+    /// Scans of the same word share their object; each has its own if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// Edge of a square cut out of the frames about the optical axis, pixels: even.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crop: Option<[usize; 2]>,
+    /// Pixels of the detector that are summed to one, along each axis.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebin: Option<usize>,
+    /// Every how many-th frame is used, from the first on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub every: Option<usize>,
+}
+
+/// The probe to start from. Without a file and without one in the scan it is a round or square opening in the sample plane,
+/// brought to the measured brightness.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProbeConfig {
+    /// Modes: 1 for coherent light.
+    #[schemars(range(min = 1, max = 64))]
+    pub modes: usize,
+    /// Whether the probe of the scan's file is left alone and one is made as the keys below say.
+    pub ignore_file: bool,
+    /// Shape of the opening.
+    pub shape: ProbeShape,
+    /// Diameter or edge, m; half of the frame if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<f64>,
+    /// Focal length of a lens that fills the opening, m: the probe is what it focuses. None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focal_length: Option<f64>,
+    /// Distance that the wave travels behind the opening or the focus, m.
+    pub defocus: f64,
+    /// Power of each further mode relative to the first.
+    pub mode_power: f64,
+    /// Photons of a frame; those of the brightest frame if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub photons: Option<f64>,
+}
+
+impl Default for ProbeConfig {
+    fn default() -> Self {
+        Self {
+            modes: 1,
+            ignore_file: false,
+            shape: ProbeShape::Round,
+            size: None,
+            focal_length: None,
+            defocus: 0.0,
+            mode_power: 0.1,
+            photons: None,
+        }
+    }
+}
+
+/// Shape of an opening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeShape {
+    /// A disc.
+    #[default]
+    Round,
+    /// A rectangle.
+    Square,
+}
+
+/// The object to start from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ObjectConfig {
+    /// Modes: 1 unless the sample moved during an exposure.
+    #[schemars(range(min = 1, max = 16))]
+    pub modes: usize,
+    /// Whether the object of the scan's file is left alone.
+    pub ignore_file: bool,
+    /// Modulus to start from.
+    pub fill: f64,
+    /// Pixels around what the views see; some are needed where positions are refined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<usize>,
+}
+
+impl Default for ObjectConfig {
+    fn default() -> Self {
+        Self { modes: 1, ignore_file: false, fill: 1.0, margin: None }
+    }
+}
+
+impl Config {
+    /// An input of one scan file and one engine.
+    pub fn new(scan: ScanConfig, engine: EngineConfig) -> Self {
+        Self {
+            precision: Precision::F32,
+            compatibility: Compatibility::None,
+            frc: false,
+            scan: vec![scan],
+            probe: ProbeConfig::default(),
+            object: ObjectConfig::default(),
+            engine: vec![engine],
+        }
+    }
+
+    /// Every problem that can be seen without allocating anything, paths relative to this table.
+    pub fn check(&self) -> Vec<Problem> {
+        check::all(self)
+    }
+
+    /// Iterations of all engines.
+    pub fn iterations(&self) -> u64 {
+        self.engine.iter().map(EngineConfig::iterations).sum()
+    }
+}

@@ -1,0 +1,53 @@
+//! LSQML: directions from the likelihood, the step of each view solved for (Odstrcil, Menzel and Guizar-Sicairos, Opt. Express 26
+//! (2018) 3108).
+
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
+
+use super::{Engine, Facts, Memory, shuffled};
+use crate::config::{EngineConfig, NoiseName};
+use crate::stages::{LeastSquares, Noise, Stages};
+
+pub(super) struct Solving {
+    rule: LeastSquares,
+    start: [u64; 2],
+    supports: [Option<f64>; 2],
+    views: usize,
+    seed: u64,
+    number: usize,
+}
+
+impl Solving {
+    pub(super) fn new(config: &EngineConfig, facts: &Facts, number: usize) -> Self {
+        let rule = LeastSquares {
+            step: [config.object_step.unwrap_or(0.9), config.probe_step.unwrap_or(0.9)],
+            damping: config.damping.unwrap_or(0.1),
+            batch: config.batch.unwrap_or_else(|| facts.views.div_ceil(10)).max(1),
+            // The variance of a modulus is constant, so that Gaussian noise of moduli is the least-squares fit.
+            noise: if config.noise == Some(NoiseName::Poisson) { Noise::Poisson } else { Noise::Euclid },
+            probe: true,
+            object: true,
+            clip: config.object_clip,
+            likelihood: config.log_likelihood.unwrap_or(true),
+        };
+        let start = [config.probe_update_start.unwrap_or(0), config.object_update_start.unwrap_or(0)];
+        Self { rule, start, supports: super::supports(config, facts), views: facts.views, seed: facts.seed, number }
+    }
+}
+
+impl Engine for Solving {
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, _: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+        let rule = LeastSquares { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
+        let order = order.map_or_else(|| shuffled(self.views, self.seed, self.number, k), <[u32]>::to_vec);
+        profiler.stage("least_squares", Cost::default(), || stages.least_squares(&rule, &order))
+    }
+
+    fn keeps_exits(&self) -> bool {
+        false
+    }
+
+    fn supports(&self) -> [Option<f64>; 2] {
+        self.supports
+    }
+}

@@ -1,0 +1,117 @@
+//! ML: maximum likelihood by conjugate gradients (Polak and Ribiere) with a step found from the second-order expansion along the
+//! direction. Thibault and Guizar-Sicairos, New J. Phys. 14 (2012) 063004.
+
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
+
+use super::{Engine, Facts, Memory};
+use crate::config::{EngineConfig, NoiseName};
+use crate::stages::{Likelihood, Noise, Slot, Stages};
+
+/// Weight of the past in the running ratio of the gradients.
+const SCALE_MEMORY: f64 = 0.9;
+/// Squared norm of the probe's gradient below which there is none.
+const NO_GRADIENT: f64 = 1e-5;
+
+pub(super) struct Descending {
+    rule: Likelihood,
+    start: [u64; 2],
+    supports: [Option<f64>; 2],
+    scaled: bool,
+    probe_scale: f64,
+    smooth: f64,
+    decay: f64,
+    clip: Option<[f64; 2]>,
+}
+
+impl Descending {
+    pub(super) fn new(config: &EngineConfig, facts: &Facts) -> Self {
+        let noise = match config.noise.unwrap_or_default() {
+            NoiseName::Gaussian => Noise::Gaussian,
+            NoiseName::Poisson => Noise::Poisson,
+            NoiseName::Euclid => Noise::Euclid,
+        };
+        // The expected variance of the object's values is pixels over photons; eight differences a pixel: PtyPy's scale, by which
+        // a strength of 1 weighs about as much as the data.
+        let measured = (facts.views * facts.frame[0] * facts.frame[1]) as f64;
+        let pixels = facts.object as f64;
+        let rescale = measured * facts.power.total / (8.0 * pixels * pixels);
+        let rule = Likelihood {
+            noise,
+            floating: config.floating_intensities.unwrap_or(false),
+            floating_left_out: facts.ptypy(),
+            smoothness: config.smoothness.unwrap_or(0.0) * rescale,
+            probe: true,
+            object: true,
+        };
+        Self {
+            rule,
+            start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
+            supports: super::supports(config, facts),
+            scaled: config.scale_preconditioner.unwrap_or(!facts.ptypy()),
+            probe_scale: config.probe_scale.unwrap_or(1.0),
+            smooth: config.smooth_gradient.unwrap_or(0.0),
+            decay: config.smooth_gradient_decay.unwrap_or(0.95),
+            clip: config.object_clip,
+        }
+    }
+
+    /// Ratio by which the probe's part of the gradient is scaled.
+    fn scale(&self, [probe, object]: [f64; 2], k: u64, memory: &Memory) -> f64 {
+        if !self.scaled {
+            return self.probe_scale;
+        }
+        let now = if probe > NO_GRADIENT { self.probe_scale * object / probe } else { self.probe_scale };
+        if k == 0 { now } else { memory.scale.powf(SCALE_MEMORY) * now.powf(1.0 - SCALE_MEMORY) }
+    }
+}
+
+impl Engine for Descending {
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+        let rule = Likelihood { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
+        memory.value = profiler.stage("gradient", Cost::default(), || stages.gradient(&rule))?;
+        stages.support(Slot::Gradient)?;
+        let sigma = self.smooth * self.decay.powf(k as f64 + 1.0);
+        // A Gaussian that narrow leaves every pixel as it is, to a hundredth.
+        if sigma > 0.3 {
+            stages.smooth_object(Slot::Gradient, sigma)?;
+        }
+        let norms = stages.dot(Slot::Gradient, Slot::Gradient)?;
+        let s = self.scale(norms, k, memory);
+        memory.scale = s;
+        let mut turn = 0.0;
+        if k > 0 && memory.length != 0.0 {
+            let mixed = stages.dot(Slot::Gradient, Slot::Last)?;
+            let last = stages.dot(Slot::Last, Slot::Last)?;
+            let down = s * last[0] + last[1];
+            let up = s * (norms[0] - mixed[0]) + norms[1] - mixed[1];
+            turn = if down > 0.0 { (up / down).max(0.0) / memory.length } else { 0.0 };
+        }
+        stages.combine(Slot::Last, [0.0; 2], Slot::Gradient, [s, 1.0])?;
+        stages.combine(Slot::Direction, [turn; 2], Slot::Last, [-1.0; 2])?;
+        let [mut b1, mut b2] = profiler.stage("line", Cost::default(), || stages.line(&rule))?;
+        if !(b2 > 0.0 && b1 < 0.0) && turn > 0.0 {
+            // The direction does not lead down: begin again along the gradient.
+            stages.combine(Slot::Direction, [0.0; 2], Slot::Last, [-1.0; 2])?;
+            [b1, b2] = profiler.stage("line", Cost::default(), || stages.line(&rule))?;
+        }
+        // Where the expansion has no minimum the step is left out; the next one begins along the gradient.
+        let t = -0.5 * b1 / b2;
+        memory.length = if b2 > 0.0 && t.is_finite() { t } else { 0.0 };
+        stages.combine(Slot::Direction, [memory.length; 2], Slot::Last, [0.0; 2])?;
+        stages.combine(Slot::State, [1.0; 2], Slot::Direction, [1.0; 2])?;
+        if let Some(range) = self.clip {
+            stages.clip(range)?;
+        }
+        Ok(())
+    }
+
+    fn keeps_exits(&self) -> bool {
+        false
+    }
+
+    fn supports(&self) -> [Option<f64>; 2] {
+        self.supports
+    }
+}

@@ -1,0 +1,80 @@
+//! DM and RAAR: the Fourier step for all views, then the overlap loop.
+
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
+
+use super::{Engine, Facts, Memory};
+use crate::config::{EngineConfig, EngineName};
+use crate::stages::{ObjectLimits, Overlap, Projection, Stages};
+
+/// Default relaxation of the modulus.
+const RELAX: f64 = 0.05;
+
+/// Bound on the mean squared deviation of the moduli: a quarter, the variance of a Poisson modulus, of the relaxation squared, of the
+/// brightest frame's mean counts.
+pub fn bound(relax: f64, facts: &Facts) -> f64 {
+    0.25 * relax * relax * facts.power.max / (facts.frame[0] * facts.frame[1]) as f64
+}
+
+pub(super) struct Projecting {
+    projection: Projection,
+    overlap: Overlap,
+    start: [u64; 2],
+    supports: [Option<f64>; 2],
+}
+
+impl Projecting {
+    pub(super) fn new(config: &EngineConfig, facts: &Facts) -> Self {
+        let (a, b, c) = match config.name {
+            EngineName::Raar => {
+                let beta = config.beta.unwrap_or(0.75);
+                (1.0 - 2.0 * beta, beta, 2.0)
+            }
+            _ => {
+                let alpha = config.alpha.unwrap_or(1.0);
+                (-alpha, 1.0, 1.0 + alpha)
+            }
+        };
+        let bound = config.fourier_bound.unwrap_or_else(|| bound(config.fourier_relax.unwrap_or(RELAX), facts));
+        let layers = facts.views_of_probe.len() * facts.modes[0];
+        let inertia = config.probe_inertia.unwrap_or(1e-9);
+        // A view of K exit waves counts K times, over the layers of all probes: PtyPy's rule.
+        let weight = |views: &usize| inertia * (views * facts.modes[0] * facts.modes[1]) as f64 / layers as f64;
+        Self {
+            projection: Projection { a, b, c, bound, likelihood: config.log_likelihood.unwrap_or(true) },
+            overlap: Overlap {
+                probe: true,
+                object: true,
+                object_first: config.object_first.unwrap_or(true),
+                tolerance: config.overlap_tolerance.unwrap_or(0.05),
+                passes: config.overlap_passes.unwrap_or(10),
+                object_inertia: config.object_inertia.unwrap_or(1e-4) * facts.power.mean,
+                probe_inertia: facts.views_of_probe.iter().map(weight).collect(),
+                limits: ObjectLimits { clip: config.object_clip, smooth: config.object_smooth.filter(|s| *s > 0.0) },
+            },
+            start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
+            supports: super::supports(config, facts),
+        }
+    }
+}
+
+impl Engine for Projecting {
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
+        profiler.stage("fourier", Cost::default(), || stages.project(&self.projection))?;
+        let (probe, object) = (k >= self.start[0], k >= self.start[1]);
+        if probe || object {
+            let rule = Overlap { probe, object, ..self.overlap.clone() };
+            memory.passes = profiler.stage("overlap", Cost::default(), || stages.overlap(&rule))?;
+        }
+        Ok(())
+    }
+
+    fn keeps_exits(&self) -> bool {
+        true
+    }
+
+    fn supports(&self) -> [Option<f64>; 2] {
+        self.supports
+    }
+}

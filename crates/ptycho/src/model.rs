@@ -1,0 +1,157 @@
+//! What the engines work on: flat arrays, no object per view, so that a million views cost nothing to set up.
+//!
+//! | array | shape | what |
+//! |---|---|---|
+//! | `mag` | `[n][ny][nx]` | square roots of the counts, in the order of the transform (pixel 0 is the optical axis); -1 where masked |
+//! | exit waves | `[n][K][ny][nx]` | `K = P O` modes, `k = p O + o`; kept by the stages |
+//! | `probe` | `[sets][P][ny][nx]` | |
+//! | `object` | storages of `[O][H][W]` one behind the other | each with its own `H`, `W`, offset |
+//! | `views` | `[n]` | which probe and storage, and where: rows and columns of the storage |
+//!
+//! The quadratic phase of the sample plane is multiplied into probe and exit waves when they come in and taken out when they
+//! go out ([`crate::propagation`]), so that the propagation to a far detector is a bare unitary transform in between.
+
+use num_complex::Complex;
+
+/// Masked pixels of `mag`.
+pub const MASKED: f32 = -1.0;
+
+/// Where a view looks.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct View {
+    /// Number of the probe.
+    pub probe: u32,
+    /// Number of the object's storage.
+    pub object: u32,
+    /// First row of the patch.
+    pub row: i32,
+    /// First column of the patch.
+    pub col: i32,
+}
+
+/// One object: `modes` layers of `shape`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Storage {
+    /// Rows and columns.
+    pub shape: [usize; 2],
+    /// Its first value in the array of all storages.
+    pub offset: usize,
+    /// Coordinates of pixel `[0, 0]`, metres `[y, x]`.
+    pub origin: [f64; 2],
+}
+
+impl Storage {
+    /// Values of one layer.
+    pub fn layer(&self) -> usize {
+        self.shape[0] * self.shape[1]
+    }
+}
+
+/// From the sample to the detector.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Transfer {
+    /// A unitary transform.
+    Far,
+    /// A transform, times this kernel `[ny][nx]` of modulus 1 in the order of the transform, and a transform back. `mag` is
+    /// in the order of the sample plane then: pixel 0 is the corner.
+    Near(Vec<Complex<f64>>),
+}
+
+/// Sums of the counts that count.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Power {
+    /// Of all frames.
+    pub total: f64,
+    /// Of the brightest frame.
+    pub max: f64,
+    /// A pixel and frame.
+    pub mean: f64,
+}
+
+impl Power {
+    /// Of frames of `pixels` pixels each.
+    pub fn of(mag: &[f32], pixels: usize) -> Self {
+        let frame = |m: &[f32]| m.iter().filter(|m| **m >= 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        let mut power = Self::default();
+        for mag in mag.chunks_exact(pixels) {
+            let sum = frame(mag);
+            power.total += sum;
+            power.max = power.max.max(sum);
+        }
+        power.mean = power.total / mag.len().max(1) as f64;
+        power
+    }
+}
+
+/// Probe and object, as the engines hold them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// `[sets][P][ny][nx]`.
+    pub probe: Vec<Complex<f64>>,
+    /// All storages.
+    pub object: Vec<Complex<f64>>,
+}
+
+/// The problem.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Rows and columns of a frame.
+    pub frame: [usize; 2],
+    /// Modes of the probe (P) and of the object (O).
+    pub modes: [usize; 2],
+    /// Number of probes.
+    pub probes: usize,
+    /// The objects.
+    pub storages: Vec<Storage>,
+    /// Where each view looks.
+    pub views: Vec<View>,
+    /// What the whole pixels of `views` leave over, `[y, x]` in pixels, each -0.5 to 0.5; used where positions are refined below
+    /// a pixel.
+    pub shifts: Vec<[f64; 2]>,
+    /// Square roots of the counts.
+    pub mag: Vec<f32>,
+    /// Sample to detector.
+    pub transfer: Transfer,
+    /// Pixel of the sample plane `[y, x]`, metres.
+    pub pixel: [f64; 2],
+    /// Phase of the sample plane, `[ny][nx]`: probes and exit waves are held times this.
+    pub filter: Vec<Complex<f64>>,
+    /// Sums of the counts.
+    pub power: Power,
+    /// Probe and object to start from.
+    pub start: State,
+    /// Name of each scan and its first view.
+    pub scans: Vec<(String, usize)>,
+}
+
+impl Model {
+    /// Pixels of a frame.
+    pub fn pixels(&self) -> usize {
+        self.frame[0] * self.frame[1]
+    }
+
+    /// Modes of an exit wave.
+    pub fn exits(&self) -> usize {
+        self.modes[0] * self.modes[1]
+    }
+
+    /// Values of all storages.
+    pub fn object_len(&self) -> usize {
+        self.storages.iter().map(|s| self.modes[1] * s.layer()).sum()
+    }
+
+    /// Values of all probes.
+    pub fn probe_len(&self) -> usize {
+        self.probes * self.modes[0] * self.pixels()
+    }
+
+    /// Views of each probe.
+    pub fn views_of_probe(&self) -> Vec<usize> {
+        let mut count = vec![0; self.probes];
+        for view in &self.views {
+            count[view.probe as usize] += 1;
+        }
+        count
+    }
+}

@@ -1,0 +1,182 @@
+//! The Fourier step of the projection engines, view by view.
+
+use rayon::prelude::*;
+use zellige_engine::real::Real;
+
+use super::fft::PAD;
+use super::lanes::{Lanes, Number, Work};
+use super::view::{Row, sum};
+use super::{Fixed, Host, Scratch};
+use crate::model::View;
+use crate::physics::{deviation, modulus_factor, photon_error, relaxation};
+use crate::stages::Projection;
+
+/// Kept off zero in the denominator of the modulus.
+const GUARD: f64 = 1e-10;
+
+/// A view's step.
+struct Step<'a, T> {
+    fixed: &'a Fixed<T>,
+    rule: &'a Projection,
+    probe: &'a [T],
+    object: &'a [T],
+    view: View,
+    mag: &'a [T],
+    valid: f64,
+    exit: &'a mut [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Step<'_, T> {
+    type Out = [f64; 3];
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 3] {
+        let Self { fixed, rule, probe, object, view, mag, valid, exit, scratch } = self;
+        let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
+        let shape = fixed.shape;
+        let (size, stored) = (2 * shape.plane(), 2 * shape.stored());
+        fixed.products(probe, object, &view, product);
+        let mut likelihood = 0.0;
+        if rule.likelihood {
+            for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
+                fixed.propagate(from, to, two, room);
+            }
+            fixed.intensity(wave, power);
+            likelihood = fixed.photons(power, mag);
+        }
+        // Where no exit wave is mixed in, what was propagated stands there already.
+        if rule.c != 1.0 || !rule.likelihood {
+            let parts = [rule.c, 1.0 - rule.c].map(T::from_f64);
+            for (k, exit) in exit.chunks_exact(stored).enumerate() {
+                let at = k * size..(k + 1) * size;
+                mix(shape.stored(), parts, &product[at.clone()], exit, one);
+                fixed.propagate(one, &mut wave[at], two, room);
+            }
+            fixed.intensity(wave, power);
+        }
+        let error = fixed.constrain(wave, power, mag, valid, rule.bound);
+        let mut change = 0.0;
+        for (k, exit) in exit.chunks_exact_mut(stored).enumerate() {
+            let at = k * size..(k + 1) * size;
+            fixed.back(&wave[at.clone()], one, two, room);
+            change += update(fixed, rule, &product[at], one, exit);
+        }
+        [error, likelihood, change / (shape.ny * shape.nx) as f64]
+    }
+}
+
+/// `out = a product + b exit`, pixel by pixel.
+#[inline(always)]
+fn mix<T: Number>(pixels: usize, [a, b]: [T; 2], product: &[T], exit: &[T], out: &mut [T]) {
+    let (a, b) = (Row::splat(a), Row::splat(b));
+    let half = product.len() / 2;
+    for plane in 0..2 {
+        let (product, exit, out) = (&product[plane * half..], &exit[plane * pixels..], &mut out[plane * half..]);
+        for i in (0..pixels).step_by(PAD) {
+            (a * Row::load(&product[i..]) + b * Row::load(&exit[i..])).store(&mut out[i..]);
+        }
+    }
+}
+
+/// `exit += b F(..) + a P O - (a + b) exit`; gives the squared change.
+#[inline(always)]
+fn update<T: Number>(fixed: &Fixed<T>, rule: &Projection, product: &[T], constrained: &[T], exit: &mut [T]) -> f64 {
+    let [a, b, ab] = [rule.a, rule.b, rule.a + rule.b].map(|x| Row::splat(T::from_f64(x)));
+    let (half, pixels) = (product.len() / 2, fixed.shape.stored());
+    let mut change = 0.0;
+    for plane in 0..2 {
+        let (product, constrained) = (&product[plane * half..], &constrained[plane * half..]);
+        let exit = &mut exit[plane * pixels..(plane + 1) * pixels];
+        change += sum(fixed.shape.ny, fixed.shape.sx, |i| {
+            let old = Row::load(&exit[i..]);
+            let d = b * Row::load(&constrained[i..]) + a * Row::load(&product[i..]) - ab * old;
+            (old + d).store(&mut exit[i..]);
+            d * d
+        });
+    }
+    change
+}
+
+impl<T: Number> Fixed<T> {
+    /// Mean over the frame of the squared deviation of the counts over their variance plus one.
+    #[inline(always)]
+    pub(super) fn photons(&self, power: &[T], mag: &[T]) -> f64 {
+        let [lines, length] = self.detector();
+        sum(lines, length, |i| photon_error(Row::load(&mag[i..]), Row::load(&power[i..]))) / (self.shape.ny * self.shape.nx) as f64
+    }
+
+    /// Puts the measured moduli to waves of intensity `power`, as far as `bound` does not let the deviation through, with the factor
+    /// that the way back needs. Gives the mean squared deviation.
+    #[inline(always)]
+    pub(super) fn constrain(&self, waves: &mut [T], power: &mut [T], mag: &[T], valid: f64, bound: f64) -> f64 {
+        let [lines, length] = self.detector();
+        let error = sum(lines, length, |i| {
+            let af = Row::load(&power[i..]).sqrt();
+            af.store(&mut power[i..]);
+            deviation(Row::load(&mag[i..]), af)
+        });
+        let error = error / valid.max(1.0);
+        let relax = relaxation(error, bound);
+        let scale = Row::splat(self.scale() * self.scale());
+        if relax < 1.0 {
+            let (relax, guard) = (Row::from_f64(relax), Row::from_f64(GUARD));
+            for i in (0..power.len()).step_by(PAD) {
+                let factor = modulus_factor(Row::load(&mag[i..]), Row::load(&power[i..]), relax, guard);
+                (factor * scale).store(&mut power[i..]);
+            }
+        } else {
+            for i in (0..power.len()).step_by(PAD) {
+                scale.store(&mut power[i..]);
+            }
+        }
+        for half in waves.chunks_exact_mut(self.shape.plane()) {
+            for i in (0..half.len()).step_by(PAD) {
+                (Row::load(&half[i..]) * Row::load(&power[i..])).store(&mut half[i..]);
+            }
+        }
+        error
+    }
+}
+
+impl<T: Number> Host<T> {
+    /// The Fourier step over all views.
+    pub(super) fn fourier(&mut self, rule: &Projection) {
+        let Self { fixed, views, state, exit, errors, .. } = self;
+        let fixed = &*fixed;
+        let size = fixed.exits() * 2 * fixed.shape.stored();
+        fixed.cpu.install(|| {
+            exit.par_chunks_exact_mut(size).zip(errors.par_iter_mut()).enumerate().for_each(|(j, (exit, errors))| {
+                let step = Step {
+                    fixed,
+                    rule,
+                    probe: &state.probe,
+                    object: &state.object,
+                    view: views[j],
+                    mag: fixed.moduli(j),
+                    valid: fixed.valid[j],
+                    exit,
+                    scratch: &mut fixed.scratch(),
+                };
+                *errors = T::with(fixed.isa, step);
+            });
+        });
+    }
+
+    /// Exit waves of the present probe and object.
+    pub(super) fn exits(&mut self) {
+        let Self { fixed, views, state, exit, .. } = self;
+        let fixed = &*fixed;
+        let (stored, plane) = (fixed.shape.stored(), fixed.shape.plane());
+        exit.resize(views.len() * fixed.exits() * 2 * stored, T::ZERO);
+        fixed.cpu.install(|| {
+            exit.par_chunks_exact_mut(fixed.exits() * 2 * stored).zip(views.par_iter()).for_each(|(exit, view)| {
+                let product = &mut fixed.scratch().product;
+                fixed.products(&state.probe, &state.object, view, product);
+                for (to, from) in exit.chunks_exact_mut(stored).zip(product.chunks_exact(plane)) {
+                    to.copy_from_slice(&from[..stored]);
+                }
+            });
+        });
+    }
+}

@@ -1,0 +1,293 @@
+//! Registers of numbers for the transform, and the instruction sets. The transform is written once over [`Lanes`] and compiled for
+//! each set; the best one that the machine has is chosen at run time. Passes over pixels use the engine's plain lanes.
+
+use std::sync::Arc;
+
+use num_complex::Complex;
+use zellige_engine::real::RealScalar;
+use zellige_fft::{FftDirection, Planned};
+
+/// A transform of one length that a library does, in place.
+pub(crate) type Library<T> = Arc<dyn Fn(&mut [Complex<T>]) + Send + Sync>;
+
+/// `f32` or `f64`, with what each instruction set makes of it.
+pub(crate) trait Number: RealScalar {
+    /// The forward transform of `n` numbers.
+    fn library(n: usize) -> Library<Self>;
+
+    /// Does `work` with the instructions of `isa`.
+    fn with<W: Work<Self>>(isa: Isa, work: W) -> W::Out;
+}
+
+/// A piece of work that is compiled for each instruction set. `run` must be `#[inline(always)]`.
+pub(crate) trait Work<T> {
+    /// What it gives.
+    type Out;
+
+    /// Does it.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `V`.
+    unsafe fn run<V: Lanes<T = T>>(self) -> Self::Out;
+}
+
+/// The instruction sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Isa {
+    /// 64-byte registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// 32-byte registers and fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What every processor of the architecture has.
+    Baseline,
+}
+
+impl Isa {
+    /// All that this machine has, the best one first.
+    pub(crate) fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let wide = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw");
+            if avx2 && wide {
+                all.push(Self::Avx512);
+            }
+            if avx2 {
+                all.push(Self::Avx2);
+            }
+        }
+        all.push(Self::Baseline);
+        all
+    }
+}
+
+/// A register of `N` numbers.
+///
+/// # Safety
+/// All methods need a processor with the type's instructions; `load` and `store` need `N` numbers at the place.
+pub(crate) unsafe trait Lanes: Copy {
+    /// The number.
+    type T: RealScalar;
+    /// How many.
+    const N: usize;
+    /// The numbers from a place on.
+    unsafe fn load(from: *const Self::T) -> Self;
+    /// Writes them.
+    unsafe fn store(self, to: *mut Self::T);
+    /// One number in all lanes.
+    unsafe fn splat(x: Self::T) -> Self;
+    /// Sum.
+    unsafe fn add(self, o: Self) -> Self;
+    /// Difference.
+    unsafe fn sub(self, o: Self) -> Self;
+    /// Product.
+    unsafe fn mul(self, o: Self) -> Self;
+    /// `self * a + b`.
+    unsafe fn mul_add(self, a: Self, b: Self) -> Self;
+    /// `b - self * a`.
+    unsafe fn mul_from(self, a: Self, b: Self) -> Self;
+    /// Turns the square of `N` registers at `from`, `step` numbers apart, into that at `to`.
+    unsafe fn turn(from: *const Self::T, from_step: usize, to: *mut Self::T, to_step: usize) {
+        for i in 0..Self::N {
+            for j in 0..Self::N {
+                // SAFETY: the caller's.
+                unsafe { *to.add(j * to_step + i) = *from.add(i * from_step + j) };
+            }
+        }
+    }
+}
+
+/// Eight numbers as an array: what runs everywhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain<T>([T; 8]);
+
+macro_rules! each {
+    ($self:ident, $o:ident, $op:tt) => {{
+        let mut out = $self.0;
+        for i in 0..8 {
+            out[i] = $self.0[i] $op $o.0[i];
+        }
+        Self(out)
+    }};
+}
+
+// SAFETY: needs no special instructions.
+unsafe impl<T: RealScalar> Lanes for Plain<T> {
+    type T = T;
+    const N: usize = 8;
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> Self {
+        // SAFETY: the caller's; unaligned.
+        unsafe { from.cast::<Self>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut T) {
+        // SAFETY: as above.
+        unsafe { to.cast::<Self>().write_unaligned(self) }
+    }
+    #[inline(always)]
+    unsafe fn splat(x: T) -> Self {
+        Self([x; 8])
+    }
+    #[inline(always)]
+    unsafe fn add(self, o: Self) -> Self {
+        each!(self, o, +)
+    }
+    #[inline(always)]
+    unsafe fn sub(self, o: Self) -> Self {
+        each!(self, o, -)
+    }
+    #[inline(always)]
+    unsafe fn mul(self, o: Self) -> Self {
+        each!(self, o, *)
+    }
+    #[inline(always)]
+    unsafe fn mul_add(self, a: Self, b: Self) -> Self {
+        // SAFETY: needs nothing.
+        unsafe { self.mul(a).add(b) }
+    }
+    #[inline(always)]
+    unsafe fn mul_from(self, a: Self, b: Self) -> Self {
+        // SAFETY: needs nothing.
+        unsafe { b.sub(self.mul(a)) }
+    }
+}
+
+macro_rules! number {
+    ($t:ident, $wide:ident, $narrow:ident) => {
+        impl Number for $t {
+            fn library(n: usize) -> Library<Self> {
+                let line = <$t>::line(n, FftDirection::Forward);
+                Arc::new(move |values| line.process(values))
+            }
+
+            #[inline]
+            fn with<W: Work<Self>>(isa: Isa, work: W) -> W::Out {
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+                unsafe fn avx512<W: Work<$t>>(work: W) -> W::Out {
+                    // SAFETY: this function is only called where the processor has them.
+                    unsafe { work.run::<x86::$wide>() }
+                }
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx2,fma")]
+                unsafe fn avx2<W: Work<$t>>(work: W) -> W::Out {
+                    // SAFETY: as above.
+                    unsafe { work.run::<x86::$narrow>() }
+                }
+                #[inline(never)]
+                fn baseline<W: Work<$t>>(work: W) -> W::Out {
+                    // SAFETY: needs no special instructions.
+                    unsafe { work.run::<Plain<$t>>() }
+                }
+                match isa {
+                    // SAFETY: `Avx512` and `Avx2` are only made by `Isa::all`, after the processor said that it has them.
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => unsafe { avx512(work) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2 => unsafe { avx2(work) },
+                    Isa::Baseline => baseline(work),
+                }
+            }
+        }
+    };
+}
+number!(f32, F32x16, F32x8);
+number!(f64, F64x8, F64x4);
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    #[allow(clippy::wildcard_imports)] // some thirty intrinsics
+    use std::arch::x86_64::*;
+
+    use super::Lanes;
+
+    macro_rules! register {
+        ($name:ident, $reg:ident, $t:ident, $n:literal, $load:ident, $store:ident, $set1:ident, $add:ident, $sub:ident, $mul:ident, $fma:ident, $fnma:ident, { $($turn:tt)* }) => {
+            #[derive(Clone, Copy)]
+            pub(crate) struct $name($reg);
+
+            // SAFETY: the trait's conditions are those of the intrinsics.
+            unsafe impl Lanes for $name {
+                type T = $t;
+                const N: usize = $n;
+                #[inline(always)]
+                unsafe fn load(from: *const $t) -> Self {
+                    Self(unsafe { $load(from) })
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $t) {
+                    unsafe { $store(to, self.0) }
+                }
+                #[inline(always)]
+                unsafe fn splat(x: $t) -> Self {
+                    Self(unsafe { $set1(x) })
+                }
+                #[inline(always)]
+                unsafe fn add(self, o: Self) -> Self {
+                    Self(unsafe { $add(self.0, o.0) })
+                }
+                #[inline(always)]
+                unsafe fn sub(self, o: Self) -> Self {
+                    Self(unsafe { $sub(self.0, o.0) })
+                }
+                #[inline(always)]
+                unsafe fn mul(self, o: Self) -> Self {
+                    Self(unsafe { $mul(self.0, o.0) })
+                }
+                #[inline(always)]
+                unsafe fn mul_add(self, a: Self, b: Self) -> Self {
+                    Self(unsafe { $fma(self.0, a.0, b.0) })
+                }
+                #[inline(always)]
+                unsafe fn mul_from(self, a: Self, b: Self) -> Self {
+                    Self(unsafe { $fnma(self.0, a.0, b.0) })
+                }
+                $($turn)*
+            }
+        };
+    }
+
+    register!(F32x8, __m256, f32, 8, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps, {});
+    register!(F64x4, __m256d, f64, 4, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd, {});
+    register!(F64x8, __m512d, f64, 8, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd, {});
+    register!(F32x16, __m512, f32, 16, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_set1_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps, {
+        /// Four rounds of exchanges between registers 1, 2, 4 and 8 apart, 64 shuffles.
+        #[inline(always)]
+        unsafe fn turn(from: *const f32, from_step: usize, to: *mut f32, to_step: usize) {
+            unsafe {
+                let mut x = [_mm512_setzero_ps(); 16];
+                for i in 0..16 {
+                    x[i] = _mm512_loadu_ps(from.add(i * from_step));
+                }
+                for step in [1, 2, 4, 8] {
+                    let mut low = [0_i32; 16];
+                    let mut high = [0_i32; 16];
+                    for l in 0..16 {
+                        // Lane l of the first: its own where the bit is clear, the second's lane below where it is set.
+                        low[l] = if l & step == 0 { l as i32 } else { 16 + (l ^ step) as i32 };
+                        high[l] = if l & step == 0 { (l ^ step) as i32 } else { 16 + l as i32 };
+                    }
+                    let (low, high) = (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast()));
+                    for i in 0..16 {
+                        if i & step == 0 {
+                            let (a, b) = (x[i], x[i | step]);
+                            x[i] = _mm512_permutex2var_ps(a, low, b);
+                            x[i | step] = _mm512_permutex2var_ps(a, high, b);
+                        }
+                    }
+                }
+                for i in 0..16 {
+                    _mm512_storeu_ps(to.add(i * to_step), x[i]);
+                }
+            }
+        }
+    });
+}

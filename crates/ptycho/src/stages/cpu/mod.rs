@@ -1,0 +1,179 @@
+//! The stages on the processor: a view at a time goes through all that happens to it while it is in the second-level cache; the
+//! threads share the views, and sums over views are taken band by band of the object and of the probe in the order of the views, so that
+//! no result depends on the number of threads.
+
+mod fft;
+mod fourier;
+mod lanes;
+mod overlap;
+mod smooth;
+mod stages;
+mod store;
+mod view;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use zellige_engine::device::Cpu;
+
+use crate::model::{Model, Transfer, View};
+use crate::stages::{SLOTS, Stages};
+use fft::{Plan, Room, Shape};
+use lanes::{Isa, Number};
+use store::Place;
+
+/// A pair of arrays as long as probe and object.
+#[derive(Debug, Clone, Default)]
+struct Pair<T> {
+    probe: Vec<T>,
+    object: Vec<T>,
+}
+
+/// Room of a thread.
+struct Scratch<T> {
+    room: Room<T>,
+    /// Waves behind the sample, `[K][2][sy][sx]`.
+    product: Vec<T>,
+    /// Waves at the detector, `[K][2][lines][length]`.
+    wave: Vec<T>,
+    /// One wave.
+    one: Vec<T>,
+    /// Another, between the transforms of the near field.
+    two: Vec<T>,
+    /// Further waves at the detector, where an engine needs them: empty until then.
+    more: [Vec<T>; 3],
+    /// Planes of the detector.
+    plane: [Vec<T>; 3],
+}
+
+/// What stays.
+struct Fixed<T> {
+    cpu: Cpu,
+    isa: Isa,
+    plan: Plan<T>,
+    shape: Shape,
+    /// Modes of probe and object.
+    modes: [usize; 2],
+    places: Vec<Place>,
+    /// Kernel of the near field where the transform leaves it, over the pixels: two planes.
+    near: Option<Vec<T>>,
+    /// Moduli `[n][lines][length]`.
+    mag: Vec<T>,
+    /// Pixels that count.
+    valid: Vec<f64>,
+    /// Where a probe may be: `[ny][sx]`, and where the transform leaves it; 1 or 0.
+    support: [Option<Vec<T>>; 2],
+    scratch: Vec<Mutex<Scratch<T>>>,
+}
+
+/// State and stages.
+struct Host<T> {
+    fixed: Fixed<T>,
+    views: Vec<View>,
+    shifts: Vec<[f64; 2]>,
+    /// Views that see each band of rows, for each storage.
+    bands: Vec<Vec<Vec<u32>>>,
+    state: Pair<T>,
+    exit: Vec<T>,
+    /// The probe of the last overlap pass.
+    last: Vec<T>,
+    /// All [`crate::stages::Slot`]s but the first.
+    slots: [Pair<T>; SLOTS - 1],
+    errors: Vec<[f64; 3]>,
+}
+
+impl<T: Number> Fixed<T> {
+    /// Exit waves of a view.
+    fn exits(&self) -> usize {
+        self.modes[0] * self.modes[1]
+    }
+
+    fn far(&self) -> bool {
+        self.near.is_none()
+    }
+
+    /// What a wave at the detector must be multiplied by.
+    fn scale(&self) -> T {
+        if self.far() { T::from_f64(1.0 / ((self.shape.ny * self.shape.nx) as f64).sqrt()) } else { T::ONE }
+    }
+
+    /// Room of the thread that asks.
+    fn scratch(&self) -> MutexGuard<'_, Scratch<T>> {
+        let thread = rayon::current_thread_index().unwrap_or(0);
+        // A thread has its room for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
+        self.scratch[thread % self.scratch.len()].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Probe mode `p` of set `set`.
+    fn probe<'a>(&self, probe: &'a [T], set: u32, p: usize) -> [&'a [T]; 2] {
+        let size = 2 * self.shape.stored();
+        let start = (set as usize * self.modes[0] + p) * size;
+        store::planes(&probe[start..start + size])
+    }
+}
+
+/// The stages of a model on the processor, in single or double precision.
+pub fn new(model: &Model, cpu: &Cpu, double: bool) -> Box<dyn Stages> {
+    if double { Box::new(Host::<f64>::new(model, cpu, Isa::all()[0])) } else { Box::new(Host::<f32>::new(model, cpu, Isa::all()[0])) }
+}
+
+impl<T: Number> Host<T> {
+    fn new(model: &Model, cpu: &Cpu, isa: Isa) -> Self {
+        let shape = Shape::new(model.frame);
+        let plan = Plan::new(shape, isa);
+        let far = model.transfer == Transfer::Far;
+        let near = match &model.transfer {
+            Transfer::Far => None,
+            Transfer::Near(kernel) => {
+                let over = 1.0 / model.pixels() as f64;
+                let part = |of: &dyn Fn(&num_complex::Complex<f64>) -> f64| -> Vec<T> {
+                    let plane: Vec<T> = kernel.iter().map(|k| T::from_f64(over * of(k))).collect();
+                    store::to_detector(&plane, shape, true, T::ZERO)
+                };
+                Some([part(&|k| k.re), part(&|k| k.im)].concat())
+            }
+        };
+        let places = Place::all(&model.storages, model.modes[1]);
+        let (mag, valid) = store::moduli(model, shape, far);
+        let room = || Scratch {
+            room: plan.room(),
+            product: vec![T::ZERO; 2 * model.exits() * shape.plane()],
+            wave: vec![T::ZERO; 2 * model.exits() * shape.plane()],
+            one: vec![T::ZERO; 2 * shape.plane()],
+            two: vec![T::ZERO; 2 * shape.plane()],
+            more: Default::default(),
+            plane: std::array::from_fn(|_| vec![T::ZERO; shape.plane()]),
+        };
+        let scratch = (0..cpu.threads()).map(|_| Mutex::new(room())).collect();
+        let state = Pair {
+            probe: store::frames_in(&model.start.probe, shape),
+            object: store::objects_in(&model.start.object, &places, model.modes[1]),
+        };
+        let fixed =
+            Fixed { cpu: cpu.clone(), isa, plan, shape, modes: model.modes, places, near, mag, valid, support: [None, None], scratch };
+        let mut host = Self {
+            fixed,
+            views: model.views.clone(),
+            shifts: model.shifts.clone(),
+            bands: Vec::new(),
+            last: vec![T::ZERO; state.probe.len()],
+            state,
+            exit: Vec::new(),
+            slots: Default::default(),
+            errors: vec![[0.0; 3]; model.views.len()],
+        };
+        host.sort_views();
+        host
+    }
+
+    /// Finds out which views see which band.
+    fn sort_views(&mut self) {
+        let heights = self.fixed.places.iter().map(|p| p.shape[0].div_ceil(overlap::BAND));
+        self.bands = heights.map(|n| vec![Vec::new(); n]).collect();
+        for (j, view) in self.views.iter().enumerate() {
+            let (first, last) = (view.row as usize, view.row as usize + self.fixed.shape.ny - 1);
+            for band in &mut self.bands[view.object as usize][first / overlap::BAND..=last / overlap::BAND] {
+                band.push(j as u32);
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Gaussian smoothing of objects, mirrored at the edges.
+
+use rayon::prelude::*;
+
+use super::Fixed;
+use super::lanes::Number;
+
+/// The kernel is cut off so many standard deviations away.
+const REACH: f64 = 4.0;
+
+/// One side of the kernel, the middle first; normalised.
+fn kernel<T: Number>(sigma: f64) -> Vec<T> {
+    let reach = (REACH * sigma + 0.5) as usize;
+    let weights: Vec<f64> = (0..=reach).map(|i| (-0.5 * (i as f64 / sigma).powi(2)).exp()).collect();
+    let all = 2.0 * weights.iter().sum::<f64>() - weights[0];
+    weights.into_iter().map(|w| T::from_f64(w / all)).collect()
+}
+
+/// Place `i` mirrored into 0 to n - 1, edges counted twice.
+fn mirrored(i: isize, n: usize) -> usize {
+    let i = i.rem_euclid(2 * n as isize) as usize;
+    if i < n { i } else { 2 * n - 1 - i }
+}
+
+/// Smooths every layer of `object`.
+pub(super) fn objects<T: Number>(fixed: &Fixed<T>, object: &mut [T], sigma: f64) {
+    let weights = kernel::<T>(sigma);
+    fixed.cpu.install(|| {
+        for place in &fixed.places {
+            for o in 0..fixed.modes[1] {
+                for plane in place.layer_mut(object, o) {
+                    layer(&mut plane[..place.model.layer()], place.shape, &weights);
+                }
+            }
+        }
+    });
+}
+
+fn layer<T: Number>(plane: &mut [T], [height, width]: [usize; 2], weights: &[T]) {
+    let from = plane.to_vec();
+    let mut middle = vec![T::ZERO; plane.len()];
+    middle.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
+        for (i, weight) in weights.iter().enumerate() {
+            for side in if i == 0 { &[0_isize][..] } else { &[-1, 1] } {
+                let other = &from[mirrored(y as isize + side * i as isize, height) * width..][..width];
+                for (to, from) in row.iter_mut().zip(other) {
+                    *to += *weight * *from;
+                }
+            }
+        }
+    });
+    plane.par_chunks_mut(width).zip(middle.par_chunks(width)).for_each(|(row, from)| {
+        for (x, to) in row.iter_mut().enumerate() {
+            let mut all = weights[0] * from[x];
+            for (i, weight) in weights.iter().enumerate().skip(1) {
+                let pair = from[mirrored(x as isize - i as isize, width)] + from[mirrored(x as isize + i as isize, width)];
+                all += *weight * pair;
+            }
+            *to = all;
+        }
+    });
+}

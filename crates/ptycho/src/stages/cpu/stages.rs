@@ -1,0 +1,353 @@
+//! The trait of stages on the processor.
+
+use num_complex::Complex;
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+
+use super::lanes::{Number, Work};
+use super::store::{self, planes_mut};
+use super::{Fixed, Host, lanes, overlap, smooth};
+use crate::model::{State, View};
+use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
+
+impl<T: Number> Fixed<T> {
+    /// Applies the supports to modes `[..][2][ny][sx]`: Fourier space first.
+    pub(super) fn supported(&self, probe: &mut [T]) {
+        let [real, fourier] = &self.support;
+        if real.is_none() && fourier.is_none() {
+            return;
+        }
+        self.cpu.install(|| {
+            for mode in probe.chunks_exact_mut(2 * self.shape.stored()) {
+                T::with(self.isa, Supported { fixed: self, mode });
+            }
+        });
+    }
+}
+
+struct Supported<'a, T> {
+    fixed: &'a Fixed<T>,
+    mode: &'a mut [T],
+}
+
+impl<T: Number> Work<T> for Supported<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: lanes::Lanes<T = T>>(self) {
+        let Self { fixed, mode } = self;
+        let [real, fourier] = &fixed.support;
+        let pixels = fixed.shape.stored();
+        if let Some(fourier) = fourier {
+            let mut scratch = fixed.scratch();
+            let super::Scratch { room, one, two, .. } = &mut *scratch;
+            let [re, im] = planes_mut(mode);
+            fixed.plan.forward([re, im], planes_mut(two), room);
+            let scale = T::from_f64(1.0 / (fixed.shape.ny * fixed.shape.nx) as f64);
+            for plane in planes_mut(two) {
+                for (value, inside) in plane.iter_mut().zip(fourier) {
+                    *value = *value * *inside * scale;
+                }
+            }
+            fixed.plan.inverse(store::planes(two), planes_mut(one), room);
+            let [a, b] = store::planes(one);
+            re.copy_from_slice(&a[..pixels]);
+            im.copy_from_slice(&b[..pixels]);
+        }
+        if let Some(real) = real {
+            for plane in planes_mut(mode) {
+                for (value, inside) in plane.iter_mut().zip(real) {
+                    *value *= *inside;
+                }
+            }
+        }
+    }
+}
+
+/// Slot number `slot` of the pairs that are not the state.
+fn number(slot: Slot) -> Option<usize> {
+    match slot {
+        Slot::State => None,
+        Slot::Gradient => Some(0),
+        Slot::Last => Some(1),
+        Slot::Direction => Some(2),
+    }
+}
+
+impl<T: Number> Host<T> {
+    /// Takes a pair out; the slots other than the state are made as long as it when they are first asked for.
+    fn take(&mut self, slot: Slot) -> super::Pair<T> {
+        let Some(i) = number(slot) else { return std::mem::take(&mut self.state) };
+        let mut pair = std::mem::take(&mut self.slots[i]);
+        pair.probe.resize(self.state.probe.len(), T::ZERO);
+        pair.object.resize(self.state.object.len(), T::ZERO);
+        pair
+    }
+
+    fn put(&mut self, slot: Slot, pair: super::Pair<T>) {
+        match number(slot) {
+            Some(i) => self.slots[i] = pair,
+            None => self.state = pair,
+        }
+    }
+}
+
+/// What has no form on the processor.
+fn missing<R>(what: &str) -> Result<R> {
+    let message = format!("{what} has no form on the processor");
+    Err(zellige_engine::error::Error::Device { device: "cpu".into(), message, hint: None })
+}
+
+/// `to = s to + f from`; a factor of 0 takes nothing, not even what is not finite.
+fn blend<T: Number>(to: &mut [T], s: f64, from: &[T], f: f64) {
+    let (a, b) = (T::from_f64(s), T::from_f64(f));
+    for (to, from) in to.iter_mut().zip(from) {
+        let kept = if s == 0.0 { T::ZERO } else { a * *to };
+        *to = if f == 0.0 { kept } else { kept + b * *from };
+    }
+}
+
+fn dot<T: Number>(a: &[T], b: &[T]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a.to_f64() * b.to_f64()).sum()
+}
+
+impl<T: Number> Stages for Host<T> {
+    fn exits_from_product(&mut self) -> Result<()> {
+        self.exits();
+        Ok(())
+    }
+
+    fn project(&mut self, rule: &Projection) -> Result<()> {
+        self.fourier(rule);
+        Ok(())
+    }
+
+    fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
+        Ok(self.overlap_loop(rule))
+    }
+
+    fn sweep(&mut self, _: &Sweep, _: &[u32]) -> Result<()> {
+        missing("a sweep")
+    }
+
+    fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
+        missing("LSQML")
+    }
+
+    fn gradient(&mut self, _: &Likelihood) -> Result<f64> {
+        missing("ML")
+    }
+
+    fn line(&mut self, _: &Likelihood) -> Result<[f64; 2]> {
+        missing("ML")
+    }
+
+    fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]> {
+        let first = self.take(a);
+        let both = if a == b {
+            [dot(&first.probe, &first.probe), dot(&first.object, &first.object)]
+        } else {
+            let second = self.take(b);
+            let both = [dot(&first.probe, &second.probe), dot(&first.object, &second.object)];
+            self.put(b, second);
+            both
+        };
+        self.put(a, first);
+        Ok(both)
+    }
+
+    fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
+        assert_ne!(to, from, "a slot is not combined with itself");
+        let second = self.take(from);
+        let mut first = self.take(to);
+        blend(&mut first.probe, s[0], &second.probe, f[0]);
+        blend(&mut first.object, s[1], &second.object, f[1]);
+        self.put(from, second);
+        self.put(to, first);
+        Ok(())
+    }
+
+    fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
+        let mut pair = self.take(slot);
+        smooth::objects(&self.fixed, &mut pair.object, sigma);
+        self.put(slot, pair);
+        Ok(())
+    }
+
+    fn clip(&mut self, range: [f64; 2]) -> Result<()> {
+        let Self { fixed, state, .. } = self;
+        for place in &fixed.places {
+            for o in 0..fixed.modes[1] {
+                let [re, im] = place.layer_mut(&mut state.object, o).map(|plane| &mut plane[..place.model.layer()]);
+                overlap::clip(re, im, range);
+            }
+        }
+        Ok(())
+    }
+
+    fn roll(&mut self, by: [i32; 2]) -> Result<()> {
+        let Self { fixed, state, exit, last, .. } = self;
+        let shape = fixed.shape;
+        for wave in [&mut state.probe, last, exit] {
+            for plane in wave.chunks_exact_mut(shape.stored()) {
+                roll(plane, [shape.ny, shape.nx], shape.sx, by);
+            }
+        }
+        for place in &fixed.places {
+            for o in 0..fixed.modes[1] {
+                for plane in place.layer_mut(&mut state.object, o) {
+                    roll(&mut plane[..place.model.layer()], place.shape, place.shape[1], by);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn support(&mut self, slot: Slot) -> Result<()> {
+        let mut pair = self.take(slot);
+        self.fixed.supported(&mut pair.probe);
+        self.put(slot, pair);
+        Ok(())
+    }
+
+    fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
+        let shape = self.fixed.shape;
+        let one = |mask: &[bool]| -> Vec<T> { mask.iter().map(|inside| if *inside { T::ONE } else { T::ZERO }).collect() };
+        let real = real.map(|mask| store::to_detector(&one(mask), shape, false, T::ZERO)[..shape.stored()].to_vec());
+        let fourier = fourier.map(|mask| store::to_detector(&one(mask), shape, true, T::ZERO));
+        self.fixed.support = [real, fourier];
+        Ok(())
+    }
+
+    fn trial(&mut self, _: &[[i32; 2]]) -> Result<Vec<f64>> {
+        missing("refinement of positions")
+    }
+
+    fn slope(&mut self) -> Result<Vec<[f64; 4]>> {
+        missing("refinement of positions")
+    }
+
+    fn views(&self) -> (&[View], &[[f64; 2]]) {
+        (&self.views, &self.shifts)
+    }
+
+    fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        self.views.copy_from_slice(views);
+        self.shifts.copy_from_slice(shifts);
+        self.sort_views();
+        Ok(())
+    }
+
+    fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
+        Ok(self.errors.clone())
+    }
+
+    fn state(&mut self) -> Result<State> {
+        let Self { fixed, state, .. } = self;
+        Ok(State {
+            probe: store::frames_out(&state.probe, fixed.shape),
+            object: store::objects_out(&state.object, &fixed.places, fixed.modes[1]),
+        })
+    }
+
+    fn set_state(&mut self, state: &State) -> Result<()> {
+        self.state.probe = store::frames_in(&state.probe, self.fixed.shape);
+        self.state.object = store::objects_in(&state.object, &self.fixed.places, self.fixed.modes[1]);
+        Ok(())
+    }
+
+    fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
+        let Self { fixed, views, state, .. } = self;
+        let fixed = &*fixed;
+        let mut scratch = fixed.scratch();
+        let super::Scratch { room, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
+        fixed.products(&state.probe, &state.object, &views[view], product);
+        let size = 2 * fixed.shape.plane();
+        for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
+            fixed.propagate(from, to, two, room);
+        }
+        fixed.intensity(wave, power);
+        Ok(store::from_detector(power, fixed.shape, fixed.far()).into_iter().map(zellige_engine::real::RealScalar::to_f64).collect())
+    }
+
+    fn mix_probe(&mut self, _: &[Complex<f64>]) -> Result<()> {
+        missing("a change of modes")
+    }
+
+    fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        let bytes = |values: &[T]| bytemuck::cast_slice::<T, u8>(values).to_vec();
+        writer.bytes("stages.probe", &bytes(&self.state.probe))?;
+        writer.bytes("stages.object", &bytes(&self.state.object))?;
+        writer.bytes("stages.exit", bytemuck::cast_slice(&self.exit))?;
+        writer.bytes("stages.last", &bytes(&self.last))?;
+        for (i, slot) in self.slots.iter().enumerate() {
+            writer.bytes(&format!("stages.slot{i}.probe"), bytemuck::cast_slice(&slot.probe))?;
+            writer.bytes(&format!("stages.slot{i}.object"), bytemuck::cast_slice(&slot.object))?;
+        }
+        writer.bytes("stages.views", bytemuck::cast_slice(&self.views))?;
+        writer.f64s("stages.shifts", self.shifts.as_flattened())?;
+        writer.f64s("stages.errors", self.errors.as_flattened())
+    }
+
+    fn restore(&mut self, reader: &Reader) -> Result<()> {
+        let exits = self.views.len() * self.fixed.exits() * 2 * self.fixed.shape.stored();
+        let (probe, object) = (self.state.probe.len(), self.state.object.len());
+        self.state = super::Pair { probe: numbers(reader, "stages.probe", &[probe])?, object: numbers(reader, "stages.object", &[object])? };
+        self.exit = numbers(reader, "stages.exit", &[0, exits])?;
+        self.last = numbers(reader, "stages.last", &[probe])?;
+        for (i, slot) in self.slots.iter_mut().enumerate() {
+            slot.probe = numbers(reader, &format!("stages.slot{i}.probe"), &[0, probe])?;
+            slot.object = numbers(reader, &format!("stages.slot{i}.object"), &[0, object])?;
+        }
+        let bytes = reader.bytes("stages.views")?;
+        if bytes.len() != size_of_val(&self.views[..]) {
+            return Err(reader.wrong("the number of views is not that of this input"));
+        }
+        let mut views = self.views.clone();
+        bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
+        let inside = |v: &View| {
+            let place = self.fixed.places.get(v.object as usize);
+            let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
+            let shape = self.fixed.shape;
+            place.is_some_and(|p| fits(v.row, shape.ny, p.shape[0]) && fits(v.col, shape.nx, p.shape[1]))
+                && ((v.probe as usize + 1) * self.fixed.modes[0] * 2 * shape.stored() <= probe)
+        };
+        if !views.iter().all(inside) {
+            return Err(reader.wrong("a view lies outside the objects of this input"));
+        }
+        reader.f64s_into("stages.shifts", self.shifts.as_flattened_mut())?;
+        reader.f64s_into("stages.errors", self.errors.as_flattened_mut())?;
+        self.views = views;
+        self.sort_views();
+        Ok(())
+    }
+
+    fn memory(&self) -> u64 {
+        let pairs = self.slots.iter().chain([&self.state]).map(|p| p.probe.len() + p.object.len()).sum::<usize>();
+        let scratch = self.fixed.scratch.len() * (4 * self.fixed.exits() + 7) * self.fixed.shape.plane();
+        ((self.fixed.mag.len() + self.exit.len() + self.last.len() + pairs + scratch) * size_of::<T>()) as u64
+    }
+}
+
+/// An array of one of these lengths.
+fn numbers<T: Number>(reader: &Reader, name: &str, lengths: &[usize]) -> Result<Vec<T>> {
+    let bytes = reader.bytes(name)?;
+    if !bytes.len().is_multiple_of(size_of::<T>()) || !lengths.contains(&(bytes.len() / size_of::<T>())) {
+        return Err(reader.wrong(format!("section `{name}` has {} bytes: the input has changed", bytes.len())));
+    }
+    let mut values = vec![T::ZERO; bytes.len() / size_of::<T>()];
+    bytemuck::cast_slice_mut::<T, u8>(&mut values).copy_from_slice(&bytes);
+    Ok(values)
+}
+
+/// Moves the pixels `[height][width]` of a plane with rows of `stride`, around the edges.
+fn roll<T: Number>(plane: &mut [T], [height, width]: [usize; 2], stride: usize, by: [i32; 2]) {
+    let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
+    let old = plane.to_vec();
+    for y in 0..height {
+        let row = &old[from(y, by[0], height) * stride..][..width];
+        for x in 0..width {
+            plane[y * stride + x] = row[from(x, by[1], width)];
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The arrays on the processor, and how they come in and go out.
+//!
+//! All waves are planes: real parts, then imaginary parts. Frames have rows padded to `sx` numbers with zeros in the padding; Fourier
+//! space lies transposed (`[nx][sy]`), and so do the moduli of a far detector, with [`MASKED`] in the padding. A layer of an object is
+//! `[H][W]` and [`PAD`] numbers of nothing, so that a padded row of a patch can be read anywhere.
+
+use num_complex::Complex;
+
+use super::fft::{PAD, Shape};
+use super::lanes::Number;
+use crate::model::{MASKED, Model, Storage, View};
+
+/// Where a storage lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Rows and columns.
+    pub(crate) shape: [usize; 2],
+    /// Its first number.
+    pub(crate) offset: usize,
+    /// Numbers of a plane.
+    pub(crate) plane: usize,
+    /// As the model has it.
+    pub(crate) model: Storage,
+}
+
+impl Place {
+    pub(crate) fn all(storages: &[Storage], layers: usize) -> Vec<Self> {
+        let mut offset = 0;
+        let place = |model: &Storage| {
+            let plane = model.layer() + PAD;
+            let place = Self { shape: model.shape, offset, plane, model: *model };
+            offset += 2 * plane * layers;
+            place
+        };
+        storages.iter().map(place).collect()
+    }
+
+    /// The planes of layer `o` in the array of all objects.
+    pub(crate) fn layer<'a, T>(&self, object: &'a [T], o: usize) -> [&'a [T]; 2] {
+        let start = self.offset + 2 * o * self.plane;
+        [&object[start..start + self.plane], &object[start + self.plane..start + 2 * self.plane]]
+    }
+
+    /// The same to write to.
+    pub(crate) fn layer_mut<'a, T>(&self, object: &'a mut [T], o: usize) -> [&'a mut [T]; 2] {
+        let start = self.offset + 2 * o * self.plane;
+        object[start..start + 2 * self.plane].split_at_mut(self.plane).into()
+    }
+
+    /// Number of the first pixel of a view's row `y` in a plane.
+    #[inline(always)]
+    pub(crate) fn at(&self, view: &View, y: usize) -> usize {
+        (view.row as usize + y) * self.shape[1] + view.col as usize
+    }
+}
+
+/// The two halves.
+#[inline(always)]
+pub(crate) fn planes<T>(wave: &[T]) -> [&[T]; 2] {
+    wave.split_at(wave.len() / 2).into()
+}
+
+/// The two halves to write to.
+#[inline(always)]
+pub(crate) fn planes_mut<T>(wave: &mut [T]) -> [&mut [T]; 2] {
+    let half = wave.len() / 2;
+    wave.split_at_mut(half).into()
+}
+
+/// Frames `[..][ny][nx]` of complex numbers as padded planes `[..][2][ny][sx]`.
+pub(crate) fn frames_in<T: Number>(values: &[Complex<f64>], shape: Shape) -> Vec<T> {
+    let Shape { ny, nx, sx, .. } = shape;
+    let mut out = vec![T::ZERO; values.len() / (ny * nx) * 2 * shape.stored()];
+    for (frame, out) in values.chunks_exact(ny * nx).zip(out.chunks_exact_mut(2 * shape.stored())) {
+        let [re, im] = planes_mut(out);
+        for (i, value) in frame.iter().enumerate() {
+            let at = i / nx * sx + i % nx;
+            (re[at], im[at]) = (T::from_f64(value.re), T::from_f64(value.im));
+        }
+    }
+    out
+}
+
+/// Back.
+pub(crate) fn frames_out<T: Number>(values: &[T], shape: Shape) -> Vec<Complex<f64>> {
+    let Shape { ny, nx, sx, .. } = shape;
+    let mut out = Vec::with_capacity(values.len() / (2 * shape.stored()) * ny * nx);
+    for frame in values.chunks_exact(2 * shape.stored()) {
+        let [re, im] = planes(frame);
+        let at = (0..ny).flat_map(|y| (0..nx).map(move |x| y * sx + x));
+        out.extend(at.map(|i| Complex::new(re[i].to_f64(), im[i].to_f64())));
+    }
+    out
+}
+
+/// Objects as planes.
+pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], places: &[Place], layers: usize) -> Vec<T> {
+    let mut out = vec![T::ZERO; places.iter().map(|p| 2 * p.plane * layers).sum()];
+    for place in places {
+        for o in 0..layers {
+            let from = &values[place.model.offset + o * place.model.layer()..][..place.model.layer()];
+            let [re, im] = place.layer_mut(&mut out, o);
+            for (i, value) in from.iter().enumerate() {
+                (re[i], im[i]) = (T::from_f64(value.re), T::from_f64(value.im));
+            }
+        }
+    }
+    out
+}
+
+/// Back.
+pub(crate) fn objects_out<T: Number>(values: &[T], places: &[Place], layers: usize) -> Vec<Complex<f64>> {
+    let mut out = Vec::new();
+    for place in places {
+        for o in 0..layers {
+            let [re, im] = place.layer(values, o);
+            out.extend((0..place.model.layer()).map(|i| Complex::new(re[i].to_f64(), im[i].to_f64())));
+        }
+    }
+    out
+}
+
+/// Lines and their length of what the detector sees: transposed for a far one.
+pub(crate) fn detector(shape: Shape, far: bool) -> [usize; 2] {
+    if far { [shape.sx, shape.sy] } else { [shape.sy, shape.sx] }
+}
+
+/// A plane `[ny][nx]` in the order of the transform as the detector's plane lies here, `padding` in the padding.
+pub(crate) fn to_detector<T: Copy>(values: &[T], shape: Shape, far: bool, padding: T) -> Vec<T> {
+    let [lines, length] = detector(shape, far);
+    let mut out = vec![padding; lines * length];
+    for (i, value) in values.iter().enumerate() {
+        let (y, x) = (i / shape.nx, i % shape.nx);
+        out[if far { x * length + y } else { y * length + x }] = *value;
+    }
+    out
+}
+
+/// Back, without the padding.
+pub(crate) fn from_detector<T: Copy>(values: &[T], shape: Shape, far: bool) -> Vec<T> {
+    let [_, length] = detector(shape, far);
+    let at = |y: usize, x: usize| if far { x * length + y } else { y * length + x };
+    (0..shape.ny).flat_map(|y| (0..shape.nx).map(move |x| (y, x))).map(|(y, x)| values[at(y, x)]).collect()
+}
+
+/// Moduli of all frames, and the number of pixels that count in each.
+pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool) -> (Vec<T>, Vec<f64>) {
+    let mut valid = Vec::with_capacity(model.views.len());
+    let mut out = Vec::with_capacity(model.views.len() * shape.plane());
+    for frame in model.mag.chunks_exact(model.pixels()) {
+        valid.push(frame.iter().filter(|m| **m >= 0.0).count() as f64);
+        out.extend(to_detector(frame, shape, far, MASKED).into_iter().map(|m| T::from_f64(f64::from(m))));
+    }
+    (out, valid)
+}

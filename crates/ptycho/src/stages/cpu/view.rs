@@ -1,0 +1,146 @@
+//! What happens to one view: rows of registers.
+
+use zellige_engine::real::{Lanes, Real};
+
+use super::fft::{PAD, Room};
+use super::lanes::Number;
+use super::store::{Place, planes, planes_mut};
+use super::{Fixed, Scratch};
+use crate::model::View;
+
+/// A register's worth of numbers.
+pub(super) type Row<T> = Lanes<T, PAD>;
+
+/// Adds up the lanes.
+#[inline(always)]
+pub(super) fn total<T: Number>(lanes: Row<T>) -> f64 {
+    lanes.0.iter().map(|x| x.to_f64()).sum()
+}
+
+/// `sum f(i)` over a plane, in registers over a line of `length` and in doubles over lines.
+#[inline(always)]
+pub(super) fn sum<T: Number>(lines: usize, length: usize, mut f: impl FnMut(usize) -> Row<T>) -> f64 {
+    let mut all = 0.0;
+    for line in 0..lines {
+        let mut part = Row::<T>::ZERO;
+        for i in (line * length..(line + 1) * length).step_by(PAD) {
+            part += f(i);
+        }
+        all += total(part);
+    }
+    all
+}
+
+/// `out = P O` for a view's patch, `[ny][sx]`.
+#[inline(always)]
+pub(super) fn product<T: Number>(
+    fixed: &Fixed<T>,
+    probe: [&[T]; 2],
+    object: [&[T]; 2],
+    place: &Place,
+    view: &View,
+    out: &mut [T],
+) {
+    let sx = fixed.shape.sx;
+    let [re, im] = planes_mut(out);
+    for y in 0..fixed.shape.ny {
+        let from = place.at(view, y);
+        let (o0, o1) = (&object[0][from..from + sx], &object[1][from..from + sx]);
+        let row = y * sx..(y + 1) * sx;
+        let (p0, p1) = (&probe[0][row.clone()], &probe[1][row.clone()]);
+        let (re, im) = (&mut re[row.clone()], &mut im[row]);
+        for x in (0..sx).step_by(PAD) {
+            let (a, b) = (Row::load(&p0[x..]), Row::load(&p1[x..]));
+            let (c, d) = (Row::load(&o0[x..]), Row::load(&o1[x..]));
+            (a * c - b * d).store(&mut re[x..]);
+            (a * d + b * c).store(&mut im[x..]);
+        }
+    }
+}
+
+impl<T: Number> Fixed<T> {
+    /// All products of a view's modes, into `out[K][2][sy][sx]`.
+    #[inline(always)]
+    pub(super) fn products(&self, probe: &[T], object: &[T], view: &View, out: &mut [T]) {
+        let place = &self.places[view.object as usize];
+        let size = 2 * self.shape.plane();
+        for p in 0..self.modes[0] {
+            for o in 0..self.modes[1] {
+                let k = p * self.modes[1] + o;
+                let out = &mut out[k * size..(k + 1) * size];
+                product(self, self.probe(probe, view.probe, p), place.layer(object, o), place, view, out);
+            }
+        }
+    }
+
+    /// To the detector, without the factor of [`Fixed::scale`]. `one` is room for a wave.
+    #[inline(always)]
+    pub(super) fn propagate(&self, wave: &[T], out: &mut [T], one: &mut [T], room: &mut Room<T>) {
+        let Some(kernel) = &self.near else {
+            return self.plan.forward(planes(wave), planes_mut(out), room);
+        };
+        self.plan.forward(planes(wave), planes_mut(one), room);
+        times(one, kernel, false);
+        self.plan.inverse(planes(one), planes_mut(out), room);
+    }
+
+    /// Back from the detector.
+    #[inline(always)]
+    pub(super) fn back(&self, wave: &[T], out: &mut [T], one: &mut [T], room: &mut Room<T>) {
+        let Some(kernel) = &self.near else {
+            return self.plan.inverse(planes(wave), planes_mut(out), room);
+        };
+        self.plan.forward(planes(wave), planes_mut(one), room);
+        times(one, kernel, true);
+        self.plan.inverse(planes(one), planes_mut(out), room);
+    }
+
+    /// Lines of the detector's plane and their length.
+    pub(super) fn detector(&self) -> [usize; 2] {
+        super::store::detector(self.shape, self.far())
+    }
+
+    /// Intensities of the waves `[K][2][..]` in room for a plane, scaled.
+    #[inline(always)]
+    pub(super) fn intensity(&self, waves: &[T], out: &mut [T]) {
+        let plane = self.shape.plane();
+        let scale = Row::splat(self.scale() * self.scale());
+        for (k, wave) in waves.chunks_exact(2 * plane).enumerate() {
+            let (re, im) = wave.split_at(plane);
+            for i in (0..plane).step_by(PAD) {
+                let (a, b) = (Row::load(&re[i..]), Row::load(&im[i..]));
+                let here = (a * a + b * b) * scale;
+                let before = if k == 0 { Row::ZERO } else { Row::load(&out[i..]) };
+                (before + here).store(&mut out[i..]);
+            }
+        }
+    }
+
+    /// Moduli of a view.
+    pub(super) fn moduli(&self, j: usize) -> &[T] {
+        &self.mag[j * self.shape.plane()..(j + 1) * self.shape.plane()]
+    }
+}
+
+/// `wave *= kernel`, or its conjugate.
+#[inline(always)]
+fn times<T: Number>(wave: &mut [T], kernel: &[T], conjugate: bool) {
+    let [re, im] = planes_mut(wave);
+    let [c, s] = planes(kernel);
+    let sign = Row::splat(if conjugate { -T::ONE } else { T::ONE });
+    for i in (0..c.len()).step_by(PAD) {
+        let (a, b) = (Row::load(&re[i..]), Row::load(&im[i..]));
+        let (c, s) = (Row::load(&c[i..]), Row::load(&s[i..]) * sign);
+        (a * c - b * s).store(&mut re[i..]);
+        (a * s + b * c).store(&mut im[i..]);
+    }
+}
+
+impl<T: Number> Scratch<T> {
+    /// Sees to it that the further waves are there.
+    pub(super) fn need(&mut self, waves: usize) {
+        for more in &mut self.more[..waves] {
+            more.resize(self.wave.len(), T::ZERO);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The stages of the engines behind one trait. A call is a pass over all views, so that dynamic dispatch costs nothing and a
+//! backend may fuse what happens to a view while it is in the cache or in shared memory. The engines ([`crate::engines`]) are
+//! written once against this trait.
+
+pub mod cpu;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+
+use crate::model::{Model, State, View};
+
+/// What the errors of a view are, in this order.
+pub const ERRORS: [&str; 3] = ["fourier", "likelihood", "exit"];
+
+/// The Fourier step of the projection engines: `psi <- (1 - a - b) psi + a PO + b F(c PO + (1 - c) psi)`, where `F` puts the
+/// measured modulus. Difference map: a = -alpha, b = 1, c = 1 + alpha; RAAR: a = 1 - 2 beta, b = beta, c = 2.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Projection {
+    /// Part of `PO`.
+    pub a: f64,
+    /// Part of the constrained wave.
+    pub b: f64,
+    /// Part of `PO` in what is constrained.
+    pub c: f64,
+    /// Mean squared deviation of the modulus that is let through; 0 constrains in full.
+    pub bound: f64,
+    /// Whether the error of the likelihood is wanted: one more transform.
+    pub likelihood: bool,
+}
+
+/// The overlap loop: object and probe from all exit waves, in turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overlap {
+    /// Whether the probe is updated.
+    pub probe: bool,
+    /// Whether the object is updated.
+    pub object: bool,
+    /// Object before probe.
+    pub object_first: bool,
+    /// The loop ends when `|P - P_last|^2 / |P|^2`, mean over the probes, is below the square of this. `P_last` is that of the pass
+    /// before, of the iteration before in the first pass, nothing at the start.
+    pub tolerance: f64,
+    /// Or after so many passes.
+    pub passes: u32,
+    /// Weight of the old object: counts a pixel.
+    pub object_inertia: f64,
+    /// Weight of the old probe, one a probe.
+    pub probe_inertia: Vec<f64>,
+    /// What is done to the object.
+    pub limits: ObjectLimits,
+}
+
+/// What is done to an object at each update.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ObjectLimits {
+    /// Least and largest modulus.
+    pub clip: Option<[f64; 2]>,
+    /// Gaussian smoothing of the old object before it is weighed in, pixels (standard deviation).
+    pub smooth: Option<f64>,
+}
+
+/// Updates view by view (or batch by batch): with `D = F(c PO + (1 - c) PO) - PO`,
+/// `O += g_o conj(P) D / ((1 - w_o) max|P|^2 + w_o |P|^2)`, then `P` likewise with the new object.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sweep {
+    /// As in [`Projection`].
+    pub a: f64,
+    /// As in [`Projection`].
+    pub b: f64,
+    /// As in [`Projection`].
+    pub c: f64,
+    /// Step of object and probe.
+    pub step: [f64; 2],
+    /// Weight of the local norm, object and probe.
+    pub local: [f64; 2],
+    /// Largest norm over the patch (false) or over the whole object (true), for the probe.
+    pub global_norm: bool,
+    /// Whether the probe is updated.
+    pub probe: bool,
+    /// Whether the object is updated.
+    pub object: bool,
+    /// Views whose updates are summed (object) or averaged (probe) before they are applied; 1 is sequential.
+    pub batch: usize,
+    /// Least and largest modulus of the object.
+    pub clip: Option<[f64; 2]>,
+    /// Whether the error of the likelihood is wanted (costs no transform here).
+    pub likelihood: bool,
+}
+
+/// Model of the counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Noise {
+    /// Variance of the counts plus one.
+    #[default]
+    Gaussian,
+    /// Poisson's.
+    Poisson,
+    /// Distance of moduli.
+    Euclid,
+}
+
+/// The likelihood of all frames.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Likelihood {
+    /// The model of noise.
+    pub noise: Noise,
+    /// Whether the brightness of each frame is a free factor.
+    pub floating: bool,
+    /// Whether that factor is left out of the gradient, as PtyPy does.
+    pub floating_left_out: bool,
+    /// Strength of the squared differences of neighbours in the object; 0 for none.
+    pub smoothness: f64,
+    /// Whether the gradient in the probe is wanted.
+    pub probe: bool,
+    /// Whether the gradient in the object is wanted.
+    pub object: bool,
+}
+
+/// A pair of arrays as long as probe and object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// Probe and object.
+    State,
+    /// The gradient.
+    Gradient,
+    /// The gradient before, or whatever the engine keeps.
+    Last,
+    /// The direction of the step.
+    Direction,
+}
+
+/// Number of [`Slot`]s.
+pub const SLOTS: usize = 4;
+
+/// Least-squares steps (LSQML) over batches of views.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeastSquares {
+    /// Part of the solved step that is taken, object and probe.
+    pub step: [f64; 2],
+    /// Part of the largest illumination that is added to the local one in the preconditioner.
+    pub damping: f64,
+    /// Views of a batch.
+    pub batch: usize,
+    /// Model of noise: Poisson or Gaussian on moduli (Euclid).
+    pub noise: Noise,
+    /// Whether the probe is updated.
+    pub probe: bool,
+    /// Whether the object is updated.
+    pub object: bool,
+    /// Least and largest modulus of the object.
+    pub clip: Option<[f64; 2]>,
+    /// Whether the error of the likelihood is wanted.
+    pub likelihood: bool,
+}
+
+/// The state of a reconstruction and what the engines do to it.
+pub trait Stages: Send {
+    /// Exit waves of the present probe and object, `psi = P O`: what a projection engine begins with.
+    fn exits_from_product(&mut self) -> Result<()>;
+
+    /// The Fourier step over all views.
+    fn project(&mut self, rule: &Projection) -> Result<()>;
+
+    /// The overlap loop; gives the passes made.
+    fn overlap(&mut self, rule: &Overlap) -> Result<u32>;
+
+    /// One pass over all views in `order`, updating as it goes.
+    fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()>;
+
+    /// One pass over all views in `order`, by batches, with the step of each view solved for.
+    fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()>;
+
+    /// Derivative of the likelihood by the conjugates of probe and object at [`Slot::State`], into [`Slot::Gradient`]:
+    /// `dL = 2 Re<g, d>`. Gives the value, smoothness included.
+    fn gradient(&mut self, rule: &Likelihood) -> Result<f64>;
+
+    /// Coefficients `[b1, b2]` of the likelihood along [`Slot::Direction`], `L(t) = L + b1 t + b2 t^2` up to second order.
+    fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]>;
+
+    /// `Re<a, b>` of the probe's part and of the object's.
+    fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]>;
+
+    /// `to = s to + f from`, for the probe's part by the first and for the object's by the second of each pair.
+    fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()>;
+
+    /// Smooths the object's part of a slot by a Gaussian of this standard deviation, pixels.
+    fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()>;
+
+    /// Brings the modulus of the object into a range, phases kept.
+    fn clip(&mut self, range: [f64; 2]) -> Result<()>;
+
+    /// Moves probes, exit waves and objects by whole pixels (rows, columns), around the edges.
+    fn roll(&mut self, by: [i32; 2]) -> Result<()>;
+
+    /// Applies the supports to the probe's part of a slot.
+    fn support(&mut self, slot: Slot) -> Result<()>;
+
+    /// Pixels of a frame where a probe may be, real and Fourier space (order of the transform), `[ny][nx]` each; `None` for all.
+    fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()>;
+
+    /// Mean squared deviation of the moduli of each view if it looked `moved` (rows, columns; one a view) away from where it looks.
+    fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>>;
+
+    /// Derivative of the squared deviation of the moduli of each view by its place, `[y, x]` a pixel, and the curvature there.
+    fn slope(&mut self) -> Result<Vec<[f64; 4]>>;
+
+    /// Where the views look.
+    fn views(&self) -> (&[View], &[[f64; 2]]);
+
+    /// Looks elsewhere: whole pixels inside the storages, and rests.
+    fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()>;
+
+    /// Errors of the last pass, a view: mean squared deviation of the moduli, likelihood, mean squared change of the exit wave.
+    fn errors(&mut self) -> Result<Vec<[f64; 3]>>;
+
+    /// Probe and object.
+    fn state(&mut self) -> Result<State>;
+
+    /// Puts probe and object. Exit waves stay.
+    fn set_state(&mut self, state: &State) -> Result<()>;
+
+    /// Modelled intensities of one view, `[ny][nx]` in the order of `mag`.
+    fn intensity(&mut self, view: usize) -> Result<Vec<f64>>;
+
+    /// Multiplies probes and exit waves by changes of basis, `[sets][P][P]`, row by row of the new modes.
+    fn mix_probe(&mut self, basis: &[num_complex::Complex<f64>]) -> Result<()>;
+
+    /// Writes what only the stages know: exit waves, slots.
+    fn save(&mut self, writer: &mut Writer) -> Result<()>;
+
+    /// Takes it back.
+    fn restore(&mut self, reader: &Reader) -> Result<()>;
+
+    /// Bytes held.
+    fn memory(&self) -> u64;
+}
+
+/// Bytes that the stages of a model need on the processor, exit waves included if some engine has them.
+pub fn memory(model: &Model, exits: bool, double: bool) -> u64 {
+    let word = if double { 8 } else { 4 };
+    let frames = (model.views.len() * model.pixels()) as u64;
+    let waves = (model.probe_len() + model.object_len()) as u64;
+    frames * word + if exits { frames * model.exits() as u64 * 2 * word } else { 0 } + waves * 2 * word * (SLOTS as u64 + 2)
+}
