@@ -14,7 +14,12 @@ use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Values};
 
 use crate::Array;
 
+mod file;
 pub mod openpmd;
+mod tree;
+
+pub use file::{File, Part};
+pub use tree::{Attribute, Node, Value, write_tree};
 
 const FORMAT: &str = "HDF5";
 /// Longest axis name or unit in an array of texts.

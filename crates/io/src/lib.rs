@@ -16,8 +16,11 @@ pub mod csv;
 pub mod hdf5;
 pub mod json;
 pub mod npy;
+pub mod npz;
 pub mod picture;
+pub mod tensor;
 pub mod vti;
+mod zip;
 
 #[cfg(test)]
 mod samples;

@@ -14,6 +14,10 @@ use zellige_engine::record::Values;
 
 use crate::Array;
 
+mod typed;
+
+pub use typed::{bytes, shape, tensor};
+
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Longer headers belong to structured types, which are refused anyway.
 const LONGEST_HEADER: usize = 1 << 16;
@@ -104,7 +108,8 @@ fn fill(input: &mut impl Read, bytes: &mut [u8], what: &str) -> Result<(), Fault
     })
 }
 
-fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
+/// Magic bytes, version and dictionary; the second number is where the data begins.
+fn head(input: &mut impl Read) -> Result<(Header, u64), Fault> {
     let magic: [u8; 6] = take(input, "the magic bytes")?;
     if &magic != MAGIC {
         return Err(format!("it starts with {magic:02x?}, expected {MAGIC:02x?} (`\\x93NUMPY`)").into());
@@ -121,11 +126,15 @@ fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
     let mut text = vec![0; header_length];
     fill(input, &mut text, "the header")?;
     let text = std::str::from_utf8(&text).map_err(|e| format!("the header is not text: {e}"))?;
-    let header = Header::parse(text)?;
+    Ok((Header::parse(text)?, prefix + header_length as u64))
+}
+
+fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
+    let (header, begin) = head(input)?;
     let kind = Kind::parse(&header.descr)?;
     let count = header.shape.iter().try_fold(1u64, |n, &m| n.checked_mul(m as u64));
     let needed = count.and_then(|n| n.checked_mul(kind.bytes as u64));
-    let present = length.saturating_sub(prefix + header_length as u64);
+    let present = length.saturating_sub(begin);
     match needed {
         Some(needed) if needed == present => {}
         Some(needed) => {
@@ -153,7 +162,7 @@ fn decode(input: &mut impl Read, kind: Kind, count: usize) -> Result<Vec<f64>, F
 }
 
 /// Reorders values whose first index runs fastest into C order.
-fn from_fortran(shape: &[usize], values: &[f64]) -> Vec<f64> {
+fn from_fortran<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
     let mut strides = vec![1; shape.len()];
     for axis in 1..shape.len() {
         strides[axis] = strides[axis - 1] * shape[axis - 1];

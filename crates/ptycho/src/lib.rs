@@ -5,6 +5,7 @@ pub mod engines;
 pub mod model;
 pub mod physics;
 pub mod scan;
+pub mod simulate;
 pub mod stages;
 
 pub use config::Config;

@@ -2,7 +2,12 @@
 //! the engines are set up from one or several.
 
 use num_complex::Complex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use zellige_engine::error::Result;
+
+/// Planck's constant times the speed of light, keV m: wavelength times energy (CODATA 2018).
+pub const HC: f64 = 1.239_841_984_332_002_6e-9;
 
 /// Frames, positions and geometry of one scan.
 pub struct Scan {
@@ -39,10 +44,28 @@ pub struct Beam {
     pub propagation: Propagation,
 }
 
+impl Beam {
+    /// Photon energy, keV.
+    pub fn energy(&self) -> f64 {
+        HC / self.wavelength
+    }
+
+    /// Pixel of probe and object `[y, x]`, metres, for frames of `shape` rows and columns: in the far field the detector's
+    /// aperture sets it, in the near field it is that of the detector.
+    pub fn resolution(&self, shape: [usize; 2]) -> [f64; 2] {
+        match self.propagation {
+            Propagation::Far => [0, 1].map(|d| self.wavelength * self.distance / (shape[d] as f64 * self.pixel[d])),
+            Propagation::Near => self.pixel,
+        }
+    }
+}
+
 /// From the sample to the detector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Propagation {
     /// Fraunhofer: one transform.
+    #[default]
     Far,
     /// Fresnel: a transform, the kernel, and a transform back.
     Near,
@@ -56,6 +79,37 @@ pub enum Frames {
     Real(Vec<f32>),
     /// Left in the file and read in blocks.
     Stored(Box<dyn Source>),
+}
+
+impl Frames {
+    /// Number of frames of `pixels` pixels.
+    pub fn len(&self, pixels: usize) -> usize {
+        match self {
+            Self::Counts(v) => v.len() / pixels.max(1),
+            Self::Real(v) => v.len() / pixels.max(1),
+            Self::Stored(source) => source.len(),
+        }
+    }
+
+    /// Frames from `first` on, as many as `into` holds.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn read(&mut self, first: usize, pixels: usize, into: &mut [f32]) -> Result<()> {
+        let begin = first * pixels;
+        match self {
+            Self::Counts(v) => {
+                let from = &v[begin..begin + into.len()];
+                into.iter_mut().zip(from).for_each(|(a, b)| *a = f32::from(*b));
+                Ok(())
+            }
+            Self::Real(v) => {
+                into.copy_from_slice(&v[begin..begin + into.len()]);
+                Ok(())
+            }
+            Self::Stored(source) => source.read(first, into),
+        }
+    }
 }
 
 /// Frames that are read in blocks.
@@ -81,7 +135,8 @@ pub enum Mask {
     Each(Vec<bool>),
 }
 
-/// A stack of complex images.
+/// A stack of complex images. A probe's origin is such that its pixel `[rows / 2, columns / 2]` is at zero, and a view of the
+/// object is the patch whose pixel `[rows / 2, columns / 2]` is at the probe's position.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
     /// Layers (modes), rows, columns.

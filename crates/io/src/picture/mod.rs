@@ -6,6 +6,7 @@ mod contour;
 mod font;
 mod heat;
 mod plot;
+mod read;
 mod resample;
 mod scale;
 mod ticks;
@@ -19,6 +20,7 @@ use zellige_engine::record::{Curve, Field, Palette, Record};
 
 pub use canvas::{Canvas, Rgb};
 pub use colour::{MAPS, Map};
+pub use read::read_grey;
 
 /// How a picture is made; the default suits a first look.
 #[derive(Debug, Clone, Default, PartialEq)]

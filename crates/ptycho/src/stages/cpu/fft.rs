@@ -63,7 +63,7 @@ struct Pass<T> {
 
 /// Transforms of one length.
 enum Line<T> {
-    Passes(Vec<Pass<T>>),
+    Passes(usize, Vec<Pass<T>>),
     /// With its length.
     Library(usize, Library<T>),
 }
@@ -74,7 +74,11 @@ fn root<T: Number>(k: usize, n: usize) -> [T; 2] {
 }
 
 impl<T: Number> Line<T> {
-    fn new(n: usize) -> Self {
+    /// Without registers of its own the library does all.
+    fn new(n: usize, isa: Isa) -> Self {
+        if isa == Isa::Baseline {
+            return Self::Library(n, T::library(n));
+        }
         let mut radices = Vec::new();
         let mut left = n;
         while left.is_multiple_of(8) {
@@ -103,7 +107,13 @@ impl<T: Number> Line<T> {
             (length, s) = (m, s * radix);
             pass
         };
-        Self::Passes(radices.into_iter().map(pass).collect())
+        Self::Passes(n, radices.into_iter().map(pass).collect())
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Passes(n, _) | Self::Library(n, _) => *n,
+        }
     }
 }
 
@@ -125,7 +135,7 @@ pub(crate) struct Room<T> {
 
 impl<T: Number> Plan<T> {
     pub(crate) fn new(shape: Shape, isa: Isa) -> Self {
-        Self { shape, isa, rows: Line::new(shape.ny), columns: Line::new(shape.nx) }
+        Self { shape, isa, rows: Line::new(shape.ny, isa), columns: Line::new(shape.nx, isa) }
     }
 
     pub(crate) fn room(&self) -> Room<T> {
@@ -140,7 +150,7 @@ impl<T: Number> Plan<T> {
         assert!(from.iter().all(|p| p.len() >= ny * sx) && to.iter().all(|p| p.len() >= sx * sy));
         let [a, b] = to;
         let (from, to) = (from.map(<[T]>::as_ptr), [a.as_mut_ptr(), b.as_mut_ptr()]);
-        T::with(self.isa, Both { first: &self.rows, second: &self.columns, room, from, to, lines: [self.shape.ny, sx], stride: [sx, sy] });
+        self.both([&self.rows, &self.columns], room, from, to, [sx, sy]);
     }
 
     /// `to[ny][sx] = nx ny F^-1 from[nx][sy]`; `to` has room for `sy` lines.
@@ -149,115 +159,136 @@ impl<T: Number> Plan<T> {
         assert!(from.iter().all(|p| p.len() >= nx * sy) && to.iter().all(|p| p.len() >= sx * sy));
         let [re, im] = to;
         let (from, to) = ([from[1].as_ptr(), from[0].as_ptr()], [im.as_mut_ptr(), re.as_mut_ptr()]);
-        T::with(self.isa, Both { first: &self.columns, second: &self.rows, room, from, to, lines: [self.shape.nx, sy], stride: [sy, sx] });
+        self.both([&self.columns, &self.rows], room, from, to, [sy, sx]);
     }
 }
 
-/// Both axes: along the first of `from`, whose lines are `stride[0]` long, into lines of `to` that are `stride[1]` long; then along
-/// the first of `to`.
-struct Both<'a, T> {
-    first: &'a Line<T>,
-    second: &'a Line<T>,
-    room: &'a mut Room<T>,
-    from: [*const T; 2],
-    to: [*mut T; 2],
-    /// Lines of `from`; padded columns of `from`.
-    lines: [usize; 2],
-    stride: [usize; 2],
-}
-
-impl<T: Number> Work<T> for Both<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { first, second, room, from, to, lines: [n, columns], stride } = self;
-        let padded = n.next_multiple_of(V::N);
+impl<T: Number> Plan<T> {
+    /// Both axes: along the first of `from`, whose lines are `stride[0]` long, into lines of `to` that are `stride[1]` long; then along
+    /// the first of `to`.
+    fn both(&self, [first, second]: [&Line<T>; 2], room: &mut Room<T>, from: [*const T; 2], to: [*mut T; 2], stride: [usize; 2]) {
+        let n = T::lanes(self.isa);
+        let padded = stride[1];
         // SAFETY: the planes were measured by the caller; buffers hold `PAD` columns of the longer axis.
         unsafe {
-            for at in (0..columns).step_by(V::N) {
-                let from = from.map(|p| p.add(at));
-                let turned = columns_of::<V>(first, from, stride[0], None, room);
+            for at in (0..stride[0]).step_by(n) {
+                let turned = self.columns_of(first, from.map(|p| p.add(at)), stride[0], None, room);
                 let buffer = &mut room.columns[turned];
                 // Lines that pad the buffer become columns that pad the frame: nothing, not what an earlier line left there.
-                buffer[n * V::N..padded * V::N].fill(T::ZERO);
-                buffer[(padded + n) * V::N..2 * padded * V::N].fill(T::ZERO);
-                let turned = buffer.as_ptr();
                 for plane in 0..2 {
-                    let (from, to) = (turned.add(plane * padded * V::N), to[plane].add(at * stride[1]));
-                    for y in (0..padded).step_by(V::N) {
-                        V::turn(from.add(y * V::N), V::N, to.add(y), stride[1]);
-                    }
+                    buffer[(plane * padded + first.len()) * n..(plane + 1) * padded * n].fill(T::ZERO);
                 }
+                let to = to.map(|p| p.add(at * stride[1]));
+                T::with(self.isa, Turn { from: buffer.as_ptr(), to, lines: padded });
             }
-            for at in (0..stride[1]).step_by(V::N) {
+            for at in (0..stride[1]).step_by(n) {
                 let place = to.map(|p| p.add(at));
-                columns_of::<V>(second, place.map(<*mut T>::cast_const), stride[1], Some((place, stride[1])), room);
+                self.columns_of(second, place.map(<*mut T>::cast_const), stride[1], Some((place, stride[1])), room);
+            }
+        }
+    }
+
+    /// Transforms a register of columns along lines that are `stride` apart, to `to`, or into a buffer of `room`, planes one behind the
+    /// other and lines a register apart; gives the number of that buffer.
+    unsafe fn columns_of(
+        &self,
+        line: &Line<T>,
+        from: [*const T; 2],
+        stride: usize,
+        to: Option<([*mut T; 2], usize)>,
+        room: &mut Room<T>,
+    ) -> usize {
+        let lanes = T::lanes(self.isa);
+        let padded = line.len().next_multiple_of(PAD);
+        // SAFETY: the caller's.
+        unsafe {
+            let buffers = [0, 1].map(|i: usize| {
+                let start = room.columns[i].as_mut_ptr();
+                [start, start.add(padded * lanes)]
+            });
+            match line {
+                Line::Passes(_, passes) => {
+                    let (mut src, mut src_step, mut next) = (from, stride, 0);
+                    for (i, pass) in passes.iter().enumerate() {
+                        let (dst, dst_step) = match to {
+                            Some(to) if i + 1 == passes.len() => to,
+                            _ => (buffers[next], lanes),
+                        };
+                        T::with(self.isa, Run { pass, src, src_step, dst, dst_step });
+                        (src, src_step) = (dst.map(<*mut T>::cast_const), dst_step);
+                        next = 1 - next;
+                    }
+                    1 - next
+                }
+                Line::Library(n, transform) => {
+                    let (dst, dst_step) = to.unwrap_or((buffers[0], lanes));
+                    for l in 0..lanes {
+                        for i in 0..*n {
+                            room.line[i] = Complex::new(*from[0].add(i * stride + l), *from[1].add(i * stride + l));
+                        }
+                        transform(&mut room.line[..*n]);
+                        for i in 0..*n {
+                            *dst[0].add(i * dst_step + l) = room.line[i].re;
+                            *dst[1].add(i * dst_step + l) = room.line[i].im;
+                        }
+                    }
+                    0
+                }
             }
         }
     }
 }
 
-/// Transforms a register of columns along lines that are `stride` apart, to `to`, or into a buffer of `room`, planes one behind the
-/// other and lines `V::N` apart; gives the number of that buffer.
-#[inline(always)]
-unsafe fn columns_of<V: Lanes>(
-    line: &Line<V::T>,
-    from: [*const V::T; 2],
-    stride: usize,
-    to: Option<([*mut V::T; 2], usize)>,
-    room: &mut Room<V::T>,
-) -> usize
-where
-    V::T: Number,
-{
-    // SAFETY: the caller's.
-    unsafe {
-        let n = match line {
-            Line::Library(n, _) => *n,
-            Line::Passes(passes) => passes.iter().map(|p| p.radix).product(),
-        };
-        let padded = n.next_multiple_of(V::N);
-        let buffers = [0, 1].map(|i: usize| {
-            let start = room.columns[i].as_mut_ptr();
-            [start, start.add(padded * V::N)]
-        });
-        match line {
-            Line::Passes(passes) => {
-                let (mut src, mut src_step, mut next) = (from, stride, 0);
-                for (i, pass) in passes.iter().enumerate() {
-                    let (dst, dst_step) = match to {
-                        Some(to) if i + 1 == passes.len() => to,
-                        _ => (buffers[next], V::N),
-                    };
-                    run_pass::<V>(pass, src, src_step, dst, dst_step);
-                    (src, src_step) = (dst.map(<*mut V::T>::cast_const), dst_step);
-                    next = 1 - next;
+/// Squares of a buffer's two planes, columns to rows.
+struct Turn<T> {
+    from: *const T,
+    to: [*mut T; 2],
+    lines: usize,
+}
+
+impl<T: Number> Work<T> for Turn<T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        // SAFETY: the caller's.
+        unsafe {
+            for plane in 0..2 {
+                let from = self.from.add(plane * self.lines * V::N);
+                for y in (0..self.lines).step_by(V::N) {
+                    V::turn(from.add(y * V::N), V::N, self.to[plane].add(y), self.lines);
                 }
-                if passes.is_empty() {
-                    let (dst, dst_step) = to.unwrap_or((buffers[0], V::N));
-                    for plane in 0..2 {
-                        V::load(src[plane]).store(dst[plane]);
-                    }
-                    let _ = (dst_step, src_step);
-                    return 0;
-                }
-                1 - next
             }
-            Line::Library(n, transform) => {
-                let n = *n;
-                let (dst, dst_step) = to.unwrap_or((buffers[0], V::N));
-                for l in 0..V::N {
-                    for i in 0..n {
-                        room.line[i] = Complex::new(*from[0].add(i * stride + l), *from[1].add(i * stride + l));
-                    }
-                    transform(&mut room.line[..n]);
-                    for i in 0..n {
-                        *dst[0].add(i * dst_step + l) = room.line[i].re;
-                        *dst[1].add(i * dst_step + l) = room.line[i].im;
-                    }
+        }
+    }
+}
+
+/// A pass.
+struct Run<'a, T> {
+    pass: &'a Pass<T>,
+    src: [*const T; 2],
+    src_step: usize,
+    dst: [*mut T; 2],
+    dst_step: usize,
+}
+
+impl<T: Number> Work<T> for Run<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        // What has no registers has no passes.
+        if V::REGISTERS {
+            // SAFETY: the caller's.
+            unsafe {
+                match self.pass.radix {
+                    2 => radix::<V, 2>(&self),
+                    3 => radix::<V, 3>(&self),
+                    4 => radix::<V, 4>(&self),
+                    5 => radix::<V, 5>(&self),
+                    8 => radix::<V, 8>(&self),
+                    _ => prime::<V>(&self),
                 }
-                0
             }
         }
     }
@@ -331,35 +362,69 @@ unsafe fn butterfly<V: Lanes, const R: usize>(x: &mut [C<V>; R], roots: &[[V::T;
                 [x[2], x[6]] = C::turned(even[2], odd[2]);
                 (x[3], x[7]) = (even[3].add(three), even[3].sub(three));
             }
-            // Odd: pairs k and R - k share their products.
-            _ => {
-                let h = R / 2;
-                let (mut sums, mut differences) = (*x, *x);
-                let mut all = x[0];
-                for k in 1..=h {
-                    sums[k] = x[k].add(x[R - k]);
-                    differences[k] = x[k].sub(x[R - k]);
-                    all = all.add(sums[k]);
+            // 3 and 5.
+            _ => odd(x, R, roots),
+        }
+    }
+}
+
+/// The transform of an odd length: pairs k and n - k share their products.
+#[inline(always)]
+unsafe fn odd<V: Lanes>(x: &mut [C<V>], n: usize, roots: &[[V::T; 2]]) {
+    // SAFETY: the caller's.
+    unsafe {
+        let zero = C(V::splat(V::T::ZERO), V::splat(V::T::ZERO));
+        let h = n / 2;
+        let (mut sums, mut differences) = ([zero; LARGEST / 2 + 1], [zero; LARGEST / 2 + 1]);
+        let first = x[0];
+        for k in 1..=h {
+            sums[k] = x[k].add(x[n - k]);
+            differences[k] = x[k].sub(x[n - k]);
+            x[0] = x[0].add(sums[k]);
+        }
+        for j in 1..=h {
+            let (mut a, mut b) = (first, zero);
+            for k in 1..=h {
+                let [c, s] = roots[j * k % n];
+                a = a.plus(V::splat(c), sums[k]);
+                // The root's sine is negative already.
+                b = b.plus(V::splat(V::T::ZERO - s), differences[k]);
+            }
+            [x[j], x[n - j]] = C::turned(a, b);
+        }
+    }
+}
+
+/// A pass of a radix without a form of its own.
+#[inline(always)]
+unsafe fn prime<V: Lanes>(run: &Run<'_, V::T>) {
+    let (r, m, s) = (run.pass.radix, run.pass.m, run.pass.s);
+    // SAFETY: the caller's.
+    unsafe {
+        let mut x = [C(V::splat(V::T::ZERO), V::splat(V::T::ZERO)); LARGEST];
+        for p in 0..m {
+            let factors = &run.pass.twiddles[p * (r - 1)..(p + 1) * (r - 1)];
+            for q in 0..s {
+                for k in 0..r {
+                    let at = (q + s * (p + m * k)) * run.src_step;
+                    x[k] = C(V::load(run.src[0].add(at)), V::load(run.src[1].add(at)));
                 }
-                let first = x[0];
-                x[0] = all;
-                for j in 1..=h {
-                    let (mut even, mut odd) = (first, C(V::splat(V::T::ZERO), V::splat(V::T::ZERO)));
-                    for k in 1..=h {
-                        let [c, s] = roots[j * k % R];
-                        even = even.plus(V::splat(c), sums[k]);
-                        // The root's sine is negative already.
-                        odd = odd.plus(V::splat(V::T::ZERO - s), differences[k]);
-                    }
-                    [x[j], x[R - j]] = C::turned(even, odd);
+                odd(&mut x[..r], r, &run.pass.roots);
+                for j in 0..r {
+                    let y = if j > 0 { x[j].times(factors[j - 1].map(|f| V::splat(f))) } else { x[j] };
+                    let at = (q + s * (r * p + j)) * run.dst_step;
+                    y.0.store(run.dst[0].add(at));
+                    y.1.store(run.dst[1].add(at));
                 }
             }
         }
     }
 }
 
+/// A pass of radix `R`.
 #[inline(always)]
-unsafe fn radix<V: Lanes, const R: usize>(pass: &Pass<V::T>, src: [*const V::T; 2], src_step: usize, dst: [*mut V::T; 2], dst_step: usize) {
+unsafe fn radix<V: Lanes, const R: usize>(run: &Run<'_, V::T>) {
+    let Run { pass, src, src_step, dst, dst_step } = run;
     let (m, s) = (pass.m, pass.s);
     // SAFETY: the caller's.
     unsafe {
@@ -373,7 +438,7 @@ unsafe fn radix<V: Lanes, const R: usize>(pass: &Pass<V::T>, src: [*const V::T; 
                 }
                 butterfly::<V, R>(&mut x, &pass.roots);
                 for j in 0..R {
-                    let y = if j > 0 && p > 0 { x[j].times(factors[j - 1].map(|f| V::splat(f))) } else { x[j] };
+                    let y = if j > 0 { x[j].times(factors[j - 1].map(|f| V::splat(f))) } else { x[j] };
                     let at = (q + s * (R * p + j)) * dst_step;
                     y.0.store(dst[0].add(at));
                     y.1.store(dst[1].add(at));
@@ -381,18 +446,4 @@ unsafe fn radix<V: Lanes, const R: usize>(pass: &Pass<V::T>, src: [*const V::T; 
             }
         }
     }
-}
-
-#[inline(always)]
-unsafe fn run_pass<V: Lanes>(pass: &Pass<V::T>, src: [*const V::T; 2], src_step: usize, dst: [*mut V::T; 2], dst_step: usize) {
-    macro_rules! radices {
-        ($($r:literal),*) => {
-            match pass.radix {
-                // SAFETY: the caller's.
-                $($r => unsafe { radix::<V, $r>(pass, src, src_step, dst, dst_step) },)*
-                _ => unreachable!("plans have passes of these radices only"),
-            }
-        };
-    }
-    radices!(2, 3, 4, 5, 7, 8, 11, 13, 17, 19, 23);
 }

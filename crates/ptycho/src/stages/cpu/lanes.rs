@@ -15,6 +15,9 @@ pub(crate) trait Number: RealScalar {
     /// The forward transform of `n` numbers.
     fn library(n: usize) -> Library<Self>;
 
+    /// Numbers of a register.
+    fn lanes(isa: Isa) -> usize;
+
     /// Does `work` with the instructions of `isa`.
     fn with<W: Work<Self>>(isa: Isa, work: W) -> W::Out;
 }
@@ -76,6 +79,8 @@ pub(crate) unsafe trait Lanes: Copy {
     type T: RealScalar;
     /// How many.
     const N: usize;
+    /// Whether these are registers of the processor: the transform's passes are compiled for them only.
+    const REGISTERS: bool = true;
     /// The numbers from a place on.
     unsafe fn load(from: *const Self::T) -> Self;
     /// Writes them.
@@ -121,6 +126,7 @@ macro_rules! each {
 unsafe impl<T: RealScalar> Lanes for Plain<T> {
     type T = T;
     const N: usize = 8;
+    const REGISTERS: bool = false;
     #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
         // SAFETY: the caller's; unaligned.
@@ -165,6 +171,16 @@ macro_rules! number {
             fn library(n: usize) -> Library<Self> {
                 let line = <$t>::line(n, FftDirection::Forward);
                 Arc::new(move |values| line.process(values))
+            }
+
+            fn lanes(isa: Isa) -> usize {
+                match isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => x86::$wide::N,
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2 => x86::$narrow::N,
+                    Isa::Baseline => Plain::<$t>::N,
+                }
             }
 
             #[inline]

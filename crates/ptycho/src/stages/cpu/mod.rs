@@ -9,6 +9,8 @@ mod overlap;
 mod smooth;
 mod stages;
 mod store;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

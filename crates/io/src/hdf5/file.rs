@@ -1,0 +1,286 @@
+//! An HDF5 file that is open for reading: its datasets by path, through soft and external links, whole or in parts, with the type they
+//! have in the file. Deflate, LZ4, bitshuffle with LZ4, Blosc, shuffle and checksums are unpacked; virtual datasets are read
+//! through. What the library cannot read (user-defined links, other filters) is an error that says so.
+
+use std::path::{Path, PathBuf};
+
+use num_complex::Complex;
+use rust_hdf5::{ByteOrder, DatatypeMessage, H5Dataset, H5File, Hdf5Error, LinkClass};
+use zellige_engine::error::{Error, Result};
+
+use super::{DENSEST, FORMAT, guarded};
+use crate::tensor::{Elements, Tensor};
+
+/// A file that is open.
+pub struct File {
+    path: PathBuf,
+    length: u64,
+    inner: H5File,
+}
+
+/// A dataset that is read in parts. It keeps its file open.
+pub struct Part {
+    path: PathBuf,
+    dataset: H5Dataset,
+    datatype: DatatypeMessage,
+    shape: Vec<usize>,
+}
+
+impl File {
+    /// Opens a file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let length = std::fs::metadata(&path).map_err(|e| Error::file("read", &path, e))?.len();
+        let inner = guarded(&path, "read", || H5File::options().best_effort_locking().open(&path))?;
+        Ok(Self { path, length, inner })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error about its content.
+    pub fn wrong(&self, message: impl Into<String>) -> Error {
+        Error::format(&self.path, FORMAT, message)
+    }
+
+    fn dataset(&self, name: &str) -> Result<Option<H5Dataset>> {
+        let name = name.trim_matches('/');
+        let found = guarded(&self.path, "read", || match self.inner.dataset(name) {
+            Ok(dataset) => Ok(Ok(dataset)),
+            Err(error @ (Hdf5Error::NotFound(_) | Hdf5Error::DanglingLink { .. } | Hdf5Error::ExternalFileNotFound { .. })) => {
+                Ok(Err(error))
+            }
+            Err(error) => Err(error),
+        })?;
+        match found {
+            Ok(dataset) => Ok(Some(dataset)),
+            Err(Hdf5Error::NotFound(_)) => Ok(None),
+            Err(Hdf5Error::DanglingLink { link, target }) => {
+                Err(self.wrong(format!("the link `{link}` leads to `{target}`, which is not there")))
+            }
+            Err(Hdf5Error::ExternalFileNotFound { link, file, .. }) => {
+                Err(self.wrong(format!("the link `{link}` leads into the file `{file}`, which cannot be opened")))
+            }
+            Err(other) => Err(self.wrong(other.to_string())),
+        }
+    }
+
+    /// The dataset, or an error that lists those there.
+    fn demanded(&self, name: &str) -> Result<H5Dataset> {
+        self.dataset(name)?.ok_or_else(|| self.wrong(format!("it has no dataset `{name}` (datasets: {})", self.listing())))
+    }
+
+    /// Whether a dataset can be reached by this path.
+    pub fn has(&self, name: &str) -> Result<bool> {
+        Ok(self.dataset(name)?.is_some())
+    }
+
+    /// The datasets with their shapes, for messages; of very many the first forty.
+    pub fn listing(&self) -> String {
+        const MOST: usize = 40;
+        let names = self.inner.dataset_names();
+        let shown = names.iter().take(MOST).map(|n| match self.shape(n) {
+            Ok(Some(shape)) => format!("`{n}` {shape:?}"),
+            _ => format!("`{n}`"),
+        });
+        let mut shown: Vec<String> = shown.collect();
+        if names.len() > MOST {
+            shown.push(format!("and {} more", names.len() - MOST));
+        }
+        if shown.is_empty() { "none".into() } else { shown.join(", ") }
+    }
+
+    /// Names directly below a group (`""` is the root), links of every kind.
+    pub fn children(&self, group: &str) -> Result<Vec<String>> {
+        guarded(&self.path, "read", || {
+            let root = self.inner.root_group();
+            let group = group.trim_matches('/');
+            if group.is_empty() { root.link_names() } else { root.group(group)?.link_names() }
+        })
+    }
+
+    /// Where an external link directly below a group leads: the file, beside this one if it is relative, and the path in it.
+    pub fn external(&self, group: &str, name: &str) -> Result<Option<(PathBuf, String)>> {
+        let class = guarded(&self.path, "read", || {
+            let root = self.inner.root_group();
+            let group = group.trim_matches('/');
+            if group.is_empty() { root.link_class(name) } else { root.group(group)?.link_class(name) }
+        })?;
+        Ok(match class {
+            LinkClass::External { file, path } => Some((self.path.parent().unwrap_or(Path::new("")).join(file), path)),
+            _ => None,
+        })
+    }
+
+    /// Shape of a dataset; none if it is not there.
+    pub fn shape(&self, name: &str) -> Result<Option<Vec<usize>>> {
+        Ok(self.dataset(name)?.map(|d| d.shape()))
+    }
+
+    /// Reads a dataset whole.
+    pub fn read(&self, name: &str) -> Result<Tensor> {
+        let dataset = self.demanded(name)?;
+        let shape = dataset.shape();
+        self.claimed(name, &dataset, &shape)?;
+        let datatype = guarded(&self.path, "read", || dataset.datatype())?;
+        let bytes = guarded(&self.path, "read", || dataset.read_raw_bytes())?;
+        let elements = decode(&bytes, &datatype).map_err(|m| self.wrong(format!("dataset `{name}`: {m}")))?;
+        if elements.len() != shape.iter().product::<usize>() {
+            return Err(self.wrong(format!("the dataset `{name}` holds {} values for {shape:?}", elements.len())));
+        }
+        Ok(Tensor { shape, elements })
+    }
+
+    /// A dataset must not claim more than its file can hold. Virtual datasets, links and external storage lie elsewhere: these are
+    /// bounded by what a machine can hold.
+    fn claimed(&self, name: &str, dataset: &H5Dataset, shape: &[usize]) -> Result<()> {
+        let bytes = shape.iter().try_fold(dataset.element_size().max(1) as u64, |n, &m| n.checked_mul(m as u64));
+        let own = self.inner.dataset_names().iter().any(|n| n.trim_matches('/') == name.trim_matches('/'));
+        let contiguous = guarded(&self.path, "read", || dataset.storage_layout())?;
+        let limit = match contiguous {
+            rust_hdf5::StorageLayout::Contiguous | rust_hdf5::StorageLayout::Compact
+                if own && dataset.external_files().is_ok_and(|f| f.is_empty()) =>
+            {
+                self.length
+            }
+            rust_hdf5::StorageLayout::Chunked if own => self.length.saturating_mul(DENSEST),
+            _ => 1 << 44,
+        };
+        if bytes.is_none_or(|b| b > limit) {
+            return Err(self.wrong(format!("the dataset `{name}` claims the shape {shape:?}, more than the file can hold")));
+        }
+        Ok(())
+    }
+
+    /// Reads a dataset if it is there.
+    pub fn maybe(&self, name: &str) -> Result<Option<Tensor>> {
+        if self.has(name)? { self.read(name).map(Some) } else { Ok(None) }
+    }
+
+    /// A single number, if it is there: a scalar, or the first of several.
+    pub fn number(&self, name: &str) -> Result<Option<f64>> {
+        let Some(tensor) = self.maybe(name)? else { return Ok(None) };
+        let first = tensor.to_reals().and_then(|v| v.first().copied());
+        first.map(Some).ok_or_else(|| self.wrong(format!("the dataset `{name}` is no number")))
+    }
+
+    /// A text, if it is there and is one.
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        let Some(dataset) = self.dataset(name)? else { return Ok(None) };
+        Ok(guarded(&self.path, "read", || Ok(dataset.read_strings_lossy().ok()))?.and_then(|v| v.into_iter().next()))
+    }
+
+    /// A text attribute of a dataset, if it is there and is one.
+    pub fn attribute(&self, name: &str, attribute: &str) -> Result<Option<String>> {
+        let Some(dataset) = self.dataset(name)? else { return Ok(None) };
+        guarded(&self.path, "read", || Ok(dataset.attr(attribute).and_then(|a| a.read_string()).ok()))
+    }
+
+    /// A dataset to be read in parts.
+    pub fn part(&self, name: &str) -> Result<Part> {
+        let dataset = self.demanded(name)?;
+        let shape = dataset.shape();
+        self.claimed(name, &dataset, &shape)?;
+        let datatype = guarded(&self.path, "read", || dataset.datatype())?;
+        if let Err(message) = decode(&[], &datatype) {
+            return Err(self.wrong(format!("dataset `{name}`: {message}")));
+        }
+        Ok(Part { path: self.path.clone(), dataset, datatype, shape })
+    }
+}
+
+impl Part {
+    /// Shape of the dataset.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Values from `start` on, `count` of them along each axis.
+    pub fn read(&self, start: &[usize], count: &[usize]) -> Result<Elements> {
+        let bytes = guarded(&self.path, "read", || self.raw(start, count))?;
+        decode(&bytes, &self.datatype).map_err(|m| Error::format(&self.path, FORMAT, m))
+    }
+
+    fn raw(&self, start: &[usize], count: &[usize]) -> Result<Vec<u8>, Hdf5Error> {
+        // The library turns values into the order of this machine; what it cannot turn is decoded from the whole.
+        let native = |order: ByteOrder, bytes: Vec<u8>, width: usize| match order {
+            ByteOrder::LittleEndian => bytes,
+            ByteOrder::BigEndian => bytes.chunks_exact(width).flat_map(|v| v.iter().rev().copied().collect::<Vec<_>>()).collect(),
+        };
+        let order = order(&self.datatype);
+        Ok(match self.dataset.element_size() {
+            1 => self.dataset.read_slice::<u8>(start, count)?,
+            2 => native(order, bytemuck::cast_slice(&self.dataset.read_slice::<u16>(start, count)?).to_vec(), 2),
+            4 => native(order, bytemuck::cast_slice(&self.dataset.read_slice::<u32>(start, count)?).to_vec(), 4),
+            8 => native(order, bytemuck::cast_slice(&self.dataset.read_slice::<u64>(start, count)?).to_vec(), 8),
+            other => return Err(Hdf5Error::TypeMismatch(format!("values of {other} bytes are not read in parts"))),
+        })
+    }
+}
+
+fn order(datatype: &DatatypeMessage) -> ByteOrder {
+    match datatype {
+        DatatypeMessage::FixedPoint { byte_order, .. }
+        | DatatypeMessage::FloatingPoint { byte_order, .. }
+        | DatatypeMessage::BitField { byte_order, .. } => *byte_order,
+        _ => ByteOrder::LittleEndian,
+    }
+}
+
+/// Bytes of a file as values.
+fn decode(bytes: &[u8], datatype: &DatatypeMessage) -> Result<Elements, String> {
+    let big = order(datatype) == ByteOrder::BigEndian;
+    let word = |v: &[u8]| {
+        let mut word = [0u8; 8];
+        for (k, &b) in v.iter().enumerate() {
+            word[if big { v.len() - 1 - k } else { k }] = b;
+        }
+        u64::from_le_bytes(word)
+    };
+    let words = |width: usize| bytes.chunks_exact(width).map(word);
+    Ok(match datatype {
+        DatatypeMessage::FixedPoint { size, signed, .. } => match (size, signed) {
+            (1 | 2, false) => Elements::U16(words(*size as usize).map(|v| v as u16).collect()),
+            (1, true) => Elements::I32(words(1).map(|v| i32::from(v as u8 as i8)).collect()),
+            (2, true) => Elements::I32(words(2).map(|v| i32::from(v as u16 as i16)).collect()),
+            (4, true) => Elements::I32(words(4).map(|v| v as u32 as i32).collect()),
+            (4, false) => Elements::F64(words(4).map(|v| v as f64).collect()),
+            (8, true) => Elements::F64(words(8).map(|v| v as i64 as f64).collect()),
+            (8, false) => Elements::F64(words(8).map(|v| v as f64).collect()),
+            _ => return Err(format!("integers of {size} bytes are not supported")),
+        },
+        DatatypeMessage::BitField { size: 1, .. } => Elements::U16(words(1).map(|v| v as u16).collect()),
+        DatatypeMessage::Enum { base, .. } => return decode(bytes, base),
+        DatatypeMessage::FloatingPoint { size, .. } => match size {
+            4 => Elements::F32(words(4).map(|v| f32::from_bits(v as u32)).collect()),
+            8 => Elements::F64(words(8).map(f64::from_bits).collect()),
+            _ => return Err(format!("real numbers of {size} bytes are not supported")),
+        },
+        DatatypeMessage::Compound { size, members } => {
+            let parts: Vec<&DatatypeMessage> = members.iter().map(|m| &m.datatype).collect();
+            let width = |d: &DatatypeMessage| match d {
+                DatatypeMessage::FloatingPoint { size: size @ (4 | 8), byte_order: ByteOrder::LittleEndian, .. } => Some(*size),
+                _ => None,
+            };
+            let sound = match parts[..] {
+                [a, b] => width(a).filter(|w| width(b) == Some(*w) && *size == 2 * w && (members[0].offset, members[1].offset) == (0, *w)),
+                _ => None,
+            };
+            let Some(width) = sound else {
+                return Err("records other than complex numbers (two reals) are not supported".into());
+            };
+            let real = |v: &[u8]| {
+                let word = word(v);
+                if width == 4 { f32::from_bits(word as u32) } else { f64::from_bits(word) as f32 }
+            };
+            let width = width as usize;
+            Elements::Complex(bytes.chunks_exact(2 * width).map(|v| Complex::new(real(&v[..width]), real(&v[width..]))).collect())
+        }
+        other => return Err(format!("values of the type {other} are not supported")),
+    })
+}
+
+#[cfg(test)]
+mod tests;

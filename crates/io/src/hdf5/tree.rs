@@ -1,0 +1,190 @@
+//! Trees of groups and datasets, written as other programs want to find them.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use num_complex::Complex;
+use rust_hdf5::{Complex32, DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, Hdf5Error};
+use zellige_engine::error::Result;
+
+use super::create;
+use crate::tensor::{Elements, Tensor};
+
+/// A group, a dataset or a link at a path in the file; groups on the way are made.
+pub struct Node<'a> {
+    /// `entry_1/data_1/data`.
+    pub path: String,
+    /// What stands there.
+    pub value: Value<'a>,
+    /// Attributes.
+    pub attributes: Vec<(&'static str, Attribute)>,
+}
+
+/// What stands at a path.
+pub enum Value<'a> {
+    /// A group.
+    Group,
+    /// A text of variable length.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Whole(i64),
+    /// An array.
+    Array(&'a Tensor),
+    /// An array that the node owns.
+    Own(Tensor),
+    /// An array in pieces along its first axis, deflated.
+    Packed(&'a Tensor),
+    /// A soft link to another path.
+    Link(String),
+}
+
+/// Value of an attribute.
+pub enum Attribute {
+    /// A text.
+    Text(String),
+    /// Whole numbers.
+    Whole(Vec<i32>),
+    /// Texts.
+    Texts(Vec<String>),
+}
+
+impl<'a> Node<'a> {
+    /// A node without attributes.
+    pub fn new(path: impl Into<String>, value: Value<'a>) -> Self {
+        Self { path: path.into(), value, attributes: Vec::new() }
+    }
+
+    /// Adds a text attribute.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.attributes.push((name, Attribute::Text(text.into())));
+        self
+    }
+
+    /// A text.
+    pub fn text(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(path, Value::Text(text.into()))
+    }
+
+    /// A number.
+    pub fn number(path: impl Into<String>, value: f64) -> Self {
+        Self::new(path, Value::Number(value))
+    }
+}
+
+/// Writes a file whole or not at all.
+pub fn write_tree(path: impl AsRef<Path>, nodes: &[Node]) -> Result<()> {
+    create(path.as_ref(), |file| {
+        let mut groups = HashMap::new();
+        for node in nodes {
+            let (parent, name) = node.path.rsplit_once('/').unwrap_or(("", &node.path));
+            if let Value::Group = node.value {
+                let group = group(file, &mut groups, &node.path)?;
+                attributes(&group, &node.attributes)?;
+                continue;
+            }
+            let parent = group(file, &mut groups, parent)?;
+            let dataset = match &node.value {
+                Value::Group => continue,
+                Value::Link(target) => {
+                    parent.create_soft_link(name, &format!("/{}", target.trim_start_matches('/')))?;
+                    continue;
+                }
+                Value::Text(text) => {
+                    let bytes = text.as_bytes();
+                    let size = bytes.len().max(1);
+                    let datatype = DatatypeMessage::fixed_string_utf8(size as u32);
+                    let dataset = parent.new_dataset::<u8>().datatype(datatype).scalar().create(name)?;
+                    let mut padded = bytes.to_vec();
+                    padded.resize(size, 0);
+                    dataset.write_raw_bytes(&padded)?;
+                    dataset
+                }
+                Value::Number(value) => scalar(&parent, name, *value)?,
+                Value::Whole(value) => scalar(&parent, name, *value)?,
+                Value::Array(tensor) => array(&parent, name, tensor, false)?,
+                Value::Own(tensor) => array(&parent, name, tensor, false)?,
+                Value::Packed(tensor) => array(&parent, name, tensor, true)?,
+            };
+            for (name, value) in &node.attributes {
+                match value {
+                    Attribute::Text(text) => super::set_text(&dataset, name, text)?,
+                    Attribute::Whole(values) => super::set_array(&dataset, name, values)?,
+                    Attribute::Texts(texts) => {
+                        let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
+                        super::set_array(&dataset, name, &words)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+fn group(file: &H5File, groups: &mut HashMap<String, Rc<H5Group>>, path: &str) -> Result<Rc<H5Group>, Hdf5Error> {
+    if path.is_empty() {
+        return Ok(Rc::new(file.root_group()));
+    }
+    if let Some(found) = groups.get(path) {
+        return Ok(found.clone());
+    }
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let made = Rc::new(group(file, groups, parent)?.create_group(name)?);
+    groups.insert(path.to_owned(), made.clone());
+    Ok(made)
+}
+
+fn attributes(group: &H5Group, all: &[(&'static str, Attribute)]) -> Result<(), Hdf5Error> {
+    for (name, value) in all {
+        match value {
+            Attribute::Text(text) => {
+                let mut bytes = text.as_bytes().to_vec();
+                bytes.push(0);
+                group.set_attr_typed(name, DatatypeMessage::fixed_string_utf8(bytes.len() as u32), bytes)?;
+            }
+            Attribute::Whole(values) => group.set_attr_array_numeric(name, values)?,
+            Attribute::Texts(texts) => {
+                let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
+                group.set_attr_array_numeric(name, &words)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scalar<T: H5Type>(parent: &H5Group, name: &str, value: T) -> Result<H5Dataset, Hdf5Error> {
+    let dataset = parent.new_dataset::<T>().scalar().create(name)?;
+    dataset.write_raw(&[value])?;
+    Ok(dataset)
+}
+
+fn array(parent: &H5Group, name: &str, tensor: &Tensor, packed: bool) -> Result<H5Dataset, Hdf5Error> {
+    fn put<T: H5Type>(parent: &H5Group, name: &str, shape: &[usize], values: &[T], packed: bool) -> Result<H5Dataset, Hdf5Error> {
+        let builder = parent.new_dataset::<T>().shape(shape);
+        let dataset = if packed && shape.len() > 1 && !values.is_empty() {
+            let mut chunk = shape.to_vec();
+            chunk[0] = 1;
+            builder.chunk(&chunk).shuffle_deflate(1).create(name)?
+        } else {
+            builder.create(name)?
+        };
+        if !values.is_empty() {
+            dataset.write_raw(values)?;
+        }
+        Ok(dataset)
+    }
+    let shape = &tensor.shape;
+    match &tensor.elements {
+        Elements::U16(v) => put(parent, name, shape, v, packed),
+        Elements::I32(v) => put(parent, name, shape, v, packed),
+        Elements::F32(v) => put(parent, name, shape, v, packed),
+        Elements::F64(v) => put(parent, name, shape, v, packed),
+        Elements::Complex(v) => {
+            let values: Vec<Complex32> = v.iter().map(|z: &Complex<f32>| Complex32 { re: z.re, im: z.im }).collect();
+            put(parent, name, shape, &values, packed)
+        }
+    }
+}

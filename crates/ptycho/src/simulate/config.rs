@@ -1,0 +1,178 @@
+//! The table of a simulated scan.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::illumination::IlluminationConfig;
+use crate::scan::{Beam, HC, Propagation};
+
+/// One number for both axes, or one each: rows (y) first.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Pair<T> {
+    /// The same for both.
+    Same(T),
+    /// Rows (y), columns (x).
+    Each([T; 2]),
+}
+
+impl<T: Copy> Pair<T> {
+    /// Rows (y), columns (x).
+    pub fn both(self) -> [T; 2] {
+        match self {
+            Self::Same(v) => [v; 2],
+            Self::Each(v) => v,
+        }
+    }
+}
+
+/// A scan made by the program: what a detector would have counted, and what it was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SimulateConfig {
+    /// Number of frames: 1 to 10^7.
+    pub frames: usize,
+    /// Pixels of a frame: a number, or rows and columns; even, 8 to 4096.
+    pub size: Pair<usize>,
+    /// Photon energy, keV.
+    pub energy: f64,
+    /// Sample to detector, m; in the near field the effective propagation distance.
+    pub distance: f64,
+    /// Pixel of the detector, m; in the near field that of the sample plane as well.
+    pub pixel: Pair<f64>,
+    /// Far field or near field.
+    pub propagation: Propagation,
+    /// Photons in a frame without a sample.
+    pub photons: f64,
+    /// Whether photons come one by one (Poisson statistics) and are counted; without noise frames are real numbers.
+    pub noise: bool,
+    /// The illumination at the sample.
+    pub illumination: IlluminationConfig,
+    /// The sample.
+    pub object: ObjectConfig,
+    /// Where the probe goes.
+    pub pattern: PatternConfig,
+    /// Root mean square of the error of reported positions along each axis, m: the frames are taken elsewhere than the scan says.
+    pub position_error: f64,
+    /// Root mean square of the fluctuation of the incoming intensity from frame to frame, as a part of it.
+    pub fluctuation: f64,
+    /// What the detector adds.
+    pub detector: DetectorConfig,
+    /// Added to the run's seed, so that several scans in an input differ.
+    pub seed: u64,
+}
+
+impl Default for SimulateConfig {
+    fn default() -> Self {
+        Self {
+            frames: 100,
+            size: Pair::Same(128),
+            energy: 7.2,
+            distance: 7.19,
+            pixel: Pair::Same(172e-6),
+            propagation: Propagation::Far,
+            photons: 1e7,
+            noise: true,
+            illumination: IlluminationConfig::default(),
+            object: ObjectConfig::default(),
+            pattern: PatternConfig::default(),
+            position_error: 0.0,
+            fluctuation: 0.0,
+            detector: DetectorConfig::default(),
+            seed: 0,
+        }
+    }
+}
+
+impl SimulateConfig {
+    /// Wavelength, geometry and way of propagation.
+    pub fn beam(&self) -> Beam {
+        let (pixel, propagation) = (self.pixel.both(), self.propagation);
+        Beam { wavelength: HC / self.energy, distance: self.distance, pixel, propagation }
+    }
+}
+
+/// The sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ObjectConfig {
+    /// What it shows.
+    pub kind: ObjectKind,
+    /// Phase shift where the sample is thickest, rad; negative where it advances the wave.
+    pub phase: f64,
+    /// Part of the amplitude that it takes where it is thickest: 0 to below 1.
+    pub absorption: f64,
+    /// Picture (PNG) of the thickness for the phase, black is none; for `kind = "image"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<PathBuf>,
+    /// Picture (PNG) of the thickness for the absorption; the same as `image` where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absorption_image: Option<PathBuf>,
+}
+
+impl Default for ObjectConfig {
+    fn default() -> Self {
+        Self { kind: ObjectKind::Cells, phase: 1.5, absorption: 0.3, image: None, absorption_image: None }
+    }
+}
+
+/// What a sample shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ObjectKind {
+    /// Soft discs, a ring and bars on rough ground.
+    Cells,
+    /// A Siemens star: spokes that come together, for the resolution.
+    Star,
+    /// A picture.
+    Image,
+}
+
+/// Where the probe goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PatternConfig {
+    /// The kind of path.
+    pub kind: PatternKind,
+    /// Distance of neighbouring positions, m; 0.12 of the field of view if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<f64>,
+    /// Random displacement of each position along each axis, uniform over this part of the step: 0 to 1.
+    pub jitter: f64,
+    /// Whether positions are whole pixels.
+    pub round: bool,
+}
+
+impl Default for PatternConfig {
+    fn default() -> Self {
+        Self { kind: PatternKind::Raster, step: None, jitter: 0.3, round: true }
+    }
+}
+
+/// The kind of path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PatternKind {
+    /// Rows and columns.
+    Raster,
+    /// Fermat's spiral with the golden angle.
+    Spiral,
+    /// Rings around the middle.
+    Round,
+}
+
+/// What the detector adds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DetectorConfig {
+    /// Diameter of a round beam stop in the middle, pixels; masked.
+    pub beamstop: f64,
+    /// Part of the pixels that are dead; masked.
+    pub dead: f64,
+    /// Photons of background per pixel, on average.
+    pub background: f64,
+    /// Root mean square width of a point on the detector, pixels.
+    pub spread: f64,
+}

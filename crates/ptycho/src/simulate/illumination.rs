@@ -1,0 +1,219 @@
+//! The wave at the sample: what an optic makes of a beam, also as a start for the reconstruction.
+//!
+//! A lens (a zone plate) puts the image of its pupil on the detector; the wave at its focus is the transform of the pupil,
+//! and `defocus` away from it, downstream, that wave propagated by Fresnel's kernel `exp(-i pi lambda z k^2)`. A pinhole stands upstream of
+//! the sample. A diffuser is a speckled beam for the near field.
+//!
+//! Partial coherence: an incoherent source blurs the focus by its image, a Gaussian of `blur`. Its mutual intensity is summed
+//! over shifted probes (Gauss-Hermite points) and split into orthogonal modes (Wolf, J. Opt. Soc. Am. 72 (1982) 343).
+
+use num_complex::Complex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Problem;
+use zellige_engine::ops::fft::{Direction, Plan, Shape};
+
+use super::check::within;
+use super::coherence;
+use super::config::Pair;
+use super::zernike::AberrationConfig;
+use crate::scan::{Beam, Image};
+
+type C = Complex<f64>;
+
+/// The wave at the sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct IlluminationConfig {
+    /// What makes the wave.
+    pub optic: Optic,
+    /// Shape of the pupil, the pinhole or the beam.
+    pub aperture: Aperture,
+    /// Lens: diameter of the pupil on the detector as a part of its shorter side, 0.01 to 1.
+    pub pupil: f64,
+    /// Pinhole and diffuser: diameter, m; 0.35 (pinhole) or 0.75 (diffuser) of the field of view if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diameter: Option<f64>,
+    /// Annular aperture: diameter of the central stop as a part of the whole, 0 to 0.95.
+    pub inner: f64,
+    /// Width of the soft edge as a part of the diameter, 0 to 0.5.
+    pub edge: f64,
+    /// Distance of the sample downstream of the focus or the pinhole, m. If it is left out, a lens gets one that spreads the probe over
+    /// 0.35 of the field of view, and a pinhole none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defocus: Option<f64>,
+    /// Aberrations of the lens.
+    pub aberrations: Vec<AberrationConfig>,
+    /// Diffuser: size of the speckles, m; 1/24 of the field of view if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grain: Option<f64>,
+    /// Diffuser: root mean square of its phase, rad.
+    pub roughness: f64,
+    /// Root mean square of the source's image at the sample, m: a number, or one for y and one for x. Above 0 the light is partially
+    /// coherent.
+    pub blur: Pair<f64>,
+    /// Modes that are kept, those of the most light: 1 to 64.
+    pub modes: usize,
+}
+
+impl Default for IlluminationConfig {
+    fn default() -> Self {
+        Self {
+            optic: Optic::Lens,
+            aperture: Aperture::Round,
+            pupil: 0.4,
+            diameter: None,
+            inner: 0.0,
+            edge: 0.04,
+            defocus: None,
+            aberrations: Vec::new(),
+            grain: None,
+            roughness: 1.5,
+            blur: Pair::Same(0.0),
+            modes: 1,
+        }
+    }
+}
+
+/// What makes the wave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Optic {
+    /// A focusing optic.
+    Lens,
+    /// An aperture close to the sample.
+    Pinhole,
+    /// A wide beam behind a rough plate.
+    Diffuser,
+}
+
+/// Shape of an aperture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Aperture {
+    /// A disc.
+    Round,
+    /// A square.
+    Square,
+    /// A disc with a central stop.
+    Annular,
+    /// A Gaussian whose full width at half of the intensity is the diameter.
+    Gaussian,
+}
+
+impl IlluminationConfig {
+    /// Every problem of the table, paths relative to it.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut faults = Vec::new();
+        within("pupil", self.pupil, 0.01, 1.0, &mut faults);
+        within("inner", self.inner, 0.0, 0.95, &mut faults);
+        within("edge", self.edge, 0.0, 0.5, &mut faults);
+        within("roughness", self.roughness, 0.0, 20.0, &mut faults);
+        for (path, value) in [("diameter", self.diameter), ("grain", self.grain)] {
+            if let Some(v) = value {
+                within(path, v, 1e-12, 1.0, &mut faults);
+            }
+        }
+        if let Some(z) = self.defocus {
+            within("defocus", z, -10.0, 10.0, &mut faults);
+        }
+        for width in self.blur.both() {
+            within("blur", width, 0.0, 1e-2, &mut faults);
+        }
+        if !(1..=64).contains(&self.modes) {
+            faults.push(Problem::new("modes", format!("{} modes", self.modes)).allowed("1 to 64"));
+        }
+        if self.modes > 1 && self.blur.both() == [0.0; 2] {
+            let hint = "give the size of the source's image: `blur = 5e-8`";
+            faults.push(Problem::new("modes", "coherent light has one mode").hint(hint));
+        }
+        if self.optic != Optic::Lens && !self.aberrations.is_empty() {
+            faults.push(Problem::new("aberrations", "only a lens has aberrations").hint("`optic = \"lens\"`"));
+        }
+        for (i, aberration) in self.aberrations.iter().enumerate() {
+            faults.extend(aberration.check().map(|p| Problem { path: format!("aberrations[{i}].{}", p.path), ..p }));
+        }
+        faults
+    }
+
+    /// The modes at the sample, the one of the most light first, orthogonal; together they hold `photons`. `seed` is for diffusers.
+    pub fn modes(&self, beam: &Beam, shape: [usize; 2], photons: f64, seed: u64) -> Image {
+        let spacing = beam.resolution(shape);
+        let mut spectrum = self.spectrum(beam, shape, spacing, seed);
+        let norm: f64 = spectrum.iter().map(Complex::norm_sqr).sum();
+        // The transform back is scaled by 1/n: Parseval.
+        let scale = (photons * spectrum.len() as f64 / norm.max(f64::MIN_POSITIVE)).sqrt();
+        for v in &mut spectrum {
+            *v *= scale;
+        }
+        let waves = coherence::modes(&spectrum, shape, spacing, self.blur.both(), self.modes, photons);
+        let origin = [0, 1].map(|d| -((shape[d] / 2) as f64) * spacing[d]);
+        let values = waves.iter().flatten().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
+        Image { shape: [waves.len(), shape[0], shape[1]], values, origin, spacing }
+    }
+
+    /// Spectrum of the wave at the sample in FFT order, of any scale; the wave's middle is pixel `[0, 0]` of its transform.
+    fn spectrum(&self, beam: &Beam, shape: [usize; 2], spacing: [f64; 2], seed: u64) -> Vec<C> {
+        let field = [0, 1].map(|d| shape[d] as f64 * spacing[d]);
+        let shorter = field[0].min(field[1]);
+        // Spatial frequencies, 1/m.
+        let frequency = |d: usize, i: usize| signed(i, shape[d]) / field[d];
+        let indices = || (0..shape[0]).flat_map(move |r| (0..shape[1]).map(move |c| (r, c)));
+        let (mut wave, z) = match self.optic {
+            Optic::Lens => {
+                // The detector's shorter side spans 1 / spacing of the coarser axis.
+                let diameter = self.pupil / spacing[0].max(spacing[1]);
+                let z = self.defocus.unwrap_or(0.35 * shorter / (beam.wavelength * diameter));
+                let pupil = |(r, c): (usize, usize)| {
+                    let (ky, kx) = (frequency(0, r), frequency(1, c));
+                    let waves: f64 = self.aberrations.iter().map(|a| a.at(2.0 * kx / diameter, 2.0 * ky / diameter)).sum();
+                    C::from_polar(self.transmission(ky, kx, diameter, 1.0 / field[0].max(field[1])), std::f64::consts::TAU * waves)
+                };
+                (indices().map(pupil).collect::<Vec<_>>(), z)
+            }
+            Optic::Pinhole | Optic::Diffuser => {
+                let part = if self.optic == Optic::Pinhole { 0.35 } else { 0.75 };
+                let diameter = self.diameter.unwrap_or(part * shorter);
+                let place = |d: usize, i: usize| signed(i, shape[d]) * spacing[d];
+                let grid = spacing[0].max(spacing[1]);
+                let mut plane: Vec<C> =
+                    indices().map(|(r, c)| C::from(self.transmission(place(0, r), place(1, c), diameter, grid))).collect();
+                if self.optic == Optic::Diffuser {
+                    let grain = self.grain.unwrap_or(shorter / 24.0);
+                    let rough = super::noise::smooth(shape, [0, 1].map(|d| grain / spacing[d]), seed, super::noise::DIFFUSER);
+                    plane.iter_mut().zip(&rough).for_each(|(v, r)| *v *= C::from_polar(1.0, self.roughness * r));
+                }
+                Plan::new(Shape::frames(shape[0], shape[1], 1)).run(&mut plane, Direction::Forward);
+                (plane, self.defocus.unwrap_or(0.0))
+            }
+        };
+        let turn = -std::f64::consts::PI * beam.wavelength * z;
+        for ((r, c), v) in indices().zip(&mut wave) {
+            *v *= C::from_polar(1.0, turn * (frequency(0, r).powi(2) + frequency(1, c).powi(2)));
+        }
+        wave
+    }
+
+    /// Transmission of the aperture at a place, in any unit of length; edges are at least `grid` wide.
+    fn transmission(&self, y: f64, x: f64, diameter: f64, grid: f64) -> f64 {
+        let width = (self.edge * diameter).max(grid);
+        // 1 within, 0 outside, half of a cosine across the edge.
+        let inside = |distance: f64, radius: f64| {
+            let t = ((radius - distance) / width + 0.5).clamp(0.0, 1.0);
+            0.5 - 0.5 * (std::f64::consts::PI * t).cos()
+        };
+        let radius = 0.5 * diameter;
+        match self.aperture {
+            Aperture::Round => inside(x.hypot(y), radius),
+            Aperture::Square => inside(x.abs(), radius) * inside(y.abs(), radius),
+            Aperture::Annular => inside(x.hypot(y), radius) * (1.0 - inside(x.hypot(y), radius * self.inner)),
+            // Amplitude: the intensity is a half at the radius.
+            Aperture::Gaussian => (-0.5 * std::f64::consts::LN_2 * (x * x + y * y) / (radius * radius)).exp(),
+        }
+    }
+}
+
+/// Index `i` of an axis of `n` in FFT order, as a signed number.
+pub(super) fn signed(i: usize, n: usize) -> f64 {
+    if i < n.div_ceil(2) { i as f64 } else { i as f64 - n as f64 }
+}

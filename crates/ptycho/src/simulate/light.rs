@@ -1,0 +1,202 @@
+//! From the sample to counts.
+
+use num_complex::Complex;
+use rayon::prelude::*;
+use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::rng::Philox;
+
+use super::config::{DetectorConfig, SimulateConfig};
+use super::illumination::signed;
+use super::noise;
+use crate::scan::{Beam, Frames, Image, Mask, Propagation};
+
+type C = Complex<f64>;
+
+/// Values of a block of waves: 64 MiB.
+const BLOCK: usize = 1 << 22;
+
+/// What frames are made from.
+pub(super) struct View<'a> {
+    pub(super) config: &'a SimulateConfig,
+    pub(super) beam: Beam,
+    pub(super) shape: [usize; 2],
+    pub(super) spacing: [f64; 2],
+    pub(super) probe: &'a Image,
+    pub(super) sample: &'a [C],
+    pub(super) grid: [usize; 2],
+    pub(super) origin: [f64; 2],
+    pub(super) mask: &'a Mask,
+    pub(super) seed: u64,
+}
+
+/// Pixels that count.
+pub(super) fn mask(detector: &DetectorConfig, shape: [usize; 2], seed: u64) -> Mask {
+    if detector.beamstop == 0.0 && detector.dead == 0.0 {
+        return Mask::All;
+    }
+    let philox = Philox::new(noise::DEAD, seed);
+    let valid = |i: usize| {
+        let (y, x) = ((i / shape[1]) as f64 - (shape[0] / 2) as f64, (i % shape[1]) as f64 - (shape[1] / 2) as f64);
+        y.hypot(x) >= 0.5 * detector.beamstop && philox.uniforms(0, i as u64)[0] >= detector.dead
+    };
+    Mask::Common((0..shape[0] * shape[1]).map(valid).collect())
+}
+
+/// A frame's patch: its first pixel in the sample, and what is left of the position, in pixels.
+fn place(view: &View, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
+    let at = [0, 1].map(|d| (position[d] - view.origin[d]) / view.spacing[d] - (view.shape[d] / 2) as f64);
+    (at.map(|v| v.round() as usize), at.map(|v| v - v.round()))
+}
+
+/// All frames.
+pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
+    let [rows, columns] = view.shape;
+    let pixels = rows * columns;
+    let modes = probe_modes(view);
+    let block = (BLOCK / (pixels * modes.len())).clamp(1, positions.len().max(1));
+    let mut plan = Plan::new(Shape::frames(rows, columns, block * modes.len()));
+    let mut waves = vec![C::default(); block * modes.len() * pixels];
+    let (mut means, mut counted) = (vec![0.0; block * pixels], vec![0.0f32; block * pixels]);
+    let mut detector = (view.config.detector.spread > 0.0).then(|| Plan::new(Shape::frames(rows, columns, 1)));
+    let mut found = Found { counts: Vec::new(), real: Vec::new(), whole: view.config.noise };
+    let light = Philox::new(noise::LIGHT, view.seed);
+    for (number, part) in positions.chunks(block).enumerate() {
+        let first = number * block;
+        if part.len() < block {
+            plan = Plan::new(Shape::frames(rows, columns, part.len() * modes.len()));
+        }
+        let waves = &mut waves[..part.len() * modes.len() * pixels];
+        exit_waves(view, &modes, part, waves, &mut plan);
+        propagate(view, waves, &mut plan);
+        let means = &mut means[..part.len() * pixels];
+        means.par_chunks_mut(pixels).zip(waves.par_chunks(modes.len() * pixels)).enumerate().for_each(|(i, (mean, waves))| {
+            let lamp = 1.0 + view.config.fluctuation * light.normals(0, (first + i) as u64)[0];
+            for (q, value) in mean.iter_mut().enumerate() {
+                let from = source(view, q);
+                let sum: f64 = waves.iter().skip(from).step_by(pixels).map(Complex::norm_sqr).sum();
+                *value = lamp.max(0.02) * sum / pixels as f64 + view.config.detector.background;
+            }
+        });
+        if let Some(plan) = &mut detector {
+            means.chunks_mut(pixels).for_each(|mean| spread(view, mean, plan));
+        }
+        let counted = &mut counted[..part.len() * pixels];
+        if view.config.noise {
+            noise::counts(Philox::new(noise::COUNTS, view.seed), (first * pixels) as u64, means, counted);
+        } else {
+            counted.iter_mut().zip(&*means).for_each(|(c, m)| *c = *m as f32);
+        }
+        if let Mask::Common(valid) = view.mask {
+            counted.iter_mut().zip(valid.iter().cycle()).for_each(|(c, v)| *c = if *v { *c } else { 0.0 });
+        }
+        found.push(counted);
+    }
+    found.finish()
+}
+
+/// The probe's modes with the quadratic phase of the sample plane, which the far field needs.
+fn probe_modes(view: &View) -> Vec<Vec<C>> {
+    let [_, rows, columns] = view.probe.shape;
+    let lz = view.beam.wavelength * view.beam.distance;
+    let modes = view.probe.values.chunks_exact(rows * columns);
+    let wide = |(i, v): (usize, &Complex<f32>)| {
+        let y = ((i / columns) as f64 - (rows / 2) as f64) * view.spacing[0];
+        let x = ((i % columns) as f64 - (columns / 2) as f64) * view.spacing[1];
+        let phase = if view.beam.propagation == Propagation::Far { std::f64::consts::PI * (x * x + y * y) / lz } else { 0.0 };
+        C::new(f64::from(v.re), f64::from(v.im)) * C::from_polar(1.0, phase)
+    };
+    modes.map(|mode| mode.iter().enumerate().map(wide).collect()).collect()
+}
+
+/// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by what is left, in Fourier space.
+fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
+    let [rows, columns] = view.shape;
+    let pixels = rows * columns;
+    let whole = positions.iter().all(|&p| place(view, p).1.iter().all(|r| r.abs() < 1e-6));
+    waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| wave.copy_from_slice(&modes[k % modes.len()]));
+    if !whole {
+        plan.run(waves, Direction::Forward);
+        waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| {
+            let rest = place(view, positions[k / modes.len()]).1;
+            for (i, v) in wave.iter_mut().enumerate() {
+                let turns = rest[0] * signed(i / columns, rows) / rows as f64 + rest[1] * signed(i % columns, columns) / columns as f64;
+                *v *= C::from_polar(1.0 / pixels as f64, -std::f64::consts::TAU * turns);
+            }
+        });
+        plan.run(waves, Direction::Inverse);
+    }
+    waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| {
+        let ([top, left], _) = place(view, positions[k / modes.len()]);
+        for (row, line) in wave.chunks_exact_mut(columns).enumerate() {
+            let start = (top + row) * view.grid[1] + left;
+            line.iter_mut().zip(&view.sample[start..start + columns]).for_each(|(w, o)| *w *= o);
+        }
+    });
+}
+
+/// To the detector, both ways up to a factor that leaves `sum |w|^2` times the number of pixels.
+fn propagate(view: &View, waves: &mut [C], plan: &mut Plan<f64>) {
+    plan.run(waves, Direction::Forward);
+    if view.beam.propagation == Propagation::Far {
+        return;
+    }
+    let [rows, columns] = view.shape;
+    let turn = -std::f64::consts::PI * view.beam.wavelength * view.beam.distance;
+    let kernel: Vec<C> = (0..rows * columns)
+        .map(|i| {
+            let ky = signed(i / columns, rows) / (rows as f64 * view.spacing[0]);
+            let kx = signed(i % columns, columns) / (columns as f64 * view.spacing[1]);
+            C::from_polar(1.0 / ((rows * columns) as f64).sqrt(), turn * (ky * ky + kx * kx))
+        })
+        .collect();
+    waves.par_chunks_mut(rows * columns).for_each(|wave| wave.iter_mut().zip(&kernel).for_each(|(w, k)| *w *= k));
+    plan.run(waves, Direction::Inverse);
+}
+
+/// The value of the transform that belongs to pixel `q` of the centred frame.
+fn source(view: &View, q: usize) -> usize {
+    let [rows, columns] = view.shape;
+    match view.beam.propagation {
+        Propagation::Near => q,
+        Propagation::Far => (q / columns + rows - rows / 2) % rows * columns + (q % columns + columns - columns / 2) % columns,
+    }
+}
+
+/// A point of the detector spread into a Gaussian.
+fn spread(view: &View, mean: &mut [f64], plan: &mut Plan<f64>) {
+    let [rows, columns] = view.shape;
+    let mut plane: Vec<C> = mean.iter().map(|&v| C::from(v)).collect();
+    plan.run(&mut plane, Direction::Forward);
+    let width = 2.0 * (std::f64::consts::PI * view.config.detector.spread).powi(2);
+    for (i, v) in plane.iter_mut().enumerate() {
+        let k2 = (signed(i / columns, rows) / rows as f64).powi(2) + (signed(i % columns, columns) / columns as f64).powi(2);
+        *v *= (-width * k2).exp() / (rows * columns) as f64;
+    }
+    plan.run(&mut plane, Direction::Inverse);
+    mean.iter_mut().zip(&plane).for_each(|(m, v)| *m = v.re.max(0.0));
+}
+
+/// Frames as they come: 16 bits as long as they fit.
+struct Found {
+    counts: Vec<u16>,
+    real: Vec<f32>,
+    whole: bool,
+}
+
+impl Found {
+    fn push(&mut self, values: &[f32]) {
+        if self.whole && values.iter().any(|v| *v > f32::from(u16::MAX)) {
+            self.whole = false;
+            self.real = std::mem::take(&mut self.counts).into_iter().map(f32::from).collect();
+        }
+        if self.whole {
+            self.counts.extend(values.iter().map(|v| *v as u16));
+        } else {
+            self.real.extend(values);
+        }
+    }
+
+    fn finish(self) -> Frames {
+        if self.whole { Frames::Counts(self.counts) } else { Frames::Real(self.real) }
+    }
+}

@@ -1,0 +1,63 @@
+//! Scans made by the program, so that the first run needs no data and every engine has a truth to be held against.
+//!
+//! A frame is the photons behind the exit waves of all modes: `I(q) = sum_m |F(P_m(x) O(x + X))(q)|^2`, unitary transform, with the quadratic
+//! phase of the sample plane in the far field and Fresnel's kernel in the near field.
+
+mod check;
+mod coherence;
+mod config;
+mod illumination;
+mod light;
+mod noise;
+mod object;
+mod pattern;
+mod zernike;
+
+use std::path::Path;
+
+use num_complex::Complex;
+use zellige_engine::error::Result;
+
+pub use config::{DetectorConfig, ObjectConfig, ObjectKind, Pair, PatternConfig, PatternKind, SimulateConfig};
+pub use illumination::{Aperture, IlluminationConfig, Optic};
+pub use zernike::{AberrationConfig, AberrationKind};
+
+use crate::scan::{Image, Scan, Truth};
+
+/// Pixels of the sample beyond the outermost frames.
+const MARGIN: usize = 2;
+
+/// The scan of a table that was found sound. Pictures are looked for in `folder`; the same `seed` gives the same scan on any number of threads.
+pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
+    let seed = seed.wrapping_add(config.seed);
+    let (beam, shape) = (config.beam(), config.size.both());
+    let spacing = beam.resolution(shape);
+    let probe = config.illumination.modes(&beam, shape, config.photons, seed);
+    let (positions, real) = pattern::both(config, spacing, seed);
+    let edge = |d: usize, f: fn(f64, f64) -> f64| real.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
+    let (low, high) = ([0, 1].map(|d| edge(d, f64::min)), [0, 1].map(|d| edge(d, f64::max)));
+    let grid = [0, 1].map(|d| ((high[d] - low[d]) / spacing[d]).ceil() as usize + shape[d] + 2 * MARGIN);
+    let origin = [0, 1].map(|d| low[d] - (MARGIN + shape[d] / 2) as f64 * spacing[d]);
+    let sample = object::transmission(&config.object, grid, shape, folder, seed)?;
+    let mask = light::mask(&config.detector, shape, seed);
+    let view = light::View { config, beam, shape, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
+    let frames = light::frames(&view, &real);
+    let values = sample.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
+    let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
+    let truth = Some(Truth { probe, object, positions: real });
+    Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: None, object: None, truth })
+}
+
+impl SimulateConfig {
+    /// A scan for benchmarks and tests: `frames` frames of `size` squared pixels with `modes` modes and noise.
+    pub fn case(frames: usize, size: usize, modes: usize) -> Self {
+        let mut config = Self { frames, size: Pair::Same(size), ..Self::default() };
+        if modes > 1 {
+            // A source that makes the second mode about as strong as a fifth of the first.
+            let spacing = config.beam().resolution([size; 2])[0];
+            config.illumination.blur = Pair::Same(2.0 * spacing);
+            config.illumination.modes = modes;
+        }
+        config
+    }
+}

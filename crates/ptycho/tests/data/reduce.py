@@ -1,0 +1,20 @@
+"""Makes a64.npz of PtyPy's trajectories: the data, and of each run its errors, the order of its views and its last object.
+
+usage: python reduce.py FOLDER   (with data_A64.npz and ref_A64_*.npz, as their README describes)
+"""
+import sys
+
+import numpy as np
+
+folder = sys.argv[1]
+data = np.load(f"{folder}/data_A64.npz")
+out = {k: data[k] for k in ["intensity", "addr", "probe_init", "object_init", "wavelength", "distance", "det_pixel", "resolution"]}
+for name in ["DM", "RAAR", "EPIE", "SDR", "MLgauss", "MLgauss_fi", "MLpoisson"]:
+    run = np.load(f"{folder}/ref_A64_{name}.npz", allow_pickle=True)
+    out[f"{name}_err"] = run["err_mean"]
+    if "view_order" in run.files:
+        out[f"{name}_order"] = run["view_order"]
+    if name in ["DM", "RAAR", "EPIE", "MLgauss"]:
+        last = max(int(k[9:]) for k in run.files if k.startswith("object_it"))
+        out[f"{name}_object"] = run[f"object_it{last}"]
+np.savez_compressed("a64.npz", **out)
