@@ -1,6 +1,7 @@
 //! Ptychographic phase retrieval: object and probe from overlapping diffraction frames.
 
 pub mod config;
+pub mod data;
 pub mod engines;
 pub mod model;
 pub mod physics;

@@ -29,6 +29,8 @@ pub struct Scan {
     pub object: Option<Image>,
     /// What a simulated scan was made from.
     pub truth: Option<Truth>,
+    /// What was seen in the data that the user should know.
+    pub notes: Vec<String>,
 }
 
 /// Wavelength, distances and pixels.

@@ -26,6 +26,19 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
         if scan.rebin.is_some_and(|n| !(1..=64).contains(&n)) {
             faults.push(not(path("rebin"), format!("{} pixels", scan.rebin.unwrap_or(0)), "1 to 64"));
         }
+        match (&scan.file, &scan.simulate) {
+            (None, None) => {
+                let hint = "name a file, or let the program make one: `simulate = {}`";
+                faults.push(Problem::new(path("file"), "nothing says where the frames come from").hint(hint));
+            }
+            (Some(_), Some(_)) => {
+                faults.push(Problem::new(path("simulate"), "both a file and a simulation are asked for").hint("leave one of them out"));
+            }
+            _ => {}
+        }
+        let nested = scan.simulate.iter().flat_map(crate::simulate::SimulateConfig::check).map(|p| ("simulate", p));
+        let nested = nested.chain(scan.read.check().into_iter().map(|p| ("read", p)));
+        faults.extend(nested.map(|(table, p)| Problem { path: path(&format!("{table}.{}", p.path)), ..p }));
     }
     let p = &config.probe;
     within("probe.size", p.size, 1e-12, 1e3, &mut faults);

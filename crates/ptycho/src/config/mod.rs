@@ -22,6 +22,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::Problem;
 
+use crate::data::ReadConfig;
+use crate::simulate::SimulateConfig;
+
 pub use engine::{EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
 
 /// Ptychographic phase retrieval: object and probe from overlapping diffraction frames. SI units.
@@ -83,13 +86,19 @@ pub struct ScanConfig {
     /// A file of frames and positions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
+    /// How the file is read, where its format does not say.
+    #[serde(skip_serializing_if = "ReadConfig::is_default")]
+    pub read: ReadConfig,
+    /// A scan made by the program, in place of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulate: Option<SimulateConfig>,
     /// Scans of the same word share their probe; each has its own if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<String>,
     /// Scans of the same word share their object; each has its own if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
-    /// Edge of a square cut out of the frames about the optical axis, pixels: even.
+    /// Rows and columns cut out of the frames about the optical axis, pixels of the detector: even numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crop: Option<[usize; 2]>,
     /// Pixels of the detector that are summed to one, along each axis.

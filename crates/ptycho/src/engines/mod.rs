@@ -73,14 +73,7 @@ pub struct Memory {
 /// An engine at work.
 pub trait Engine: Send {
     /// One iteration, number `k` of this engine. `order` is that of the views where it matters; a seeded one if none is given.
-    fn iterate(
-        &self,
-        stages: &mut dyn Stages,
-        k: u64,
-        memory: &mut Memory,
-        order: Option<&[u32]>,
-        profiler: &mut Profiler,
-    ) -> Result<()>;
+    fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()>;
 
     /// Whether exit waves are kept from one iteration to the next.
     fn keeps_exits(&self) -> bool;
@@ -97,6 +90,17 @@ pub fn engine(config: &EngineConfig, facts: &Facts, number: usize) -> Box<dyn En
         EngineName::Ml => Box::new(likelihood::Descending::new(config, facts)),
         EngineName::Lsqml => Box::new(least_squares::Solving::new(config, facts, number)),
     }
+}
+
+/// Readies the stages for an engine: supports, and exit waves where it keeps them.
+pub fn begin(engine: &dyn Engine, stages: &mut dyn Stages, frame: [usize; 2]) -> Result<()> {
+    let [real, fourier] = engine.supports().map(|part| part.map(|part| disc(part, frame)));
+    let fourier = fourier.map(|mask| corner_first(&mask, frame));
+    stages.set_support(real.as_deref(), fourier.as_deref())?;
+    if engine.keeps_exits() {
+        stages.exits_from_product()?;
+    }
+    Ok(())
 }
 
 /// PtyPy's probes are held to this part of the frame unless something else is said.

@@ -45,7 +45,7 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let values = sample.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
     let truth = Some(Truth { probe, object, positions: real });
-    Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: None, object: None, truth })
+    Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: None, object: None, truth, notes: Vec::new() })
 }
 
 impl SimulateConfig {

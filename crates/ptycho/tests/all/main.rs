@@ -1,3 +1,5 @@
-//! Everything that is tested from outside, in one program.
+//! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
 
+mod common;
+mod parity;
 mod simulate;

@@ -68,7 +68,7 @@ impl<T: Number> Work<T> for Step<'_, T> {
 
 /// `out = a product + b exit`, pixel by pixel.
 #[inline(always)]
-fn mix<T: Number>(pixels: usize, [a, b]: [T; 2], product: &[T], exit: &[T], out: &mut [T]) {
+pub(super) fn mix<T: Number>(pixels: usize, [a, b]: [T; 2], product: &[T], exit: &[T], out: &mut [T]) {
     let (a, b) = (Row::splat(a), Row::splat(b));
     let half = product.len() / 2;
     for plane in 0..2 {
@@ -94,6 +94,43 @@ fn update<T: Number>(fixed: &Fixed<T>, rule: &Projection, product: &[T], constra
             (old + d).store(&mut exit[i..]);
             d * d
         });
+    }
+    change
+}
+
+/// The same where the exit wave is `P O` (and not kept) if `exit` is empty; `out = psi - P O`.
+#[inline(always)]
+pub(super) fn update_to<T: Number>(
+    fixed: &Fixed<T>,
+    [a, b]: [f64; 2],
+    product: &[T],
+    constrained: &[T],
+    exit: &mut [T],
+    out: &mut [T],
+) -> f64 {
+    let [a, b, ab] = [a, b, a + b].map(|x| Row::splat(T::from_f64(x)));
+    let (half, pixels) = (product.len() / 2, fixed.shape.stored());
+    let mut change = 0.0;
+    for plane in 0..2 {
+        let (product, constrained) = (&product[plane * half..], &constrained[plane * half..]);
+        let out = &mut out[plane * pixels..(plane + 1) * pixels];
+        if exit.is_empty() {
+            change += sum(fixed.shape.ny, fixed.shape.sx, |i| {
+                let d = b * (Row::load(&constrained[i..]) - Row::load(&product[i..]));
+                d.store(&mut out[i..]);
+                d * d
+            });
+        } else {
+            let exit = &mut exit[plane * pixels..(plane + 1) * pixels];
+            change += sum(fixed.shape.ny, fixed.shape.sx, |i| {
+                let (old, product) = (Row::load(&exit[i..]), Row::load(&product[i..]));
+                let d = b * Row::load(&constrained[i..]) + a * product - ab * old;
+                let new = old + d;
+                new.store(&mut exit[i..]);
+                (new - product).store(&mut out[i..]);
+                d * d
+            });
+        }
     }
     change
 }

@@ -271,39 +271,95 @@ mod x86 {
         };
     }
 
-    register!(F32x8, __m256, f32, 8, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps, _mm256_fnmadd_ps, {});
-    register!(F64x4, __m256d, f64, 4, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_set1_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd, _mm256_fnmadd_pd, {});
-    register!(F64x8, __m512d, f64, 8, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_set1_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd, _mm512_fnmadd_pd, {});
-    register!(F32x16, __m512, f32, 16, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_set1_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps, {
-        /// Four rounds of exchanges between registers 1, 2, 4 and 8 apart, 64 shuffles.
-        #[inline(always)]
-        unsafe fn turn(from: *const f32, from_step: usize, to: *mut f32, to_step: usize) {
-            unsafe {
-                let mut x = [_mm512_setzero_ps(); 16];
-                for i in 0..16 {
-                    x[i] = _mm512_loadu_ps(from.add(i * from_step));
-                }
-                for step in [1, 2, 4, 8] {
-                    let mut low = [0_i32; 16];
-                    let mut high = [0_i32; 16];
-                    for l in 0..16 {
-                        // Lane l of the first: its own where the bit is clear, the second's lane below where it is set.
-                        low[l] = if l & step == 0 { l as i32 } else { 16 + (l ^ step) as i32 };
-                        high[l] = if l & step == 0 { (l ^ step) as i32 } else { 16 + l as i32 };
-                    }
-                    let (low, high) = (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast()));
+    register!(
+        F32x8,
+        __m256,
+        f32,
+        8,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_set1_ps,
+        _mm256_add_ps,
+        _mm256_sub_ps,
+        _mm256_mul_ps,
+        _mm256_fmadd_ps,
+        _mm256_fnmadd_ps,
+        {}
+    );
+    register!(
+        F64x4,
+        __m256d,
+        f64,
+        4,
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_set1_pd,
+        _mm256_add_pd,
+        _mm256_sub_pd,
+        _mm256_mul_pd,
+        _mm256_fmadd_pd,
+        _mm256_fnmadd_pd,
+        {}
+    );
+    register!(
+        F64x8,
+        __m512d,
+        f64,
+        8,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_set1_pd,
+        _mm512_add_pd,
+        _mm512_sub_pd,
+        _mm512_mul_pd,
+        _mm512_fmadd_pd,
+        _mm512_fnmadd_pd,
+        {}
+    );
+    register!(
+        F32x16,
+        __m512,
+        f32,
+        16,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_set1_ps,
+        _mm512_add_ps,
+        _mm512_sub_ps,
+        _mm512_mul_ps,
+        _mm512_fmadd_ps,
+        _mm512_fnmadd_ps,
+        {
+            /// Four rounds of exchanges between registers 1, 2, 4 and 8 apart, 64 shuffles.
+            #[inline(always)]
+            unsafe fn turn(from: *const f32, from_step: usize, to: *mut f32, to_step: usize) {
+                unsafe {
+                    let mut x = [_mm512_setzero_ps(); 16];
                     for i in 0..16 {
-                        if i & step == 0 {
-                            let (a, b) = (x[i], x[i | step]);
-                            x[i] = _mm512_permutex2var_ps(a, low, b);
-                            x[i | step] = _mm512_permutex2var_ps(a, high, b);
+                        x[i] = _mm512_loadu_ps(from.add(i * from_step));
+                    }
+                    for step in [1, 2, 4, 8] {
+                        let mut low = [0_i32; 16];
+                        let mut high = [0_i32; 16];
+                        for l in 0..16 {
+                            // Lane l of the first: its own where the bit is clear, the second's lane below where it is set.
+                            low[l] = if l & step == 0 { l as i32 } else { 16 + (l ^ step) as i32 };
+                            high[l] = if l & step == 0 { (l ^ step) as i32 } else { 16 + l as i32 };
+                        }
+                        let (low, high) = (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast()));
+                        for i in 0..16 {
+                            if i & step == 0 {
+                                let (a, b) = (x[i], x[i | step]);
+                                x[i] = _mm512_permutex2var_ps(a, low, b);
+                                x[i | step] = _mm512_permutex2var_ps(a, high, b);
+                            }
                         }
                     }
-                }
-                for i in 0..16 {
-                    _mm512_storeu_ps(to.add(i * to_step), x[i]);
+                    for i in 0..16 {
+                        _mm512_storeu_ps(to.add(i * to_step), x[i]);
+                    }
                 }
             }
         }
-    });
+    );
 }

@@ -5,10 +5,12 @@
 mod fft;
 mod fourier;
 mod lanes;
+mod likelihood;
 mod overlap;
 mod smooth;
 mod stages;
 mod store;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -72,8 +74,10 @@ struct Host<T> {
     fixed: Fixed<T>,
     views: Vec<View>,
     shifts: Vec<[f64; 2]>,
-    /// Views that see each band of rows, for each storage.
-    bands: Vec<Vec<Vec<u32>>>,
+    /// Views that see each band of rows, for each storage: number and slot of the wave, which is the number.
+    bands: Vec<Vec<Vec<[u32; 2]>>>,
+    /// All views and their slots.
+    all: Vec<[u32; 2]>,
     state: Pair<T>,
     exit: Vec<T>,
     /// The probe of the last overlap pass.
@@ -81,6 +85,8 @@ struct Host<T> {
     /// All [`crate::stages::Slot`]s but the first.
     slots: [Pair<T>; SLOTS - 1],
     errors: Vec<[f64; 3]>,
+    /// Brightness of each frame over that of the model, where it floats.
+    factors: Vec<f64>,
 }
 
 impl<T: Number> Fixed<T> {
@@ -157,11 +163,13 @@ impl<T: Number> Host<T> {
             views: model.views.clone(),
             shifts: model.shifts.clone(),
             bands: Vec::new(),
+            all: (0..model.views.len() as u32).map(|j| [j; 2]).collect(),
             last: vec![T::ZERO; state.probe.len()],
             state,
             exit: Vec::new(),
             slots: Default::default(),
             errors: vec![[0.0; 3]; model.views.len()],
+            factors: vec![1.0; model.views.len()],
         };
         host.sort_views();
         host
@@ -174,7 +182,7 @@ impl<T: Number> Host<T> {
         for (j, view) in self.views.iter().enumerate() {
             let (first, last) = (view.row as usize, view.row as usize + self.fixed.shape.ny - 1);
             for band in &mut self.bands[view.object as usize][first / overlap::BAND..=last / overlap::BAND] {
-                band.push(j as u32);
+                band.push([j as u32; 2]);
             }
         }
     }

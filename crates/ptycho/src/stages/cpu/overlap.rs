@@ -16,19 +16,26 @@ pub(super) const BAND: usize = 32;
 /// Rows of a probe in a piece of work.
 const ROWS: usize = 4;
 
-/// Sums of a band of the object over its views.
-struct ObjectBand<'a, T> {
-    fixed: &'a Fixed<T>,
-    views: &'a [View],
-    list: &'a [u32],
-    probe: &'a [T],
-    exit: &'a [T],
+/// Waves of some views, `[slots][K][2][ny][sx]`.
+#[derive(Clone, Copy)]
+pub(super) struct Waves<'a, T> {
+    pub(super) views: &'a [View],
+    pub(super) exit: &'a [T],
+}
+
+/// Sums of a band of an object over its views: `sum += conj(P) psi`, `norm += |P|^2`.
+pub(super) struct ObjectBand<'a, T> {
+    pub(super) fixed: &'a Fixed<T>,
+    pub(super) waves: Waves<'a, T>,
+    /// Numbers of views that may see the band, each with the slot of its wave.
+    pub(super) list: &'a [[u32; 2]],
+    pub(super) probe: &'a [T],
     /// Object mode, first row, width.
-    layer: usize,
-    first: usize,
-    width: usize,
-    /// Sums: numerator (two planes) and illumination.
-    sums: [&'a mut [T]; 3],
+    pub(super) layer: usize,
+    pub(super) first: usize,
+    pub(super) width: usize,
+    /// Numerator (two planes) and illumination.
+    pub(super) sums: [&'a mut [T]; 3],
 }
 
 impl<T: Number> Work<T> for ObjectBand<'_, T> {
@@ -36,16 +43,16 @@ impl<T: Number> Work<T> for ObjectBand<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, views, list, probe, exit, layer, first, width, sums: [re, im, norm] } = self;
+        let Self { fixed, waves: Waves { views, exit }, list, probe, layer, first, width, sums: [re, im, norm] } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
         let rows = re.len() / width;
-        for j in list {
+        for [j, slot] in list {
             let view = &views[*j as usize];
             let top = view.row as usize;
-            for y in first.saturating_sub(top)..(first + rows - top).min(shape.ny) {
+            for y in first.saturating_sub(top)..(first + rows).saturating_sub(top).min(shape.ny) {
                 let to = (top + y - first) * width + view.col as usize;
                 for p in 0..fixed.modes[0] {
-                    let k = *j as usize * fixed.exits() + p * fixed.modes[1] + layer;
+                    let k = *slot as usize * fixed.exits() + p * fixed.modes[1] + layer;
                     let wave = planes(&exit[2 * k * stored..2 * (k + 1) * stored]);
                     let probe = fixed.probe(probe, view.probe, p);
                     let row = y * shape.sx..y * shape.sx + shape.nx;
@@ -71,18 +78,18 @@ pub(super) fn gather<T: Number>(a: [&[T]; 2], b: [&[T]; 2], sum: [&mut [T]; 2], 
     }
 }
 
-/// Sums of a band of rows of a probe over its views.
-struct ProbeBand<'a, T> {
-    fixed: &'a Fixed<T>,
-    views: &'a [View],
-    set: u32,
-    object: &'a [T],
-    exit: &'a [T],
-    first: usize,
+/// Sums of a band of rows of a probe over its views: `sum += conj(O) psi`, `norm += |O|^2`.
+pub(super) struct ProbeBand<'a, T> {
+    pub(super) fixed: &'a Fixed<T>,
+    pub(super) waves: Waves<'a, T>,
+    pub(super) list: &'a [[u32; 2]],
+    pub(super) set: u32,
+    pub(super) object: &'a [T],
+    pub(super) first: usize,
     /// Numerators `[P][2][rows][sx]`.
-    sums: &'a mut [T],
+    pub(super) sums: &'a mut [T],
     /// Transmission `[rows][sx]`.
-    norm: &'a mut [T],
+    pub(super) norm: &'a mut [T],
 }
 
 impl<T: Number> Work<T> for ProbeBand<'_, T> {
@@ -90,10 +97,14 @@ impl<T: Number> Work<T> for ProbeBand<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, views, set, object, exit, first, sums, norm } = self;
+        let Self { fixed, waves: Waves { views, exit }, list, set, object, first, sums, norm } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
         let (rows, size) = (norm.len() / shape.sx, norm.len());
-        for (j, view) in views.iter().enumerate().filter(|(_, v)| v.probe == set) {
+        for [j, slot] in list {
+            let view = &views[*j as usize];
+            if view.probe != set {
+                continue;
+            }
             let place = &fixed.places[view.object as usize];
             for o in 0..fixed.modes[1] {
                 let layer = place.layer(object, o);
@@ -106,7 +117,7 @@ impl<T: Number> Work<T> for ProbeBand<'_, T> {
                         (Row::load(&norm[x..]) + (a * a + b * b)).store(&mut norm[x..]);
                     }
                     for p in 0..fixed.modes[0] {
-                        let k = j * fixed.exits() + p * fixed.modes[1] + o;
+                        let k = *slot as usize * fixed.exits() + p * fixed.modes[1] + o;
                         let at = 2 * k * stored + (first + y) * shape.sx;
                         let (e0, e1) = (&exit[at..at + shape.sx], &exit[at + stored..at + stored + shape.sx]);
                         let (s0, s1) = sums[2 * p * size..2 * (p + 1) * size].split_at_mut(size);
@@ -147,7 +158,7 @@ impl<T: Number> Host<T> {
             super::smooth::objects(&self.fixed, &mut self.state.object, sigma);
         }
         let Self { fixed, views, bands, state, exit, .. } = self;
-        let fixed = &*fixed;
+        let (fixed, waves) = (&*fixed, Waves { views, exit });
         let inertia = T::from_f64(inertia);
         fixed.cpu.install(|| {
             for (place, bands) in fixed.places.iter().zip(&*bands) {
@@ -159,8 +170,7 @@ impl<T: Number> Host<T> {
                     parts.zip(bands).enumerate().for_each(|(i, ((re, im), list))| {
                         let (mut a, mut b, mut norm) = (vec![T::ZERO; re.len()], vec![T::ZERO; re.len()], vec![T::ZERO; re.len()]);
                         let sums = [&mut a[..], &mut b[..], &mut norm[..]];
-                        let first = i * BAND;
-                        T::with(fixed.isa, ObjectBand { fixed, views, list, probe: &state.probe, exit, layer, first, width, sums });
+                        T::with(fixed.isa, ObjectBand { fixed, waves, list, probe: &state.probe, layer, first: i * BAND, width, sums });
                         settle(re, im, [&a, &b, &norm], inertia);
                         if let Some(range) = limits.clip {
                             clip(re, im, range);
@@ -173,35 +183,15 @@ impl<T: Number> Host<T> {
 
     /// Every probe from its views; gives the relative change, root mean square over the probes.
     fn probe_update(&mut self, inertia: &[f64]) -> f64 {
-        let Self { fixed, views, state, exit, last, .. } = self;
-        let fixed = &*fixed;
-        let shape = fixed.shape;
-        let modes = fixed.modes[0];
-        let set_len = modes * 2 * shape.stored();
+        let Self { fixed, views, all, state, exit, last, .. } = self;
+        let (fixed, waves) = (&*fixed, Waves { views, exit });
+        let set_len = fixed.probe_len();
         let mut change = 0.0;
         for (set, inertia) in inertia.iter().enumerate() {
             let weight = T::from_f64(*inertia);
-            let sums: Vec<(Vec<T>, Vec<T>)> = fixed.cpu.install(|| {
-                let bands = (0..shape.ny).into_par_iter().step_by(ROWS);
-                let band = |first: usize| {
-                    let size = ROWS.min(shape.ny - first) * shape.sx;
-                    let (mut sums, mut norm) = (vec![T::ZERO; 2 * modes * size], vec![T::ZERO; size]);
-                    let (sums_at, norm_at) = (&mut sums[..], &mut norm[..]);
-                    let (object, set) = (&state.object[..], set as u32);
-                    T::with(fixed.isa, ProbeBand { fixed, views, set, object, exit, first, sums: sums_at, norm: norm_at });
-                    (sums, norm)
-                };
-                bands.map(band).collect()
-            });
+            let sums = fixed.probe_sums(waves, all, set, &state.object);
             let probe = &mut state.probe[set * set_len..(set + 1) * set_len];
-            for (i, (sums, norm)) in sums.iter().enumerate() {
-                for p in 0..modes {
-                    let [re, im] = planes_mut(&mut probe[p * 2 * shape.stored()..(p + 1) * 2 * shape.stored()]);
-                    let at = i * ROWS * shape.sx..i * ROWS * shape.sx + norm.len();
-                    let [a, b] = planes(&sums[2 * p * norm.len()..2 * (p + 1) * norm.len()]);
-                    settle(&mut re[at.clone()], &mut im[at], [a, b, norm], weight);
-                }
-            }
+            fixed.each_band(probe, &sums, |re, im, sums| settle(re, im, sums, weight));
             fixed.supported(probe);
             let last = &mut last[set * set_len..(set + 1) * set_len];
             let (mut moved, mut all) = (0.0, 0.0);
@@ -213,6 +203,72 @@ impl<T: Number> Host<T> {
             change += moved / all.max(f64::MIN_POSITIVE);
         }
         (change / inertia.len() as f64).sqrt()
+    }
+}
+
+/// Numerators and norms of a band of a probe.
+pub(super) type BandSums<T> = (Vec<T>, Vec<T>);
+
+impl<T: Number> Fixed<T> {
+    /// Numbers of a probe.
+    pub(super) fn probe_len(&self) -> usize {
+        self.modes[0] * 2 * self.shape.stored()
+    }
+
+    /// Sums of probe number `set` over the listed views, band by band.
+    pub(super) fn probe_sums(&self, waves: Waves<T>, list: &[[u32; 2]], set: usize, object: &[T]) -> Vec<BandSums<T>> {
+        let shape = self.shape;
+        let band = |first: usize| {
+            let size = ROWS.min(shape.ny - first) * shape.sx;
+            let (mut sums, mut norm) = (vec![T::ZERO; 2 * self.modes[0] * size], vec![T::ZERO; size]);
+            let (numerators, norms) = (&mut sums[..], &mut norm[..]);
+            T::with(self.isa, ProbeBand { fixed: self, waves, list, set: set as u32, object, first, sums: numerators, norm: norms });
+            (sums, norm)
+        };
+        self.cpu.install(|| (0..shape.ny).into_par_iter().step_by(ROWS).map(band).collect())
+    }
+
+    /// Does `work` with the planes of each mode's bands and their sums.
+    pub(super) fn each_band(&self, probe: &mut [T], sums: &[BandSums<T>], work: impl Fn(&mut [T], &mut [T], [&[T]; 3])) {
+        let stored = self.shape.stored();
+        for (i, (sums, norm)) in sums.iter().enumerate() {
+            let at = i * ROWS * self.shape.sx..i * ROWS * self.shape.sx + norm.len();
+            for p in 0..self.modes[0] {
+                let [re, im] = planes_mut(&mut probe[p * 2 * stored..(p + 1) * 2 * stored]);
+                let [a, b] = planes(&sums[2 * p * norm.len()..2 * (p + 1) * norm.len()]);
+                work(&mut re[at.clone()], &mut im[at.clone()], [a, b, norm]);
+            }
+        }
+    }
+
+    /// Adds the listed views to the sums of all objects: `sum += conj(P) psi` (planes of the objects) and `norm += |P|^2` (`[storage][H][W]`,
+    /// counted for the first object mode).
+    pub(super) fn object_sums(&self, waves: Waves<T>, list: &[[u32; 2]], probe: &[T], sum: &mut [T], norm: &mut [T]) {
+        let mut norm = norm;
+        for (number, place) in self.places.iter().enumerate() {
+            let own: Vec<[u32; 2]> = list.iter().filter(|[j, _]| waves.views[*j as usize].object as usize == number).copied().collect();
+            let (pixels, width) = (place.model.layer(), place.shape[1]);
+            let (here, rest) = norm.split_at_mut(pixels);
+            norm = rest;
+            let mut none = vec![T::ZERO; if self.modes[1] > 1 { pixels } else { 0 }];
+            for layer in 0..self.modes[1] {
+                let [re, im] = place.layer_mut(sum, layer).map(|plane| &mut plane[..pixels]);
+                let norm = if layer == 0 { &mut *here } else { &mut none[..] };
+                let band = BAND * width;
+                let parts = re.par_chunks_mut(band).zip(im.par_chunks_mut(band)).zip(norm.par_chunks_mut(band)).enumerate();
+                self.cpu.install(|| {
+                    parts.for_each(|(i, ((re, im), norm))| {
+                        let first = i * BAND;
+                        let sees = |[j, _]: &&[u32; 2]| {
+                            let top = waves.views[*j as usize].row as usize;
+                            top < first + BAND && first < top + self.shape.ny
+                        };
+                        let list: Vec<[u32; 2]> = own.iter().filter(sees).copied().collect();
+                        T::with(self.isa, ObjectBand { fixed: self, waves, list: &list, probe, layer, first, width, sums: [re, im, norm] });
+                    });
+                });
+            }
+        }
     }
 }
 

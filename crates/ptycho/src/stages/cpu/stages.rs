@@ -126,20 +126,30 @@ impl<T: Number> Stages for Host<T> {
         Ok(self.overlap_loop(rule))
     }
 
-    fn sweep(&mut self, _: &Sweep, _: &[u32]) -> Result<()> {
-        missing("a sweep")
+    fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        if rule.c == 1.0 && rule.a + rule.b == 1.0 {
+            self.exit = Vec::new();
+        }
+        self.sweep_views(rule, order);
+        Ok(())
     }
 
     fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
         missing("LSQML")
     }
 
-    fn gradient(&mut self, _: &Likelihood) -> Result<f64> {
-        missing("ML")
+    fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
+        let mut gradient = self.take(Slot::Gradient);
+        let value = self.likelihood_gradient(rule, &mut gradient);
+        self.put(Slot::Gradient, gradient);
+        Ok(value)
     }
 
-    fn line(&mut self, _: &Likelihood) -> Result<[f64; 2]> {
-        missing("ML")
+    fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
+        let direction = self.take(Slot::Direction);
+        let both = self.likelihood_line(rule, &direction);
+        self.put(Slot::Direction, direction);
+        Ok(both)
     }
 
     fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]> {
@@ -286,13 +296,15 @@ impl<T: Number> Stages for Host<T> {
         }
         writer.bytes("stages.views", bytemuck::cast_slice(&self.views))?;
         writer.f64s("stages.shifts", self.shifts.as_flattened())?;
+        writer.f64s("stages.factors", &self.factors)?;
         writer.f64s("stages.errors", self.errors.as_flattened())
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
         let exits = self.views.len() * self.fixed.exits() * 2 * self.fixed.shape.stored();
         let (probe, object) = (self.state.probe.len(), self.state.object.len());
-        self.state = super::Pair { probe: numbers(reader, "stages.probe", &[probe])?, object: numbers(reader, "stages.object", &[object])? };
+        self.state =
+            super::Pair { probe: numbers(reader, "stages.probe", &[probe])?, object: numbers(reader, "stages.object", &[object])? };
         self.exit = numbers(reader, "stages.exit", &[0, exits])?;
         self.last = numbers(reader, "stages.last", &[probe])?;
         for (i, slot) in self.slots.iter_mut().enumerate() {
@@ -316,6 +328,10 @@ impl<T: Number> Stages for Host<T> {
             return Err(reader.wrong("a view lies outside the objects of this input"));
         }
         reader.f64s_into("stages.shifts", self.shifts.as_flattened_mut())?;
+        self.factors = reader.f64s("stages.factors")?;
+        if self.factors.len() != views.len() {
+            return Err(reader.wrong("factors of brightness do not fit the views of this input"));
+        }
         reader.f64s_into("stages.errors", self.errors.as_flattened_mut())?;
         self.views = views;
         self.sort_views();

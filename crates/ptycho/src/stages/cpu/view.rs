@@ -33,14 +33,7 @@ pub(super) fn sum<T: Number>(lines: usize, length: usize, mut f: impl FnMut(usiz
 
 /// `out = P O` for a view's patch, `[ny][sx]`.
 #[inline(always)]
-pub(super) fn product<T: Number>(
-    fixed: &Fixed<T>,
-    probe: [&[T]; 2],
-    object: [&[T]; 2],
-    place: &Place,
-    view: &View,
-    out: &mut [T],
-) {
+pub(super) fn product<T: Number>(fixed: &Fixed<T>, probe: [&[T]; 2], object: [&[T]; 2], place: &Place, view: &View, out: &mut [T]) {
     let sx = fixed.shape.sx;
     let [re, im] = planes_mut(out);
     for y in 0..fixed.shape.ny {

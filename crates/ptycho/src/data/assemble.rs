@@ -1,0 +1,231 @@
+//! What is common to all formats: from raw frames, positions and geometry to a scan, with every check.
+
+use std::path::Path;
+
+use zellige_engine::error::{Error, Result};
+use zellige_io::tensor::{Elements, Tensor};
+
+use super::pipeline::{Pipeline, Stored};
+use super::{Geometry, Held, Raw};
+use crate::config::ScanConfig;
+use crate::scan::{Beam, Frames, HC, Mask, Scan};
+
+/// Raw values read at once: 64 Mi.
+const BLOCK: usize = 1 << 26;
+/// Error messages name this as the format.
+const FORMAT: &str = "scan";
+
+/// Makes a scan of what a reader found in `path`.
+pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Path) -> Result<Scan> {
+    let wrong = |message: String| Error::format(path, FORMAT, message);
+    let read = &config.read;
+    let (rebin, every) = (config.rebin.unwrap_or(1), config.every.unwrap_or(1).max(1));
+    if raw.count == 0 {
+        return Err(wrong("it holds no frames".into()));
+    }
+    if raw.positions.len() != raw.count {
+        return Err(wrong(format!("it has {} frames, but {} positions", raw.count, raw.positions.len())));
+    }
+    if let Some(j) = raw.positions.iter().position(|p| !p.iter().all(|v| v.is_finite())) {
+        return Err(wrong(format!("the position of frame {j} is not a number: {:?}", raw.positions[j])));
+    }
+    let beam = beam(&raw.geometry, config, rebin).map_err(wrong)?;
+    let turned = read.orientation & 4 != 0;
+    let full = if turned { [raw.shape[1], raw.shape[0]] } else { raw.shape };
+    let shape = config.crop.unwrap_or(full).map(|n| n / rebin / 2 * 2);
+    if shape.contains(&0) {
+        return Err(wrong(format!("frames of {} x {} pixels are too small", raw.shape[0], raw.shape[1])));
+    }
+    let middle = raw.shape.map(|n| (n / 2) as f64);
+    let center = read.center.or(raw.center).unwrap_or(middle);
+    if (0..2).any(|d| !(0.0..raw.shape[d] as f64).contains(&center[d])) {
+        return Err(wrong(format!("the optical axis {center:?} lies outside frames of {} x {} pixels", raw.shape[0], raw.shape[1])));
+    }
+    let mut pipeline = Pipeline::new(path.into(), raw.shape, shape, center, rebin, read.orientation);
+    let size = raw.shape[0] * raw.shape[1];
+    let mut notes = Vec::new();
+    // A mask of one frame is part of the pipeline; one of each frame goes along.
+    let each = raw.mask.take_if(|m| m.len() != size);
+    if let Some(mask) = &raw.mask {
+        pipeline.bad = mask.iter().map(|v| !v).collect();
+    }
+    if let Some(each) = &each
+        && each.len() != size * raw.count
+    {
+        return Err(wrong(format!("its mask has {} pixels, for frames of {size}", each.len())));
+    }
+    for (name, plane) in [("dark", &raw.dark), ("flat", &raw.flat)] {
+        if plane.as_ref().is_some_and(|p| p.len() != size) {
+            return Err(wrong(format!("its {name} frame has {} pixels, frames have {size}", plane.as_ref().map_or(0, Vec::len))));
+        }
+    }
+    if let Some(flat) = &raw.flat {
+        pipeline.bad.iter_mut().zip(flat).for_each(|(bad, f)| *bad |= !(*f > 0.0 && f.is_finite()));
+    }
+    (pipeline.dark, pipeline.flat, pipeline.gain) = (raw.dark.take(), raw.flat.take(), read.gain as f32);
+    gaps(&mut raw, &mut pipeline, &mut notes)?;
+
+    let count = raw.count.div_ceil(every);
+    let positions: Vec<[f64; 2]> = raw.positions.iter().step_by(every).copied().collect();
+    let mask = match &each {
+        None => Mask::Common(pipeline.mask(None)),
+        Some(each) => Mask::Each(each.chunks_exact(size).step_by(every).flat_map(|m| pipeline.mask(Some(m))).collect()),
+    };
+    let mask = checked(mask, pipeline.pixels(), every).map_err(wrong)?;
+    let beam_notes = odd(&beam, shape, &positions);
+    notes.extend(beam_notes.map_err(wrong)?);
+    let frames = if read.stream {
+        if each.is_some() {
+            return Err(wrong("a mask for each frame cannot be combined with `stream`".into()));
+        }
+        Frames::Stored(Box::new(Stored { frames: raw.frames, pipeline, count, every }))
+    } else {
+        whole(raw.frames.as_mut(), &pipeline, each.as_deref(), raw.count, every)?
+    };
+    Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: raw.probe, object: raw.object, truth: None, notes })
+}
+
+/// A scan in memory, cut as the entry says.
+pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str) -> Result<Scan> {
+    let (elements, count) = match scan.frames {
+        Frames::Counts(v) => (Elements::U16(v), scan.positions.len()),
+        Frames::Real(v) => (Elements::F32(v), scan.positions.len()),
+        Frames::Stored(_) => return Ok(scan),
+    };
+    let raw = Raw {
+        frames: Box::new(Held(Tensor { shape: vec![count, scan.shape[0], scan.shape[1]], elements })),
+        count,
+        shape: scan.shape,
+        positions: scan.positions,
+        mask: match scan.mask {
+            Mask::All => None,
+            Mask::Common(m) | Mask::Each(m) => Some(m),
+        },
+        dark: None,
+        flat: None,
+        geometry: Geometry { wavelength: Some(scan.beam.wavelength), distance: Some(scan.beam.distance), pixel: Some(scan.beam.pixel) },
+        center: None,
+        probe: scan.probe,
+        object: scan.object,
+    };
+    let read = super::ReadConfig { propagation: scan.beam.propagation, ..super::ReadConfig::default() };
+    let config = ScanConfig { read, ..config.clone() };
+    // A truth of other pixels is no truth to compare with.
+    Ok(Scan { truth: None, ..assemble(raw, &config, name, Path::new(name))? })
+}
+
+fn beam(geometry: &Geometry, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
+    let read = &config.read;
+    let lacks = |what: &str, key: &str| format!("it does not say the {what}; give it: `read = {{ {key} = ... }}`");
+    let wavelength = read.energy.map(|e| HC / e).or(geometry.wavelength).ok_or_else(|| lacks("photon energy", "energy"))?;
+    let distance = read.distance.or(geometry.distance).ok_or_else(|| lacks("distance of the detector", "distance"))?;
+    let pixel = read.pixel.map(crate::simulate::Pair::both).or(geometry.pixel).ok_or_else(|| lacks("pixel of the detector", "pixel"))?;
+    let pixel = if read.orientation & 4 != 0 { [pixel[1], pixel[0]] } else { pixel };
+    for (what, value) in [("wavelength", wavelength), ("distance", distance), ("pixel", pixel[0]), ("pixel", pixel[1])] {
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(format!("its {what} is {value:e} m"));
+        }
+    }
+    Ok(Beam { wavelength, distance, pixel: pixel.map(|p| p * rebin as f64), propagation: read.propagation })
+}
+
+/// Pixels that no photon can have counted in the first frame and the last: gaps of the detector. They are masked.
+fn gaps(raw: &mut Raw, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Result<()> {
+    let first = raw.frames.read(0, 1)?;
+    let last = raw.frames.read(raw.count - 1, 1)?;
+    let none = |elements: &Elements, i: usize| match elements {
+        Elements::U16(_) | Elements::Complex(_) => false,
+        Elements::I32(v) => v[i] < 0 || v[i] == i32::MAX,
+        Elements::F32(v) => !(0.0..4e9).contains(&v[i]),
+        Elements::F64(v) => !(0.0..4e9).contains(&v[i]),
+    };
+    // 65535 in both is what a detector of 16 bits writes there.
+    let full = |elements: &Elements, i: usize| matches!(elements, Elements::U16(v) if v[i] == u16::MAX);
+    let mut found = 0;
+    for i in 0..pipeline.bad.len() {
+        if !pipeline.bad[i] && (none(&first, i) && none(&last, i) || full(&first, i) && full(&last, i)) {
+            pipeline.bad[i] = true;
+            found += 1;
+        }
+    }
+    if found > 0 {
+        notes.push(format!("{found} pixels of the detector hold no counts (negative, not a number, or all bits set): masked"));
+    }
+    Ok(())
+}
+
+/// The mask in its shortest form; a frame without any valid pixel is an error.
+fn checked(mask: Mask, pixels: usize, every: usize) -> Result<Mask, String> {
+    match mask {
+        Mask::Common(m) if m.iter().all(|v| *v) => Ok(Mask::All),
+        Mask::Common(m) if !m.contains(&true) => Err("every pixel is masked (`mask_valid` says what marks a valid one)".into()),
+        Mask::Each(m) => match m.chunks_exact(pixels).position(|m| !m.contains(&true)) {
+            Some(j) => Err(format!("every pixel of frame {} is masked", j * every)),
+            None => Ok(Mask::Each(m)),
+        },
+        other => Ok(other),
+    }
+}
+
+/// Geometry that cannot be meant: what is certain is an error, what is odd a note.
+fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    let pixel = beam.resolution(shape);
+    let field = [0, 1].map(|d| shape[d] as f64 * pixel[d]);
+    if !pixel.iter().all(|p| (1e-12..1e-3).contains(p)) {
+        notes.push(format!(
+            "the pixel of the object is {:.3e} m by {:.3e} m: are energy ({:.4} keV), distance ({} m) and detector pixel ({:e} m) in these units?",
+            pixel[0],
+            pixel[1],
+            beam.energy(),
+            beam.distance,
+            beam.pixel[0]
+        ));
+    }
+    let edge = |d: usize, f: fn(f64, f64) -> f64| positions.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
+    let extent = [0, 1].map(|d| edge(d, f64::max) - edge(d, f64::min));
+    let wide: f64 = (0..2).map(|d| extent[d] / pixel[d] + shape[d] as f64).product();
+    if wide > 3e10 {
+        return Err(format!(
+            "positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m: are they in metres? (`read = {{ positions_unit = 1e-6 }}` for micrometres)",
+            extent[0], extent[1], pixel[0]
+        ));
+    }
+    if positions.len() > 1 && (0..2).all(|d| extent[d] < 0.5 * pixel[d]) {
+        notes.push(format!("all positions lie within half a pixel ({:.3e} m): are they in metres?", pixel[0]));
+    }
+    let step = (extent[0] * extent[1] / positions.len() as f64).sqrt();
+    if positions.len() > 8 && step > field[0].max(field[1]) {
+        notes.push(format!(
+            "neighbouring positions are about {step:.3e} m apart, a frame covers {:.3e} m: nothing overlaps (units?)",
+            field[1]
+        ));
+    }
+    Ok(notes)
+}
+
+/// All frames, as counts of 16 bits if they are such.
+fn whole(frames: &mut dyn super::RawFrames, pipeline: &Pipeline, each: Option<&[bool]>, count: usize, every: usize) -> Result<Frames> {
+    let size = pipeline.raw_shape[0] * pipeline.raw_shape[1];
+    let block = if every == 1 { (BLOCK / size).max(1) } else { 1 };
+    let pixels = pipeline.pixels();
+    let mut counts: Vec<u16> = Vec::new();
+    let mut real: Option<Vec<f32>> = (!pipeline.whole()).then(Vec::new);
+    let mut part = Vec::new();
+    let mut first = 0;
+    while first < count {
+        let n = block.min(count - first);
+        let raw = frames.read(first, n)?;
+        part.resize(n * pixels, 0.0);
+        pipeline.run(&raw, first, each.map(|m| &m[first * size..]), &mut part)?;
+        if real.is_none() && !part.iter().all(|v| *v <= f32::from(u16::MAX) && v.fract() == 0.0) {
+            real = Some(std::mem::take(&mut counts).into_iter().map(f32::from).collect());
+        }
+        match &mut real {
+            Some(real) => real.extend_from_slice(&part),
+            None => counts.extend(part.iter().map(|v| *v as u16)),
+        }
+        first += if every == 1 { n } else { every };
+    }
+    Ok(real.map_or(Frames::Counts(counts), Frames::Real))
+}

@@ -1,0 +1,168 @@
+//! How a file is read, where its format does not say.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::error::Problem;
+
+use crate::scan::Propagation;
+use crate::simulate::Pair;
+
+/// Formats of scans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileFormat {
+    /// NumPy's archive: `intensity`, `pos_m` or `pos_px`, `wavelength` or `energy_keV`, `distance`, `det_pixel`, ...
+    Npz,
+    /// PtyPy's prepared data.
+    Ptyd,
+    /// The Coherent X-ray Imaging database's format, and NeXus' NXcxi_ptycho, which is compatible with it.
+    Cxi,
+    /// Any HDF5 file, by the paths of its datasets.
+    Hdf5,
+}
+
+/// How a file is read. What is given here goes before what the file says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReadConfig {
+    /// Format; by the ending (`.npz`, `.ptyd`, `.cxi`) and the content if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<FileFormat>,
+    /// Dataset of the frames: `[n][rows][columns]`, or `[a][b][rows][columns]` for a raster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<String>,
+    /// Dataset of the positions: `[n][2]` or more, y (slow) before x unless `swap`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions: Option<String>,
+    /// Dataset of the positions along y, one a frame or one a row of the raster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions_y: Option<String>,
+    /// Dataset of the positions along x, one a frame or one a column of the raster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions_x: Option<String>,
+    /// File of the positions, if another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions_file: Option<PathBuf>,
+    /// Metres in one unit of the positions.
+    pub positions_unit: f64,
+    /// Whether x stands before y in the positions.
+    pub swap: bool,
+    /// Whether positions are turned round along y and along x: true where a larger number moves the view up (left).
+    pub flip: [bool; 2],
+    /// Dataset of the mask: rows and columns, or one a frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask: Option<String>,
+    /// File of the mask, if another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask_file: Option<PathBuf>,
+    /// What marks a valid pixel in the mask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask_valid: Option<MaskValid>,
+    /// Dataset of a dark frame that is subtracted: one, or several whose mean is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dark: Option<String>,
+    /// Dataset of the response of each pixel, by which frames are divided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flat: Option<String>,
+    /// Counts of the detector for one photon.
+    pub gain: f64,
+    /// Photon energy, keV.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<f64>,
+    /// Sample to detector, m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<f64>,
+    /// Pixel of the detector, m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pixel: Option<Pair<f64>>,
+    /// Far field or near field.
+    pub propagation: Propagation,
+    /// Row and column of the optical axis in the file's frames; the middle if the file does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub center: Option<[f64; 2]>,
+    /// How frames are turned: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine. 0 to 7.
+    pub orientation: u8,
+    /// Leaves the frames in the file and reads them in blocks.
+    pub stream: bool,
+    /// A file of results (`.ptyr`, or `.npz` with `probe` and `object`) whose probe and object are taken to start from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<PathBuf>,
+}
+
+/// What marks a valid pixel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum MaskValid {
+    /// Anything but 0.
+    Nonzero,
+    /// 0: numbers say what is wrong with a pixel.
+    Zero,
+}
+
+impl Default for ReadConfig {
+    fn default() -> Self {
+        Self {
+            format: None,
+            frames: None,
+            positions: None,
+            positions_y: None,
+            positions_x: None,
+            positions_file: None,
+            positions_unit: 1.0,
+            swap: false,
+            flip: [false; 2],
+            mask: None,
+            mask_file: None,
+            mask_valid: None,
+            dark: None,
+            flat: None,
+            gain: 1.0,
+            energy: None,
+            distance: None,
+            pixel: None,
+            propagation: Propagation::Far,
+            center: None,
+            orientation: 0,
+            stream: false,
+            start: None,
+        }
+    }
+}
+
+impl ReadConfig {
+    /// Whether nothing is said.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Every problem of the table, paths relative to it.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut faults = Vec::new();
+        let mut positive = |path: &str, value: Option<f64>, low: f64, high: f64| {
+            if let Some(v) = value.filter(|v| !(*v >= low && *v <= high)) {
+                faults.push(Problem::new(path, format!("the value is {v:e}")).allowed(format!("{low:e} to {high:e}")));
+            }
+        };
+        positive("positions_unit", Some(self.positions_unit), 1e-15, 1e3);
+        positive("gain", Some(self.gain), 1e-12, 1e12);
+        positive("energy", self.energy, 1e-6, 1e6);
+        positive("distance", self.distance, 1e-9, 1e6);
+        for p in self.pixel.iter().flat_map(|p| p.both()) {
+            positive("pixel", Some(p), 1e-12, 1.0);
+        }
+        if self.orientation > 7 {
+            faults.push(Problem::new("orientation", format!("the value is {}", self.orientation)).allowed("0 to 7"));
+        }
+        if self.positions.is_some() && (self.positions_y.is_some() || self.positions_x.is_some()) {
+            faults.push(
+                Problem::new("positions", "positions are named twice").hint("either `positions`, or `positions_y` and `positions_x`"),
+            );
+        }
+        if self.positions_y.is_some() != self.positions_x.is_some() {
+            faults.push(Problem::new("positions_y", "one of `positions_y` and `positions_x` is missing"));
+        }
+        faults
+    }
+}

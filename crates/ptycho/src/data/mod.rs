@@ -1,0 +1,174 @@
+//! Scans from files: NPZ, PtyPy's `.ptyd`, CXI with NXcxi_ptycho, and any HDF5 file by the paths of its datasets.
+//!
+//! A reader ([`npz`], [`ptyd`], [`cxi`], [`paths`]) finds the raw frames, the positions and the geometry; what is common to all
+//! (optical axis, cropping, summing of pixels, orientation, dark and flat frames, masks, checks) is in [`assemble`], for whole
+//! scans as for frames that stay in the file and are read in blocks.
+
+mod assemble;
+mod config;
+mod cxi;
+mod npz;
+mod paths;
+mod pipeline;
+mod ptyd;
+mod start;
+pub mod write;
+
+use std::path::Path;
+
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_io::hdf5;
+use zellige_io::tensor::{Elements, Tensor};
+
+pub use config::{FileFormat, MaskValid, ReadConfig};
+
+use crate::config::ScanConfig;
+use crate::scan::{Image, Scan};
+use crate::simulate;
+
+/// The scan of an entry of `[[ptycho.scan]]`, read or made, cropped and summed as the entry says. Relative paths are looked for in
+/// `folder`.
+pub fn load(config: &ScanConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
+    match (&config.file, &config.simulate) {
+        (Some(file), _) => {
+            let path = folder.join(file);
+            let raw = open(&path, &config.read, folder)?;
+            assemble::assemble(raw, config, name, &path)
+        }
+        (None, Some(made)) => {
+            let scan = simulate::simulate(made, name, folder, seed)?;
+            let plain = config.crop.is_none() && config.rebin.is_none_or(|r| r == 1) && config.every.is_none_or(|e| e == 1);
+            if plain { Ok(scan) } else { assemble::cut(scan, config, name) }
+        }
+        (None, None) => Err(Error::input("ptycho.scan", Problem::new("file", "nothing says where the frames come from"))),
+    }
+}
+
+/// What a reader found.
+struct Raw {
+    /// Frames as they are in the file.
+    frames: Box<dyn RawFrames>,
+    /// Number of frames.
+    count: usize,
+    /// Rows and columns.
+    shape: [usize; 2],
+    /// Metres, `[y, x]`.
+    positions: Vec<[f64; 2]>,
+    /// Valid pixels: of one frame, or of all.
+    mask: Option<Vec<bool>>,
+    dark: Option<Vec<f32>>,
+    flat: Option<Vec<f32>>,
+    geometry: Geometry,
+    /// Row and column of the optical axis.
+    center: Option<[f64; 2]>,
+    probe: Option<Image>,
+    object: Option<Image>,
+}
+
+/// What a file says of the geometry.
+#[derive(Debug, Clone, Copy, Default)]
+struct Geometry {
+    /// Metres.
+    wavelength: Option<f64>,
+    distance: Option<f64>,
+    pixel: Option<[f64; 2]>,
+}
+
+/// Frames as they are in a file.
+trait RawFrames: Send {
+    /// `count` frames from `first` on.
+    fn read(&mut self, first: usize, count: usize) -> Result<Elements>;
+}
+
+/// Frames in memory.
+struct Held(Tensor);
+
+impl RawFrames for Held {
+    fn read(&mut self, first: usize, count: usize) -> Result<Elements> {
+        let pixels = self.0.shape.iter().rev().take(2).product::<usize>();
+        let range = first * pixels..(first + count) * pixels;
+        Ok(match &self.0.elements {
+            Elements::U16(v) => Elements::U16(v[range].to_vec()),
+            Elements::I32(v) => Elements::I32(v[range].to_vec()),
+            Elements::F32(v) => Elements::F32(v[range].to_vec()),
+            Elements::F64(v) => Elements::F64(v[range].to_vec()),
+            Elements::Complex(v) => Elements::Complex(v[range].to_vec()),
+        })
+    }
+}
+
+fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw> {
+    let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let format = match (read.format, ending.as_str()) {
+        (Some(format), _) => format,
+        (None, _) if read.frames.is_some() && ending != "npz" => FileFormat::Hdf5,
+        (None, "npz") => FileFormat::Npz,
+        (None, "ptyd") => FileFormat::Ptyd,
+        (None, "cxi") => FileFormat::Cxi,
+        (None, _) => guess(path)?,
+    };
+    let mut raw = match format {
+        FileFormat::Npz => npz::open(path, read)?,
+        FileFormat::Ptyd => ptyd::open(path)?,
+        FileFormat::Cxi => cxi::open(path, read)?,
+        FileFormat::Hdf5 => paths::open(path, read, folder)?,
+    };
+    if format != FileFormat::Hdf5 && format != FileFormat::Npz {
+        paths::extra(&mut raw, path, read, folder)?;
+    }
+    if let Some(file) = &read.start {
+        (raw.probe, raw.object) = start::read(&folder.join(file))?;
+    }
+    Ok(raw)
+}
+
+/// The format of a file whose ending says nothing.
+fn guess(path: &Path) -> Result<FileFormat> {
+    let head = std::fs::File::open(path).and_then(|mut f| {
+        let mut head = [0; 4];
+        std::io::Read::read_exact(&mut f, &mut head).map(|()| head)
+    });
+    let head = head.map_err(|e| Error::file("read", path, e))?;
+    if &head == b"PK\x03\x04" {
+        return Ok(FileFormat::Npz);
+    }
+    let file = hdf5::File::open(path)?;
+    let groups = file.children("")?;
+    if groups.iter().any(|g| g == "chunks") && groups.iter().any(|g| g == "meta") {
+        return Ok(FileFormat::Ptyd);
+    }
+    if cxi::entry(&file)?.is_some() {
+        return Ok(FileFormat::Cxi);
+    }
+    let message = format!(
+        "it is neither a .ptyd nor a CXI file; say where the frames are: `read = {{ frames = \"PATH\", positions = \"PATH\" }}` (datasets: {})",
+        file.listing()
+    );
+    Err(file.wrong(message))
+}
+
+/// Rows and columns of the last two axes, and the number of frames before them.
+fn frames_shape(shape: &[usize]) -> Option<(usize, [usize; 2])> {
+    match shape {
+        [before @ .., rows, columns] if !before.is_empty() && *rows > 0 && *columns > 0 => {
+            Some((before.iter().product(), [*rows, *columns]))
+        }
+        _ => None,
+    }
+}
+
+/// Positions from an array of `[n][2]` or wider.
+fn pairs(tensor: &Tensor) -> Option<Vec<[f64; 2]>> {
+    let (width, values) = (*tensor.shape.last()?, tensor.to_reals()?);
+    (width >= 2).then(|| values.chunks_exact(width).map(|p| [p[0], p[1]]).collect())
+}
+
+/// An image of one or more layers from an array of two or more axes.
+fn image(tensor: &Tensor, spacing: [f64; 2], origin: Option<[f64; 2]>) -> Option<Image> {
+    let (layers, [rows, columns]) = match tensor.shape[..] {
+        [rows, columns] => (1, [rows, columns]),
+        _ => frames_shape(&tensor.shape)?,
+    };
+    let origin = origin.unwrap_or([-((rows / 2) as f64) * spacing[0], -((columns / 2) as f64) * spacing[1]]);
+    Some(Image { shape: [layers, rows, columns], values: tensor.to_complex(), origin, spacing })
+}

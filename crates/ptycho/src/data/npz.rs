@@ -1,0 +1,120 @@
+//! Scans in NumPy's archives.
+//!
+//! | array | what |
+//! |---|---|
+//! | `intensity` (or `frames`, `data`) | `[n][rows][columns]` counts, centred |
+//! | `pos_m` (or `positions`) | `[n][2]` metres, y before x; else `pos_px` times the object's pixel |
+//! | `mask` | true where a pixel counts |
+//! | `wavelength` (m) or `energy_keV`, `distance` (m), `det_pixel` (m) | geometry |
+//! | `probe_init` (or `probe`), `object_init` (or `object`) | to start from |
+//!
+//! With `addr` (PtyPy's table of views: per view and mode rows for probe, object, exit, frame and mask of layer, row and column) the
+//! object's patches are taken from there exactly.
+
+use std::path::Path;
+
+use zellige_engine::error::{Error, Result};
+use zellige_io::npz::Archive;
+use zellige_io::tensor::Tensor;
+
+use super::{Geometry, Held, MaskValid, Raw, ReadConfig, frames_shape, image, pairs};
+use crate::scan::HC;
+
+/// Reads an archive.
+pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
+    let mut archive = Archive::open(path)?;
+    let wrong = |message: String| Error::format(path, "NPZ scan", message);
+    let asked = |name: &Option<String>, known: &[&str], archive: &Archive| match name {
+        Some(name) => Some(name.clone()),
+        None => known.iter().find(|k| archive.has(k)).map(|k| (*k).to_owned()),
+    };
+    let name = asked(&read.frames, &["intensity", "frames", "data", "diffraction"], &archive);
+    let name = name.ok_or_else(|| wrong(format!("it has no `intensity` (arrays: {})", archive.listing())))?;
+    let frames = archive.read(&name)?;
+    let (count, shape) =
+        frames_shape(&frames.shape).ok_or_else(|| wrong(format!("`{name}` is {:?}, not [n, rows, columns]", frames.shape)))?;
+    let number = |archive: &mut Archive, name: &str| -> Result<Option<f64>> {
+        Ok(archive.maybe(name)?.and_then(|t| t.to_reals()).and_then(|v| v.first().copied()))
+    };
+    let energy = number(&mut archive, "energy_keV")?.or(number(&mut archive, "energy")?);
+    let pixel = archive.maybe("det_pixel")?.or(archive.maybe("pixel")?).and_then(|t| t.to_reals());
+    let geometry = Geometry {
+        wavelength: number(&mut archive, "wavelength")?.or(energy.map(|e| HC / e)),
+        distance: number(&mut archive, "distance")?,
+        pixel: pixel.and_then(|p| p.first().map(|y| [*y, p.get(1).copied().unwrap_or(*y)])),
+    };
+    let resolution = match geometry {
+        Geometry { wavelength: Some(w), distance: Some(z), pixel: Some(p) } => {
+            let beam = crate::scan::Beam { wavelength: w, distance: z, pixel: p, propagation: read.propagation };
+            Some(beam.resolution(shape))
+        }
+        _ => None,
+    };
+    let arrays = Arrays { read, wrong: &wrong };
+    let (positions, origin) = arrays.positions(&mut archive, count, shape, resolution)?;
+    let layer = |name: Option<String>, archive: &mut Archive| name.map(|n| archive.read(&n)).transpose();
+    let mask_name = asked(&read.mask, &["mask"], &archive);
+    let mask = layer(mask_name, &mut archive)?.and_then(|t| t.to_reals());
+    let valid = read.mask_valid.unwrap_or(MaskValid::Nonzero);
+    let mask = mask.map(|m| m.into_iter().map(|v| (v != 0.0) == (valid == MaskValid::Nonzero)).collect());
+    let plane = |t: Option<Tensor>| t.and_then(|t| t.to_reals()).map(|v| v.into_iter().map(|v| v as f32).collect());
+    let (dark, flat) = (plane(layer(read.dark.clone(), &mut archive)?), plane(layer(read.flat.clone(), &mut archive)?));
+    let spacing = resolution.unwrap_or([1.0; 2]);
+    let find = |names: &[&str], archive: &mut Archive| layer(asked(&None, names, archive), archive);
+    let probe = find(&["probe_init", "probe"], &mut archive)?.and_then(|t| image(&t, spacing, None));
+    let object = find(&["object_init", "object"], &mut archive)?.zip(origin).and_then(|(t, origin)| image(&t, spacing, Some(origin)));
+    Ok(Raw { frames: Box::new(Held(frames)), count, shape, positions, mask, dark, flat, geometry, center: None, probe, object })
+}
+
+struct Arrays<'a> {
+    read: &'a ReadConfig,
+    wrong: &'a dyn Fn(String) -> Error,
+}
+
+impl Arrays<'_> {
+    /// Positions, and the coordinates of the object's first pixel if the archive says where views lie in it.
+    #[allow(clippy::type_complexity)]
+    fn positions(
+        &self,
+        archive: &mut Archive,
+        count: usize,
+        shape: [usize; 2],
+        resolution: Option<[f64; 2]>,
+    ) -> Result<(Vec<[f64; 2]>, Option<[f64; 2]>)> {
+        let turned = |mut all: Vec<[f64; 2]>| {
+            for p in &mut all {
+                if self.read.swap {
+                    p.swap(0, 1);
+                }
+                *p = [0, 1].map(|d| p[d] * self.read.positions_unit * if self.read.flip[d] { -1.0 } else { 1.0 });
+            }
+            all
+        };
+        let resolution_known =
+            || resolution.ok_or_else(|| (self.wrong)("positions in pixels need wavelength, distance and det_pixel".into()));
+        if self.read.positions.is_none() && archive.has("addr") {
+            let addresses = archive.read("addr")?;
+            let &[views, modes, 5, 3] = &addresses.shape[..] else {
+                return Err((self.wrong)(format!("`addr` is {:?}, not [views, modes, 5, 3]", addresses.shape)));
+            };
+            let (values, pixel) = (addresses.to_reals().unwrap_or_default(), resolution_known()?);
+            let start = |j: usize| [values[j * modes * 15 + 4], values[j * modes * 15 + 5]];
+            let half = shape.map(|n| (n / 2) as f64);
+            let place = |j: usize| [0, 1].map(|d| (start(j)[d] + half[d]) * pixel[d]);
+            return Ok(((0..views).map(place).collect(), Some([0.0; 2])));
+        }
+        let name = self.read.positions.clone();
+        let name = name.or_else(|| ["pos_m", "positions", "translation"].iter().find(|k| archive.has(k)).map(|k| (*k).to_owned()));
+        if let Some(name) = name {
+            let tensor = archive.read(&name)?;
+            let found = pairs(&tensor).ok_or_else(|| (self.wrong)(format!("`{name}` is {:?}, not [{count}, 2]", tensor.shape)))?;
+            return Ok((turned(found), None));
+        }
+        if archive.has("pos_px") {
+            let pixel = resolution_known()?;
+            let found = pairs(&archive.read("pos_px")?).ok_or_else(|| (self.wrong)(format!("`pos_px` is not [{count}, 2]")))?;
+            return Ok((turned(found).into_iter().map(|p| [0, 1].map(|d| p[d] * pixel[d])).collect(), None));
+        }
+        Err((self.wrong)(format!("it has no positions: `pos_m`, `positions` or `pos_px` (arrays: {})", archive.listing())))
+    }
+}

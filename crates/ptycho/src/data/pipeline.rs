@@ -1,0 +1,209 @@
+//! From the pixels of a file to those of a scan: which raw pixels make a pixel, what is subtracted and divided.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use zellige_engine::error::{Error, Result};
+use zellige_io::tensor::Elements;
+
+use super::RawFrames;
+use crate::scan::Source;
+
+/// A raw pixel that is not there.
+const NOWHERE: u32 = u32::MAX;
+
+/// Which raw pixels make a pixel, and what is done to them.
+pub(super) struct Pipeline {
+    /// The file, for messages.
+    pub(super) path: PathBuf,
+    pub(super) raw_shape: [usize; 2],
+    /// Rows and columns of the scan's frames.
+    pub(super) shape: [usize; 2],
+    /// Raw pixels of each pixel, `parts` of them.
+    map: Vec<u32>,
+    parts: usize,
+    /// Raw pixels that never count.
+    pub(super) bad: Vec<bool>,
+    pub(super) dark: Option<Vec<f32>>,
+    pub(super) flat: Option<Vec<f32>>,
+    pub(super) gain: f32,
+}
+
+impl Pipeline {
+    /// Frames of `shape` around `center` of the raw ones, `rebin` squared raw pixels to a pixel, turned as `orientation` says.
+    pub(super) fn new(path: PathBuf, raw_shape: [usize; 2], shape: [usize; 2], center: [f64; 2], rebin: usize, orientation: u8) -> Self {
+        let axis = center.map(|c| c.round() as i64);
+        let mut map = Vec::with_capacity(shape[0] * shape[1] * rebin * rebin);
+        let offset = |i: usize, n: usize, part: usize| (i as i64 - (n / 2) as i64) * rebin as i64 + part as i64 - (rebin as i64 - 1) / 2;
+        for (row, column) in (0..shape[0]).flat_map(|r| (0..shape[1]).map(move |c| (r, c))) {
+            for (i, j) in (0..rebin).flat_map(|i| (0..rebin).map(move |j| (i, j))) {
+                let (mut dy, mut dx) = (offset(row, shape[0], i), offset(column, shape[1], j));
+                dy = if orientation & 2 != 0 { -dy } else { dy };
+                dx = if orientation & 1 != 0 { -dx } else { dx };
+                if orientation & 4 != 0 {
+                    (dy, dx) = (dx, dy);
+                }
+                let (y, x) = (axis[0] + dy, axis[1] + dx);
+                let inside = (0..raw_shape[0] as i64).contains(&y) && (0..raw_shape[1] as i64).contains(&x);
+                map.push(if inside { (y * raw_shape[1] as i64 + x) as u32 } else { NOWHERE });
+            }
+        }
+        let bad = vec![false; raw_shape[0] * raw_shape[1]];
+        Self { path, raw_shape, shape, map, parts: rebin * rebin, bad, dark: None, flat: None, gain: 1.0 }
+    }
+
+    /// Pixels of a frame.
+    pub(super) fn pixels(&self) -> usize {
+        self.shape[0] * self.shape[1]
+    }
+
+    /// Whether counts stay whole.
+    pub(super) fn whole(&self) -> bool {
+        self.dark.is_none() && self.flat.is_none() && self.gain == 1.0
+    }
+
+    /// Valid pixels, where `more` are the valid ones of the raw frame besides `bad`.
+    pub(super) fn mask(&self, more: Option<&[bool]>) -> Vec<bool> {
+        let sound = |i: &u32| *i != NOWHERE && !self.bad[*i as usize] && more.is_none_or(|m| m[*i as usize]);
+        self.map.chunks_exact(self.parts).map(|part| part.iter().all(sound)).collect()
+    }
+
+    /// Frames from raw ones; `first` is the number of the first, for messages.
+    pub(super) fn run(&self, raw: &Elements, first: usize, masked: Option<&[bool]>, into: &mut [f32]) -> Result<()> {
+        match raw {
+            Elements::U16(v) => self.pixels_of(v, |v| f32::from(*v), first, masked, into),
+            Elements::I32(v) => self.pixels_of(v, |v| *v as f32, first, masked, into),
+            Elements::F32(v) => self.pixels_of(v, |v| *v, first, masked, into),
+            Elements::F64(v) => self.pixels_of(v, |v| *v as f32, first, masked, into),
+            Elements::Complex(_) => Err(Error::format(&self.path, "scan", "its frames are complex numbers")),
+        }
+    }
+
+    fn pixels_of<T: Sync>(
+        &self,
+        raw: &[T],
+        real: impl Fn(&T) -> f32 + Sync,
+        first: usize,
+        masked: Option<&[bool]>,
+        into: &mut [f32],
+    ) -> Result<()> {
+        let size = self.raw_shape[0] * self.raw_shape[1];
+        let fault = into.par_chunks_mut(self.pixels()).zip(raw.par_chunks(size)).enumerate().find_map_first(|(j, (frame, raw))| {
+            for (value, parts) in frame.iter_mut().zip(self.map.chunks_exact(self.parts)) {
+                *value = 0.0;
+                for &i in parts {
+                    let at = i as usize;
+                    if i == NOWHERE || self.bad[at] || masked.is_some_and(|m| !m[j * size + at]) {
+                        continue;
+                    }
+                    let mut v = real(&raw[at]);
+                    if let Some(dark) = &self.dark {
+                        v = if v.is_finite() { (v - dark[at]).max(0.0) } else { v };
+                    }
+                    if !(0.0..4e9).contains(&v) {
+                        return Some((j, at, v));
+                    }
+                    if let Some(flat) = &self.flat {
+                        v /= flat[at];
+                    }
+                    *value += v / self.gain;
+                }
+            }
+            None
+        });
+        let Some((j, at, value)) = fault else { return Ok(()) };
+        let (row, column) = (at / self.raw_shape[1], at % self.raw_shape[1]);
+        let what = if value.is_nan() { "is not a number".into() } else { format!("has {value} counts") };
+        let message = format!(
+            "pixel [{row}, {column}] of frame {} {what}, and not in every frame, as a gap of the detector would; mask it (`mask`, `mask_file`) or mend the file",
+            first + j
+        );
+        Err(Error::format(&self.path, "scan", message))
+    }
+}
+
+/// Frames that stay in their file.
+pub(super) struct Stored {
+    pub(super) frames: Box<dyn RawFrames>,
+    pub(super) pipeline: Pipeline,
+    /// Number of frames, every `every`-th of the file's.
+    pub(super) count: usize,
+    pub(super) every: usize,
+}
+
+impl Source for Stored {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()> {
+        let pixels = self.pipeline.pixels();
+        let count = into.len() / pixels;
+        if self.every == 1 {
+            let raw = self.frames.read(first, count)?;
+            return self.pipeline.run(&raw, first, None, into);
+        }
+        for (j, frame) in into.chunks_exact_mut(pixels).enumerate() {
+            let number = (first + j) * self.every;
+            let raw = self.frames.read(number, 1)?;
+            self.pipeline.run(&raw, number, None, frame)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(pipeline: &Pipeline, raw: Vec<f32>) -> Vec<f32> {
+        let mut into = vec![0.0; pipeline.pixels()];
+        pipeline.run(&Elements::F32(raw), 0, None, &mut into).unwrap();
+        into
+    }
+
+    /// The optical axis comes to lie on pixel [rows / 2, columns / 2] however frames are turned.
+    #[test]
+    fn the_axis_stays_in_the_middle() {
+        for orientation in 0..8 {
+            let shape = if orientation & 4 != 0 { [8, 6] } else { [6, 8] };
+            let pipeline = Pipeline::new("f".into(), [6, 8], shape, [2.0, 5.0], 1, orientation);
+            let mut raw = vec![0.0; 48];
+            raw[2 * 8 + 5] = 7.0;
+            raw[2 * 8 + 6] = 3.0;
+            raw[3 * 8 + 5] = 2.0;
+            let found = run(&pipeline, raw);
+            let (rows, columns) = (shape[0] / 2, shape[1] / 2);
+            let at = |dy: i32, dx: i32| found[(rows as i32 + dy) as usize * shape[1] + (columns as i32 + dx) as usize];
+            assert_eq!(at(0, 0), 7.0, "{orientation}");
+            let (right, below) = if orientation & 4 != 0 { (2.0, 3.0) } else { (3.0, 2.0) };
+            let (x, y) = (if orientation & 1 != 0 { -1 } else { 1 }, if orientation & 2 != 0 { -1 } else { 1 });
+            assert_eq!((at(0, x), at(y, 0)), (right, below), "{orientation}");
+        }
+    }
+
+    #[test]
+    fn pixels_are_summed_and_what_is_outside_is_masked() {
+        let pipeline = Pipeline::new("f".into(), [6, 6], [4, 4], [3.0, 3.0], 2, 0);
+        let found = run(&pipeline, vec![1.0; 36]);
+        assert_eq!(found[2 * 4 + 2], 4.0);
+        let mask = pipeline.mask(None);
+        assert_eq!(mask.iter().filter(|v| **v).count(), 9);
+        assert!(found.iter().zip(&mask).all(|(v, m)| !m || *v == 4.0));
+    }
+
+    #[test]
+    fn corrections_and_faults() {
+        let mut pipeline = Pipeline::new("f".into(), [4, 4], [4, 4], [2.0, 2.0], 1, 0);
+        pipeline.dark = Some(vec![2.0; 16]);
+        pipeline.flat = Some(vec![0.5; 16]);
+        pipeline.gain = 4.0;
+        assert_eq!(run(&pipeline, vec![10.0; 16]), vec![4.0; 16]);
+        let mut raw = vec![1.0; 16];
+        raw[5] = f32::NAN;
+        let error = pipeline.run(&Elements::F32(raw.clone()), 30, None, &mut [0.0; 16]).unwrap_err().to_string();
+        assert!(error.contains("pixel [1, 1] of frame 30 is not a number"), "{error}");
+        pipeline.bad[5] = true;
+        assert_eq!(run(&pipeline, raw)[5], 0.0);
+    }
+}

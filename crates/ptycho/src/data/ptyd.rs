@@ -1,0 +1,117 @@
+//! PtyPy's `.ptyd`: `meta/{energy (keV), distance (m), psize (m), center, ...}` and `chunks/N/{data, positions, weights}`, the chunks in the
+//! file or behind external links (`save = "link"`).
+
+use std::path::Path;
+
+use zellige_engine::error::Result;
+use zellige_io::hdf5::{File, Part};
+use zellige_io::tensor::Elements;
+
+use super::{Geometry, Raw, RawFrames, frames_shape, pairs, paths};
+use crate::scan::HC;
+
+/// Frames of several chunks.
+struct Chunks {
+    /// First frame and dataset of each.
+    parts: Vec<(usize, Part)>,
+    count: usize,
+}
+
+impl RawFrames for Chunks {
+    fn read(&mut self, first: usize, count: usize) -> Result<Elements> {
+        let mut all: Option<Elements> = None;
+        for (k, (begin, part)) in self.parts.iter().enumerate() {
+            let end = self.parts.get(k + 1).map_or(self.count, |p| p.0);
+            let (from, to) = (first.max(*begin), (first + count).min(end));
+            if from >= to {
+                continue;
+            }
+            let shape = part.shape();
+            let found = part.read(&[from - begin, 0, 0], &[to - from, shape[1], shape[2]])?;
+            all = Some(match all {
+                None => found,
+                Some(before) => paths::joined(before, found),
+            });
+        }
+        Ok(all.unwrap_or(Elements::U16(Vec::new())))
+    }
+}
+
+/// A chunk: in the file itself, or in one of its own behind a link. The path is that of its group.
+fn chunk(file: &File, number: &str) -> Result<Option<(File, String)>> {
+    let Some((other, path)) = file.external("chunks", number)? else {
+        return Ok(Some((File::open(file.path())?, format!("chunks/{number}"))));
+    };
+    // PtyPy writes the path as it was on its machine; the chunk lies beside the file.
+    let beside = other.file_name().map(|n| file.path().with_file_name(n));
+    let found = [Some(other.clone()), beside].into_iter().flatten().find(|p| p.is_file());
+    match found {
+        Some(found) => Ok(Some((File::open(found)?, path.trim_matches('/').to_owned()))),
+        None => Err(file.wrong(format!("its chunk {number} lies in `{}`, which is not there", other.display()))),
+    }
+}
+
+/// Reads a file of prepared data.
+pub(super) fn open(path: &Path) -> Result<Raw> {
+    let file = File::open(path)?;
+    let groups = file.children("")?;
+    if !groups.iter().any(|g| g == "chunks") {
+        return Err(file.wrong(format!("it has no group `chunks` (there are: {})", groups.join(", "))));
+    }
+    let mut numbers: Vec<(usize, String)> = file.children("chunks")?.into_iter().filter_map(|n| Some((n.parse().ok()?, n))).collect();
+    numbers.sort();
+    let (mut parts, mut positions, mut mask, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let mut frame: Option<[usize; 2]> = None;
+    for (_, number) in &numbers {
+        let Some((file, group)) = chunk(&file, number)? else { continue };
+        let name = |key: &str| if group.is_empty() { key.to_owned() } else { format!("{group}/{key}") };
+        let part = file.part(&name("data"))?;
+        let shape = part.shape().to_vec();
+        let Some((n, size)) = frames_shape(&shape).filter(|_| shape.len() == 3) else {
+            return Err(file.wrong(format!("`{}` is {shape:?}, not [n, rows, columns]", name("data"))));
+        };
+        if *frame.get_or_insert(size) != size {
+            return Err(file.wrong(format!("frames of chunk {number} are {size:?}, those before {frame:?}")));
+        }
+        let place = file.read(&name("positions"))?;
+        let place = pairs(&place).ok_or_else(|| file.wrong(format!("`{}` is {:?}, not [{n}, 2]", name("positions"), place.shape)))?;
+        if let Some(weights) = file.maybe(&name("weights"))?.filter(|w| w.shape == shape) {
+            mask.resize(count * size[0] * size[1], true);
+            mask.extend(weights.to_reals().unwrap_or_default().iter().map(|w| *w > 0.0));
+        }
+        positions.extend(place);
+        parts.push((count, part));
+        count += n;
+    }
+    let Some(shape) = frame else {
+        return Err(file.wrong("it holds no chunks"));
+    };
+    let size = shape[0] * shape[1];
+    let mut mask = if mask.is_empty() { None } else { Some(mask) };
+    if let Some(mask) = &mut mask {
+        mask.resize(count * size, true);
+        // The same in each frame, as for a common mask.
+        if mask.chunks_exact(size).all(|m| *m == mask[..size]) {
+            mask.truncate(size);
+        }
+    } else {
+        for name in ["meta/weight2d", "info/weight2d"] {
+            if let Some(weights) = file.maybe(name)?.filter(|w| w.shape == shape) {
+                mask = Some(weights.to_reals().unwrap_or_default().iter().map(|w| *w > 0.0).collect());
+            }
+        }
+    }
+    let pair = |name: &str| -> Result<Option<[f64; 2]>> {
+        let found = file.maybe(name)?.and_then(|t| t.to_reals());
+        Ok(found.and_then(|v| v.first().map(|y| [*y, v.get(1).copied().unwrap_or(*y)])))
+    };
+    let geometry = Geometry {
+        wavelength: file.number("meta/energy")?.filter(|e| *e > 0.0).map(|e| HC / e),
+        distance: file.number("meta/distance")?,
+        pixel: pair("meta/psize")?,
+    };
+    // A word such as `fftshift` means the middle.
+    let center = if file.text("meta/center")?.is_some() { None } else { pair("meta/center")? };
+    let frames = Box::new(Chunks { parts, count });
+    Ok(Raw { frames, count, shape, positions, mask, dark: None, flat: None, geometry, center, probe: None, object: None })
+}

@@ -1,0 +1,137 @@
+//! Modes: made orthogonal, ordered by power.
+//!
+//! The modes of a probe are defined up to a unitary change of basis. The eigenvectors of their Gram matrix `G_pq = <P_p, P_q>`, Hermitian,
+//! give the basis in which they are orthogonal and the first holds as much power as any single mode can (Thibault and Menzel,
+//! Nature 494 (2013) 68).
+
+use num_complex::Complex;
+
+type C = Complex<f64>;
+
+/// Takes the parts along `others` out of `wave` and brings it to norm 1.
+pub(crate) fn orthonormal(wave: &mut [C], others: &[Vec<C>]) {
+    // Twice is enough (Kahan; Parlett, The Symmetric Eigenvalue Problem, 6.9).
+    for _ in 0..2 {
+        for other in others {
+            let norm: f64 = other.iter().map(C::norm_sqr).sum();
+            let dot: C = other.iter().zip(&*wave).map(|(o, w)| o.conj() * w).sum();
+            if norm > 0.0 {
+                wave.iter_mut().zip(other).for_each(|(w, o)| *w -= o * (dot / norm));
+            }
+        }
+    }
+    let norm = wave.iter().map(C::norm_sqr).sum::<f64>().sqrt();
+    if norm > 0.0 {
+        wave.iter_mut().for_each(|w| *w /= norm);
+    }
+}
+
+/// Eigenvalues, largest first, and the eigenvectors as rows of a Hermitian matrix `[n][n]`, by Jacobi's rotations.
+pub fn eigen(matrix: &[C], n: usize) -> (Vec<f64>, Vec<C>) {
+    let mut a = matrix.to_vec();
+    let mut v = vec![C::new(0.0, 0.0); n * n];
+    for i in 0..n {
+        v[i * n + i] = C::new(1.0, 0.0);
+    }
+    let scale: f64 = a.iter().map(C::norm_sqr).sum::<f64>().sqrt();
+    for _ in 0..60 {
+        let off: f64 = (0..n).flat_map(|p| (0..n).filter(move |q| *q != p).map(move |q| (p, q))).map(|(p, q)| a[p * n + q].norm_sqr()).sum();
+        // Rounding of the rotations.
+        if off.sqrt() <= 1e-15 * scale {
+            break;
+        }
+        for p in 0..n {
+            for q in p + 1..n {
+                rotate(&mut a, &mut v, n, p, q);
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|i, j| a[j * n + j].re.total_cmp(&a[i * n + i].re));
+    let rows = order.iter().flat_map(|i| (0..n).map(|k| v[k * n + *i]).collect::<Vec<_>>()).collect();
+    (order.iter().map(|i| a[i * n + i].re).collect(), rows)
+}
+
+/// Annihilates element (p, q): `A <- J* A J`, `V <- V J`.
+fn rotate(a: &mut [C], v: &mut [C], n: usize, p: usize, q: usize) {
+    let x = a[p * n + q];
+    if x.norm_sqr() == 0.0 {
+        return;
+    }
+    let phase = x / x.norm();
+    let tau = (a[q * n + q].re - a[p * n + p].re) / (2.0 * x.norm());
+    let t = if tau >= 0.0 { 1.0 / (tau + (1.0 + tau * tau).sqrt()) } else { -1.0 / (-tau + (1.0 + tau * tau).sqrt()) };
+    let c = 1.0 / (1.0 + t * t).sqrt();
+    let s = phase * (t * c);
+    for k in 0..n {
+        let (x, y) = (a[k * n + p], a[k * n + q]);
+        (a[k * n + p], a[k * n + q]) = (x * c - y * s.conj(), x * s + y * c);
+        let (x, y) = (v[k * n + p], v[k * n + q]);
+        (v[k * n + p], v[k * n + q]) = (x * c - y * s.conj(), x * s + y * c);
+    }
+    for k in 0..n {
+        let (x, y) = (a[p * n + k], a[q * n + k]);
+        (a[p * n + k], a[q * n + k]) = (x * c - y * s, x * s.conj() + y * c);
+    }
+}
+
+/// The change of basis `[modes][modes]` that makes the modes `[modes][pixels]` orthogonal, the strongest first, and their powers.
+pub fn orthogonal(waves: &[C], modes: usize) -> (Vec<C>, Vec<f64>) {
+    let pixels = waves.len() / modes.max(1);
+    let wave = |p: usize| &waves[p * pixels..(p + 1) * pixels];
+    let dot = |a: &[C], b: &[C]| -> C { a.iter().zip(b).map(|(a, b)| a.conj() * b).sum() };
+    // With G_pq = <P_p, P_q> the modes sum_q u_q P_q and sum_q v_q P_q have the product u* G v.
+    let gram: Vec<C> = (0..modes * modes).map(|i| dot(wave(i / modes), wave(i % modes))).collect();
+    let (powers, rows) = eigen(&gram, modes);
+    (rows, powers)
+}
+
+/// `new_p = sum_q basis[p][q] old_q` for modes `[modes][pixels]`.
+pub fn change(basis: &[C], waves: &[C], modes: usize) -> Vec<C> {
+    let pixels = waves.len() / modes.max(1);
+    let mut out = vec![C::new(0.0, 0.0); waves.len()];
+    for p in 0..modes {
+        for q in 0..modes {
+            let factor = basis[p * modes + q];
+            let (to, from) = (&mut out[p * pixels..(p + 1) * pixels], &waves[q * pixels..(q + 1) * pixels]);
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += factor * from);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::rng::Philox;
+
+    use super::*;
+
+    #[test]
+    fn modes_become_orthogonal_and_their_intensity_stays() {
+        let (modes, pixels) = (4, 50);
+        let philox = Philox::new(1, 2);
+        let waves: Vec<C> = (0..modes * pixels).map(|i| philox.normals(0, i as u64)).map(|[a, b]| C::new(a, b)).collect();
+        let (basis, powers) = orthogonal(&waves, modes);
+        let new = change(&basis, &waves, modes);
+        let wave = |p: usize| &new[p * pixels..(p + 1) * pixels];
+        for p in 0..modes {
+            for q in 0..modes {
+                let dot: C = wave(p).iter().zip(wave(q)).map(|(a, b)| a.conj() * b).sum();
+                let expected = if p == q { powers[p] } else { 0.0 };
+                // Rounding of some 200 products of size 1.
+                assert!((dot - expected).norm() < 1e-11, "{p} {q}: {dot}, {expected}");
+            }
+        }
+        assert!(powers.windows(2).all(|w| w[0] >= w[1]), "{powers:?}");
+        for i in 0..pixels {
+            let sum = |waves: &[C]| (0..modes).map(|p| waves[p * pixels + i].norm_sqr()).sum::<f64>();
+            assert!((sum(&waves) - sum(&new)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn one_mode_and_none_at_all_are_fine() {
+        assert_eq!(orthogonal(&[C::new(0.0, 0.0); 3], 1).1, [0.0]);
+        assert_eq!(orthogonal(&[C::new(0.0, 2.0)], 1).1, [4.0]);
+    }
+}

@@ -1,0 +1,53 @@
+//! From the sample to the detector, and what is kept out of it.
+//!
+//! Far field: `F(w) = post FFT(pre w)`. All that happens at the detector are moduli, and `post` is a phase: it cancels. The quadratic
+//! phase `pre = exp(i pi (x^2 + y^2) / (lambda z))` of the sample plane is multiplied into probe and exit waves when they come in and
+//! taken out when they go out: every update is the same with and without it, since sums over views hold `conj(pre) pre = 1`
+//! or go with `pre` themselves. What is left is a unitary transform.
+//!
+//! Near field: `F(w) = FFT^-1(kernel FFT(w))` with Fresnel's `kernel = exp(-i pi lambda z (qx^2 + qy^2))` (Goodman, Introduction to Fourier
+//! Optics, ch. 4).
+
+use num_complex::Complex;
+
+use crate::model::Transfer;
+use crate::scan::{Beam, Propagation};
+
+type C = Complex<f64>;
+
+/// Frequency number of index `i` of `n`, signed.
+pub fn signed(i: usize, n: usize) -> f64 {
+    if i < n.div_ceil(2) { i as f64 } else { i as f64 - n as f64 }
+}
+
+/// Squared distance of every pixel from the middle one, `[ny][nx]`, for pixels of this size.
+fn squares([ny, nx]: [usize; 2], pixel: [f64; 2]) -> impl Iterator<Item = f64> {
+    let at = move |i: usize, n: usize, d: f64| ((i as f64 - (n / 2) as f64) * d).powi(2);
+    (0..ny * nx).map(move |i| at(i / nx, ny, pixel[0]) + at(i % nx, nx, pixel[1]))
+}
+
+/// The phase of the sample plane; 1 in the near field.
+pub fn filter(beam: &Beam, shape: [usize; 2]) -> Vec<C> {
+    match beam.propagation {
+        Propagation::Near => vec![C::new(1.0, 0.0); shape[0] * shape[1]],
+        Propagation::Far => {
+            let over = std::f64::consts::PI / (beam.wavelength * beam.distance);
+            squares(shape, beam.resolution(shape)).map(|r2| C::cis(over * r2)).collect()
+        }
+    }
+}
+
+/// Fresnel's kernel over a distance, in the order of the transform.
+pub fn fresnel(wavelength: f64, distance: f64, [ny, nx]: [usize; 2], pixel: [f64; 2]) -> Vec<C> {
+    let q = |i: usize, n: usize, d: f64| signed(i, n) / (n as f64 * d);
+    let square = |i: usize| q(i / nx, ny, pixel[0]).powi(2) + q(i % nx, nx, pixel[1]).powi(2);
+    (0..ny * nx).map(|i| C::cis(-std::f64::consts::PI * wavelength * distance * square(i))).collect()
+}
+
+/// How the waves of a beam reach the detector.
+pub fn transfer(beam: &Beam, shape: [usize; 2]) -> Transfer {
+    match beam.propagation {
+        Propagation::Far => Transfer::Far,
+        Propagation::Near => Transfer::Near(fresnel(beam.wavelength, beam.distance, shape, beam.pixel)),
+    }
+}

@@ -1,0 +1,221 @@
+//! How well two images agree, ring by ring of Fourier space, and where that ends.
+//!
+//! Fourier ring correlation: van Heel and Schatz, J. Struct. Biol. 151 (2005) 250, with its half-bit and one-bit thresholds.
+
+use num_complex::Complex;
+use zellige_engine::ops::fft::{Direction, Plan, Shape};
+
+use crate::propagation::signed;
+
+type C = Complex<f64>;
+
+/// A curve over rings: spatial frequency in parts of Nyquist's, correlation, threshold.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rings {
+    /// Frequency of a ring over Nyquist's.
+    pub frequency: Vec<f64>,
+    /// Correlation, -1 to 1.
+    pub correlation: Vec<f64>,
+    /// Half-bit threshold where two halves are compared.
+    pub half_bit: Vec<f64>,
+    /// One-bit threshold, the whole is compared with a truth.
+    pub one_bit: Vec<f64>,
+    /// Size of a pixel, metres.
+    pub pixel: f64,
+}
+
+impl Rings {
+    /// Half-period resolution, metres: the first ring at which the correlation falls below a threshold; a pixel where it never does.
+    fn crossing(&self, threshold: &[f64]) -> f64 {
+        let cut = |i: usize| self.correlation[i] - threshold[i];
+        for i in 1..self.correlation.len() {
+            if cut(i) < 0.0 {
+                let (before, after) = (cut(i - 1), cut(i));
+                let t = if before > 0.0 { before / (before - after) } else { 0.0 };
+                let f = self.frequency[i - 1] + t * (self.frequency[i] - self.frequency[i - 1]);
+                return self.pixel / f.max(1e-9);
+            }
+        }
+        self.pixel
+    }
+
+    /// By the half-bit threshold.
+    pub fn half_bit_resolution(&self) -> f64 {
+        self.crossing(&self.half_bit)
+    }
+
+    /// By the one-bit threshold.
+    pub fn one_bit_resolution(&self) -> f64 {
+        self.crossing(&self.one_bit)
+    }
+}
+
+/// Correlation of two images `[height][width]` of square pixels: aligned to a fraction of a pixel first, phase ramps taken out, edges faded.
+pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: f64) -> Rings {
+    let (mut a, mut b) = (a.to_vec(), b.to_vec());
+    align(&mut a, &b, shape);
+    for image in [&mut a, &mut b] {
+        fade(image, shape);
+    }
+    let mut plan = Plan::new(Shape::frames(shape[0], shape[1], 1));
+    plan.run(&mut a, Direction::Forward);
+    plan.run(&mut b, Direction::Forward);
+    let n = shape[0].min(shape[1]) / 2;
+    let (mut cross, mut own, mut count) = (vec![C::default(); n + 1], vec![[0.0; 2]; n + 1], vec![0.0; n + 1]);
+    for i in 0..a.len() {
+        let f = [signed(i / shape[1], shape[0]) / shape[0] as f64, signed(i % shape[1], shape[1]) / shape[1] as f64];
+        // Rings of one pixel of the shorter side.
+        let ring = (2.0 * n as f64 * f[0].hypot(f[1])).round() as usize;
+        if ring <= n {
+            cross[ring] += a[i] * b[i].conj();
+            own[ring] = [own[ring][0] + a[i].norm_sqr(), own[ring][1] + b[i].norm_sqr()];
+            count[ring] += 1.0;
+        }
+    }
+    let value = |i: usize| cross[i].re / (own[i][0] * own[i][1]).sqrt().max(f64::MIN_POSITIVE);
+    // Fading the edges halves the independent pixels of a ring along each axis.
+    let independent = |i: usize| (count[i] * FADED).max(1.0).sqrt();
+    let half = |s: f64| (0.2071 + 1.9102 / s) / (1.2071 + 0.9102 / s);
+    let one = |s: f64| (0.5 + 2.4142 / s) / (1.5 + 1.4142 / s);
+    Rings {
+        frequency: (0..=n).map(|i| i as f64 / n as f64).collect(),
+        correlation: (0..=n).map(value).collect(),
+        half_bit: (0..=n).map(|i| half(independent(i))).collect(),
+        one_bit: (0..=n).map(|i| one(independent(i))).collect(),
+        pixel,
+    }
+}
+
+/// Part of the area that a Hann window over both axes leaves: the square of 3/8 over the square of 1/2, inverted.
+const FADED: f64 = 0.316;
+
+/// Hann's window about the mean.
+fn fade(image: &mut [C], [height, width]: [usize; 2]) {
+    let window = |i: usize, n: usize| 0.5 - 0.5 * (std::f64::consts::TAU * (i as f64 + 0.5) / n as f64).cos();
+    let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
+    for (i, v) in image.iter_mut().enumerate() {
+        *v = (*v - mean) * (window(i / width, height) * window(i % width, width)) + mean;
+    }
+}
+
+/// Brings `a` to `b`: shift below a pixel, linear phase, factor. Twice, since each disturbs the other.
+pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) {
+    for _ in 0..2 {
+        ramp(a, b, shape);
+        shift(a, b, shape);
+    }
+    ramp(a, b, shape);
+    let dot: C = a.iter().zip(b).map(|(a, b)| a.conj() * b).sum();
+    let own: f64 = a.iter().map(C::norm_sqr).sum();
+    if own > 0.0 {
+        a.iter_mut().for_each(|v| *v *= dot / own);
+    }
+}
+
+/// Takes the linear phase of `b a*` off.
+fn ramp(a: &mut [C], b: &[C], [height, width]: [usize; 2]) {
+    let relative: Vec<C> = a.iter().zip(b).map(|(a, b)| b * a.conj()).collect();
+    let at = |y: usize, x: usize| relative[y * width + x];
+    let pairs = |dy: usize, dx: usize| -> C {
+        let rows = 0..height.saturating_sub(dy);
+        rows.flat_map(|y| (0..width.saturating_sub(dx)).map(move |x| (y, x))).map(|(y, x)| at(y + dy, x + dx) * at(y, x).conj()).sum()
+    };
+    let slope = [pairs(1, 0).arg(), pairs(0, 1).arg()];
+    for (i, v) in a.iter_mut().enumerate() {
+        let (y, x) = ((i / width) as f64 - 0.5 * height as f64, (i % width) as f64 - 0.5 * width as f64);
+        *v *= C::cis(slope[0] * y + slope[1] * x);
+    }
+}
+
+/// Shifts `a` to where its correlation with `b` is largest, by whole pixels around the edges and a parabola between.
+fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) {
+    let [height, width] = shape;
+    let mut plan = Plan::new(Shape::frames(height, width, 1));
+    let (mut fa, mut fb) = (a.to_vec(), b.to_vec());
+    for image in [&mut fa, &mut fb] {
+        fade(image, shape);
+        let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
+        image.iter_mut().for_each(|v| *v -= mean);
+        plan.run(image, Direction::Forward);
+    }
+    let mut cross: Vec<C> = fa.iter().zip(&fb).map(|(a, b)| b * a.conj()).collect();
+    plan.run(&mut cross, Direction::Inverse);
+    let power = |y: isize, x: isize| {
+        cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr()
+    };
+    let Some(best) = (0..cross.len()).max_by(|i, j| cross[*i].norm_sqr().total_cmp(&cross[*j].norm_sqr())) else { return };
+    let (y, x) = ((best / width) as isize, (best % width) as isize);
+    let between = |low: f64, here: f64, high: f64| {
+        let curve = low - 2.0 * here + high;
+        if curve < 0.0 { (0.5 * (low - high) / curve).clamp(-0.5, 0.5) } else { 0.0 }
+    };
+    let by = [
+        signed(y as usize, height) + between(power(y - 1, x), power(y, x), power(y + 1, x)),
+        signed(x as usize, width) + between(power(y, x - 1), power(y, x), power(y, x + 1)),
+    ];
+    if by == [0.0; 2] {
+        return;
+    }
+    plan.run(a, Direction::Forward);
+    let scale = 1.0 / a.len() as f64;
+    for (i, v) in a.iter_mut().enumerate() {
+        let f = [signed(i / width, height) / height as f64, signed(i % width, width) / width as f64];
+        *v *= C::cis(-std::f64::consts::TAU * (f[0] * by[0] + f[1] * by[1])) * scale;
+    }
+    plan.run(a, Direction::Inverse);
+}
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::rng::Philox;
+
+    use super::*;
+
+    /// A smooth random image.
+    fn image(n: usize, seed: u64) -> Vec<C> {
+        let philox = Philox::new(3, seed);
+        let mut values: Vec<C> = (0..n * n).map(|i| philox.normals(0, i as u64)).map(|[a, b]| C::new(a, b)).collect();
+        for (i, v) in values.iter_mut().enumerate() {
+            let f = [signed(i / n, n), signed(i % n, n)];
+            *v *= (-(f[0] * f[0] + f[1] * f[1]) / 60.0).exp();
+        }
+        Plan::new(Shape::frames(n, n, 1)).run(&mut values, Direction::Inverse);
+        values.iter().map(|v| C::new(1.0, 0.0) + v * 0.1).collect()
+    }
+
+    #[test]
+    fn shifts_phases_and_factors_are_found() {
+        let n = 64;
+        let b = image(n, 1);
+        let mut a = b.clone();
+        a.rotate_right(3 * n + 2);
+        for (i, v) in a.iter_mut().enumerate() {
+            *v *= C::from_polar(2.0, 0.7 + 0.02 * (i % n) as f64 - 0.01 * (i / n) as f64);
+        }
+        align(&mut a, &b, [n, n]);
+        let middle = (0..n * n).filter(|i| (8..56).contains(&(i / n)) && (8..56).contains(&(i % n)));
+        let off: f64 = middle.clone().map(|i| (a[i] - b[i]).norm_sqr()).sum();
+        let all: f64 = middle.map(|i| b[i].norm_sqr()).sum();
+        // The parabola of a correlation peak some pixels wide is good to a hundredth of a pixel.
+        assert!((off / all).sqrt() < 1e-2, "{}", (off / all).sqrt());
+    }
+
+    #[test]
+    fn noise_ends_the_correlation_where_it_is_as_strong_as_the_image() {
+        let n = 128;
+        let clean = image(n, 1);
+        let philox = Philox::new(4, 9);
+        let noisy = |step: u64| -> Vec<C> {
+            let noise = (0..n * n).map(|i| philox.normals(step, i as u64)).map(|[a, b]| C::new(a, b) * 1e-2);
+            clean.iter().zip(noise).map(|(v, e)| v + e).collect()
+        };
+        let rings = rings(&noisy(0), &noisy(1), [n, n], 1e-9);
+        assert!(rings.correlation[1] > 0.99, "{:?}", &rings.correlation[..4]);
+        // Beyond the image there is noise only: its correlation scatters by one over the root of a ring's pixels, 400 at the end.
+        assert!(rings.correlation[60].abs() < 0.2, "{}", rings.correlation[60]);
+        let resolution = rings.half_bit_resolution();
+        // Amplitude of the image at ring f is exp(-f^2/60) n 0.1 / n against 1e-2 n / n: equal at f^2 = 60 ln 10 .. rings 10 to 16.
+        assert!((64e-9 / 22.0..64e-9 / 8.0).contains(&resolution), "{resolution:e}");
+        assert!(super::rings(&clean, &clean, [n, n], 1e-9).half_bit_resolution() <= 1e-9);
+    }
+}

@@ -1,0 +1,248 @@
+//! From scans and the input to arrays.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use num_complex::Complex;
+use zellige_engine::error::{Error, Problem, Result};
+
+use crate::config::{Config, PositionMethod};
+use crate::engines::corner_first;
+use crate::model::{MASKED, Model, Power, State, Storage, Transfer, View};
+use crate::scan::{Mask, Scan};
+use crate::{data, propagation, start};
+
+/// Pixels around what the views see where positions are refined, unless the input says otherwise.
+const REFINED_MARGIN: usize = 8;
+/// Sample pixels outside this range are a mistake in units, metres.
+const PIXELS: std::ops::RangeInclusive<f64> = 1e-13..=1e-2;
+/// Frames read at a time.
+const BLOCK: usize = 64;
+
+/// All scans of the input.
+pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
+    let load = |(i, scan): (usize, &crate::config::ScanConfig)| {
+        let name = scan.name.clone().unwrap_or_else(|| format!("scan{i}"));
+        data::load(scan, &name, folder, seed)
+    };
+    config.scan.iter().enumerate().map(load).collect()
+}
+
+fn wrong(scan: &str, message: impl Into<String>) -> Error {
+    Error::input(format!("scan `{scan}`"), Problem::new("", message))
+}
+
+/// Numbers of the words by which scans share something: their own where they have none.
+fn shared(words: impl Iterator<Item = Option<String>>) -> (Vec<usize>, usize) {
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let mut next = 0;
+    let mut number = |word: Option<String>| {
+        let mut new = || {
+            next += 1;
+            next - 1
+        };
+        word.map_or_else(&mut new, |word| *known.entry(word).or_insert_with(new))
+    };
+    let numbers: Vec<usize> = words.map(&mut number).collect();
+    let count = numbers.iter().max().map_or(0, |n| n + 1);
+    (numbers, count)
+}
+
+/// The problem. Frames are taken out of the scans.
+pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
+    let Some(first) = scans.first() else {
+        return Err(Error::input("ptycho", Problem::new("scan", "there is no scan")));
+    };
+    let (frame, beam) = (first.shape, first.beam);
+    let pixel = beam.resolution(frame);
+    alike(scans)?;
+    if !pixel.iter().all(|p| PIXELS.contains(p)) {
+        let message = format!("the geometry gives pixels of {:e} x {:e} m in the sample plane", pixel[0], pixel[1]);
+        let hint = "look at the units of wavelength, distance and detector pixel: metres (energy: keV)";
+        return Err(Error::input(format!("scan `{}`", first.name), Problem::new("", message).hint(hint)));
+    }
+    let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
+    let (object_of, objects) = shared(config.scan.iter().map(|s| s.object.clone()));
+    let margin = config.object.margin.unwrap_or_else(|| margin(config, pixel));
+    let (views, shifts, mut storages) = places(scans, [&probe_of, &object_of], objects, margin);
+    let mut offset = 0;
+    for storage in &mut storages {
+        storage.offset = offset;
+        offset += config.object.modes * storage.layer();
+    }
+    let transfer = propagation::transfer(&beam, frame);
+    let mut mag = Vec::with_capacity(views.len() * frame[0] * frame[1]);
+    let mut firsts = Vec::new();
+    for scan in scans.iter_mut() {
+        firsts.push((scan.name.clone(), mag.len() / (frame[0] * frame[1])));
+        moduli(scan, &transfer, &mut mag)?;
+    }
+    let power = Power::of(&mag, frame[0] * frame[1]);
+    if power.total <= 0.0 {
+        return Err(wrong(&scans[0].name, "no frame has any counts in pixels that are not masked"));
+    }
+    let filter = propagation::filter(&beam, frame);
+    let start = State {
+        probe: start_probes(config, scans, &probe_of, probes, &filter, power)?,
+        object: start_objects(config, scans, &object_of, &storages, pixel, seed),
+    };
+    let modes = [config.probe.modes, config.object.modes];
+    Ok(Model { frame, modes, probes, storages, views, shifts, mag, transfer, pixel, filter, power, start, scans: firsts })
+}
+
+/// All scans have the same frames and geometry.
+fn alike(scans: &[Scan]) -> Result<()> {
+    let (first, rest) = (&scans[0], &scans[1..]);
+    for scan in rest {
+        if scan.shape != first.shape {
+            let message = format!("frames of {:?} pixels, those of `{}` have {:?}", scan.shape, first.name, first.shape);
+            return Err(wrong(&scan.name, message + ": `crop` makes them alike"));
+        }
+        let (a, b) = (scan.beam.resolution(scan.shape), first.beam.resolution(first.shape));
+        // Objects are shared pixel by pixel: over some thousand pixels this is a tenth of one.
+        let off = (0..2).map(|d| (a[d] / b[d] - 1.0).abs()).fold(0.0, f64::max);
+        if off > 1e-4 || scan.beam.propagation != first.beam.propagation {
+            let message = format!("pixels of {:e} m in the sample plane, those of `{}` are {:e} m", a[0], first.name, b[0]);
+            return Err(wrong(&scan.name, message + ": reconstruct the scans one by one"));
+        }
+    }
+    Ok(())
+}
+
+/// Pixels around what the views see.
+fn margin(config: &Config, pixel: [f64; 2]) -> usize {
+    let reach = |p: &crate::config::PositionConfig| {
+        let limit = p.limit.map_or(REFINED_MARGIN, |limit| (limit / pixel[0].min(pixel[1])).ceil() as usize);
+        if p.method == PositionMethod::Gradient { limit + 1 } else { limit }
+    };
+    config.engine.iter().filter_map(|e| e.positions.as_ref()).map(reach).max().unwrap_or(0).min(1 << 12)
+}
+
+/// Views, what is left of their places, and storages without offsets.
+fn places(
+    scans: &[Scan],
+    [probe_of, object_of]: [&[usize]; 2],
+    objects: usize,
+    margin: usize,
+) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
+    let frame = scans[0].shape;
+    let pixel = scans[0].beam.resolution(frame);
+    let at = |p: &[f64; 2]| [0, 1].map(|d| p[d] / pixel[d]);
+    let mut low = vec![[f64::INFINITY; 2]; objects];
+    for (scan, object) in scans.iter().zip(object_of) {
+        for place in scan.positions.iter().map(at) {
+            low[*object] = [0, 1].map(|d| low[*object][d].min(place[d]));
+        }
+    }
+    let mut storages: Vec<Storage> = low
+        .iter()
+        .map(|low| {
+            let origin = [0, 1].map(|d| (low[d] - (margin + frame[d] / 2) as f64) * pixel[d]);
+            Storage { shape: [0; 2], offset: 0, origin }
+        })
+        .collect();
+    let (mut views, mut shifts) = (Vec::new(), Vec::new());
+    for (i, scan) in scans.iter().enumerate() {
+        let (probe, object) = (probe_of[i], object_of[i]);
+        for place in scan.positions.iter().map(at) {
+            let exact = [0, 1].map(|d| place[d] - low[object][d] + margin as f64);
+            let whole = exact.map(f64::round);
+            views.push(View { probe: probe as u32, object: object as u32, row: whole[0] as i32, col: whole[1] as i32 });
+            shifts.push([exact[0] - whole[0], exact[1] - whole[1]]);
+            let shape = &mut storages[object].shape;
+            for d in 0..2 {
+                shape[d] = shape[d].max(whole[d] as usize + frame[d] + margin);
+            }
+        }
+    }
+    (views, shifts, storages)
+}
+
+/// Square roots of the counts in the order of the transform; masked pixels are [`MASKED`].
+fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut Vec<f32>) -> Result<()> {
+    let pixels = scan.shape[0] * scan.shape[1];
+    let count = scan.positions.len();
+    if scan.frames.len(pixels) != count {
+        return Err(wrong(&scan.name, format!("{} frames and {count} positions", scan.frames.len(pixels))));
+    }
+    let mut block = vec![0.0; BLOCK * pixels];
+    for first in (0..count).step_by(BLOCK) {
+        let block = &mut block[..BLOCK.min(count - first) * pixels];
+        scan.frames.read(first, pixels, block)?;
+        for (j, frame) in (first..).zip(block.chunks_exact_mut(pixels)) {
+            let valid = |i: usize| match &scan.mask {
+                Mask::All => true,
+                Mask::Common(mask) => mask[i],
+                Mask::Each(mask) => mask[j * pixels + i],
+            };
+            let mut seen = false;
+            for (i, value) in frame.iter_mut().enumerate() {
+                if !valid(i) {
+                    *value = MASKED;
+                    continue;
+                }
+                seen = true;
+                if !(value.is_finite() && *value >= 0.0) {
+                    let place = format!("frame {j}, row {}, column {}", i / scan.shape[1], i % scan.shape[1]);
+                    return Err(wrong(&scan.name, format!("{value} counts at {place}: mask such pixels")));
+                }
+                *value = value.sqrt();
+            }
+            if !seen {
+                return Err(wrong(&scan.name, format!("every pixel of frame {j} is masked")));
+            }
+            match transfer {
+                Transfer::Far => mag.extend(corner_first(frame, scan.shape)),
+                Transfer::Near(_) => mag.extend_from_slice(frame),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Probes `[sets][P][ny][nx]` times the phase of the sample plane: of the first scan of each set.
+fn start_probes(
+    config: &Config,
+    scans: &[Scan],
+    probe_of: &[usize],
+    probes: usize,
+    filter: &[Complex<f64>],
+    power: Power,
+) -> Result<Vec<Complex<f64>>> {
+    let mut all = Vec::new();
+    for set in 0..probes {
+        let Some(scan) = scans.iter().zip(probe_of).find(|(_, p)| **p == set).map(|(s, _)| s) else { continue };
+        let c = &config.probe;
+        let waves = match scan.probe.as_ref().filter(|_| !c.ignore_file) {
+            Some(image) if image.shape[1..] == scan.shape && image.shape[0] > 0 => {
+                start::probe_from(image, scan.shape, c.modes, c.mode_power, c.photons)
+            }
+            Some(image) => {
+                let message = format!("the probe of the file has {:?} pixels, frames have {:?}", &image.shape[1..], scan.shape);
+                return Err(wrong(&scan.name, message + ": `ignore_file = true` under [ptycho.probe] makes one"));
+            }
+            None => start::probe(c, &scan.beam, scan.shape, c.modes, c.photons.unwrap_or(power.max)),
+        };
+        all.extend(waves.iter().enumerate().map(|(i, v)| v * filter[i % filter.len()]));
+    }
+    Ok(all)
+}
+
+/// All storages: the image of the first scan that has one.
+fn start_objects(
+    config: &Config,
+    scans: &[Scan],
+    object_of: &[usize],
+    storages: &[Storage],
+    pixel: [f64; 2],
+    seed: u64,
+) -> Vec<Complex<f64>> {
+    let c = &config.object;
+    let mut all = Vec::new();
+    for (number, storage) in storages.iter().enumerate() {
+        let mut own = scans.iter().zip(object_of).filter(|(_, o)| **o == number).map(|(s, _)| s);
+        let image = own.find_map(|s| s.object.as_ref()).filter(|_| !c.ignore_file);
+        all.extend(start::object(image, storage.shape, storage.origin, pixel, c.modes, c.fill, seed));
+    }
+    all
+}

@@ -1,0 +1,408 @@
+//! The likelihood's gradient and its expansion along a direction. Views go in chunks of a fixed number: their waves are computed by
+//! all threads, then summed in the order of the views.
+
+use rayon::prelude::*;
+use zellige_engine::real::{Real, select};
+
+use super::fft::PAD;
+use super::lanes::{Lanes, Number, Work};
+use super::overlap::Waves;
+use super::view::{Row, product, sum};
+use super::{Fixed, Host, Pair, Scratch};
+use crate::model::View;
+use crate::physics::gaussian_weight;
+use crate::stages::{Likelihood, Noise};
+
+/// Views of a chunk: their waves are held at once.
+const CHUNK: usize = 64;
+/// Added to the modelled counts under Poisson's noise, as PtyPy does.
+const FLOOR: f64 = 1e-6;
+
+/// `ln x!` for whole and other numbers above zero, Stirling's series from 8 on.
+fn ln_factorial(counts: f64) -> f64 {
+    let (mut x, mut shift) = (counts + 1.0, 0.0);
+    while x < 8.0 {
+        shift += x.ln();
+        x += 1.0;
+    }
+    let series = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x * x)) / (x * x)) / x;
+    (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - shift
+}
+
+/// A view's gradient wave.
+struct Gradient<'a, T> {
+    fixed: &'a Fixed<T>,
+    rule: &'a Likelihood,
+    probe: &'a [T],
+    object: &'a [T],
+    view: View,
+    mag: &'a [T],
+    /// `[K][2][ny][sx]`.
+    out: &'a mut [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Gradient<'_, T> {
+    /// Value, its constant included, and the factor of the brightness.
+    type Out = [f64; 2];
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 2] {
+        let Self { fixed, rule, probe, object, view, mag, out, scratch } = self;
+        let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
+        let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
+        fixed.products(probe, object, &view, product);
+        for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
+            fixed.propagate(from, to, two, room);
+        }
+        fixed.intensity(wave, power);
+        let factor = if rule.floating { fixed.brightness(rule.noise, power, mag) } else { 1.0 };
+        // What each wave is multiplied by: derivative by the intensity, factor of the transforms, brightness where it counts.
+        let scale = fixed.scale().to_f64().powi(2) * if rule.floating_left_out { 1.0 } else { factor };
+        let (scale, brightness) = (Row::<T>::from_f64(scale), Row::<T>::from_f64(factor));
+        let [lines, length] = fixed.detector();
+        let value = match rule.noise {
+            Noise::Gaussian => sum(lines, length, |i| {
+                let m = Row::load(&mag[i..]);
+                let off = Row::load(&power[i..]) * brightness - m * m;
+                let weighed = gaussian_weight(m) * off;
+                (weighed * scale * Row::TWO).store(&mut power[i..]);
+                weighed * off
+            }),
+            Noise::Poisson => {
+                let value = poisson(power, mag, factor);
+                for i in (0..power.len()).step_by(PAD) {
+                    let m = Row::load(&mag[i..]);
+                    let model = Row::load(&power[i..]) * brightness + Row::from_f64(FLOOR);
+                    let slope = (Row::ONE - m * m / model) * scale;
+                    select(m.lt(Row::ZERO), Row::ZERO, slope).store(&mut power[i..]);
+                }
+                value
+            }
+            Noise::Euclid => sum(lines, length, |i| {
+                let m = Row::load(&mag[i..]);
+                let af = (Row::load(&power[i..]) * brightness).sqrt();
+                let off = select(m.lt(Row::ZERO), Row::ZERO, af - m);
+                let slope = select(af.gt(Row::ZERO), off / af, Row::ZERO);
+                (slope * scale).store(&mut power[i..]);
+                off * off
+            }),
+        };
+        for (k, out) in out.chunks_exact_mut(stored).enumerate() {
+            let wave = &mut wave[k * size..(k + 1) * size];
+            for half in wave.chunks_exact_mut(fixed.shape.plane()) {
+                for i in (0..half.len()).step_by(PAD) {
+                    (Row::load(&half[i..]) * Row::load(&power[i..])).store(&mut half[i..]);
+                }
+            }
+            fixed.back(wave, one, two, room);
+            for plane in 0..2 {
+                let from = &one[plane * fixed.shape.plane()..];
+                out[plane * stored / 2..(plane + 1) * stored / 2].copy_from_slice(&from[..stored / 2]);
+            }
+        }
+        [value, factor]
+    }
+}
+
+/// Poisson's value, in doubles: `I - n ln I + ln n!`, the constant over masked pixels left out.
+fn poisson<T: Number>(power: &[T], mag: &[T], factor: f64) -> f64 {
+    let mut all = 0.0;
+    for (power, mag) in power.iter().zip(mag) {
+        let m = mag.to_f64();
+        if m >= 0.0 {
+            let (model, counts) = (power.to_f64() * factor + FLOOR, m * m);
+            all += model - counts * model.ln() + ln_factorial(counts);
+        }
+    }
+    all
+}
+
+impl<T: Number> Fixed<T> {
+    /// The factor of a frame's brightness that fits best.
+    #[inline(always)]
+    fn brightness(&self, noise: Noise, power: &[T], mag: &[T]) -> f64 {
+        let [lines, length] = self.detector();
+        let mut both = [0.0; 2];
+        for (i, both) in both.iter_mut().enumerate() {
+            *both = sum(lines, length, |at| {
+                let (m, p) = (Row::load(&mag[at..]), Row::load(&power[at..]));
+                let other = if i == 0 { m * m } else { p };
+                match noise {
+                    Noise::Gaussian => gaussian_weight(m) * p * other,
+                    Noise::Poisson => select(m.lt(Row::ZERO), Row::ZERO, other),
+                    // Of moduli: their ratio squared below.
+                    Noise::Euclid => select(m.lt(Row::ZERO), Row::ZERO, p.sqrt() * other.sqrt()),
+                }
+            });
+        }
+        let ratio = both[0] / both[1];
+        match (noise, ratio.is_finite()) {
+            (_, false) => 1.0,
+            (Noise::Euclid, _) => ratio * ratio,
+            _ => ratio,
+        }
+    }
+}
+
+/// A view's expansion along the direction.
+struct Line<'a, T> {
+    fixed: &'a Fixed<T>,
+    noise: Noise,
+    state: &'a Pair<T>,
+    direction: &'a Pair<T>,
+    view: View,
+    mag: &'a [T],
+    factor: f64,
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Line<'_, T> {
+    type Out = [f64; 2];
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 2] {
+        let Self { fixed, noise, state, direction, view, mag, factor, scratch } = self;
+        let Scratch { room, product: waves, wave, one, two, more, plane: [a0, a1, a2] } = scratch;
+        let size = 2 * fixed.shape.plane();
+        let place = fixed.places[view.object as usize];
+        for plane in [&mut *a0, a1, a2] {
+            plane.fill(T::ZERO);
+        }
+        let scale = fixed.scale() * fixed.scale() * T::from_f64(factor);
+        for p in 0..fixed.modes[0] {
+            let probes = [&state.probe, &direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
+            for o in 0..fixed.modes[1] {
+                let objects = [&state.object, &direction.object].map(|object| place.layer(object, o));
+                // Three waves: P O, P dO + dP O, dP dO. The rooms of one mode are used again for the next.
+                let first = &mut wave[..size];
+                product(fixed, probes[0], objects[0], &place, &view, &mut waves[..size]);
+                fixed.propagate(&waves[..size], first, two, room);
+                product(fixed, probes[0], objects[1], &place, &view, &mut waves[..size]);
+                product(fixed, probes[1], objects[0], &place, &view, one);
+                for i in (0..size).step_by(PAD) {
+                    (Row::load(&waves[i..]) + Row::load(&one[i..])).store(&mut waves[i..]);
+                }
+                let [second, third] = fixed.pair(more);
+                fixed.propagate(&waves[..size], second, two, room);
+                product(fixed, probes[1], objects[1], &place, &view, &mut waves[..size]);
+                fixed.propagate(&waves[..size], third, two, room);
+                add_powers([first, second, third], [&mut *a0, &mut *a1, &mut *a2], scale);
+            }
+        }
+        expand(fixed, noise, [a0, a1, a2], mag)
+    }
+}
+
+/// Adds `|f|^2`, `2 Re(f a*)` and `2 Re(f b*) + |a|^2` of the waves f, a and b, scaled.
+#[inline(always)]
+fn add_powers<T: Number>(waves: [&[T]; 3], to: [&mut [T]; 3], scale: T) {
+    let half = waves[0].len() / 2;
+    let scale = Row::splat(scale);
+    for i in (0..half).step_by(PAD) {
+        let [f, a, b] = waves.map(|wave| [Row::load(&wave[i..]), Row::load(&wave[half + i..])]);
+        let dot = |x: [Row<T>; 2], y: [Row<T>; 2]| x[0] * y[0] + x[1] * y[1];
+        let sums = [dot(f, f), Row::TWO * dot(f, a), Row::TWO * dot(f, b) + dot(a, a)];
+        for j in 0..3 {
+            (Row::load(&to[j][i..]) + scale * sums[j]).store(&mut to[j][i..]);
+        }
+    }
+}
+
+/// Coefficients of the first and second order from those of the intensity, in doubles.
+#[inline(always)]
+fn expand<T: Number>(fixed: &Fixed<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], mag: &[T]) -> [f64; 2] {
+    let [lines, length] = fixed.detector();
+    let mut both = [0.0; 2];
+    for line in 0..lines {
+        let mut part = [Row::<T>::ZERO; 2];
+        for i in (line * length..(line + 1) * length).step_by(PAD) {
+            let [i0, i1, i2] = [a0, a1, a2].map(|plane| Row::load(&plane[i..]));
+            let m = Row::load(&mag[i..]);
+            let valid = m.ge(Row::ZERO);
+            let [b1, b2] = match noise {
+                Noise::Gaussian => {
+                    let (w, off) = (gaussian_weight(m), i0 - m * m);
+                    [w * Row::TWO * off * i1, w * (i1 * i1 + Row::TWO * off * i2)]
+                }
+                Noise::Poisson => {
+                    let i0 = i0 + Row::from_f64(FLOOR);
+                    let (slope, ratio) = (Row::ONE - m * m / i0, i1 / i0);
+                    [i1 * slope, i2 * slope + Row::HALF * (m * m) * (ratio * ratio)]
+                }
+                Noise::Euclid => {
+                    let lit = i0.gt(Row::ZERO);
+                    let part = select(lit, m / i0.sqrt(), Row::ZERO);
+                    let curve = select(lit, part * i1 * i1 / (Row::from_f64(4.0) * i0), Row::ZERO);
+                    [(Row::ONE - part) * i1, (Row::ONE - part) * i2 + curve]
+                }
+            };
+            part[0] += select(valid, b1, Row::ZERO);
+            part[1] += select(valid, b2, Row::ZERO);
+        }
+        both = [both[0] + super::view::total(part[0]), both[1] + super::view::total(part[1])];
+    }
+    both
+}
+
+impl<T: Number> Host<T> {
+    /// Gradient into the given pair; value.
+    pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood, gradient: &mut Pair<T>) -> f64 {
+        let Self { fixed, views, all, state, errors, factors, .. } = self;
+        let fixed = &*fixed;
+        gradient.probe.fill(T::ZERO);
+        gradient.object.fill(T::ZERO);
+        factors.resize(views.len(), 1.0);
+        let size = fixed.exits() * 2 * fixed.shape.stored();
+        let mut waves = vec![T::ZERO; CHUNK.min(views.len()) * size];
+        let mut norm = vec![T::ZERO; fixed.places.iter().map(|p| p.model.layer()).sum()];
+        let pixels = (fixed.shape.ny * fixed.shape.nx) as f64;
+        let mut value = 0.0;
+        for chunk in all.chunks(CHUNK) {
+            let found: Vec<[f64; 2]> = fixed.cpu.install(|| {
+                let one = |([j, _], out): (&[u32; 2], &mut [T])| {
+                    let j = *j as usize;
+                    let (probe, object, view, mag) = (&state.probe[..], &state.object[..], views[j], fixed.moduli(j));
+                    T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, out, scratch: &mut fixed.scratch() })
+                };
+                chunk.par_iter().zip(waves.par_chunks_exact_mut(size)).map(one).collect()
+            });
+            for ([j, _], [here, factor]) in chunk.iter().zip(&found) {
+                value += here;
+                errors[*j as usize] = [0.0, here / pixels, 0.0];
+                factors[*j as usize] = *factor;
+            }
+            let list: Vec<[u32; 2]> = chunk.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
+            let waves = Waves { views, exit: &waves };
+            if rule.object {
+                fixed.object_sums(waves, &list, &state.probe, &mut gradient.object, &mut norm);
+            }
+            if rule.probe {
+                let len = fixed.probe_len();
+                for (set, gradient) in gradient.probe.chunks_exact_mut(len).enumerate() {
+                    let sums = fixed.probe_sums(waves, &list, set, &state.object);
+                    fixed.each_band(gradient, &sums, |re, im, [a, b, _]| {
+                        for i in 0..re.len() {
+                            re[i] += a[i];
+                            im[i] += b[i];
+                        }
+                    });
+                }
+            }
+        }
+        if rule.smoothness > 0.0 {
+            value += self.smoothness(rule.smoothness, rule.object.then_some(gradient));
+        }
+        value
+    }
+
+    /// Coefficients along the direction.
+    pub(super) fn likelihood_line(&mut self, rule: &Likelihood, direction: &Pair<T>) -> [f64; 2] {
+        let Self { fixed, views, state, factors, .. } = self;
+        let fixed = &*fixed;
+        factors.resize(views.len(), 1.0);
+        let parts: Vec<[f64; 2]> = fixed.cpu.install(|| {
+            let one = |(j, view): (usize, &View)| {
+                let mut scratch = fixed.scratch();
+                scratch.need(2);
+                let (view, mag, factor, noise) = (*view, fixed.moduli(j), factors[j], rule.noise);
+                T::with(fixed.isa, Line { fixed, noise, state, direction, view, mag, factor, scratch: &mut scratch })
+            };
+            views.par_iter().enumerate().map(one).collect()
+        });
+        let mut both = parts.iter().fold([0.0; 2], |all, part| [all[0] + part[0], all[1] + part[1]]);
+        if rule.smoothness > 0.0 {
+            let along = self.smoothness_line(rule.smoothness, direction);
+            both = [both[0] + along[0], both[1] + along[1]];
+        }
+        both
+    }
+
+    /// `2 a sum |d|^2` over the differences d of neighbours along both axes (forward and backward ones, hence the 2); its derivative by the
+    /// conjugates is added to `gradient`.
+    fn smoothness(&self, a: f64, gradient: Option<&mut Pair<T>>) -> f64 {
+        let mut value = 0.0;
+        let mut gradient = gradient;
+        for place in &self.fixed.places {
+            for o in 0..self.fixed.modes[1] {
+                for half in 0..2 {
+                    let plane = place.layer(&self.state.object, o)[half];
+                    let mut out = gradient.as_deref_mut().map(|g| {
+                        let [re, im] = place.layer_mut(&mut g.object, o);
+                        if half == 0 { re } else { im }
+                    });
+                    neighbours(place.shape, |i, j| {
+                        let d = plane[j].to_f64() - plane[i].to_f64();
+                        value += d * d;
+                        if let Some(out) = &mut out {
+                            let slope = T::from_f64(2.0 * a * d);
+                            out[i] -= slope;
+                            out[j] += slope;
+                        }
+                    });
+                }
+            }
+        }
+        2.0 * a * value
+    }
+
+    /// First and second order of the same along a direction.
+    fn smoothness_line(&self, a: f64, direction: &Pair<T>) -> [f64; 2] {
+        let mut both = [0.0; 2];
+        for place in &self.fixed.places {
+            for o in 0..self.fixed.modes[1] {
+                for half in 0..2 {
+                    let (plane, along) = (place.layer(&self.state.object, o)[half], place.layer(&direction.object, o)[half]);
+                    neighbours(place.shape, |i, j| {
+                        let d = plane[j].to_f64() - plane[i].to_f64();
+                        let h = along[j].to_f64() - along[i].to_f64();
+                        both[0] += d * h;
+                        both[1] += h * h;
+                    });
+                }
+            }
+        }
+        [4.0 * a * both[0], 2.0 * a * both[1]]
+    }
+}
+
+/// Every pair of neighbours along rows and columns.
+fn neighbours([height, width]: [usize; 2], mut work: impl FnMut(usize, usize)) {
+    for y in 0..height {
+        for x in 0..width {
+            let i = y * width + x;
+            if x + 1 < width {
+                work(i, i + 1);
+            }
+            if y + 1 < height {
+                work(i, i + width);
+            }
+        }
+    }
+}
+
+impl<T: Number> Fixed<T> {
+    /// The first two of the further rooms, one wave each.
+    #[inline(always)]
+    fn pair<'a>(&self, more: &'a mut [Vec<T>; 3]) -> [&'a mut [T]; 2] {
+        let size = 2 * self.shape.plane();
+        let [a, b, _] = more;
+        [&mut a[..size], &mut b[..size]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_of_factorials_are_those_of_products() {
+        let mut exact = 0.0_f64;
+        for n in 1..=30 {
+            exact += f64::from(n).ln();
+            // Stirling's next term at 8 is 1/(1680 x^7): 3e-10.
+            assert!((ln_factorial(f64::from(n)) - exact).abs() < 1e-9, "{n}");
+        }
+        assert!(ln_factorial(0.0).abs() < 1e-9);
+    }
+}

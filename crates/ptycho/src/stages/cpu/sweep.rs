@@ -1,0 +1,277 @@
+//! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads; what they do to object and
+//! probe is applied view by view in the order of the batch.
+
+use rayon::prelude::*;
+
+use super::fourier::{mix, update_to};
+use super::lanes::{Lanes, Number, Work};
+use super::store::{planes, planes_mut};
+use super::{Fixed, Host, Scratch};
+use crate::model::View;
+use crate::physics::pie_weight;
+use crate::stages::Sweep;
+
+/// A view's difference `D = psi - P O`, into `out[K][2][ny][sx]`.
+struct Difference<'a, T> {
+    fixed: &'a Fixed<T>,
+    rule: &'a Sweep,
+    probe: &'a [T],
+    object: &'a [T],
+    view: View,
+    mag: &'a [T],
+    valid: f64,
+    /// Exit wave, empty where none is kept.
+    exit: &'a mut [T],
+    out: &'a mut [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Difference<'_, T> {
+    type Out = [f64; 3];
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 3] {
+        let Self { fixed, rule, probe, object, view, mag, valid, exit, out, scratch } = self;
+        let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
+        let shape = fixed.shape;
+        let (size, stored) = (2 * shape.plane(), 2 * shape.stored());
+        fixed.products(probe, object, &view, product);
+        let mut likelihood = 0.0;
+        if rule.likelihood || exit.is_empty() {
+            for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
+                fixed.propagate(from, to, two, room);
+            }
+            fixed.intensity(wave, power);
+            likelihood = fixed.photons(power, mag);
+        }
+        if !exit.is_empty() {
+            let parts = [rule.c, 1.0 - rule.c].map(T::from_f64);
+            for (k, exit) in exit.chunks_exact(stored).enumerate() {
+                let at = k * size..(k + 1) * size;
+                mix(stored / 2, parts, &product[at.clone()], exit, one);
+                fixed.propagate(one, &mut wave[at], two, room);
+            }
+            fixed.intensity(wave, power);
+        }
+        let error = fixed.constrain(wave, power, mag, valid, 0.0);
+        let mut change = 0.0;
+        for (k, out) in out.chunks_exact_mut(stored).enumerate() {
+            let at = k * size..(k + 1) * size;
+            fixed.back(&wave[at.clone()], one, two, room);
+            let exit = if exit.is_empty() { &mut [][..] } else { &mut exit[k * stored..(k + 1) * stored] };
+            change += update_to(fixed, [rule.a, rule.b], &product[at], one, exit, out);
+        }
+        [error, likelihood, change / (shape.ny * shape.nx) as f64]
+    }
+}
+
+/// What a view's difference does to object and probe.
+struct Apply<'a, T> {
+    fixed: &'a Fixed<T>,
+    rule: &'a Sweep,
+    view: View,
+    difference: &'a [T],
+    /// Views of the batch: the probe takes their mean.
+    batch: usize,
+    probe: &'a mut [T],
+    object: &'a mut [T],
+    /// Norm of a patch.
+    norm: &'a mut [T],
+    /// What the probe gets, `[P][2][ny][sx]`, added up over the batch.
+    step: &'a mut [T],
+}
+
+/// `out = sum_m |waves_m|^2` over pixels that rows of `a` and `at` share; gives the largest.
+#[inline(always)]
+fn add_norm<T: Number>(norm: &mut [T], re: &[T], im: &[T]) {
+    let (re, im) = (&re[..norm.len()], &im[..norm.len()]);
+    for (x, norm) in norm.iter_mut().enumerate() {
+        *norm += re[x] * re[x] + im[x] * im[x];
+    }
+}
+
+/// Turns norms into weights; gives nothing where there is nothing.
+#[inline(always)]
+fn weights<T: Number>(norm: &mut [T], width: usize, stride: usize, step: f64, local: f64) {
+    let mut largest = T::ZERO;
+    for row in norm.chunks_exact(stride) {
+        for value in &row[..width] {
+            largest = if *value > largest { *value } else { largest };
+        }
+    }
+    let (step, local) = (T::from_f64(step), T::from_f64(local));
+    for row in norm.chunks_exact_mut(stride) {
+        for value in &mut row[..width] {
+            let weight = pie_weight(step, local, largest, *value);
+            *value = if weight.is_finite() { weight } else { T::ZERO };
+        }
+    }
+}
+
+impl<T: Number> Apply<'_, T> {
+    /// `O += w conj(P) D`.
+    #[inline(always)]
+    fn object(&mut self) {
+        let Self { fixed, rule, view, difference, probe, object, norm, .. } = self;
+        let (shape, stored) = (fixed.shape, fixed.shape.stored());
+        let place = fixed.places[view.object as usize];
+        norm.fill(T::ZERO);
+        for p in 0..fixed.modes[0] {
+            let [re, im] = fixed.probe(probe, view.probe, p);
+            add_norm(norm, re, im);
+        }
+        weights(norm, shape.nx, shape.sx, rule.step[0], rule.local[0]);
+        for o in 0..fixed.modes[1] {
+            let [re, im] = place.layer_mut(object, o);
+            for p in 0..fixed.modes[0] {
+                let k = p * fixed.modes[1] + o;
+                let d = planes(&difference[2 * k * stored..2 * (k + 1) * stored]);
+                let probe = fixed.probe(probe, view.probe, p);
+                for y in 0..shape.ny {
+                    let (to, at) = (place.at(view, y), y * shape.sx..y * shape.sx + shape.nx);
+                    let rows = [probe[0], probe[1], d[0], d[1]].map(|plane| &plane[at.clone()]);
+                    step_row(&mut re[to..to + shape.nx], &mut im[to..to + shape.nx], rows, &norm[at]);
+                }
+            }
+            if let Some(range) = rule.clip {
+                for y in 0..shape.ny {
+                    let to = place.at(view, y);
+                    super::overlap::clip(&mut re[to..to + shape.nx], &mut im[to..to + shape.nx], range);
+                }
+            }
+        }
+    }
+
+    /// `step += w conj(O) D`.
+    #[inline(always)]
+    fn probe(&mut self) {
+        let Self { fixed, rule, view, difference, batch, object, norm, step, .. } = self;
+        let (shape, stored) = (fixed.shape, fixed.shape.stored());
+        let place = fixed.places[view.object as usize];
+        norm.fill(T::ZERO);
+        for o in 0..fixed.modes[1] {
+            let [re, im] = place.layer(object, o);
+            for y in 0..shape.ny {
+                let from = place.at(view, y);
+                add_norm(&mut norm[y * shape.sx..y * shape.sx + shape.nx], &re[from..], &im[from..]);
+            }
+        }
+        weights(norm, shape.nx, shape.sx, rule.step[1] / *batch as f64, rule.local[1]);
+        for p in 0..fixed.modes[0] {
+            let [re, im] = planes_mut(&mut step[2 * p * stored..2 * (p + 1) * stored]);
+            for o in 0..fixed.modes[1] {
+                let k = p * fixed.modes[1] + o;
+                let d = planes(&difference[2 * k * stored..2 * (k + 1) * stored]);
+                let layer = place.layer(object, o);
+                for y in 0..shape.ny {
+                    let (from, at) = (place.at(view, y), y * shape.sx..y * shape.sx + shape.nx);
+                    let (o0, o1) = (&layer[0][from..from + shape.nx], &layer[1][from..from + shape.nx]);
+                    let rows = [o0, o1, &d[0][at.clone()], &d[1][at.clone()]];
+                    step_row(&mut re[at.clone()], &mut im[at.clone()], rows, &norm[at]);
+                }
+            }
+        }
+    }
+}
+
+/// `to += w conj(a) d` along a row.
+#[inline(always)]
+fn step_row<T: Number>(re: &mut [T], im: &mut [T], rows: [&[T]; 4], w: &[T]) {
+    let n = re.len();
+    let ([a0, a1, d0, d1], w, im) = (rows.map(|row| &row[..n]), &w[..n], &mut im[..n]);
+    for x in 0..n {
+        re[x] += w[x] * (a0[x] * d0[x] + a1[x] * d1[x]);
+        im[x] += w[x] * (a0[x] * d1[x] - a1[x] * d0[x]);
+    }
+}
+
+impl<T: Number> Work<T> for Apply<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(mut self) {
+        if self.rule.object {
+            self.object();
+        }
+        if self.rule.probe {
+            self.probe();
+        }
+    }
+}
+
+impl<T: Number> Host<T> {
+    /// One pass over the views in `order`.
+    pub(super) fn sweep_views(&mut self, rule: &Sweep, order: &[u32]) {
+        let Self { fixed, views, state, exit, errors, .. } = self;
+        let fixed = &*fixed;
+        let stored = fixed.exits() * 2 * fixed.shape.stored();
+        let keeps = !exit.is_empty();
+        let mut differences = vec![T::ZERO; rule.batch.min(order.len()) * stored];
+        let mut found = vec![[0.0; 3]; rule.batch.min(order.len())];
+        let mut norm = vec![T::ZERO; fixed.shape.stored()];
+        let mut steps = vec![T::ZERO; state.probe.len()];
+        let exits = Exits(exit.as_mut_ptr());
+        fixed.cpu.install(|| {
+            for batch in order.chunks(rule.batch) {
+                let state_now = &*state;
+                let work = |(j, (out, found)): (&u32, (&mut [T], &mut [f64; 3]))| {
+                    let j = *j as usize;
+                    // SAFETY: `order` holds each view at most once, so that no other work has this wave.
+                    let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
+                    let (probe, object, view) = (&state_now.probe[..], &state_now.object[..], views[j]);
+                    let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
+                    *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
+                };
+                if let [one] = batch {
+                    work((one, (&mut differences[..stored], &mut found[0])));
+                } else {
+                    batch.par_iter().zip(differences.par_chunks_exact_mut(stored).zip(found.par_iter_mut())).for_each(work);
+                }
+                if rule.probe {
+                    steps.fill(T::ZERO);
+                }
+                for (i, j) in batch.iter().enumerate() {
+                    let view = views[*j as usize];
+                    errors[*j as usize] = found[i];
+                    let set = view.probe as usize * fixed.probe_len()..(view.probe as usize + 1) * fixed.probe_len();
+                    let apply = Apply {
+                        fixed,
+                        rule,
+                        view,
+                        difference: &differences[i * stored..(i + 1) * stored],
+                        batch: batch.len(),
+                        probe: &mut state.probe,
+                        object: &mut state.object,
+                        norm: &mut norm,
+                        step: &mut steps[set],
+                    };
+                    T::with(fixed.isa, apply);
+                }
+                if rule.probe {
+                    for (probe, step) in state.probe.iter_mut().zip(&steps) {
+                        *probe += *step;
+                    }
+                    fixed.supported(&mut state.probe);
+                }
+            }
+        });
+    }
+}
+
+/// The exit waves of all views, given out one by one.
+struct Exits<T>(*mut T);
+
+// SAFETY: waves are given out to one thread each.
+unsafe impl<T: Send> Sync for Exits<T> {}
+
+impl<T> Exits<T> {
+    /// The wave of view `j`.
+    ///
+    /// # Safety
+    /// There are more than `j` waves of this size, and no one else has this one.
+    #[allow(clippy::mut_from_ref)] // that is what it is for
+    unsafe fn wave(&self, j: usize, size: usize) -> &mut [T] {
+        // SAFETY: the caller's.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(j * size), size) }
+    }
+}
