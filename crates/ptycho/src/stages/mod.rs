@@ -3,6 +3,7 @@
 //! written once against this trait.
 
 pub mod cpu;
+pub mod cuda;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;

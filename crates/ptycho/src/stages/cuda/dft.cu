@@ -16,6 +16,8 @@
 #define PART 1056
 // The last exchange of a cluster has shared memory of its own where no intensities wait there: one barrier, always arrived at, never two.
 #define WIDE (CL > 0 && MODES == 1)
+// Values before the desk: must agree with program.rs.
+#define BIG (FETCH || WIDE || MODES > 1 ? 32 * THREADS : 0)
 
 // cos(2 pi k / 32) for k = 0 .. 8.
 __device__ constexpr float quarter(int k) {

@@ -32,3 +32,10 @@ __device__ __forceinline__ u64 patch_of(const Model& model, const View& view, in
   const Storage s = model.storages[view.object];
   return s.offset + ((u64)mode * s.height + view.row) * s.width + view.col;
 }
+
+// The magnitude brought into a range, phase kept; low < 0: none.
+__device__ __forceinline__ C clipped(C value, float low, float high) {
+  float size = sqrtf(power(value));
+  if (low < 0 || (size >= low && size <= high)) return value;
+  return size > 0 ? value * ((size < low ? low : high) / size) : make_float2(low, 0);
+}

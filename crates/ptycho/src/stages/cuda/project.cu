@@ -6,26 +6,10 @@
 // Grid: persistent; a block (or a cluster of 2^CL) does a frame at a time. Transforms: 2 a mode. Bytes a pixel and mode: e 8 + 8, exit 8
 // (and 4 of magnitudes); with several modes 16 + 8 more, since g waits in the exit wave's place until all modes are known.
 
-struct Rule {
-  float a, b, c, bound; // bound < 0: none
-};
-
 __device__ __forceinline__ float4 magnitudes_at(const float* mag, int r) { return __ldcs((const float4*)mag + (r >> 2) * THREADS + threadIdx.x); }
 
-// A pixel's part of E_LL and E_F: intensities of the model and of the estimate, measured magnitude (negative where there is none).
-__device__ __forceinline__ float2 misfit(float model, float estimate, float m) {
-  float d = model - m * m, off = sqrtf(estimate) - m;
-  return m < 0 ? make_float2(0, 0) : make_float2(d * d / (m * m + 1), off * off);
-}
-
-// What f is multiplied by; `pull` is 0 where magnitudes are taken over and 1 where nothing is to change.
-__device__ __forceinline__ float constrain(float estimate, float m, float pull) {
-  float inverse = rsqrtf(estimate + 1e-20f), size = estimate * inverse;
-  return m < 0 || pull == 1 ? 1.0f : (m + (size - m) * pull) * inverse;
-}
-
-__device__ __forceinline__ float pull_of(float error, float bound) {
-  return bound < 0 ? 0.0f : error <= bound ? 1.0f : sqrtf(bound / error);
+__device__ __forceinline__ float4 ratios(float2 f, float2 h, float4 m) {
+  return make_float4(ratio(f.x, m.x), ratio(f.y, m.y), ratio(h.x, m.z), ratio(h.y, m.w));
 }
 
 // Values r and r + 1 of a frame in the order of the transform.
@@ -34,16 +18,14 @@ __device__ __forceinline__ float4 pair(const C* wave, int r) { return ((const fl
 __device__ __forceinline__ float4 both(const C* v, int r) { return make_float4(v[r].x, v[r].y, v[r + 1].x, v[r + 1].y); }
 
 // e of values r and r + 1 after the constraint, times `scale` to `v`; gives the sum of the squared changes.
-__device__ __forceinline__ float advance(C* v, float4 g, float4 e, C* wave, int r, float2 factor, Rule rule, float scale) {
-  C g2[2] = {make_float2(g.x, g.y), make_float2(g.z, g.w)}, e2[2] = {make_float2(e.x, e.y), make_float2(e.z, e.w)}, now[2];
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    C f = g2[h] * rule.c + e2[h] * (1 - rule.c);
-    now[h] = f * (rule.b * (h ? factor.y : factor.x)) + e2[h] * (1 - rule.a - rule.b) + g2[h] * rule.a;
-    v[r + h] = now[h] * scale;
-  }
-  __stcs((float4*)wave + (r >> 1) * THREADS + threadIdx.x, make_float4(now[0].x, now[0].y, now[1].x, now[1].y));
-  return power(now[0] - e2[0]) + power(now[1] - e2[1]);
+__device__ __forceinline__ float advance(C* v, float4 g, float4 e, C* wave, int r, float2 q, Blend blend, float scale) {
+  float gx = fmaf(blend.g_ratio, q.x, blend.g), gy = fmaf(blend.g_ratio, q.y, blend.g);
+  float ex = fmaf(blend.e_ratio, q.x, blend.e), ey = fmaf(blend.e_ratio, q.y, blend.e);
+  float4 now = make_float4(gx * g.x + ex * e.x, gx * g.y + ex * e.y, gy * g.z + ey * e.z, gy * g.w + ey * e.w);
+  if (wave) __stcs((float4*)wave + (r >> 1) * THREADS + threadIdx.x, now);
+  v[r] = make_float2(now.x, now.y) * scale;
+  v[r + 1] = make_float2(now.z, now.w) * scale;
+  return power(make_float2(now.x - e.x, now.y - e.y)) + power(make_float2(now.z - e.z, now.w - e.w));
 }
 
 __device__ __forceinline__ float2 estimates(float4 g, float4 e, float c) {
@@ -51,11 +33,34 @@ __device__ __forceinline__ float2 estimates(float4 g, float4 e, float c) {
   return make_float2(power(f), power(h));
 }
 
+// Waves from probe and object, or from the exit waves that are there. Grid as above.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
+  extern __shared__ __align__(128) char shared[];
+  C* big = (C*)shared;
+  const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const Seat& seat = desk.seat;
+  C* wide = WIDE ? big : 0;
+  if (WIDE) cluster_arrive();
+  for (u32 i = blockIdx.x >> CL; i < views * MODES; i += gridDim.x >> CL) {
+    C v[32];
+    if (from_exits) fill(v, exits + (u64)i * (NX * NY), seat);
+    else product(v, model, model.views[i / MODES], i % MODES, seat, 1);
+    if (!from_exits) keep(exits + (u64)i * (NX * NY), v, seat);
+    forward(v, seat, wide);
+    const float scale = rsqrtf(float(NX) * float(NY));
+#pragma unroll
+    for (int r = 0; r < 32; r += 2)
+      ((float4*)(waves + (u64)i * (NX * NY)))[(seat.block * 16 + (r >> 1)) * THREADS + threadIdx.x] =
+          make_float4(v[r].x * scale, v[r].y * scale, v[r + 1].x * scale, v[r + 1].y * scale);
+  }
+  if (WIDE) cluster_wait();
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 project(Model model, C* waves, C* exits, const float* mag, const float* weight, float* errors, u32 first, u32 count, Rule rule) {
   extern __shared__ __align__(128) char shared[];
-  C* big = (C*)shared; // 32 values a thread: the wave to come, or a wide exchange, or intensities of two kinds
-  const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  C* big = (C*)shared; // the wave to come, or a wide exchange, or intensities of two kinds
+  const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
   const Seat& seat = desk.seat;
   const float scale = rsqrtf(float(NX) * float(NY));
   const u32 groups = gridDim.x >> CL;
@@ -75,7 +80,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     const View view = model.views[n];
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
     C v[32];
-    float4* held = (float4*)desk.seat.all + threadIdx.x; // magnitudes, while the exchange rests
+    [[maybe_unused]] float4* held = (float4*)desk.seat.all + threadIdx.x; // ratios, while the exchange rests
     float2 sums = make_float2(0, 0);
     float change = 0;
 #if MODES == 1
@@ -87,18 +92,16 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
       float4 m = magnitudes_at(magnitudes, r);
-      held[(r >> 2) * THREADS] = m;
       float2 f = estimates(both(v, r), pair(old, r), rule.c), h = estimates(both(v, r + 2), pair(old, r + 2), rule.c);
       sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
+      held[(r >> 2) * THREADS] = ratios(f, h, m);
     }
     sums = everywhere(sums, desk);
-    const float pull = pull_of(sums.y * weight[n], rule.bound);
+    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
 #pragma unroll
     for (int r = 0; r < 32; r += 2) {
-      float4 m = held[(r >> 2) * THREADS], g = both(v, r), e = pair(old, r);
-      float2 f = estimates(g, e, rule.c);
-      f = make_float2(constrain(f.x, r & 2 ? m.z : m.x, pull), constrain(f.y, r & 2 ? m.w : m.y, pull));
-      change += advance(v, g, e, wave, r, f, rule, scale);
+      float4 q = held[(r >> 2) * THREADS];
+      change += advance(v, both(v, r), pair(old, r), wave, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
     }
     tell(change, desk);
 #if FETCH
@@ -109,7 +112,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     keep(exits + (u64)n * (NX * NY), v, seat);
 #else
     float4* seen = (float4*)big + threadIdx.x;    // intensities of the model
-    float4* meant = seen + 8 * THREADS;           // of the estimate, then the factors
+    float4* meant = seen + 8 * THREADS;           // of the estimate, then the ratios
     for (int k = 0; k < MODES; ++k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
       product(v, model, view, k, seat, scale);
@@ -128,23 +131,18 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
       float4 s = seen[(r >> 2) * THREADS], f = meant[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r);
-      held[(r >> 2) * THREADS] = m;
       sums = sums + misfit(s.x, f.x, m.x) + misfit(s.y, f.y, m.y) + misfit(s.z, f.z, m.z) + misfit(s.w, f.w, m.w);
+      meant[(r >> 2) * THREADS] = ratios(make_float2(f.x, f.y), make_float2(f.z, f.w), m);
     }
     sums = everywhere(sums, desk);
-    const float pull = pull_of(sums.y * weight[n], rule.bound);
-#pragma unroll
-    for (int r = 0; r < 32; r += 4) {
-      float4 f = meant[(r >> 2) * THREADS], m = held[(r >> 2) * THREADS];
-      meant[(r >> 2) * THREADS] = make_float4(constrain(f.x, m.x, pull), constrain(f.y, m.y, pull), constrain(f.z, m.z, pull), constrain(f.w, m.w, pull));
-    }
+    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
     for (int k = 0; k < MODES; ++k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY);
 #pragma unroll
       for (int r = 0; r < 32; r += 2) {
-        float4 factor = meant[(r >> 2) * THREADS];
+        float4 q = meant[(r >> 2) * THREADS];
         change += advance(v, pair(exits + frame + mine, r), pair(waves + frame + mine, r), waves + frame + mine, r,
-                          r & 2 ? make_float2(factor.z, factor.w) : make_float2(factor.x, factor.y), rule, scale);
+                          r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
       }
       if (k == MODES - 1) tell(change, desk);
       inverse(v, seat, wide);

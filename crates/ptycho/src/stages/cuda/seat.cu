@@ -41,6 +41,11 @@ __device__ __forceinline__ void keep(C* frame, const C* v, const Seat& seat) {
   for (int r = 0; r < 32; ++r) frame[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane] = v[r];
 }
 
+__device__ __forceinline__ void fill(C* v, const C* frame, const Seat& seat) {
+#pragma unroll
+  for (int r = 0; r < 32; ++r) v[r] = frame[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane];
+}
+
 __device__ __forceinline__ float2 across(float2 value, int lanes) {
 #pragma unroll
   for (int d = lanes / 2; d > 0; d /= 2) {

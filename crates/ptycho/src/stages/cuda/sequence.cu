@@ -6,8 +6,15 @@
 
 struct Step {
   float object_step, object_mix, probe_step, probe_mix; // s_o, t_o, s_p, t_p
-  u32 object, probe;                                    // whether each is updated
+  float low, high;                                      // of the object's magnitude; low < 0: none
+  u32 object, probe, keep, unused;                      // whether each is updated; whether waves are kept, or begin as F(P O) every time
 };
+
+// Nothing where there is nothing to divide by.
+__device__ __forceinline__ float pie_weight(float step, float local, float largest, float here) {
+  float norm = (1 - local) * largest + local * here;
+  return norm > 0 ? step / norm : 0.0f;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 sequence(Model model, C* waves, const float* mag, const float* weight, float* errors, const u32* order, u32 count, Rule rule, Step step) {
@@ -31,7 +38,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
     C* wave = waves + (u64)n * (NX * NY) + mine;
     if (threadIdx.x == 0 && i + 1 < count) {
       const u64 next = (u64)order[i + 1] * (NX * NY) + mine;
-      expect(waves + next, 32 * THREADS * 8);
+      if (step.keep) expect(waves + next, 32 * THREADS * 8);
       expect(mag + next, 32 * THREADS * 4);
     }
     if (view.probe != set) {
@@ -55,19 +62,17 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
       float4 m = magnitudes_at(mag + (u64)n * (NX * NY) + mine, r);
-      held[(r >> 2) * THREADS] = m;
-      float2 f = estimates(both(v, r), pair(wave, r), rule.c), h = estimates(both(v, r + 2), pair(wave, r + 2), rule.c);
+      float2 f = estimates(both(v, r), step.keep ? pair(wave, r) : both(v, r), rule.c), h = estimates(both(v, r + 2), step.keep ? pair(wave, r + 2) : both(v, r + 2), rule.c);
       sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
+      held[(r >> 2) * THREADS] = ratios(f, h, m);
     }
     sums = everywhere(sums, desk);
-    const float pull = pull_of(sums.y * weight[n], rule.bound);
+    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
     float change = 0;
 #pragma unroll
     for (int r = 0; r < 32; r += 2) {
-      float4 m = held[(r >> 2) * THREADS], g = both(v, r), e = pair(wave, r);
-      float2 f = estimates(g, e, rule.c);
-      f = make_float2(constrain(f.x, r & 2 ? m.z : m.x, pull), constrain(f.y, r & 2 ? m.w : m.y, pull));
-      change += advance(v, g, e, wave, r, f, rule, scale);
+      float4 q = held[(r >> 2) * THREADS];
+      change += advance(v, both(v, r), step.keep ? pair(wave, r) : both(v, r), step.keep ? wave : 0, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
     }
     tell(change, desk);
     inverse(v, seat, wide);
@@ -78,7 +83,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
       C p = probe[r * THREADS], o = *place;
       v[r] = v[r] - p * o;
       if (step.object) {
-        o = o + conj(p) * v[r] * (step.object_step / ((1 - step.object_mix) * brightest + step.object_mix * power(p)));
+        o = clipped(o + conj(p) * v[r] * pie_weight(step.object_step, step.object_mix, brightest, power(p)), step.low, step.high);
         *place = o;
       }
       most = fmaxf(most, power(o));
@@ -89,7 +94,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
 #pragma unroll
       for (int r = 0; r < 32; ++r) {
         C o = patch[row_of(seat, r) * width + (r & ((1 << XR) - 1)) * 32 + seat.lane], p = probe[r * THREADS];
-        p = p + conj(o) * v[r] * (step.probe_step / ((1 - step.probe_mix) * clearest + step.probe_mix * power(o)));
+        p = p + conj(o) * v[r] * pie_weight(step.probe_step, step.probe_mix, clearest, power(o));
         probe[r * THREADS] = p;
         most = fmaxf(most, power(p));
       }

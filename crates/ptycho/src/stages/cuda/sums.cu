@@ -3,9 +3,8 @@
 //
 // Bytes a pixel and mode of a frame: 8 each (the exit wave); probe and object come from the caches.
 
-#define TEAM 256       // threads of a block
+// TEAM threads a block; a tile is 32 columns wide and TILE_ROWS high, at most TEAM / 32.
 #define CREWS (TEAM / WARP)
-#define TILE_ROWS 4    // a tile is 32 columns wide
 
 struct Tile {
   u32 storage;
@@ -33,18 +32,18 @@ struct Sums {
   float* weights;        // [parts][NY * NX]
   C* before;             // the probes at the last test
   const float* support;  // [NY * NX], or null
-  float2* changes;       // a block each
+  const float* inertia;  // of every set of probes
+  float2* changes;       // [sets][blocks]
   u32* barrier;
   u32* passes;           // how many there were
   u32 tile_count, part_count, sets, unused;
 };
 
 struct Update {
-  float object_inertia; // cf
-  float probe_inertia;  // cp, for sets of all views
-  float low, high;      // of the object's magnitude; low < 0: none
+  float object_inertia;
+  float low, high; // of the object's magnitude; low < 0: none
   float tolerance;
-  u32 most, object, probe; // passes; whether each is updated
+  u32 most, object, probe, probe_first; // passes; whether each is updated; whether the first pass leaves the object
 };
 
 // sum += conj(a) b.
@@ -95,12 +94,6 @@ __device__ __forceinline__ void gather(const Model& model, const C* exits, const
     numerator[0] = make_float2(sum.x, sum.y), weight[0] = sum.z;
   }
   __syncthreads();
-}
-
-__device__ __forceinline__ C clipped(C value, float low, float high) {
-  float size = sqrtf(power(value));
-  if (low < 0 || (size >= low && size <= high)) return value;
-  return size > 0 ? value * ((size < low ? low : high) / size) : make_float2(low, 0);
 }
 
 __device__ __forceinline__ void update_tile(const Model& model, const C* exits, const Sums& sums, u32 t, const Update& update, float4* room) {
@@ -156,23 +149,24 @@ __device__ __forceinline__ void sum_probe(const Model& model, const C* exits, co
 }
 
 // New probes at one pixel of one set, all modes; squared change and square since the last test.
-__device__ __forceinline__ float2 update_probe(const Model& model, const Sums& sums, u32 set, u32 pixel, const Update& update) {
-  float weight = update.probe_inertia;
+__device__ __forceinline__ float2 update_probe(const Model& model, const Sums& sums, u32 set, u32 pixel) {
+  const float inertia = sums.inertia[set];
+  float weight = inertia;
   C numerator[PROBES];
   C* place = model.probe + (u64)set * PROBES * (NX * NY) + pixel;
 #pragma unroll
-  for (int q = 0; q < PROBES; ++q) numerator[q] = place[q * (NX * NY)] * update.probe_inertia;
+  for (int q = 0; q < PROBES; ++q) numerator[q] = place[q * (NX * NY)] * inertia;
   for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) {
     weight += sums.weights[(u64)p * (NX * NY) + pixel];
 #pragma unroll
     for (int q = 0; q < PROBES; ++q) numerator[q] = numerator[q] + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
   }
   float2 change = make_float2(0, 0);
-  float factor = weight > 0 ? 1 / weight : 0.0f;
-  if (sums.support) factor *= sums.support[pixel];
+  const float inside = sums.support ? sums.support[pixel] : 1.0f;
 #pragma unroll
   for (int q = 0; q < PROBES; ++q) {
-    C now = numerator[q] * factor;
+    // Where there is neither weight nor inertia, a probe stays.
+    C now = (weight > 0 ? numerator[q] * (1 / weight) : place[q * (NX * NY)]) * inside;
     C* before = sums.before + ((u64)set * PROBES + q) * (NX * NY) + pixel;
     change = change + make_float2(power(now - *before), power(now));
     *before = now;

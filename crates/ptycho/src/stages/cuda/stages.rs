@@ -1,0 +1,275 @@
+//! The trait of stages on a GPU.
+
+use num_complex::Complex;
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::Buffer;
+use zellige_engine::error::Result;
+use zellige_engine::ops::fft::{Direction, Plan, Shape};
+
+use super::arguments::{Rule, Step, Update};
+use super::{C, CudaStages, narrow, refused, wide};
+use crate::model::{State, Transfer, View};
+use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
+
+/// What to do where a GPU cannot.
+const ELSEWHERE: &str = "take `--device cpu`";
+
+impl CudaStages {
+    /// The slot's pair; slots other than the state are made when first asked for.
+    fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair> {
+        let number = match slot {
+            Slot::State => return Ok(&mut self.state),
+            Slot::Gradient => 0,
+            Slot::Last => 1,
+            Slot::Direction => 2,
+        };
+        let place = &mut self.slots[number];
+        if place.is_none() {
+            *place = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
+        }
+        place.as_mut().ok_or_else(|| refused("a slot".into(), ELSEWHERE))
+    }
+
+    /// Changes a buffer on the host.
+    fn on_host<T: bytemuck::Pod>(cuda: &zellige_engine::cuda::Cuda, buffer: &mut Buffer<T>, change: impl FnOnce(&mut [T])) -> Result<()> {
+        let mut values = cuda.download(buffer)?;
+        change(&mut values);
+        cuda.upload(buffer, &values)
+    }
+}
+
+impl Stages for CudaStages {
+    fn exits_from_product(&mut self) -> Result<()> {
+        let model = self.places.model(&self.state);
+        self.frames.begin(model, false)
+    }
+
+    fn project(&mut self, rule: &Projection) -> Result<()> {
+        let model = self.places.model(&self.state);
+        self.frames.project(model, Rule::from(rule))
+    }
+
+    fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
+        if rule.limits.smooth.is_some() {
+            return Err(refused("smoothing of the object (`object_smooth`)".into(), ELSEWHERE));
+        }
+        let model = self.places.model(&self.state);
+        self.sums.overlap(model, &self.frames.exits, Update::from(rule), &rule.probe_inertia)
+    }
+
+    fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        if rule.batch > 1 {
+            return Err(refused(format!("batches of {} views", rule.batch), "take `batch = 1`, or `--device cpu`"));
+        }
+        if rule.global_norm {
+            return Err(refused("norms over the whole object".into(), ELSEWHERE));
+        }
+        let views = self.places.views.len();
+        assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
+        let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
+        let model = self.places.model(&self.state);
+        self.frames.sequence(model, Rule::from(rule), Step::new(rule, keep), keep, order)
+    }
+
+    fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
+        Err(refused("LSQML".into(), ELSEWHERE))
+    }
+
+    fn gradient(&mut self, _: &Likelihood) -> Result<f64> {
+        Err(refused("ML".into(), ELSEWHERE))
+    }
+
+    fn line(&mut self, _: &Likelihood) -> Result<[f64; 2]> {
+        Err(refused("ML".into(), ELSEWHERE))
+    }
+
+    fn dot(&mut self, _: Slot, _: Slot) -> Result<[f64; 2]> {
+        Err(refused("ML".into(), ELSEWHERE))
+    }
+
+    fn combine(&mut self, _: Slot, _: [f64; 2], _: Slot, _: [f64; 2]) -> Result<()> {
+        Err(refused("ML".into(), ELSEWHERE))
+    }
+
+    fn smooth_object(&mut self, _: Slot, _: f64) -> Result<()> {
+        Err(refused("smoothing of the object".into(), ELSEWHERE))
+    }
+
+    fn clip(&mut self, range: [f64; 2]) -> Result<()> {
+        Self::on_host(&self.cuda, &mut self.state.object, |object| {
+            for value in object {
+                let size = f64::from(value.norm());
+                let to = size.clamp(range[0], range[1]);
+                *value = if size > 0.0 { *value * (to / size) as f32 } else { Complex::new(to as f32, 0.0) };
+            }
+        })
+    }
+
+    fn roll(&mut self, by: [i32; 2]) -> Result<()> {
+        let (frame, modes) = (self.model.frame, self.model.modes[1]);
+        let whole = |values: &mut [C]| values.chunks_exact_mut(frame[0] * frame[1]).for_each(|plane| roll(plane, frame, by));
+        Self::on_host(&self.cuda, &mut self.state.probe, whole)?;
+        Self::on_host(&self.cuda, &mut self.sums.before, whole)?;
+        let storages = &self.model.storages;
+        Self::on_host(&self.cuda, &mut self.state.object, |object| {
+            for s in storages {
+                let layers = &mut object[s.offset..s.offset + modes * s.layer()];
+                layers.chunks_exact_mut(s.layer()).for_each(|plane| roll(plane, s.shape, by));
+            }
+        })?;
+        if self.frames.exits.is_empty() {
+            return Ok(());
+        }
+        Self::on_host(&self.cuda, &mut self.frames.exits, whole)?;
+        let model = self.places.model(&self.state);
+        self.frames.begin(model, true)
+    }
+
+    fn support(&mut self, slot: Slot) -> Result<()> {
+        let Some(mask) = self.mask.clone() else { return Ok(()) };
+        let cuda = self.cuda.clone();
+        Self::on_host(&cuda, &mut self.slot(slot)?.probe, |probe| {
+            for (value, inside) in probe.iter_mut().zip(mask.iter().cycle()) {
+                if !inside {
+                    *value = Complex::new(0.0, 0.0);
+                }
+            }
+        })
+    }
+
+    fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
+        if fourier.is_some() {
+            return Err(refused("a support of the probe in Fourier space".into(), ELSEWHERE));
+        }
+        self.mask = real.map(<[bool]>::to_vec);
+        self.sums.set_support(real)
+    }
+
+    fn trial(&mut self, _: &[[i32; 2]]) -> Result<Vec<f64>> {
+        Err(refused("refinement of positions".into(), ELSEWHERE))
+    }
+
+    fn slope(&mut self) -> Result<Vec<[f64; 4]>> {
+        Err(refused("refinement of positions".into(), ELSEWHERE))
+    }
+
+    fn views(&self) -> (&[View], &[[f64; 2]]) {
+        (&self.places.views, &self.places.shifts)
+    }
+
+    fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        self.places.views.copy_from_slice(views);
+        self.places.shifts.copy_from_slice(shifts);
+        self.cuda.upload(&mut self.places.on_device, views)?;
+        self.sums.list(&self.model, views)
+    }
+
+    fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
+        let errors = self.cuda.download(&self.frames.errors)?;
+        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(f64::from)).collect())
+    }
+
+    fn state(&mut self) -> Result<State> {
+        Ok(State { probe: wide(&self.cuda.download(&self.state.probe)?), object: wide(&self.cuda.download(&self.state.object)?) })
+    }
+
+    fn set_state(&mut self, state: &State) -> Result<()> {
+        self.cuda.upload(&mut self.state.probe, &narrow(&state.probe))?;
+        self.cuda.upload(&mut self.state.object, &narrow(&state.object))
+    }
+
+    fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
+        let state = self.state()?;
+        let (frame, [probes, objects], pixels) = (self.model.frame, self.model.modes, self.model.pixels());
+        let view = self.places.views[view];
+        let storage = &self.model.storages[view.object as usize];
+        let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));
+        let mut sum = vec![0.0; pixels];
+        for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
+            let probe = &state.probe[(view.probe as usize * probes + p) * pixels..][..pixels];
+            let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
+            let at = |i: usize| state.object[corner + i / frame[1] * storage.shape[1] + i % frame[1]];
+            let mut wave: Vec<Complex<f64>> = probe.iter().enumerate().map(|(i, p)| p * at(i)).collect();
+            plan.run(&mut wave, Direction::Forward);
+            let mut scale = 1.0 / pixels as f64;
+            if let Transfer::Near(kernel) = &self.model.transfer {
+                wave.iter_mut().zip(kernel).for_each(|(w, k)| *w *= k);
+                plan.run(&mut wave, Direction::Inverse);
+                scale *= scale;
+            }
+            sum.iter_mut().zip(&wave).for_each(|(sum, w)| *sum += w.norm_sqr() * scale);
+        }
+        Ok(sum)
+    }
+
+    fn mix_probe(&mut self, _: &[Complex<f64>]) -> Result<()> {
+        Err(refused("a change of modes".into(), ELSEWHERE))
+    }
+
+    fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        let parts = [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
+        for (name, buffer) in parts {
+            writer.bytes(&format!("stages.{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
+        }
+        writer.f32s("stages.errors", &self.cuda.download(&self.frames.errors)?)?;
+        writer.bytes("stages.views", bytemuck::cast_slice(&self.places.views))?;
+        writer.f64s("stages.shifts", self.places.shifts.as_flattened())
+    }
+
+    fn restore(&mut self, reader: &Reader) -> Result<()> {
+        let bytes = reader.bytes("stages.views")?;
+        let mut views = self.places.views.clone();
+        if bytes.len() != size_of_val(&views[..]) {
+            return Err(reader.wrong("the number of views is not that of this input"));
+        }
+        bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
+        let inside = |v: &View| {
+            let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
+            let storage = self.model.storages.get(v.object as usize);
+            storage.is_some_and(|s| fits(v.row, self.model.frame[0], s.shape[0]) && fits(v.col, self.model.frame[1], s.shape[1]))
+                && (v.probe as usize) < self.model.probes
+        };
+        if !views.iter().all(inside) {
+            return Err(reader.wrong("a view lies outside the objects of this input"));
+        }
+        let mut shifts = self.places.shifts.clone();
+        reader.f64s_into("stages.shifts", shifts.as_flattened_mut())?;
+        self.set_views(&views, &shifts)?;
+        let waves = reader.bytes("stages.waves")?;
+        if !waves.is_empty() {
+            self.frames.need()?;
+        }
+        for (name, buffer) in [
+            ("probe", &mut self.state.probe),
+            ("object", &mut self.state.object),
+            ("waves", &mut self.frames.waves),
+            ("last", &mut self.sums.before),
+        ] {
+            let bytes = reader.bytes(&format!("stages.{name}"))?;
+            if bytes.len() as u64 != buffer.bytes() {
+                return Err(reader.wrong(format!("section `stages.{name}` has {} bytes: the input or the device has changed", bytes.len())));
+            }
+            let mut values = vec![Complex::new(0.0, 0.0); buffer.len()];
+            bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
+            self.cuda.upload(buffer, &values)?;
+        }
+        let errors = reader.f32s("stages.errors")?;
+        if errors.len() != self.frames.errors.len() {
+            return Err(reader.wrong("the number of views is not that of this input"));
+        }
+        self.cuda.upload(&mut self.frames.errors, &errors)
+    }
+
+    fn memory(&self) -> u64 {
+        self.pool.held()
+    }
+}
+
+/// Moves the pixels of a plane around the edges.
+fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
+    let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
+    let old = plane.to_vec();
+    for (i, value) in plane.iter_mut().enumerate() {
+        *value = old[from(i / width, by[0], height) * width + from(i % width, by[1], width)];
+    }
+}
