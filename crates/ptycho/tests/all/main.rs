@@ -3,3 +3,4 @@
 mod common;
 mod parity;
 mod simulate;
+mod twins_cuda;

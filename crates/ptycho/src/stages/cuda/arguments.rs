@@ -129,3 +129,13 @@ impl From<&Overlap> for Update {
         }
     }
 }
+
+/// `Search`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Search {
+    pub(super) views: u32,
+    pub(super) floating: u32,
+    pub(super) left_out: u32,
+    pub(super) unused: u32,
+}

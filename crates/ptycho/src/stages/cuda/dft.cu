@@ -15,7 +15,10 @@
 // Floats of a warp's part of the exchange: 32 rows of 33, so that rows and columns both lie in different banks.
 #define PART 1056
 // The last exchange of a cluster has shared memory of its own where no intensities wait there: one barrier, always arrived at, never two.
-#define WIDE (CL > 0 && MODES == 1)
+#ifndef NARROW
+#define NARROW 0
+#endif
+#define WIDE (CL > 0 && MODES == 1 && !NARROW)
 // Values before the desk: must agree with program.rs.
 #define BIG (FETCH || WIDE || MODES > 1 ? 32 * THREADS : 0)
 

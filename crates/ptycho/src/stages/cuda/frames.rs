@@ -17,17 +17,26 @@ enum Kernels {
     Fused { begin: Kernel, project: Kernel, blocks: u32 },
 }
 
+/// What goes from view to view.
+struct Sequence {
+    kernel: Kernel,
+    kind: Kind,
+    keep: bool,
+    /// Where not those of [`Frames`].
+    mag: Option<Buffer<f32>>,
+}
+
 /// All frames.
 pub(super) struct Frames {
     pub(super) kind: Kind,
     cuda: Cuda,
     pool: Pool,
     kernels: Kernels,
-    /// Made when first asked for, with the blocks that share a frame.
-    sequence: Option<(Kernel, Kind)>,
-    views: usize,
+    /// Made when first asked for.
+    sequence: Option<Sequence>,
+    pub(super) views: usize,
     /// Moduli, in the kernels' order.
-    mag: Buffer<f32>,
+    pub(super) mag: Buffer<f32>,
     /// One over the pixels that count, of each view.
     weight: Buffer<f32>,
     /// Fourier transforms of the exit waves, in the kernels' order; empty until an engine needs them.
@@ -105,14 +114,22 @@ impl Frames {
         self.kind.exits() * self.pixels()
     }
 
+    /// Makes room for waves behind the sample alone.
+    pub(super) fn need_exits(&mut self) -> Result<()> {
+        let len = self.views * self.wave();
+        if self.exits.len() != len {
+            self.exits = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
+        }
+        Ok(())
+    }
+
     /// Makes room for exit waves.
     pub(super) fn need(&mut self) -> Result<()> {
         let len = self.views * self.wave();
         if self.waves.len() != len {
             self.waves = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
-            self.exits = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
         }
-        Ok(())
+        self.need_exits()
     }
 
     /// Views that pieces work on at a time.
@@ -172,35 +189,61 @@ impl Frames {
         Ok(())
     }
 
-    /// One pass from view to view.
+    /// One pass from view to view; `keep`: waves are kept from one pass to the next.
     pub(super) fn sequence(&mut self, model: ModelArgument, rule: Rule, step: Step, keep: bool, order: &[u32]) -> Result<()> {
         if keep {
             self.need()?;
         }
-        if self.sequence.is_none() {
-            self.sequence = Some(self.make_sequence()?);
+        if self.sequence.as_ref().is_none_or(|s| s.keep != keep) {
+            self.sequence = Some(self.make_sequence(keep)?);
         }
         self.cuda.upload(&mut self.order, order)?;
-        let Some((kernel, kind)) = &self.sequence else { unreachable!("made above") };
+        let Some(Sequence { kernel, kind, mag, .. }) = &self.sequence else { unreachable!("made above") };
         let cluster = 1 << kind.cluster();
         let launch = kernel.launch(cluster, kind.threads()).shared(kind.sequence_shared());
         let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
-        let launch = launch.plain(model).arg(&mut self.waves).arg(&self.mag).arg(&self.weight).arg(&mut self.errors);
+        let mag = mag.as_ref().unwrap_or(&self.mag);
+        let launch = launch.plain(model).arg(&mut self.waves).arg(mag).arg(&self.weight).arg(&mut self.errors);
         // SAFETY: arguments as `sequence` declares; the order was checked to hold numbers of views.
         unsafe { launch.arg(&self.order).arg(order.len() as u32).plain(rule).plain(step).run() }
     }
 
-    fn make_sequence(&self) -> Result<(Kernel, Kind)> {
+    fn make_sequence(&self, keep: bool) -> Result<Sequence> {
         let hint = "take `--device cpu`, or an engine that goes over all views at once (DM, RAAR, ML)";
-        let Way::Fused { .. } = self.kind.way else {
+        let Way::Fused { cluster, .. } = self.kind.way else {
             let [rows, columns] = self.kind.frame;
             return Err(refused(format!("engines that go from view to view with frames of {rows} x {columns} pixels"), hint));
         };
         if self.kind.exits() > 1 {
             return Err(refused(format!("engines that go from view to view with {} modes", self.kind.exits()), hint));
         }
-        let kernel = sequence_recipe(&self.kind).build(&self.cuda)?.kernel("sequence")?;
-        Ok((kernel, self.kind))
+        let same = Kind { way: Way::Fused { cluster, fetch: false }, ..self.kind };
+        let kind = if keep { same } else { same.spread_out(self.cuda.properties()) };
+        if kind.sequence_shared() > self.cuda.properties().shared_per_block {
+            let [rows, columns] = self.kind.frame;
+            return Err(refused(format!("engines that go from view to view with frames of {rows} x {columns} pixels on this GPU"), hint));
+        }
+        let kernel = sequence_recipe(&kind).build(&self.cuda)?.kernel("sequence")?;
+        // Moduli lie as the blocks that share a frame want them.
+        let mag = if kind == same { None } else { Some(self.turned(kind)?) };
+        Ok(Sequence { kernel, kind, keep, mag })
+    }
+
+    /// The moduli in the order of another kind.
+    fn turned(&self, kind: Kind) -> Result<Buffer<f32>> {
+        let mut to = self.pool.alloc_zeros(self.mag.len(), "ptycho: frames")?;
+        let (Some(old), Some(new)) = (self.kind.order(4), kind.order(4)) else { return Ok(to) };
+        let mut places = vec![0; old.len()];
+        old.iter().enumerate().for_each(|(i, place)| places[*place as usize] = i);
+        let from: Vec<usize> = new.iter().map(|place| places[*place as usize]).collect();
+        let pixels = self.pixels();
+        let part = (GROUP / (4 * pixels)).max(1) * pixels;
+        for at in (0..self.mag.len()).step_by(part) {
+            let frames = self.cuda.download_range(&self.mag, at..(at + part).min(self.mag.len()))?;
+            let turned: Vec<f32> = frames.chunks_exact(pixels).flat_map(|m| from.iter().map(|i| m[*i])).collect();
+            self.cuda.upload_at(&mut to, at, &turned)?;
+        }
+        Ok(to)
     }
 
     fn scale(&self) -> f32 {

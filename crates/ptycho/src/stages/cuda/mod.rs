@@ -8,6 +8,7 @@
 
 mod arguments;
 mod frames;
+mod likelihood;
 mod lists;
 mod program;
 mod stages;
@@ -19,7 +20,8 @@ use zellige_engine::error::{Error, Result};
 
 use self::arguments::{ModelArgument, StorageArgument};
 use self::frames::Frames;
-pub use self::program::{Kind, Way, frames_recipe, sequence_recipe, sums_recipe};
+use self::likelihood::Descent;
+pub use self::program::{Kind, Way, frames_recipe, likelihood_recipe, sequence_recipe, sums_recipe, vectors_recipe};
 use self::sums::Sums;
 use super::{SLOTS, Stages};
 use crate::model::{Model, View};
@@ -92,6 +94,9 @@ struct CudaStages {
     mask: Option<Vec<bool>>,
     frames: Frames,
     sums: Sums,
+    descent: Option<Descent>,
+    /// Of the views, a pixel, where the last pass was one over the likelihood.
+    likelihoods: Option<Vec<f64>>,
 }
 
 impl CudaStages {
@@ -115,7 +120,7 @@ impl CudaStages {
         let frames = Frames::new(model, cuda, &pool, kind)?;
         let sums = Sums::new(model, cuda, &pool, kind)?;
         let model = Model { mag: Vec::new(), ..model.clone() };
-        Ok(Self { cuda: cuda.clone(), pool, model, places, state, slots: [const { None }; SLOTS - 1], mask: None, frames, sums })
+        Ok(Self { cuda: cuda.clone(), pool, model, places, state, slots: [const { None }; SLOTS - 1], mask: None, frames, sums, descent: None, likelihoods: None })
     }
 }
 

@@ -6,33 +6,6 @@
 // Grid: persistent; a block (or a cluster of 2^CL) does a frame at a time. Transforms: 2 a mode. Bytes a pixel and mode: e 8 + 8, exit 8
 // (and 4 of magnitudes); with several modes 16 + 8 more, since g waits in the exit wave's place until all modes are known.
 
-__device__ __forceinline__ float4 magnitudes_at(const float* mag, int r) { return __ldcs((const float4*)mag + (r >> 2) * THREADS + threadIdx.x); }
-
-__device__ __forceinline__ float4 ratios(float2 f, float2 h, float4 m) {
-  return make_float4(ratio(f.x, m.x), ratio(f.y, m.y), ratio(h.x, m.z), ratio(h.y, m.w));
-}
-
-// Values r and r + 1 of a frame in the order of the transform.
-__device__ __forceinline__ float4 pair(const C* wave, int r) { return ((const float4*)wave)[(r >> 1) * THREADS + threadIdx.x]; }
-
-__device__ __forceinline__ float4 both(const C* v, int r) { return make_float4(v[r].x, v[r].y, v[r + 1].x, v[r + 1].y); }
-
-// e of values r and r + 1 after the constraint, times `scale` to `v`; gives the sum of the squared changes.
-__device__ __forceinline__ float advance(C* v, float4 g, float4 e, C* wave, int r, float2 q, Blend blend, float scale) {
-  float gx = fmaf(blend.g_ratio, q.x, blend.g), gy = fmaf(blend.g_ratio, q.y, blend.g);
-  float ex = fmaf(blend.e_ratio, q.x, blend.e), ey = fmaf(blend.e_ratio, q.y, blend.e);
-  float4 now = make_float4(gx * g.x + ex * e.x, gx * g.y + ex * e.y, gy * g.z + ey * e.z, gy * g.w + ey * e.w);
-  if (wave) __stcs((float4*)wave + (r >> 1) * THREADS + threadIdx.x, now);
-  v[r] = make_float2(now.x, now.y) * scale;
-  v[r + 1] = make_float2(now.z, now.w) * scale;
-  return power(make_float2(now.x - e.x, now.y - e.y)) + power(make_float2(now.z - e.z, now.w - e.w));
-}
-
-__device__ __forceinline__ float2 estimates(float4 g, float4 e, float c) {
-  C f = make_float2(g.x, g.y) * c + make_float2(e.x, e.y) * (1 - c), h = make_float2(g.z, g.w) * c + make_float2(e.z, e.w) * (1 - c);
-  return make_float2(power(f), power(h));
-}
-
 // Waves from probe and object, or from the exit waves that are there. Grid as above.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
   extern __shared__ __align__(128) char shared[];
@@ -83,15 +56,25 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     [[maybe_unused]] float4* held = (float4*)desk.seat.all + threadIdx.x; // ratios, while the exchange rests
     float2 sums = make_float2(0, 0);
     float change = 0;
+    // What the next frame needs comes to the second-level cache meanwhile.
+    const bool ahead = threadIdx.x == 0 && i + groups < count;
+    if (ahead) expect(magnitudes + (u64)groups * (NX * NY), 32 * THREADS * 4);
 #if MODES == 1
+    if (ahead && !FETCH) expect(waves + (u64)(n + groups) * (NX * NY) + mine, 32 * THREADS * 8);
     C* wave = waves + (u64)n * (NX * NY) + mine;
     const C* old = FETCH ? big : wave;
     product(v, model, view, 0, seat, scale);
-    forward(v, seat, wide);
+    forward_rows(v, seat);
+    float4 measured[8];
+#pragma unroll
+    for (int r = 0; r < 32 && CL == 0; r += 4) measured[r >> 2] = magnitudes_at(magnitudes, r);
+    forward_columns(v, seat, wide);
+#pragma unroll
+    for (int r = 0; r < 32 && CL > 0; r += 4) measured[r >> 2] = magnitudes_at(magnitudes, r);
     if (FETCH) pass_gate(desk.gate, phase);
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
-      float4 m = magnitudes_at(magnitudes, r);
+      float4 m = measured[r >> 2];
       float2 f = estimates(both(v, r), pair(old, r), rule.c), h = estimates(both(v, r + 2), pair(old, r + 2), rule.c);
       sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
       held[(r >> 2) * THREADS] = ratios(f, h, m);
@@ -106,7 +89,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     tell(change, desk);
 #if FETCH
     __syncthreads();
-    if (threadIdx.x == 0 && i + groups < count) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
+    if (ahead) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
 #endif
     inverse(v, seat, wide);
     keep(exits + (u64)n * (NX * NY), v, seat);
@@ -115,6 +98,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     float4* meant = seen + 8 * THREADS;           // of the estimate, then the ratios
     for (int k = 0; k < MODES; ++k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
+      if (threadIdx.x == 0) expect(waves + frame, 32 * THREADS * 8);
       product(v, model, view, k, seat, scale);
       forward(v, seat, wide);
 #pragma unroll

@@ -36,6 +36,18 @@ __device__ __forceinline__ void product(C* v, const Model& model, const View& vi
   }
 }
 
+// The same added to what is there.
+__device__ __forceinline__ void add_product(C* v, const Model& model, const View& view, int k, const Seat& seat, float scale) {
+  const C* probe = model.probe + ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
+  const C* object = model.object + patch_of(model, view, k % OBJECTS);
+  const u32 width = model.storages[view.object].width;
+#pragma unroll
+  for (int r = 0; r < 32; ++r) {
+    int x = (r & ((1 << XR) - 1)) * 32 + seat.lane, y = row_of(seat, r);
+    v[r] = v[r] + probe[y * NX + x] * object[(u64)y * width + x] * scale;
+  }
+}
+
 __device__ __forceinline__ void keep(C* frame, const C* v, const Seat& seat) {
 #pragma unroll
   for (int r = 0; r < 32; ++r) frame[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane] = v[r];

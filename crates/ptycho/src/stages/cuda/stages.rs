@@ -7,9 +7,10 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 
 use super::arguments::{Rule, Step, Update};
+use super::likelihood::Descent;
 use super::{C, CudaStages, narrow, refused, wide};
 use crate::model::{State, Transfer, View};
-use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
+use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
 
 /// What to do where a GPU cannot.
 const ELSEWHERE: &str = "take `--device cpu`";
@@ -30,6 +31,25 @@ impl CudaStages {
         place.as_mut().ok_or_else(|| refused("a slot".into(), ELSEWHERE))
     }
 
+    /// A slot that was made.
+    fn held(&self, slot: Slot) -> Option<&super::Pair> {
+        match slot {
+            Slot::State => Some(&self.state),
+            Slot::Gradient => self.slots[0].as_ref(),
+            Slot::Last => self.slots[1].as_ref(),
+            Slot::Direction => self.slots[2].as_ref(),
+        }
+    }
+
+    /// Makes the kernels of the likelihood, for this noise if it matters.
+    fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
+        if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
+            let kind = self.frames.kind;
+            self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.places.views.len())?);
+        }
+        Ok(())
+    }
+
     /// Changes a buffer on the host.
     fn on_host<T: bytemuck::Pod>(cuda: &zellige_engine::cuda::Cuda, buffer: &mut Buffer<T>, change: impl FnOnce(&mut [T])) -> Result<()> {
         let mut values = cuda.download(buffer)?;
@@ -45,6 +65,7 @@ impl Stages for CudaStages {
     }
 
     fn project(&mut self, rule: &Projection) -> Result<()> {
+        self.likelihoods = None;
         let model = self.places.model(&self.state);
         self.frames.project(model, Rule::from(rule))
     }
@@ -66,6 +87,7 @@ impl Stages for CudaStages {
         }
         let views = self.places.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
+        self.likelihoods = None;
         let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
         let model = self.places.model(&self.state);
         self.frames.sequence(model, Rule::from(rule), Step::new(rule, keep), keep, order)
@@ -75,20 +97,58 @@ impl Stages for CudaStages {
         Err(refused("LSQML".into(), ELSEWHERE))
     }
 
-    fn gradient(&mut self, _: &Likelihood) -> Result<f64> {
-        Err(refused("ML".into(), ELSEWHERE))
+    fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
+        self.descent(Some(rule.noise))?;
+        self.slot(Slot::Gradient)?;
+        let places = self.places.model(&self.state);
+        let Self { model, state, slots: [Some(to), ..], frames, sums, descent: Some(descent), .. } = self else {
+            return Err(refused("a slot".into(), ELSEWHERE));
+        };
+        let values = descent.gradient(places, frames, sums, rule, to)?;
+        let mut value = values.iter().sum();
+        if rule.smoothness > 0.0 {
+            let gradient = rule.object.then_some(&to.object);
+            value += descent.neighbours(model, &state.object, None, gradient, rule.smoothness)?[0];
+        }
+        let pixels = model.pixels() as f64;
+        self.likelihoods = Some(values.iter().map(|v| v / pixels).collect());
+        Ok(value)
     }
 
-    fn line(&mut self, _: &Likelihood) -> Result<[f64; 2]> {
-        Err(refused("ML".into(), ELSEWHERE))
+    fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
+        self.descent(Some(rule.noise))?;
+        self.slot(Slot::Direction)?;
+        let places = self.places.model(&self.state);
+        let Self { model, state, slots: [_, _, Some(along)], frames, descent: Some(descent), .. } = self else {
+            return Err(refused("a slot".into(), ELSEWHERE));
+        };
+        let mut both = descent.line(places, self.places.model(along), frames, rule)?;
+        if rule.smoothness > 0.0 {
+            let more = descent.neighbours(model, &state.object, Some(&along.object), None, rule.smoothness)?;
+            both = [both[0] + more[0], both[1] + more[1]];
+        }
+        Ok(both)
     }
 
-    fn dot(&mut self, _: Slot, _: Slot) -> Result<[f64; 2]> {
-        Err(refused("ML".into(), ELSEWHERE))
+    fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]> {
+        self.descent(None)?;
+        self.slot(a)?;
+        self.slot(b)?;
+        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot".into(), ELSEWHERE)) };
+        let dot = self.held(a).zip(self.held(b)).map(|(a, b)| descent.dot(a, b));
+        self.descent = Some(descent);
+        dot.unwrap_or_else(|| Err(refused("a slot".into(), ELSEWHERE)))
     }
 
-    fn combine(&mut self, _: Slot, _: [f64; 2], _: Slot, _: [f64; 2]) -> Result<()> {
-        Err(refused("ML".into(), ELSEWHERE))
+    fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
+        assert_ne!(to, from, "a slot is not combined with itself");
+        self.descent(None)?;
+        self.slot(to)?;
+        self.slot(from)?;
+        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot".into(), ELSEWHERE)) };
+        let done = self.held(to).zip(self.held(from)).map(|(to, from)| descent.combine(to, s, from, f));
+        self.descent = Some(descent);
+        done.unwrap_or_else(|| Err(refused("a slot".into(), ELSEWHERE)))
     }
 
     fn smooth_object(&mut self, _: Slot, _: f64) -> Result<()> {
@@ -165,6 +225,9 @@ impl Stages for CudaStages {
     }
 
     fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
+        if let Some(values) = &self.likelihoods {
+            return Ok(values.iter().map(|v| [0.0, *v, 0.0]).collect());
+        }
         let errors = self.cuda.download(&self.frames.errors)?;
         Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(f64::from)).collect())
     }
@@ -211,6 +274,11 @@ impl Stages for CudaStages {
         for (name, buffer) in parts {
             writer.bytes(&format!("stages.{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
         }
+        for (i, slot) in self.slots.iter().enumerate() {
+            let part = |buffer: Option<&Buffer<C>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
+            writer.bytes(&format!("stages.slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
+            writer.bytes(&format!("stages.slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
+        }
         writer.f32s("stages.errors", &self.cuda.download(&self.frames.errors)?)?;
         writer.bytes("stages.views", bytemuck::cast_slice(&self.places.views))?;
         writer.f64s("stages.shifts", self.places.shifts.as_flattened())
@@ -235,9 +303,22 @@ impl Stages for CudaStages {
         let mut shifts = self.places.shifts.clone();
         reader.f64s_into("stages.shifts", shifts.as_flattened_mut())?;
         self.set_views(&views, &shifts)?;
-        let waves = reader.bytes("stages.waves")?;
-        if !waves.is_empty() {
+        if !reader.bytes("stages.waves")?.is_empty() {
             self.frames.need()?;
+        }
+        for (i, slot) in [Slot::Gradient, Slot::Last, Slot::Direction].into_iter().enumerate() {
+            let [probe, object] = ["probe", "object"].map(|part| waves(reader, &format!("stages.slot{i}.{part}")));
+            let (probe, object) = (probe?, object?);
+            if probe.is_empty() && object.is_empty() {
+                continue;
+            }
+            let cuda = self.cuda.clone();
+            let pair = self.slot(slot)?;
+            if [probe.len(), object.len()] != [pair.probe.len(), pair.object.len()] {
+                return Err(reader.wrong("the sizes of probe and object are not those of this input"));
+            }
+            cuda.upload(&mut pair.probe, &probe)?;
+            cuda.upload(&mut pair.object, &object)?;
         }
         for (name, buffer) in [
             ("probe", &mut self.state.probe),
@@ -245,12 +326,10 @@ impl Stages for CudaStages {
             ("waves", &mut self.frames.waves),
             ("last", &mut self.sums.before),
         ] {
-            let bytes = reader.bytes(&format!("stages.{name}"))?;
-            if bytes.len() as u64 != buffer.bytes() {
-                return Err(reader.wrong(format!("section `stages.{name}` has {} bytes: the input or the device has changed", bytes.len())));
+            let values = waves(reader, &format!("stages.{name}"))?;
+            if values.len() != buffer.len() {
+                return Err(reader.wrong(format!("section `stages.{name}` has {} values: the input or the device has changed", values.len())));
             }
-            let mut values = vec![Complex::new(0.0, 0.0); buffer.len()];
-            bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
             self.cuda.upload(buffer, &values)?;
         }
         let errors = reader.f32s("stages.errors")?;
@@ -272,4 +351,15 @@ fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
     for (i, value) in plane.iter_mut().enumerate() {
         *value = old[from(i / width, by[0], height) * width + from(i % width, by[1], width)];
     }
+}
+
+/// The values of a section.
+fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
+    let bytes = reader.bytes(name)?;
+    let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
+    if bytes.len() % size_of::<C>() != 0 {
+        return Err(reader.wrong(format!("section `{name}` does not hold whole values")));
+    }
+    bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
+    Ok(values)
 }

@@ -16,9 +16,9 @@ pub(super) struct Sums {
     overlap: Kernel,
     blocks: u32,
     probes: usize,
-    tiles: Buffer<Tile>,
+    pub(super) tiles: Buffer<Tile>,
     visits: Buffer<Visit>,
-    parts: Buffer<Part>,
+    pub(super) parts: Buffer<Part>,
     first_part: Buffer<u32>,
     listed: Buffer<u32>,
     numerators: Buffer<C>,
@@ -88,7 +88,7 @@ impl Sums {
         Ok(())
     }
 
-    fn argument(&self) -> SumsArgument {
+    pub(super) fn argument(&self) -> SumsArgument {
         SumsArgument {
             tiles: self.tiles.address(),
             visits: self.visits.address(),
