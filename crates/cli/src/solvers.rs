@@ -11,13 +11,14 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::sim::{Case, Solver};
 use zellige_pic::Pic;
 use zellige_poisson::Poisson;
+use zellige_ptycho::Ptycho;
 
 use crate::args::RunArgs;
 use crate::commands::run;
 use crate::report;
 
 /// Every solver.
-pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData)];
+pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData), &Of::<Ptycho>(PhantomData)];
 
 /// What the commands need of a solver.
 pub(crate) trait Entry: Sync {

@@ -2,6 +2,7 @@
 //! [`Mesh`]), particles ([`Table`]), curves ([`Curve`]) and rows of scalars ([`Row`]). `io` writes them; no solver knows a
 //! file format and `io` knows no solver.
 
+use num_complex::Complex;
 use serde::Serialize;
 
 /// Exponents of the seven SI base units in openPMD's order: m, kg, s, A, K, mol, cd.
@@ -267,9 +268,71 @@ pub struct Curve {
     pub log_y: bool,
 }
 
+/// A complex image of one or more layers: the modes of a wave, the transmission of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wave {
+    /// File-safe name, for example `probe`.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// Layers, rows, columns.
+    pub shape: [usize; 3],
+    /// Axes of a layer, x (columns) first; y runs down.
+    pub axes: [Axis; 2],
+    /// The values in C order.
+    pub values: Vec<Complex<f32>>,
+    /// A look at a run under way: only a picture, whose file is written anew each time and never numbered.
+    pub live: bool,
+}
+
+/// A file with a tree of its own, as another program wants to find it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Archive {
+    /// File-safe name.
+    pub name: String,
+    /// Ending of the file: `ptyr`, `cxi`. All of them are HDF5.
+    pub ending: &'static str,
+    /// What is in it; groups on the way are made.
+    pub leaves: Vec<Leaf>,
+}
+
+/// A group, a dataset or a link of an [`Archive`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leaf {
+    /// Path in the file, `content/probe/data`.
+    pub path: String,
+    /// What stands there.
+    pub content: Content,
+    /// Attributes, texts.
+    pub attributes: Vec<(&'static str, String)>,
+}
+
+/// What stands at a path of an [`Archive`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// A group.
+    Group,
+    /// A text.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Whole(i64),
+    /// Real numbers of a shape.
+    Reals(Vec<usize>, Vec<f64>),
+    /// Complex numbers of a shape.
+    Complex(Vec<usize>, Vec<Complex<f32>>),
+    /// The path of something else in the file.
+    Link(String),
+}
+
 /// Anything a solver writes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
+    /// A complex image.
+    Wave(Wave),
+    /// A file for another program.
+    Archive(Archive),
     /// A field on a grid.
     Field(Field),
     /// Curves.
@@ -284,6 +347,8 @@ impl Record {
     /// The file-safe name.
     pub fn name(&self) -> &str {
         match self {
+            Self::Wave(w) => &w.name,
+            Self::Archive(a) => &a.name,
             Self::Field(f) => &f.name,
             Self::Curve(c) => &c.name,
             Self::Mesh(m) => &m.name,

@@ -19,7 +19,7 @@ pub mod openpmd;
 mod tree;
 
 pub use file::{File, Part};
-pub use tree::{Attribute, Node, Value, write_tree};
+pub use tree::{Attribute, Node, Value, write_archive, write_tree, write_wave};
 
 const FORMAT: &str = "HDF5";
 /// Longest axis name or unit in an array of texts.
@@ -92,6 +92,9 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
         match record {
             Record::Field(field) => crate::check_field(path, FORMAT, field)?,
             Record::Curve(_) => {}
+            Record::Wave(_) | Record::Archive(_) => {
+                return Err(Error::format(path, FORMAT, format!("`{}` is written into a file of its own", record.name())));
+            }
             Record::Mesh(_) | Record::Table(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` belongs into an openPMD file", record.name())));
             }
@@ -102,7 +105,7 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
             match record {
                 Record::Field(field) => write_field(file, field)?,
                 Record::Curve(curve) => write_curve(file, curve)?,
-                Record::Mesh(_) | Record::Table(_) => {}
+                Record::Mesh(_) | Record::Table(_) | Record::Wave(_) | Record::Archive(_) => {}
             }
         }
         Ok(())

@@ -9,7 +9,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Curve, Field, Record, Values};
+use zellige_engine::record::{Curve, Field, Record, Values, Wave};
+
+use crate::tensor::{Elements, Tensor};
 
 pub mod bov;
 pub mod csv;
@@ -104,7 +106,7 @@ pub struct Stamp {
 
 /// Writes records into a folder, each in every format that suits it, and tells which files these are.
 ///
-/// A field `u` becomes `u.npy`, `u.vti`, `u.bov` with `u.raw`, `u.h5`, `u.png`, `u.csv`; a curve always becomes a CSV file,
+/// A wave becomes a complex array and a picture (hue is the phase, brightness the modulus). A field `u` becomes `u.npy`, `u.vti`, `u.bov` with `u.raw`, `u.h5`, `u.png`, `u.csv`; a curve always becomes a CSV file,
 /// and a picture if pictures are asked for. Numbered, the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
 /// files by time. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles
 /// of the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a CSV file.
@@ -115,6 +117,8 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
         match record {
             Record::Field(field) => files.field(field, true)?,
             Record::Curve(curve) => files.curve(curve, record)?,
+            Record::Wave(wave) => files.wave(wave)?,
+            Record::Archive(archive) => files.push(&archive.name, archive.ending, |path| hdf5::write_archive(path, archive))?,
             Record::Mesh(mesh) => {
                 for i in 0..mesh.components.len() {
                     files.field(&mesh.field(i), false)?;
@@ -168,6 +172,31 @@ impl Files<'_> {
         }
         if self.formats.contains(&Format::Png) {
             self.push(&curve.name, "png", |path| picture::write(path, record, &picture::Options::default()))?;
+        }
+        Ok(())
+    }
+
+    fn wave(&mut self, wave: &Wave) -> Result<()> {
+        let formats = self.formats;
+        if wave.live {
+            if formats.contains(&Format::Png) {
+                let path = self.folder.join(format!("{}.png", wave.name));
+                picture::write_wave(&path, wave)?;
+                if !self.written.contains(&path) {
+                    self.written.push(path);
+                }
+            }
+            return Ok(());
+        }
+        if formats.contains(&Format::Npy) {
+            let tensor = Tensor { shape: wave.shape.to_vec(), elements: Elements::Complex(wave.values.clone()) };
+            self.push(&wave.name, "npy", |path| npy::write_tensor(path, &tensor))?;
+        }
+        if formats.contains(&Format::Hdf5) {
+            self.push(&wave.name, "h5", |path| hdf5::write_wave(path, wave))?;
+        }
+        if formats.contains(&Format::Png) {
+            self.push(&wave.name, "png", |path| picture::write_wave(path, wave))?;
         }
         Ok(())
     }

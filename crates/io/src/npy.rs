@@ -65,6 +65,11 @@ pub fn write(path: impl AsRef<Path>, shape: &[usize], values: &Values) -> Result
     })
 }
 
+/// Writes an array in the type that it has.
+pub fn write_tensor(path: impl AsRef<Path>, tensor: &crate::tensor::Tensor) -> Result<()> {
+    atomic_write(path, |out| out.write_all(&bytes(tensor)))
+}
+
 fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut tuple = String::from("(");
     for n in shape {

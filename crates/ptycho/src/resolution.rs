@@ -4,6 +4,7 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::record::{Curve, Record};
 
 use crate::propagation::signed;
 
@@ -37,6 +38,24 @@ impl Rings {
             }
         }
         self.pixel
+    }
+
+    /// As a curve; against the half-bit threshold where two halves were compared, the one-bit one where one of them is the truth.
+    pub fn curve(&self, name: &str, title: &str, halves: bool) -> Record {
+        let (threshold, label, ends) = if halves {
+            (&self.half_bit, "half-bit threshold", self.half_bit_resolution())
+        } else {
+            (&self.one_bit, "one-bit threshold", self.one_bit_resolution())
+        };
+        Record::Curve(Curve {
+            name: name.into(),
+            title: format!("{title}: half period {:.1} nm", 1e9 * ends),
+            x_label: "spatial frequency over Nyquist's".into(),
+            y_label: "correlation".into(),
+            x: self.frequency.clone(),
+            lines: vec![("correlation".into(), self.correlation.clone()), (label.into(), threshold.clone())],
+            log_y: false,
+        })
     }
 
     /// By the half-bit threshold.

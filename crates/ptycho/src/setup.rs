@@ -37,11 +37,14 @@ fn shared(words: impl Iterator<Item = Option<String>>) -> (Vec<usize>, usize) {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     let mut next = 0;
     let mut number = |word: Option<String>| {
-        let mut new = || {
-            next += 1;
-            next - 1
-        };
-        word.map_or_else(&mut new, |word| *known.entry(word).or_insert_with(new))
+        if let Some(number) = word.as_ref().and_then(|w| known.get(w)) {
+            return *number;
+        }
+        if let Some(word) = word {
+            known.insert(word, next);
+        }
+        next += 1;
+        next - 1
     };
     let numbers: Vec<usize> = words.map(&mut number).collect();
     let count = numbers.iter().max().map_or(0, |n| n + 1);

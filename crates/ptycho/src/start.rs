@@ -157,3 +157,9 @@ fn at(image: &Image, o: usize, place: [f64; 2]) -> Option<C> {
     let row = |y: usize| pixel(y, x0) * (1.0 - fx) + pixel(y, x0 + 1) * fx;
     Some(row(y0) * (1.0 - fy) + row(y0 + 1) * fy)
 }
+
+/// The first layer of an image at the pixels of a window; `None` where it does not reach all of them.
+pub(crate) fn sampled(image: &Image, shape: [usize; 2], origin: [f64; 2], spacing: [f64; 2]) -> Option<Vec<C>> {
+    let place = |i: usize| [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
+    (0..shape[0] * shape[1]).map(|i| at(image, 0, place(i))).collect()
+}

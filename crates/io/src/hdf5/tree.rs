@@ -7,6 +7,7 @@ use std::rc::Rc;
 use num_complex::Complex;
 use rust_hdf5::{Complex32, DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, Hdf5Error};
 use zellige_engine::error::Result;
+use zellige_engine::record::{Archive, Axis, Content, Leaf, Wave};
 
 use super::create;
 use crate::tensor::{Elements, Tensor};
@@ -49,6 +50,8 @@ pub enum Attribute {
     Whole(Vec<i32>),
     /// Texts.
     Texts(Vec<String>),
+    /// Real numbers.
+    Reals(Vec<f64>),
 }
 
 impl<'a> Node<'a> {
@@ -73,6 +76,36 @@ impl<'a> Node<'a> {
     pub fn number(path: impl Into<String>, value: f64) -> Self {
         Self::new(path, Value::Number(value))
     }
+}
+
+/// Writes a solver's archive.
+pub fn write_archive(path: impl AsRef<Path>, archive: &Archive) -> Result<()> {
+    let node = |leaf: &Leaf| {
+        let value = match &leaf.content {
+            Content::Group => Value::Group,
+            Content::Text(text) => Value::Text(text.clone()),
+            Content::Number(value) => Value::Number(*value),
+            Content::Whole(value) => Value::Whole(*value),
+            Content::Reals(shape, values) => Value::Own(Tensor { shape: shape.clone(), elements: Elements::F64(values.clone()) }),
+            Content::Complex(shape, values) => Value::Own(Tensor { shape: shape.clone(), elements: Elements::Complex(values.clone()) }),
+            Content::Link(target) => Value::Link(target.clone()),
+        };
+        let attributes = leaf.attributes.iter().map(|(name, text)| (*name, Attribute::Text(text.clone()))).collect();
+        Node { path: leaf.path.clone(), value, attributes }
+    };
+    write_tree(path, &archive.leaves.iter().map(node).collect::<Vec<_>>())
+}
+
+/// Writes a wave as one complex dataset of its name, `[layers][rows][columns]`, with the attributes of a field's axes.
+pub fn write_wave(path: impl AsRef<Path>, wave: &Wave) -> Result<()> {
+    let tensor = Tensor { shape: wave.shape.to_vec(), elements: Elements::Complex(wave.values.clone()) };
+    let mut node = Node::new(wave.name.clone(), Value::Array(&tensor)).with("title", wave.title.clone());
+    // Slowest axis first, as the shape.
+    let reals = |f: &dyn Fn(&Axis) -> f64| Attribute::Reals(wave.axes.iter().rev().map(f).collect());
+    node.attributes.push(("axis_units", Attribute::Texts(wave.axes.iter().rev().map(|a| a.unit.clone()).collect())));
+    node.attributes.push(("grid_origin", reals(&|a| a.origin)));
+    node.attributes.push(("grid_spacing", reals(&|a| a.spacing)));
+    write_tree(path, &[node])
 }
 
 /// Writes a file whole or not at all.
@@ -113,6 +146,7 @@ pub fn write_tree(path: impl AsRef<Path>, nodes: &[Node]) -> Result<()> {
                 match value {
                     Attribute::Text(text) => super::set_text(&dataset, name, text)?,
                     Attribute::Whole(values) => super::set_array(&dataset, name, values)?,
+                    Attribute::Reals(values) => super::set_array(&dataset, name, values)?,
                     Attribute::Texts(texts) => {
                         let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
                         super::set_array(&dataset, name, &words)?;
@@ -146,6 +180,7 @@ fn attributes(group: &H5Group, all: &[(&'static str, Attribute)]) -> Result<(), 
                 group.set_attr_typed(name, DatatypeMessage::fixed_string_utf8(bytes.len() as u32), bytes)?;
             }
             Attribute::Whole(values) => group.set_attr_array_numeric(name, values)?,
+            Attribute::Reals(values) => group.set_attr_array_numeric(name, values)?,
             Attribute::Texts(texts) => {
                 let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
                 group.set_attr_array_numeric(name, &words)?;

@@ -10,13 +10,14 @@ mod read;
 mod resample;
 mod scale;
 mod ticks;
+mod wave;
 
 use std::io::Write;
 use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::atomic_write;
-use zellige_engine::record::{Curve, Field, Palette, Record};
+use zellige_engine::record::{Curve, Field, Palette, Record, Wave};
 
 pub use canvas::{Canvas, Rgb};
 pub use colour::{MAPS, Map};
@@ -40,7 +41,8 @@ pub fn write(path: &Path, record: &Record, options: &Options) -> Result<()> {
     match record {
         Record::Field(field) => write_field(path, field, options),
         Record::Curve(curve) => write_png(path, &plot::draw(curve, options), &curve.title),
-        Record::Mesh(_) | Record::Table(_) => {
+        Record::Wave(wave) => write_wave(path, wave),
+        Record::Mesh(_) | Record::Table(_) | Record::Archive(_) => {
             let message = format!("`{}` is drawn a component at a time, as fields; particles have no picture", record.name());
             Err(Error::format(path, "PNG", message))
         }
@@ -51,6 +53,12 @@ pub fn write(path: &Path, record: &Record, options: &Options) -> Result<()> {
 pub fn write_field(path: &Path, field: &Field, options: &Options) -> Result<()> {
     let canvas = draw_field(field, options).map_err(|m| Error::format(path, "PNG", m))?;
     write_png(path, &canvas, &field.title)
+}
+
+/// Writes the picture of a wave: the modulus as brightness, the phase as hue.
+pub fn write_wave(path: &Path, wave: &Wave) -> Result<()> {
+    let canvas = wave::draw(wave).map_err(|m| Error::format(path, "PNG", m))?;
+    write_png(path, &canvas, &wave.title)
 }
 
 /// Draws a field: one axis as a curve, two as a heat map, three as the middle slices.

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use zellige_engine::error::Problem;
 
 use crate::data::ReadConfig;
+use crate::output::OutputConfig;
 use crate::simulate::SimulateConfig;
 
 pub use engine::{EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
@@ -52,6 +53,9 @@ pub struct Config {
     /// The engines, run one after another.
     #[schemars(length(min = 1))]
     pub engine: Vec<EngineConfig>,
+    /// What is written besides what `[output]` says.
+    #[serde(default)]
+    pub output: OutputConfig,
 }
 
 /// Numbers that the waves are computed in.
@@ -196,6 +200,7 @@ impl Config {
             probe: ProbeConfig::default(),
             object: ObjectConfig::default(),
             engine: vec![engine],
+            output: OutputConfig::default(),
         }
     }
 

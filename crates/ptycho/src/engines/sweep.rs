@@ -39,7 +39,6 @@ impl Sweeping {
             c,
             step,
             local,
-            global_norm: false,
             probe: true,
             object: true,
             batch: config.batch.unwrap_or(1),

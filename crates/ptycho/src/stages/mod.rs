@@ -6,7 +6,8 @@ pub mod cpu;
 pub mod cuda;
 
 use zellige_engine::checkpoint::{Reader, Writer};
-use zellige_engine::error::Result;
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Result};
 
 use crate::model::{Model, State, View};
 
@@ -74,8 +75,6 @@ pub struct Sweep {
     pub step: [f64; 2],
     /// Weight of the local norm, object and probe.
     pub local: [f64; 2],
-    /// Largest norm over the patch (false) or over the whole object (true), for the probe.
-    pub global_norm: bool,
     /// Whether the probe is updated.
     pub probe: bool,
     /// Whether the object is updated.
@@ -202,8 +201,9 @@ pub trait Stages: Send {
     /// Mean squared deviation of the moduli of each view if it looked `moved` (rows, columns; one a view) away from where it looks.
     fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>>;
 
-    /// Derivative of the squared deviation of the moduli of each view by its place, `[y, x]` a pixel, and the curvature there.
-    fn slope(&mut self) -> Result<Vec<[f64; 4]>>;
+    /// Derivatives of the summed squared deviation of the moduli of each view by its place, a pixel: gradient y and x, curvature (Gauss and
+    /// Newton's) yy, xx and yx.
+    fn slope(&mut self) -> Result<Vec<[f64; 5]>>;
 
     /// Where the views look.
     fn views(&self) -> (&[View], &[[f64; 2]]);
@@ -226,14 +226,28 @@ pub trait Stages: Send {
     /// Multiplies probes and exit waves by changes of basis, `[sets][P][P]`, row by row of the new modes.
     fn mix_probe(&mut self, basis: &[num_complex::Complex<f64>]) -> Result<()>;
 
-    /// Writes what only the stages know: exit waves, slots.
-    fn save(&mut self, writer: &mut Writer) -> Result<()>;
+    /// Writes everything that a bit-equal continuation needs, into sections whose names begin with `prefix`.
+    fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()>;
 
     /// Takes it back.
-    fn restore(&mut self, reader: &Reader) -> Result<()>;
+    fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()>;
 
     /// Bytes held.
     fn memory(&self) -> u64;
+}
+
+/// Whether there are kernels for GPUs.
+pub const GPU: bool = false;
+
+/// The stages of a model on a device, in single or double precision.
+pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stages>> {
+    match device {
+        Device::Cpu(cpu) => Ok(cpu::new(model, cpu, double)),
+        Device::Cuda(_) => {
+            let message = "ptychography has no GPU kernels yet: it runs on the processor".to_owned();
+            Err(Error::Device { device: device.name().into(), message, hint: Some("`--device cpu`".into()) })
+        }
+    }
 }
 
 /// Bytes that the stages of a model need on the processor, exit waves included if some engine has them.

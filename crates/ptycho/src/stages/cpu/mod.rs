@@ -5,8 +5,10 @@
 mod fft;
 mod fourier;
 mod lanes;
+mod least_squares;
 mod likelihood;
 mod overlap;
+mod places;
 mod smooth;
 mod stages;
 mod store;

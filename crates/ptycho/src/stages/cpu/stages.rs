@@ -6,7 +6,7 @@ use zellige_engine::error::Result;
 
 use super::lanes::{Number, Work};
 use super::store::{self, planes_mut};
-use super::{Fixed, Host, lanes, overlap, smooth};
+use super::{Fixed, Host, lanes, least_squares, overlap, smooth};
 use crate::model::{State, View};
 use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
 
@@ -92,12 +92,6 @@ impl<T: Number> Host<T> {
     }
 }
 
-/// What has no form on the processor.
-fn missing<R>(what: &str) -> Result<R> {
-    let message = format!("{what} has no form on the processor");
-    Err(zellige_engine::error::Error::Device { device: "cpu".into(), message, hint: None })
-}
-
 /// `to = s to + f from`; a factor of 0 takes nothing, not even what is not finite.
 fn blend<T: Number>(to: &mut [T], s: f64, from: &[T], f: f64) {
     let (a, b) = (T::from_f64(s), T::from_f64(f));
@@ -134,8 +128,9 @@ impl<T: Number> Stages for Host<T> {
         Ok(())
     }
 
-    fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
-        missing("LSQML")
+    fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        self.least_squares_views(rule, order);
+        rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
@@ -229,12 +224,12 @@ impl<T: Number> Stages for Host<T> {
         Ok(())
     }
 
-    fn trial(&mut self, _: &[[i32; 2]]) -> Result<Vec<f64>> {
-        missing("refinement of positions")
+    fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
+        Ok(self.trials(moved))
     }
 
-    fn slope(&mut self) -> Result<Vec<[f64; 4]>> {
-        missing("refinement of positions")
+    fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
+        Ok(self.slopes())
     }
 
     fn views(&self) -> (&[View], &[[f64; 2]]) {
@@ -280,38 +275,51 @@ impl<T: Number> Stages for Host<T> {
         Ok(store::from_detector(power, fixed.shape, fixed.far()).into_iter().map(zellige_engine::real::RealScalar::to_f64).collect())
     }
 
-    fn mix_probe(&mut self, _: &[Complex<f64>]) -> Result<()> {
-        missing("a change of modes")
-    }
-
-    fn save(&mut self, writer: &mut Writer) -> Result<()> {
-        let bytes = |values: &[T]| bytemuck::cast_slice::<T, u8>(values).to_vec();
-        writer.bytes("stages.probe", &bytes(&self.state.probe))?;
-        writer.bytes("stages.object", &bytes(&self.state.object))?;
-        writer.bytes("stages.exit", bytemuck::cast_slice(&self.exit))?;
-        writer.bytes("stages.last", &bytes(&self.last))?;
-        for (i, slot) in self.slots.iter().enumerate() {
-            writer.bytes(&format!("stages.slot{i}.probe"), bytemuck::cast_slice(&slot.probe))?;
-            writer.bytes(&format!("stages.slot{i}.object"), bytemuck::cast_slice(&slot.object))?;
+    fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        let Self { fixed, state, last, exit, views, .. } = self;
+        let (modes, plane) = (fixed.modes[0], fixed.shape.stored());
+        let of = |set: usize| &basis[set * modes * modes..(set + 1) * modes * modes];
+        for wave in [&mut state.probe, last] {
+            for (set, wave) in wave.chunks_exact_mut(fixed.probe_len()).enumerate() {
+                least_squares::mix(wave, of(set), modes, plane);
+            }
         }
-        writer.bytes("stages.views", bytemuck::cast_slice(&self.views))?;
-        writer.f64s("stages.shifts", self.shifts.as_flattened())?;
-        writer.f64s("stages.factors", &self.factors)?;
-        writer.f64s("stages.errors", self.errors.as_flattened())
+        for (wave, view) in exit.chunks_exact_mut(fixed.exits() * 2 * plane).zip(views) {
+            least_squares::mix(wave, of(view.probe as usize), modes, plane);
+        }
+        Ok(())
     }
 
-    fn restore(&mut self, reader: &Reader) -> Result<()> {
+    fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
+        let name = |name: &str| format!("{prefix}{name}");
+        let bytes = |values: &[T]| bytemuck::cast_slice::<T, u8>(values).to_vec();
+        writer.bytes(&name("probe"), &bytes(&self.state.probe))?;
+        writer.bytes(&name("object"), &bytes(&self.state.object))?;
+        writer.bytes(&name("exit"), bytemuck::cast_slice(&self.exit))?;
+        writer.bytes(&name("last"), &bytes(&self.last))?;
+        for (i, slot) in self.slots.iter().enumerate() {
+            writer.bytes(&name(&format!("slot{i}.probe")), bytemuck::cast_slice(&slot.probe))?;
+            writer.bytes(&name(&format!("slot{i}.object")), bytemuck::cast_slice(&slot.object))?;
+        }
+        writer.bytes(&name("views"), bytemuck::cast_slice(&self.views))?;
+        writer.f64s(&name("shifts"), self.shifts.as_flattened())?;
+        writer.f64s(&name("factors"), &self.factors)?;
+        writer.f64s(&name("errors"), self.errors.as_flattened())
+    }
+
+    fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        let name = |name: &str| format!("{prefix}{name}");
         let exits = self.views.len() * self.fixed.exits() * 2 * self.fixed.shape.stored();
         let (probe, object) = (self.state.probe.len(), self.state.object.len());
         self.state =
-            super::Pair { probe: numbers(reader, "stages.probe", &[probe])?, object: numbers(reader, "stages.object", &[object])? };
-        self.exit = numbers(reader, "stages.exit", &[0, exits])?;
-        self.last = numbers(reader, "stages.last", &[probe])?;
+            super::Pair { probe: numbers(reader, &name("probe"), &[probe])?, object: numbers(reader, &name("object"), &[object])? };
+        self.exit = numbers(reader, &name("exit"), &[0, exits])?;
+        self.last = numbers(reader, &name("last"), &[probe])?;
         for (i, slot) in self.slots.iter_mut().enumerate() {
-            slot.probe = numbers(reader, &format!("stages.slot{i}.probe"), &[0, probe])?;
-            slot.object = numbers(reader, &format!("stages.slot{i}.object"), &[0, object])?;
+            slot.probe = numbers(reader, &name(&format!("slot{i}.probe")), &[0, probe])?;
+            slot.object = numbers(reader, &name(&format!("slot{i}.object")), &[0, object])?;
         }
-        let bytes = reader.bytes("stages.views")?;
+        let bytes = reader.bytes(&name("views"))?;
         if bytes.len() != size_of_val(&self.views[..]) {
             return Err(reader.wrong("the number of views is not that of this input"));
         }
@@ -327,12 +335,12 @@ impl<T: Number> Stages for Host<T> {
         if !views.iter().all(inside) {
             return Err(reader.wrong("a view lies outside the objects of this input"));
         }
-        reader.f64s_into("stages.shifts", self.shifts.as_flattened_mut())?;
-        self.factors = reader.f64s("stages.factors")?;
+        reader.f64s_into(&name("shifts"), self.shifts.as_flattened_mut())?;
+        self.factors = reader.f64s(&name("factors"))?;
         if self.factors.len() != views.len() {
             return Err(reader.wrong("factors of brightness do not fit the views of this input"));
         }
-        reader.f64s_into("stages.errors", self.errors.as_flattened_mut())?;
+        reader.f64s_into(&name("errors"), self.errors.as_flattened_mut())?;
         self.views = views;
         self.sort_views();
         Ok(())

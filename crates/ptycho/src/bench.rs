@@ -1,0 +1,144 @@
+//! The benchmark cases: whole iterations on simulated scans, their physics checked.
+
+use std::path::Path;
+
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::Check;
+use zellige_engine::sim::{Bench, Case, Cost};
+
+use crate::config::{Config, EngineConfig, EngineName, ScanConfig};
+use crate::reconstruction::Reconstruction;
+use crate::simulate::SimulateConfig;
+use crate::solver::cost;
+use crate::{setup, simulate};
+
+/// The cases, with what others reach.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "ptycho/dm-92x128",
+        about: "difference map, 92 frames of 128 x 128, likelihood on: PtyPy on one core 81 to 90 ms an iteration. Must 40, aim 25",
+        gpu_only: false,
+    },
+    Case {
+        name: "ptycho/dm-92x256m4",
+        about: "the same, 256 x 256, 4 modes: PtyPy on one core 1936 to 4301 ms. Must 700, aim 500",
+        gpu_only: false,
+    },
+    Case {
+        name: "ptycho/epie-92x128",
+        about: "ePIE in sequence, 92 frames of 128 x 128: PtyPy on one core 168 ms a sweep",
+        gpu_only: false,
+    },
+    Case { name: "ptycho/ml-92x128", about: "Gaussian likelihood, 92 frames of 128 x 128: PtyPy on one core 285 ms", gpu_only: false },
+];
+
+/// Iterations before anything is timed: probe and object are on their way, the overlap loop has its usual length.
+const WARM_UP: u64 = 10;
+/// Pixels and modes of a repetition, about.
+const WORK: f64 = 6e6;
+
+/// Frames, their edge, modes and engine of a case, as its name says: `ptycho/dm-1000x128m4`.
+pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
+    let (engine, size) = name.strip_prefix("ptycho/")?.split_once('-')?;
+    let engine = match engine {
+        "dm" => EngineName::Dm,
+        "epie" => EngineName::Epie,
+        "ml" => EngineName::Ml,
+        _ => return None,
+    };
+    let (frames, rest) = size.split_once('x')?;
+    let (edge, modes) = rest.split_once('m').unwrap_or((rest, "1"));
+    Some((frames.parse().ok()?, edge.parse().ok()?, modes.parse().ok()?, engine))
+}
+
+/// The input of a case.
+pub fn config(name: &str) -> Option<Config> {
+    let (frames, edge, modes, engine) = parts(name)?;
+    let scan = ScanConfig { simulate: Some(SimulateConfig::case(frames, edge, modes)), ..ScanConfig::default() };
+    let mut engine = EngineConfig::new(engine, 1 << 30);
+    engine.probe_support = Some(0.7);
+    let mut config = Config::new(scan, engine);
+    config.probe.modes = modes;
+    Some(config)
+}
+
+struct Iterations {
+    reconstruction: Reconstruction,
+    each: u64,
+    first: f64,
+}
+
+/// Sets a case up.
+pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
+    let Some(config) = config(case.name) else {
+        let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
+        return Err(Error::input("bench", Problem::new("", format!("there is no case `{}`", case.name)).allowed(names.join(", "))));
+    };
+    let Some(made) = &config.scan[0].simulate else {
+        return Err(Error::input("bench", Problem::new("", format!("case `{}` has no scan", case.name))));
+    };
+    let mut scan = simulate::simulate(made, "bench", Path::new(""), 1)?;
+    // Begin near the truth, as a scan of a known beam does: a wrong probe by a tenth.
+    scan.probe = scan.truth.as_ref().map(|t| t.probe.clone());
+    if let Some(probe) = &mut scan.probe {
+        probe.values.iter_mut().enumerate().for_each(|(i, v)| *v *= 1.0 + 0.1 * (i as f32 * 0.05).sin());
+    }
+    let model = setup::model(&config, &mut [scan], 1)?;
+    let each = (WORK / (model.views.len() * model.pixels() * model.exits()) as f64).ceil() as u64;
+    let mut reconstruction = Reconstruction::new(&config, model, device, 1)?;
+    reconstruction.advance(&mut Profiler::off())?;
+    let first = reconstruction.errors()?[1];
+    for _ in 1..WARM_UP {
+        reconstruction.advance(&mut Profiler::off())?;
+    }
+    Ok(Box::new(Iterations { reconstruction, each, first }))
+}
+
+impl Bench for Iterations {
+    /// The reconstruction goes on from where it is.
+    fn reset(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<()> {
+        for _ in 0..self.each {
+            self.reconstruction.advance(&mut Profiler::off())?;
+        }
+        // Waits for the device.
+        self.reconstruction.errors().map(|_| ())
+    }
+
+    fn checks(&mut self) -> Result<Vec<Check>> {
+        let last = self.reconstruction.errors()?[1];
+        Ok(vec![Check::at_most("likelihood error over that of the first iteration", last / self.first, 0.5)])
+    }
+
+    fn cost(&self) -> Cost {
+        let one = cost(&self.reconstruction.model, self.reconstruction.engine().name.keeps_exits());
+        let n = self.each as f64;
+        Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items }
+    }
+
+    fn memory(&self) -> u64 {
+        self.reconstruction.stages.memory()
+    }
+
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        vec![("iterations_each", self.each as f64), ("frames", self.reconstruction.model.views.len() as f64)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_a_sound_input() {
+        for case in CASES {
+            assert_eq!(config(case.name).unwrap().check(), [], "{}", case.name);
+        }
+        assert!(config("ptycho/none").is_none());
+    }
+}

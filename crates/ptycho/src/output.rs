@@ -1,0 +1,373 @@
+//! Results as records: what a person in the field looks at first, and files for other programs.
+//!
+//! | record | what |
+//! |---|---|
+//! | `object_phase`, `object_amplitude` | the part of the sample that was lit, a mean phase and its slope taken out |
+//! | `object`, `probe` | complex arrays as reconstructed, all modes |
+//! | `diffraction` | a frame: measured on the left, modelled on the right |
+//! | `errors` | the errors of each iteration |
+//! | `views` | where each frame was taken, and its errors |
+//! | `result.ptyr`, `result.cxi` | for PtyPy's tools, for others |
+
+use num_complex::Complex;
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zellige_engine::record::{Axis, Centring, Column, Curve, Entries, Field, Palette, Record, Table, Values, Wave};
+use zellige_engine::schedule::Schedule;
+
+use crate::engines::middle_first;
+use crate::model::{Model, State, Storage, Transfer};
+
+mod archive;
+
+/// What is written besides what `[output]` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputConfig {
+    /// Files for other programs.
+    pub files: Vec<ResultFile>,
+    /// How often the picture of the object as it stands (`live.png`) is drawn anew; never if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<Schedule>,
+    /// The frame that is shown with its model; the one of the most counts if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<usize>,
+}
+
+impl Default for OutputConfig {
+    fn default() -> Self {
+        Self { files: vec![ResultFile::Ptyr], live: None, frame: None }
+    }
+}
+
+/// Files for other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultFile {
+    /// PtyPy's results.
+    Ptyr,
+    /// CXI.
+    Cxi,
+}
+
+/// A reconstruction as it stands.
+pub struct Results<'a> {
+    /// The problem.
+    pub model: &'a Model,
+    /// Probe and object as the stages hold them.
+    pub state: &'a State,
+    /// Mean errors of each iteration, in the order of [`crate::stages::ERRORS`].
+    pub history: &'a [[f64; 3]],
+    /// Errors of each view in the last iteration.
+    pub errors: &'a [[f64; 3]],
+    /// Where the views look now: whole pixels and what is left over.
+    pub views: (&'a [crate::model::View], &'a [[f64; 2]]),
+    /// Number of a view, and its intensities by the model in the order of `mag`.
+    pub frame: Option<(usize, &'a [f64])>,
+    /// Wavelength and distance of the detector of each scan, metres.
+    pub beams: &'a [crate::scan::Beam],
+}
+
+/// Everything that is written at the end of a run, and when `output.every` falls due.
+pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
+    let model = results.model;
+    let mut all = Vec::new();
+    for (i, storage) in model.storages.iter().enumerate() {
+        let suffix = if model.storages.len() > 1 { format!("_{}", owner(model, |v| v.object as usize == i)) } else { String::new() };
+        let shown = Shown::new(results, i);
+        all.extend(shown.fields(model, storage, &suffix));
+        let layers = &results.state.object[storage.offset..][..model.modes[1] * storage.layer()];
+        all.push(wave(
+            format!("object{suffix}"),
+            "object",
+            layers,
+            [model.modes[1], storage.shape[0], storage.shape[1]],
+            model.pixel,
+            storage.origin,
+        ));
+    }
+    for (s, probe) in probes(results).into_iter().enumerate() {
+        let suffix = if model.probes > 1 { format!("_{}", owner(model, |v| v.probe as usize == s)) } else { String::new() };
+        let shape = [model.modes[0], model.frame[0], model.frame[1]];
+        all.push(wave(format!("probe{suffix}"), "probe", &probe, shape, model.pixel, probe_origin(model)));
+    }
+    all.extend(diffraction(results));
+    all.extend(errors(results.history));
+    all.push(views(results));
+    for file in &config.files {
+        all.push(Record::Archive(match file {
+            ResultFile::Ptyr => archive::ptyr(results),
+            ResultFile::Cxi => archive::cxi(results),
+        }));
+    }
+    all
+}
+
+/// The object as it stands, for `live.png`: the first layer of each storage that has views, the part that is lit.
+pub fn live(results: &Results) -> Option<Record> {
+    let shown = Shown::new(results, 0);
+    let (rows, columns) = (shown.rows.len(), shown.columns.len());
+    let storage = results.model.storages.first()?;
+    let origin = [shown.rows.start, shown.columns.start];
+    let origin = [0, 1].map(|d| storage.origin[d] + origin[d] as f64 * results.model.pixel[d]);
+    let title = format!("object after {} iterations", results.history.len());
+    let record = wave("live".into(), &title, &shown.values, [1, rows, columns], results.model.pixel, origin);
+    match record {
+        Record::Wave(wave) => Some(Record::Wave(Wave { live: true, ..wave })),
+        _ => None,
+    }
+}
+
+/// Name of the first scan one of whose views is meant.
+fn owner(model: &Model, meant: impl Fn(&crate::model::View) -> bool) -> String {
+    let first = model.views.iter().position(meant).unwrap_or(0);
+    let scan = model.scans.iter().rev().find(|s| s.1 <= first).or(model.scans.first());
+    let name = scan.map_or("scan", |s| s.0.as_str());
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+/// Coordinates of the first pixel of a probe.
+fn probe_origin(model: &Model) -> [f64; 2] {
+    [0, 1].map(|d| -((model.frame[d] / 2) as f64) * model.pixel[d])
+}
+
+/// The probes without the phase of the sample plane that the stages keep in them.
+fn probes(results: &Results) -> Vec<Vec<Complex<f64>>> {
+    let model = results.model;
+    let size = model.modes[0] * model.pixels();
+    let plain = |set: &[Complex<f64>]| set.iter().zip(model.filter.iter().cycle()).map(|(p, f)| p * f.conj()).collect();
+    results.state.probe.chunks_exact(size.max(1)).map(plain).collect()
+}
+
+fn wave(name: String, title: &str, values: &[Complex<f64>], shape: [usize; 3], pixel: [f64; 2], origin: [f64; 2]) -> Record {
+    let axes = [1, 0].map(|d| Axis { unit: "m".into(), ..Axis::bare(1 - d, origin[d], pixel[d], shape[1 + d]) });
+    let values = values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
+    Record::Wave(Wave { name, title: title.into(), shape, axes, values, live: false })
+}
+
+/// Most views that are looked at to find what was lit.
+const LOOKED_AT: usize = 4096;
+/// Light, as a part of the most, below which a pixel is not shown.
+const DARK: f64 = 0.01;
+/// A spread of phases beyond this is shown on the circle of hues, others on an ordered scale.
+const WIDE: f64 = 4.0;
+
+/// The part of an object that was lit.
+struct Shown {
+    rows: std::ops::Range<usize>,
+    columns: std::ops::Range<usize>,
+    /// First layer; not a number where it was dark; mean phase and slope taken out.
+    values: Vec<Complex<f64>>,
+}
+
+impl Shown {
+    fn new(results: &Results, number: usize) -> Self {
+        let model = results.model;
+        let storage = &model.storages[number];
+        let [height, width] = storage.shape;
+        let light = light(results, number);
+        let most = light.iter().copied().fold(0.0, f64::max);
+        let lit = |i: usize| light[i] > DARK * most;
+        let bounds = |n: usize, any: &dyn Fn(usize) -> bool| {
+            let first = (0..n).find(|i| any(*i)).unwrap_or(0);
+            let last = (0..n).rev().find(|i| any(*i)).unwrap_or(n - 1);
+            first..last + 1
+        };
+        let rows = bounds(height, &|r| (0..width).any(|c| lit(r * width + c)));
+        let columns = bounds(width, &|c| (0..height).any(|r| lit(r * width + c)));
+        let layer = &results.state.object[storage.offset..][..storage.layer()];
+        let mut values = Vec::with_capacity(rows.len() * columns.len());
+        for r in rows.clone() {
+            let line = r * width + columns.start..r * width + columns.end;
+            values.extend(line.map(|i| if lit(i) { layer[i] } else { Complex::new(f64::NAN, f64::NAN) }));
+        }
+        levelled(&mut values, columns.len());
+        Self { rows, columns, values }
+    }
+
+    fn fields(&self, model: &Model, storage: &Storage, suffix: &str) -> [Record; 2] {
+        let phases: Vec<f32> = self.values.iter().map(|v| v.arg() as f32).collect();
+        let mut sorted: Vec<f32> = phases.iter().copied().filter(|p| p.is_finite()).collect();
+        sorted.sort_unstable_by(f32::total_cmp);
+        let at = |part: f64| f64::from(sorted.get((part * sorted.len() as f64) as usize).copied().unwrap_or(0.0));
+        let palette = if at(0.99) - at(0.01) > WIDE { Palette::Cyclic } else { Palette::Sequential };
+        let moduli = self.values.iter().map(|v| v.norm() as f32).collect();
+        // Pictures have y upwards: rows are turned round, so that the first is on top.
+        let field = |name: &str, title: &str, unit: &str, values: Vec<f32>, palette| {
+            let (rows, columns) = (self.rows.len(), self.columns.len());
+            let turned = values.chunks_exact(columns).rev().flatten().copied().collect();
+            let x = Axis {
+                unit: "m".into(),
+                ..Axis::bare(0, storage.origin[1] + self.columns.start as f64 * model.pixel[1], model.pixel[1], columns)
+            };
+            let y = Axis {
+                unit: "m".into(),
+                ..Axis::bare(1, -(storage.origin[0] + self.rows.end as f64 * model.pixel[0]), model.pixel[0], rows)
+            };
+            let mut field = Field::bare(format!("{name}{suffix}"), vec![x, y], Centring::Cell, Values::F32(turned));
+            (field.title, field.unit, field.palette) = (title.into(), unit.into(), palette);
+            Record::Field(field)
+        };
+        [
+            field("object_phase", "phase of the object: φ", "rad", phases, palette),
+            field("object_amplitude", "modulus of the object: |O|", "", moduli, Palette::Sequential),
+        ]
+    }
+}
+
+/// Light on each pixel of a storage: the power of the probe summed over the views.
+fn light(results: &Results, number: usize) -> Vec<f64> {
+    let model = results.model;
+    let storage = &model.storages[number];
+    let [ny, nx] = model.frame;
+    let pixels = ny * nx;
+    let power = |set: usize| -> Vec<f64> {
+        let modes = &results.state.probe[set * model.modes[0] * pixels..][..model.modes[0] * pixels];
+        (0..pixels).map(|q| modes.iter().skip(q).step_by(pixels).map(Complex::norm_sqr).sum()).collect()
+    };
+    let powers: Vec<Vec<f64>> = (0..model.probes).map(power).collect();
+    let stride = results.views.0.len().div_ceil(LOOKED_AT).max(1);
+    let mine: Vec<_> = results.views.0.iter().filter(|v| v.object as usize == number).step_by(stride).collect();
+    let mut light = vec![0.0; storage.layer()];
+    light.par_chunks_mut(storage.shape[1].max(1)).enumerate().for_each(|(row, line)| {
+        for view in &mine {
+            let inside = row as i64 - i64::from(view.row);
+            if (0..ny as i64).contains(&inside) && view.col >= 0 && view.col as usize + nx <= line.len() {
+                let from = &powers[view.probe as usize][inside as usize * nx..][..nx];
+                line[view.col as usize..][..nx].iter_mut().zip(from).for_each(|(l, p)| *l += p);
+            }
+        }
+    });
+    light
+}
+
+/// Takes out the mean phase and its mean slope, which the data leave open: a phase that goes up across the object goes down across the
+/// probe. Values that are not numbers are passed over.
+fn levelled(values: &mut [Complex<f64>], width: usize) {
+    let sound = |v: Complex<f64>| v.re.is_finite().then_some(v);
+    let slope = |step: usize, last: bool| -> f64 {
+        let pairs = (0..values.len().saturating_sub(step)).filter(|i| !last || i % width != width - 1);
+        let sum: Complex<f64> = pairs.filter_map(|i| sound(values[i].conj() * values[i + step])).sum();
+        sum.arg()
+    };
+    let (x, y) = (slope(1, true), slope(width, false));
+    let back = |i: usize| Complex::from_polar(1.0, -((i % width) as f64 * x + (i / width) as f64 * y));
+    let mean: Complex<f64> = values.iter().enumerate().filter_map(|(i, v)| sound(v * back(i))).sum();
+    let turn = Complex::from_polar(1.0, -mean.arg());
+    for i in 0..values.len() {
+        values[i] *= back(i) * turn;
+    }
+}
+
+/// A frame beside its model.
+fn diffraction(results: &Results) -> Option<Record> {
+    let (number, modelled) = results.frame?;
+    let model = results.model;
+    let pixels = model.pixels();
+    let mag = model.mag.get(number * pixels..(number + 1) * pixels)?;
+    let [ny, nx] = model.frame;
+    let counts: Vec<f64> = mag.iter().map(|m| if *m < 0.0 { f64::NAN } else { f64::from(*m).powi(2) }).collect();
+    let far = matches!(model.transfer, Transfer::Far);
+    let centred = |v: &[f64]| if far { middle_first(v, model.frame) } else { v.to_vec() };
+    let (left, right) = (centred(&counts), centred(modelled));
+    // A few dark columns part the two.
+    let gap = (nx / 32).max(1);
+    let mut values = Vec::with_capacity(ny * (2 * nx + gap));
+    for row in (0..ny).rev() {
+        values.extend(left[row * nx..][..nx].iter().map(|v| *v as f32));
+        values.extend(std::iter::repeat_n(f32::NAN, gap));
+        values.extend(right[row * nx..][..nx].iter().map(|v| *v as f32));
+    }
+    let axis = |d: usize, n: usize| Axis { unit: "pixels".into(), ..Axis::bare(d, 0.0, 1.0, n) };
+    let mut field = Field::bare("diffraction", vec![axis(0, 2 * nx + gap), axis(1, ny)], Centring::Cell, Values::F32(values));
+    field.title = format!("frame {number}, measured (left) and modelled (right): counts");
+    field.palette = if far { Palette::Density } else { Palette::Sequential };
+    Some(Record::Field(field))
+}
+
+/// The errors of each iteration.
+fn errors(history: &[[f64; 3]]) -> Option<Record> {
+    if history.is_empty() {
+        return None;
+    }
+    let names = ["modulus: counts per pixel", "likelihood: per pixel", "change of the exit waves"];
+    let line = |e: usize| (names[e].to_owned(), history.iter().map(|h| h[e]).collect::<Vec<f64>>());
+    let lines: Vec<_> = (0..3).map(line).filter(|(_, v)| v.iter().any(|v| *v > 0.0 && v.is_finite())).collect();
+    Some(Record::Curve(Curve {
+        name: "errors".into(),
+        title: "errors, mean over the frames".into(),
+        x_label: "iteration".into(),
+        y_label: "error".into(),
+        x: (1..=history.len()).map(|i| i as f64).collect(),
+        lines,
+        log_y: true,
+    }))
+}
+
+/// The correlation of two reconstructions by ring, with the threshold that it is held against; frequencies in 1/m.
+pub fn ring_correlation(frequency: &[f64], correlation: &[f64], threshold: &[f64], resolution: Option<f64>) -> Record {
+    let found = resolution.map_or_else(|| "no crossing".to_owned(), |r| format!("{:.1} nm", 1e9 * r));
+    Record::Curve(Curve {
+        name: "ring_correlation".into(),
+        title: format!("Fourier ring correlation of two half-scans: resolution {found}"),
+        x_label: "spatial frequency (1/µm)".into(),
+        y_label: "correlation".into(),
+        x: frequency.iter().map(|f| f * 1e-6).collect(),
+        lines: vec![("correlation".into(), correlation.to_vec()), ("threshold".into(), threshold.to_vec())],
+        log_y: false,
+    })
+}
+
+/// Where the frames were taken, and how well each is described.
+fn views(results: &Results) -> Record {
+    let model = results.model;
+    let places = places(results);
+    let column = |quantity: &str, component: &str, unit: &str, values: Vec<f64>| Column {
+        quantity: quantity.into(),
+        component: component.into(),
+        unit: unit.into(),
+        dimension: [0.0; 7],
+        unit_si: 1.0,
+        weighting_power: 0.0,
+        macro_weighted: false,
+        time_offset: 0.0,
+        values: Entries::Each(Values::F64(values)),
+    };
+    let moved = |d: usize| {
+        let now = |j: usize| pixels(results.views.0[j], results.views.1.get(j).copied().unwrap_or_default())[d];
+        let then = |j: usize| pixels(model.views[j], model.shifts.get(j).copied().unwrap_or_default())[d];
+        (0..places.len()).map(|j| (now(j) - then(j)) * model.pixel[d]).collect()
+    };
+    let each = |e: usize| (0..places.len()).map(|j| results.errors.get(j).map_or(f64::NAN, |v| v[e])).collect();
+    let columns = vec![
+        column("position", "y", "m", places.iter().map(|p| p[0]).collect()),
+        column("position", "x", "m", places.iter().map(|p| p[1]).collect()),
+        column("moved", "y", "m", moved(0)),
+        column("moved", "x", "m", moved(1)),
+        column("error_fourier", "", "", each(0)),
+        column("error_likelihood", "", "", each(1)),
+        column("error_exit", "", "", each(2)),
+    ];
+    let (name, title) = ("views".to_owned(), "frames: where they were taken, and their errors".to_owned());
+    Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: places.len(), columns })
+}
+
+/// First pixel of a view, with what is left over.
+fn pixels(view: crate::model::View, rest: [f64; 2]) -> [f64; 2] {
+    [f64::from(view.row) + rest[0], f64::from(view.col) + rest[1]]
+}
+
+/// Where the probe stood, metres `[y, x]`.
+fn places(results: &Results) -> Vec<[f64; 2]> {
+    let model = results.model;
+    let place = |(j, view): (usize, &crate::model::View)| {
+        let at = pixels(*view, results.views.1.get(j).copied().unwrap_or_default());
+        let origin = model.storages[view.object as usize].origin;
+        [0, 1].map(|d| origin[d] + (at[d] + (model.frame[d] / 2) as f64) * model.pixel[d])
+    };
+    results.views.0.iter().enumerate().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests;

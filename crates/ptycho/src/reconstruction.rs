@@ -1,0 +1,170 @@
+//! One reconstruction: a model, its stages on a device, and the engines of the input, one after another.
+
+use num_complex::Complex;
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
+
+use crate::config::{Config, EngineConfig, Precision};
+use crate::engines::{self, Engine, Facts, Memory};
+use crate::model::{Model, State, View};
+use crate::positions::{self, Frame};
+use crate::stages::{self, Stages};
+use crate::modes;
+
+/// A reconstruction at work.
+pub struct Reconstruction {
+    /// The problem. Its start is no longer needed.
+    pub model: Model,
+    /// State and stages.
+    pub stages: Box<dyn Stages>,
+    engines: Vec<(EngineConfig, Box<dyn Engine>)>,
+    reported: Vec<[f64; 2]>,
+    seed: u64,
+    memory: Memory,
+    /// Engine at work and its finished iterations.
+    at: (usize, u64),
+    /// Finished iterations of all engines.
+    pub done: u64,
+    /// Root mean square of the last moves of positions, pixels.
+    pub moved: f64,
+}
+
+impl Reconstruction {
+    /// Sets the engines of an input up for a model.
+    pub fn new(config: &Config, model: Model, device: &Device, seed: u64) -> Result<Self> {
+        let facts = Facts::of(&model, config.compatibility, seed);
+        let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &facts, i))).collect();
+        let stages = stages::open(&model, device, config.precision == Precision::F64)?;
+        let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();
+        Ok(Self { model, stages, engines, reported, seed, memory: Memory::default(), at: (0, 0), done: 0, moved: 0.0 })
+    }
+
+    /// The engine at work, or the last one.
+    pub fn engine(&self) -> &EngineConfig {
+        &self.engines[self.at.0.min(self.engines.len() - 1)].0
+    }
+
+    /// Whether all engines are done.
+    pub fn finished(&self) -> bool {
+        self.at.0 >= self.engines.len()
+    }
+
+    /// One iteration of the engine whose turn it is.
+    pub fn advance(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let (number, k) = self.at;
+        let Some((config, engine)) = self.engines.get(number) else { return Ok(()) };
+        let stages = &mut *self.stages;
+        if k == 0 {
+            self.memory = Memory::default();
+            engines::begin(&**engine, stages, self.model.frame)?;
+        }
+        engine.iterate(stages, k, &mut self.memory, None, profiler)?;
+        if let Some(tolerance) = config.probe_center_tolerance {
+            profiler.stage("centre", Cost::default(), || centre(stages, &self.model, tolerance))?;
+        }
+        let iterations = config.iterations();
+        if let Some(refinement) = config.positions.as_ref().filter(|p| p.due(k, iterations)) {
+            let (model, reported) = (&self.model, &self.reported[..]);
+            let (frame, pixel, storages) = (model.frame, model.pixel, &model.storages[..]);
+            let frame = Frame { frame, pixel, storages, reported, seed: self.seed, number };
+            self.moved = profiler.stage("positions", Cost::default(), || positions::refine(stages, refinement, &frame, k, iterations))?;
+        }
+        self.done += 1;
+        self.at.1 += 1;
+        if self.at.1 == iterations {
+            if self.model.modes[0] > 1 {
+                profiler.stage("orthogonalise", Cost::default(), || orthogonalise(stages, &self.model))?;
+            }
+            self.at = (number + 1, 0);
+        }
+        Ok(())
+    }
+
+    /// Mean errors over the views; an error where they are not finite.
+    pub fn errors(&mut self) -> Result<[f64; 3]> {
+        let errors = self.stages.errors()?;
+        let mean = [0, 1, 2].map(|i| errors.iter().map(|e| e[i]).sum::<f64>() / errors.len().max(1) as f64);
+        if mean.iter().all(|m| m.is_finite()) {
+            return Ok(mean);
+        }
+        let view = errors.iter().position(|e| e.iter().any(|v| !v.is_finite())).unwrap_or(0);
+        let place = format!("iteration {}, frame {view}", self.done);
+        Err(Error::Numerics { what: "error of the reconstruction".into(), place, message: "it is not finite any more".into() })
+    }
+
+    /// Probe in the sample plane, without the phase that the propagation takes; and the object.
+    pub fn state(&mut self) -> Result<State> {
+        let mut state = self.stages.state()?;
+        let pixels = self.model.pixels();
+        state.probe.iter_mut().enumerate().for_each(|(i, v)| *v *= self.model.filter[i % pixels].conj());
+        Ok(state)
+    }
+
+    /// Where the views look, metres `[y, x]`, in the coordinates of the scans.
+    pub fn positions(&self) -> Vec<[f64; 2]> {
+        let (views, shifts) = self.stages.views();
+        let place = |(view, shift): (&View, &[f64; 2])| {
+            let at = positions::exact(view, *shift);
+            let origin = self.model.storages[view.object as usize].origin;
+            [0, 1].map(|d| origin[d] + (at[d] + (self.model.frame[d] / 2) as f64) * self.model.pixel[d])
+        };
+        views.iter().zip(shifts).map(place).collect()
+    }
+
+    /// Writes everything that a bit-equal continuation needs.
+    pub fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
+        writer.json(&format!("{prefix}at"), &(self.at, self.done))?;
+        // Bit by bit: JSON has no infinities.
+        let m = &self.memory;
+        writer.f64s(&format!("{prefix}memory"), &[m.length, m.scale, m.value, f64::from(m.passes), self.moved])?;
+        self.stages.save(prefix, writer)
+    }
+
+    /// Takes it back.
+    pub fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        let (at, done): ((usize, u64), u64) = reader.json(&format!("{prefix}at"))?;
+        let mut values = [0.0; 5];
+        reader.f64s_into(&format!("{prefix}memory"), &mut values)?;
+        let [length, scale, value, passes, moved] = values;
+        self.memory = Memory { length, scale, value, passes: passes as u32 };
+        (self.at, self.done, self.moved) = (at, done, moved);
+        if at.1 > 0
+            && let Some((_, engine)) = self.engines.get(at.0)
+        {
+            engines::begin(&**engine, &mut *self.stages, self.model.frame)?;
+        }
+        self.stages.restore(prefix, reader)
+    }
+}
+
+/// Moves probes, exit waves and objects by whole pixels where the middle of the first probe is more than `tolerance` pixels off the frame's.
+/// Waves are moved as they are held, phase of the sample plane included, so that no modulus at the detector changes.
+fn centre(stages: &mut dyn Stages, model: &Model, tolerance: f64) -> Result<()> {
+    let state = stages.state()?;
+    let pixels = model.pixels();
+    let (mut sum, mut at) = (0.0, [0.0; 2]);
+    for (i, v) in state.probe[..model.modes[0] * pixels].iter().enumerate() {
+        let (i, power) = (i % pixels, v.norm_sqr());
+        sum += power;
+        at = [at[0] + power * (i / model.frame[1]) as f64, at[1] + power * (i % model.frame[1]) as f64];
+    }
+    let off = [0, 1].map(|d| at[d] / sum - (model.frame[d] / 2) as f64);
+    if sum > 0.0 && off[0].hypot(off[1]) > tolerance {
+        let by = off.map(|o| -o.round() as i32);
+        if by != [0; 2] {
+            stages.roll(by)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the modes of every probe orthogonal.
+fn orthogonalise(stages: &mut dyn Stages, model: &Model) -> Result<()> {
+    let state = stages.state()?;
+    let size = model.modes[0] * model.pixels();
+    let basis: Vec<Complex<f64>> = state.probe.chunks_exact(size).flat_map(|probe| modes::orthogonal(probe, model.modes[0]).0).collect();
+    stages.mix_probe(&basis)
+}

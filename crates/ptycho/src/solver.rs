@@ -1,0 +1,272 @@
+//! The solver as the run loop sees it.
+
+use std::time::Duration;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::schedule::Agenda;
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+
+use crate::config::{Config, Precision};
+use crate::halves::{self, Halves};
+use crate::model::Model;
+use crate::output::{self, Results};
+use crate::reconstruction::Reconstruction;
+use crate::scan::{Beam, Truth};
+use crate::{bench, resolution, setup, stages};
+
+/// Scans being reconstructed.
+pub struct Ptycho {
+    config: Config,
+    whole: Reconstruction,
+    halves: Option<Halves>,
+    truths: Vec<Option<Truth>>,
+    beams: Vec<Beam>,
+    /// Mean errors of each iteration.
+    history: Vec<[f64; 3]>,
+    live: Agenda,
+    /// Errors of the last iteration.
+    errors: [f64; 3],
+}
+
+impl Ptycho {
+    /// The reconstruction of all frames.
+    pub fn whole(&mut self) -> &mut Reconstruction {
+        &mut self.whole
+    }
+
+    /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
+    fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
+        let Reconstruction { model, stages, .. } = &mut self.whole;
+        let pixels = model.pixels();
+        let counts = |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        let brightest = || (0..model.views.len()).map(|j| (j, counts(j))).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
+        let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
+        let intensity = match shown {
+            Some(j) => Some((j, stages.intensity(j)?)),
+            None => None,
+        };
+        let (state, errors) = (stages.state()?, stages.errors()?);
+        let results = Results {
+            model,
+            state: &state,
+            history: &self.history,
+            errors: &errors,
+            views: stages.views(),
+            frame: intensity.as_ref().map(|(j, i)| (*j, &i[..])),
+            beams: &self.beams,
+        };
+        Ok(work(&results))
+    }
+}
+
+/// Model traffic of an iteration: exit waves read and written, moduli, exit waves again for object and probe.
+pub fn cost(model: &Model, exits: bool) -> Cost {
+    let (pixels, modes) = ((model.views.len() * model.pixels()) as f64, model.exits() as f64);
+    let bytes = if exits { 24.0 * modes + 4.0 } else { 4.0 } * pixels;
+    let transforms = 3.0 * modes;
+    Cost { bytes, flops: transforms * 5.0 * pixels * (model.pixels() as f64).log2(), items: model.views.len() as f64 }
+}
+
+type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>);
+
+fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
+    let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
+    let model = setup::model(config, &mut scans, environment.seed)?;
+    let beams = scans.iter().map(|s| s.beam).collect();
+    Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams))
+}
+
+impl Solver for Ptycho {
+    const NAME: &'static str = "ptycho";
+    const STEP: &'static str = "iteration";
+    const ITEM: &'static str = "frame";
+    const GPU: bool = stages::GPU;
+
+    type Config = Config;
+
+    fn check(config: &Config) -> Vec<Problem> {
+        config.check()
+    }
+
+    fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
+        let (model, ..) = load(config, environment)?;
+        let exits = config.engine.iter().any(|e| e.name.keeps_exits());
+        let join = |v: &[usize]| v.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+        let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
+        let micro = |d: usize| format!("{:.4e}", model.pixel[d]);
+        let engines: Vec<String> = config.engine.iter().map(|e| format!("{} {}", e.iterations(), e.name.as_str())).collect();
+        let lines = vec![
+            ("frames".to_owned(), format!("{} of {} pixels in {} scan(s)", model.views.len(), join(&model.frame), model.scans.len())),
+            ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
+            ("modes".to_owned(), format!("{} of {} probe(s), {} of an object", model.modes[0], model.probes, model.modes[1])),
+            ("counts".to_owned(), format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max)),
+            ("engines".to_owned(), engines.join(", then ")),
+        ];
+        let double = config.precision == Precision::F64;
+        let frames = (model.views.len() * model.pixels()) as u64;
+        let one = stages::memory(&model, exits, double) + 4 * frames;
+        let memory = if config.frc { 2 * one } else { one };
+        let mut warnings = Vec::new();
+        let views = model.views.len();
+        if views < 4 {
+            warnings.push(format!("{views} frame(s): object and probe cannot be told apart without overlapping frames"));
+        }
+        if let Some(part) = overlap(&model).filter(|part| *part < 0.5) {
+            warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part));
+        }
+        Ok(Plan { lines, items: views as u64, memory, traffic: cost(&model, exits).bytes as u64, warnings })
+    }
+
+    fn setup(config: &Config, environment: &Environment) -> Result<Self> {
+        let (model, truths, beams) = load(config, environment)?;
+        let (device, seed) = (&environment.device, environment.seed);
+        let exits = config.engine.iter().any(|e| e.name.keeps_exits());
+        let needed = stages::memory(&model, exits, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
+        if matches!(device, Device::Cpu(_)) && needed > device.memory() {
+            let what = "exit waves and frames".to_owned();
+            return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
+        }
+        let halves = if config.frc { Some(Halves::new(config, &model, device, seed)?) } else { None };
+        let whole = Reconstruction::new(config, model, device, seed)?;
+        let live = Agenda::new(config.output.live, Clock::default());
+        Ok(Self { config: config.clone(), whole, halves, truths, beams, history: Vec::new(), live, errors: [0.0; 3] })
+    }
+
+    fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.whole.advance(profiler)?;
+        if let Some(halves) = &mut self.halves {
+            profiler.stage_with("halves", Cost::default(), |profiler| halves.advance(profiler))?;
+        }
+        self.errors = self.whole.errors()?;
+        self.history.push(self.errors);
+        Ok(())
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        if !self.whole.finished() {
+            return None;
+        }
+        let [fourier, likelihood, _] = self.errors;
+        let message = format!("{} iterations; likelihood error {likelihood:.4e}, modulus error {fourier:.4e}", self.whole.done);
+        Some(Outcome { ending: Ending::Finished, status: "finished", message })
+    }
+
+    fn clock(&self) -> Clock {
+        Clock { step: self.whole.done, time: None }
+    }
+
+    fn progress(&self) -> f64 {
+        self.whole.done as f64 / self.config.iterations().max(1) as f64
+    }
+
+    fn row(&mut self) -> Result<Row> {
+        let mut row = Row::default();
+        row.push("fourier_error", "", self.errors[0]);
+        row.push("likelihood_error", "", self.errors[1]);
+        row.push("exit_error", "", self.errors[2]);
+        if self.config.engine.iter().any(|e| e.positions.is_some()) {
+            row.push("positions_moved", "px", self.whole.moved);
+        }
+        Ok(row)
+    }
+
+    fn records(&mut self) -> Result<Vec<Record>> {
+        let config = self.config.output.clone();
+        let mut records = self.with_results(config.frame, |results| output::records(results, &config))?;
+        if let Some(halves) = &mut self.halves {
+            records.push(halves.rings()?.curve("frc", "Fourier ring correlation of two half-scans", true));
+        }
+        if let Some(Some(truth)) = self.truths.first()
+            && let Some((found, expected, shape)) = halves::beside_truth(&mut self.whole, truth)?
+        {
+            let rings = resolution::rings(&found, &expected, shape, self.whole.model.pixel[0]);
+            records.push(rings.curve("frc_truth", "Fourier ring correlation with the truth", false));
+        }
+        Ok(records)
+    }
+
+    fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
+        let clock = self.clock();
+        if self.live.due(clock, wall).is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.with_results(None, output::live)?.into_iter().collect())
+    }
+
+    fn checks(&mut self) -> Result<Vec<Check>> {
+        let value = |line: Option<&[f64; 3]>| line.map_or(0.0, |l| if l[1] > 0.0 { l[1] } else { l[0] });
+        let (first, last) = (value(self.history.first()), value(self.history.last()));
+        let mut checks = vec![Check::at_most("last error over the first one", last / first.max(f64::MIN_POSITIVE), 1.0)];
+        if let Some(Some(truth)) = self.truths.first()
+            && let Some(off) = halves::off_truth(&mut self.whole, truth)?
+        {
+            checks.push(Check::at_most("relative distance of the object from the truth", off, TRUTH_LIMIT));
+        }
+        Ok(checks)
+    }
+
+    fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        self.whole.save("whole.", writer)?;
+        if let Some(halves) = &mut self.halves {
+            halves.save(writer)?;
+        }
+        writer.f64s("errors", &self.errors)?;
+        writer.f64s("history", self.history.as_flattened())
+    }
+
+    fn restore(&mut self, reader: &Reader) -> Result<()> {
+        self.whole.restore("whole.", reader)?;
+        if let Some(halves) = &mut self.halves {
+            halves.restore(reader)?;
+        }
+        reader.f64s_into("errors", &mut self.errors)?;
+        self.history = reader.f64s("history")?.as_chunks::<3>().0.to_vec();
+        self.live = Agenda::new(self.config.output.live, self.clock());
+        Ok(())
+    }
+
+    fn cost(&self) -> Cost {
+        cost(&self.whole.model, self.whole.engine().name.keeps_exits())
+    }
+
+    fn cases() -> &'static [Case] {
+        bench::CASES
+    }
+
+    fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
+        bench::open(case, device)
+    }
+}
+
+/// An object that is farther than this from a known truth is another one: noise and few iterations stay below.
+const TRUTH_LIMIT: f64 = 0.5;
+
+/// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean square
+/// radius), along the closer axis.
+fn overlap(model: &Model) -> Option<f64> {
+    if model.views.len() < 2 || model.views.len() > 5000 {
+        return None;
+    }
+    let pixels = model.pixels();
+    let probe = &model.start.probe[..pixels];
+    let all: f64 = probe.iter().map(num_complex::Complex::norm_sqr).sum();
+    let mean = |f: &dyn Fn(usize) -> f64| probe.iter().enumerate().map(|(i, v)| v.norm_sqr() * f(i)).sum::<f64>() / all;
+    let (y, x) = (|i: usize| (i / model.frame[1]) as f64, |i: usize| (i % model.frame[1]) as f64);
+    let (my, mx) = (mean(&y), mean(&x));
+    let radius = mean(&|i| (y(i) - my).powi(2) + (x(i) - mx).powi(2)).sqrt();
+    let distance = |a: &crate::model::View, b: &crate::model::View| f64::from(a.row - b.row).hypot(f64::from(a.col - b.col));
+    let nearest = |(i, a): (usize, &crate::model::View)| {
+        let others = model.views.iter().enumerate().filter(|(j, b)| *j != i && b.object == a.object);
+        others.map(|(_, b)| distance(a, b)).fold(f64::INFINITY, f64::min)
+    };
+    let mut steps: Vec<f64> = model.views.iter().enumerate().map(nearest).collect();
+    steps.sort_by(f64::total_cmp);
+    let step = steps[steps.len() / 2];
+    // A disc of radius r has a root mean square radius of r over the root of two.
+    let width = 2.0 * std::f64::consts::SQRT_2 * radius;
+    (step.is_finite() && width > 0.0).then(|| 1.0 - step / width)
+}

@@ -1,0 +1,257 @@
+//! LSQML on the processor. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
+
+use rayon::prelude::*;
+use zellige_engine::real::{Real, select};
+
+use super::fft::PAD;
+use super::lanes::{Lanes, Number, Work};
+use super::overlap::Waves;
+use super::store::{planes, planes_mut};
+use super::view::{Row, product, sum};
+use super::{Fixed, Host, Pair, Scratch};
+use crate::model::View;
+use crate::physics::{deviation, modulus_factor};
+use crate::stages::{LeastSquares, Noise};
+
+/// Added to moduli and norms in denominators, relative to the largest.
+const GUARD: f64 = 1e-10;
+
+/// The residual wave of a view, into `out[K][2][ny][sx]`.
+struct Residual<'a, T> {
+    fixed: &'a Fixed<T>,
+    noise: Noise,
+    state: &'a Pair<T>,
+    view: View,
+    mag: &'a [T],
+    valid: f64,
+    out: &'a mut [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Residual<'_, T> {
+    type Out = [f64; 3];
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 3] {
+        let Self { fixed, noise, state, view, mag, valid, out, scratch } = self;
+        let Scratch { room, product: waves, wave, one, two, plane: [power, ..], .. } = scratch;
+        let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
+        fixed.products(&state.probe, &state.object, &view, waves);
+        for (from, to) in waves.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
+            fixed.propagate(from, to, two, room);
+        }
+        fixed.intensity(wave, power);
+        let likelihood = fixed.photons(power, mag);
+        let [lines, length] = fixed.detector();
+        let scale = Row::splat(fixed.scale() * fixed.scale());
+        let error = sum(lines, length, |i| {
+            let (m, p) = (Row::load(&mag[i..]), Row::load(&power[i..]));
+            let af = p.sqrt();
+            let factor = match noise {
+                // Near the solution this is the ratio of moduli to first order.
+                Noise::Poisson => {
+                    let ratio = Row::HALF * (m * m / (p + Row::ONE) - p / (p + Row::ONE));
+                    select(m.lt(Row::ZERO), Row::ZERO, ratio)
+                }
+                _ => modulus_factor(m, af, Row::ZERO, Row::from_f64(GUARD)) - Row::ONE,
+            };
+            (factor * scale).store(&mut power[i..]);
+            deviation(m, af)
+        });
+        let mut change = 0.0;
+        for (k, out) in out.chunks_exact_mut(stored).enumerate() {
+            let wave = &mut wave[k * size..(k + 1) * size];
+            for half in wave.chunks_exact_mut(size / 2) {
+                for i in (0..size / 2).step_by(PAD) {
+                    (Row::load(&half[i..]) * Row::load(&power[i..])).store(&mut half[i..]);
+                }
+            }
+            fixed.back(wave, one, two, room);
+            for (to, from) in out.chunks_exact_mut(stored / 2).zip(one.chunks_exact(size / 2)) {
+                to.copy_from_slice(&from[..stored / 2]);
+            }
+            change += sum(fixed.shape.ny * 2, fixed.shape.sx, |i| {
+                let d = Row::load(&out[i..]);
+                d * d
+            });
+        }
+        [error / valid.max(1.0), likelihood, change / (fixed.shape.ny * fixed.shape.nx) as f64]
+    }
+}
+
+/// The step of a view along the directions of object and probe.
+struct Solve<'a, T> {
+    fixed: &'a Fixed<T>,
+    state: &'a Pair<T>,
+    direction: &'a Pair<T>,
+    both: [bool; 2],
+    view: View,
+    residual: &'a [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Solve<'_, T> {
+    /// Steps of object and probe.
+    type Out = [f64; 2];
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 2] {
+        let Self { fixed, state, direction, both, view, residual, scratch } = self;
+        let Scratch { product: first, one, .. } = scratch;
+        let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
+        let place = fixed.places[view.object as usize];
+        // <a, a>, <b, b>, Re<a, b>, Re<a, chi>, Re<b, chi> with a = P dO, b = dP O.
+        let mut s = [0.0; 5];
+        for p in 0..fixed.modes[0] {
+            let probes = [&state.probe, &direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
+            for o in 0..fixed.modes[1] {
+                let objects = [&state.object, &direction.object].map(|object| place.layer(object, o));
+                let k = p * fixed.modes[1] + o;
+                let a = &mut first[..size];
+                product(fixed, probes[0], objects[1], &place, &view, a);
+                product(fixed, probes[1], objects[0], &place, &view, one);
+                let chi = &residual[k * stored..(k + 1) * stored];
+                let pairs: [(&[T], &[T], usize, usize); 5] = [
+                    (a, a, size, size),
+                    (one, one, size, size),
+                    (a, one, size, size),
+                    (a, chi, size, stored),
+                    (one, chi, size, stored),
+                ];
+                for (s, (x, y, nx, ny)) in s.iter_mut().zip(pairs) {
+                    for plane in 0..2 {
+                        let (x, y) = (&x[plane * nx / 2..], &y[plane * ny / 2..]);
+                        *s += sum(fixed.shape.ny, fixed.shape.sx, |i| Row::load(&x[i..]) * Row::load(&y[i..]));
+                    }
+                }
+            }
+        }
+        solve(s, both)
+    }
+}
+
+/// Least squares of `chi = x a + y b` from the products.
+fn solve([aa, bb, ab, ac, bc]: [f64; 5], [object, probe]: [bool; 2]) -> [f64; 2] {
+    let alone = |norm: f64, dot: f64| if norm > 0.0 { dot / norm } else { 0.0 };
+    let det = aa * bb - ab * ab;
+    match (object, probe) {
+        (true, true) if det > 1e-6 * aa * bb => [(ac * bb - bc * ab) / det, (bc * aa - ac * ab) / det],
+        // One of them, or two that are as good as parallel: half of the way each.
+        (true, true) => [0.5 * alone(aa, ac), 0.5 * alone(bb, bc)],
+        (true, false) => [alone(aa, ac), 0.0],
+        (false, _) => [0.0, alone(bb, bc)],
+    }
+}
+
+impl<T: Number> Host<T> {
+    /// One pass over the views in `order`, batch by batch.
+    pub(super) fn least_squares_views(&mut self, rule: &LeastSquares, order: &[u32]) {
+        self.exit = Vec::new();
+        let size = self.fixed.exits() * 2 * self.fixed.shape.stored();
+        let most = rule.batch.min(order.len()).max(1);
+        let mut residuals = vec![T::ZERO; most * size];
+        let mut direction =
+            Pair { probe: vec![T::ZERO; self.state.probe.len()], object: vec![T::ZERO; self.state.object.len()] };
+        let mut norm = vec![T::ZERO; self.fixed.places.iter().map(|p| p.model.layer()).sum()];
+        for batch in order.chunks(most) {
+            let Self { fixed, views, state, errors, .. } = self;
+            let fixed = &*fixed;
+            let state_now = &*state;
+            let noise = rule.noise;
+            let found: Vec<[f64; 3]> = fixed.cpu.install(|| {
+                let one = |(j, out): (&u32, &mut [T])| {
+                    let (j, scratch) = (*j as usize, &mut *fixed.scratch());
+                    let (view, mag, valid) = (views[j], fixed.moduli(j), fixed.valid[j]);
+                    T::with(fixed.isa, Residual { fixed, noise, state: state_now, view, mag, valid, out, scratch })
+                };
+                batch.par_iter().zip(residuals.par_chunks_exact_mut(size)).map(one).collect()
+            });
+            for (j, found) in batch.iter().zip(found) {
+                errors[*j as usize] = found;
+            }
+            let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, j)| [*j, slot as u32]).collect();
+            let waves = Waves { views, exit: &residuals };
+            direction.object.fill(T::ZERO);
+            direction.probe.fill(T::ZERO);
+            if rule.object {
+                norm.fill(T::ZERO);
+                fixed.object_sums(waves, &list, &state_now.probe, &mut direction.object, &mut norm);
+                fixed.precondition(&mut direction.object, &norm, rule.damping);
+            }
+            if rule.probe {
+                let len = fixed.probe_len();
+                for (set, direction) in direction.probe.chunks_exact_mut(len).enumerate() {
+                    let sums = fixed.probe_sums(waves, &list, set, &state_now.object);
+                    let largest = sums.iter().flat_map(|s| &s.1).fold(0.0, |a: f64, v| a.max(v.to_f64()));
+                    let damping = T::from_f64(rule.damping * largest);
+                    fixed.each_band(direction, &sums, |re, im, [a, b, norm]| divide(re, im, a, b, norm, damping));
+                }
+                fixed.supported(&mut direction.probe);
+            }
+            let both = [rule.object, rule.probe];
+            let steps: Vec<[f64; 2]> = fixed.cpu.install(|| {
+                let one = |(j, residual): (&u32, &[T])| {
+                    let (view, scratch) = (views[*j as usize], &mut *fixed.scratch());
+                    T::with(fixed.isa, Solve { fixed, state: state_now, direction: &direction, both, view, residual, scratch })
+                };
+                batch.par_iter().zip(residuals.par_chunks_exact(size)).map(one).collect()
+            });
+            let mean = |i: usize| rule.step[i] * steps.iter().map(|s| s[i]).sum::<f64>() / steps.len() as f64;
+            add(&mut state.object, &direction.object, mean(0));
+            add(&mut state.probe, &direction.probe, mean(1));
+        }
+    }
+}
+
+fn add<T: Number>(to: &mut [T], from: &[T], factor: f64) {
+    let factor = T::from_f64(factor);
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += factor * *from);
+}
+
+/// `to = sum / (norm + damping)`, nothing where nothing is known.
+fn divide<T: Number>(re: &mut [T], im: &mut [T], a: &[T], b: &[T], norm: &[T], damping: T) {
+    for i in 0..re.len() {
+        let down = norm[i] + damping;
+        if down > T::ZERO {
+            (re[i], im[i]) = (a[i] / down, b[i] / down);
+        }
+    }
+}
+
+impl<T: Number> Fixed<T> {
+    /// Divides the objects by the illumination and a part of its largest value.
+    fn precondition(&self, object: &mut [T], norm: &[T], part: f64) {
+        let mut norm = norm;
+        for place in &self.places {
+            let (here, rest) = norm.split_at(place.model.layer());
+            norm = rest;
+            let largest = here.iter().fold(0.0, |a: f64, v| a.max(v.to_f64()));
+            let damping = T::from_f64(part * largest);
+            for o in 0..self.modes[1] {
+                let [re, im] = place.layer_mut(object, o).map(|plane| &mut plane[..here.len()]);
+                let (a, b) = (re.to_vec(), im.to_vec());
+                divide(re, im, &a, &b, here, damping);
+            }
+        }
+    }
+}
+
+/// New modes of a wave stack `[..][P][rest]` of one probe: `new_p = sum_q basis[p][q] old_q`, planes alike.
+pub(super) fn mix<T: Number>(waves: &mut [T], basis: &[num_complex::Complex<f64>], modes: usize, plane: usize) {
+    let size = waves.len() / modes;
+    let old = waves.to_vec();
+    for p in 0..modes {
+        let to = &mut waves[p * size..(p + 1) * size];
+        to.fill(T::ZERO);
+        for q in 0..modes {
+            let (c, s) = (T::from_f64(basis[p * modes + q].re), T::from_f64(basis[p * modes + q].im));
+            for (to, from) in to.chunks_exact_mut(2 * plane).zip(old[q * size..(q + 1) * size].chunks_exact(2 * plane)) {
+                let ([re, im], [a, b]) = (planes_mut(to), planes(from));
+                for i in 0..plane {
+                    re[i] += c * a[i] - s * b[i];
+                    im[i] += c * b[i] + s * a[i];
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! How well views would fit elsewhere.
+
+use rayon::prelude::*;
+use zellige_engine::real::{Real, select};
+
+use super::fft::PAD;
+use super::lanes::{Lanes, Number, Work};
+use super::store::planes_mut;
+use super::view::{Row, product, sum, total};
+use super::{Fixed, Host, Pair, Scratch};
+use crate::model::View;
+use crate::physics::deviation;
+
+/// Mean squared deviation of the moduli of a view.
+struct Trial<'a, T> {
+    fixed: &'a Fixed<T>,
+    state: &'a Pair<T>,
+    view: View,
+    mag: &'a [T],
+    valid: f64,
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Trial<'_, T> {
+    type Out = f64;
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> f64 {
+        let Self { fixed, state, view, mag, valid, scratch } = self;
+        let Scratch { room, product, wave, two, plane: [power, ..], .. } = scratch;
+        let size = 2 * fixed.shape.plane();
+        fixed.products(&state.probe, &state.object, &view, product);
+        for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
+            fixed.propagate(from, to, two, room);
+        }
+        fixed.intensity(wave, power);
+        let [lines, length] = fixed.detector();
+        sum(lines, length, |i| deviation(Row::load(&mag[i..]), Row::load(&power[i..]).sqrt())) / valid.max(1.0)
+    }
+}
+
+/// Derivatives by the place of a view: gradient (y, x) and curvature (yy, xx, yx) of the summed squared deviation.
+struct Slope<'a, T> {
+    fixed: &'a Fixed<T>,
+    state: &'a Pair<T>,
+    view: View,
+    mag: &'a [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+/// Central differences of a layer about a view's patch along rows (`d = 0`) or columns; one-sided at the edges of the storage.
+#[inline(always)]
+fn differences<T: Number>(fixed: &Fixed<T>, place: &super::Place, layer: [&[T]; 2], view: &View, d: usize, out: &mut [T]) {
+    let shape = fixed.shape;
+    let [height, width] = place.shape;
+    for (from, to) in layer.into_iter().zip(planes_mut(out)) {
+        for y in 0..shape.ny {
+            for x in 0..shape.nx {
+                let (row, col) = (view.row as usize + y, view.col as usize + x);
+                let (at, n, stride) = if d == 0 { (row, height, width) } else { (col, width, 1) };
+                let here = row * width + col;
+                let (low, high) = (usize::from(at > 0), usize::from(at + 1 < n));
+                let span = T::from_f64(1.0 / (low + high).max(1) as f64);
+                to[y * shape.sx + x] = (from[here + high * stride] - from[here - low * stride]) * span;
+            }
+        }
+    }
+}
+
+impl<T: Number> Work<T> for Slope<'_, T> {
+    type Out = [f64; 5];
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 5] {
+        let Self { fixed, state, view, mag, scratch } = self;
+        let Scratch { room, product: waves, wave, one, two, more, plane: [power, dy, dx] } = scratch;
+        let size = 2 * fixed.shape.plane();
+        let place = fixed.places[view.object as usize];
+        let scale = Row::splat(fixed.scale() * fixed.scale());
+        for plane in [&mut *power, dy, dx] {
+            plane.fill(T::ZERO);
+        }
+        // The patch of differences is a storage of its own.
+        let patch = super::Place { shape: [fixed.shape.ny, fixed.shape.sx], offset: 0, plane: fixed.shape.plane(), ..place };
+        let corner = View { row: 0, col: 0, ..view };
+        for p in 0..fixed.modes[0] {
+            let probe = fixed.probe(&state.probe, view.probe, p);
+            for o in 0..fixed.modes[1] {
+                let layer = place.layer(&state.object, o);
+                let first = &mut wave[..size];
+                product(fixed, probe, layer, &place, &view, &mut waves[..size]);
+                fixed.propagate(&waves[..size], first, two, room);
+                for (d, to) in [&mut *dy, dx].into_iter().enumerate() {
+                    differences(fixed, &place, layer, &view, d, one);
+                    product(fixed, probe, super::store::planes(one), &patch, &corner, &mut waves[..size]);
+                    let second = &mut more[0][..size];
+                    fixed.propagate(&waves[..size], second, two, room);
+                    let half = size / 2;
+                    for i in (0..half).step_by(PAD) {
+                        let dot = Row::load(&first[i..]) * Row::load(&second[i..]) + Row::load(&first[half + i..]) * Row::load(&second[half + i..]);
+                        (Row::load(&to[i..]) + scale * dot).store(&mut to[i..]);
+                        if d == 0 {
+                            let (a, b) = (Row::load(&first[i..]), Row::load(&first[half + i..]));
+                            (Row::load(&power[i..]) + scale * (a * a + b * b)).store(&mut power[i..]);
+                        }
+                    }
+                }
+            }
+        }
+        let [lines, length] = fixed.detector();
+        let mut all = [0.0; 5];
+        for line in 0..lines {
+            let mut part = [Row::<T>::ZERO; 5];
+            for i in (line * length..(line + 1) * length).step_by(PAD) {
+                let m = Row::load(&mag[i..]);
+                let af = Row::load(&power[i..]).sqrt();
+                let counts = m.ge(Row::ZERO) & af.gt(Row::ZERO);
+                let inverse = select(counts, Row::ONE / af, Row::ZERO);
+                // Derivatives of the modulus.
+                let (y, x) = (Row::load(&dy[i..]) * inverse, Row::load(&dx[i..]) * inverse);
+                let off = select(counts, af - m, Row::ZERO) * Row::TWO;
+                for (part, value) in part.iter_mut().zip([off * y, off * x, Row::TWO * y * y, Row::TWO * x * x, Row::TWO * y * x]) {
+                    *part += value;
+                }
+            }
+            for (all, part) in all.iter_mut().zip(part) {
+                *all += total(part);
+            }
+        }
+        all
+    }
+}
+
+impl<T: Number> Host<T> {
+    /// Errors of all views, moved.
+    pub(super) fn trials(&self, moved: &[[i32; 2]]) -> Vec<f64> {
+        let Self { fixed, views, state, .. } = self;
+        let one = |(j, (view, by)): (usize, (&View, &[i32; 2]))| {
+            let view = View { row: view.row + by[0], col: view.col + by[1], ..*view };
+            let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
+            T::with(fixed.isa, Trial { fixed, state, view, mag, valid, scratch })
+        };
+        fixed.cpu.install(|| views.par_iter().zip(moved).enumerate().map(one).collect())
+    }
+
+    /// Derivatives of all views.
+    pub(super) fn slopes(&self) -> Vec<[f64; 5]> {
+        let Self { fixed, views, state, .. } = self;
+        let one = |(j, view): (usize, &View)| {
+            let mut scratch = fixed.scratch();
+            scratch.need(1);
+            T::with(fixed.isa, Slope { fixed, state, view: *view, mag: fixed.moduli(j), scratch: &mut scratch })
+        };
+        fixed.cpu.install(|| views.par_iter().enumerate().map(one).collect())
+    }
+}
