@@ -297,10 +297,10 @@ fn a_saved_state_goes_on_the_same_way() {
         run.step(None);
     }
     let mut writer = zellige_engine::checkpoint::Writer::create(&path, "ptycho").unwrap();
-    run.stages.save(&mut writer).unwrap();
+    run.stages.save("stages.", &mut writer).unwrap();
     writer.finish().unwrap();
     let mut again = bench(&model, &config, &cuda, None);
-    again.stages.restore(&zellige_engine::checkpoint::Reader::open(&path, "ptycho").unwrap()).unwrap();
+    again.stages.restore("stages.", &zellige_engine::checkpoint::Reader::open(&path, "ptycho").unwrap()).unwrap();
     again.k = run.k;
     for _ in 0..3 {
         assert_eq!(run.step(None), again.step(None));

@@ -82,9 +82,6 @@ impl Stages for CudaStages {
         if rule.batch > 1 {
             return Err(refused(format!("batches of {} views", rule.batch), "take `batch = 1`, or `--device cpu`"));
         }
-        if rule.global_norm {
-            return Err(refused("norms over the whole object".into(), ELSEWHERE));
-        }
         let views = self.places.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
@@ -209,7 +206,7 @@ impl Stages for CudaStages {
         Err(refused("refinement of positions".into(), ELSEWHERE))
     }
 
-    fn slope(&mut self) -> Result<Vec<[f64; 4]>> {
+    fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
         Err(refused("refinement of positions".into(), ELSEWHERE))
     }
 
@@ -265,27 +262,48 @@ impl Stages for CudaStages {
         Ok(sum)
     }
 
-    fn mix_probe(&mut self, _: &[Complex<f64>]) -> Result<()> {
-        Err(refused("a change of modes".into(), ELSEWHERE))
+    fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        let ([probes, objects], pixels) = (self.model.modes, self.model.pixels());
+        let square = probes * probes;
+        let set = |n: usize| &basis[n * square..(n + 1) * square];
+        for buffer in [&mut self.state.probe, &mut self.sums.before] {
+            Self::on_host(&self.cuda, buffer, |values| {
+                values.chunks_exact_mut(probes * pixels).enumerate().for_each(|(n, modes)| mix(modes, set(n), pixels));
+            })?;
+        }
+        // Waves are linear in the modes in whatever order they lie.
+        let views = &self.places.views;
+        let wave = probes * objects * pixels;
+        for buffer in [&mut self.frames.waves, &mut self.frames.exits] {
+            // Some views at a time: the waves of a scan may be larger than what the host likes to hold twice.
+            let there = !buffer.is_empty();
+            for (first, views) in views.chunks(64).enumerate().filter(|_| there) {
+                let at = first * 64 * wave;
+                let mut values = self.cuda.download_range(buffer, at..at + views.len() * wave)?;
+                values.chunks_exact_mut(wave).zip(views).for_each(|(modes, v)| mix(modes, set(v.probe as usize), objects * pixels));
+                self.cuda.upload_at(buffer, at, &values)?;
+            }
+        }
+        Ok(())
     }
 
-    fn save(&mut self, writer: &mut Writer) -> Result<()> {
+    fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
         let parts = [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
         for (name, buffer) in parts {
-            writer.bytes(&format!("stages.{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
+            writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
         }
         for (i, slot) in self.slots.iter().enumerate() {
             let part = |buffer: Option<&Buffer<C>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
-            writer.bytes(&format!("stages.slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
-            writer.bytes(&format!("stages.slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
+            writer.bytes(&format!("{prefix}slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
+            writer.bytes(&format!("{prefix}slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
         }
-        writer.f32s("stages.errors", &self.cuda.download(&self.frames.errors)?)?;
-        writer.bytes("stages.views", bytemuck::cast_slice(&self.places.views))?;
-        writer.f64s("stages.shifts", self.places.shifts.as_flattened())
+        writer.f32s(&format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
+        writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.places.views))?;
+        writer.f64s(&format!("{prefix}shifts"), self.places.shifts.as_flattened())
     }
 
-    fn restore(&mut self, reader: &Reader) -> Result<()> {
-        let bytes = reader.bytes("stages.views")?;
+    fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        let bytes = reader.bytes(&format!("{prefix}views"))?;
         let mut views = self.places.views.clone();
         if bytes.len() != size_of_val(&views[..]) {
             return Err(reader.wrong("the number of views is not that of this input"));
@@ -301,13 +319,13 @@ impl Stages for CudaStages {
             return Err(reader.wrong("a view lies outside the objects of this input"));
         }
         let mut shifts = self.places.shifts.clone();
-        reader.f64s_into("stages.shifts", shifts.as_flattened_mut())?;
+        reader.f64s_into(&format!("{prefix}shifts"), shifts.as_flattened_mut())?;
         self.set_views(&views, &shifts)?;
-        if !reader.bytes("stages.waves")?.is_empty() {
+        if !reader.bytes(&format!("{prefix}waves"))?.is_empty() {
             self.frames.need()?;
         }
         for (i, slot) in [Slot::Gradient, Slot::Last, Slot::Direction].into_iter().enumerate() {
-            let [probe, object] = ["probe", "object"].map(|part| waves(reader, &format!("stages.slot{i}.{part}")));
+            let [probe, object] = ["probe", "object"].map(|part| waves(reader, &format!("{prefix}slot{i}.{part}")));
             let (probe, object) = (probe?, object?);
             if probe.is_empty() && object.is_empty() {
                 continue;
@@ -326,13 +344,13 @@ impl Stages for CudaStages {
             ("waves", &mut self.frames.waves),
             ("last", &mut self.sums.before),
         ] {
-            let values = waves(reader, &format!("stages.{name}"))?;
+            let values = waves(reader, &format!("{prefix}{name}"))?;
             if values.len() != buffer.len() {
-                return Err(reader.wrong(format!("section `stages.{name}` has {} values: the input or the device has changed", values.len())));
+                return Err(reader.wrong(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len())));
             }
             self.cuda.upload(buffer, &values)?;
         }
-        let errors = reader.f32s("stages.errors")?;
+        let errors = reader.f32s(&format!("{prefix}errors"))?;
         if errors.len() != self.frames.errors.len() {
             return Err(reader.wrong("the number of views is not that of this input"));
         }
@@ -341,6 +359,19 @@ impl Stages for CudaStages {
 
     fn memory(&self) -> u64 {
         self.pool.held()
+    }
+}
+
+/// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
+fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
+    let count = modes.len() / size;
+    let mut old = vec![Complex::new(0.0, 0.0); count];
+    for i in 0..size {
+        (0..count).for_each(|q| old[q] = modes[q * size + i]);
+        for p in 0..count {
+            let sum: Complex<f64> = (0..count).map(|q| basis[p * count + q] * Complex::new(f64::from(old[q].re), f64::from(old[q].im))).sum();
+            modes[p * size + i] = Complex::new(sum.re as f32, sum.im as f32);
+        }
     }
 }
 
