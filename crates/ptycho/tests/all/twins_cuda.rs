@@ -56,9 +56,8 @@ fn model(case: Case) -> Model {
             col: (uniform(5, n) * 46.0) as i32,
         })
         .collect();
-    let mag: Vec<f32> = (0..views.len() * pixels)
-        .map(|i| if uniform(6, i) < 0.03 { MASKED } else { (20.0 * uniform(7, i).powi(3)) as f32 })
-        .collect();
+    let mag: Vec<f32> =
+        (0..views.len() * pixels).map(|i| if uniform(6, i) < 0.03 { MASKED } else { (20.0 * uniform(7, i).powi(3)) as f32 }).collect();
     Model {
         frame,
         modes,
@@ -212,10 +211,20 @@ fn trajectories_are_those_of_ptypy() {
 #[test]
 fn sweeps_agree() {
     let Some(cuda) = testing::gpu() else { return };
-    for case in [PLAIN, Case { frame: [128, 128], ..PLAIN }, Case { frame: [32, 128], sets: 2, ..PLAIN }, Case { frame: [256, 256], views: 5, ..PLAIN }] {
+    for case in [
+        PLAIN,
+        Case { frame: [128, 128], ..PLAIN },
+        Case { frame: [32, 128], sets: 2, ..PLAIN },
+        Case { frame: [256, 256], views: 5, ..PLAIN },
+    ] {
         let model = model(case);
         for (config, step) in [(EngineName::Epie, 0.5), (EngineName::Rpie, 0.3), (EngineName::Sdr, 0.5)] {
-            let config = EngineConfig { object_step: Some(step), probe_step: Some(0.2), object_clip: Some([0.1, 1.5]), ..EngineConfig::new(config, 2) };
+            let config = EngineConfig {
+                object_step: Some(step),
+                probe_step: Some(0.2),
+                object_clip: Some([0.1, 1.5]),
+                ..EngineConfig::new(config, 2)
+            };
             let mut here = Bench::new(&model, &config, Compatibility::Ptypy, 2, true);
             let mut there = bench(&model, &config, &cuda, None);
             here.step(None);
@@ -225,7 +234,12 @@ fn sweeps_agree() {
             // 1e-7 to 1e-4 in 23 views (1.4e-4 was measured in the probe).
             close(&what, &there.stages.errors().unwrap(), &here.stages.errors().unwrap(), 5e-4);
             let (a, b) = (there.stages.state().unwrap(), here.stages.state().unwrap());
-            assert!(off(&a.probe, &b.probe) < 5e-4 && off(&a.object, &b.object) < 5e-4, "{what}: {:e} {:e}", off(&a.probe, &b.probe), off(&a.object, &b.object));
+            assert!(
+                off(&a.probe, &b.probe) < 5e-4 && off(&a.object, &b.object) < 5e-4,
+                "{what}: {:e} {:e}",
+                off(&a.probe, &b.probe),
+                off(&a.object, &b.object)
+            );
         }
     }
 }
@@ -328,7 +342,9 @@ fn times() {
         // A square scan with steps of a tenth of a frame.
         let side = (views as f64).sqrt().ceil() as usize;
         let shape = [frame + side * frame / 10 + 1; 2];
-        model.views = (0..views).map(|n| View { row: (n / side * frame / 10) as i32, col: (n % side * frame / 10) as i32, ..View::default() }).collect();
+        model.views = (0..views)
+            .map(|n| View { row: (n / side * frame / 10) as i32, col: (n % side * frame / 10) as i32, ..View::default() })
+            .collect();
         model.shifts = vec![[0.0; 2]; views];
         model.storages[0].shape = shape;
         model.start.object = (0..shape[0] * shape[1]).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();

@@ -71,7 +71,8 @@ impl Frames {
             }
         };
         let pixels = model.pixels();
-        let weight: Vec<f32> = model.mag.chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
+        let weight: Vec<f32> =
+            model.mag.chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
         let mag = match kind.order(4) {
             None => pool.buffer_from(&model.mag, "ptycho: frames")?,
             Some(order) => {

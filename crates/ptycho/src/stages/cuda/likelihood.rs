@@ -40,7 +40,10 @@ impl Descent {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, noise: Noise, views: usize) -> Result<Self> {
         let Way::Fused { cluster, .. } = kind.way else {
             let [rows, columns] = kind.frame;
-            return Err(refused(format!("ML with frames of {rows} x {columns} pixels"), "crop frames to a power of two, or take `--device cpu`"));
+            return Err(refused(
+                format!("ML with frames of {rows} x {columns} pixels"),
+                "crop frames to a power of two, or take `--device cpu`",
+            ));
         };
         // The wave to come is not fetched here.
         let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };
@@ -88,11 +91,21 @@ impl Descent {
     /// Values of the views, two each.
     fn totals(&self) -> Result<Vec<[f64; 2]>> {
         let values = self.cuda.download(&self.values)?;
-        Ok(values.chunks_exact(2 << self.kind.cluster()).map(|v| v.chunks_exact(2).fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]])).collect())
+        Ok(values
+            .chunks_exact(2 << self.kind.cluster())
+            .map(|v| v.chunks_exact(2).fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
+            .collect())
     }
 
     /// Gradient to `to`; gives the value of every view.
-    pub(super) fn gradient(&mut self, places: ModelArgument, frames: &mut Frames, sums: &Sums, rule: &Likelihood, to: &mut Pair) -> Result<Vec<f64>> {
+    pub(super) fn gradient(
+        &mut self,
+        places: ModelArgument,
+        frames: &mut Frames,
+        sums: &Sums,
+        rule: &Likelihood,
+        to: &mut Pair,
+    ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
         let launch = self.launch(&self.gradient).plain(places).arg(&mut frames.exits).arg(&frames.mag).arg(&mut self.values);
@@ -130,7 +143,14 @@ impl Descent {
 
     /// `2 a sum |d|^2` of neighbours' differences in all objects, its derivative added to `gradient`; or its first and second order along a
     /// direction.
-    pub(super) fn neighbours(&mut self, model: &Model, object: &Buffer<C>, along: Option<&Buffer<C>>, gradient: Option<&Buffer<C>>, a: f64) -> Result<[f64; 2]> {
+    pub(super) fn neighbours(
+        &mut self,
+        model: &Model,
+        object: &Buffer<C>,
+        along: Option<&Buffer<C>>,
+        gradient: Option<&Buffer<C>>,
+        a: f64,
+    ) -> Result<[f64; 2]> {
         let mut both = [0.0; 2];
         for storage in &model.storages {
             for o in 0..model.modes[1] {

@@ -108,7 +108,9 @@ mod tests {
     use crate::model::{Power, State, Storage, Transfer};
 
     fn model() -> Model {
-        let views = (0..40_i32).map(|i| View { probe: (i % 3 == 1).into(), object: (i % 2) as u32, row: 7 * (i / 4) % 30, col: 11 * i % 50 }).collect();
+        let views = (0..40_i32)
+            .map(|i| View { probe: (i % 3 == 1).into(), object: (i % 2) as u32, row: 7 * (i / 4) % 30, col: 11 * i % 50 })
+            .collect();
         let storage = |offset| Storage { shape: [64, 90], offset, origin: [0.0; 2] };
         Model {
             frame: [20, 36],

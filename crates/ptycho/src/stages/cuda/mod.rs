@@ -120,7 +120,19 @@ impl CudaStages {
         let frames = Frames::new(model, cuda, &pool, kind)?;
         let sums = Sums::new(model, cuda, &pool, kind)?;
         let model = Model { mag: Vec::new(), ..model.clone() };
-        Ok(Self { cuda: cuda.clone(), pool, model, places, state, slots: [const { None }; SLOTS - 1], mask: None, frames, sums, descent: None, likelihoods: None })
+        Ok(Self {
+            cuda: cuda.clone(),
+            pool,
+            model,
+            places,
+            state,
+            slots: [const { None }; SLOTS - 1],
+            mask: None,
+            frames,
+            sums,
+            descent: None,
+            likelihoods: None,
+        })
     }
 }
 

@@ -288,7 +288,8 @@ impl Stages for CudaStages {
     }
 
     fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
-        let parts = [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
+        let parts =
+            [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
         for (name, buffer) in parts {
             writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
         }
@@ -346,7 +347,9 @@ impl Stages for CudaStages {
         ] {
             let values = waves(reader, &format!("{prefix}{name}"))?;
             if values.len() != buffer.len() {
-                return Err(reader.wrong(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len())));
+                return Err(
+                    reader.wrong(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len()))
+                );
             }
             self.cuda.upload(buffer, &values)?;
         }
@@ -369,7 +372,8 @@ fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
     for i in 0..size {
         (0..count).for_each(|q| old[q] = modes[q * size + i]);
         for p in 0..count {
-            let sum: Complex<f64> = (0..count).map(|q| basis[p * count + q] * Complex::new(f64::from(old[q].re), f64::from(old[q].im))).sum();
+            let sum: Complex<f64> =
+                (0..count).map(|q| basis[p * count + q] * Complex::new(f64::from(old[q].re), f64::from(old[q].im))).sum();
             modes[p * size + i] = Complex::new(sum.re as f32, sum.im as f32);
         }
     }
