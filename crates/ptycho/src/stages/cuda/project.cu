@@ -56,25 +56,15 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     [[maybe_unused]] float4* held = (float4*)desk.seat.all + threadIdx.x; // ratios, while the exchange rests
     float2 sums = make_float2(0, 0);
     float change = 0;
-    // What the next frame needs comes to the second-level cache meanwhile.
-    const bool ahead = threadIdx.x == 0 && i + groups < count;
-    if (ahead) expect(magnitudes + (u64)groups * (NX * NY), 32 * THREADS * 4);
 #if MODES == 1
-    if (ahead && !FETCH) expect(waves + (u64)(n + groups) * (NX * NY) + mine, 32 * THREADS * 8);
     C* wave = waves + (u64)n * (NX * NY) + mine;
     const C* old = FETCH ? big : wave;
     product(v, model, view, 0, seat, scale);
-    forward_rows(v, seat);
-    float4 measured[8];
-#pragma unroll
-    for (int r = 0; r < 32 && CL == 0; r += 4) measured[r >> 2] = magnitudes_at(magnitudes, r);
-    forward_columns(v, seat, wide);
-#pragma unroll
-    for (int r = 0; r < 32 && CL > 0; r += 4) measured[r >> 2] = magnitudes_at(magnitudes, r);
+    forward(v, seat, wide);
     if (FETCH) pass_gate(desk.gate, phase);
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
-      float4 m = measured[r >> 2];
+      float4 m = magnitudes_at(magnitudes, r);
       float2 f = estimates(both(v, r), pair(old, r), rule.c), h = estimates(both(v, r + 2), pair(old, r + 2), rule.c);
       sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
       held[(r >> 2) * THREADS] = ratios(f, h, m);
@@ -89,7 +79,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     tell(change, desk);
 #if FETCH
     __syncthreads();
-    if (ahead) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
+    if (threadIdx.x == 0 && i + groups < count) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
 #endif
     inverse(v, seat, wide);
     keep(exits + (u64)n * (NX * NY), v, seat);
@@ -98,7 +88,6 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     float4* meant = seen + 8 * THREADS;           // of the estimate, then the ratios
     for (int k = 0; k < MODES; ++k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
-      if (threadIdx.x == 0) expect(waves + frame, 32 * THREADS * 8);
       product(v, model, view, k, seat, scale);
       forward(v, seat, wide);
 #pragma unroll
