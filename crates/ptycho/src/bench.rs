@@ -32,12 +32,28 @@ pub const CASES: &[Case] = &[
         gpu_only: false,
     },
     Case { name: "ptycho/ml-92x128", about: "Gaussian likelihood, 92 frames of 128 x 128: PtyPy on one core 285 ms", gpu_only: false },
+    Case {
+        name: "ptycho/dm-1000x128",
+        about: "difference map, 1000 frames of 128 x 128, likelihood on: PtyPy on one H200 2.76 ms. Must 0.35, aim 0.22",
+        gpu_only: true,
+    },
+    Case { name: "ptycho/dm-500x128", about: "the same, 500 frames: PtyPy on one H200 1.58 ms. Must 0.22, aim 0.14", gpu_only: true },
+    Case { name: "ptycho/dm-500x256", about: "the same, 500 of 256 x 256: PtyPy on one H200 4.69 ms. Must 0.80, aim 0.50", gpu_only: true },
+    Case { name: "ptycho/dm-500x256m4", about: "the same, 4 modes: PtyPy on one H200 16.2 ms. Must 3.2, aim 2.0", gpu_only: true },
+    Case {
+        name: "ptycho/epie-1000x128",
+        about: "ePIE in sequence, 1000 frames of 128 x 128: PtyLab on one H200 some 590 ms a sweep. Must 40, aim 20",
+        gpu_only: true,
+    },
+    Case { name: "ptycho/ml-1000x128", about: "Gaussian likelihood, 1000 frames of 128 x 128. Must 1.0 ms, aim 0.6", gpu_only: true },
 ];
 
 /// Iterations before anything is timed: probe and object are on their way, the overlap loop has its usual length.
 const WARM_UP: u64 = 10;
 /// Pixels and modes of a repetition, about.
 const WORK: f64 = 6e6;
+/// The same on a GPU, where a repetition ends with waiting for it.
+const GPU_WORK: f64 = 4e8;
 
 /// Frames, their edge, modes and engine of a case, as its name says: `ptycho/dm-1000x128m4`.
 pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
@@ -86,7 +102,8 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         probe.values.iter_mut().enumerate().for_each(|(i, v)| *v *= 1.0 + 0.1 * (i as f32 * 0.05).sin());
     }
     let model = setup::model(&config, &mut [scan], 1)?;
-    let each = (WORK / (model.views.len() * model.pixels() * model.exits()) as f64).ceil() as u64;
+    let work = if matches!(device, Device::Cuda(_)) { GPU_WORK } else { WORK };
+    let each = (work / (model.views.len() * model.pixels() * model.exits()) as f64).ceil() as u64;
     let mut reconstruction = Reconstruction::new(&config, model, device, 1)?;
     reconstruction.advance(&mut Profiler::off())?;
     let first = reconstruction.errors()?[1];

@@ -126,6 +126,36 @@ impl Kernel {
             .map_err(|e| cuda.failed(&format!("the occupancy of `{}` cannot be told", self.0.name), e))
     }
 
+    /// How many clusters of `cluster` blocks (of `threads` threads with `shared` bytes of dynamic shared memory each) the device holds
+    /// at once: fewer than the multiprocessors suggest, since a cluster stays within a group of them.
+    pub fn clusters(&self, cluster: u32, threads: u32, shared: u32) -> Result<u32> {
+        let cuda = self.cuda();
+        cuda.bind()?;
+        self.raise(&cuda, shared)?;
+        let mut value = sys::CUlaunchAttributeValue { pad: [0; 64] };
+        value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster, y: 1, z: 1 };
+        let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        let mut attribute = sys::CUlaunchAttribute { id, pad: [0; 4], value };
+        let config = sys::CUlaunchConfig {
+            gridDimX: cluster,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: threads,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: shared,
+            hStream: cuda.0.stream,
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        let mut count = 0;
+        // SAFETY: function, stream and configuration are alive during the call.
+        let status = unsafe { sys::cuOccupancyMaxActiveClusters(&raw mut count, self.0.function, &raw const config) };
+        let doing = format!("the number of clusters of `{}` cannot be told", self.0.name);
+        status.result().map_err(|e| cuda.failed(&doing, e))?;
+        Ok(count.max(0) as u32)
+    }
+
     /// Tells the driver to expect `shared` bytes of dynamic shared memory, if that is more than so far.
     fn raise(&self, cuda: &Cuda, shared: u32) -> Result<()> {
         if shared <= self.0.raised.load(Ordering::Relaxed) {

@@ -3,6 +3,7 @@
 //! written once against this trait.
 
 pub mod cpu;
+pub mod cuda;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
@@ -236,16 +237,18 @@ pub trait Stages: Send {
 }
 
 /// Whether there are kernels for GPUs.
-pub const GPU: bool = false;
+pub const GPU: bool = true;
 
 /// The stages of a model on a device, in single or double precision.
 pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stages>> {
     match device {
         Device::Cpu(cpu) => Ok(cpu::new(model, cpu, double)),
-        Device::Cuda(_) => {
-            let message = "ptychography has no GPU kernels yet: it runs on the processor".to_owned();
-            Err(Error::Device { device: device.name().into(), message, hint: Some("`--device cpu`".into()) })
+        Device::Cuda(_) if double => {
+            let message = "ptychography runs in single precision on GPUs".to_owned();
+            let hint = Some("take `precision = \"f32\"`, or `--device cpu`".into());
+            Err(Error::Device { device: device.name().into(), message, hint })
         }
+        Device::Cuda(gpu) => cuda::new(model, gpu),
     }
 }
 

@@ -5,3 +5,4 @@ mod data;
 mod parity;
 mod physics;
 mod simulate;
+mod twins_cuda;

@@ -122,12 +122,20 @@ impl CudaPlan {
     /// # Panics
     /// If the buffer is shorter than the shape says or the plan was made for the other precision.
     pub fn run<T: CudaReal>(&self, data: &mut Buffer<Complex<T>>, direction: Direction) -> Result<()> {
+        self.run_at(data, 0, direction)
+    }
+
+    /// The same for the frames that begin at value `at`.
+    ///
+    /// # Panics
+    /// If the frames do not lie in the buffer or the plan was made for the other precision.
+    pub fn run_at<T: CudaReal>(&self, data: &mut Buffer<Complex<T>>, at: usize, direction: Direction) -> Result<()> {
         assert!(self.kind == TypeId::of::<T>(), "a plan for the other precision");
-        assert!(data.len() >= self.shape.values(), "{} values for {:?}", data.len(), self.shape);
+        assert!(data.len() >= at && data.len() - at >= self.shape.values(), "{} values, from {at}, for {:?}", data.len(), self.shape);
         self.cuda.bind()?;
         let sign = if direction == Direction::Forward { -1 } else { 1 };
         // SAFETY: type and length were checked.
-        unsafe { T::execute(self.handle, data.address(), sign) }
+        unsafe { T::execute(self.handle, data.address() + (at * size_of::<Complex<T>>()) as u64, sign) }
             .map_err(|e| failure(&self.cuda, "a Fourier transform cannot be launched", e))
     }
 }

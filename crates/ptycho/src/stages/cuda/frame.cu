@@ -1,0 +1,159 @@
+// The exchanges between the passes of dft.cu, and the transform of a frame.
+
+__device__ __forceinline__ float& component(C& v, bool second) { return second ? v.y : v.x; }
+
+// Exchange 1, its own inverse: value r of lane l becomes value l of lane r.
+__device__ __forceinline__ void across_lanes(C* v, const Seat& seat) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int r = 0; r < 32; ++r) seat.part[r * 33 + seat.lane] = component(v[r], half);
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < 32; ++r) component(v[r], half) = seat.part[seat.lane * 33 + r];
+    __syncwarp();
+  }
+}
+
+// Exchange 2: from value r of warp w to value i << WB | w of warp r & (WARPS - 1), i = r >> WB; and back. A warp's own part is read
+// or written by it alone; the barriers keep others from it meanwhile.
+template <bool FORWARD> __device__ __forceinline__ void across_warps(C* v, const Seat& seat) {
+  if (WB == 0) return;
+  float* mine = seat.part + seat.lane;
+  float* column = seat.all + seat.warp * 32 + seat.lane;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    if (!FORWARD || half) __syncthreads();
+#pragma unroll
+    for (int r = 0; r < 32; ++r) (FORWARD ? mine[r * 32] : column[(r & (WARPS - 1)) * PART + (r >> WB) * 32 * WARPS]) = component(v[r], half);
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < 32; ++r) component(v[r], half) = FORWARD ? column[(r & (WARPS - 1)) * PART + (r >> WB) * 32 * WARPS] : mine[r * 32];
+  }
+  if (FORWARD) __syncthreads();
+  else __syncwarp();
+}
+
+// Exchange 3: from value m << CL | b of block c to value m << CL | c of block b; its own inverse. `wide`: shared memory for 32 values a
+// thread, which nothing else uses; without it the halves go through the exchange one after the other.
+__device__ __forceinline__ void across_blocks(C* v, const Seat& seat, C* wide) {
+  if (CL == 0) return;
+  if (wide) {
+    cluster_wait(); // all have read what came last time
+    unsigned base = shared_address(wide + threadIdx.x);
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b) {
+      unsigned there = remote(base, b);
+#pragma unroll
+      for (int m = 0; m < 32 / BLOCKS; ++m) send(there + (m * BLOCKS + seat.block) * THREADS * 8, v[m * BLOCKS + b]);
+    }
+    cluster_arrive();
+    cluster_wait();
+#pragma unroll
+    for (int r = 0; r < 32; ++r) v[r] = wide[r * THREADS + threadIdx.x];
+    cluster_arrive();
+    return;
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    cluster_arrive();
+    cluster_wait();
+    unsigned base = shared_address(seat.all + threadIdx.x);
+#pragma unroll
+    for (int b = 0; b < BLOCKS; ++b) {
+      unsigned there = remote(base, b);
+#pragma unroll
+      for (int m = 0; m < 32 / BLOCKS; ++m) send(there + (m * BLOCKS + seat.block) * THREADS * 4, component(v[m * BLOCKS + b], half));
+    }
+    cluster_arrive();
+    cluster_wait();
+#pragma unroll
+    for (int r = 0; r < 32; ++r) component(v[r], half) = seat.all[r * THREADS + threadIdx.x];
+  }
+  __syncthreads();
+}
+
+// Factors between pass 1 and pass 2: exp(SIGN 2 pi i (lane kx / NX + s ky / NY)).
+template <int SIGN> __device__ __forceinline__ void turn(C* v, const Seat& seat) {
+  C along = SIGN < 0 ? seat.along : conj(seat.along), t = along;
+#pragma unroll
+  for (int x = 1; x < (1 << XR); ++x) {
+#pragma unroll
+    for (int y = 0; y < (1 << YR); ++y) v[y << XR | x] = v[y << XR | x] * t;
+    t = t * along;
+  }
+#pragma unroll
+  for (int y = 1; y < (1 << YR); ++y) {
+    C u = seat.table[y];
+    if (SIGN > 0) u = conj(u);
+#pragma unroll
+    for (int x = 0; x < (1 << XR); ++x) v[y << XR | x] = v[y << XR | x] * u;
+  }
+}
+
+// Factors between pass 3 and pass 4: exp(SIGN 2 pi i block kw / SLOW).
+template <int SIGN> __device__ __forceinline__ void turn_blocks(C* v, const Seat& seat) {
+  if constexpr (CL > 0) {
+#pragma unroll
+    for (int k = 1; k < WARPS; ++k) {
+      C u = seat.slow[k];
+      if (SIGN > 0) u = conj(u);
+#pragma unroll
+      for (int i = 0; i < 32 / WARPS; ++i) v[i << WB | k] = v[i << WB | k] * u;
+    }
+  }
+}
+
+template <int SIGN> __device__ __forceinline__ void pass_one(C* v) {
+  if (SIGN < 0) {
+#pragma unroll
+    for (int y = 0; y < (1 << YR); ++y) dft<SIGN, 1 << XR, 1>(v + (y << XR));
+  }
+#pragma unroll
+  for (int x = 0; x < (1 << XR); ++x) dft<SIGN, 1 << YR, 1 << XR>(v + x);
+  if (SIGN > 0) {
+#pragma unroll
+    for (int y = 0; y < (1 << YR); ++y) dft<SIGN, 1 << XR, 1>(v + (y << XR));
+  }
+}
+template <int SIGN> __device__ __forceinline__ void pass_three(C* v) {
+#pragma unroll
+  for (int i = 0; i < 32 / WARPS; ++i) dft<SIGN, WARPS, 1>(v + i * WARPS);
+}
+template <int SIGN> __device__ __forceinline__ void pass_four(C* v) {
+#pragma unroll
+  for (int m = 0; m < 32 / BLOCKS; ++m) dft<SIGN, BLOCKS, 1>(v + m * BLOCKS);
+}
+
+__device__ __forceinline__ void forward(C* v, const Seat& seat, C* wide) {
+  pass_one<-1>(v);
+  turn<-1>(v, seat);
+  across_lanes(v, seat);
+  dft<-1, 32, 1>(v);
+  across_warps<true>(v, seat);
+  pass_three<-1>(v);
+  turn_blocks<-1>(v, seat);
+  across_blocks(v, seat, wide);
+  pass_four<-1>(v);
+}
+
+__device__ __forceinline__ void inverse(C* v, const Seat& seat, C* wide) {
+  pass_four<1>(v);
+  across_blocks(v, seat, wide);
+  turn_blocks<1>(v, seat);
+  pass_three<1>(v);
+  across_warps<false>(v, seat);
+  dft<1, 32, 1>(v);
+  across_lanes(v, seat);
+  turn<1>(v, seat);
+  pass_one<1>(v);
+}
+
+// Where value r of a thread lies after the forward transform.
+__device__ __forceinline__ void frequency(const Seat& seat, int r, int& kx, int& ky) {
+  int q = CL > 0 ? (r >> CL) << CL | seat.block : r, kc = CL > 0 ? r & (BLOCKS - 1) : 0;
+  kx = (seat.lane & ((1 << XR) - 1)) + ((seat.warp + ((q >> WB) << WB)) << XR);
+  ky = (seat.lane >> XR) + (((q & (WARPS - 1)) + (kc << WB)) << YR);
+}
+// And before, along y; x is (r & (2^XR - 1)) * 32 + lane.
+__device__ __forceinline__ int row_of(const Seat& seat, int r) { return (r >> XR) * SLOW + (seat.warp << CL | seat.block); }

@@ -1,0 +1,301 @@
+//! Frames, their waves, and the kernels that they go through.
+
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
+use zellige_engine::error::Result;
+use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
+
+use super::arguments::{ModelArgument, Rule, Step};
+use super::program::{Kind, Way, frames_recipe, sequence_recipe};
+use super::{C, narrow, refused};
+use crate::model::{Model, Transfer};
+
+/// Bytes of waves that pieces work on at a time, so that they stay in the second-level cache.
+const GROUP: usize = 24 << 20;
+
+enum Kernels {
+    Plain { spread: Kernel, shade: Kernel, constrain: Kernel, plans: CudaPlans },
+    Fused { begin: Kernel, project: Kernel, blocks: u32 },
+}
+
+/// What goes from view to view.
+struct Sequence {
+    kernel: Kernel,
+    kind: Kind,
+    keep: bool,
+    /// Where not those of [`Frames`].
+    mag: Option<Buffer<f32>>,
+}
+
+/// All frames.
+pub(super) struct Frames {
+    pub(super) kind: Kind,
+    cuda: Cuda,
+    pool: Pool,
+    kernels: Kernels,
+    /// Made when first asked for.
+    sequence: Option<Sequence>,
+    pub(super) views: usize,
+    /// Moduli, in the kernels' order.
+    pub(super) mag: Buffer<f32>,
+    /// One over the pixels that count, of each view.
+    weight: Buffer<f32>,
+    /// Fourier transforms of the exit waves, in the kernels' order; empty until an engine needs them.
+    pub(super) waves: Buffer<C>,
+    /// Exit waves.
+    pub(super) exits: Buffer<C>,
+    /// Three a view.
+    pub(super) errors: Buffer<f32>,
+    order: Buffer<u32>,
+    /// Kernel of the near field.
+    near: Option<Buffer<C>>,
+}
+
+impl Frames {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+        let program = frames_recipe(&kind).build(cuda)?;
+        let kernels = match kind.way {
+            Way::Plain => Kernels::Plain {
+                spread: program.kernel("spread")?,
+                shade: program.kernel("shade")?,
+                constrain: program.kernel("constrain")?,
+                plans: CudaPlans::new(cuda)?,
+            },
+            Way::Fused { cluster, .. } => {
+                let project = program.kernel("project")?;
+                let blocks = if cluster == 0 {
+                    project.blocks_per_multiprocessor(kind.threads(), kind.shared())? * cuda.properties().multiprocessors
+                } else {
+                    project.clusters(1 << cluster, kind.threads(), kind.shared())? << cluster
+                };
+                Kernels::Fused { begin: program.kernel("begin")?, project, blocks }
+            }
+        };
+        let pixels = model.pixels();
+        let weight: Vec<f32> =
+            model.mag.chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
+        let mag = match kind.order(4) {
+            None => pool.buffer_from(&model.mag, "ptycho: frames")?,
+            Some(order) => {
+                let mut buffer = pool.alloc_zeros(model.mag.len(), "ptycho: frames")?;
+                // A part at a time: a copy of all frames on the host would double what a large scan takes there.
+                let part = (GROUP / (4 * pixels)).max(1) * pixels;
+                for (i, frames) in model.mag.chunks(part).enumerate() {
+                    let turned: Vec<f32> = frames.chunks_exact(pixels).flat_map(|m| order.iter().map(|j| m[*j as usize])).collect();
+                    cuda.upload_at(&mut buffer, i * part, &turned)?;
+                }
+                buffer
+            }
+        };
+        let near = match &model.transfer {
+            Transfer::Far => None,
+            Transfer::Near(kernel) => Some(pool.buffer_from(&narrow(kernel), "ptycho: near field")?),
+        };
+        Ok(Self {
+            kind,
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            kernels,
+            sequence: None,
+            views: model.views.len(),
+            mag,
+            weight: pool.buffer_from(&weight, "ptycho: frames")?,
+            waves: pool.alloc_zeros(0, "ptycho: exit waves")?,
+            exits: pool.alloc_zeros(0, "ptycho: exit waves")?,
+            errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
+            order: pool.alloc_zeros(model.views.len(), "ptycho: order")?,
+            near,
+        })
+    }
+
+    fn pixels(&self) -> usize {
+        self.kind.frame[0] * self.kind.frame[1]
+    }
+
+    fn wave(&self) -> usize {
+        self.kind.exits() * self.pixels()
+    }
+
+    /// Makes room for waves behind the sample alone.
+    pub(super) fn need_exits(&mut self) -> Result<()> {
+        let len = self.views * self.wave();
+        if self.exits.len() != len {
+            self.exits = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
+        }
+        Ok(())
+    }
+
+    /// Makes room for exit waves.
+    pub(super) fn need(&mut self) -> Result<()> {
+        let len = self.views * self.wave();
+        if self.waves.len() != len {
+            self.waves = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
+        }
+        self.need_exits()
+    }
+
+    /// Views that pieces work on at a time.
+    fn group(&self) -> usize {
+        (GROUP / (16 * self.wave())).clamp(1, self.views.max(1)).min(4096)
+    }
+
+    /// Exit waves and their transforms of probe and object, or transforms of the exit waves that are there.
+    pub(super) fn begin(&mut self, model: ModelArgument, from_exits: bool) -> Result<()> {
+        self.need()?;
+        let (views, wave, group) = (self.views, self.wave(), self.group());
+        if let Kernels::Fused { begin, blocks, .. } = &self.kernels {
+            let cluster = 1 << self.kind.cluster();
+            let launch = begin.launch(*blocks, self.kind.threads()).shared(self.kind.shared());
+            let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
+            let launch = launch.plain(model).arg(&mut self.waves).arg(&mut self.exits).arg(views as u32).arg(u32::from(from_exits));
+            // SAFETY: (Model, C*, C*, u32, u32) as `begin` declares; waves and exits hold all views.
+            return unsafe { launch.run() };
+        }
+        for first in (0..views).step_by(group) {
+            let count = group.min(views - first);
+            if !from_exits {
+                self.spread(model, first, count)?;
+            }
+            self.cuda.copy(&self.exits, first * wave, &mut self.waves, first * wave, count * wave)?;
+            self.propagate(Which::Waves, first, count, false)?;
+            let scale = self.scale();
+            self.shade(Which::Waves, first, count, None, scale)?;
+        }
+        Ok(())
+    }
+
+    /// The Fourier step.
+    pub(super) fn project(&mut self, model: ModelArgument, rule: Rule) -> Result<()> {
+        self.need()?;
+        let (views, group) = (self.views, self.group());
+        if let Kernels::Fused { project, blocks, .. } = &self.kernels {
+            let cluster = 1 << self.kind.cluster();
+            let grid = (*blocks).min((views as u32).saturating_mul(cluster));
+            let launch = project.launch(grid, self.kind.threads()).shared(self.kind.shared());
+            let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
+            let launch = launch.plain(model).arg(&mut self.waves).arg(&mut self.exits).arg(&self.mag).arg(&self.weight);
+            // SAFETY: arguments as `project` declares; every array holds all views.
+            return unsafe { launch.arg(&mut self.errors).arg(0u32).arg(views as u32).plain(rule).run() };
+        }
+        for first in (0..views).step_by(group) {
+            let count = group.min(views - first);
+            self.spread(model, first, count)?;
+            self.propagate(Which::Exits, first, count, false)?;
+            let scale = self.scale();
+            let Kernels::Plain { constrain, .. } = &self.kernels else { unreachable!("pieces of a fused kernel") };
+            let launch = constrain.launch(count as u32, 512).arg(&mut self.waves).arg(&mut self.exits).arg(&self.mag).arg(&self.weight);
+            // SAFETY: arguments as `constrain` declares; views `first .. first + count` exist.
+            unsafe { launch.arg(&mut self.errors).arg(first as u32).plain(rule).arg(scale).run()? };
+            self.propagate(Which::Exits, first, count, true)?;
+        }
+        Ok(())
+    }
+
+    /// One pass from view to view; `keep`: waves are kept from one pass to the next.
+    pub(super) fn sequence(&mut self, model: ModelArgument, rule: Rule, step: Step, keep: bool, order: &[u32]) -> Result<()> {
+        if keep {
+            self.need()?;
+        }
+        if self.sequence.as_ref().is_none_or(|s| s.keep != keep) {
+            self.sequence = Some(self.make_sequence(keep)?);
+        }
+        self.cuda.upload(&mut self.order, order)?;
+        let Some(Sequence { kernel, kind, mag, .. }) = &self.sequence else { unreachable!("made above") };
+        let cluster = 1 << kind.cluster();
+        let launch = kernel.launch(cluster, kind.threads()).shared(kind.sequence_shared());
+        let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
+        let mag = mag.as_ref().unwrap_or(&self.mag);
+        let launch = launch.plain(model).arg(&mut self.waves).arg(mag).arg(&self.weight).arg(&mut self.errors);
+        // SAFETY: arguments as `sequence` declares; the order was checked to hold numbers of views.
+        unsafe { launch.arg(&self.order).arg(order.len() as u32).plain(rule).plain(step).run() }
+    }
+
+    fn make_sequence(&self, keep: bool) -> Result<Sequence> {
+        let hint = "take `--device cpu`, or an engine that goes over all views at once (DM, RAAR, ML)";
+        let Way::Fused { cluster, .. } = self.kind.way else {
+            let [rows, columns] = self.kind.frame;
+            return Err(refused(format!("engines that go from view to view with frames of {rows} x {columns} pixels"), hint));
+        };
+        if self.kind.exits() > 1 {
+            return Err(refused(format!("engines that go from view to view with {} modes", self.kind.exits()), hint));
+        }
+        let same = Kind { way: Way::Fused { cluster, fetch: false }, ..self.kind };
+        let kind = if keep { same } else { same.spread_out(self.cuda.properties()) };
+        if kind.sequence_shared() > self.cuda.properties().shared_per_block {
+            let [rows, columns] = self.kind.frame;
+            return Err(refused(format!("engines that go from view to view with frames of {rows} x {columns} pixels on this GPU"), hint));
+        }
+        let kernel = sequence_recipe(&kind).build(&self.cuda)?.kernel("sequence")?;
+        // Moduli lie as the blocks that share a frame want them.
+        let mag = if kind == same { None } else { Some(self.turned(kind)?) };
+        Ok(Sequence { kernel, kind, keep, mag })
+    }
+
+    /// The moduli in the order of another kind.
+    fn turned(&self, kind: Kind) -> Result<Buffer<f32>> {
+        let mut to = self.pool.alloc_zeros(self.mag.len(), "ptycho: frames")?;
+        let (Some(old), Some(new)) = (self.kind.order(4), kind.order(4)) else { return Ok(to) };
+        let mut places = vec![0; old.len()];
+        old.iter().enumerate().for_each(|(i, place)| places[*place as usize] = i);
+        let from: Vec<usize> = new.iter().map(|place| places[*place as usize]).collect();
+        let pixels = self.pixels();
+        let part = (GROUP / (4 * pixels)).max(1) * pixels;
+        for at in (0..self.mag.len()).step_by(part) {
+            let frames = self.cuda.download_range(&self.mag, at..(at + part).min(self.mag.len()))?;
+            let turned: Vec<f32> = frames.chunks_exact(pixels).flat_map(|m| from.iter().map(|i| m[*i])).collect();
+            self.cuda.upload_at(&mut to, at, &turned)?;
+        }
+        Ok(to)
+    }
+
+    fn scale(&self) -> f32 {
+        if self.near.is_some() { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
+    }
+
+    fn spread(&mut self, model: ModelArgument, first: usize, count: usize) -> Result<()> {
+        let grid = ((self.pixels() as u32).div_ceil(256), (count * self.kind.exits()) as u32);
+        let Kernels::Plain { spread, .. } = &self.kernels else { unreachable!("pieces of a fused kernel") };
+        // SAFETY: (Model, C*, u32) as `spread` declares; views `first .. first + count` exist.
+        unsafe { spread.launch(grid, 256).plain(model).arg(&mut self.exits).arg(first as u32).run() }
+    }
+
+    /// Transforms to the detector or back, without the factor of [`Frames::scale`].
+    fn propagate(&mut self, which: Which, first: usize, count: usize, back: bool) -> Result<()> {
+        if self.near.is_none() {
+            return self.transform(which, first, count, if back { Direction::Inverse } else { Direction::Forward });
+        }
+        self.transform(which, first, count, Direction::Forward)?;
+        self.shade(which, first, count, Some(back), (1.0 / self.pixels() as f64) as f32)?;
+        self.transform(which, first, count, Direction::Inverse)
+    }
+
+    fn transform(&mut self, which: Which, first: usize, count: usize, direction: Direction) -> Result<()> {
+        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], count * self.kind.exits());
+        let at = first * self.wave();
+        let Kernels::Plain { plans, .. } = &mut self.kernels else { unreachable!("pieces of a fused kernel") };
+        let data = match which {
+            Which::Waves => &mut self.waves,
+            Which::Exits => &mut self.exits,
+        };
+        plans.get::<f32>(shape)?.run_at(data, at, direction)
+    }
+
+    /// Times the near field's kernel (its conjugate for `Some(true)`), and `scale`.
+    fn shade(&mut self, which: Which, first: usize, count: usize, kernel: Option<bool>, scale: f32) -> Result<()> {
+        let (values, at) = (count * self.wave(), first * self.wave());
+        let factor = match (&self.near, kernel) {
+            (Some(near), Some(_)) => near.address(),
+            _ => 0,
+        };
+        let data = if which == Which::Waves { &self.waves } else { &self.exits };
+        let Kernels::Plain { shade, .. } = &self.kernels else { unreachable!("pieces of a fused kernel") };
+        let launch = shade.launch((values as u32).div_ceil(256), 256).arg(data.from(at)).arg(factor).arg(values as u64);
+        // SAFETY: (C*, const C*, u64, u32, u32, float) as `shade` declares; the values lie in the buffer.
+        unsafe { launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale).run() }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Waves,
+    Exits,
+}

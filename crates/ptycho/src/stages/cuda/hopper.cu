@@ -1,0 +1,51 @@
+// What devices of capability 9.0 and up have: shared memory of a whole cluster, and copies that run by themselves.
+
+__device__ __forceinline__ unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+#if __CUDA_ARCH__ >= 900
+// Barrier of a cluster in two halves: what was done before `arrive` by any thread is seen after `wait` by all.
+__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+// Writes to the shared memory of block `rank` of the cluster.
+__device__ __forceinline__ unsigned remote(unsigned address, int rank) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+__device__ __forceinline__ void send(unsigned there, float value) { asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory"); }
+__device__ __forceinline__ void send(unsigned there, C value) {
+  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x), "f"(value.y) : "memory");
+}
+
+// A gate opens when the bytes that were sent for have come; `phase` alternates from 0.
+__device__ __forceinline__ void make_gate(u64* gate) {
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;\n\tfence.proxy.async.shared::cta;" ::"r"(shared_address(gate)) : "memory");
+}
+__device__ __forceinline__ void fetch(void* to, const void* from, unsigned bytes, u64* gate) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(gate)), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes), "r"(shared_address(gate))
+               : "memory");
+}
+__device__ __forceinline__ void pass_gate(u64* gate, u32 phase) {
+  u32 open;
+  do {
+    asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+                 : "=r"(open) : "r"(shared_address(gate)), "r"(phase) : "memory");
+  } while (!open);
+}
+// Into the second-level cache, a multiple of 16 bytes.
+__device__ __forceinline__ void expect(const void* from, unsigned bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+#else
+// Programs with CL > 0 or FETCH are not made for these devices; only the compiler comes by.
+__device__ __forceinline__ void cluster_arrive() {}
+__device__ __forceinline__ void cluster_wait() {}
+__device__ __forceinline__ unsigned remote(unsigned address, int) { return address; }
+template <class T> __device__ __forceinline__ void send(unsigned, T) {}
+__device__ __forceinline__ void make_gate(u64*) {}
+__device__ __forceinline__ void fetch(void*, const void*, unsigned, u64*) {}
+__device__ __forceinline__ void pass_gate(u64*, u32) {}
+__device__ __forceinline__ void expect(const void*, unsigned) {}
+#endif

@@ -1,0 +1,207 @@
+// The likelihood of the frames: its gradient as waves behind the sample, and its expansion along a direction. NOISE: 0 Gaussian, 1 Poisson,
+// 2 Euclid. Grid as in project.cu. Transforms: 2 a mode for the gradient, 3 for the line. Values of a view are summed in doubles.
+
+#define FLOOR 1e-6f // added to the modelled counts under Poisson's noise, as PtyPy does
+
+// The value at a pixel of modelled intensity i and measured magnitude m, and its derivative by the intensity.
+__device__ __forceinline__ float2 value_and_slope(float i, float m) {
+  if (m < 0) return make_float2(0, 0);
+  float counts = m * m;
+  if (NOISE == 0) {
+    float off = i - counts, w = 1 / (1 + counts);
+    return make_float2(w * off * off, 2 * w * off);
+  }
+  if (NOISE == 1) {
+    i += FLOOR;
+    return make_float2(i - counts * logf(i) + lgammaf(counts + 1), 1 - counts / i);
+  }
+  float size = sqrtf(i), off = size - m;
+  return make_float2(off * off, size > 0 ? off / size : 0.0f);
+}
+
+// The part of the second derivative that goes with the square of the intensity's first order.
+__device__ __forceinline__ float curvature(float i, float m) {
+  if (m < 0) return 0;
+  if (NOISE == 0) return 1 / (1 + m * m);
+  if (NOISE == 1) return 0.5f * (m * m) / ((i + FLOOR) * (i + FLOOR));
+  return i > 0 ? m / (4 * i * sqrtf(i)) : 0.0f;
+}
+
+// Two sums whose ratio is the brightness that fits a frame best (its root, for NOISE 2).
+__device__ __forceinline__ float2 brightness(float i, float m) {
+  if (m < 0) return make_float2(0, 0);
+  if (NOISE == 0) return make_float2(i * m * m / (1 + m * m), i * i / (1 + m * m));
+  if (NOISE == 1) return make_float2(m * m, i);
+  return make_float2(sqrtf(i) * m, i);
+}
+
+__device__ __forceinline__ double across_warp(double value) {
+#pragma unroll
+  for (int d = WARP / 2; d > 0; d /= 2) value += __shfl_xor_sync(FULL_WARP, value, d);
+  return value;
+}
+
+// Adds up what the warps of a block have; blocks of a cluster write one behind the other.
+__device__ __forceinline__ void write_sums(double a, double b, double* to, double* room, const Seat& seat) {
+  a = across_warp(a), b = across_warp(b);
+  if (seat.lane == 0) room[2 * seat.warp] = a, room[2 * seat.warp + 1] = b;
+  __syncthreads();
+  if (threadIdx.x < 2) {
+    double sum = 0;
+    for (int w = 0; w < WARPS; ++w) sum += room[2 * w + threadIdx.x];
+    to[2 * seat.block + threadIdx.x] = sum;
+  }
+  __syncthreads();
+}
+
+struct Search {
+  u32 views, floating, left_out, unused;
+};
+
+// Waves of the gradient to `exits`, values to `values` [views][BLOCKS][2] (the second is nothing), brightness to `factors`.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+gradient(Model model, C* exits, const float* mag, double* values, float* factors, Search search) {
+  extern __shared__ __align__(128) char shared[];
+  __shared__ double room[2 * WARPS];
+  C* big = (C*)shared;
+  const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const Seat& seat = desk.seat;
+  const float scale = rsqrtf(float(NX) * float(NY));
+  const u64 mine = (u64)seat.block * 32 * THREADS;
+  float4* power_of = (float4*)big + threadIdx.x; // intensities, then what waves are multiplied by
+  for (u32 n = blockIdx.x >> CL; n < search.views; n += gridDim.x >> CL) {
+    const View view = model.views[n];
+    const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
+    C v[32];
+    for (int k = 0; k < MODES; ++k) {
+      product(v, model, view, k, seat, scale);
+      forward(v, seat, 0);
+      float4* slot = (float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;
+#pragma unroll
+      for (int r = 0; r < 32; r += 4) {
+        float4 old = k > 0 ? power_of[(r >> 2) * THREADS] : make_float4(0, 0, 0, 0);
+        power_of[(r >> 2) * THREADS] =
+            make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
+        if (MODES > 1) slot[(r >> 1) * THREADS] = both(v, r), slot[(r >> 1) * THREADS + THREADS] = both(v, r + 2);
+      }
+    }
+    float factor = 1;
+    if (search.floating) {
+      float2 sums = make_float2(0, 0);
+#pragma unroll
+      for (int r = 0; r < 32; r += 4) {
+        float4 i = power_of[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r);
+        sums = sums + brightness(i.x, m.x) + brightness(i.y, m.y) + brightness(i.z, m.z) + brightness(i.w, m.w);
+      }
+      sums = everywhere(sums, desk);
+      factor = sums.x / sums.y;
+      if (!(fabsf(factor) < 1e37f)) factor = 1;
+      else if (NOISE == 2) factor *= factor;
+    }
+    const float weight = scale * (search.left_out ? 1.0f : factor);
+    float value = 0;
+#pragma unroll
+    for (int r = 0; r < 32; r += 4) {
+      float4 i = power_of[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r);
+      float2 a = value_and_slope(i.x * factor, m.x), b = value_and_slope(i.y * factor, m.y);
+      float2 c = value_and_slope(i.z * factor, m.z), d = value_and_slope(i.w * factor, m.w);
+      value += a.x + b.x + c.x + d.x;
+      power_of[(r >> 2) * THREADS] = make_float4(a.y * weight, b.y * weight, c.y * weight, d.y * weight);
+    }
+    write_sums(value, 0, values + 2 * BLOCKS * (u64)n, room, seat);
+    if (threadIdx.x == 0 && seat.block == 0) factors[n] = factor;
+    for (int k = 0; k < MODES; ++k) {
+      C* frame = exits + ((u64)n * MODES + k) * (NX * NY);
+      const float4* slot = (const float4*)(frame + mine) + threadIdx.x;
+#pragma unroll
+      for (int r = 0; r < 32; r += 4) {
+        float4 q = power_of[(r >> 2) * THREADS];
+        if (MODES > 1) {
+          float4 g = slot[(r >> 1) * THREADS], h = slot[(r >> 1) * THREADS + THREADS];
+          v[r] = make_float2(g.x, g.y), v[r + 1] = make_float2(g.z, g.w), v[r + 2] = make_float2(h.x, h.y), v[r + 3] = make_float2(h.z, h.w);
+        }
+        v[r] = v[r] * q.x, v[r + 1] = v[r + 1] * q.y, v[r + 2] = v[r + 2] * q.z, v[r + 3] = v[r + 3] * q.w;
+      }
+      inverse(v, seat, 0);
+      keep(frame, v, seat);
+    }
+  }
+}
+
+// Coefficients of the first and second order along `along`, to `values` [views][BLOCKS][2]. `exits` is overwritten.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+line(Model model, Model along, C* exits, const float* mag, double* values, const float* factors, Search search) {
+  extern __shared__ __align__(128) char shared[];
+  __shared__ double room[2 * WARPS];
+  C* big = (C*)shared;
+  const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const Seat& seat = desk.seat;
+  const float scale = rsqrtf(float(NX) * float(NY));
+  const u64 mine = (u64)seat.block * 32 * THREADS;
+  float4* zeroth = (float4*)big + threadIdx.x;  // intensities
+  float4* first = zeroth + 8 * THREADS;         // and what they change by, to first order
+  Model mixed = along;
+  mixed.object = model.object;
+  for (u32 n = blockIdx.x >> CL; n < search.views; n += gridDim.x >> CL) {
+    const View view = model.views[n];
+    const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
+    const float factor = factors[n];
+    C v[32];
+    double b1 = 0, b2 = 0;
+    for (int k = 0; k < MODES; ++k) {
+      product(v, model, view, k, seat, scale);
+      forward(v, seat, 0);
+      float4* slot = (float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;
+#pragma unroll
+      for (int r = 0; r < 32; r += 4) {
+        float4 old = k > 0 ? zeroth[(r >> 2) * THREADS] : make_float4(0, 0, 0, 0);
+        zeroth[(r >> 2) * THREADS] =
+            make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
+        slot[(r >> 1) * THREADS] = both(v, r), slot[(r >> 1) * THREADS + THREADS] = both(v, r + 2);
+      }
+    }
+    for (int k = 0; k < MODES; ++k) {
+      const float4* slot = (const float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;
+#pragma unroll 1
+      for (int order = 2; order > 0; --order) {
+        // dP dO is of second order, P dO + dP O of first.
+        if (order == 2) {
+          product(v, along, view, k, seat, scale);
+        } else {
+          product(v, mixed, view, k, seat, scale);
+          Model other = model;
+          other.object = along.object;
+          add_product(v, other, view, k, seat, scale);
+        }
+        forward(v, seat, 0);
+        float part = 0;
+#pragma unroll
+        for (int r = 0; r < 32; r += 4) {
+          float4 i = zeroth[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r), f = slot[(r >> 1) * THREADS], h = slot[(r >> 1) * THREADS + THREADS];
+          float4 dot = make_float4(f.x * v[r].x + f.y * v[r].y, f.z * v[r + 1].x + f.w * v[r + 1].y, h.x * v[r + 2].x + h.y * v[r + 2].y,
+                                   h.z * v[r + 3].x + h.w * v[r + 3].y);
+          float4 slope = make_float4(value_and_slope(i.x * factor, m.x).y, value_and_slope(i.y * factor, m.y).y,
+                                     value_and_slope(i.z * factor, m.z).y, value_and_slope(i.w * factor, m.w).y);
+          if (order == 2) {
+            part += slope.x * dot.x + slope.y * dot.y + slope.z * dot.z + slope.w * dot.w;
+          } else {
+            float4 old = k > 0 ? first[(r >> 2) * THREADS] : make_float4(0, 0, 0, 0);
+            first[(r >> 2) * THREADS] = make_float4(old.x + 2 * dot.x, old.y + 2 * dot.y, old.z + 2 * dot.z, old.w + 2 * dot.w);
+            part += 0.5f * (slope.x * power(v[r]) + slope.y * power(v[r + 1]) + slope.z * power(v[r + 2]) + slope.w * power(v[r + 3]));
+          }
+        }
+        b2 += 2.0 * double(part) * factor;
+      }
+    }
+    float line = 0, bend = 0;
+#pragma unroll
+    for (int r = 0; r < 32; r += 4) {
+      float4 i = zeroth[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r), d = first[(r >> 2) * THREADS];
+      i = make_float4(i.x * factor, i.y * factor, i.z * factor, i.w * factor), d = make_float4(d.x * factor, d.y * factor, d.z * factor, d.w * factor);
+      line += value_and_slope(i.x, m.x).y * d.x + value_and_slope(i.y, m.y).y * d.y + value_and_slope(i.z, m.z).y * d.z + value_and_slope(i.w, m.w).y * d.w;
+      bend += curvature(i.x, m.x) * d.x * d.x + curvature(i.y, m.y) * d.y * d.y + curvature(i.z, m.z) * d.z * d.z + curvature(i.w, m.w) * d.w * d.w;
+    }
+    b1 += line, b2 += bend;
+    write_sums(b1, b2, values + 2 * BLOCKS * (u64)n, room, seat);
+  }
+}

@@ -1,0 +1,191 @@
+//! The likelihood's gradient and its expansion along a direction, and the arithmetic of directions.
+
+use zellige_engine::cuda::{Address, Buffer, Cuda, Kernel, Launch, Pool};
+use zellige_engine::error::Result;
+
+use super::arguments::{ModelArgument, Search};
+use super::frames::Frames;
+use super::program::{Kind, TEAM, Way, likelihood_recipe, vectors_recipe};
+use super::sums::Sums;
+use super::{C, Pair, refused};
+use crate::model::Model;
+use crate::stages::{Likelihood, Noise};
+
+/// Blocks of a reduction whose parts the host adds up.
+const BLOCKS: u32 = 264;
+
+/// Kernels and room, made when first asked for.
+pub(super) struct Descent {
+    cuda: Cuda,
+    kind: Kind,
+    noise: Noise,
+    gradient: Kernel,
+    line: Kernel,
+    object_sums: Kernel,
+    probe_parts: Kernel,
+    probe_sums: Kernel,
+    dot: Kernel,
+    combine: Kernel,
+    neighbours: Kernel,
+    /// Blocks of `gradient` and `line`.
+    blocks: u32,
+    /// Two a block that shares a frame, a view.
+    values: Buffer<f64>,
+    factors: Buffer<f32>,
+    /// Two a block of a reduction.
+    parts: Buffer<f64>,
+}
+
+impl Descent {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, noise: Noise, views: usize) -> Result<Self> {
+        let Way::Fused { cluster, .. } = kind.way else {
+            let [rows, columns] = kind.frame;
+            return Err(refused(
+                format!("ML with frames of {rows} x {columns} pixels"),
+                "crop frames to a power of two, or take `--device cpu`",
+            ));
+        };
+        // The wave to come is not fetched here.
+        let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };
+        let (frames, vectors) = (likelihood_recipe(&kind, noise).build(cuda)?, vectors_recipe(&kind).build(cuda)?);
+        let line = frames.kernel("line")?;
+        let (threads, shared) = (kind.threads(), kind.likelihood_shared());
+        let blocks = if cluster == 0 {
+            line.blocks_per_multiprocessor(threads, shared)? * cuda.properties().multiprocessors
+        } else {
+            line.clusters(1 << cluster, threads, shared)? << cluster
+        };
+        Ok(Self {
+            cuda: cuda.clone(),
+            kind,
+            noise,
+            gradient: frames.kernel("gradient")?,
+            line,
+            object_sums: vectors.kernel("object_sums")?,
+            probe_parts: vectors.kernel("probe_parts")?,
+            probe_sums: vectors.kernel("probe_sums")?,
+            dot: vectors.kernel("dot")?,
+            combine: vectors.kernel("combine")?,
+            neighbours: vectors.kernel("neighbours")?,
+            blocks,
+            values: pool.alloc_zeros(views * 2 << cluster, "ptycho: likelihoods")?,
+            factors: pool.buffer_from(&vec![1.0; views], "ptycho: brightness")?,
+            parts: pool.alloc_zeros(2 * BLOCKS as usize, "ptycho: sums")?,
+        })
+    }
+
+    pub(super) fn noise(&self) -> Noise {
+        self.noise
+    }
+
+    fn launch<'a>(&self, kernel: &'a Kernel) -> Launch<'a> {
+        let cluster = 1 << self.kind.cluster();
+        let launch = kernel.launch(self.blocks, self.kind.threads()).shared(self.kind.likelihood_shared());
+        if cluster > 1 { launch.cluster(cluster) } else { launch }
+    }
+
+    fn search(frames: &Frames, rule: &Likelihood) -> Search {
+        Search { views: frames.views as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
+    }
+
+    /// Values of the views, two each.
+    fn totals(&self) -> Result<Vec<[f64; 2]>> {
+        let values = self.cuda.download(&self.values)?;
+        Ok(values
+            .chunks_exact(2 << self.kind.cluster())
+            .map(|v| v.chunks_exact(2).fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
+            .collect())
+    }
+
+    /// Gradient to `to`; gives the value of every view.
+    pub(super) fn gradient(
+        &mut self,
+        places: ModelArgument,
+        frames: &mut Frames,
+        sums: &Sums,
+        rule: &Likelihood,
+        to: &mut Pair,
+    ) -> Result<Vec<f64>> {
+        frames.need_exits()?;
+        let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
+        let launch = self.launch(&self.gradient).plain(places).arg(&mut frames.exits).arg(&frames.mag).arg(&mut self.values);
+        // SAFETY: arguments as `gradient` declares; every array holds all views.
+        unsafe { launch.arg(&mut self.factors).plain(Self::search(frames, rule)).run()? };
+        let list = sums.argument();
+        if rule.object {
+            let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).plain(places).arg(&frames.exits).plain(list);
+            // SAFETY: (Model, const C*, Sums, C*) as declared; every pixel of the objects is in a tile.
+            unsafe { launch.arg(&mut to.object).run()? };
+        } else {
+            self.cuda.fill_zero(&mut to.object)?;
+        }
+        if rule.probe {
+            let launch = self.probe_parts.launch(((pixels / 2).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
+            // SAFETY: (Model, const C*, Sums), (Sums, C*) as declared.
+            unsafe {
+                launch.plain(places).arg(&frames.exits).plain(list).run()?;
+                self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(&mut to.probe).run()?;
+            }
+        } else {
+            self.cuda.fill_zero(&mut to.probe)?;
+        }
+        Ok(self.totals()?.iter().map(|v| v[0]).collect())
+    }
+
+    /// First and second order along a direction.
+    pub(super) fn line(&mut self, places: ModelArgument, along: ModelArgument, frames: &mut Frames, rule: &Likelihood) -> Result<[f64; 2]> {
+        frames.need_exits()?;
+        let launch = self.launch(&self.line).plain(places).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(&mut self.values);
+        // SAFETY: arguments as `line` declares; every array holds all views.
+        unsafe { launch.arg(&self.factors).plain(Self::search(frames, rule)).run()? };
+        Ok(self.totals()?.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
+    }
+
+    /// `2 a sum |d|^2` of neighbours' differences in all objects, its derivative added to `gradient`; or its first and second order along a
+    /// direction.
+    pub(super) fn neighbours(
+        &mut self,
+        model: &Model,
+        object: &Buffer<C>,
+        along: Option<&Buffer<C>>,
+        gradient: Option<&Buffer<C>>,
+        a: f64,
+    ) -> Result<[f64; 2]> {
+        let mut both = [0.0; 2];
+        for storage in &model.storages {
+            for o in 0..model.modes[1] {
+                let at = storage.offset + o * storage.layer();
+                let place = |b: Option<&Buffer<C>>| b.map_or(0, |b| zellige_engine::cuda::Argument::value(b.from(at)));
+                let [height, width] = storage.shape.map(|n| n as u32);
+                let launch = self.neighbours.launch(BLOCKS, TEAM).arg(place(Some(object))).arg(place(along)).arg(place(gradient));
+                // SAFETY: (const C*, const C*, C*, u32, u32, float, double*) as declared; the layer lies in every array given.
+                unsafe { launch.arg(height).arg(width).arg(a as f32).arg(&mut self.parts).run()? };
+                for part in self.cuda.download(&self.parts)?.chunks_exact(2) {
+                    both = [both[0] + part[0], both[1] + part[1]];
+                }
+            }
+        }
+        Ok(both)
+    }
+
+    /// `Re <a, b>` of probes and objects.
+    pub(super) fn dot(&mut self, a: &Pair, b: &Pair) -> Result<[f64; 2]> {
+        for (part, x, y) in [(0, &a.probe, &b.probe), (1, &a.object, &b.object)] {
+            let to: Address<f64> = self.parts.from(part * BLOCKS as usize);
+            // SAFETY: (const C*, const C*, u64, double*) as declared; both are as long, and there is room for a sum a block.
+            unsafe { self.dot.launch(BLOCKS, TEAM).arg(x).arg(y).arg(x.len() as u64).arg(to).run()? };
+        }
+        let parts = self.cuda.download(&self.parts)?;
+        Ok([0, 1].map(|i| parts[i * BLOCKS as usize..(i + 1) * BLOCKS as usize].iter().sum()))
+    }
+
+    /// `to = s to + f from`.
+    pub(super) fn combine(&mut self, to: &Pair, s: [f64; 2], from: &Pair, f: [f64; 2]) -> Result<()> {
+        for (i, to, from) in [(0, &to.probe, &from.probe), (1, &to.object, &from.object)] {
+            let launch = self.combine.launch(BLOCKS, TEAM).arg(to).arg(from).arg(to.len() as u64);
+            // SAFETY: (C*, const C*, u64, float, float) as declared; both are as long, and the slots are different ones.
+            unsafe { launch.arg(s[i] as f32).arg(f[i] as f32).run()? };
+        }
+        Ok(())
+    }
+}

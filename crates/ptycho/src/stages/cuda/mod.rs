@@ -1,0 +1,145 @@
+//! The stages on an NVIDIA GPU, in single precision.
+//!
+//! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O and one back
+//! serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b pixels, both transforms
+//! stay in the registers of a block, or of a cluster of blocks; other shapes go through cuFFT in groups of frames that fit the
+//! second-level cache (`plain.cu`). The overlap loop is one launch whose blocks wait for each other (`overlap.cu`); its sums have one
+//! order, so that equal runs give equal bits.
+
+mod arguments;
+mod frames;
+mod likelihood;
+mod lists;
+mod program;
+mod stages;
+mod sums;
+
+use num_complex::Complex;
+use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::error::{Error, Result};
+
+use self::arguments::{ModelArgument, StorageArgument};
+use self::frames::Frames;
+use self::likelihood::Descent;
+pub use self::program::{Kind, Way, frames_recipe, likelihood_recipe, sequence_recipe, sums_recipe, vectors_recipe};
+use self::sums::Sums;
+use super::{SLOTS, Stages};
+use crate::model::{Model, View};
+
+/// Values of single precision.
+type C = Complex<f32>;
+
+/// The stages of a model on `cuda`.
+pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
+    let kind = Kind::of(model, cuda.properties());
+    new_with(model, cuda, kind)
+}
+
+/// The same with a way of the caller's choice: for measurements and tests.
+pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
+    if model.frame[1] % 2 == 1 {
+        return Err(refused(format!("frames of {} columns", model.frame[1]), "crop them to an even number, or take `--device cpu`"));
+    }
+    Ok(Box::new(CudaStages::new(model, cuda, kind)?))
+}
+
+/// What is not there on GPUs.
+fn refused(what: String, hint: &str) -> Error {
+    Error::Device { device: "cuda".into(), message: format!("{what}: not on GPUs yet"), hint: Some(hint.to_owned()) }
+}
+
+/// Arrays as long as probe and object.
+struct Pair {
+    probe: Buffer<C>,
+    object: Buffer<C>,
+}
+
+impl Pair {
+    fn zeros(model: &Model, pool: &Pool, what: &str) -> Result<Self> {
+        Ok(Self { probe: pool.alloc_zeros(model.probe_len(), what)?, object: pool.alloc_zeros(model.object_len(), what)? })
+    }
+}
+
+/// Views on both sides, objects on the device.
+struct Places {
+    views: Vec<View>,
+    shifts: Vec<[f64; 2]>,
+    on_device: Buffer<View>,
+    storages: Buffer<StorageArgument>,
+}
+
+impl Places {
+    /// `Model` of model.cu over a pair.
+    fn model(&self, pair: &Pair) -> ModelArgument {
+        ModelArgument {
+            probe: pair.probe.address(),
+            object: pair.object.address(),
+            views: self.on_device.address(),
+            storages: self.storages.address(),
+        }
+    }
+}
+
+/// State and stages.
+struct CudaStages {
+    cuda: Cuda,
+    pool: Pool,
+    /// The problem without its frames.
+    model: Model,
+    places: Places,
+    state: Pair,
+    /// All slots but the first.
+    slots: [Option<Pair>; SLOTS - 1],
+    /// Where probes may be.
+    mask: Option<Vec<bool>>,
+    frames: Frames,
+    sums: Sums,
+    descent: Option<Descent>,
+    /// Of the views, a pixel, where the last pass was one over the likelihood.
+    likelihoods: Option<Vec<f64>>,
+}
+
+impl CudaStages {
+    fn new(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Self> {
+        let pool = cuda.pool();
+        let storages: Vec<_> = model
+            .storages
+            .iter()
+            .map(|s| StorageArgument { offset: s.offset as u64, height: s.shape[0] as u32, width: s.shape[1] as u32 })
+            .collect();
+        let places = Places {
+            views: model.views.clone(),
+            shifts: model.shifts.clone(),
+            on_device: pool.buffer_from(&model.views, "ptycho: views")?,
+            storages: pool.buffer_from(&storages, "ptycho: objects")?,
+        };
+        let state = Pair {
+            probe: pool.buffer_from(&narrow(&model.start.probe), "ptycho: probes")?,
+            object: pool.buffer_from(&narrow(&model.start.object), "ptycho: objects")?,
+        };
+        let frames = Frames::new(model, cuda, &pool, kind)?;
+        let sums = Sums::new(model, cuda, &pool, kind)?;
+        let model = Model { mag: Vec::new(), ..model.clone() };
+        Ok(Self {
+            cuda: cuda.clone(),
+            pool,
+            model,
+            places,
+            state,
+            slots: [const { None }; SLOTS - 1],
+            mask: None,
+            frames,
+            sums,
+            descent: None,
+            likelihoods: None,
+        })
+    }
+}
+
+fn narrow(values: &[Complex<f64>]) -> Vec<C> {
+    values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect()
+}
+
+fn wide(values: &[C]) -> Vec<Complex<f64>> {
+    values.iter().map(|v| Complex::new(f64::from(v.re), f64::from(v.im))).collect()
+}

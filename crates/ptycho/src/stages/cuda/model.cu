@@ -1,0 +1,41 @@
+// The arrays that all kernels share: complex values, frames of NX * NY with pixel 0 on the optical axis, MODES = PROBES * OBJECTS of them a
+// view.
+
+typedef float2 C;
+__device__ __forceinline__ C operator+(C a, C b) { return make_float2(a.x + b.x, a.y + b.y); }
+__device__ __forceinline__ C operator-(C a, C b) { return make_float2(a.x - b.x, a.y - b.y); }
+__device__ __forceinline__ C operator*(C a, float s) { return make_float2(a.x * s, a.y * s); }
+__device__ __forceinline__ C operator*(C a, C b) { return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+__device__ __forceinline__ C conj(C a) { return make_float2(a.x, -a.y); }
+__device__ __forceinline__ float power(C a) { return a.x * a.x + a.y * a.y; }
+
+// A place in a scan: the set of probes, the object, and the corner of its patch there.
+struct View {
+  u32 probe, object;
+  i32 row, col;
+};
+
+// One object: modes [O][height][width] from `offset` in the array of all.
+struct Storage {
+  u64 offset;
+  u32 height, width;
+};
+
+struct Model {
+  C* probe;  // [sets][P][NY * NX]
+  C* object;
+  const View* views;
+  const Storage* storages;
+};
+
+__device__ __forceinline__ u64 patch_of(const Model& model, const View& view, int mode) {
+  const Storage s = model.storages[view.object];
+  return s.offset + ((u64)mode * s.height + view.row) * s.width + view.col;
+}
+
+// The magnitude brought into a range, phase kept; low < 0: none.
+__device__ __forceinline__ C clipped(C value, float low, float high) {
+  float size = sqrtf(power(value));
+  if (low < 0 || (size >= low && size <= high)) return value;
+  return size > 0 ? value * ((size < low ? low : high) / size) : make_float2(low, 0);
+}

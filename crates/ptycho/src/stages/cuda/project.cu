@@ -1,0 +1,128 @@
+// One iteration of difference map or RAAR on the exit waves. With P O the product of probe and object and e = F exit,
+//   g = F(P O),  f = c g + (1 - c) e,  e <- (1 - a - b) e + a g + b f M,  exit = F* e,
+// where M makes |f| the measured magnitude, or brings it nearer as the bound on power says. This is the usual form with one transform
+// less, since F is linear, and the errors come along: E_LL from g, E_F from f, E_ex from the change of e (F is unitary).
+//
+// Grid: persistent; a block (or a cluster of 2^CL) does a frame at a time. Transforms: 2 a mode. Bytes a pixel and mode: e 8 + 8, exit 8
+// (and 4 of magnitudes); with several modes 16 + 8 more, since g waits in the exit wave's place until all modes are known.
+
+// Waves from probe and object, or from the exit waves that are there. Grid as above.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
+  extern __shared__ __align__(128) char shared[];
+  C* big = (C*)shared;
+  const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const Seat& seat = desk.seat;
+  C* wide = WIDE ? big : 0;
+  if (WIDE) cluster_arrive();
+  for (u32 i = blockIdx.x >> CL; i < views * MODES; i += gridDim.x >> CL) {
+    C v[32];
+    if (from_exits) fill(v, exits + (u64)i * (NX * NY), seat);
+    else product(v, model, model.views[i / MODES], i % MODES, seat, 1);
+    if (!from_exits) keep(exits + (u64)i * (NX * NY), v, seat);
+    forward(v, seat, wide);
+    const float scale = rsqrtf(float(NX) * float(NY));
+#pragma unroll
+    for (int r = 0; r < 32; r += 2)
+      ((float4*)(waves + (u64)i * (NX * NY)))[(seat.block * 16 + (r >> 1)) * THREADS + threadIdx.x] =
+          make_float4(v[r].x * scale, v[r].y * scale, v[r + 1].x * scale, v[r + 1].y * scale);
+  }
+  if (WIDE) cluster_wait();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
+project(Model model, C* waves, C* exits, const float* mag, const float* weight, float* errors, u32 first, u32 count, Rule rule) {
+  extern __shared__ __align__(128) char shared[];
+  C* big = (C*)shared; // the wave to come, or a wide exchange, or intensities of two kinds
+  const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
+  const Seat& seat = desk.seat;
+  const float scale = rsqrtf(float(NX) * float(NY));
+  const u32 groups = gridDim.x >> CL;
+  const u64 mine = (u64)seat.block * 32 * THREADS;
+  C* wide = WIDE ? big : 0;
+#if FETCH
+  if (threadIdx.x == 0) {
+    make_gate(desk.gate);
+    if (blockIdx.x < count) fetch(big, waves + (u64)(first + blockIdx.x) * (NX * NY), NX * NY * 8, desk.gate);
+  }
+  __syncthreads();
+#endif
+  u32 phase = 0;
+  if (WIDE) cluster_arrive();
+  for (u32 i = blockIdx.x >> CL; i < count; i += groups, phase ^= 1) {
+    const u32 n = first + i;
+    const View view = model.views[n];
+    const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
+    C v[32];
+    [[maybe_unused]] float4* held = (float4*)desk.seat.all + threadIdx.x; // ratios, while the exchange rests
+    float2 sums = make_float2(0, 0);
+    float change = 0;
+#if MODES == 1
+    C* wave = waves + (u64)n * (NX * NY) + mine;
+    const C* old = FETCH ? big : wave;
+    product(v, model, view, 0, seat, scale);
+    forward(v, seat, wide);
+    if (FETCH) pass_gate(desk.gate, phase);
+#pragma unroll
+    for (int r = 0; r < 32; r += 4) {
+      float4 m = magnitudes_at(magnitudes, r);
+      float2 f = estimates(both(v, r), pair(old, r), rule.c), h = estimates(both(v, r + 2), pair(old, r + 2), rule.c);
+      sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
+      held[(r >> 2) * THREADS] = ratios(f, h, m);
+    }
+    sums = everywhere(sums, desk);
+    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
+#pragma unroll
+    for (int r = 0; r < 32; r += 2) {
+      float4 q = held[(r >> 2) * THREADS];
+      change += advance(v, both(v, r), pair(old, r), wave, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
+    }
+    tell(change, desk);
+#if FETCH
+    __syncthreads();
+    if (threadIdx.x == 0 && i + groups < count) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
+#endif
+    inverse(v, seat, wide);
+    keep(exits + (u64)n * (NX * NY), v, seat);
+#else
+    float4* seen = (float4*)big + threadIdx.x;    // intensities of the model
+    float4* meant = seen + 8 * THREADS;           // of the estimate, then the ratios
+    for (int k = 0; k < MODES; ++k) {
+      const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
+      product(v, model, view, k, seat, scale);
+      forward(v, seat, wide);
+#pragma unroll
+      for (int r = 0; r < 32; r += 4) {
+        float2 f = estimates(both(v, r), pair(waves + frame, r), rule.c), h = estimates(both(v, r + 2), pair(waves + frame, r + 2), rule.c);
+        ((float4*)(exits + frame))[(r >> 1) * THREADS + threadIdx.x] = both(v, r);
+        ((float4*)(exits + frame))[(r >> 1) * THREADS + THREADS + threadIdx.x] = both(v, r + 2);
+        float4 old = make_float4(0, 0, 0, 0), before = old;
+        if (k > 0) old = seen[(r >> 2) * THREADS], before = meant[(r >> 2) * THREADS];
+        seen[(r >> 2) * THREADS] = make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
+        meant[(r >> 2) * THREADS] = make_float4(before.x + f.x, before.y + f.y, before.z + h.x, before.w + h.y);
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < 32; r += 4) {
+      float4 s = seen[(r >> 2) * THREADS], f = meant[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r);
+      sums = sums + misfit(s.x, f.x, m.x) + misfit(s.y, f.y, m.y) + misfit(s.z, f.z, m.z) + misfit(s.w, f.w, m.w);
+      meant[(r >> 2) * THREADS] = ratios(make_float2(f.x, f.y), make_float2(f.z, f.w), m);
+    }
+    sums = everywhere(sums, desk);
+    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
+    for (int k = 0; k < MODES; ++k) {
+      const u64 frame = ((u64)n * MODES + k) * (NX * NY);
+#pragma unroll
+      for (int r = 0; r < 32; r += 2) {
+        float4 q = meant[(r >> 2) * THREADS];
+        change += advance(v, pair(exits + frame + mine, r), pair(waves + frame + mine, r), waves + frame + mine, r,
+                          r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
+      }
+      if (k == MODES - 1) tell(change, desk);
+      inverse(v, seat, wide);
+      keep(exits + frame, v, seat);
+    }
+#endif
+    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n], desk);
+  }
+  if (WIDE) cluster_wait();
+}

@@ -1,0 +1,400 @@
+//! The trait of stages on a GPU.
+
+use num_complex::Complex;
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::Buffer;
+use zellige_engine::error::Result;
+use zellige_engine::ops::fft::{Direction, Plan, Shape};
+
+use super::arguments::{Rule, Step, Update};
+use super::likelihood::Descent;
+use super::{C, CudaStages, narrow, refused, wide};
+use crate::model::{State, Transfer, View};
+use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
+
+/// What to do where a GPU cannot.
+const ELSEWHERE: &str = "take `--device cpu`";
+
+impl CudaStages {
+    /// The slot's pair; slots other than the state are made when first asked for.
+    fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair> {
+        let number = match slot {
+            Slot::State => return Ok(&mut self.state),
+            Slot::Gradient => 0,
+            Slot::Last => 1,
+            Slot::Direction => 2,
+        };
+        let place = &mut self.slots[number];
+        if place.is_none() {
+            *place = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
+        }
+        place.as_mut().ok_or_else(|| refused("a slot".into(), ELSEWHERE))
+    }
+
+    /// A slot that was made.
+    fn held(&self, slot: Slot) -> Option<&super::Pair> {
+        match slot {
+            Slot::State => Some(&self.state),
+            Slot::Gradient => self.slots[0].as_ref(),
+            Slot::Last => self.slots[1].as_ref(),
+            Slot::Direction => self.slots[2].as_ref(),
+        }
+    }
+
+    /// Makes the kernels of the likelihood, for this noise if it matters.
+    fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
+        if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
+            let kind = self.frames.kind;
+            self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.places.views.len())?);
+        }
+        Ok(())
+    }
+
+    /// Changes a buffer on the host.
+    fn on_host<T: bytemuck::Pod>(cuda: &zellige_engine::cuda::Cuda, buffer: &mut Buffer<T>, change: impl FnOnce(&mut [T])) -> Result<()> {
+        let mut values = cuda.download(buffer)?;
+        change(&mut values);
+        cuda.upload(buffer, &values)
+    }
+}
+
+impl Stages for CudaStages {
+    fn exits_from_product(&mut self) -> Result<()> {
+        let model = self.places.model(&self.state);
+        self.frames.begin(model, false)
+    }
+
+    fn project(&mut self, rule: &Projection) -> Result<()> {
+        self.likelihoods = None;
+        let model = self.places.model(&self.state);
+        self.frames.project(model, Rule::from(rule))
+    }
+
+    fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
+        if rule.limits.smooth.is_some() {
+            return Err(refused("smoothing of the object (`object_smooth`)".into(), ELSEWHERE));
+        }
+        let model = self.places.model(&self.state);
+        self.sums.overlap(model, &self.frames.exits, Update::from(rule), &rule.probe_inertia)
+    }
+
+    fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        if rule.batch > 1 {
+            return Err(refused(format!("batches of {} views", rule.batch), "take `batch = 1`, or `--device cpu`"));
+        }
+        let views = self.places.views.len();
+        assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
+        self.likelihoods = None;
+        let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
+        let model = self.places.model(&self.state);
+        self.frames.sequence(model, Rule::from(rule), Step::new(rule, keep), keep, order)
+    }
+
+    fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
+        Err(refused("LSQML".into(), ELSEWHERE))
+    }
+
+    fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
+        self.descent(Some(rule.noise))?;
+        self.slot(Slot::Gradient)?;
+        let places = self.places.model(&self.state);
+        let Self { model, state, slots: [Some(to), ..], frames, sums, descent: Some(descent), .. } = self else {
+            return Err(refused("a slot".into(), ELSEWHERE));
+        };
+        let values = descent.gradient(places, frames, sums, rule, to)?;
+        let mut value = values.iter().sum();
+        if rule.smoothness > 0.0 {
+            let gradient = rule.object.then_some(&to.object);
+            value += descent.neighbours(model, &state.object, None, gradient, rule.smoothness)?[0];
+        }
+        let pixels = model.pixels() as f64;
+        self.likelihoods = Some(values.iter().map(|v| v / pixels).collect());
+        Ok(value)
+    }
+
+    fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
+        self.descent(Some(rule.noise))?;
+        self.slot(Slot::Direction)?;
+        let places = self.places.model(&self.state);
+        let Self { model, state, slots: [_, _, Some(along)], frames, descent: Some(descent), .. } = self else {
+            return Err(refused("a slot".into(), ELSEWHERE));
+        };
+        let mut both = descent.line(places, self.places.model(along), frames, rule)?;
+        if rule.smoothness > 0.0 {
+            let more = descent.neighbours(model, &state.object, Some(&along.object), None, rule.smoothness)?;
+            both = [both[0] + more[0], both[1] + more[1]];
+        }
+        Ok(both)
+    }
+
+    fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]> {
+        self.descent(None)?;
+        self.slot(a)?;
+        self.slot(b)?;
+        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot".into(), ELSEWHERE)) };
+        let dot = self.held(a).zip(self.held(b)).map(|(a, b)| descent.dot(a, b));
+        self.descent = Some(descent);
+        dot.unwrap_or_else(|| Err(refused("a slot".into(), ELSEWHERE)))
+    }
+
+    fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
+        assert_ne!(to, from, "a slot is not combined with itself");
+        self.descent(None)?;
+        self.slot(to)?;
+        self.slot(from)?;
+        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot".into(), ELSEWHERE)) };
+        let done = self.held(to).zip(self.held(from)).map(|(to, from)| descent.combine(to, s, from, f));
+        self.descent = Some(descent);
+        done.unwrap_or_else(|| Err(refused("a slot".into(), ELSEWHERE)))
+    }
+
+    fn smooth_object(&mut self, _: Slot, _: f64) -> Result<()> {
+        Err(refused("smoothing of the object".into(), ELSEWHERE))
+    }
+
+    fn clip(&mut self, range: [f64; 2]) -> Result<()> {
+        Self::on_host(&self.cuda, &mut self.state.object, |object| {
+            for value in object {
+                let size = f64::from(value.norm());
+                let to = size.clamp(range[0], range[1]);
+                *value = if size > 0.0 { *value * (to / size) as f32 } else { Complex::new(to as f32, 0.0) };
+            }
+        })
+    }
+
+    fn roll(&mut self, by: [i32; 2]) -> Result<()> {
+        let (frame, modes) = (self.model.frame, self.model.modes[1]);
+        let whole = |values: &mut [C]| values.chunks_exact_mut(frame[0] * frame[1]).for_each(|plane| roll(plane, frame, by));
+        Self::on_host(&self.cuda, &mut self.state.probe, whole)?;
+        Self::on_host(&self.cuda, &mut self.sums.before, whole)?;
+        let storages = &self.model.storages;
+        Self::on_host(&self.cuda, &mut self.state.object, |object| {
+            for s in storages {
+                let layers = &mut object[s.offset..s.offset + modes * s.layer()];
+                layers.chunks_exact_mut(s.layer()).for_each(|plane| roll(plane, s.shape, by));
+            }
+        })?;
+        if self.frames.exits.is_empty() {
+            return Ok(());
+        }
+        Self::on_host(&self.cuda, &mut self.frames.exits, whole)?;
+        let model = self.places.model(&self.state);
+        self.frames.begin(model, true)
+    }
+
+    fn support(&mut self, slot: Slot) -> Result<()> {
+        let Some(mask) = self.mask.clone() else { return Ok(()) };
+        let cuda = self.cuda.clone();
+        Self::on_host(&cuda, &mut self.slot(slot)?.probe, |probe| {
+            for (value, inside) in probe.iter_mut().zip(mask.iter().cycle()) {
+                if !inside {
+                    *value = Complex::new(0.0, 0.0);
+                }
+            }
+        })
+    }
+
+    fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
+        if fourier.is_some() {
+            return Err(refused("a support of the probe in Fourier space".into(), ELSEWHERE));
+        }
+        self.mask = real.map(<[bool]>::to_vec);
+        self.sums.set_support(real)
+    }
+
+    fn trial(&mut self, _: &[[i32; 2]]) -> Result<Vec<f64>> {
+        Err(refused("refinement of positions".into(), ELSEWHERE))
+    }
+
+    fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
+        Err(refused("refinement of positions".into(), ELSEWHERE))
+    }
+
+    fn views(&self) -> (&[View], &[[f64; 2]]) {
+        (&self.places.views, &self.places.shifts)
+    }
+
+    fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        self.places.views.copy_from_slice(views);
+        self.places.shifts.copy_from_slice(shifts);
+        self.cuda.upload(&mut self.places.on_device, views)?;
+        self.sums.list(&self.model, views)
+    }
+
+    fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
+        if let Some(values) = &self.likelihoods {
+            return Ok(values.iter().map(|v| [0.0, *v, 0.0]).collect());
+        }
+        let errors = self.cuda.download(&self.frames.errors)?;
+        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(f64::from)).collect())
+    }
+
+    fn state(&mut self) -> Result<State> {
+        Ok(State { probe: wide(&self.cuda.download(&self.state.probe)?), object: wide(&self.cuda.download(&self.state.object)?) })
+    }
+
+    fn set_state(&mut self, state: &State) -> Result<()> {
+        self.cuda.upload(&mut self.state.probe, &narrow(&state.probe))?;
+        self.cuda.upload(&mut self.state.object, &narrow(&state.object))
+    }
+
+    fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
+        let state = self.state()?;
+        let (frame, [probes, objects], pixels) = (self.model.frame, self.model.modes, self.model.pixels());
+        let view = self.places.views[view];
+        let storage = &self.model.storages[view.object as usize];
+        let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));
+        let mut sum = vec![0.0; pixels];
+        for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
+            let probe = &state.probe[(view.probe as usize * probes + p) * pixels..][..pixels];
+            let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
+            let at = |i: usize| state.object[corner + i / frame[1] * storage.shape[1] + i % frame[1]];
+            let mut wave: Vec<Complex<f64>> = probe.iter().enumerate().map(|(i, p)| p * at(i)).collect();
+            plan.run(&mut wave, Direction::Forward);
+            let mut scale = 1.0 / pixels as f64;
+            if let Transfer::Near(kernel) = &self.model.transfer {
+                wave.iter_mut().zip(kernel).for_each(|(w, k)| *w *= k);
+                plan.run(&mut wave, Direction::Inverse);
+                scale *= scale;
+            }
+            sum.iter_mut().zip(&wave).for_each(|(sum, w)| *sum += w.norm_sqr() * scale);
+        }
+        Ok(sum)
+    }
+
+    fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        let ([probes, objects], pixels) = (self.model.modes, self.model.pixels());
+        let square = probes * probes;
+        let set = |n: usize| &basis[n * square..(n + 1) * square];
+        for buffer in [&mut self.state.probe, &mut self.sums.before] {
+            Self::on_host(&self.cuda, buffer, |values| {
+                values.chunks_exact_mut(probes * pixels).enumerate().for_each(|(n, modes)| mix(modes, set(n), pixels));
+            })?;
+        }
+        // Waves are linear in the modes in whatever order they lie.
+        let views = &self.places.views;
+        let wave = probes * objects * pixels;
+        for buffer in [&mut self.frames.waves, &mut self.frames.exits] {
+            // Some views at a time: the waves of a scan may be larger than what the host likes to hold twice.
+            let there = !buffer.is_empty();
+            for (first, views) in views.chunks(64).enumerate().filter(|_| there) {
+                let at = first * 64 * wave;
+                let mut values = self.cuda.download_range(buffer, at..at + views.len() * wave)?;
+                values.chunks_exact_mut(wave).zip(views).for_each(|(modes, v)| mix(modes, set(v.probe as usize), objects * pixels));
+                self.cuda.upload_at(buffer, at, &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
+        let parts =
+            [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
+        for (name, buffer) in parts {
+            writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
+        }
+        for (i, slot) in self.slots.iter().enumerate() {
+            let part = |buffer: Option<&Buffer<C>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
+            writer.bytes(&format!("{prefix}slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
+            writer.bytes(&format!("{prefix}slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
+        }
+        writer.f32s(&format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
+        writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.places.views))?;
+        writer.f64s(&format!("{prefix}shifts"), self.places.shifts.as_flattened())
+    }
+
+    fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        let bytes = reader.bytes(&format!("{prefix}views"))?;
+        let mut views = self.places.views.clone();
+        if bytes.len() != size_of_val(&views[..]) {
+            return Err(reader.wrong("the number of views is not that of this input"));
+        }
+        bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
+        let inside = |v: &View| {
+            let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
+            let storage = self.model.storages.get(v.object as usize);
+            storage.is_some_and(|s| fits(v.row, self.model.frame[0], s.shape[0]) && fits(v.col, self.model.frame[1], s.shape[1]))
+                && (v.probe as usize) < self.model.probes
+        };
+        if !views.iter().all(inside) {
+            return Err(reader.wrong("a view lies outside the objects of this input"));
+        }
+        let mut shifts = self.places.shifts.clone();
+        reader.f64s_into(&format!("{prefix}shifts"), shifts.as_flattened_mut())?;
+        self.set_views(&views, &shifts)?;
+        if !reader.bytes(&format!("{prefix}waves"))?.is_empty() {
+            self.frames.need()?;
+        }
+        for (i, slot) in [Slot::Gradient, Slot::Last, Slot::Direction].into_iter().enumerate() {
+            let [probe, object] = ["probe", "object"].map(|part| waves(reader, &format!("{prefix}slot{i}.{part}")));
+            let (probe, object) = (probe?, object?);
+            if probe.is_empty() && object.is_empty() {
+                continue;
+            }
+            let cuda = self.cuda.clone();
+            let pair = self.slot(slot)?;
+            if [probe.len(), object.len()] != [pair.probe.len(), pair.object.len()] {
+                return Err(reader.wrong("the sizes of probe and object are not those of this input"));
+            }
+            cuda.upload(&mut pair.probe, &probe)?;
+            cuda.upload(&mut pair.object, &object)?;
+        }
+        for (name, buffer) in [
+            ("probe", &mut self.state.probe),
+            ("object", &mut self.state.object),
+            ("waves", &mut self.frames.waves),
+            ("last", &mut self.sums.before),
+        ] {
+            let values = waves(reader, &format!("{prefix}{name}"))?;
+            if values.len() != buffer.len() {
+                return Err(
+                    reader.wrong(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len()))
+                );
+            }
+            self.cuda.upload(buffer, &values)?;
+        }
+        let errors = reader.f32s(&format!("{prefix}errors"))?;
+        if errors.len() != self.frames.errors.len() {
+            return Err(reader.wrong("the number of views is not that of this input"));
+        }
+        self.cuda.upload(&mut self.frames.errors, &errors)
+    }
+
+    fn memory(&self) -> u64 {
+        self.pool.held()
+    }
+}
+
+/// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
+fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
+    let count = modes.len() / size;
+    let mut old = vec![Complex::new(0.0, 0.0); count];
+    for i in 0..size {
+        (0..count).for_each(|q| old[q] = modes[q * size + i]);
+        for p in 0..count {
+            let sum: Complex<f64> =
+                (0..count).map(|q| basis[p * count + q] * Complex::new(f64::from(old[q].re), f64::from(old[q].im))).sum();
+            modes[p * size + i] = Complex::new(sum.re as f32, sum.im as f32);
+        }
+    }
+}
+
+/// Moves the pixels of a plane around the edges.
+fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
+    let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
+    let old = plane.to_vec();
+    for (i, value) in plane.iter_mut().enumerate() {
+        *value = old[from(i / width, by[0], height) * width + from(i % width, by[1], width)];
+    }
+}
+
+/// The values of a section.
+fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
+    let bytes = reader.bytes(name)?;
+    let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
+    if bytes.len() % size_of::<C>() != 0 {
+        return Err(reader.wrong(format!("section `{name}` does not hold whole values")));
+    }
+    bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
+    Ok(values)
+}

@@ -1,0 +1,125 @@
+//! Sums over views and the overlap loop.
+
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool};
+use zellige_engine::error::Result;
+
+use super::C;
+use super::arguments::{ModelArgument, SumsArgument, Update};
+use super::lists::{self, Part, Tile, Visit};
+use super::program::{Kind, TEAM, sums_recipe};
+use crate::model::{Model, View};
+
+/// Lists, partial sums, and the kernels that use them.
+pub(super) struct Sums {
+    cuda: Cuda,
+    pool: Pool,
+    overlap: Kernel,
+    blocks: u32,
+    probes: usize,
+    pub(super) tiles: Buffer<Tile>,
+    visits: Buffer<Visit>,
+    pub(super) parts: Buffer<Part>,
+    first_part: Buffer<u32>,
+    listed: Buffer<u32>,
+    numerators: Buffer<C>,
+    weights: Buffer<f32>,
+    /// The probes at the last test of the overlap loop.
+    pub(super) before: Buffer<C>,
+    support: Option<Buffer<f32>>,
+    inertia: Buffer<f32>,
+    /// What `inertia` holds.
+    inertia_now: Vec<f64>,
+    changes: Buffer<[f32; 2]>,
+    barrier: Buffer<u32>,
+    passes: Mapped<u32>,
+}
+
+impl Sums {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+        let overlap = sums_recipe(&kind).build(cuda)?.kernel("overlap")?;
+        let blocks = overlap.blocks_per_multiprocessor(TEAM, 0)? * cuda.properties().multiprocessors;
+        let nothing = "ptycho: lists of views";
+        let mut sums = Self {
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            overlap,
+            blocks,
+            probes: model.probes,
+            tiles: pool.alloc_zeros(0, nothing)?,
+            visits: pool.alloc_zeros(0, nothing)?,
+            parts: pool.alloc_zeros(0, nothing)?,
+            first_part: pool.alloc_zeros(0, nothing)?,
+            listed: pool.alloc_zeros(0, nothing)?,
+            numerators: pool.alloc_zeros(0, nothing)?,
+            weights: pool.alloc_zeros(0, nothing)?,
+            before: pool.alloc_zeros(model.probe_len(), "ptycho: probes")?,
+            support: None,
+            inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
+            inertia_now: vec![0.0; model.probes],
+            changes: pool.alloc_zeros(model.probes * blocks as usize, "ptycho: changes")?,
+            barrier: pool.alloc_zeros(1, "ptycho: barrier")?,
+            passes: cuda.mapped(1)?,
+        };
+        sums.list(model, &model.views)?;
+        Ok(sums)
+    }
+
+    /// Lists anew where the views look.
+    pub(super) fn list(&mut self, model: &Model, views: &[View]) -> Result<()> {
+        let what = "ptycho: lists of views";
+        let (tiles, visits) = lists::tiles(model, views);
+        let (listed, parts, first) = lists::parts(model, views, self.cuda.properties().multiprocessors);
+        self.tiles = self.pool.buffer_from(&tiles, what)?;
+        self.visits = self.pool.buffer_from(&visits, what)?;
+        self.listed = self.pool.buffer_from(&listed, what)?;
+        self.first_part = self.pool.buffer_from(&first, what)?;
+        if parts.len() != self.parts.len() {
+            self.numerators = self.pool.alloc_zeros(parts.len() * model.modes[0] * model.pixels(), "ptycho: sums of the probes")?;
+            self.weights = self.pool.alloc_zeros(parts.len() * model.pixels(), "ptycho: sums of the probes")?;
+        }
+        self.parts = self.pool.buffer_from(&parts, what)?;
+        Ok(())
+    }
+
+    /// Where probes may be, in real space.
+    pub(super) fn set_support(&mut self, real: Option<&[bool]>) -> Result<()> {
+        let inside = real.map(|mask| mask.iter().map(|inside| f32::from(u8::from(*inside))).collect::<Vec<_>>());
+        self.support = inside.map(|mask| self.pool.buffer_from(&mask, "ptycho: support")).transpose()?;
+        Ok(())
+    }
+
+    pub(super) fn argument(&self) -> SumsArgument {
+        SumsArgument {
+            tiles: self.tiles.address(),
+            visits: self.visits.address(),
+            parts: self.parts.address(),
+            first_part: self.first_part.address(),
+            listed: self.listed.address(),
+            numerators: self.numerators.address(),
+            weights: self.weights.address(),
+            before: self.before.address(),
+            support: self.support.as_ref().map_or(0, Buffer::address),
+            inertia: self.inertia.address(),
+            changes: self.changes.address(),
+            barrier: self.barrier.address(),
+            passes: zellige_engine::cuda::Argument::value(self.passes.from(0)),
+            tile_count: self.tiles.len() as u32,
+            part_count: self.parts.len() as u32,
+            sets: self.probes as u32,
+            unused: 0,
+        }
+    }
+
+    /// The overlap loop. Gives the passes of the last loop that has ended: nothing waits for this one.
+    pub(super) fn overlap(&mut self, model: ModelArgument, exits: &Buffer<C>, update: Update, inertia: &[f64]) -> Result<u32> {
+        if self.inertia_now != inertia {
+            self.cuda.upload(&mut self.inertia, &inertia.iter().map(|x| *x as f32).collect::<Vec<_>>())?;
+            self.inertia_now = inertia.to_vec();
+        }
+        let argument = self.argument();
+        let launch = self.overlap.launch(self.blocks, TEAM).cooperative().plain(model).arg(exits).plain(argument).plain(update);
+        // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
+        unsafe { launch.run()? };
+        Ok(self.passes.get(0))
+    }
+}
