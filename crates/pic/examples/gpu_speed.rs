@@ -1,5 +1,5 @@
-//! Nanoseconds per particle-step of the GPU's particle stages: `gpu_speed [CASE]...`, cases as in `CASES`; `variants` compares
-//! sizes of tiles, blocks and pages.
+//! Nanoseconds per particle-step of the GPU's particle stages: `gpu_speed [CASE | KEY=VALUE]...`, cases as in `CASES` by how their
+//! names begin; `tile=16x8`, `block=128`, `resident=5`, `shift=7`, `parts=2`, `ahead=64` hold for what follows, `usual` takes them back.
 
 use std::time::Instant;
 
@@ -20,13 +20,16 @@ const CASES: &[Case] = &[
     ("kong-cold", [780, 700], 36, 1, 0.0, 0.0),
     ("kong-1kev", [780, 700], 36, 1, 0.04425, 0.0),
     ("kong-u10", [780, 700], 36, 1, 10.0, 0.0),
+    ("mid-cold", [1024, 1024], 64, 1, 0.0, 0.0),
+    ("mid-0.1", [1024, 1024], 64, 1, 0.1, 0.0),
+    ("mid-10", [1024, 1024], 64, 1, 10.0, 0.0),
     ("large-cold", [2048, 2048], 64, 1, 0.0, 0.0),
     ("large-0.1", [2048, 2048], 64, 1, 0.1, 0.0),
     ("large-10", [2048, 2048], 64, 1, 10.0, 0.0),
     ("few", [2048, 2048], 4, 1, 0.1, 0.0),
 ];
 
-fn setup(case: &Case, precision: Precision, order: u32, tile: [usize; 2]) -> Setup {
+fn setup(case: &Case, precision: Precision, order: u32, tile: Option<[usize; 2]>) -> Setup {
     let (_, cells, ppc, species, ..) = *case;
     let grid = Grid {
         cells,
@@ -56,7 +59,7 @@ fn setup(case: &Case, precision: Precision, order: u32, tile: [usize; 2]) -> Set
         smoothing: [Smoothing::default(); 2],
         absorbing_cells: 0,
         external: Default::default(),
-        tile: Some(tile),
+        tile,
         deterministic: true,
         seed: 1,
         grid,
@@ -141,38 +144,39 @@ fn measure(cuda: &Cuda, case: &Case, setup: &Setup, label: &str, adapt: impl Fn(
     Ok(())
 }
 
-fn variants(cuda: &Cuda) -> Result<()> {
-    for u_th in [0.0, 0.1, 10.0] {
-        let case: Case = ("variants", [512, 512], 64, 1, u_th, 0.0);
-        let usual = setup(&case, Precision::F32, 1, [16, 16]);
-        let run =
-            |setup: &Setup, label: &str, adapt: &dyn Fn(Kind) -> Kind| measure(cuda, &case, setup, &format!("u_th {u_th} {label}"), adapt);
-        run(&usual, "usual", &|k| k)?;
-        for (block, resident) in [(256, 2), (256, 3), (128, 6), (128, 8)] {
-            run(&usual, &format!("block {block}/{resident}"), &|k| Kind { block, resident, ..k })?;
-        }
-        for work in [2048, 4096, 8192] {
-            run(&usual, &format!("work {work}"), &|k| Kind { work, ..k })?;
-        }
-        run(&usual, "page 128", &|k| Kind { shift: 7, ..k })?;
-        for tile in [[8, 8], [32, 16], [32, 32]] {
-            run(&setup(&case, Precision::F32, 1, tile), &format!("tile {}x{}", tile[0], tile[1]), &|k| k)?;
-        }
-        run(&setup(&case, Precision::F32, 2, [16, 16]), "order 2", &|k| k)?;
-        run(&setup(&case, Precision::F64, 1, [16, 16]), "f64", &|k| k)?;
-    }
-    Ok(())
-}
-
 fn main() -> Result<()> {
     let cuda = Cuda::open(0)?;
     println!("{}, copy {:.2} TB/s", cuda.name(), cuda.bandwidth()? * 1e-12);
-    for name in std::env::args().skip(1) {
-        if name == "variants" {
-            variants(&cuda)?;
+    let mut choices: Vec<(String, String)> = Vec::new();
+    for word in std::env::args().skip(1) {
+        if let Some((key, value)) = word.split_once('=') {
+            choices.push((key.to_owned(), value.to_owned()));
+            continue;
         }
-        for case in CASES.iter().filter(|c| c.0.starts_with(name.as_str())) {
-            measure(&cuda, case, &setup(case, Precision::F32, 1, [16, 16]), "", |k| k)?;
+        if word == "usual" {
+            choices.clear();
+            continue;
+        }
+        let number = |value: &str| value.parse::<u32>().unwrap_or_else(|_| panic!("`{value}` is no number"));
+        let tile = choices.iter().rfind(|c| c.0 == "tile").map(|(_, v)| {
+            let (x, y) = v.split_once('x').expect("a tile is given as 16x16");
+            [number(x) as usize, number(y) as usize]
+        });
+        let label = choices.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
+        for case in CASES.iter().filter(|c| c.0.starts_with(word.as_str())) {
+            measure(&cuda, case, &setup(case, Precision::F32, 1, tile), &label, |mut kind| {
+                for (key, value) in choices.iter().filter(|c| c.0 != "tile") {
+                    match key.as_str() {
+                        "block" => kind.block = number(value),
+                        "resident" => kind.resident = number(value),
+                        "shift" => kind.shift = number(value),
+                        "ahead" => kind.ahead = number(value),
+                        "parts" => kind.parts = number(value) as usize,
+                        _ => panic!("there is no choice `{key}`"),
+                    }
+                }
+                kind
+            })?;
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ impl Model {
             first = band.end;
             let parts: Vec<(Particles, Vec<u32>)> =
                 band.into_par_iter().map(|j| self.row(load, j, columns.clone(), moved)).collect::<Result<_>>()?;
-            give(dealt(parts))?;
+            give(dealt(&parts))?;
         }
         Ok(())
     }
@@ -187,45 +187,52 @@ fn take_off_mean(vectors: &mut [[f64; 3]]) {
 }
 
 /// Rows of cells as one list: the first particle of every cell, then the second one of every cell, and so on.
-fn dealt(rows: Vec<(Particles, Vec<u32>)>) -> Particles {
-    let counts: Vec<u32> = rows.iter().flat_map(|r| r.1.iter().copied()).collect();
-    let all = rows.into_iter().fold(Particles::default(), |mut all, (row, _)| {
-        append(&mut all, row);
-        all
-    });
-    // Places of each round of dealing.
-    let most = counts.iter().copied().max().unwrap_or(0) as usize;
-    let mut with = vec![0_usize; most + 1];
-    for c in &counts {
-        with[*c as usize] += 1;
-    }
-    let mut begin = vec![0_usize; most];
-    let (mut cells, mut sum) = (counts.len(), 0);
-    for k in 0..most {
-        cells -= with[k];
-        begin[k] = sum;
-        sum += cells;
-    }
-    let mut to = Vec::with_capacity(all.len());
-    for c in counts {
-        for slot in &mut begin[..c as usize] {
-            to.push(*slot);
-            *slot += 1;
-        }
-    }
-    fn scatter<T: Copy + Default>(from: &[T], to: &[usize]) -> Vec<T> {
-        let mut out = vec![T::default(); from.len()];
-        from.iter().zip(to).for_each(|(v, at)| out[*at] = *v);
-        out
-    }
+fn dealt(rows: &[(Particles, Vec<u32>)]) -> Particles {
+    // Where each cell of a row begins.
+    let begins: Vec<Vec<u32>> =
+        rows.par_iter().map(|(_, counts)| counts.iter().scan(0, |sum, c| Some(std::mem::replace(sum, *sum + c))).collect()).collect();
+    let most = rows.par_iter().flat_map_iter(|r| r.1.iter().copied()).max().unwrap_or(0);
+    // What a row has for a round of dealing lies in one piece: round, row, length.
+    let plan: Vec<(u32, usize, usize)> = (0..most)
+        .into_par_iter()
+        .flat_map_iter(|round| rows.iter().enumerate().map(move |(j, row)| (round, j, row.1.iter().filter(|c| **c > round).count())))
+        .collect();
+    let deal = Deal { rows, begins: &begins, plan: &plan };
     Particles {
-        i: scatter(&all.i, &to),
-        j: scatter(&all.j, &to),
-        s: scatter(&all.s, &to),
-        t: scatter(&all.t, &to),
-        u: [0, 1, 2].map(|c| scatter(&all.u[c], &to)),
-        weight: scatter(&all.weight, &to),
-        tag: scatter(&all.tag, &to),
+        i: deal.column(|p| &p.i),
+        j: deal.column(|p| &p.j),
+        s: deal.column(|p| &p.s),
+        t: deal.column(|p| &p.t),
+        u: [0, 1, 2].map(|c| deal.column(|p| &p.u[c])),
+        weight: deal.column(|p| &p.weight),
+        tag: deal.column(|p| &p.tag),
+    }
+}
+
+/// How the particles of rows are dealt.
+struct Deal<'a> {
+    rows: &'a [(Particles, Vec<u32>)],
+    begins: &'a [Vec<u32>],
+    plan: &'a [(u32, usize, usize)],
+}
+
+impl Deal<'_> {
+    /// A column of all rows; empty where theirs are.
+    fn column<T: Copy + Default + Send + Sync>(&self, of: impl Fn(&Particles) -> &[T] + Sync) -> Vec<T> {
+        let total = self.rows.iter().map(|r| of(&r.0).len()).sum();
+        let mut out = vec![T::default(); total];
+        if total == 0 {
+            return out;
+        }
+        let mut rest = out.as_mut_slice();
+        let pieces: Vec<_> =
+            self.plan.iter().map(|(round, j, len)| (rest.split_off_mut(..*len).expect("as many as there are"), *round, *j)).collect();
+        pieces.into_par_iter().for_each(|(piece, round, j)| {
+            let (from, counts) = (of(&self.rows[j].0), &self.rows[j].1);
+            let cells = self.begins[j].iter().zip(counts).filter(|(_, n)| **n > round);
+            piece.iter_mut().zip(cells).for_each(|(to, (begin, _))| *to = from[(begin + round) as usize]);
+        });
+        out
     }
 }
 

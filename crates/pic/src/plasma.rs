@@ -117,18 +117,12 @@ impl Plasma {
     /// Puts a species into columns of the box.
     fn put(&mut self, s: usize, columns: std::ops::Range<usize>, felt: &[Vec<f64>; 6]) -> Result<()> {
         let Self { model, setup, stages, moved, device, .. } = self;
-        let mut portions = Vec::new();
-        // Portions are handed over one by one; the closure only runs between parallel parts.
+        // Portions are handed over one by one, between parallel parts.
         let give = |mut p: Particles| {
             back_push(&setup.grid, setup.order, &setup.species[s], felt, &mut p);
-            portions.push(p);
-            Ok(())
+            stages.inject(s, &p)
         };
-        on_host(device, || model.particles(s, columns, *moved, give))?;
-        for portion in portions {
-            stages.inject(s, &portion)?;
-        }
-        Ok(())
+        on_host(device, || model.particles(s, columns, *moved, give))
     }
 
     /// `div E = rho`: adds the field of the charge that is there, then takes the momenta half a step back in it.

@@ -22,6 +22,7 @@ mod window;
 
 use std::sync::Mutex;
 
+use rayon::prelude::*;
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
 
@@ -161,18 +162,17 @@ pub(in crate::stages) fn check_particles(grid: &Grid, species: &Species, p: &Par
     if !species.weighted && p.weight.iter().any(|w| *w != 1.0) {
         return refuse("weights of their own were given, the species has equal ones".into());
     }
-    for k in 0..n {
+    let bad = (0..n).into_par_iter().find_map_first(|k| {
         let inside = (p.i[k] as usize) < grid.cells[0] && (p.j[k] as usize) < grid.cells[1];
         if !inside || p.s[k].abs() > 0.5 || p.t[k].abs() > 0.5 {
             let (i, j, s, t) = (p.i[k], p.j[k], p.s[k], p.t[k]);
-            return refuse(format!("particle {k} lies at ({s}, {t}) in cell ({i}, {j}) of {:?}", grid.cells));
+            return Some(format!("particle {k} lies at ({s}, {t}) in cell ({i}, {j}) of {:?}", grid.cells));
         }
         let weight = p.weight.get(k).copied().unwrap_or(1.0);
-        if [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight].iter().any(|v| !v.is_finite()) {
-            return refuse(format!("particle {k} in cell ({}, {}) has a place, momentum or weight that is no number", p.i[k], p.j[k]));
-        }
-    }
-    Ok(())
+        let finite = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight].iter().all(|v| v.is_finite());
+        (!finite).then(|| format!("particle {k} in cell ({}, {}) has a place, momentum or weight that is no number", p.i[k], p.j[k]))
+    });
+    bad.map_or(Ok(()), refuse)
 }
 
 /// Enters what tiles counted into a ledger, with the factors of the species.

@@ -1,178 +1,213 @@
-// push, move, deposit and list leavers, in one pass over the particles. A block takes an item. Reads 2 + 5 words of a particle
-// and writes 5 (22 and 20 bytes in single precision), and the cell of those that cross a border.
+// push, move, deposit and exchange, in one pass over the particles. A block takes one unit after the other. Reads 2 + 5 words of a
+// particle and writes 5 (22 and 20 bytes in single precision), and the cells of a round in which one changes.
 
-struct Push {
-    real alpha;         // q dt / 2m
-    real step[2];       // dt / h
-    real unit[3];       // K, 4/K, 2/K
-    int sign;           // of the charge
-    int unused;
-};
-
-#if WEIGHTED
-__device__ __forceinline__ Unit unit_of(const Push& p, real w) {
-    real half = whole(real(0.5) * p.unit[0] * w), k = half + half;
-    return {k, real(4) / k, real(2) / k};
-}
-#else
-__device__ __forceinline__ Unit unit_of(const Push& p, real) { return {p.unit[0], p.unit[1], p.unit[2]}; }
-#endif
-
-// What is read of a particle, and where it stands, in bytes from `slots`.
-struct Slot {
-    u64 group;
-    u32 cell;
-    real v[5], weight;
-};
-__device__ __forceinline__ Slot fetch(const Store& st, u32 page, u32 k, u32 end) {
-    Slot p{};
-    if (k < end) {
-        p.group = group_of(page, k);
-        Place from{st.slots + p.group, k % GROUP};
-        p.cell = from.cell();
-        from.get(p.v);
-        p.weight = from.weight();
-    }
-    return p;
-}
-__device__ __forceinline__ u32 page_of(const Store& st, const Item& it, u32 k) { return k < it.end ? st.table[it.first + (k >> SHIFT)] : 0; }
-
-// Three rounds before they are needed, particles are asked into the L2 cache, a group a thread: without it 13 % slower when cold.
-__device__ __forceinline__ void ask_for(const Store& st, const Item& it, u32 base) {
+// Before they are needed, particles are asked into the L2 cache, a page by one lane: without it 13 % slower when cold.
+__device__ __forceinline__ void ask_for(const Store& st, const Stream& s, const u32* pages, u32 k) {
 #if __CUDA_ARCH__ >= 900
-    u32 k = base + threadIdx.x * GROUP;
-    if (threadIdx.x < BLOCK / GROUP && k < it.end)
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(st.slots + group_of(st.table[it.first + (k >> SHIFT)], k)), "r"(GROUP_BYTES));
+    if (k % PAGE == 0 && lane_index() == 0 && k + AHEAD < s.own)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(place(st, pages[(k + AHEAD) >> SHIFT], 0).page), "r"(PAGE_BYTES));
 #endif
 }
 
 #if ORDER == 1
-// Particles that cross a border, a tenth of all in a warm plasma, wait in a queue of the warp until 32 of them fill all lanes: who
-// (number in the item, cell), where from, how far, 4 K v_z, K.
+// Particles that cross a border, a tenth of all in a warm plasma, wait in a queue of the warp until 32 of them fill all lanes: `Path`,
+// and K.
 #define QUEUE 64
 struct Waiting {
-    u32 who[QUEUE];
-    real s[QUEUE], t[QUEUE], dx[QUEUE], dy[QUEUE], qz[QUEUE], k[WEIGHTED ? QUEUE : 1];
+    int n[QUEUE];
+    real s[QUEUE], t[QUEUE], s1[QUEUE], t1[QUEUE], qz[QUEUE], k[WEIGHTED ? QUEUE : 1];
+    __device__ __forceinline__ void put(int at, const Path& w, const Unit& u) {
+        n[at] = w.n;
+        s[at] = w.s;
+        t[at] = w.t;
+        s1[at] = w.s1;
+        t1[at] = w.t1;
+        qz[at] = w.qz;
+        if (WEIGHTED) k[at * WEIGHTED] = u.k;
+    }
 };
 #endif
+static_assert(OUT >= SCAN * BLOCK, "an outbox takes whatever leaves between two looks");
 
 template <bool MEASURE>
 __global__ void __launch_bounds__(BLOCK, RESIDENT)
     advance(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Fields f, const __grid_constant__ Push p, const __grid_constant__ Walls walls, long long* far, double* measured) {
     extern __shared__ __align__(16) u8 shared[];
-    __shared__ u32 outgoing, gone[WORK / 32];
-    __shared__ double scratch[BLOCK / 32];
-    wait_for_previous_kernel();
+    __shared__ u32 outgoing, following;
+    __shared__ Tile tile;
+    __shared__ Stream streams[WARPS];
+    __shared__ Kept lists[WARPS];
+    __shared__ double scratch[WARPS];
+    // Behind another species of the same step it begins while that one ends, which began after what both need had ended.
+    if (!walls.overlaps) wait_for_previous_kernel();
     let_next_kernel_start();
-    // Read at once: past the end are old items.
-    Item it = st.item[blockIdx.x];
-    if (blockIdx.x >= st.counters->items) return;
-    int ox = int(it.tile) % d.tiles[0] * TX, oy = int(it.tile) / d.tiles[0] * TY;
     Cached* cached = reinterpret_cast<Cached*>(shared);
-    Sums j{reinterpret_cast<fixed*>(shared + FIELD_BYTES), far, d.length,
-           (long long)(oy - MARGIN + BELOW) * d.pitch + ox - MARGIN + BELOW, d.pitch, p.sign};
-    Leavers leavers{gone, &outgoing};
-    // The next particle is read while this one moves, the first one while the fields are; where pages lie, one round before that.
-    Slot next = fetch(st, page_of(st, it, it.begin + threadIdx.x), it.begin + threadIdx.x, it.end);
-    u32 page = page_of(st, it, it.begin + threadIdx.x + BLOCK);
+    fixed* near = reinterpret_cast<fixed*>(shared + FIELD_BYTES);
     if (threadIdx.x == 0) outgoing = 0;
-    for (int k = threadIdx.x; k < WORK / 32; k += BLOCK) gone[k] = 0;
-    for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK) j.near[k] = 0;
-    load_fields(cached, f, p.alpha, (long long)(oy - 1 + BELOW) * d.pitch + ox - 1 + BELOW, d.pitch, min(TX, d.cells[0] - ox), min(TY, d.cells[1] - oy));
-    __syncthreads();
-    double energy = 0, momentum[3] = {0, 0, 0};
-#if ORDER == 1
-    Waiting& queue = reinterpret_cast<Waiting*>(shared + FIELD_BYTES + COMPONENTS * JN * sizeof(fixed))[threadIdx.x / 32];
-    int waiting = 0;
-#endif
-#if !CHECKED
-    int round = 0;
-#endif
-    for (u32 base = it.begin; base < it.end; base += BLOCK) {
-        u32 own = base + threadIdx.x;
-        Slot now = next;
-        next = fetch(st, page, own + BLOCK, it.end);
-        page = page_of(st, it, own + 2 * BLOCK);
-        ask_for(st, it, base + 3 * BLOCK);
-        bool crossing = false;
-        real dx = 0, dy = 0, qz = 0;
-        Unit unit = unit_of(p, real(1));
-        if (own < it.end) {
-            int x = int(now.cell & 255), y = int(now.cell >> 8);
-            real s = now.v[0], t = now.v[1], weight = now.weight;
-            Six at = gather(cached, x, y, s, t);
-            Vec3<real> u{now.v[2], now.v[3], now.v[4]}, e{at.ex, at.ey, at.ez}, b{at.bx, at.by, at.bz};
-            if (MEASURE) {
-                Vec3<real> middle = add(u, e);
-                energy += double(weight) * double(kinetic_energy(middle));
-                momentum[0] += double(weight * u.x);
-                momentum[1] += double(weight * u.y);
-                momentum[2] += double(weight * u.z);
-            }
-            u = PUSHER(u, e, b);
-            real inverse = inverse_gamma(u);
-            if (WEIGHTED) unit = unit_of(p, weight);
-            dx = p.step[0] * u.x * inverse;
-            dy = p.step[1] * u.y * inverse;
-            qz = real(4) * unit.k * u.z * inverse;
-            real s1 = plus(s, dx), t1 = plus(t, dy), cx = whole(s1), cy = whole(t1), v[5] = {s1 - cx, t1 - cy, u.x, u.y, u.z};
-            Place{st.slots + now.group, own % GROUP}.set(v);
-            crossing = cx != real(0) || cy != real(0);
-            int n = (y + MARGIN) * JX + x + MARGIN;
-#if ORDER == 1
-            if (!crossing) deposit(j, n, point(s, t, unit), point(s1, t1, unit), s, t, s1, t1, qz, unit);
-#else
-            deposit_path(j, n, s, t, v[0], v[1], int(cx), int(cy), qz, unit);
-            if (crossing) settle(d, st, walls, it, leavers, j, unit, own - it.begin, n, x, y, int(cx), int(cy));
-#endif
+    for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK) near[k] = 0;
+    for (u32 number = blockIdx.x; number < st.units; number = following) {
+        Stream& stream = streams[threadIdx.x / WARP];
+        {
+            Stream found = stream_of(st, number);
+            if (lane_index() == 0) stream = found;
         }
+        u32* pages = pages_of(st, number);
+        if (threadIdx.x == 0) tile = tile_of(d, st, number);
+        __syncthreads();
+        Sums j{d, near, far, {tile.x - MARGIN, tile.y - MARGIN}, p.sign};
+        // The next particle is read while this one moves, the first one while the fields are; where pages lie, one round before that.
+        Kept& kept = lists[threadIdx.x / WARP];
+        if (lane_index() == 0) kept.count = NONE;
+        u32 base = 0, here = 0;
+        if (stream.whole)
+            load_fields(cached, f, p.alpha, (long long)(tile.y - 1 + BELOW) * d.pitch + tile.x - 1 + BELOW, d.pitch, tile.nx, tile.ny);
+        __syncthreads();
+        double energy = 0, momentum[3] = {0, 0, 0};
 #if ORDER == 1
-        u32 crossers = __ballot_sync(FULL_WARP, crossing);
-        if (crossing) {
-            int at = waiting + __popc(crossers & ((1u << lane_index()) - 1));
-            queue.who[at] = (own - it.begin) << 16 | now.cell;
-            queue.s[at] = now.v[0];
-            queue.t[at] = now.v[1];
-            queue.dx[at] = dx;
-            queue.dy[at] = dy;
-            queue.qz[at] = qz;
-            if (WEIGHTED) queue.k[at * WEIGHTED] = unit.k;
-        }
-        waiting += __popc(crossers);
-        __syncwarp();
-        bool last = it.end - base <= BLOCK;
-        while (waiting >= (last ? 1 : WARP)) {
-            int count = min(waiting, WARP);
-            waiting -= count;
-            if (int(lane_index()) < count) {
-                int q = waiting + int(lane_index());
-                u32 who = queue.who[q];
-                int x = int(who & 255), y = int(who >> 8 & 255), n = (y + MARGIN) * JX + x + MARGIN;
-                real s = queue.s[q], t = queue.t[q], dx = queue.dx[q], dy = queue.dy[q];
+        Waiting& queue = reinterpret_cast<Waiting*>(shared + FIELD_BYTES + COMPONENTS * JN * sizeof(fixed))[threadIdx.x / WARP];
+        int waiting = 0;
+#endif
+        do {
+            // The page of the next round, and that of this one as long as nobody has left the list: then each stays where it is.
+            u32 page = page_at(stream, pages, base);
+            Slot next = fetch(st, number, stream, page, base);
+            bool full = false;
+            for (; base < stream.rounds * WARP && !full; base += WARP) {
+                bool last = base + WARP == stream.rounds * WARP;
                 Unit unit = unit_of(p, real(1));
-                if (WEIGHTED) {
-                    real k = queue.k[q * WEIGHTED];
-                    unit = {k, real(4) / k, real(2) / k};
+                if (base < stream.all) {
+                    Slot now = next;
+                    bool crossing = false;
+                    real s = now.v[0], t = now.v[1], s1 = 0, t1 = 0, qz = 0;
+                    here = here == NONE ? NONE : page;
+                    if ((base + WARP) % PAGE == 0) page = page_at(stream, pages, base + WARP);
+                    next = fetch(st, number, stream, page, base + WARP);
+                    ask_for(st, stream, pages, base);
+                    bool there = base + lane_index() < stream.all, stays = there;
+                    int x = int(now.cell & 255), y = int(now.cell >> 8), n = (y + MARGIN) * JX + x + MARGIN, di = 0, dj = 0;
+                    if (there) {
+                        Six at = gather(cached, x, y, s, t);
+                        Vec3<real> u{now.v[2], now.v[3], now.v[4]}, e{at.ex, at.ey, at.ez}, b{at.bx, at.by, at.bz};
+                        if (MEASURE) {
+                            Vec3<real> middle = add(u, e);
+                            energy += double(now.weight) * double(kinetic_energy(middle));
+                            momentum[0] += double(now.weight * u.x);
+                            momentum[1] += double(now.weight * u.y);
+                            momentum[2] += double(now.weight * u.z);
+                        }
+                        u = PUSHER(u, e, b);
+                        real inverse = inverse_gamma(u);
+                        if (WEIGHTED) unit = unit_of(p, now.weight);
+                        real dx = p.step[0] * u.x * inverse, dy = p.step[1] * u.y * inverse;
+                        qz = real(4) * unit.k * u.z * inverse;
+                        s1 = plus(s, dx);
+                        t1 = plus(t, dy);
+                        real cx = whole(s1), cy = whole(t1);
+                        now.v[0] = s1 - cx;
+                        now.v[1] = t1 - cy;
+                        now.v[2] = u.x;
+                        now.v[3] = u.y;
+                        now.v[4] = u.z;
+                        crossing = cx != real(0) || cy != real(0);
+                        di = int(cx);
+                        dj = int(cy);
+#if ORDER == 1
+                        if (!crossing) deposit(j, n, point(s, t, unit), point(s1, t1, unit), s, t, s1, t1, qz, unit);
+#else
+                        deposit_path(j, n, s, t, now.v[0], now.v[1], di, dj, qz, unit);
+#endif
+                    }
+                    u32 crossers = __ballot_sync(FULL_WARP, crossing);
+#if ORDER == 1
+                    if (crossing) queue.put(waiting + __popc(crossers & ((1u << lane_index()) - 1)), Path{s, t, s1, t1, qz, n}, unit);
+                    waiting += __popc(crossers);
+#endif
+                    if (crossing) {
+                        x += di;
+                        y += dj;
+                        now.cell = u32(x | y << 8);
+                        if (outside(tile, x, y)) {
+                            leave(st, tile, &outgoing, now, x, y);
+                            stays = false;
+                        }
+                    }
+                    if (base + WARP > stream.own || (crossers && __any_sync(FULL_WARP, !stays))) here = NONE;
+                    if (here != NONE) {
+                        Place at = place(st, here, base + lane_index());
+                        at.set(now.v);
+                        if (crossing) at.cell() = u16(now.cell);
+                    } else {
+                        if (kept.count == NONE) {
+                            Kept all = kept_of(stream, pages, base);
+                            __syncwarp();
+                            if (lane_index() == 0) kept = all;
+                            __syncwarp();
+                        }
+                        keep(st, pages, kept, stays, now, [&] { leave(st, tile, &outgoing, now, int(now.cell & 255), int(now.cell >> 8)); });
+                    }
                 }
-                deposit_crossing(j, n, s, t, dx, dy, queue.qz[q], unit);
-                settle(d, st, walls, it, leavers, j, unit, who >> 16, n, x, y, int(whole(plus(s, dx))), int(whole(plus(t, dy))));
-            }
-            __syncwarp();
-        }
+#if ORDER == 1
+                __syncwarp();
+                while (waiting >= (last ? 1 : WARP)) {
+                    int count = min(waiting, WARP), q = waiting - count + int(lane_index());
+                    waiting -= count;
+                    bool some = int(lane_index()) < count, again = false;
+                    Path w;
+                    if (some) {
+                        w = {queue.s[q], queue.t[q], queue.s1[q], queue.t1[q], queue.qz[q], queue.n[q]};
+                        if (WEIGHTED) {
+                            real k = queue.k[q * WEIGHTED];
+                            unit = {k, real(4) / k, real(2) / k};
+                        }
+                        again = deposit_first(j, w, unit);
+                    }
+                    // The last piece; those with three wait once more, since all lanes would wait for them.
+                    u32 rest = __ballot_sync(FULL_WARP, again);
+                    if (again) queue.put(waiting + __popc(rest & ((1u << lane_index()) - 1)), w, unit);
+                    waiting += __popc(rest);
+                    if (some && !again) deposit(j, w.n, point(w.s, w.t, unit), point(w.s1, w.t1, unit), w.s, w.t, w.s1, w.t1, w.qz, unit);
+                    __syncwarp();
+                }
 #endif
+                if ((base / WARP + 1) % SCAN == 0 && !last) {
+                    __syncthreads();
+                    u32 sent = outgoing;
 #if !CHECKED
-        if (++round % SCAN == 0) relieve(j);
+                    relieve(j);
 #endif
-    }
-    __syncthreads();
-    for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK)
-        if (fixed v = j.near[k]) carry(j, k, v);
-    tell(st, it, leavers);
-    if (MEASURE) {
-        double sums[4] = {energy, momentum[0], momentum[1], momentum[2]};
-        for (int c = 0; c < 4; c++) {
-            double sum = block_reduce<Sum<double>>(sums[c], scratch);
-            if (threadIdx.x == 0) measured[4 * u64(blockIdx.x) + c] = sum;
+                    full = sent > OUT - SCAN * BLOCK;
+                    __syncthreads();
+                }
+            }
+            // Out of the loop, whose registers need not outlast the calls.
+            __syncthreads();
+            settle(d, st, walls, tile, j, p, outgoing);
+            __syncthreads();
+            if (threadIdx.x == 0) outgoing = 0;
+            __syncthreads();
+        } while (base < stream.rounds * WARP);
+        if (here == NONE) close(st, number, pages, kept);
+        u32 ticket = 0;
+        if (threadIdx.x == 0) ticket = atomicAdd(&st.counters->ticket, 1u);
+        if (stream.whole) {
+            // Pages for a quarter more than came now, and for a sixteenth of the unit at least.
+            if (threadIdx.x < WARP) {
+                u32 arrived = st.now.count[number];
+                prepare(st, number, max(arrived + arrived / 4 + WARP, stream.whole / 16));
+            }
+            empty(j);
         }
+        if (MEASURE) {
+            double sums[4] = {energy, momentum[0], momentum[1], momentum[2]};
+            for (int c = 0; c < 4; c++) {
+                double sum = block_reduce<Sum<double>>(sums[c], scratch);
+                if (threadIdx.x == 0) measured[4 * u64(number) + c] = sum;
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) following = gridDim.x + ticket;
+        __syncthreads();
     }
+    // What waits for this one waits for the ones before, too.
+    if (walls.overlaps) wait_for_previous_kernel();
 }

@@ -40,47 +40,48 @@ impl Domain {
     }
 }
 
+/// `Inbox`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct InboxArgument {
+    pub(super) count: u64,
+    pub(super) pages: u64,
+    pub(super) table: u64,
+}
+
 /// `Store`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct StoreArgument {
     pub(super) slots: u64,
-    pub(super) gone: u64,
     pub(super) count: u64,
-    pub(super) left: u64,
-    pub(super) arrivals: u64,
-    pub(super) placed: u64,
-    pub(super) landing: u64,
-    pub(super) first: u64,
-    pub(super) next_first: u64,
     pub(super) table: u64,
-    pub(super) next_table: u64,
-    pub(super) item: u64,
-    pub(super) first_item: u64,
-    pub(super) spare: u64,
-    pub(super) holes: u64,
+    pub(super) now: InboxArgument,
+    pub(super) next: InboxArgument,
+    pub(super) ring: u64,
     pub(super) outbox: u64,
     pub(super) common: u64,
-    pub(super) outgoing: u64,
+    pub(super) place: u64,
     pub(super) counters: u64,
-    pub(super) status: u64,
-    pub(super) tiles: u32,
-    pub(super) outbox_items: u32,
+    pub(super) units: u32,
+    pub(super) parts: u32,
+    pub(super) room: u32,
+    pub(super) inbox_room: u32,
+    pub(super) ring_mask: u32,
     pub(super) common_room: u32,
-    pub(super) unused: u32,
 }
 
 /// `Counters`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 pub(super) struct Counters {
-    pub(super) free: u32,
-    pub(super) items: u32,
-    pub(super) common: u32,
+    head: u32,
+    tail: u32,
+    limit: u32,
+    common: u32,
+    ticket: u32,
     pub(super) lost: u32,
-    pub(super) ticket: u32,
-    due: u32,
-    holes: u32,
+    tight: u32,
     unused: u32,
     pub(super) removed: u64,
     injected: u64,
@@ -88,9 +89,9 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// The same with `free` pages free and no work.
+    /// The same with `free` pages free, the first ones of the ring, and nothing under way.
     pub(super) fn emptied(self, free: u32) -> Self {
-        Self { free, items: 0, common: 0, due: 0, holes: 0, ..self }
+        Self { head: 0, tail: free, limit: free, common: 0, ticket: 0, tight: 0, ..self }
     }
 
     /// The ledger in numbers that are exact: the count, and each sum in pieces of 32 bits.
@@ -149,7 +150,8 @@ pub(super) struct Push64 {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Walls {
     pub(super) purpose: u32,
-    pub(super) unused: u32,
+    /// The kernel ahead is `turn` of another species in the same step.
+    pub(super) overlaps: u32,
     pub(super) seed: u64,
     pub(super) step: u64,
 }

@@ -1,37 +1,41 @@
 // Charge at the corners in the units of the current (deposit.cu), so that continuity holds between them exactly; and the
 // integer sums turned into the field's numbers.
 
-extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
-    // Read at once: past the end are old items.
-    Item it = st.item[blockIdx.x];
-    if (blockIdx.x >= st.counters->items) return;
-    int ox = int(it.tile) % d.tiles[0] * TX, oy = int(it.tile) / d.tiles[0] * TY;
-    for (u32 k = it.begin + threadIdx.x; k < it.end; k += 256) {
-        Place slot = place(st, slot_of(st.table, it.first, k));
-        u32 cell = slot.cell();
-        long long at = (long long)(oy + int(cell >> 8) + BELOW) * d.pitch + ox + int(cell & 255) + BELOW;
-        Quad q = slot.four();
-        real s = q.x, t = q.y;
-        Unit u = unit_of(p, slot.weight());
-        auto put = [&](long long n, long long v) { atomicAdd((u64*)(far + n), u64(p.sign * v)); };
+__device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, const Place& slot, const Push& p, long long* far) {
+    u32 cell = slot.cell();
+    long long at = (long long)(tile.y + int(cell >> 8) + BELOW) * d.pitch + tile.x + int(cell & 255) + BELOW;
+    Quad q = slot.four();
+    real s = q.x, t = q.y;
+    Unit u = unit_of(p, slot.weight());
+    auto put = [&](long long n, long long v) { atomicAdd((u64*)(far + n), u64(p.sign * v)); };
 #if ORDER == 1
-        Point r = point(s, t, u);
-        long long k4 = (long long)(u.k), a = r.ia, b = r.ib, c = r.ic;
-        put(at, k4 - 2 * a - 2 * b + c);
-        put(at + 1, k4 + 2 * a - 2 * b - c);
-        put(at + d.pitch, k4 - 2 * a + 2 * b - c);
-        put(at + d.pitch + 1, k4 + 2 * a + 2 * b + c);
+    Point r = point(s, t, u);
+    long long k4 = (long long)(u.k), a = r.ia, b = r.ib, c = r.ic;
+    put(at, k4 - 2 * a - 2 * b + c);
+    put(at + 1, k4 + 2 * a - 2 * b - c);
+    put(at + d.pitch, k4 - 2 * a + 2 * b - c);
+    put(at + d.pitch + 1, k4 + 2 * a + 2 * b + c);
 #else
-        real right = nearest(s), upper = nearest(t);
-        Weights<real> x = quadratic(s + (real(0.5) - right)), y = quadratic(t + (real(0.5) - upper));
-        at += int(right) + int(upper) * d.pitch;
-        real wx[3] = {x.below, x.middle, x.above}, wy[3] = {y.below, y.middle, y.above};
-        for (int b = 0; b < 3; b++)
-            for (int a = 0; a < 3; a++) put(at + (b - 1) * d.pitch + a - 1, to_fixed(4 * u.k * wx[a] * wy[b]));
+    real right = nearest(s), upper = nearest(t);
+    Weights<real> x = quadratic(s + (real(0.5) - right)), y = quadratic(t + (real(0.5) - upper));
+    at += int(right) + int(upper) * d.pitch;
+    real wx[3] = {x.below, x.middle, x.above}, wy[3] = {y.below, y.middle, y.above};
+    for (int b = 0; b < 3; b++)
+        for (int a = 0; a < 3; a++) put(at + (b - 1) * d.pitch + a - 1, to_fixed(4 * u.k * wx[a] * wy[b]));
 #endif
-    }
 }
 
+extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
+    for (u32 unit = blockIdx.x; unit < st.units; unit += gridDim.x) {
+        Tile tile = tile_of(d, st, unit);
+        // The lists of the warps, and what came.
+        for (u32 list = 0; list <= WARPS; list++) {
+            u32 n = list < WARPS ? st.count[unit * WARPS + list] : st.now.count[unit];
+            const u32* pages = list < WARPS ? st.table + u64(unit * WARPS + list) * st.room : st.now.table + u64(unit) * st.inbox_room;
+            for (u32 k = threadIdx.x; k < n; k += 256) add_charge(d, tile, place(st, pages[k >> SHIFT], k), p, far);
+        }
+    }
+}
 // J = scale * sums, or J += where `more` says so; the sums are 0 afterwards. 8 + 8 + 1 words a value. blockIdx.y: component.
 struct Scales {
     double scale[3];
@@ -48,11 +52,11 @@ extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real*
     *j = more ? *j + value : value;
 }
 
-// Totals of what the items measured, in their order: one block for each of the four.
-extern "C" __global__ void __launch_bounds__(256) total(const double* measured, const Counters* counters, double* out) {
+// Totals of what was measured of the units, in their order: one block for each of the four.
+extern "C" __global__ void __launch_bounds__(256) total(const double* measured, u32 units, double* out) {
     __shared__ double scratch[8];
     double sum = 0;
-    for (u32 k = threadIdx.x; k < counters->items; k += 256) sum += measured[4 * u64(k) + blockIdx.x];
+    for (u32 k = threadIdx.x; k < units; k += 256) sum += measured[4 * u64(k) + blockIdx.x];
     sum = block_reduce<Sum<double>>(sum, scratch);
     if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }

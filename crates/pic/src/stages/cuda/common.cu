@@ -1,12 +1,14 @@
-// Types of all kernels of the particles. A particle lies in a slot of a page; a tile owns pages by a table. `SHIFT`: a page
-// holds 2^SHIFT slots; TX x TY: cells of a tile; WORK: slots of a tile that one block takes.
+// Types of all kernels of the particles. A particle lies in a slot of a page. A tile is one unit of work or several; a block takes a
+// unit, and each of its warps has a list of particles of its own there, which fills its pages without holes. `SHIFT`: a page holds
+// 2^SHIFT slots; TX x TY: cells of a tile.
 
 typedef REAL real;
 typedef unsigned short u16;
 #define PAGE (1 << SHIFT)
 #define BELOW 2
-#define GROUP 64
-static_assert(PAGE % GROUP == 0 && WORK % GROUP == 0 && WORK <= 1 << 16, "pages and items of whole groups, numbers of 16 bits");
+#define WARPS (BLOCK / WARP)
+#define NONE 0xffffffffu
+static_assert(SHIFT >= 6 && BLOCK % WARP == 0 && WARPS <= WARP, "columns of whole lines, lists that a warp counts");
 
 #if WIDE
 typedef long long fixed;
@@ -53,9 +55,9 @@ struct Domain {
     double thermal[4];    // u_th of each side
 };
 
-// A particle on its way to another tile.
+// A particle on its way to another unit.
 struct Record {
-    u32 tile;
+    u32 unit;
     u32 cell;
     real v[5 + WEIGHTED];
 #if TAGGED
@@ -64,52 +66,31 @@ struct Record {
 };
 
 struct Counters {
-    u32 free, items, common, lost;  // pages free, blocks' worth of work, records in the common outbox, records that found no room
-    u32 ticket, due, holes, unused; // `due`: records of the common outbox that are being delivered; `holes`: entries of the list
+    u32 head, tail, limit, common;  // ring of free pages: next to take, next place, end of those to be had now; common records
+    u32 ticket, lost, tight, unused;  // units taken; records that found no room; lists that could not grow
     u64 removed, injected, out[6];  // ledger: counts; weight out, energy out, energy in, each as two words of 2^-40
 };
 
-// What arrivals of a tile need: where its list of holes begins and how many it has, the first slot behind its particles, and
-// where its new pages stand among the spare ones (before the layout: how many it needs).
-struct __align__(16) Landing {
-    u32 holes, listed, end, pages;
+// Particles that come to a unit: how many, how many pages there are for them, and which (`inbox_room` of each unit).
+struct Inbox {
+    u32 *count, *pages, *table;
 };
-
-// A tile's particles are shared out evenly among as few items as WORK slots each allow, in whole groups.
-struct __align__(16) Item {
-    u32 tile, begin, end, first;
-};
-// Item `number` of a tile of n particles.
-__device__ __forceinline__ Item item_of(u32 tile, u32 first, u32 n, u32 number) {
-    u32 items = (n + WORK - 1) / WORK, part = ((n + items - 1) / items + GROUP - 1) / GROUP * GROUP, begin = number * part;
-    return {tile, begin, min(begin + part, n), first};
-}
 
 struct Store {
-    u8* slots;           // groups of 64 slots, see `Place`; cells are x | y << 8 in the tile
-    u32* gone;           // a bit per slot: left in this step
-    u32* count;          // particles of a tile
-    u32* left;           // of them, how many left in this step
-    u32* arrivals;       // how many come
-    u32* placed;         // of them, how many have their slot
-    Landing* landing;
-    u32 *first, *next_first;  // first entry of a tile in the table of pages; one more than tiles
-    u32 *table, *next_table;  // pages of all tiles
-    Item* item;          // items of work
-    u32* first_item;     // first item of a tile
-    u32* spare;          // free pages
-    u32* holes;          // slots that arrivals will have, by tile
-    Record *outbox, *common;  // records of each item, OUT of them; those that had no room there
-    u32* outgoing;       // records of each item
+    u8* slots;             // pages, see `Place`; cells are x | y << 8 in the tile
+    u32* count;            // particles of a list
+    u32* table;            // its pages, `room` of each
+    Inbox now, next;       // what came in the last step and is read in this one; what leaves in this one
+    u32* ring;             // free pages
+    Record *outbox, *common;  // OUT records of each block; those that found no page
+    u32* place;            // of those, their number in the inbox
     Counters* counters;
-    u64* status;         // chained scan: prefixes
-    u32 tiles, outbox_items, common_room, unused;
+    u32 units, parts, room, inbox_room;  // `parts`: units of a tile
+    u32 ring_mask, common_room;
 };
 
-__device__ __forceinline__ u64 slot_of(const u32* table, u32 first, u32 k) { return (u64(table[first + (k >> SHIFT)]) << SHIFT) + (k & (PAGE - 1)); }
-
-// A group of slots: columns of (s, t, ux, uy), of uz and weight, of cells and of tags, each a multiple of 128 bytes. Particles that
-// are read one by one touch three sectors of memory, not six, and a block reads all columns at fixed distances from one address.
+// A page: columns of (s, t, ux, uy), of uz and weight, of cells and of tags, each a multiple of 128 bytes. Particles that are read one
+// by one touch three sectors of memory, not six, and all columns stand at fixed distances from one address.
 #if WIDE
 struct __align__(16) Quad {
     double x, y, z, w;
@@ -117,18 +98,18 @@ struct __align__(16) Quad {
 #else
 typedef float4 Quad;
 #endif
-#define REST (GROUP * int(sizeof(Quad)))
-#define CELLS (REST + (1 + WEIGHTED) * GROUP * int(sizeof(real)))
-#define TAGS (CELLS + 2 * GROUP)
-#define GROUP_BYTES (TAGS + 8 * TAGGED * GROUP)
+#define REST (PAGE * int(sizeof(Quad)))
+#define CELLS (REST + (1 + WEIGHTED) * PAGE * int(sizeof(real)))
+#define TAGS (CELLS + 2 * PAGE)
+#define PAGE_BYTES (TAGS + 8 * TAGGED * PAGE)
 struct Place {
-    u8* group;
+    u8* page;
     u32 k;
-    __device__ __forceinline__ Quad& four() const { return reinterpret_cast<Quad*>(group)[k]; }
+    __device__ __forceinline__ Quad& four() const { return reinterpret_cast<Quad*>(page)[k]; }
     // 0: uz, 1: weight.
-    __device__ __forceinline__ real& rest(int c) const { return reinterpret_cast<real*>(group + REST)[c * GROUP + k]; }
-    __device__ __forceinline__ u16& cell() const { return reinterpret_cast<u16*>(group + CELLS)[k]; }
-    __device__ __forceinline__ u64& tag() const { return reinterpret_cast<u64*>(group + TAGS)[k]; }
+    __device__ __forceinline__ real& rest(int c) const { return reinterpret_cast<real*>(page + REST)[c * PAGE + k]; }
+    __device__ __forceinline__ u16& cell() const { return reinterpret_cast<u16*>(page + CELLS)[k]; }
+    __device__ __forceinline__ u64& tag() const { return reinterpret_cast<u64*>(page + TAGS)[k]; }
     __device__ __forceinline__ void get(real* v) const {
         Quad q = four();
         v[0] = q.x;
@@ -143,25 +124,11 @@ struct Place {
     }
     __device__ __forceinline__ real weight() const { return WEIGHTED ? rest(WEIGHTED) : real(1); }
 };
-__device__ __forceinline__ Place place(const Store& st, u64 slot) { return {st.slots + (slot / GROUP) * GROUP_BYTES, u32(slot % GROUP)}; }
-// Bytes from `slots` to the group of particle `k` of a tile in `page`.
-__device__ __forceinline__ u64 group_of(u32 page, u32 k) { return u64(page) * (PAGE / GROUP * GROUP_BYTES) + (k % PAGE / GROUP) * GROUP_BYTES; }
+// Particle `k` of a list or an inbox, in `page`.
+__device__ __forceinline__ Place place(const Store& st, u32 page, u32 k) { return {st.slots + u64(page) * PAGE_BYTES, k % PAGE}; }
 
-__device__ __forceinline__ Record load(const Store& st, u64 slot) {
-    Record r;
-    Place p = place(st, slot);
-    r.cell = p.cell();
-    p.get(r.v);
-#if WEIGHTED
-    r.v[5] = p.weight();
-#endif
-#if TAGGED
-    r.tag = p.tag();
-#endif
-    return r;
-}
-__device__ __forceinline__ void save(const Store& st, u64 slot, const Record& r) {
-    Place p = place(st, slot);
+__device__ __forceinline__ void save(const Store& st, u32 page, u32 k, const Record& r) {
+    Place p = place(st, page, k);
     p.cell() = u16(r.cell);
     p.set(r.v);
 #if WEIGHTED

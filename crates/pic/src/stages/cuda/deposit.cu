@@ -17,6 +17,23 @@ struct Point {
 struct Unit {
     real k, four, two;  // K, 4/K, 2/K
 };
+struct Push {
+    real alpha;         // q dt / 2m
+    real step[2];       // dt / h
+    real unit[3];       // K, 4/K, 2/K
+    int sign;           // of the charge
+    int unused;
+};
+
+#if WEIGHTED
+__device__ __forceinline__ Unit unit_of(const Push& p, real w) {
+    real half = whole(real(0.5) * p.unit[0] * w), k = half + half;
+    return {k, real(4) / k, real(2) / k};
+}
+#else
+__device__ __forceinline__ Unit unit_of(const Push& p, real) { return {p.unit[0], p.unit[1], p.unit[2]}; }
+#endif
+
 __device__ __forceinline__ Point point(real s, real t, const Unit& u) {
     Point p;
     real a = fma(s, u.k, real(MAGIC)), b = fma(t, u.k, real(MAGIC));
@@ -32,12 +49,14 @@ __device__ __forceinline__ Point point(real s, real t, const Unit& u) {
 #define JY (TY + 1 + 2 * MARGIN)
 #define JN (JX * JY)
 
-// In shared memory: x, y, z, and z of slow particles; in global memory x, y and z, z in fine units.
+// In shared memory: x, y, z, and z of slow particles; in global memory x, y and z, z in fine units. What lies behind a periodic side
+// goes to the node that it is an image of.
 struct Sums {
+    const Domain& d;
     fixed* near;      // [COMPONENTS][JN]
     long long* far;   // [3][length]
-    long long length, corner;
-    int pitch, sign;
+    int corner[2];    // node of near[0]
+    int sign;
 };
 #if WIDE
 #define FINE 0
@@ -47,11 +66,36 @@ struct Sums {
 #define COMPONENTS 4
 #endif
 
+__device__ __forceinline__ int inside(int k, int n, int side) {
+    if (side == 0) {
+        while (k < 0) k += n;
+        while (k >= n) k -= n;
+    }
+    return k + BELOW;
+}
 // What sum `k` of shared memory has come to, into global memory.
-__device__ __noinline__ void carry(const Sums& j, int k, long long v) {
+__device__ __forceinline__ void carry(const Sums& j, int k, long long v) {
+    const Domain& d = j.d;
     int c = k / JN, n = k - c * JN, y = n / JX, x = n - y * JX;
     if (c == 2) v *= 1 << FINE;
-    atomicAdd((u64*)(j.far + min(c, 2) * j.length + j.corner + (long long)y * j.pitch + x), u64(v * j.sign));
+    x = inside(j.corner[0] + x, d.cells[0], d.sides[0]);
+    y = inside(j.corner[1] + y, d.cells[1], d.sides[2]);
+    atomicAdd((u64*)(j.far + min(c, 2) * d.length + (long long)y * d.pitch + x), u64(v * j.sign));
+}
+// All that the sums have come to, into global memory; they are zero afterwards.
+__device__ __forceinline__ void empty(const Sums& j) {
+    const Domain& d = j.d;
+    for (int n = threadIdx.x; n < JN; n += BLOCK) {
+        int y = n / JX, x = n - y * JX;
+        long long* to = j.far + (long long)inside(j.corner[1] + y, d.cells[1], d.sides[2]) * d.pitch + inside(j.corner[0] + x, d.cells[0], d.sides[0]);
+        long long v[3] = {j.near[n], j.near[JN + n], (long long)j.near[2 * JN + n] * (1 << FINE)};
+        if (COMPONENTS == 4) v[2] += j.near[(COMPONENTS - 1) * JN + n];
+#pragma unroll
+        for (int c = 0; c < 3; c++)
+            if (v[c]) atomicAdd((u64*)(to + c * d.length), u64(v[c] * j.sign));
+#pragma unroll
+        for (int c = 0; c < COMPONENTS; c++) j.near[c * JN + n] = 0;
+    }
 }
 // 4 K v_z in the units of the sums that it belongs to, and where they are.
 __device__ __forceinline__ int z_sums(real& qz, const Unit& u) {
@@ -75,11 +119,10 @@ __device__ __forceinline__ int overflow(int a, int b) {
 #else
 // Sums of 32 bits run over nowhere: a particle adds at most 4 K times the part of a cell that light passes to a sum of x or y, and
 // 2 K to one of z. Once in SCAN rounds of a block all sums of 2^28 and more are emptied; what the particles of SCAN rounds and
-// those that waited, fewer than 256, add until the next time is less than 7 x 2^28 (see `Kind::scan`).
+// those that waited, fewer than 256, add until the next time is less than 7 x 2^28 (see `Kind::scan`). Between two barriers.
 __device__ __forceinline__ void relieve(const Sums& j) {
 #if !WIDE
     static_assert(BLOCK <= 256, "more particles a round than SCAN counts on");
-    __syncthreads();
 #pragma unroll 1
     for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK) {
         fixed v = j.near[k];
@@ -88,7 +131,6 @@ __device__ __forceinline__ void relieve(const Sums& j) {
             j.near[k] = 0;
         }
     }
-    __syncthreads();
 #endif
 }
 #endif
@@ -131,38 +173,28 @@ __device__ __forceinline__ void deposit(const Sums& j, int n, const Point& p, co
 }
 
 #if ORDER == 1
-// The path from (s, t) by (dx, dy) cells, cut at the borders that it crosses into at most three pieces; `n` the lower left
-// node of the first cell.
-__device__ __forceinline__ void deposit_crossing(const Sums& j, int n, real s, real t, real dx, real dy, real qz, const Unit& u) {
+// A path from (s, t) to (s1, t1), both in units of cells about the centre of the one that it begins in, whose lower left node is `n`.
+struct Path {
+    real s, t, s1, t1, qz;
+    int n;
+};
+// Deposits a path up to the first border that it crosses, which becomes the rest of it: in the neighbour the same place has the other
+// sign, and its rounded numbers have, too. Tells whether the rest crosses a border.
+__device__ __forceinline__ bool deposit_first(const Sums& j, Path& w, const Unit& u) {
     const real half = real(0.5);
-    real s1 = plus(s, dx), t1 = plus(t, dy), cx = whole(s1), cy = whole(t1);
-    Point p = point(s, t, u);
-    while (true) {
-        real fx = cx != real(0) ? border(s, s1 - s, cx) : real(2), fy = cy != real(0) ? border(t, t1 - t, cy) : real(2);
-        bool x_first = cx != real(0) && fx <= fy, y_first = !x_first && cy != real(0);
-        real f = x_first ? fx : y_first ? fy : real(1);
-        real se = s1, te = t1;
-        if (x_first) {
-            se = half * cx;
-            te = least(greatest(fma(f, t1 - t, t), -half), half);
-        }
-        if (y_first) {
-            te = half * cy;
-            se = least(greatest(fma(f, s1 - s, s), -half), half);
-        }
-        Point q = point(se, te, u);
-        deposit(j, n, p, q, s, t, se, te, qz * f, u);
-        if (!x_first && !y_first) break;
-        // On into the neighbour, where the same place has the other sign.
-        qz *= real(1) - f;
-        s = x_first ? -se : se;
-        t = x_first ? te : -te;
-        p = {x_first ? -q.a : q.a, x_first ? q.b : -q.b, x_first ? -q.ia : q.ia, x_first ? q.ib : -q.ib, -q.ic};
-        n += x_first ? int(cx) : int(cy) * JX;
-        s1 -= x_first ? cx : real(0);
-        t1 -= x_first ? real(0) : cy;
-        cx = x_first ? real(0) : cx;
-        cy = x_first ? cy : real(0);
-    }
+    real cx = whole(w.s1), cy = whole(w.t1);
+    real fx = cx != real(0) ? border(w.s, w.s1 - w.s, cx) : real(2), fy = cy != real(0) ? border(w.t, w.t1 - w.t, cy) : real(2);
+    bool x_first = fx <= fy;
+    real f = x_first ? fx : fy;
+    real se = x_first ? half * cx : least(greatest(fma(f, w.s1 - w.s, w.s), -half), half);
+    real te = x_first ? least(greatest(fma(f, w.t1 - w.t, w.t), -half), half) : half * cy;
+    deposit(j, w.n, point(w.s, w.t, u), point(se, te, u), w.s, w.t, se, te, w.qz * f, u);
+    w.qz *= real(1) - f;
+    w.s = x_first ? -se : se;
+    w.t = x_first ? te : -te;
+    w.n += x_first ? int(cx) : int(cy) * JX;
+    w.s1 -= x_first ? cx : real(0);
+    w.t1 -= x_first ? real(0) : cy;
+    return whole(w.s1) != real(0) || whole(w.t1) != real(0);
 }
 #endif

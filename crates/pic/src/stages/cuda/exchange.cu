@@ -1,185 +1,171 @@
-// exchange: give leavers' holes to those that come, fill the rest from the tile's end and give back empty pages (compact), lay
-// out the tables (layout), write them and let the records in (deliver). Cost: a bit per particle, and what moves.
+// exchange: what warps read and write of the particles of a unit, pages taken and given back, inboxes, and how particles from the
+// host come in.
 //
-// Pages are taken only after others were given back, so a pool of (particles / PAGE + tiles) pages is always enough.
+// A warp reads its list in rounds of 32 and then its part of what came to the unit in the step before, and writes those that stay
+// one behind the other into the same pages: never before a slot has been read. So holes and arrivals cost no pass of their own.
 
-#define HELD (16 * SWEEPERS)  // pairs of a hole and a mover that a block of compact holds at a time
-
-// Calls f(number, slot) for the set bits (`flip`: those not set) of slots `from` to `to` of a tile, in order. The whole block;
-// gives how many.
-template <class F> __device__ __forceinline__ u32 each_bit(const Store& st, u32 first, u32 from, u32 to, u32 flip, F f) {
-    __shared__ u32 sums[SWEEPERS / 32];
-    u32 base = 0;
-    for (u32 word = from / 32; word * 32 < to; word += 4 * SWEEPERS) {
-        u32 words[4], sum = 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            u32 low = (word + threadIdx.x * 4 + i) * 32, bits = 0;
-            if (low < to && low + 32 > from) {
-                bits = st.gone[slot_of(st.table, first, low) >> 5] ^ flip;
-                if (low < from) bits &= FULL_WARP << (from - low);
-                if (low + 32 > to) bits &= FULL_WARP >> (low + 32 - to);
-            }
-            words[i] = bits;
-            sum += __popc(bits);
-        }
-        u32 after = warp_scan(sum), at = base;
-        if (lane_index() == 31) sums[threadIdx.x / 32] = after;
-        __syncthreads();
-#pragma unroll
-        for (int w = 0; w < SWEEPERS / 32; w++) {
-            if (w < threadIdx.x / 32) at += sums[w];
-            base += sums[w];
-        }
-        at += after - sum;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            for (u32 bits = words[i]; bits; bits &= bits - 1) f(at++, (word + threadIdx.x * 4 + i) * 32 + __ffs(bits) - 1);
-        __syncthreads();
-    }
-    return base;
+// A free page, or NONE. What is given back in a launch is to be had from the next `turn` on: nobody waits, nobody reads too early.
+__device__ __forceinline__ u32 take(const Store& st) {
+    u32 at = atomicAdd(&st.counters->head, 1u);
+    return int(st.counters->limit - at) > 0 ? st.ring[at & st.ring_mask] : NONE;
 }
+__device__ __forceinline__ void give(const Store& st, u32 page) { st.ring[atomicAdd(&st.counters->tail, 1u) & st.ring_mask] = page; }
 
-// A block a tile. Of n particles left have gone, arrivals come: `after` there will be. Particles behind that move into holes before
-// it, the other holes before it are listed for those that come; more than there are holes come behind the n.
-extern "C" __global__ void __launch_bounds__(SWEEPERS) compact(const __grid_constant__ Store st) {
-    __shared__ u32 holes[HELD], movers[HELD], at, freed;
-    wait_for_previous_kernel();
-    let_next_kernel_start();
-    u32 tile = blockIdx.x, n = st.count[tile], left = st.left[tile], arrivals = st.arrivals[tile], first = st.first[tile];
-    u32 after = n - left + arrivals, listed = min(arrivals, left);
-    u32 wanted = (after + PAGE - 1) >> SHIFT, before = (n + PAGE - 1) >> SHIFT;
-    if (threadIdx.x == 0) {
-        at = listed ? atomicAdd(&st.counters->holes, listed) : 0;
-        if (before > wanted) freed = atomicAdd(&st.counters->free, before - wanted);
-        st.placed[tile] = 0;
-        st.landing[tile] = Landing{at, listed, n, wanted > before ? wanted - before : 0};
-        st.status[tile] = u64((after + WORK - 1) / WORK) << 32 | wanted;
-    }
-    __syncthreads();
-    if (left && after) {
-        u32 moving = 0, end = min(n, after);
-        for (u32 base = 0; base == 0 || base < moving; base += HELD) {
-            auto hold = [&](u32* list, u32 number, u32 slot) {
-                if (number - base < HELD) list[number - base] = slot;
-            };
-            if (after < n) moving = each_bit(st, first, after, n, FULL_WARP, [&](u32 number, u32 slot) { hold(movers, number, slot); });
-            if (base && base >= moving) break;
-            each_bit(st, first, 0, end, 0, [&](u32 number, u32 slot) {
-                if (number < moving)
-                    hold(holes, number, slot);
-                else if (base == 0)
-                    st.holes[at + number - moving] = slot;
-            });
-            u32 pairs = moving - base < HELD ? moving - base : HELD;
-            for (u32 k = threadIdx.x; k < pairs; k += SWEEPERS)
-                save(st, slot_of(st.table, first, holes[k]), load(st, slot_of(st.table, first, movers[k])));
-            __syncthreads();
-        }
-    }
-    for (u32 k = threadIdx.x; wanted + k < before; k += SWEEPERS) st.spare[freed + k] = st.table[first + wanted + k];
-}
-
-// Running sums of pages and items over the tiles: blocks of 1024, one after the other. `status[tiles + b]`: sum of the blocks
-// before b, plus 1 in the top bit once it is there. New pages are taken.
-extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st) {
-    __shared__ u64 sums[32], base;
-    __shared__ u32 block;
-    wait_for_previous_kernel();
-    let_next_kernel_start();
-    if (threadIdx.x == 0) block = atomicAdd(&st.counters->ticket, 1u);
-    __syncthreads();
-    u32 tile = block * 1024 + threadIdx.x, warp = threadIdx.x / 32;
-    u64 own = tile < st.tiles ? st.status[tile] : 0, sum = warp_scan(own);
-    if (lane_index() == 31) sums[warp] = sum;
-    if (tile < st.tiles)
-        if (u32 more = st.landing[tile].pages) st.landing[tile].pages = atomicSub(&st.counters->free, more) - more;
-    __syncthreads();
-    if (warp == 0) sums[lane_index()] = warp_scan(sums[lane_index()]);
-    __syncthreads();
-    volatile u64* chain = st.status + st.tiles;
-    if (threadIdx.x == 0) {
-        u64 before = 0;
-        if (block > 0) {
-            while (!((before = chain[block]) >> 63)) {}
-            before &= ~(1ull << 63);
-            chain[block] = 0;
-        }
-        base = before;
-        if ((block + 1) * 1024 < st.tiles) {
-            chain[block + 1] = (before + sums[31]) | 1ull << 63;
-        } else {
-            // The last one: totals, and the common outbox for what comes next.
-            st.next_first[st.tiles] = u32(before + sums[31]);
-            st.counters->items = u32((before + sums[31]) >> 32);
-            st.counters->ticket = 0;
-            st.counters->due = min(st.counters->common, st.common_room);
-            st.counters->common = 0;
-            st.counters->holes = 0;
-        }
-    }
-    __syncthreads();
-    u64 before = base + (warp ? sums[warp - 1] : 0) + sum - own;
-    if (tile < st.tiles) {
-        st.next_first[tile] = u32(before);
-        st.first_item[tile] = u32(before >> 32);
-    }
-}
-
-// A warp a tile: its pages in the new table, and its items.
-__device__ __forceinline__ void retable(const Store& st, u32 tile) {
-    Landing l = st.landing[tile];
-    u32 after = l.end - st.left[tile] + st.arrivals[tile];
-    u32 before = (l.end + PAGE - 1) >> SHIFT, wanted = (after + PAGE - 1) >> SHIFT, from = st.first[tile], to = st.next_first[tile];
-    for (u32 k = lane_index(); k < wanted; k += 32) st.next_table[to + k] = k < before ? st.table[from + k] : st.spare[l.pages + k - before];
-    u32 items = (after + WORK - 1) / WORK, item = st.first_item[tile];
-    for (u32 k = lane_index(); k < items; k += 32) st.item[item + k] = item_of(tile, to, after, k);
-    __syncwarp();
-    if (lane_index() == 0) {
-        st.count[tile] = after;
-        st.left[tile] = 0;
-        st.arrivals[tile] = 0;
-    }
-}
-
-// A record into its slot: a hole, or behind the tile's particles, in an old page or in a new one.
-__device__ __forceinline__ void land(const Store& st, const Record& r) {
-    Landing l = st.landing[r.tile];
-    u32 q = atomicAdd(&st.placed[r.tile], 1u), k = q < l.listed ? st.holes[l.holes + q] : l.end + q - l.listed;
-    u32 before = (l.end + PAGE - 1) >> SHIFT, page = k >> SHIFT;
-    u64 at = page < before ? st.table[st.first[r.tile] + page] : st.spare[l.pages + page - before];
-    save(st, (at << SHIFT) + (k & (PAGE - 1)), r);
-}
-
-// Blocks that write tables, eight tiles each; then a block an item's outbox; those beyond share the common one.
-extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant__ Store st) {
-    wait_for_previous_kernel();
-    let_next_kernel_start();
-    u32 writers = (st.tiles + 7) / 8, block = blockIdx.x - writers;
-    if (blockIdx.x < writers) {
-        u32 tile = blockIdx.x * 8 + threadIdx.x / 32;
-        if (tile < st.tiles) retable(st, tile);
+// A record into the inbox of its unit; one for which there is no page waits in the common list until `turn` has found one.
+__device__ __noinline__ void post(const Store& st, Record r) {
+    u32 at = atomicAdd(st.next.count + r.unit, 1u), page = at >> SHIFT;
+    if (page < st.next.pages[r.unit]) {
+        save(st, st.next.table[u64(r.unit) * st.inbox_room + page], at, r);
         return;
     }
-    const Record* box = st.common;
-    u32 n = 0;
-    if (block < st.outbox_items) {
-        n = st.outgoing[block];
-        box = st.outbox + u64(block) * OUT;
-    } else {
-        u32 all = st.counters->due, blocks = gridDim.x - writers - st.outbox_items, part = (all + blocks - 1) / blocks;
-        u32 begin = min((block - st.outbox_items) * part, all);
-        n = min(part, all - begin);
-        box += begin;
-    }
-    for (u32 k = threadIdx.x; k < n; k += blockDim.x) land(st, box[k]);
-    __syncthreads();
-    if (threadIdx.x == 0 && block < st.outbox_items && n) st.outgoing[block] = 0;
+    u32 k = atomicAdd(&st.counters->common, 1u);
+    if (k >= st.common_room) return;
+    st.common[k] = r;
+    st.place[k] = at;
 }
 
-// Particles from the host: `n` records are in the common outbox. Counts them as arrivals.
-extern "C" __global__ void __launch_bounds__(256) enter(const __grid_constant__ Store st, u32 n) {
-    u64 k = thread_index();
-    if (k < n) atomicAdd(&st.arrivals[st.common[k].tile], 1u);
-    if (k == 0) st.counters->common = n;
+// What is read of a particle.
+struct Slot {
+    u32 cell;
+    real v[5], weight;
+#if TAGGED
+    u64 tag;
+#endif
+};
+__device__ __forceinline__ Record record(u32 unit, const Slot& p) {
+    Record r;
+    r.unit = unit;
+    r.cell = p.cell;
+#pragma unroll
+    for (int c = 0; c < 5; c++) r.v[c] = p.v[c];
+#if WEIGHTED
+    r.v[5] = p.weight;
+#endif
+#if TAGGED
+    r.tag = p.tag;
+#endif
+    return r;
+}
+
+// What a warp reads: `own` particles of its list, then the inbox from number `from` on, `all` together.
+struct Stream {
+    u32 own, all, from, rounds, whole;  // `rounds`: the most of a warp of the block; `whole`: particles of the unit
+};
+__device__ __forceinline__ Stream stream_of(const Store& st, u32 unit) {
+    u32 lane = lane_index(), warp = threadIdx.x / WARP, arrived = st.now.count[unit];
+    u32 mine = lane < WARPS ? st.count[unit * WARPS + lane] : 0, whole = __shfl_sync(FULL_WARP, warp_scan(mine), WARP - 1) + arrived;
+    // Lists that have less than their share of whole rounds fill up with what came.
+    u32 share = ((whole + WARPS - 1) / WARPS + WARP - 1) / WARP * WARP, wanted = lane < WARPS && mine < share ? share - mine : 0;
+    u32 upto = warp_scan(wanted), from = min(upto - wanted, arrived), all = mine + min(upto, arrived) - from;
+    u32 most = all;
+#pragma unroll
+    for (int d = WARP / 2; d; d /= 2) most = max(most, __shfl_xor_sync(FULL_WARP, most, d));
+    return {__shfl_sync(FULL_WARP, mine, warp), __shfl_sync(FULL_WARP, all, warp), __shfl_sync(FULL_WARP, from, warp),
+            (most + WARP - 1) / WARP, whole};
+}
+__device__ __forceinline__ u32* pages_of(const Store& st, u32 unit) { return st.table + u64(unit * WARPS + threadIdx.x / WARP) * st.room; }
+__device__ __forceinline__ u32 page_at(const Stream& s, const u32* pages, u32 k) { return k < s.own ? pages[k >> SHIFT] : 0; }
+// Particle `k` + lane, of the list in `page`.
+__device__ __forceinline__ Slot fetch(const Store& st, u32 unit, const Stream& s, u32 page, u32 k) {
+    Slot p{};
+    k += lane_index();
+    if (k < s.all) {
+        if (k >= s.own) {
+            k += s.from - s.own;
+            page = st.now.table[u64(unit) * st.inbox_room + (k >> SHIFT)];
+        }
+        Place from = place(st, page, k);
+        p.cell = from.cell();
+        from.get(p.v);
+        p.weight = from.weight();
+#if TAGGED
+        p.tag = from.tag();
+#endif
+    }
+    return p;
+}
+
+// In shared memory: what a warp has kept so far, how many pages its list has, and those of the next place and behind it.
+struct __align__(16) Kept {
+    u32 count, pages, page, next;
+};
+// Where all of the first `count` have been kept.
+__device__ __forceinline__ Kept kept_of(const Stream& s, const u32* pages, u32 count) {
+    u32 n = (s.own + PAGE - 1) >> SHIFT, at = count >> SHIFT;
+    return {count, n, at < n ? pages[at] : NONE, at + 1 < n ? pages[at + 1] : NONE};
+}
+// One more page for a list, or NONE.
+__device__ __forceinline__ u32 another_page(const Store& st, u32* pages, u32 n) {
+    u32 page = NONE;
+    if (lane_index() == 0) {
+        if (n < st.room) page = take(st);
+        if (page != NONE)
+            pages[n] = page;
+        else
+            st.counters->tight = 1;
+    }
+    return __shfl_sync(FULL_WARP, page, 0);
+}
+// Writes the particles of the lanes that stay; all lanes of a warp. Where a list cannot grow, particles go to the unit's inbox by `homeless`: they are part of the next step as others are.
+template <class F> __device__ __forceinline__ void keep(const Store& st, u32* pages, Kept& kept, bool stays, const Slot& p, F homeless) {
+    Kept o = kept;
+    u32 who = __ballot_sync(FULL_WARP, stays), at = o.count + __popc(who & ((1u << lane_index()) - 1)), end = o.count + __popc(who);
+    if ((end + PAGE - 1) >> SHIFT > o.pages) {
+        u32 page = another_page(st, pages, o.pages);
+        if (page != NONE) {
+            (o.pages == o.count >> SHIFT ? o.page : o.next) = page;
+            o.pages++;
+        } else {
+            end = o.pages << SHIFT;
+            if (stays && at >= end) {
+                homeless();
+                stays = false;
+            }
+        }
+    }
+    if (stays) {
+        Place to = place(st, (at ^ o.count) >> SHIFT ? o.next : o.page, at);
+        to.set(p.v);
+        to.cell() = u16(p.cell);
+#if WEIGHTED
+        to.rest(1) = p.weight;
+#endif
+#if TAGGED
+        to.tag() = p.tag;
+#endif
+    }
+    if ((end ^ o.count) >> SHIFT) {
+        u32 behind = (end >> SHIFT) + 1;
+        o.page = o.next;
+        o.next = behind < o.pages ? pages[behind] : NONE;
+    }
+    o.count = end;
+    __syncwarp();
+    if (lane_index() == 0) kept = o;
+    __syncwarp();
+}
+// The end of a warp's list: its number, and pages that it no longer fills.
+__device__ __forceinline__ void close(const Store& st, u32 unit, const u32* pages, const Kept& o) {
+    for (u32 k = ((o.count + PAGE - 1) >> SHIFT) + lane_index(); k < o.pages; k += WARP) give(st, pages[k]);
+    if (lane_index() == 0) st.count[unit * WARPS + threadIdx.x / WARP] = o.count;
+}
+// The inbox that was read becomes empty, with pages for `expected` records; one warp.
+__device__ __forceinline__ void prepare(const Store& st, u32 unit, u32 expected) {
+    u32 have = st.now.pages[unit], wanted = min(max((expected + PAGE - 1) >> SHIFT, 1u), st.inbox_room), *table = st.now.table + u64(unit) * st.inbox_room;
+    __syncwarp();
+    if (have > wanted + wanted / 2 + 1) {
+        for (u32 k = wanted + lane_index(); k < have; k += WARP) give(st, table[k]);
+        have = wanted;
+    }
+    while (have < wanted) {
+        u32 page = have + lane_index() < wanted ? take(st) : NONE, got = __ballot_sync(FULL_WARP, page != NONE);
+        // Those that got one stand side by side.
+        if (page != NONE) table[have + __popc(got & ((1u << lane_index()) - 1))] = page;
+        if (!got) break;
+        have += __popc(got);
+    }
+    if (lane_index() == 0) {
+        st.now.pages[unit] = have;
+        st.now.count[unit] = 0;
+    }
 }

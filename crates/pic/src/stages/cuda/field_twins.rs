@@ -5,7 +5,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
 use zellige_engine::rng::Philox;
 
-use super::Fields;
+use super::{Current, Fields};
 use crate::grid::{FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::FieldSet;
 use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
@@ -123,5 +123,57 @@ fn the_gpu_agrees() {
         // Round-off of 12 steps whose currents, folded at walls, are of order 10; a filter in another order of sums.
         compare::<f64>(&cuda, &setup(cells, sides, passes, Precision::F64), 1e-13);
         compare::<f32>(&cuda, &setup(cells, sides, passes, Precision::F32), 1e-5);
+    }
+}
+
+/// The one pass of a periodic domain against the passes one by one, also where a domain is narrower than a block or its guards.
+#[test]
+fn a_leap_is_the_passes_one_by_one() {
+    let Some(cuda) = zellige_engine::testing::gpu() else { return };
+    for cells in [[70, 37], [32, 16], [5, 6], [2, 3], [40, 1], [600, 500]] {
+        for precision in [Precision::F32, Precision::F64] {
+            let given = setup(cells, [[FieldSide::Periodic; 2]; 2], [0, 0], precision);
+            let (grid, pool) = (&given.grid, cuda.pool());
+            let [mut one, mut by_one] = [0, 1].map(|_| Fields::new(&given, &cuda, &pool).unwrap());
+            assert!(one.leaps());
+            for c in &Component::ALL[..6] {
+                let values = random(*c as u64, grid.len());
+                one.set(*c, &values).unwrap();
+                by_one.set(*c, &values).unwrap();
+            }
+            let scales = [1e-6, 2e-6, 3e-6];
+            let mut sums = [0, 1].map(|_| pool.alloc_zeros::<i64>(3 * grid.len(), "test").unwrap());
+            for step in 0..6 {
+                // Nothing in the guards: particles put what lies there onto its images.
+                let mut deposits = vec![0_i64; 3 * grid.len()];
+                for c in 0..3 {
+                    let values = random(100 + 3 * step + c as u64, grid.len());
+                    let mut j = vec![0.0; grid.len()];
+                    for at in (0..grid.cells[1] as isize).flat_map(|y| (0..grid.cells[0] as isize).map(move |x| grid.index(x, y))) {
+                        let v = (1e6 * values[at]) as i64;
+                        deposits[c * grid.len() + at] = v;
+                        j[at] = v as f64 * scales[c];
+                    }
+                    by_one.put_current(c, &j).unwrap();
+                }
+                cuda.upload(&mut sums[0], &deposits).unwrap();
+                cuda.upload(&mut sums[1], &vec![7_i64; 3 * grid.len()]).unwrap();
+                let profiler = &mut Profiler::off();
+                one.leap(&sums[0], &sums[1], Current { scales, more: false }, profiler).unwrap();
+                by_one.current(&[], profiler).unwrap();
+                by_one.field(profiler).unwrap();
+            }
+            let left = cuda.download(&sums[1]).unwrap();
+            for at in (0..grid.cells[1] as isize).flat_map(|y| (0..grid.cells[0] as isize).map(move |x| grid.index(x, y))) {
+                assert!((0..3).all(|c| left[c * grid.len() + at] == 0), "{cells:?}: sums are cleared");
+            }
+            // Which products are fused is the compiler's choice: some roundings of six steps.
+            let eps = if precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            for c in &Component::ALL[..6] {
+                let (a, b) = (one.get(*c).unwrap(), by_one.get(*c).unwrap());
+                let worst = a.iter().zip(&b).fold(0.0_f64, |m, (a, b)| m.max((a - b).abs()));
+                assert!(worst <= 64.0 * eps, "{cells:?} {precision:?} {}: {worst}", c.name());
+            }
+        }
     }
 }

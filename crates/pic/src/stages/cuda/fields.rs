@@ -1,77 +1,33 @@
 //! The fields on the GPU: E, B and J over all corners with guards, as [`crate::grid::Grid::index`] lays them out, and the
 //! launches of `lattice.cu`, `field.cu` and `current.cu`. What is computed is in the files of `cpu/fields`.
 //!
-//! Nothing here waits, except what sets or reads whole arrays; a step of the fields is three launches, one more for the
-//! current, two more for a filter.
+//! Nothing here waits, except what sets or reads whole arrays. A step of the fields of a periodic domain is one launch (`leap.cu`);
+//! elsewhere it is three, one more for the current, two more for a filter.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use super::early;
+use super::field_arguments::{Lattice, Leap, MOST_TAPS, Taps};
+use super::{Current, early};
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::{complete_charge, fill_guards};
 use crate::stages::layer::{Layer, Memory};
 use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 
-/// Weights of a filter at most: 32 passes and a compensator reach 33 nodes. A power of two.
-const MOST_TAPS: usize = 64;
 /// Blocks that sum the energy of a component.
 const ENERGY_BLOCKS: u32 = 128;
 /// Threads of a block along x and y.
 const BLOCK: [u32; 2] = [64, 4];
-
-/// `Lattice` in `lattice.cu`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct Lattice {
-    arrays: [[u64; 3]; 4],
-    psi: [[[u64; 2]; 4]; 2],
-    layer: [u64; 2],
-    cells: [i32; 2],
-    nodes: [i32; 2],
-    thick: [i32; 2],
-    pitch: i32,
-    fields: [i32; 4],
-    particles: [i32; 4],
-    unused: i32,
-    half: [f64; 2],
-    whole: [f64; 2],
-    inverse: [f64; 2],
-    dt: f64,
-}
-
-/// `Taps` in `current.cu`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct Taps {
-    weight: [f64; MOST_TAPS],
-    count: i32,
-    axis: i32,
-}
-
-impl Taps {
-    /// All passes of an axis in one.
-    fn new(smoothing: Smoothing, axis: usize) -> Self {
-        // Weights at the distances -m..=m, pass by pass.
-        let mut all = vec![1.0];
-        for [middle, side] in smoothing.weights() {
-            let at = |k: usize, shift: usize| (k + 1).checked_sub(shift).and_then(|k| all.get(k)).copied().unwrap_or(0.0);
-            all = (0..all.len() + 2).map(|k| middle * at(k, 2) + side * (at(k, 1) + at(k, 3))).collect();
-        }
-        let reach = all.len() / 2;
-        let mut weight = [0.0; MOST_TAPS];
-        weight[..=reach].copy_from_slice(&all[reach..]);
-        Self { weight, count: reach as i32 + 1, axis: axis as i32 }
-    }
-}
+/// Nodes of a block of `leap.cu`.
+const LEAP: [u32; 2] = [32, 16];
 
 /// What is compiled for a number format: also by tests, for architectures that are not at hand.
 pub(super) fn recipe(precision: Precision) -> Recipe {
     let real = if precision == Precision::F32 { "float" } else { "double" };
-    let sources = [include_str!("lattice.cu"), include_str!("field.cu"), include_str!("current.cu")];
+    let sources = [include_str!("lattice.cu"), include_str!("field.cu"), include_str!("current.cu"), include_str!("leap.cu")];
     let defines = [("REAL".to_owned(), real.to_owned()), ("MOST_TAPS".to_owned(), MOST_TAPS.to_string())];
     Recipe::new(&format!("pic fields {real}"), &sources, &defines, NAMES)
 }
@@ -88,6 +44,7 @@ const NAMES: &[&str] = &[
     "fold",
     "smooth",
     "add_sheet",
+    "leap",
 ];
 
 /// The fields of a run.
@@ -98,8 +55,8 @@ pub(super) struct Fields {
     smoothing: [Smoothing; 2],
     kernels: Vec<Kernel>,
     lattice: Lattice,
-    /// Ex, Ey, Ez, Bx, By, Bz.
-    advancing: Vec<Buffer<u8>>,
+    /// Ex, Ey, Ez, Bx, By, Bz: those that are valid, and those that a leap writes, empty where fields do not leap.
+    advancing: [Vec<Buffer<u8>>; 2],
     /// Jx, Jy, Jz one behind the other.
     current: Buffer<u8>,
     /// Jx, Jy, Jz half filtered; empty without a filter.
@@ -135,7 +92,12 @@ impl Fields {
         let mut fields = Self {
             kernels: NAMES.iter().map(|name| program.kernel(name)).collect::<Result<_>>()?,
             lattice: Lattice::zeroed(),
-            advancing: (0..6).map(|_| array(grid.len())).collect::<Result<_>>()?,
+            advancing: [grid.len(), if leaps(setup) { grid.len() } else { 0 }]
+                .map(|n| (0..6).map(|_| array(n)).collect::<Result<Vec<_>>>())
+                .into_iter()
+                .collect::<Result<Vec<_>>>()?
+                .try_into()
+                .expect("two of them"),
             current: array(3 * grid.len())?,
             scratch: array(if filtered { 3 * grid.len() } else { 0 })?,
             external: setup
@@ -183,8 +145,8 @@ impl Fields {
         });
         Lattice {
             arrays: [
-                [0, 1, 2].map(|c| self.advancing[c].address()),
-                [3, 4, 5].map(|c| self.advancing[c].address()),
+                [0, 1, 2].map(|c| self.advancing[0][c].address()),
+                [3, 4, 5].map(|c| self.advancing[0][c].address()),
                 three(self.current.address()),
                 three(self.scratch.address()),
             ],
@@ -206,7 +168,7 @@ impl Fields {
 
     /// Address of a component of E (0 to 2) or B (3 to 5); guards are valid between steps.
     pub(super) fn felt(&self, c: usize) -> u64 {
-        self.advancing[c].address()
+        self.advancing[0][c].address()
     }
 
     /// Address of what particles feel besides, 0 where there is nothing.
@@ -285,6 +247,41 @@ impl Fields {
         })
     }
 
+    /// Whether one kernel does all that happens to the fields in a step without antennas.
+    pub(super) fn leaps(&self) -> bool {
+        self.advancing[1].first().is_some_and(|b| !b.is_empty())
+    }
+
+    /// From time n to n + 1 where they leap: J is in the integers `sums`; `clear` is zero afterwards.
+    pub(super) fn leap(&mut self, sums: &Buffer<i64>, clear: &Buffer<i64>, current: Current, profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
+        let length = self.grid.len();
+        assert!(sums.len() == 3 * length && clear.len() == 3 * length, "three components of integers");
+        let three = |of: &Vec<Buffer<u8>>, first: usize| [0, 1, 2].map(|c| of[first + c].address());
+        let leap = Leap {
+            arrays: [three(&self.advancing[1], 0), three(&self.advancing[1], 3)],
+            sums: sums.address(),
+            clear: clear.address(),
+            length: length as i64,
+            scales: current.scales,
+            more: i32::from(current.more),
+            unused: 0,
+        };
+        // 48 bytes of integers besides; operations as in `field`.
+        let cost = self.cost(12.0 + 48.0 / bytes(self.precision) as f64, 45.0);
+        let [x, y] = [0, 1].map(|axis| (self.grid.cells[axis] as u32).div_ceil(LEAP[axis]));
+        profiler.stage_on(&cuda, "field", cost, || {
+            // SAFETY: as declared; both sets of arrays have all nodes with guards.
+            unsafe { early(&cuda, self.kernel("leap").launch((x, y), 256)).plain(self.lattice).plain(leap).run() }
+        })?;
+        self.advancing.swap(0, 1);
+        for c in 0..3 {
+            self.lattice.arrays[0][c] = self.advancing[0][c].address();
+            self.lattice.arrays[1][c] = self.advancing[0][3 + c].address();
+        }
+        Ok(())
+    }
+
     /// Moves all fields one cell towards lower x.
     pub(super) fn shift(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
@@ -306,7 +303,7 @@ impl Fields {
         let c = component as usize;
         let (size, n) = (bytes(self.precision), self.grid.len());
         let values = if c < 6 {
-            self.cuda.download(&self.advancing[c])?
+            self.cuda.download(&self.advancing[0][c])?
         } else {
             self.cuda.download_range(&self.current, (c - 6) * n * size..(c - 5) * n * size)?
         };
@@ -322,7 +319,7 @@ impl Fields {
         fill_guards(&self.grid, component, &mut values);
         let data = packed(&values, self.precision);
         if c < 6 {
-            self.cuda.upload(&mut self.advancing[c], &data)
+            self.cuda.upload(&mut self.advancing[0][c], &data)
         } else {
             self.cuda.upload_at(&mut self.current, (c - 6) * data.len(), &data)
         }
@@ -383,6 +380,13 @@ impl Fields {
         let cells = (self.grid.cells[0] * self.grid.cells[1]) as f64;
         Cost { bytes: values * bytes(self.precision) as f64 * cells, flops: flops * cells, items: cells }
     }
+}
+
+/// Whether a step of the fields is one kernel: periodic, without a filter.
+fn leaps(setup: &Setup) -> bool {
+    let periodic =
+        (0..2).all(|axis| setup.grid.periodic(axis)) && setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic);
+    periodic && setup.smoothing.iter().all(|s| s.passes == 0)
 }
 
 /// Bytes of a number.

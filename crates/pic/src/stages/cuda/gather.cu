@@ -11,29 +11,35 @@ struct Six {
     real ex, ey, ez, bx, by, bz;
 };
 
-// A component of the fields, times alpha.
-struct Component {
-    const real *own, *external;
-    real alpha;
-    __device__ __forceinline__ Component(const Fields& f, int c, real alpha) : own(f.f[c]), external(f.external[c]), alpha(alpha) {}
-    __device__ __forceinline__ real operator()(long long at) const { return times(alpha, external ? own[at] + external[at] : own[at]); }
-};
-
 #if ORDER == 1
 #define QX (TX + 1)
 #define QN (QX * (TY + 1))
 #define FIELD_BYTES (6 * QN * 4 * sizeof(real))
 
-// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). Reads 24 values a cell, mostly from the cache. Divisions are
-// by constants, also in tiles that end early, where the last ones are read again.
+// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). Reads 24 values a cell, mostly from the cache. A thread has
+// all components of its cell; in tiles that end early the last ones are read again.
 __device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
-#pragma unroll 4
-    for (int k = threadIdx.x; k < 6 * QN; k += BLOCK) {
-        int c = k / QN, r = k - c * QN, y = min(r / QX, ny), x = min(r - r / QX * QX, nx);
-        Component field(f, c, alpha);
-        long long at = corner + y * pitch + x;
-        real f00 = field(at), f10 = field(at + 1), f01 = field(at + pitch), f11 = field(at + pitch + 1);
-        q[k] = Quad{f00, f10 - f00, f01 - f00, (f11 - f01) - (f10 - f00)};
+#pragma unroll 1
+    for (int k = threadIdx.x; k < QN; k += BLOCK) {
+        int y = k / QX, x = k - y * QX;
+        long long at = corner + min(y, ny) * pitch + min(x, nx);
+#pragma unroll 3
+        for (int c = 0; c < 6; c++) {
+            const real *own = f.f[c] + at, *external = f.external[c];
+            real f00 = own[0], f10 = own[1], f01 = own[pitch], f11 = own[pitch + 1];
+            if (external) {
+                external += at;
+                f00 += external[0];
+                f10 += external[1];
+                f01 += external[pitch];
+                f11 += external[pitch + 1];
+            }
+            f00 = times(alpha, f00);
+            f10 = times(alpha, f10);
+            f01 = times(alpha, f01);
+            f11 = times(alpha, f11);
+            q[c * QN + k] = Quad{f00, f10 - f00, f01 - f00, (f11 - f01) - (f10 - f00)};
+        }
     }
 }
 __device__ __forceinline__ real at_place(const Quad* at, int c, real x, real y) {
@@ -56,6 +62,13 @@ typedef Quad Cached;
 #define QN (QX * (TY + 3))
 #define FIELD_BYTES (6 * QN * sizeof(real))
 
+// A component of the fields, times alpha.
+struct Component {
+    const real *own, *external;
+    real alpha;
+    __device__ __forceinline__ Component(const Fields& f, int c, real alpha) : own(f.f[c]), external(f.external[c]), alpha(alpha) {}
+    __device__ __forceinline__ real operator()(long long at) const { return times(alpha, external ? own[at] + external[at] : own[at]); }
+};
 __device__ __forceinline__ void load_fields(real* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
     for (int k = threadIdx.x; k < 6 * QN; k += BLOCK) {
         int c = k / QN, r = k - c * QN, y = r / QX, x = r - y * QX;

@@ -1,10 +1,12 @@
 //! The stages on an NVIDIA GPU.
 //!
-//! Particles lie in tiles whose pages come from one pool (`store.rs`). One kernel pushes, moves, deposits and lists those that
-//! leave (`advance.cu`); its sums are integers, which do not depend on the order of the additions and conserve charge exactly
-//! (`deposit.cu`). Three small ones exchange (`exchange.cu`). Nothing in a step waits for the host.
+//! Particles lie in lists of pages that come from one pool, a list for each warp that works on a tile (`store.rs`). One kernel
+//! pushes, moves, deposits, keeps those that stay in order and sends the others on (`advance.cu`, `exchange.cu`); what comes to a tile
+//! is part of its next step. The sums of the current are integers, which do not depend on the order of the additions and conserve
+//! charge exactly (`deposit.cu`). Fields of a periodic domain take one more kernel (`leap.cu`). Nothing in a step waits for the host.
 
 mod arguments;
+mod field_arguments;
 mod fields;
 mod program;
 mod stages;
@@ -24,6 +26,11 @@ use crate::particles::{Pusher, Species};
 /// Cells of a tile where the input does not say: in two dimensions per axis, and in one.
 const TILE: usize = 16;
 const LINE: usize = 128;
+/// Units of work that a place of the device should have, and the least particles that a unit of half the size is worth.
+const UNITS: usize = 3;
+const LEAST: usize = 8192;
+/// Most particles of a unit on the mean.
+const MOST: usize = 1 << 15;
 /// Random numbers of thermal walls, as on the processor.
 const PURPOSE: u32 = 0x5041;
 
@@ -57,16 +64,31 @@ struct CudaStages {
     setup: Setup,
     fields: Fields,
     species: Vec<Population>,
-    /// Current in integers: three components over all nodes with guards, in units of `pending / (4 K)`.
-    sums: Buffer<i64>,
+    /// Current in integers: three components over all nodes with guards, in units of `pending / (4 K)`. Two of them where fields
+    /// leap: what the last step left is cleared in this one.
+    sums: [Buffer<i64>; 2],
+    /// Which of them is added to.
+    adding: usize,
+    /// Where J is still in the other one, how it is to be read.
+    unread: Option<Current>,
     /// Magnitude of the charge that the sums are in units of, where there is something in them.
     pending: Option<f64>,
     /// J is still that of the step before.
     fresh: bool,
+    /// What was launched last is `turn` of this species in the same step: the next species need not wait for it.
+    ahead: Option<usize>,
     /// K of deposit.cu.
     unit: f64,
     /// Largest weight of a particle, as a power of two.
     heaviest: f64,
+}
+
+/// How integer sums become J.
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    scales: [f64; 3],
+    /// J has a part of this step already.
+    more: bool,
 }
 
 /// A launch that may begin while the kernel ahead ends, where the device can do that; the kernel waits by itself.
@@ -74,10 +96,19 @@ fn early<'a>(cuda: &Cuda, launch: Launch<'a>) -> Launch<'a> {
     if cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
 }
 
-/// The tile for a domain: near the size asked for, and such that the tiles are alike.
-fn tile_of(setup: &Setup) -> [usize; 2] {
+/// The tile for a domain: near the size asked for, and such that the tiles are alike. Smaller ones where they would be too few to keep
+/// `places` blocks busy.
+fn tile_of(setup: &Setup, expected: usize, places: usize) -> [usize; 2] {
     let cells = setup.grid.cells;
-    let wanted = setup.tile.unwrap_or(if cells[1] == 1 { [LINE, 1] } else { [TILE; 2] });
+    let tiles = |tile: [usize; 2]| (0..2).map(|a| cells[a].div_ceil(tile[a])).product::<usize>();
+    let wanted = setup.tile.unwrap_or_else(|| {
+        let few = |tile| tiles(tile) < UNITS * places && expected / tiles(tile) > LEAST;
+        match cells[1] {
+            1 => [LINE, 1],
+            _ if few([TILE; 2]) => [TILE / 2; 2],
+            _ => [TILE; 2],
+        }
+    });
     [0, 1].map(|a| {
         let most = wanted[a].clamp(1, 128);
         cells[a].div_ceil(cells[a].div_ceil(most))
@@ -86,20 +117,18 @@ fn tile_of(setup: &Setup) -> [usize; 2] {
 
 /// What programs are compiled for, but for the species.
 fn kind_of(setup: &Setup, expected: usize, multiprocessors: u32) -> Kind {
-    let tile = tile_of(setup);
-    let tiles: usize = (0..2).map(|a| setup.grid.cells[a].div_ceil(tile[a])).product();
-    let per_tile = expected.div_ceil(tiles).max(1);
-    // Half a page of each tile is empty: pages of a sixteenth of a tile's particles waste 3 %.
-    let shift = per_tile.ilog2().saturating_sub(4).clamp(7, 9);
     let single = setup.precision == Precision::F32;
     let resident = match (single, setup.order) {
         (true, 1) => 4,
         (true, _) => 2,
         _ => 1,
     };
-    // As many particles a block as leave each place of the device two blocks: what comes once a block costs least then.
-    let places = (multiprocessors * resident) as usize;
-    let work = (expected / (2 * places).max(1)).clamp(1 << 10, 1 << 14).next_power_of_two();
+    let tile = tile_of(setup, expected, (multiprocessors * resident) as usize);
+    let tiles: usize = (0..2).map(|a| setup.grid.cells[a].div_ceil(tile[a])).product();
+    let per_tile = expected.div_ceil(tiles).max(1);
+    let parts = per_tile.div_ceil(MOST);
+    let block = 256;
+    let per_list = (per_tile / parts / (block as usize / 32)).max(1);
     let reach = setup.grid.h.iter().map(|h| setup.grid.dt / h).fold(0.0, f64::max);
     Kind {
         precision: setup.precision,
@@ -108,15 +137,14 @@ fn kind_of(setup: &Setup, expected: usize, multiprocessors: u32) -> Kind {
         tagged: false,
         pusher: Pusher::Boris,
         tile,
-        shift,
-        work,
-        // An eighth of a tile leaves at most where particles stream at the speed of light.
-        out: (work.min(per_tile + per_tile / 4) / 8).max(32),
-        block: 256,
+        // Half a page of each list is empty: pages of a sixteenth of a list waste 3 %.
+        shift: per_list.ilog2().saturating_sub(4).clamp(6, 7),
+        parts,
+        block,
         resident,
-        sweepers: if per_tile <= 4096 { 32 } else { 128 },
         checked: checked(setup),
         scan: Kind::scan(reach),
+        ahead: 128,
     }
 }
 
@@ -153,12 +181,18 @@ impl CudaStages {
                 totals: pool.alloc_zeros(4, "pic: energies")?,
             })
         });
+        let fields = Fields::new(setup, cuda, &pool)?;
+        let second = if fields.leaps() { 3 * setup.grid.len() } else { 0 };
+        let sums = |n: usize| pool.alloc_zeros(n, "pic: current");
         Ok(Self {
             species: species.collect::<Result<_>>()?,
-            fields: Fields::new(setup, cuda, &pool)?,
-            sums: pool.alloc_zeros(3 * setup.grid.len(), "pic: current")?,
+            fields,
+            sums: [sums(3 * setup.grid.len())?, sums(second)?],
+            adding: 0,
+            unread: None,
             pending: None,
             fresh: false,
+            ahead: None,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
             cuda: cuda.clone(),
@@ -182,19 +216,18 @@ mod tests {
             pusher: Pusher::Boris,
             tile: [16, 16],
             shift: 9,
-            work: 4096,
-            out: 512,
+            parts: 1,
             block: 256,
             resident: 4,
-            sweepers: 128,
             checked: false,
             scan: 8,
+            ahead: 128,
         };
         let checked = Kind { checked: true, ..kind };
         let double = Kind { precision: Precision::F64, resident: 1, ..kind };
         for kind in [
             kind,
-            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, sweepers: 32, ..checked },
+            Kind { weighted: true, pusher: Pusher::Vay, tile: [9, 17], shift: 7, block: 128, ..checked },
             Kind { order: 2, tagged: true, pusher: Pusher::HigueraCary, tile: [128, 1], ..checked },
             Kind { weighted: true, tagged: true, pusher: Pusher::HigueraCary, ..double },
             Kind { order: 2, pusher: Pusher::Vay, ..double },
@@ -234,13 +267,12 @@ mod tests {
             pusher: Pusher::Boris,
             tile: [16, 16],
             shift: 9,
-            work: 4096,
-            out: 512,
+            parts: 1,
             block: 256,
             resident: 4,
-            sweepers: 128,
             checked: false,
             scan: 8,
+            ahead: 128,
         }
     }
 }

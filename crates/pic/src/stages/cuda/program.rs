@@ -11,8 +11,6 @@ use crate::physics::PHYSICS;
 use crate::shapes::SHAPES;
 use crate::stages::Precision;
 
-/// Slots of a group.
-pub(super) const GROUP: usize = 64;
 /// Most threads of a block that advances without checks.
 const MOST_THREADS: u32 = 256;
 /// Logarithm of K without checks, and with them.
@@ -34,28 +32,36 @@ pub struct Kind {
     pub pusher: Pusher,
     /// Cells of a tile, at most 256 per axis.
     pub tile: [usize; 2],
-    /// Logarithm of the slots of a page, 6 or more.
+    /// Logarithm of the slots of a page, 6 or more: what a warp asks for ahead of its time.
     pub shift: u32,
-    /// Slots that a block takes at most, a multiple of the page, up to 2^16.
-    pub work: usize,
-    /// Records of a block's outbox; what does not fit goes to the common one.
-    pub out: usize,
+    /// Units of work of a tile.
+    pub parts: usize,
     /// Threads of a block that advances, up to 256 where sums are not checked.
     pub block: u32,
     /// Blocks of it that a multiprocessor is to hold at least.
     pub resident: u32,
-    /// Threads that look for the holes of a tile, 128 slots each at a time.
-    pub sweepers: u32,
     /// Sums of the current are checked in each addition, which particles with weights and quadratic shapes need.
     pub checked: bool,
     /// Rounds of a block after which sums that are not checked are emptied where they are large.
     pub scan: u32,
+    /// Slots between what a warp works on and what it asks into the L2 cache, a multiple of a page.
+    pub ahead: u32,
 }
 
 impl Kind {
     /// Slots of a page.
     pub(super) fn page(&self) -> usize {
         1 << self.shift
+    }
+
+    /// Warps of a block, each with a list of a unit's particles.
+    pub(super) fn warps(&self) -> usize {
+        self.block as usize / 32
+    }
+
+    /// Records of a block's outbox: all particles of the rounds between two looks may leave, where it is a fifth full.
+    pub(super) fn out(&self) -> usize {
+        5 * (self.scan * self.block) as usize / 4
     }
 
     /// Bytes of a number.
@@ -70,16 +76,17 @@ impl Kind {
         (if self.tagged { numbers.next_multiple_of(8) + 8 } else { numbers }).next_multiple_of(align)
     }
 
-    /// Bytes of a group of slots: `Place` of common.cu.
-    pub(super) fn group(&self) -> usize {
-        GROUP * (2 + (5 + usize::from(self.weighted)) * self.real() + 8 * usize::from(self.tagged))
+    /// Bytes of a page: `Place` of common.cu.
+    pub(super) fn page_bytes(&self) -> usize {
+        self.page() * (2 + (5 + usize::from(self.weighted)) * self.real() + 8 * usize::from(self.tagged))
     }
 
     /// Rounds after which sums of 32 bits may have grown by 7 x 2^28 where a particle crosses at most `reach` cells in a step: see
-    /// deposit.cu. Places are rounded, which the thousandth part covers.
+    /// deposit.cu. A power of two; places are rounded, which the thousandth part covers.
     pub(super) fn scan(reach: f64) -> u32 {
         let most = UNIT_BITS.exp2() * 4.0 * reach.max(0.5) * 1.001;
-        (((7.0 * 28.0_f64.exp2() / most - 256.0) / f64::from(MOST_THREADS)) as u32).max(1)
+        let rounds = (((7.0 * 28.0_f64.exp2() / most - 256.0) / f64::from(MOST_THREADS)) as u32).max(1);
+        1 << rounds.ilog2()
     }
 
     /// Bytes of shared memory that `advance` needs: fields and sums of a tile, and with linear shapes a queue for each warp.
@@ -125,9 +132,8 @@ macro_rules! kernels {
 kernels!(
     advance "advance<false>",
     advance_measured "advance<true>",
-    compact "compact",
-    layout "layout",
-    deliver "deliver",
+    turn "turn",
+    absorb "absorb",
     enter "enter",
     shift "shift",
     charge "charge",
@@ -146,9 +152,9 @@ pub fn recipe(kind: &Kind) -> Recipe {
         include_str!("gather.cu"),
         include_str!("deposit.cu"),
         include_str!("quadratic.cu"),
+        include_str!("exchange.cu"),
         include_str!("settle.cu"),
         include_str!("advance.cu"),
-        include_str!("exchange.cu"),
         include_str!("window.cu"),
         include_str!("charge.cu"),
     ]);
@@ -169,11 +175,10 @@ pub fn recipe(kind: &Kind) -> Recipe {
         define("TX", &kind.tile[0]),
         define("TY", &kind.tile[1]),
         define("SHIFT", &kind.shift),
-        define("WORK", &kind.work),
-        define("OUT", &kind.out),
+        define("OUT", &kind.out()),
+        define("AHEAD", &kind.ahead),
         define("BLOCK", &kind.block),
         define("RESIDENT", &kind.resident),
-        define("SWEEPERS", &kind.sweepers),
         define("CHECKED", &u8::from(kind.checked)),
         define("SCAN", &kind.scan),
     ];

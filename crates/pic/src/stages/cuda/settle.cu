@@ -1,85 +1,49 @@
-// What becomes of a particle that crosses a border of its cell: another cell of the tile, another tile, the sides of the domain.
+// settle: what becomes of a particle that leaves its tile: another tile, the sides of the domain.
 
-// A leaver into the outbox of the item, the common one where that is full, or, where both are, back into its slot, which is
-// counted: nothing is lost, but the run cannot go on.
-__device__ __noinline__ bool send(const Store& st, u32 item, u32* outgoing, const Record& r) {
-    u32 at = atomicAdd(outgoing, 1u);
-    Record* to = st.outbox + u64(item) * OUT + at;
-    if (at >= OUT) {
-        at = atomicAdd(&st.counters->common, 1u);
-        to = st.common + at;
-        if (at >= st.common_room) {
-            atomicAdd(&st.counters->lost, 1u);
-            return false;
-        }
-    }
-    *to = r;
-    atomicAdd(&st.arrivals[r.tile], 1u);
-    return true;
-}
-
-// The slots of an item that become free, a bit each, in shared memory; and how many records it has sent.
-struct Leavers {
-    u32 *gone, *outgoing;
+// A tile of a unit: its first cell, its cells, and which it is.
+struct Tile {
+    int x, y, nx, ny;
+    u32 number, part;
 };
-__device__ __forceinline__ void leave(const Leavers& l, u32 k) { atomicOr(l.gone + k / 32, 1u << (k & 31)); }
+__device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 unit) {
+    Tile t;
+    t.number = unit / st.parts;
+    t.part = unit - t.number * st.parts;
+    t.x = int(t.number) % d.tiles[0] * TX;
+    t.y = int(t.number) / d.tiles[0] * TY;
+    t.nx = min(TX, d.cells[0] - t.x);
+    t.ny = min(TY, d.cells[1] - t.y);
+    return t;
+}
+__device__ __forceinline__ bool outside(const Tile& t, int x, int y) { return u32(x) >= u32(t.nx) || u32(y) >= u32(t.ny); }
 
-// At the end of an item, by the whole block after a barrier: its bits and numbers into global memory.
-__device__ __forceinline__ void tell(const Store& st, const Item& it, const Leavers& l) {
-    u32 left = 0;
-    for (u32 k = threadIdx.x; k < (it.end - it.begin + 31) / 32; k += blockDim.x) {
-        st.gone[slot_of(st.table, it.first, it.begin + 32 * k) / 32] = l.gone[k];
-        left += u32(__popc(l.gone[k]));
-    }
-    if (left) atomicAdd(&st.left[it.tile], left);
-    if (threadIdx.x == 0) st.outgoing[blockIdx.x] = min(*l.outgoing, u32(OUT));
+// Particle `p` has left its tile for cell (x, y), counted from the tile's first: into the outbox of the block, which is emptied in
+// time (see `advance`). Until then `unit` and `cell` of a record are the cell in the domain.
+__device__ __forceinline__ void leave(const Store& st, const Tile& t, u32* outgoing, Slot& p, int x, int y) {
+    p.cell = u32(t.y + y);
+    st.outbox[u64(blockIdx.x) * OUT + atomicAdd(outgoing, 1u)] = record(u32(t.x + x), p);
 }
 
-// Particle `k` of an item, whose new place and momentum are in its slot, has gone from cell (x, y) of the tile to (x + di, y + dj).
-// `n`: the lower left node of the old cell.
-__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Item& it, const Leavers& l, const Sums& j,
-                                       const Unit& unit, u32 k, int n, int x, int y, int di, int dj) {
-    Place p = place(st, slot_of(st.table, it.first, it.begin + k));
-    int ox = int(it.tile) % d.tiles[0] * TX, oy = int(it.tile) / d.tiles[0] * TY;
-    int gx = ox + x + di, gy = oy + y + dj;
-    x += di;
-    y += dj;
-    if (x < 0 || x >= TX || y < 0 || y >= TY || gx >= d.cells[0] || gy >= d.cells[1]) {
-        real weight = p.weight();
-        if (gx < 0 || gx >= d.cells[0] || gy < 0 || gy >= d.cells[1]) {
-            real v[5];
-            p.get(v);
+// All of a block's outbox, between two barriers: into the inboxes, also of the same unit where a wall sends a particle back.
+__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Tile& t, const Sums& j, const Push& push, u32 n) {
+    for (u32 k = threadIdx.x; k < n; k += BLOCK) {
+        Record r = st.outbox[u64(blockIdx.x) * OUT + k];
+        int x = int(r.unit), y = int(r.cell);
+        if (x < 0 || x >= d.cells[0] || y < 0 || y >= d.cells[1]) {
+            real weight = WEIGHTED ? r.v[4 + WEIGHTED] : real(1);
 #if ORDER == 2
-            bool out_x = gx < 0 || gx >= d.cells[0], out_y = gy < 0 || gy >= d.cells[1];
+            int di = x < 0 ? -1 : int(x >= d.cells[0]), dj = y < 0 ? -1 : int(y >= d.cells[1]), node = (y - t.y + MARGIN) * JX + x - t.x + MARGIN;
 #endif
-            if (!meet_walls(d, walls, st.counters, gx, gy, v, weight)) {
+            if (!meet_walls(d, walls, st.counters, x, y, r.v, weight)) {
 #if ORDER == 2
-                vanish(j, n + di + dj * JX, v[0], v[1], out_x ? di : 0, out_y ? dj : 0, unit);
+                vanish(j, node, r.v[0], r.v[1], di, dj, unit_of(push, weight));
 #endif
-                leave(l, k);
-                return;
-            }
-            p.set(v);
-        }
-        u32 to = u32(gy / TY * d.tiles[0] + gx / TX);
-        x = gx % TX;
-        y = gy % TY;
-        if (to != it.tile) {
-            Record r;
-            r.tile = to;
-            r.cell = u32(x | y << 8);
-            p.get(r.v);
-#if WEIGHTED
-            r.v[5] = weight;
-#endif
-#if TAGGED
-            r.tag = p.tag();
-#endif
-            if (send(st, blockIdx.x, l.outgoing, r)) {
-                leave(l, k);
-                return;
+                continue;
             }
         }
+        int tx = x / TX, ty = y / TY;
+        r.unit = u32(ty * d.tiles[0] + tx) * st.parts + t.part;
+        r.cell = u32(x - tx * TX) | u32(y - ty * TY) << 8;
+        post(st, r);
     }
-    p.cell() = u16(x | y << 8);
 }

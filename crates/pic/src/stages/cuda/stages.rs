@@ -1,18 +1,22 @@
 //! [`Stages`] on a GPU.
 
+use rayon::prelude::*;
 use zellige_engine::cuda::Launch;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
-use super::{CudaStages, PURPOSE, Population, early, unit_of};
+use super::{CudaStages, Current, PURPOSE, Population, early, unit_of};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Precision, Sheet, Stages, cpu};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
 const FLOPS: f64 = 202.0;
+
+/// Particles whose energies are summed at a time.
+const PART: usize = 1 << 14;
 
 impl CudaStages {
     /// Reads and writes of a pass over a species, by the host's bound of its number.
@@ -39,22 +43,39 @@ impl CudaStages {
         }
     }
 
-    /// Makes the integer sums J, or adds them to what there is of this step.
-    fn convert(&mut self) -> Result<()> {
-        let Some(charge) = self.pending.take() else { return Ok(()) };
+    /// How the sums in units of `charge` become J of this step.
+    fn current_of(&mut self, charge: f64) -> Current {
         let grid = &self.setup.grid;
         let unit = charge / (4.0 * self.unit);
         // Sums of z are in units of a 32nd part in single precision: deposit.cu.
         let fine = if self.setup.precision == Precision::F32 { 1.0 / 32.0 } else { 1.0 };
-        let scales = [unit * grid.h[0] / grid.dt, unit * grid.h[1] / grid.dt, unit * fine];
-        let n = grid.len();
+        let more = !std::mem::take(&mut self.fresh);
+        Current { scales: [unit * grid.h[0] / grid.dt, unit * grid.h[1] / grid.dt, unit * fine], more }
+    }
+
+    /// Makes the integer sums J, or adds them to what there is of this step.
+    fn convert(&mut self) -> Result<()> {
+        let Some(charge) = self.pending.take() else { return Ok(()) };
+        self.ahead = None;
+        let current = self.current_of(charge);
+        self.read(self.adding, current)
+    }
+
+    /// J from sums, which are zero afterwards.
+    fn read(&self, which: usize, current: Current) -> Result<()> {
+        let n = self.setup.grid.len();
         let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
         // The same in the program of every species; without one there is nothing to convert.
         let Some(population) = self.species.first() else { return Ok(()) };
         let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
-        let more = u32::from(!std::mem::take(&mut self.fresh));
+        let launch = launch.arg(&self.sums[which]).arg(x).arg(y).arg(z).arg(n as u64).arg(u32::from(current.more));
         // SAFETY: three arrays of n values, 3 n sums, and three scales, as declared.
-        unsafe { launch.arg(&self.sums).arg(x).arg(y).arg(z).arg(n as u64).arg(more).plain(scales).run() }
+        unsafe { launch.plain(current.scales).run() }
+    }
+
+    /// J where the last step left it in integers.
+    fn read_current(&mut self) -> Result<()> {
+        self.unread.take().map_or(Ok(()), |current| self.read(1 - self.adding, current))
     }
 
     /// Refuses sums in units of another charge than `charge`: those there are become J first.
@@ -68,9 +89,9 @@ impl CudaStages {
 
     fn advance_particles(&mut self, species: usize, step: u64, measure: bool) -> Result<()> {
         self.measure_in(self.species[species].species.macro_charge().abs())?;
-        let items = self.species[species].store.items();
-        if measure && self.species[species].measured.len() < 4 * items as usize {
-            self.species[species].measured = self.pool.alloc_zeros(4 * items as usize, "pic: energies")?;
+        let units = self.species[species].store.units();
+        if measure && self.species[species].measured.len() < 4 * units {
+            self.species[species].measured = self.pool.alloc_zeros(4 * units, "pic: energies")?;
         }
         let population = &self.species[species];
         let (store, kind) = (&population.store, &population.store.kind);
@@ -78,16 +99,18 @@ impl CudaStages {
             fields: std::array::from_fn(|c| self.fields.felt(c)),
             external: std::array::from_fn(|c| self.fields.external(c)),
         };
-        let walls = Walls { purpose: PURPOSE + species as u32, unused: 0, seed: self.setup.seed, step };
+        // Species in their order: each waits in the end for all those ahead.
+        let ahead = std::mem::replace(&mut self.ahead, (!measure).then_some(species));
+        let overlaps = u32::from(ahead.is_some_and(|ahead| ahead < species));
+        let walls = Walls { purpose: PURPOSE + species as u32, overlaps, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
-        let launch = early(&self.cuda, kernel.launch(items, kind.block).shared(kind.shared()));
+        let launch = early(&self.cuda, kernel.launch(store.blocks(), kind.block).shared(kind.shared()));
         let launch = self.push(launch.plain(population.domain).plain(store.argument()).plain(fields), population);
-        // SAFETY: the arguments as declared; items, sums and fields are as large as the kernel expects.
-        unsafe { launch.plain(walls).arg(&self.sums).arg(&population.measured).run()? };
+        // SAFETY: the arguments as declared; lists, sums and fields are as large as the kernel expects.
+        unsafe { launch.plain(walls).arg(&self.sums[self.adding]).arg(&population.measured).run()? };
         if measure {
-            let counters = store.argument().counters;
-            let launch = store.kernels.total.launch(4, 256).arg(&population.measured).arg(counters).arg(&population.totals);
-            // SAFETY: four sums of each item, and room for four totals.
+            let launch = store.kernels.total.launch(4, 256).arg(&population.measured).arg(units as u32).arg(&population.totals);
+            // SAFETY: four sums of each unit, and room for four totals.
             unsafe { launch.run()? };
         }
         Ok(())
@@ -97,17 +120,23 @@ impl CudaStages {
 impl Stages for CudaStages {
     fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
         // What converts first in this step overwrites J.
-        self.fresh = true;
+        (self.fresh, self.unread, self.ahead) = (true, None, None);
         if measure { self.fields.measure(profiler) } else { Ok(()) }
     }
 
     fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
         let (cuda, cost) = (self.cuda.clone(), self.cost(species));
         profiler.stage_on(&cuda, "advance", cost, || self.advance_particles(species, step, measure))?;
-        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.species[species].store.exchange())
+        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.species[species].store.turn())
     }
 
     fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
+        if self.fields.leaps() && sheets.is_empty() {
+            // As it is: the field reads the integers.
+            let charge = self.pending.take().unwrap_or(0.0);
+            self.unread = Some(self.current_of(charge));
+            return Ok(());
+        }
         let cuda = self.cuda.clone();
         let cost = Cost { bytes: (48.0 + 3.0 * self.fields.real()) * self.setup.grid.len() as f64, ..Cost::default() };
         profiler.stage_on(&cuda, "collect", cost, || {
@@ -118,7 +147,10 @@ impl Stages for CudaStages {
     }
 
     fn field(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.fields.field(profiler)
+        let Some(current) = self.unread else { return self.fields.field(profiler) };
+        self.fields.leap(&self.sums[self.adding], &self.sums[1 - self.adding], current, profiler)?;
+        self.adding = 1 - self.adding;
+        Ok(())
     }
 
     fn shift(&mut self, fresh: &[Particles], profiler: &mut Profiler) -> Result<()> {
@@ -130,13 +162,14 @@ impl Stages for CudaStages {
                 return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
             }
         }
+        self.ahead = None;
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "window", Cost::default(), || {
             self.species.iter_mut().try_for_each(|p| {
-                let launch = p.store.kernels.shift.launch(p.store.items(), 256).plain(p.domain).plain(p.store.argument());
+                let launch = p.store.kernels.shift.launch(p.store.blocks(), p.store.kind.block).plain(p.domain).plain(p.store.argument());
                 // SAFETY: a domain and a store, as declared.
                 unsafe { launch.run()? };
-                p.store.exchange()
+                p.store.turn()
             })
         })?;
         self.fields.shift(profiler)?;
@@ -146,12 +179,14 @@ impl Stages for CudaStages {
     fn inject(&mut self, species: usize, particles: &Particles) -> Result<()> {
         self.put(species, particles)?;
         let population = &mut self.species[species];
-        let energy: f64 = (0..particles.len())
-            .map(|k| {
-                let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
-                particles.weight.get(k).copied().unwrap_or(1.0) * kinetic_energy(Vec3 { x, y, z })
-            })
-            .sum();
+        let one = |k: usize| {
+            let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
+            particles.weight.get(k).copied().unwrap_or(1.0) * kinetic_energy(Vec3 { x, y, z })
+        };
+        // Sums of a fixed number each, so that they do not depend on threads.
+        let n = particles.len();
+        let parts: Vec<f64> = (0..n.div_ceil(PART)).into_par_iter().map(|k| (k * PART..n.min((k + 1) * PART)).map(one).sum()).collect();
+        let energy: f64 = parts.iter().sum();
         population.ledger.injected += particles.len() as u64;
         population.ledger.energy_in += energy * population.species.macro_mass() * self.setup.grid.cell_volume();
         Ok(())
@@ -168,24 +203,31 @@ impl Stages for CudaStages {
     }
 
     fn component(&mut self, component: Component) -> Result<Vec<f64>> {
+        if component as usize >= Component::Jx as usize {
+            self.read_current()?;
+        }
         self.fields.get(component)
     }
 
     fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()> {
+        if component as usize >= Component::Jx as usize {
+            self.read_current()?;
+        }
         self.fields.set(component, values)
     }
 
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
+        self.ahead = None;
         self.convert()?;
         let population = &self.species[species];
         let n = self.setup.grid.len();
-        let launch = population.store.kernels.charge.launch(population.store.items(), 256);
+        let launch = population.store.kernels.charge.launch(population.store.units() as u32, 256);
         let launch = self.push(launch.plain(population.domain).plain(population.store.argument()), population);
         // SAFETY: the arguments as declared; the sums have room for three times as many.
-        unsafe { launch.arg(&self.sums).run()? };
+        unsafe { launch.arg(&self.sums[self.adding]).run()? };
         let unit = population.species.macro_charge().abs() / (4.0 * self.unit);
-        let rho: Vec<f64> = self.cuda.download_range(&self.sums, 0..n)?.iter().map(|v| *v as f64 * unit).collect();
-        self.cuda.fill_zero(&mut self.sums)?;
+        let rho: Vec<f64> = self.cuda.download_range(&self.sums[self.adding], 0..n)?.iter().map(|v| *v as f64 * unit).collect();
+        self.cuda.fill_zero(&mut self.sums[self.adding])?;
         Ok(self.fields.complete_charge(&rho, smoothed))
     }
 
@@ -280,6 +322,7 @@ fn entries(l: &Ledger) -> Vec<f64> {
 impl CudaStages {
     /// Checks particles and puts them in.
     fn put(&mut self, species: usize, particles: &Particles) -> Result<()> {
+        self.ahead = None;
         let population = &mut self.species[species];
         cpu::check_particles(&self.setup.grid, &population.species, particles)?;
         let heaviest = particles.weight.iter().fold(self.heaviest, |m, w| m.max(w.abs()));

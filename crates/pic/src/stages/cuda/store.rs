@@ -1,22 +1,30 @@
-//! The particles of one species on the device: pages of slots, tables of pages by tile, and the exchange between tiles.
+//! The particles of one species on the device: lists of pages from one pool, a list for each warp of each unit of work, and
+//! inboxes for those that come.
 //!
-//! A tile's particles fill its pages from the first slot on without holes; only its last page may be part empty. So a pool of
-//! (particles / page + tiles) pages is enough wherever they go, one tile may hold all of them, and nothing in a step has to
-//! wait for the host.
+//! A list fills its pages from the first slot on without holes; only its last page may be part empty. So the pool is large enough
+//! wherever particles go, and nothing in a step has to wait for the host.
 
 use bytemuck::Zeroable;
+use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
 
-use super::arguments::{Counters, StoreArgument};
+use super::arguments::{Counters, InboxArgument, StoreArgument};
 use super::early;
-use super::program::{GROUP, Kernels, Kind};
+use super::program::{Kernels, Kind};
 use crate::particles::Particles;
 
-/// Blocks that share the common outbox.
-const COMMON_BLOCKS: usize = 64;
-/// Least records of the common outbox.
-const COMMON_LEAST: usize = 1 << 14;
+/// Least and most records of the common list.
+const COMMON: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 22;
+/// Pages that a list or an inbox may have, in multiples of the mean.
+const CROWD: usize = 16;
+
+/// Where those that come to a unit lie.
+struct Inbox {
+    count: Buffer<u32>,
+    pages: Buffer<u32>,
+    table: Buffer<u32>,
+}
 
 /// The store of one species.
 pub(super) struct Store {
@@ -26,40 +34,39 @@ pub(super) struct Store {
     pub(super) kernels: Kernels,
     cells: [usize; 2],
     pub(super) tiles: [usize; 2],
-    /// No more particles than this are there.
+    /// No more particles than this are there, and no more in a unit.
     most: usize,
+    fullest: usize,
     /// Particles that there is room for.
     room: usize,
     pages: usize,
-    /// Groups of particles, as `Place` of common.cu has them.
+    /// Pages of a list and of an inbox at most.
+    list_room: usize,
+    inbox_room: usize,
+    /// Pages, as `Place` of common.cu has them.
     slots: Buffer<u8>,
-    gone: Buffer<u32>,
-    /// count, left, arrivals, placed.
-    by_tile: [Buffer<u32>; 4],
-    landing: Buffer<[u32; 4]>,
-    first: [Buffer<u32>; 2],
-    first_item: Buffer<u32>,
-    status: Buffer<u64>,
-    table: [Buffer<u32>; 2],
-    /// `Item` of common.cu.
-    item: Buffer<[u32; 4]>,
-    spare: Buffer<u32>,
-    holes: Buffer<u32>,
+    count: Buffer<u32>,
+    table: Buffer<u32>,
+    inbox: [Inbox; 2],
+    ring: Buffer<u32>,
     outbox: Buffer<u8>,
     common: Buffer<u8>,
-    outgoing: Buffer<u32>,
+    place: Buffer<u32>,
     counters: Buffer<Counters>,
-    /// Which of `first` and `table` is current.
+    /// Which inbox is read next.
     current: usize,
+    /// Blocks that the device holds at a time.
+    places: u32,
 }
 
 impl Store {
     /// An empty store with room for `expected` particles.
     pub(super) fn new(cuda: &Cuda, pool: &Pool, kernels: Kernels, kind: Kind, cells: [usize; 2], expected: usize) -> Result<Self> {
         let tiles = [0, 1].map(|a| cells[a].div_ceil(kind.tile[a]));
-        let n = tiles[0] * tiles[1];
-        let words = |n: usize, what: &str| pool.alloc_zeros::<u32>(n, what);
-        let by_tile = || words(n, "pic: counts of tiles");
+        let words = |what: &str| pool.alloc_zeros::<u32>(0, what);
+        let inbox =
+            || Ok::<_, Error>(Inbox { count: words("pic: inboxes")?, pages: words("pic: inboxes")?, table: words("pic: inboxes")? });
+        let resident = kernels.advance.blocks_per_multiprocessor(kind.block, kind.shared())?.max(1);
         let mut store = Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -68,199 +75,209 @@ impl Store {
             cells,
             tiles,
             most: 0,
+            fullest: 0,
             room: 0,
             pages: 0,
+            list_room: 0,
+            inbox_room: 0,
             slots: pool.alloc_zeros(0, "pic: particles")?,
-            gone: words(0, "pic: particles")?,
-            by_tile: [by_tile()?, by_tile()?, by_tile()?, by_tile()?],
-            landing: pool.alloc_zeros(n, "pic: counts of tiles")?,
-            first: [words(n + 1, "pic: tables of pages")?, words(n + 1, "pic: tables of pages")?],
-            first_item: by_tile()?,
-            status: pool.alloc_zeros(n + n.div_ceil(1024) + 1, "pic: counts of tiles")?,
-            table: [words(0, "pic: tables of pages")?, words(0, "pic: tables of pages")?],
-            item: pool.alloc_zeros(0, "pic: items")?,
-            spare: words(0, "pic: free pages")?,
-            holes: words(0, "pic: holes")?,
+            count: words("pic: lists of particles")?,
+            table: words("pic: lists of particles")?,
+            inbox: [inbox()?, inbox()?],
+            ring: words("pic: free pages")?,
             outbox: pool.alloc_zeros(0, "pic: leaving particles")?,
             common: pool.alloc_zeros(0, "pic: leaving particles")?,
-            outgoing: words(0, "pic: leaving particles")?,
+            place: words("pic: leaving particles")?,
             counters: pool.alloc_zeros(1, "pic: counters")?,
             current: 0,
+            places: cuda.properties().multiprocessors * resident,
         };
-        store.reserve(expected.max(1))?;
+        store.allocate(expected.max(1), 0)?;
         Ok(store)
     }
 
-    fn tile_count(&self) -> usize {
-        self.tiles[0] * self.tiles[1]
+    /// Units of work.
+    pub(super) fn units(&self) -> usize {
+        self.tiles[0] * self.tiles[1] * self.kind.parts
     }
 
-    fn items_of(&self, particles: usize) -> usize {
-        particles.div_ceil(self.kind.work) + self.tile_count().min(particles)
+    /// Blocks of `advance`: each takes one unit after the other.
+    pub(super) fn blocks(&self) -> u32 {
+        self.places.min(self.units() as u32)
     }
 
-    /// The largest number of blocks that work on all particles.
-    pub(super) fn items(&self) -> u32 {
-        self.items_of(self.most) as u32
-    }
-
-    /// As the host's bound.
+    /// Particles, as the host's bound.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// Makes room for `n` particles in all. Waits where it has to grow.
-    fn reserve(&mut self, n: usize) -> Result<()> {
-        if n <= self.room {
-            return Ok(());
+    /// Empty, with room for `n` particles in all and `unit` in each unit.
+    fn allocate(&mut self, n: usize, unit: usize) -> Result<()> {
+        let (kind, units, warps, page) = (self.kind, self.units(), self.kind.warps(), self.kind.page());
+        let (lists, mean) = (units * warps, n.div_ceil(units));
+        let common = (n / 16).clamp(*COMMON.start(), *COMMON.end());
+        // Lists and inboxes end with pages part empty; inboxes have a quarter more than what comes, twice.
+        let pages = (n + n / 4 + common).div_ceil(page) + lists.min(n) + 2 * units + 1;
+        if pages > u32::MAX as usize / 2 {
+            let message = format!("{n} of a species are too many");
+            return Err(Error::Numerics { what: "particles".into(), place: "gpu".into(), message });
         }
-        let (kind, pool) = (self.kind, self.pool.clone());
-        let pages = n.div_ceil(kind.page()) + self.tile_count().min(n);
-        let slots = pages * kind.page();
-        if slots > u32::MAX as usize * 32 {
-            return Err(Error::Numerics {
-                what: "particles".into(),
-                place: "gpu".into(),
-                message: format!("{n} of a species are too many"),
-            });
+        let pool = self.pool.clone();
+        // Freed first: there may not be room for both.
+        self.slots = pool.alloc_zeros(0, "pic: particles")?;
+        self.slots = pool.alloc_zeros(pages * kind.page_bytes(), "pic: particles")?;
+        self.list_room = (CROWD * mean.max(unit / 4).div_ceil(warps * page) + CROWD).min(pages);
+        self.inbox_room = (CROWD * mean.max(unit / 4).div_ceil(page) + CROWD).min(pages);
+        self.count = pool.alloc_zeros(lists, "pic: lists of particles")?;
+        self.table = pool.alloc_zeros(lists * self.list_room, "pic: lists of particles")?;
+        for inbox in &mut self.inbox {
+            inbox.count = pool.alloc_zeros(units, "pic: inboxes")?;
+            inbox.pages = pool.alloc_zeros(units, "pic: inboxes")?;
+            inbox.table = pool.alloc_zeros(units * self.inbox_room, "pic: inboxes")?;
         }
-        let mut larger = pool.alloc_zeros(slots / GROUP * kind.group(), "pic: particles")?;
-        self.cuda.copy(&self.slots, 0, &mut larger, 0, self.slots.len())?;
-        self.slots = larger;
-        self.gone = pool.alloc_zeros(slots / 32, "pic: particles")?;
-        for table in &mut self.table {
-            let mut larger = pool.alloc_zeros(pages, "pic: tables of pages")?;
-            self.cuda.copy(table, 0, &mut larger, 0, table.len())?;
-            *table = larger;
-        }
-        // The new pages go on top of those that are free.
-        let mut counters = self.counters()?;
-        let mut free = self.cuda.download_range(&self.spare, 0..counters.free as usize)?;
-        free.splice(0..0, (self.pages as u32..pages as u32).rev());
-        counters.free = free.len() as u32;
-        self.spare = pool.alloc_zeros(pages, "pic: free pages")?;
-        self.cuda.upload(&mut self.spare, &free)?;
-        self.cuda.upload(&mut self.counters, &[counters])?;
-        let items = self.items_of(n);
-        let mut item = pool.alloc_zeros(items, "pic: items")?;
-        self.cuda.copy(&self.item, 0, &mut item, 0, self.item.len())?;
-        self.item = item;
-        self.outgoing = pool.alloc_zeros(items, "pic: leaving particles")?;
-        self.outbox = pool.alloc_zeros(items * kind.out * kind.record(), "pic: leaving particles")?;
-        let common = (n / 16).clamp(COMMON_LEAST, 1 << 22);
+        self.ring = pool.alloc_zeros(pages.next_power_of_two(), "pic: free pages")?;
+        self.outbox = pool.alloc_zeros(self.blocks() as usize * kind.out() * kind.record(), "pic: leaving particles")?;
         self.common = pool.alloc_zeros(common * kind.record(), "pic: leaving particles")?;
-        // No more holes are listed than records come.
-        self.holes = pool.alloc_zeros(items * kind.out + common, "pic: holes")?;
+        self.place = pool.alloc_zeros(common, "pic: leaving particles")?;
         (self.room, self.pages) = (n, pages);
-        Ok(())
-    }
-
-    /// As kernels see it.
-    pub(super) fn argument(&self) -> StoreArgument {
-        let [count, left, arrivals, placed] = self.by_tile.each_ref().map(Buffer::address);
-        let (now, next) = (self.current, 1 - self.current);
-        StoreArgument {
-            slots: self.slots.address(),
-            gone: self.gone.address(),
-            count,
-            left,
-            arrivals,
-            placed,
-            landing: self.landing.address(),
-            first: self.first[now].address(),
-            next_first: self.first[next].address(),
-            table: self.table[now].address(),
-            next_table: self.table[next].address(),
-            item: self.item.address(),
-            first_item: self.first_item.address(),
-            spare: self.spare.address(),
-            holes: self.holes.address(),
-            outbox: self.outbox.address(),
-            common: self.common.address(),
-            outgoing: self.outgoing.address(),
-            counters: self.counters.address(),
-            status: self.status.address(),
-            tiles: self.tile_count() as u32,
-            outbox_items: self.outgoing.len() as u32,
-            common_room: (self.common.len() / self.kind.record()) as u32,
-            unused: 0,
-        }
-    }
-
-    /// Sends what lies in the outboxes to its tiles. Does not wait.
-    pub(super) fn exchange(&mut self) -> Result<()> {
-        let tiles = self.tile_count() as u32;
-        let (kernels, st) = (&self.kernels, self.used(self.argument()));
-        let deliverers = tiles.div_ceil(8) as usize + self.items() as usize + COMMON_BLOCKS;
-        // SAFETY: the kernels take a store, whose buffers are alive and as large as `reserve` made them.
-        unsafe {
-            early(&self.cuda, kernels.compact.launch(tiles, self.kind.sweepers)).plain(st).run()?;
-            early(&self.cuda, kernels.layout.launch(tiles.div_ceil(1024), 1024)).plain(st).run()?;
-            early(&self.cuda, kernels.deliver.launch(deliverers as u32, 256)).plain(st).run()?;
-        }
-        self.current = 1 - self.current;
-        Ok(())
-    }
-
-    /// The same with only the outboxes that may be in use.
-    fn used(&self, st: StoreArgument) -> StoreArgument {
-        StoreArgument { outbox_items: self.items(), ..st }
-    }
-
-    /// Puts particles in, which have been checked.
-    pub(super) fn insert(&mut self, p: &Particles) -> Result<()> {
-        self.reserve(self.most + p.len())?;
-        let piece = self.common.len() / self.kind.record();
-        for begin in (0..p.len()).step_by(piece.max(1)) {
-            let end = (begin + piece).min(p.len());
-            let mut records = Vec::with_capacity((end - begin) * self.kind.record());
-            (begin..end).for_each(|k| self.record(p, k, &mut records));
-            self.cuda.upload(&mut self.common, &records)?;
-            let n = (end - begin) as u32;
-            // SAFETY: a store and a number; the records are there.
-            unsafe { self.kernels.enter.launch(n.div_ceil(256), 256).plain(self.argument()).arg(n).run()? };
-            self.exchange()?;
-            self.most += end - begin;
-        }
-        Ok(())
-    }
-
-    /// `Record` of common.cu.
-    fn record(&self, p: &Particles, k: usize, bytes: &mut Vec<u8>) {
-        let end = bytes.len() + self.kind.record();
-        let [tx, ty] = self.kind.tile;
-        let (i, j) = (p.i[k] as usize, p.j[k] as usize);
-        let tile = (j / ty * self.tiles[0] + i / tx) as u32;
-        let cell = ((i % tx) | ((j % ty) << 8)) as u32;
-        bytes.extend_from_slice(bytemuck::cast_slice(&[tile, cell]));
-        let weight = p.weight.get(k).copied().unwrap_or(1.0);
-        let values = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight];
-        for v in &values[..5 + usize::from(self.kind.weighted)] {
-            if self.kind.real() == 4 {
-                bytes.extend_from_slice(&(*v as f32).to_ne_bytes());
-            } else {
-                bytes.extend_from_slice(&v.to_ne_bytes());
-            }
-        }
-        if self.kind.tagged {
-            bytes.resize(end - 8, 0);
-            bytes.extend_from_slice(&p.tag.get(k).copied().unwrap_or(0).to_ne_bytes());
-        }
-        bytes.resize(end, 0);
+        self.clear()
     }
 
     /// Takes everything out.
     pub(super) fn clear(&mut self) -> Result<()> {
         self.cuda.synchronize()?;
-        for buffer in self.by_tile.iter_mut().chain(&mut self.first).chain([&mut self.first_item]) {
-            self.cuda.fill_zero(buffer)?;
+        let units = self.units();
+        self.cuda.fill_zero(&mut self.count)?;
+        // A page for each inbox; the others are free.
+        for (k, inbox) in self.inbox.iter_mut().enumerate() {
+            self.cuda.fill_zero(&mut inbox.count)?;
+            self.cuda.upload(&mut inbox.pages, &vec![1; units])?;
+            let mut table = vec![0_u32; units * self.inbox_room];
+            table.iter_mut().step_by(self.inbox_room).zip((k * units) as u32..).for_each(|(first, page)| *first = page);
+            self.cuda.upload(&mut inbox.table, &table)?;
         }
-        let free: Vec<u32> = (0..self.pages as u32).rev().collect();
-        self.cuda.upload(&mut self.spare, &free)?;
+        let free: Vec<u32> = (2 * units as u32..self.pages as u32).collect();
+        self.cuda.upload_at(&mut self.ring, 0, &free)?;
         let counters = self.counters()?.emptied(free.len() as u32);
         self.cuda.upload(&mut self.counters, &[counters])?;
-        self.most = 0;
+        (self.most, self.fullest) = (0, 0);
         Ok(())
+    }
+
+    /// As kernels see it.
+    pub(super) fn argument(&self) -> StoreArgument {
+        let inbox = |which: usize| {
+            let Inbox { count, pages, table } = &self.inbox[which];
+            InboxArgument { count: count.address(), pages: pages.address(), table: table.address() }
+        };
+        StoreArgument {
+            slots: self.slots.address(),
+            count: self.count.address(),
+            table: self.table.address(),
+            now: inbox(self.current),
+            next: inbox(1 - self.current),
+            ring: self.ring.address(),
+            outbox: self.outbox.address(),
+            common: self.common.address(),
+            place: self.place.address(),
+            counters: self.counters.address(),
+            units: self.units() as u32,
+            parts: self.kind.parts as u32,
+            room: self.list_room as u32,
+            inbox_room: self.inbox_room as u32,
+            ring_mask: self.ring.len() as u32 - 1,
+            common_room: self.place.len() as u32,
+        }
+    }
+
+    /// After a pass over all particles: what left is what came. Does not wait.
+    pub(super) fn turn(&mut self) -> Result<()> {
+        // SAFETY: a store, whose buffers are alive and as large as `allocate` made them.
+        unsafe { early(&self.cuda, self.kernels.turn.launch(1, 1024)).plain(self.argument()).run()? };
+        self.current = 1 - self.current;
+        Ok(())
+    }
+
+    /// Makes room for `more` particles, of which a unit gets `unit` at most. Waits where it may have to grow.
+    fn reserve(&mut self, more: usize, unit: usize) -> Result<()> {
+        let holds = |s: &Self| {
+            s.most + more <= s.room && (s.fullest + unit).div_ceil(s.kind.warps()) + 2 * s.kind.page() <= s.list_room * s.kind.page()
+        };
+        if holds(self) {
+            return Ok(());
+        }
+        self.len()?;
+        if holds(self) {
+            return Ok(());
+        }
+        let all = self.export()?;
+        let (n, fullest) = (self.most + more, self.fullest + unit);
+        // Growth by a quarter, so that a run that goes on growing does not come here in each step.
+        let n = if n <= self.room { self.room } else { n.max(if self.most == 0 { n } else { self.room / 4 * 5 }) };
+        self.allocate(n, fullest)?;
+        self.insert(&all)
+    }
+
+    /// Puts particles in, which have been checked.
+    pub(super) fn insert(&mut self, p: &Particles) -> Result<()> {
+        let ([tx, ty], parts, record) = (self.kind.tile, self.kind.parts, self.kind.record());
+        let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + p.i[k] as usize / tx) * parts + k % parts;
+        let units: Vec<u32> = (0..p.len()).into_par_iter().map(|k| unit_of(k) as u32).collect();
+        let mut seen = vec![0_u32; self.units()];
+        for u in &units {
+            seen[*u as usize] += 1;
+        }
+        let unit = seen.iter().copied().max().unwrap_or(0) as usize;
+        self.reserve(p.len(), unit)?;
+        // No more at a time than half an inbox and the common list hold.
+        let limit = ((self.inbox_room - 1) / 2 * self.kind.page()).max(1) as u32;
+        let mut begin = 0;
+        while begin < p.len() {
+            seen.fill(0);
+            let piece = units[begin..].iter().take(self.place.len()).take_while(|u| {
+                let n = &mut seen[**u as usize];
+                *n += 1;
+                *n <= limit
+            });
+            let end = begin + piece.count();
+            let mut records = vec![0; (end - begin) * record];
+            records.par_chunks_exact_mut(record).zip(begin..end).for_each(|(bytes, k)| self.record(p, k, units[k], bytes));
+            self.cuda.upload_at(&mut self.common, 0, &records)?;
+            let n = (end - begin) as u32;
+            // Into the inbox that is read next.
+            self.current = 1 - self.current;
+            // SAFETY: a store and a number; the records are there.
+            unsafe { self.kernels.enter.launch(n.div_ceil(256), 256).plain(self.argument()).arg(n).run()? };
+            self.turn()?;
+            // SAFETY: a store.
+            unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
+            self.turn()?;
+            begin = end;
+        }
+        self.most += p.len();
+        self.fullest += unit;
+        Ok(())
+    }
+
+    /// `Record` of common.cu.
+    fn record(&self, p: &Particles, k: usize, unit: u32, bytes: &mut [u8]) {
+        let [tx, ty] = self.kind.tile;
+        let cell = ((p.i[k] as usize % tx) | ((p.j[k] as usize % ty) << 8)) as u32;
+        bytes[..8].copy_from_slice(bytemuck::cast_slice(&[unit, cell]));
+        let weight = p.weight.get(k).copied().unwrap_or(1.0);
+        let values = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight];
+        let real = self.kind.real();
+        for (v, to) in values[..5 + usize::from(self.kind.weighted)].iter().zip(bytes[8..].chunks_exact_mut(real)) {
+            if real == 4 {
+                to.copy_from_slice(&(*v as f32).to_ne_bytes());
+            } else {
+                to.copy_from_slice(&v.to_ne_bytes());
+            }
+        }
+        if self.kind.tagged {
+            let at = bytes.len() - 8;
+            bytes[at..].copy_from_slice(&p.tag.get(k).copied().unwrap_or(0).to_ne_bytes());
+        }
     }
 
     /// Sets the device's ledger.
@@ -287,55 +304,53 @@ impl Store {
 
     /// Particles there are. Waits.
     pub(super) fn len(&mut self) -> Result<usize> {
-        let counts = self.cuda.download(&self.by_tile[0])?;
-        let n = counts.iter().map(|n| *n as usize).sum();
-        self.most = n;
-        Ok(n)
+        let lists = self.cuda.download(&self.count)?;
+        let came = self.cuda.download(&self.inbox[self.current].count)?;
+        let units = lists.chunks(self.kind.warps()).zip(&came).map(|(l, c)| l.iter().map(|n| *n as usize).sum::<usize>() + *c as usize);
+        (self.most, self.fullest) = units.fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
+        Ok(self.most)
     }
 
-    /// All particles, tile by tile. Waits.
+    /// All particles, unit by unit. Waits.
     pub(super) fn export(&self) -> Result<Particles> {
         self.counters()?;
-        let counts = self.cuda.download(&self.by_tile[0])?;
-        let first = self.cuda.download(&self.first[self.current])?;
-        let table = self.cuda.download(&self.table[self.current])?;
+        let now = &self.inbox[self.current];
+        let lists = (self.cuda.download(&self.count)?, self.cuda.download(&self.table)?, self.list_room, self.kind.warps());
+        let came = (self.cuda.download(&now.count)?, self.cuda.download(&now.table)?, self.inbox_room, 1);
         let slots = self.cuda.download(&self.slots)?;
-        let (real, group) = (self.kind.real(), self.kind.group());
-        // Value c of a slot: four side by side, then columns.
-        let value = |slot: usize, c: usize| {
-            let k = slot % GROUP;
-            let at = slot / GROUP * group + if c < 4 { 4 * k + c } else { c * GROUP + k } * real;
-            let bytes = &slots[at..at + real];
+        let (real, page, bytes) = (self.kind.real(), self.kind.page(), self.kind.page_bytes());
+        // Value c of particle k of a page that begins at `at`: four side by side, then columns.
+        let value = |at: usize, k: usize, c: usize| {
+            let from = at + if c < 4 { 4 * k + c } else { c * page + k } * real;
+            let bytes = &slots[from..from + real];
             if real == 4 { f64::from(bytemuck::pod_read_unaligned::<f32>(bytes)) } else { bytemuck::pod_read_unaligned(bytes) }
         };
-        let cells = (5 + usize::from(self.kind.weighted)) * GROUP * real;
-        let word = |slot: usize| {
-            let at = slot / GROUP * group + cells + 2 * (slot % GROUP);
-            bytemuck::pod_read_unaligned::<u16>(&slots[at..at + 2])
-        };
-        let tag = |slot: usize| {
-            let at = slot / GROUP * group + cells + 2 * GROUP + 8 * (slot % GROUP);
-            bytemuck::pod_read_unaligned::<u64>(&slots[at..at + 8])
-        };
+        let cells = (5 + usize::from(self.kind.weighted)) * page * real;
+        let word = |at: usize, k: usize| bytemuck::pod_read_unaligned::<u16>(&slots[at + cells + 2 * k..][..2]);
+        let tag = |at: usize, k: usize| bytemuck::pod_read_unaligned::<u64>(&slots[at + cells + 2 * page + 8 * k..][..8]);
         let mut p = Particles::default();
-        for (tile, count) in counts.iter().enumerate() {
+        for unit in 0..self.units() {
+            let tile = unit / self.kind.parts;
             let corner = [tile % self.tiles[0] * self.kind.tile[0], tile / self.tiles[0] * self.kind.tile[1]];
-            for k in 0..*count as usize {
-                let page = table[first[tile] as usize + (k >> self.kind.shift)] as usize;
-                let slot = page * self.kind.page() + k % self.kind.page();
-                let cell = word(slot);
-                p.i.push(corner[0] as u32 + u32::from(cell & 255));
-                p.j.push(corner[1] as u32 + u32::from(cell >> 8));
-                p.s.push(value(slot, 0));
-                p.t.push(value(slot, 1));
-                for c in 0..3 {
-                    p.u[c].push(value(slot, 2 + c));
-                }
-                if self.kind.weighted {
-                    p.weight.push(value(slot, 5));
-                }
-                if self.kind.tagged {
-                    p.tag.push(tag(slot));
+            for (count, table, room, each) in [&lists, &came] {
+                for list in unit * each..(unit + 1) * each {
+                    for k in 0..count[list] as usize {
+                        let (at, k) = (table[list * room + k / page] as usize * bytes, k % page);
+                        let cell = word(at, k);
+                        p.i.push(corner[0] as u32 + u32::from(cell & 255));
+                        p.j.push(corner[1] as u32 + u32::from(cell >> 8));
+                        p.s.push(value(at, k, 0));
+                        p.t.push(value(at, k, 1));
+                        for c in 0..3 {
+                            p.u[c].push(value(at, k, 2 + c));
+                        }
+                        if self.kind.weighted {
+                            p.weight.push(value(at, k, 5));
+                        }
+                        if self.kind.tagged {
+                            p.tag.push(tag(at, k));
+                        }
+                    }
                 }
             }
         }

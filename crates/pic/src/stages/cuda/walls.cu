@@ -7,7 +7,7 @@ __device__ __noinline__ real2_t thermal_pair(uint4 w) {
 }
 
 struct Walls {
-    u32 purpose, unused;
+    u32 purpose, overlaps;
     u64 seed, step;
 };
 

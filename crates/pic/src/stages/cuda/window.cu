@@ -1,36 +1,97 @@
-// window: the particles' part of the moving window. Fields: `shift_fields` of field.cu.
+// turn: between two steps. window: the particles' part of the moving window. absorb and enter: particles from the host.
 
-// Everything one cell towards lower x, for a window. A block an item, as in `advance`.
-extern "C" __global__ void __launch_bounds__(256) shift(const __grid_constant__ Domain d, const __grid_constant__ Store st) {
-    __shared__ u32 outgoing, gone[WORK / 32];
-    // Read at once: past the end are old items.
-    Item it = st.item[blockIdx.x];
-    if (blockIdx.x >= st.counters->items) return;
-    Leavers leavers{gone, &outgoing};
-    if (threadIdx.x == 0) outgoing = 0;
-    for (int k = threadIdx.x; k < WORK / 32; k += blockDim.x) gone[k] = 0;
+// One block. What was given back is to be had; records of the common list get pages and go where they belong. Afterwards the host
+// swaps the inboxes.
+extern "C" __global__ void __launch_bounds__(1024) turn(const __grid_constant__ Store st) {
+    let_next_kernel_start();
+    wait_for_previous_kernel();
+    Counters* c = st.counters;
+    u32 common = c->common, due = min(common, st.common_room);
     __syncthreads();
-    for (u32 k = it.begin + threadIdx.x; k < it.end; k += blockDim.x) {
-        u64 slot = slot_of(st.table, it.first, k);
-        Place p = place(st, slot);
-        u32 cell = p.cell();
-        if (cell & 255) {
-            p.cell() = u16(cell - 1);
-        } else if (it.tile % d.tiles[0] == 0) {
-            leave(leavers, k - it.begin);
-            atomicAdd(&st.counters->removed, 1ull);
-            double weight = double(p.weight());
-            Quad q = p.four();
-            Vec3<double> u{double(q.z), double(q.w), double(p.rest(0))};
-            add_exact(st.counters->out, weight);
-            add_exact(st.counters->out + 2, weight * kinetic_energy(u));
-        } else {
-            Record r = load(st, slot);
-            r.tile = it.tile - 1;
-            r.cell = (cell & 0xff00u) | (TX - 1);
-            if (send(st, blockIdx.x, &outgoing, r)) leave(leavers, k - it.begin);
+    if (threadIdx.x == 0) {
+        if (int(c->head - c->limit) > 0) c->head = c->limit;
+        c->limit = c->tail;
+        c->ticket = 0;
+        c->common = 0;
+        if (common > due) c->lost += common - due;
+    }
+    if (due == 0) return;
+    __syncthreads();
+    for (u32 unit = threadIdx.x; unit < st.units; unit += 1024) {
+        u32 have = st.next.pages[unit], wanted = min((st.next.count[unit] + PAGE - 1) >> SHIFT, st.inbox_room);
+        if (have >= wanted) continue;
+        for (; have < wanted; have++) {
+            u32 page = take(st);
+            if (page == NONE) break;
+            st.next.table[u64(unit) * st.inbox_room + have] = page;
         }
+        st.next.pages[unit] = have;
     }
     __syncthreads();
-    tell(st, it, leavers);
+    for (u32 k = threadIdx.x; k < due; k += 1024) {
+        Record r = st.common[k];
+        u32 at = st.place[k], page = at >> SHIFT;
+        if (page < st.next.pages[r.unit])
+            save(st, st.next.table[u64(r.unit) * st.inbox_room + page], at, r);
+        else
+            atomicAdd(&c->lost, 1u);
+    }
+}
+
+// Every particle of a unit through `f`, which tells whether it stays; what came is in the lists afterwards.
+template <class F> __device__ __forceinline__ void sweep(const Store& st, F f) {
+    __shared__ Kept lists[WARPS];
+    for (u32 unit = blockIdx.x; unit < st.units; unit += gridDim.x) {
+        Stream stream = stream_of(st, unit);
+        u32* pages = pages_of(st, unit);
+        Kept& kept = lists[threadIdx.x / WARP];
+        {
+            Kept begin = kept_of(stream, pages, 0);
+            if (lane_index() == 0) kept = begin;
+        }
+        __syncwarp();
+        for (u32 base = 0; base < stream.all; base += WARP) {
+            Slot p = fetch(st, unit, stream, page_at(stream, pages, base), base);
+            bool stays = base + lane_index() < stream.all && f(unit, p);
+            __syncwarp();
+            keep(st, pages, kept, stays, p, [&] { post(st, record(unit, p)); });
+        }
+        close(st, unit, pages, kept);
+        __syncthreads();
+        if (stream.whole && threadIdx.x < WARP) prepare(st, unit, max(st.now.count[unit] / 4, stream.whole / 8));
+        __syncthreads();
+    }
+}
+
+// What came into the lists.
+extern "C" __global__ void __launch_bounds__(BLOCK) absorb(const __grid_constant__ Store st) {
+    sweep(st, [](u32, Slot&) { return true; });
+}
+
+// Everything one cell towards lower x, for a window.
+extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant__ Domain d, const __grid_constant__ Store st) {
+    sweep(st, [&](u32 unit, Slot& p) {
+        if (p.cell & 255) {
+            p.cell--;
+            return true;
+        }
+        if (unit / st.parts % d.tiles[0]) {
+            p.cell |= TX - 1;
+            post(st, record(unit - st.parts, p));
+            return false;
+        }
+        atomicAdd(&st.counters->removed, 1ull);
+        double weight = WEIGHTED ? double(p.weight) : 1.0;
+        Vec3<double> u{double(p.v[2]), double(p.v[3]), double(p.v[4])};
+        add_exact(st.counters->out, weight);
+        add_exact(st.counters->out + 2, weight * kinetic_energy(u));
+        return false;
+    });
+}
+
+// `n` records in the common list get their numbers in the inboxes; `turn` finds pages for them.
+extern "C" __global__ void __launch_bounds__(256) enter(const __grid_constant__ Store st, u32 n) {
+    u64 k = thread_index();
+    if (k < n) st.place[k] = atomicAdd(st.next.count + st.common[k].unit, 1u);
+    if (k == 0) st.counters->common = n;
 }
