@@ -182,9 +182,9 @@ impl<U: RealScalar> Work for March<'_, U> {
     }
 }
 
-impl<U: RealScalar> Workspace<U, U> {
+impl<T: RealScalar> Workspace<T, T> {
     /// Runs `pass` on `u`; gives the sums over rows where it makes norms.
-    pub(super) fn strips(&mut self, cpu: &Cpu, pass: &Strips<'_, U>, u: &mut Field<U>) -> &[SlabSums] {
+    pub(super) fn strips(&mut self, cpu: &Cpu, pass: &Strips<'_, T>, u: &mut Field<T>) -> &[SlabSums] {
         let shape = pass.shape;
         let bounds = bounds(shape.slabs, shape.nodes(), self.e_halos.len(), pass.halo());
         self.sums.clear();
@@ -201,7 +201,9 @@ impl<U: RealScalar> Workspace<U, U> {
         }
         let isa = pass.isa;
         if bands.len() == 1 {
-            bands.into_iter().for_each(|band| isa.run(band));
+            for band in bands {
+                isa.run(band);
+            }
         } else {
             cpu.install(|| bands.into_par_iter().for_each(|band| isa.run(band)));
         }
