@@ -29,7 +29,9 @@ impl Rings {
     /// Half-period resolution, metres: the first ring at which the correlation falls below a threshold; a pixel where it never does.
     fn crossing(&self, threshold: &[f64]) -> f64 {
         let cut = |i: usize| self.correlation[i] - threshold[i];
-        for i in 1..self.correlation.len() {
+        // The innermost rings have few pixels and hold what a slope of the phase leaves: it counts from where the correlation is above.
+        let above = (1..self.correlation.len()).find(|i| cut(*i) > 0.0).unwrap_or(1);
+        for i in above..self.correlation.len() {
             if cut(i) < 0.0 {
                 let (before, after) = (cut(i - 1), cut(i));
                 let t = if before > 0.0 { before / (before - after) } else { 0.0 };
