@@ -22,7 +22,9 @@ pub(crate) fn orthonormal(wave: &mut [C], others: &[Vec<C>]) {
     }
     let norm = wave.iter().map(C::norm_sqr).sum::<f64>().sqrt();
     if norm > 0.0 {
-        wave.iter_mut().for_each(|w| *w /= norm);
+        for w in wave {
+            *w /= norm;
+        }
     }
 }
 

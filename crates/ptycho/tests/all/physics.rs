@@ -207,7 +207,8 @@ fn the_order_of_frames_changes_rounding_only_and_threads_change_nothing() {
 /// Every engine brings the likelihood down from a start that is a tenth off, on frames of either shape and field, with modes on both sides.
 #[test]
 fn every_engine_converges_on_every_kind_of_frame() {
-    let kinds: [(&str, fn(&mut SimulateConfig)); 3] = [
+    type Kind = (&'static str, fn(&mut SimulateConfig));
+    let kinds: [Kind; 3] = [
         ("far", |_| {}),
         ("rectangular", |m| m.size = Pair::Each([32, 44])),
         ("near", |m| {
@@ -281,7 +282,7 @@ fn positions_come_back() {
         let truth = start.views.clone();
         for (j, view) in start.views.iter_mut().enumerate().filter(|(j, _)| j % 3 == 0) {
             view.row += if j % 2 == 0 { 1 } else { -1 };
-            view.col += if j % 4 < 2 { 1 } else { 0 };
+            view.col += i32::from(j % 4 < 2);
         }
         let far = |views: &[zellige_ptycho::model::View]| {
             let off = views.iter().zip(&truth).map(|(a, b)| f64::from((a.row - b.row).pow(2) + (a.col - b.col).pow(2)));

@@ -198,6 +198,7 @@ impl<T: Number> Work<T> for Line<'_, T> {
 
 /// Adds `|f|^2`, `2 Re(f a*)` and `2 Re(f b*) + |a|^2` of the waves f, a and b, scaled.
 #[inline(always)]
+#[allow(clippy::needless_pass_by_value)] // planes to write to
 fn add_powers<T: Number>(waves: [&[T]; 3], to: [&mut [T]; 3], scale: T) {
     let half = waves[0].len() / 2;
     let scale = Row::splat(scale);
