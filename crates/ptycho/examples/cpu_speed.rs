@@ -38,7 +38,11 @@ fn main() -> Result<()> {
             all += now / 5.0;
         }
         let checks: Vec<String> = work.checks()?.iter().map(|c| format!("{} {:.3}", c.name, c.value)).collect();
-        println!("{} on {threads}: wall {wall:.1} ms, processor {best:.1} (mean {all:.1}) ms an iteration; {}", case.name, checks.join(", "));
+        println!(
+            "{} on {threads}: wall {wall:.1} ms, processor {best:.1} (mean {all:.1}) ms an iteration; {}",
+            case.name,
+            checks.join(", ")
+        );
     }
     Ok(())
 }

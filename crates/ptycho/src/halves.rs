@@ -134,7 +134,11 @@ pub fn beside_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<
     let storage = model.storages[0];
     let (corner, shape) = inner(&seen(model), storage.shape);
     let mut found = window(&state.object, storage.shape[1], corner, shape);
-    let origin = [0, 1].map(|d| storage.origin[d] + corner[d] as f64 * model.pixel[d]);
+    // On whole pixels of the truth, which is not blurred then: the rest is a shift that is taken out below.
+    let origin = [0, 1].map(|d| {
+        let (place, of) = (storage.origin[d] + corner[d] as f64 * model.pixel[d], truth.object.origin[d]);
+        of + ((place - of) / model.pixel[d]).round() * model.pixel[d]
+    });
     let Some(expected) = crate::start::sampled(&truth.object, shape, origin, model.pixel) else { return Ok(None) };
     resolution::align(&mut found, &expected, shape);
     Ok(Some((found, expected, shape)))

@@ -22,7 +22,9 @@ pub(crate) fn orthonormal(wave: &mut [C], others: &[Vec<C>]) {
     }
     let norm = wave.iter().map(C::norm_sqr).sum::<f64>().sqrt();
     if norm > 0.0 {
-        wave.iter_mut().for_each(|w| *w /= norm);
+        for w in wave {
+            *w /= norm;
+        }
     }
 }
 
@@ -35,7 +37,8 @@ pub fn eigen(matrix: &[C], n: usize) -> (Vec<f64>, Vec<C>) {
     }
     let scale: f64 = a.iter().map(C::norm_sqr).sum::<f64>().sqrt();
     for _ in 0..60 {
-        let off: f64 = (0..n).flat_map(|p| (0..n).filter(move |q| *q != p).map(move |q| (p, q))).map(|(p, q)| a[p * n + q].norm_sqr()).sum();
+        let off: f64 =
+            (0..n).flat_map(|p| (0..n).filter(move |q| *q != p).map(move |q| (p, q))).map(|(p, q)| a[p * n + q].norm_sqr()).sum();
         // Rounding of the rotations.
         if off.sqrt() <= 1e-15 * scale {
             break;

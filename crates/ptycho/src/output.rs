@@ -191,7 +191,9 @@ impl Shown {
         let mut sorted: Vec<f32> = phases.iter().copied().filter(|p| p.is_finite()).collect();
         sorted.sort_unstable_by(f32::total_cmp);
         let at = |part: f64| f64::from(sorted.get((part * sorted.len() as f64) as usize).copied().unwrap_or(0.0));
-        let palette = if at(0.99) - at(0.01) > WIDE { Palette::Cyclic } else { Palette::Sequential };
+        // Phases that go round would jump from one end of an ordered scale to the other.
+        let round = sorted.first().is_some_and(|p| *p < -3.0) && sorted.last().is_some_and(|p| *p > 3.0);
+        let palette = if round || at(0.99) - at(0.01) > WIDE { Palette::Cyclic } else { Palette::Sequential };
         let moduli = self.values.iter().map(|v| v.norm() as f32).collect();
         // Pictures have y upwards: rows are turned round, so that the first is on top.
         let field = |name: &str, title: &str, unit: &str, values: Vec<f32>, palette| {
@@ -258,6 +260,41 @@ fn levelled(values: &mut [Complex<f64>], width: usize) {
     for i in 0..values.len() {
         values[i] *= back(i) * turn;
     }
+    // Where no phase goes round, what is left of a plane is fitted by least squares.
+    let phases = || {
+        values.iter().enumerate().filter(|(_, v)| v.re.is_finite()).map(|(i, v)| ([1.0, (i % width) as f64, (i / width) as f64], v.arg()))
+    };
+    if phases().any(|(_, p)| p.abs() > 2.5) {
+        return;
+    }
+    let (mut a, mut b) = ([[0.0; 3]; 3], [0.0; 3]);
+    for (at, phase) in phases() {
+        for r in 0..3 {
+            b[r] += at[r] * phase;
+            for c in 0..3 {
+                a[r][c] += at[r] * at[c];
+            }
+        }
+    }
+    let Some([level, x, y]) = solved(a, b) else { return };
+    for (i, v) in values.iter_mut().enumerate() {
+        *v *= Complex::from_polar(1.0, -(level + x * (i % width) as f64 + y * (i / width) as f64));
+    }
+}
+
+/// Solution of three linear equations by Cramer's rule.
+fn solved(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
+    let determinant = |m: [[f64; 3]; 3]| {
+        let minor = |c: usize, d: usize| m[1][c] * m[2][d] - m[1][d] * m[2][c];
+        m[0][0] * minor(1, 2) - m[0][1] * minor(0, 2) + m[0][2] * minor(0, 1)
+    };
+    let whole = determinant(a);
+    let with = |column: usize| {
+        let mut m = a;
+        (0..3).for_each(|r| m[r][column] = b[r]);
+        determinant(m) / whole
+    };
+    (whole.abs() > 1e-9 * a[0][0] * a[1][1] * a[2][2]).then(|| [with(0), with(1), with(2)])
 }
 
 /// A frame beside its model.
@@ -303,20 +340,6 @@ fn errors(history: &[[f64; 3]]) -> Option<Record> {
         lines,
         log_y: true,
     }))
-}
-
-/// The correlation of two reconstructions by ring, with the threshold that it is held against; frequencies in 1/m.
-pub fn ring_correlation(frequency: &[f64], correlation: &[f64], threshold: &[f64], resolution: Option<f64>) -> Record {
-    let found = resolution.map_or_else(|| "no crossing".to_owned(), |r| format!("{:.1} nm", 1e9 * r));
-    Record::Curve(Curve {
-        name: "ring_correlation".into(),
-        title: format!("Fourier ring correlation of two half-scans: resolution {found}"),
-        x_label: "spatial frequency (1/µm)".into(),
-        y_label: "correlation".into(),
-        x: frequency.iter().map(|f| f * 1e-6).collect(),
-        lines: vec![("correlation".into(), correlation.to_vec()), ("threshold".into(), threshold.to_vec())],
-        log_y: false,
-    })
 }
 
 /// Where the frames were taken, and how well each is described.

@@ -125,7 +125,7 @@ fn newton([gy, gx, hyy, hxx, hyx]: [f64; 5]) -> [f64; 2] {
     // A little of Levenberg's: directions that the frame knows nothing of stay.
     let (hyy, hxx) = (hyy * (1.0 + 1e-3), hxx * (1.0 + 1e-3));
     let det = hyy * hxx - hyx * hyx;
-    if !(det > 0.0) {
+    if det <= 0.0 || det.is_nan() {
         return [0.0; 2];
     }
     [(hyx * gx - hxx * gy) / det, (hyx * gy - hyy * gx) / det].map(|s| s.clamp(-1.0, 1.0))

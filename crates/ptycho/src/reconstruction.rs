@@ -10,9 +10,9 @@ use zellige_engine::sim::Cost;
 use crate::config::{Config, EngineConfig, Precision};
 use crate::engines::{self, Engine, Facts, Memory};
 use crate::model::{Model, State, View};
+use crate::modes;
 use crate::positions::{self, Frame};
 use crate::stages::{self, Stages};
-use crate::modes;
 
 /// A reconstruction at work.
 pub struct Reconstruction {

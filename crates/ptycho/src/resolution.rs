@@ -29,7 +29,9 @@ impl Rings {
     /// Half-period resolution, metres: the first ring at which the correlation falls below a threshold; a pixel where it never does.
     fn crossing(&self, threshold: &[f64]) -> f64 {
         let cut = |i: usize| self.correlation[i] - threshold[i];
-        for i in 1..self.correlation.len() {
+        // The innermost rings have few pixels and hold what a slope of the phase leaves: it counts from where the correlation is above.
+        let above = (1..self.correlation.len()).find(|i| cut(*i) > 0.0).unwrap_or(1);
+        for i in above..self.correlation.len() {
             if cut(i) < 0.0 {
                 let (before, after) = (cut(i - 1), cut(i));
                 let t = if before > 0.0 { before / (before - after) } else { 0.0 };
@@ -95,7 +97,7 @@ pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: f64) -> Rings {
     // Fading the edges halves the independent pixels of a ring along each axis.
     let independent = |i: usize| (count[i] * FADED).max(1.0).sqrt();
     let half = |s: f64| (0.2071 + 1.9102 / s) / (1.2071 + 0.9102 / s);
-    let one = |s: f64| (0.5 + 2.4142 / s) / (1.5 + 1.4142 / s);
+    let one = |s: f64| (0.5 + (1.0 + std::f64::consts::SQRT_2) / s) / (1.5 + std::f64::consts::SQRT_2 / s);
     Rings {
         frequency: (0..=n).map(|i| i as f64 / n as f64).collect(),
         correlation: (0..=n).map(value).collect(),
@@ -127,7 +129,9 @@ pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) {
     let dot: C = a.iter().zip(b).map(|(a, b)| a.conj() * b).sum();
     let own: f64 = a.iter().map(C::norm_sqr).sum();
     if own > 0.0 {
-        a.iter_mut().for_each(|v| *v *= dot / own);
+        for v in a {
+            *v *= dot / own;
+        }
     }
 }
 
@@ -154,14 +158,15 @@ fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) {
     for image in [&mut fa, &mut fb] {
         fade(image, shape);
         let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
-        image.iter_mut().for_each(|v| *v -= mean);
+        for v in image.iter_mut() {
+            *v -= mean;
+        }
         plan.run(image, Direction::Forward);
     }
     let mut cross: Vec<C> = fa.iter().zip(&fb).map(|(a, b)| b * a.conj()).collect();
     plan.run(&mut cross, Direction::Inverse);
-    let power = |y: isize, x: isize| {
-        cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr()
-    };
+    let power =
+        |y: isize, x: isize| cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr();
     let Some(best) = (0..cross.len()).max_by(|i, j| cross[*i].norm_sqr().total_cmp(&cross[*j].norm_sqr())) else { return };
     let (y, x) = ((best / width) as isize, (best % width) as isize);
     let between = |low: f64, here: f64, high: f64| {

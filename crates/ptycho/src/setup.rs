@@ -59,6 +59,9 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let (frame, beam) = (first.shape, first.beam);
     let pixel = beam.resolution(frame);
     alike(scans)?;
+    if frame.iter().any(|n| *n < 4) {
+        return Err(wrong(&first.name, format!("frames of {} x {} pixels: 4 are the least", frame[0], frame[1])));
+    }
     if !pixel.iter().all(|p| PIXELS.contains(p)) {
         let message = format!("the geometry gives pixels of {:e} x {:e} m in the sample plane", pixel[0], pixel[1]);
         let hint = "look at the units of wavelength, distance and detector pixel: metres (energy: keV)";
@@ -122,12 +125,7 @@ fn margin(config: &Config, pixel: [f64; 2]) -> usize {
 }
 
 /// Views, what is left of their places, and storages without offsets.
-fn places(
-    scans: &[Scan],
-    [probe_of, object_of]: [&[usize]; 2],
-    objects: usize,
-    margin: usize,
-) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
+fn places(scans: &[Scan], [probe_of, object_of]: [&[usize]; 2], objects: usize, margin: usize) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
     let frame = scans[0].shape;
     let pixel = scans[0].beam.resolution(frame);
     let at = |p: &[f64; 2]| [0, 1].map(|d| p[d] / pixel[d]);

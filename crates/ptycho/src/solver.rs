@@ -42,7 +42,8 @@ impl Ptycho {
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let pixels = model.pixels();
-        let counts = |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        let counts =
+            |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
         let brightest = || (0..model.views.len()).map(|j| (j, counts(j))).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
         let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
         let intensity = match shown {
@@ -71,13 +72,15 @@ pub fn cost(model: &Model, exits: bool) -> Cost {
     Cost { bytes, flops: transforms * 5.0 * pixels * (model.pixels() as f64).log2(), items: model.views.len() as f64 }
 }
 
-type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>);
+/// The problem, what scans were made from, their beams, and what was noted when they were read.
+type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>);
 
 fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
     let model = setup::model(config, &mut scans, environment.seed)?;
     let beams = scans.iter().map(|s| s.beam).collect();
-    Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams))
+    let notes = scans.iter().flat_map(|s| s.notes.iter().map(|n| format!("scan `{}`: {n}", s.name))).collect();
+    Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams, notes))
 }
 
 impl Solver for Ptycho {
@@ -93,7 +96,7 @@ impl Solver for Ptycho {
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        let (model, ..) = load(config, environment)?;
+        let (model, _, _, notes) = load(config, environment)?;
         let exits = config.engine.iter().any(|e| e.name.keeps_exits());
         let join = |v: &[usize]| v.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
         let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
@@ -110,7 +113,7 @@ impl Solver for Ptycho {
         let frames = (model.views.len() * model.pixels()) as u64;
         let one = stages::memory(&model, exits, double) + 4 * frames;
         let memory = if config.frc { 2 * one } else { one };
-        let mut warnings = Vec::new();
+        let mut warnings = notes;
         let views = model.views.len();
         if views < 4 {
             warnings.push(format!("{views} frame(s): object and probe cannot be told apart without overlapping frames"));
@@ -122,7 +125,7 @@ impl Solver for Ptycho {
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        let (model, truths, beams) = load(config, environment)?;
+        let (model, truths, beams, _) = load(config, environment)?;
         let (device, seed) = (&environment.device, environment.seed);
         let exits = config.engine.iter().any(|e| e.name.keeps_exits());
         let needed = stages::memory(&model, exits, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };

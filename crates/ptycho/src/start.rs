@@ -55,12 +55,16 @@ fn with_modes(mut given: Vec<Vec<C>>, shape: [usize; 2], modes: usize, power: f6
         let mut wave: Vec<C> = first.iter().enumerate().map(|(i, v)| v * factor(i)).collect();
         orthonormal(&mut wave, &given);
         let scale = (power * strength).sqrt();
-        wave.iter_mut().for_each(|v| *v *= scale);
+        for v in &mut wave {
+            *v *= scale;
+        }
         given.push(wave);
     }
     let mut all = given.concat();
     let scale = (photons / norm(&all)).sqrt();
-    all.iter_mut().for_each(|v| *v *= scale);
+    for v in &mut all {
+        *v *= scale;
+    }
     all
 }
 

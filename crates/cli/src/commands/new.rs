@@ -41,6 +41,12 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "dsmc/cavity",
     "dsmc/relaxation",
     "dsmc/jet",
+    "ptycho/simulated",
+    "ptycho/stacked",
+    "ptycho/mixed_state",
+    "ptycho/position_errors",
+    "ptycho/weak_phase",
+    "ptycho/near_field",
 ];
 
 /// The first line of an example, which says what it shows.

@@ -11,6 +11,9 @@ use zellige_engine::error::{Error, Result};
 use super::{DENSEST, FORMAT, guarded};
 use crate::tensor::{Elements, Tensor};
 
+/// Bytes of a dataset from several files that are read at once.
+const WHOLE: u64 = 1 << 36;
+
 /// A file that is open.
 pub struct File {
     path: PathBuf,
@@ -123,7 +126,7 @@ impl File {
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let dataset = self.demanded(name)?;
         let shape = dataset.shape();
-        self.claimed(name, &dataset, &shape)?;
+        self.claimed(name, &dataset, &shape, WHOLE)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         let bytes = guarded(&self.path, "read", || dataset.read_raw_bytes())?;
         let elements = decode(&bytes, &datatype).map_err(|m| self.wrong(format!("dataset `{name}`: {m}")))?;
@@ -133,9 +136,9 @@ impl File {
         Ok(Tensor { shape, elements })
     }
 
-    /// A dataset must not claim more than its file can hold. Virtual datasets, links and external storage lie elsewhere: these are
-    /// bounded by what a machine can hold.
-    fn claimed(&self, name: &str, dataset: &H5Dataset, shape: &[usize]) -> Result<()> {
+    /// A dataset must not claim more than its file can hold. What lies elsewhere (virtual datasets, links, external storage) must not
+    /// claim more than `elsewhere` bytes.
+    fn claimed(&self, name: &str, dataset: &H5Dataset, shape: &[usize], elsewhere: u64) -> Result<()> {
         let bytes = shape.iter().try_fold(dataset.element_size().max(1) as u64, |n, &m| n.checked_mul(m as u64));
         let own = self.inner.dataset_names().iter().any(|n| n.trim_matches('/') == name.trim_matches('/'));
         let contiguous = guarded(&self.path, "read", || dataset.storage_layout())?;
@@ -146,7 +149,7 @@ impl File {
                 self.length
             }
             rust_hdf5::StorageLayout::Chunked if own => self.length.saturating_mul(DENSEST),
-            _ => 1 << 44,
+            _ => elsewhere,
         };
         if bytes.is_none_or(|b| b > limit) {
             return Err(self.wrong(format!("the dataset `{name}` claims the shape {shape:?}, more than the file can hold")));
@@ -182,7 +185,7 @@ impl File {
     pub fn part(&self, name: &str) -> Result<Part> {
         let dataset = self.demanded(name)?;
         let shape = dataset.shape();
-        self.claimed(name, &dataset, &shape)?;
+        self.claimed(name, &dataset, &shape, u64::MAX)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         if let Err(message) = decode(&[], &datatype) {
             return Err(self.wrong(format!("dataset `{name}`: {message}")));

@@ -1,11 +1,12 @@
-//! Trees of groups and datasets, written as other programs want to find them.
+//! Trees of groups and datasets, written as other programs want to find them: attributes are texts of variable length, as h5py writes them and
+//! PtyPy compares them.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
 use num_complex::Complex;
-use rust_hdf5::{Complex32, DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, Hdf5Error};
+use rust_hdf5::{Complex32, DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, Hdf5Error, VarLenUnicode};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Archive, Axis, Content, Leaf, Wave};
 
@@ -144,7 +145,7 @@ pub fn write_tree(path: impl AsRef<Path>, nodes: &[Node]) -> Result<()> {
             };
             for (name, value) in &node.attributes {
                 match value {
-                    Attribute::Text(text) => super::set_text(&dataset, name, text)?,
+                    Attribute::Text(text) => dataset.new_attr::<VarLenUnicode>().create(name)?.write_string(text)?,
                     Attribute::Whole(values) => super::set_array(&dataset, name, values)?,
                     Attribute::Reals(values) => super::set_array(&dataset, name, values)?,
                     Attribute::Texts(texts) => {
@@ -174,11 +175,7 @@ fn group(file: &H5File, groups: &mut HashMap<String, Rc<H5Group>>, path: &str) -
 fn attributes(group: &H5Group, all: &[(&'static str, Attribute)]) -> Result<(), Hdf5Error> {
     for (name, value) in all {
         match value {
-            Attribute::Text(text) => {
-                let mut bytes = text.as_bytes().to_vec();
-                bytes.push(0);
-                group.set_attr_typed(name, DatatypeMessage::fixed_string_utf8(bytes.len() as u32), bytes)?;
-            }
+            Attribute::Text(text) => group.set_attr_string(name, text)?,
             Attribute::Whole(values) => group.set_attr_array_numeric(name, values)?,
             Attribute::Reals(values) => group.set_attr_array_numeric(name, values)?,
             Attribute::Texts(texts) => {

@@ -12,6 +12,8 @@ use crate::scan::{Beam, Frames, HC, Mask, Scan};
 
 /// Raw values read at once: 64 Mi.
 const BLOCK: usize = 1 << 26;
+/// Largest frame, pixels.
+const MOST_PIXELS: usize = 1 << 28;
 /// Error messages name this as the format.
 const FORMAT: &str = "scan";
 
@@ -22,6 +24,9 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     let (rebin, every) = (config.rebin.unwrap_or(1), config.every.unwrap_or(1).max(1));
     if raw.count == 0 {
         return Err(wrong("it holds no frames".into()));
+    }
+    if raw.shape[0].saturating_mul(raw.shape[1]) > MOST_PIXELS {
+        return Err(wrong(format!("its frames have {} x {} pixels, at most {MOST_PIXELS} are read", raw.shape[0], raw.shape[1])));
     }
     if raw.positions.len() != raw.count {
         return Err(wrong(format!("it has {} frames, but {} positions", raw.count, raw.positions.len())));

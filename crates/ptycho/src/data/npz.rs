@@ -97,6 +97,9 @@ impl Arrays<'_> {
             let &[views, modes, 5, 3] = &addresses.shape[..] else {
                 return Err((self.wrong)(format!("`addr` is {:?}, not [views, modes, 5, 3]", addresses.shape)));
             };
+            if modes == 0 {
+                return Err((self.wrong)("`addr` has no modes".into()));
+            }
             let (values, pixel) = (addresses.to_reals().unwrap_or_default(), resolution_known()?);
             let start = |j: usize| [values[j * modes * 15 + 4], values[j * modes * 15 + 5]];
             let half = shape.map(|n| (n / 2) as f64);

@@ -271,3 +271,40 @@ fn a_simulated_scan_is_cut_like_a_measured_one() {
     let (a, b) = (values(&mut whole), values(&mut cut));
     assert_eq!(b[256 + 8 * 16 + 8], a[2 * 1024 + 16 * 32 + 16]);
 }
+
+/// Bytes set to 0 and 0xff, and cuts, all over sound files: a scan whose parts fit one another, or an error; never a panic.
+#[test]
+fn damage_ends_in_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = SimulateConfig { frames: 4, size: Pair::Same(8), ..SimulateConfig::default() };
+    let mut scan = simulate::simulate(&made, "s", folder.path(), 1).unwrap();
+    write::write_npz(folder.path().join("whole.npz"), &mut scan).unwrap();
+    let hook = std::panic::take_hook();
+    // The library of HDF5 panics now and then; what comes out of `load` is what counts.
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut refused = 0;
+    for (source, name) in [
+        (folder.path().join("whole.npz"), "scan.npz"),
+        (self::folder().join("scan.cxi"), "scan.cxi"),
+        (self::folder().join("scan.ptyd"), "scan.ptyd"),
+    ] {
+        let whole = std::fs::read(source).unwrap();
+        std::fs::copy(self::folder().join("scan.ptyd.part001"), folder.path().join("scan.ptyd.part001")).unwrap();
+        for at in (0..whole.len()).step_by(whole.len() / 120 + 1) {
+            let mut damaged = [whole.clone(), whole.clone(), whole[..at].to_vec()];
+            (damaged[0][at], damaged[1][at]) = (0, 0xff);
+            for bytes in damaged {
+                std::fs::write(folder.path().join(name), bytes).unwrap();
+                match data::load(&entry(name, ReadConfig::default()), "d", folder.path(), 1) {
+                    Ok(mut scan) => assert_eq!(values(&mut scan).len(), scan.positions.len() * scan.shape[0] * scan.shape[1]),
+                    Err(error) => {
+                        refused += 1;
+                        assert!(!error.to_string().is_empty());
+                    }
+                }
+            }
+        }
+    }
+    std::panic::set_hook(hook);
+    assert!(refused > 300, "{refused}");
+}

@@ -411,7 +411,7 @@ unsafe fn prime<V: Lanes>(run: &Run<'_, V::T>) {
                 }
                 odd(&mut x[..r], r, &run.pass.roots);
                 for j in 0..r {
-                    let y = if j > 0 { x[j].times(factors[j - 1].map(|f| V::splat(f))) } else { x[j] };
+                    let y = if j > 0 { x[j].times([V::splat(factors[j - 1][0]), V::splat(factors[j - 1][1])]) } else { x[j] };
                     let at = (q + s * (r * p + j)) * run.dst_step;
                     y.0.store(run.dst[0].add(at));
                     y.1.store(run.dst[1].add(at));
@@ -438,7 +438,7 @@ unsafe fn radix<V: Lanes, const R: usize>(run: &Run<'_, V::T>) {
                 }
                 butterfly::<V, R>(&mut x, &pass.roots);
                 for j in 0..R {
-                    let y = if j > 0 { x[j].times(factors[j - 1].map(|f| V::splat(f))) } else { x[j] };
+                    let y = if j > 0 { x[j].times([V::splat(factors[j - 1][0]), V::splat(factors[j - 1][1])]) } else { x[j] };
                     let at = (q + s * (R * p + j)) * dst_step;
                     y.0.store(dst[0].add(at));
                     y.1.store(dst[1].add(at));

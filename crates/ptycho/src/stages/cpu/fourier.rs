@@ -88,7 +88,7 @@ fn update<T: Number>(fixed: &Fixed<T>, rule: &Projection, product: &[T], constra
     for plane in 0..2 {
         let (product, constrained) = (&product[plane * half..], &constrained[plane * half..]);
         let exit = &mut exit[plane * pixels..(plane + 1) * pixels];
-        change += sum(fixed.shape.ny, fixed.shape.sx, |i| {
+        change += sum!(fixed.shape.ny, fixed.shape.sx, |i| {
             let old = Row::load(&exit[i..]);
             let d = b * Row::load(&constrained[i..]) + a * Row::load(&product[i..]) - ab * old;
             (old + d).store(&mut exit[i..]);
@@ -115,14 +115,14 @@ pub(super) fn update_to<T: Number>(
         let (product, constrained) = (&product[plane * half..], &constrained[plane * half..]);
         let out = &mut out[plane * pixels..(plane + 1) * pixels];
         if exit.is_empty() {
-            change += sum(fixed.shape.ny, fixed.shape.sx, |i| {
+            change += sum!(fixed.shape.ny, fixed.shape.sx, |i| {
                 let d = b * (Row::load(&constrained[i..]) - Row::load(&product[i..]));
                 d.store(&mut out[i..]);
                 d * d
             });
         } else {
             let exit = &mut exit[plane * pixels..(plane + 1) * pixels];
-            change += sum(fixed.shape.ny, fixed.shape.sx, |i| {
+            change += sum!(fixed.shape.ny, fixed.shape.sx, |i| {
                 let (old, product) = (Row::load(&exit[i..]), Row::load(&product[i..]));
                 let d = b * Row::load(&constrained[i..]) + a * product - ab * old;
                 let new = old + d;
@@ -140,7 +140,7 @@ impl<T: Number> Fixed<T> {
     #[inline(always)]
     pub(super) fn photons(&self, power: &[T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();
-        sum(lines, length, |i| photon_error(Row::load(&mag[i..]), Row::load(&power[i..]))) / (self.shape.ny * self.shape.nx) as f64
+        sum!(lines, length, |i| photon_error(Row::load(&mag[i..]), Row::load(&power[i..]))) / (self.shape.ny * self.shape.nx) as f64
     }
 
     /// Puts the measured moduli to waves of intensity `power`, as far as `bound` does not let the deviation through, with the factor
@@ -148,7 +148,7 @@ impl<T: Number> Fixed<T> {
     #[inline(always)]
     pub(super) fn constrain(&self, waves: &mut [T], power: &mut [T], mag: &[T], valid: f64, bound: f64) -> f64 {
         let [lines, length] = self.detector();
-        let error = sum(lines, length, |i| {
+        let error = sum!(lines, length, |i| {
             let af = Row::load(&power[i..]).sqrt();
             af.store(&mut power[i..]);
             deviation(Row::load(&mag[i..]), af)

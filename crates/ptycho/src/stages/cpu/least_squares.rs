@@ -44,7 +44,7 @@ impl<T: Number> Work<T> for Residual<'_, T> {
         let likelihood = fixed.photons(power, mag);
         let [lines, length] = fixed.detector();
         let scale = Row::splat(fixed.scale() * fixed.scale());
-        let error = sum(lines, length, |i| {
+        let error = sum!(lines, length, |i| {
             let (m, p) = (Row::load(&mag[i..]), Row::load(&power[i..]));
             let af = p.sqrt();
             let factor = match noise {
@@ -70,7 +70,7 @@ impl<T: Number> Work<T> for Residual<'_, T> {
             for (to, from) in out.chunks_exact_mut(stored / 2).zip(one.chunks_exact(size / 2)) {
                 to.copy_from_slice(&from[..stored / 2]);
             }
-            change += sum(fixed.shape.ny * 2, fixed.shape.sx, |i| {
+            change += sum!(fixed.shape.ny * 2, fixed.shape.sx, |i| {
                 let d = Row::load(&out[i..]);
                 d * d
             });
@@ -111,17 +111,12 @@ impl<T: Number> Work<T> for Solve<'_, T> {
                 product(fixed, probes[0], objects[1], &place, &view, a);
                 product(fixed, probes[1], objects[0], &place, &view, one);
                 let chi = &residual[k * stored..(k + 1) * stored];
-                let pairs: [(&[T], &[T], usize, usize); 5] = [
-                    (a, a, size, size),
-                    (one, one, size, size),
-                    (a, one, size, size),
-                    (a, chi, size, stored),
-                    (one, chi, size, stored),
-                ];
+                let pairs: [(&[T], &[T], usize, usize); 5] =
+                    [(a, a, size, size), (one, one, size, size), (a, one, size, size), (a, chi, size, stored), (one, chi, size, stored)];
                 for (s, (x, y, nx, ny)) in s.iter_mut().zip(pairs) {
                     for plane in 0..2 {
                         let (x, y) = (&x[plane * nx / 2..], &y[plane * ny / 2..]);
-                        *s += sum(fixed.shape.ny, fixed.shape.sx, |i| Row::load(&x[i..]) * Row::load(&y[i..]));
+                        *s += sum!(fixed.shape.ny, fixed.shape.sx, |i| Row::load(&x[i..]) * Row::load(&y[i..]));
                     }
                 }
             }
@@ -150,8 +145,7 @@ impl<T: Number> Host<T> {
         let size = self.fixed.exits() * 2 * self.fixed.shape.stored();
         let most = rule.batch.min(order.len()).max(1);
         let mut residuals = vec![T::ZERO; most * size];
-        let mut direction =
-            Pair { probe: vec![T::ZERO; self.state.probe.len()], object: vec![T::ZERO; self.state.object.len()] };
+        let mut direction = Pair { probe: vec![T::ZERO; self.state.probe.len()], object: vec![T::ZERO; self.state.object.len()] };
         let mut norm = vec![T::ZERO; self.fixed.places.iter().map(|p| p.model.layer()).sum()];
         for batch in order.chunks(most) {
             let Self { fixed, views, state, errors, .. } = self;

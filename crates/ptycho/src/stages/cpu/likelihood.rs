@@ -37,6 +37,8 @@ struct Gradient<'a, T> {
     object: &'a [T],
     view: View,
     mag: &'a [T],
+    /// Poisson's constant.
+    constant: f64,
     /// `[K][2][ny][sx]`.
     out: &'a mut [T],
     scratch: &'a mut Scratch<T>,
@@ -48,7 +50,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 2] {
-        let Self { fixed, rule, probe, object, view, mag, out, scratch } = self;
+        let Self { fixed, rule, probe, object, view, mag, constant, out, scratch } = self;
         let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
         let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
         fixed.products(probe, object, &view, product);
@@ -62,7 +64,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
         let (scale, brightness) = (Row::<T>::from_f64(scale), Row::<T>::from_f64(factor));
         let [lines, length] = fixed.detector();
         let value = match rule.noise {
-            Noise::Gaussian => sum(lines, length, |i| {
+            Noise::Gaussian => sum!(lines, length, |i| {
                 let m = Row::load(&mag[i..]);
                 let off = Row::load(&power[i..]) * brightness - m * m;
                 let weighed = gaussian_weight(m) * off;
@@ -70,7 +72,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
                 weighed * off
             }),
             Noise::Poisson => {
-                let value = poisson(power, mag, factor);
+                let value = poisson(power, mag, factor) + constant;
                 for i in (0..power.len()).step_by(PAD) {
                     let m = Row::load(&mag[i..]);
                     let model = Row::load(&power[i..]) * brightness + Row::from_f64(FLOOR);
@@ -79,7 +81,7 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
                 }
                 value
             }
-            Noise::Euclid => sum(lines, length, |i| {
+            Noise::Euclid => sum!(lines, length, |i| {
                 let m = Row::load(&mag[i..]);
                 let af = (Row::load(&power[i..]) * brightness).sqrt();
                 let off = select(m.lt(Row::ZERO), Row::ZERO, af - m);
@@ -105,14 +107,14 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
     }
 }
 
-/// Poisson's value, in doubles: `I - n ln I + ln n!`, the constant over masked pixels left out.
+/// Poisson's value but for its constant, in doubles: `I - n ln I`.
 fn poisson<T: Number>(power: &[T], mag: &[T], factor: f64) -> f64 {
     let mut all = 0.0;
     for (power, mag) in power.iter().zip(mag) {
         let m = mag.to_f64();
         if m >= 0.0 {
-            let (model, counts) = (power.to_f64() * factor + FLOOR, m * m);
-            all += model - counts * model.ln() + ln_factorial(counts);
+            let model = power.to_f64() * factor + FLOOR;
+            all += model - m * m * model.ln();
         }
     }
     all
@@ -125,7 +127,7 @@ impl<T: Number> Fixed<T> {
         let [lines, length] = self.detector();
         let mut both = [0.0; 2];
         for (i, both) in both.iter_mut().enumerate() {
-            *both = sum(lines, length, |at| {
+            *both = sum!(lines, length, |at| {
                 let (m, p) = (Row::load(&mag[at..]), Row::load(&power[at..]));
                 let other = if i == 0 { m * m } else { p };
                 match noise {
@@ -196,13 +198,15 @@ impl<T: Number> Work<T> for Line<'_, T> {
 
 /// Adds `|f|^2`, `2 Re(f a*)` and `2 Re(f b*) + |a|^2` of the waves f, a and b, scaled.
 #[inline(always)]
+#[allow(clippy::needless_pass_by_value)] // planes to write to
 fn add_powers<T: Number>(waves: [&[T]; 3], to: [&mut [T]; 3], scale: T) {
     let half = waves[0].len() / 2;
     let scale = Row::splat(scale);
     for i in (0..half).step_by(PAD) {
-        let [f, a, b] = waves.map(|wave| [Row::load(&wave[i..]), Row::load(&wave[half + i..])]);
-        let dot = |x: [Row<T>; 2], y: [Row<T>; 2]| x[0] * y[0] + x[1] * y[1];
-        let sums = [dot(f, f), Row::TWO * dot(f, a), Row::TWO * dot(f, b) + dot(a, a)];
+        let (f0, f1) = (Row::load(&waves[0][i..]), Row::load(&waves[0][half + i..]));
+        let (a0, a1) = (Row::load(&waves[1][i..]), Row::load(&waves[1][half + i..]));
+        let (b0, b1) = (Row::load(&waves[2][i..]), Row::load(&waves[2][half + i..]));
+        let sums = [f0 * f0 + f1 * f1, Row::TWO * (f0 * a0 + f1 * a1), Row::TWO * (f0 * b0 + f1 * b1) + (a0 * a0 + a1 * a1)];
         for j in 0..3 {
             (Row::load(&to[j][i..]) + scale * sums[j]).store(&mut to[j][i..]);
         }
@@ -217,7 +221,7 @@ fn expand<T: Number>(fixed: &Fixed<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], ma
     for line in 0..lines {
         let mut part = [Row::<T>::ZERO; 2];
         for i in (line * length..(line + 1) * length).step_by(PAD) {
-            let [i0, i1, i2] = [a0, a1, a2].map(|plane| Row::load(&plane[i..]));
+            let (i0, i1, i2) = (Row::load(&a0[i..]), Row::load(&a1[i..]), Row::load(&a2[i..]));
             let m = Row::load(&mag[i..]);
             let valid = m.ge(Row::ZERO);
             let [b1, b2] = match noise {
@@ -248,8 +252,16 @@ fn expand<T: Number>(fixed: &Fixed<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], ma
 impl<T: Number> Host<T> {
     /// Gradient into the given pair; value.
     pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood, gradient: &mut Pair<T>) -> f64 {
-        let Self { fixed, views, all, state, errors, factors, .. } = self;
+        let Self { fixed, views, all, state, errors, factors, constants, .. } = self;
         let fixed = &*fixed;
+        if rule.noise == Noise::Poisson && constants.is_empty() {
+            // `sum ln n!` of each frame: as expensive as a transform, and always the same.
+            let one = |j: usize| {
+                let valid = fixed.moduli(j).iter().map(|m| m.to_f64()).filter(|m| *m >= 0.0);
+                valid.map(|m| ln_factorial(m * m)).sum()
+            };
+            *constants = fixed.cpu.install(|| (0..views.len()).into_par_iter().map(one).collect());
+        }
         gradient.probe.fill(T::ZERO);
         gradient.object.fill(T::ZERO);
         factors.resize(views.len(), 1.0);
@@ -263,7 +275,8 @@ impl<T: Number> Host<T> {
                 let one = |([j, _], out): (&[u32; 2], &mut [T])| {
                     let j = *j as usize;
                     let (probe, object, view, mag) = (&state.probe[..], &state.object[..], views[j], fixed.moduli(j));
-                    T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, out, scratch: &mut fixed.scratch() })
+                    let (constant, scratch) = (constants.get(j).copied().unwrap_or(0.0), &mut *fixed.scratch());
+                    T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, constant, out, scratch })
                 };
                 chunk.par_iter().zip(waves.par_chunks_exact_mut(size)).map(one).collect()
             });

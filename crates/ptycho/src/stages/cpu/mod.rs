@@ -89,6 +89,8 @@ struct Host<T> {
     errors: Vec<[f64; 3]>,
     /// Brightness of each frame over that of the model, where it floats.
     factors: Vec<f64>,
+    /// `sum ln n!` of each frame, once it was needed.
+    constants: Vec<f64>,
 }
 
 impl<T: Number> Fixed<T> {
@@ -172,6 +174,7 @@ impl<T: Number> Host<T> {
             slots: Default::default(),
             errors: vec![[0.0; 3]; model.views.len()],
             factors: vec![1.0; model.views.len()],
+            constants: Vec::new(),
         };
         host.sort_views();
         host

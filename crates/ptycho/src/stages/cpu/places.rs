@@ -35,7 +35,7 @@ impl<T: Number> Work<T> for Trial<'_, T> {
         }
         fixed.intensity(wave, power);
         let [lines, length] = fixed.detector();
-        sum(lines, length, |i| deviation(Row::load(&mag[i..]), Row::load(&power[i..]).sqrt())) / valid.max(1.0)
+        sum!(lines, length, |i| deviation(Row::load(&mag[i..]), Row::load(&power[i..]).sqrt())) / valid.max(1.0)
     }
 }
 
@@ -97,7 +97,8 @@ impl<T: Number> Work<T> for Slope<'_, T> {
                     fixed.propagate(&waves[..size], second, two, room);
                     let half = size / 2;
                     for i in (0..half).step_by(PAD) {
-                        let dot = Row::load(&first[i..]) * Row::load(&second[i..]) + Row::load(&first[half + i..]) * Row::load(&second[half + i..]);
+                        let dot = Row::load(&first[i..]) * Row::load(&second[i..])
+                            + Row::load(&first[half + i..]) * Row::load(&second[half + i..]);
                         (Row::load(&to[i..]) + scale * dot).store(&mut to[i..]);
                         if d == 0 {
                             let (a, b) = (Row::load(&first[i..]), Row::load(&first[half + i..]));

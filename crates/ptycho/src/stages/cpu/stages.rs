@@ -79,8 +79,10 @@ impl<T: Number> Host<T> {
     fn take(&mut self, slot: Slot) -> super::Pair<T> {
         let Some(i) = number(slot) else { return std::mem::take(&mut self.state) };
         let mut pair = std::mem::take(&mut self.slots[i]);
-        pair.probe.resize(self.state.probe.len(), T::ZERO);
-        pair.object.resize(self.state.object.len(), T::ZERO);
+        // Not the state's lengths: it may be out.
+        let object = self.fixed.places.iter().map(|p| 2 * p.plane * self.fixed.modes[1]).sum();
+        pair.probe.resize(self.last.len(), T::ZERO);
+        pair.object.resize(object, T::ZERO);
         pair
     }
 

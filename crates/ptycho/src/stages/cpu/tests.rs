@@ -53,7 +53,21 @@ fn check<T: Number>(frame: [usize; 2], isa: Isa, limit: f64) {
 #[test]
 fn transforms_are_those_of_the_library_on_every_instruction_set() {
     for isa in Isa::all() {
-        for frame in [[4, 4], [8, 6], [16, 16], [64, 64], [96, 96], [128, 128], [32, 50], [30, 44], [22, 26], [34, 38], [46, 62], [256, 58], [250, 12]] {
+        for frame in [
+            [4, 4],
+            [8, 6],
+            [16, 16],
+            [64, 64],
+            [96, 96],
+            [128, 128],
+            [32, 50],
+            [30, 44],
+            [22, 26],
+            [34, 38],
+            [46, 62],
+            [256, 58],
+            [250, 12],
+        ] {
             check::<f32>(frame, isa, 2e-6);
             check::<f64>(frame, isa, 4e-15);
         }

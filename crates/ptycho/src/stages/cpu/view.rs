@@ -14,22 +14,30 @@ pub(super) type Row<T> = Lanes<T, PAD>;
 /// Adds up the lanes.
 #[inline(always)]
 pub(super) fn total<T: Number>(lanes: Row<T>) -> f64 {
-    lanes.0.iter().map(|x| x.to_f64()).sum()
-}
-
-/// `sum f(i)` over a plane, in registers over a line of `length` and in doubles over lines.
-#[inline(always)]
-pub(super) fn sum<T: Number>(lines: usize, length: usize, mut f: impl FnMut(usize) -> Row<T>) -> f64 {
     let mut all = 0.0;
-    for line in 0..lines {
-        let mut part = Row::<T>::ZERO;
-        for i in (line * length..(line + 1) * length).step_by(PAD) {
-            part += f(i);
-        }
-        all += total(part);
+    for x in lanes.0 {
+        all += x.to_f64();
     }
     all
 }
+
+/// `sum!(lines, length, |i| f(i))` over a plane: in registers over a line of `length`, in doubles over lines. A macro, since closures are not
+/// reliably inlined into functions with target features.
+macro_rules! sum {
+    ($lines:expr, $length:expr, |$i:ident| $body:expr) => {{
+        let (lines, length): (usize, usize) = ($lines, $length);
+        let mut all = 0.0;
+        for line in 0..lines {
+            let mut part = crate::stages::cpu::view::Row::<T>::ZERO;
+            for $i in (line * length..(line + 1) * length).step_by(crate::stages::cpu::fft::PAD) {
+                part += $body;
+            }
+            all += crate::stages::cpu::view::total(part);
+        }
+        all
+    }};
+}
+pub(super) use sum;
 
 /// `out = P O` for a view's patch, `[ny][sx]`.
 #[inline(always)]
