@@ -50,9 +50,9 @@ impl From<&Sweep> for Rule {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Step {
-    object_step: f32,
+    by_object: f32,
     object_local: f32,
-    probe_step: f32,
+    by_probe: f32,
     probe_local: f32,
     low: f32,
     high: f32,
@@ -65,10 +65,10 @@ pub(super) struct Step {
 impl Step {
     pub(super) fn new(rule: &Sweep, keep: bool) -> Self {
         let [low, high] = clip(rule.clip);
-        let [object_step, probe_step] = rule.step.map(|x| x as f32);
+        let [by_object, by_probe] = rule.step.map(|x| x as f32);
         let [object_local, probe_local] = rule.local.map(|x| x as f32);
         let (object, probe, keep) = (rule.object.into(), rule.probe.into(), keep.into());
-        Self { object_step, object_local, probe_step, probe_local, low, high, object, probe, keep, unused: 0 }
+        Self { by_object, object_local, by_probe, probe_local, low, high, object, probe, keep, unused: 0 }
     }
 }
 

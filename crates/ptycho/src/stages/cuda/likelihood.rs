@@ -68,7 +68,7 @@ impl Descent {
             combine: vectors.kernel("combine")?,
             neighbours: vectors.kernel("neighbours")?,
             blocks,
-            values: pool.alloc_zeros(views * 2 << cluster, "ptycho: likelihoods")?,
+            values: pool.alloc_zeros((views * 2) << cluster, "ptycho: likelihoods")?,
             factors: pool.buffer_from(&vec![1.0; views], "ptycho: brightness")?,
             parts: pool.alloc_zeros(2 * BLOCKS as usize, "ptycho: sums")?,
         })

@@ -44,7 +44,7 @@ pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages
 }
 
 /// What is not there on GPUs.
-fn refused(what: String, hint: &str) -> Error {
+fn refused(what: impl std::fmt::Display, hint: &str) -> Error {
     Error::Device { device: "cuda".into(), message: format!("{what}: not on GPUs yet"), hint: Some(hint.to_owned()) }
 }
 

@@ -28,7 +28,7 @@ impl CudaStages {
         if place.is_none() {
             *place = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
         }
-        place.as_mut().ok_or_else(|| refused("a slot".into(), ELSEWHERE))
+        place.as_mut().ok_or_else(|| refused("a slot", ELSEWHERE))
     }
 
     /// A slot that was made.
@@ -72,7 +72,7 @@ impl Stages for CudaStages {
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         if rule.limits.smooth.is_some() {
-            return Err(refused("smoothing of the object (`object_smooth`)".into(), ELSEWHERE));
+            return Err(refused("smoothing of the object (`object_smooth`)", ELSEWHERE));
         }
         let model = self.places.model(&self.state);
         self.sums.overlap(model, &self.frames.exits, Update::from(rule), &rule.probe_inertia)
@@ -91,7 +91,7 @@ impl Stages for CudaStages {
     }
 
     fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
-        Err(refused("LSQML".into(), ELSEWHERE))
+        Err(refused("LSQML", ELSEWHERE))
     }
 
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
@@ -99,7 +99,7 @@ impl Stages for CudaStages {
         self.slot(Slot::Gradient)?;
         let places = self.places.model(&self.state);
         let Self { model, state, slots: [Some(to), ..], frames, sums, descent: Some(descent), .. } = self else {
-            return Err(refused("a slot".into(), ELSEWHERE));
+            return Err(refused("a slot", ELSEWHERE));
         };
         let values = descent.gradient(places, frames, sums, rule, to)?;
         let mut value = values.iter().sum();
@@ -117,7 +117,7 @@ impl Stages for CudaStages {
         self.slot(Slot::Direction)?;
         let places = self.places.model(&self.state);
         let Self { model, state, slots: [_, _, Some(along)], frames, descent: Some(descent), .. } = self else {
-            return Err(refused("a slot".into(), ELSEWHERE));
+            return Err(refused("a slot", ELSEWHERE));
         };
         let mut both = descent.line(places, self.places.model(along), frames, rule)?;
         if rule.smoothness > 0.0 {
@@ -131,10 +131,10 @@ impl Stages for CudaStages {
         self.descent(None)?;
         self.slot(a)?;
         self.slot(b)?;
-        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot".into(), ELSEWHERE)) };
+        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot", ELSEWHERE)) };
         let dot = self.held(a).zip(self.held(b)).map(|(a, b)| descent.dot(a, b));
         self.descent = Some(descent);
-        dot.unwrap_or_else(|| Err(refused("a slot".into(), ELSEWHERE)))
+        dot.unwrap_or_else(|| Err(refused("a slot", ELSEWHERE)))
     }
 
     fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
@@ -142,14 +142,14 @@ impl Stages for CudaStages {
         self.descent(None)?;
         self.slot(to)?;
         self.slot(from)?;
-        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot".into(), ELSEWHERE)) };
+        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot", ELSEWHERE)) };
         let done = self.held(to).zip(self.held(from)).map(|(to, from)| descent.combine(to, s, from, f));
         self.descent = Some(descent);
-        done.unwrap_or_else(|| Err(refused("a slot".into(), ELSEWHERE)))
+        done.unwrap_or_else(|| Err(refused("a slot", ELSEWHERE)))
     }
 
     fn smooth_object(&mut self, _: Slot, _: f64) -> Result<()> {
-        Err(refused("smoothing of the object".into(), ELSEWHERE))
+        Err(refused("smoothing of the object", ELSEWHERE))
     }
 
     fn clip(&mut self, range: [f64; 2]) -> Result<()> {
@@ -196,18 +196,18 @@ impl Stages for CudaStages {
 
     fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
         if fourier.is_some() {
-            return Err(refused("a support of the probe in Fourier space".into(), ELSEWHERE));
+            return Err(refused("a support of the probe in Fourier space", ELSEWHERE));
         }
         self.mask = real.map(<[bool]>::to_vec);
         self.sums.set_support(real)
     }
 
     fn trial(&mut self, _: &[[i32; 2]]) -> Result<Vec<f64>> {
-        Err(refused("refinement of positions".into(), ELSEWHERE))
+        Err(refused("refinement of positions", ELSEWHERE))
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
-        Err(refused("refinement of positions".into(), ELSEWHERE))
+        Err(refused("refinement of positions", ELSEWHERE))
     }
 
     fn views(&self) -> (&[View], &[[f64; 2]]) {
