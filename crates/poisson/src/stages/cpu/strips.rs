@@ -182,9 +182,9 @@ impl<U: RealScalar> Work for March<'_, U> {
     }
 }
 
-impl<T: RealScalar> Workspace<T, T> {
+impl<R: RealScalar> Workspace<R, R> {
     /// Runs `pass` on `u`; gives the sums over rows where it makes norms.
-    pub(super) fn strips(&mut self, cpu: &Cpu, pass: &Strips<'_, T>, u: &mut Field<T>) -> &[SlabSums] {
+    pub(super) fn strips(&mut self, cpu: &Cpu, pass: &Strips<'_, R>, u: &mut Field<R>) -> &[SlabSums] {
         let shape = pass.shape;
         let bounds = bounds(shape.slabs, shape.nodes(), self.e_halos.len(), pass.halo());
         self.sums.clear();
