@@ -18,7 +18,8 @@ use crate::commands::run;
 use crate::report;
 
 /// Every solver.
-pub(crate) const SOLVERS: &[&dyn Entry] = &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData), &Of::<Ptycho>(PhantomData)];
+pub(crate) const SOLVERS: &[&dyn Entry] =
+    &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData), &Of::<Ptycho>(PhantomData)];
 
 /// What the commands need of a solver.
 pub(crate) trait Entry: Sync {

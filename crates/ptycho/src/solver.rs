@@ -10,7 +10,7 @@ use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
-use crate::config::{Config, Precision};
+use crate::config::{Config, EngineConfig, EngineName, Precision};
 use crate::halves::{self, Halves};
 use crate::model::Model;
 use crate::output::{self, Results};
@@ -93,6 +93,22 @@ impl Solver for Ptycho {
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
+    }
+
+    fn only_on_cpu(config: &Config) -> Vec<&'static str> {
+        let several = config.probe.modes * config.object.modes > 1;
+        let by_view = |e: &EngineConfig| matches!(e.name, EngineName::Epie | EngineName::Rpie | EngineName::Sdr);
+        let some = |what: fn(&EngineConfig) -> bool| config.engine.iter().any(what);
+        let list = [
+            (config.precision == Precision::F64, "double precision"),
+            (some(|e| e.name == EngineName::Lsqml), "LSQML"),
+            (some(|e| e.positions.is_some()), "refinement of positions"),
+            (some(|e| e.probe_fourier_support.is_some()), "`probe_fourier_support`"),
+            (some(|e| e.object_smooth.is_some() || e.smooth_gradient.is_some()), "smoothing of the object"),
+            (some(|e| e.batch.is_some_and(|b| b > 1)), "batches of views"),
+            (several && config.engine.iter().any(by_view), "ePIE, rPIE and SDR with several modes"),
+        ];
+        list.into_iter().filter_map(|(used, what)| used.then_some(what)).collect()
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {

@@ -143,11 +143,11 @@ pub struct EngineConfig {
     /// DM, RAAR: the object is updated before the probe (true).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_first: Option<bool>,
-    /// DM, RAAR: relaxation of the modulus, from which the bound is made (0.05).
+    /// DM, RAAR: relaxation of the modulus, from which the bound is made (0.05 with PtyPy's conventions).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_relax: Option<f64>,
-    /// DM, RAAR: the bound itself, counts a pixel.
+    /// DM, RAAR: the bound itself, counts a pixel (0.25, the variance of a Poisson modulus, where no relaxation is given).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,

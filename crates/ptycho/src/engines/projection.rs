@@ -10,6 +10,8 @@ use crate::stages::{ObjectLimits, Overlap, Projection, Stages};
 
 /// Default relaxation of the modulus.
 const RELAX: f64 = 0.05;
+/// Variance of the modulus of a Poisson count: what noise leaves, however bright the frames.
+const POISSON: f64 = 0.25;
 
 /// Bound on the mean squared deviation of the moduli: a quarter, the variance of a Poisson modulus, of the relaxation squared, of the
 /// brightest frame's mean counts.
@@ -36,7 +38,11 @@ impl Projecting {
                 (-alpha, 1.0, 1.0 + alpha)
             }
         };
-        let bound = config.fourier_bound.unwrap_or_else(|| bound(config.fourier_relax.unwrap_or(RELAX), facts));
+        let bound = config.fourier_bound.unwrap_or_else(|| match config.fourier_relax {
+            // PtyPy's grows with the light: from 1e8 photons a frame on nothing moves any more.
+            None if !facts.ptypy() => POISSON,
+            relax => bound(relax.unwrap_or(RELAX), facts),
+        });
         let layers = facts.views_of_probe.len() * facts.modes[0];
         let inertia = config.probe_inertia.unwrap_or(1e-9);
         // A view of K exit waves counts K times, over the layers of all probes: PtyPy's rule.
