@@ -234,7 +234,8 @@ mod tests {
             clean.iter().zip(noise).map(|(v, e)| v + e).collect()
         };
         let rings = rings(&noisy(0), &noisy(1), [n, n], 1e-9);
-        assert!(rings.correlation[1] > 0.99, "{:?}", &rings.correlation[..4]);
+        // A hundred times the power of the noise: 0.99 on average, in rings of a few pixels of random strength less.
+        assert!(rings.correlation[1..6].iter().all(|c| *c > 0.9), "{:?}", &rings.correlation[..6]);
         // Beyond the image there is noise only: its correlation scatters by one over the root of a ring's pixels, 400 at the end.
         assert!(rings.correlation[60].abs() < 0.2, "{}", rings.correlation[60]);
         let resolution = rings.half_bit_resolution();
