@@ -10,7 +10,7 @@
 //! ```
 //!
 //! and the measure is the mean of `z^2` over all numbers, over 8/6, which is what Student's t with 8 degrees of freedom has when
-//! nothing drifts: then it is 1. The flow counts as steady after two looks in a row with a measure of at most [`LIMIT`]. Batches shorter
+//! nothing drifts: then it is 1. The flow counts as steady after two looks in a row with a measure of at most `LIMIT`. Batches shorter
 //! than the memory of the gas make `s` too small and the measure too large, so the start comes too late rather than too early. The
 //! batches grow with the run: from a tenth of a twentieth of what has passed.
 

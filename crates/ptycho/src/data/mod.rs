@@ -1,7 +1,7 @@
 //! Scans from files: NPZ, PtyPy's `.ptyd`, CXI with NXcxi_ptycho, and any HDF5 file by the paths of its datasets.
 //!
-//! A reader ([`npz`], [`ptyd`], [`cxi`], [`paths`]) finds the raw frames, the positions and the geometry; what is common to all
-//! (optical axis, cropping, summing of pixels, orientation, dark and flat frames, masks, checks) is in [`assemble`], for whole
+//! A reader (`npz`, `ptyd`, `cxi`, `paths`) finds the raw frames, the positions and the geometry; what is common to all
+//! (optical axis, cropping, summing of pixels, orientation, dark and flat frames, masks, checks) is in `assemble`, for whole
 //! scans as for frames that stay in the file and are read in blocks.
 
 mod assemble;
