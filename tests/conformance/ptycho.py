@@ -46,7 +46,7 @@ def result(folder):
             demand(np.array_equal(f["entry_1/image_1/data"][...], obj), "the image is not the object")
             demand(np.array_equal(f["entry_1/data_1/data"][...], obj), "the link leads elsewhere")
             demand(np.array_equal(f["entry_1/instrument_1/source_1/illumination"][...], probe), "the illumination is not the probe")
-            demand(np.allclose(f["entry_1/sample_1/geometry_1/translation"][:, 1::-1], places, rtol=1e-12, atol=0), "translations")
+            demand(np.allclose(f["entry_1/sample_1/geometry_1/translation"][:][:, 1::-1], places, rtol=1e-12, atol=0), "translations")
         print(f"{cxi}: the same")
 
 

@@ -77,10 +77,18 @@ pub fn write(path: impl AsRef<Path>, field: &Field, time: Option<f64>) -> Result
     })
 }
 
-/// VTK's marks of what is to be hidden (a cell by 32, a point by 2): where a value is not a number, as inside of bodies. Nothing where
+/// VTK's marks of what is to be hidden (a cell by 32, a point by 2): where a value is not finite, as inside of bodies. Nothing where
 /// all are known.
 fn ghosts(values: &Values, nodes: bool) -> Option<Vec<u8>> {
-    let hidden = |i: usize| if values.get(i).is_finite() { 0 } else if nodes { 2 } else { 32 };
+    let hidden = |i: usize| {
+        if values.get(i).is_finite() {
+            0
+        } else if nodes {
+            2
+        } else {
+            32
+        }
+    };
     let all: Vec<u8> = (0..values.len()).map(hidden).collect();
     all.iter().any(|g| *g > 0).then_some(all)
 }
