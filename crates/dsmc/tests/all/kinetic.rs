@@ -42,13 +42,22 @@ fn speeds() -> [[f64; 2]; SPEEDS] {
     })
 }
 
-/// What flies at speed `c` away from a wall, where it is `first`; `source` by place, in the order of the flight, linear between places.
-fn sweep(source: &[f64], x: &[f64], c: f64, delta: f64, first: f64) -> Vec<f64> {
+/// From each place to the next at speed `c`: the part that gets there, and the mean of that over the way. The places lie
+/// symmetrically, so that it is the same from either wall.
+fn ways(c: f64, delta: f64) -> Vec<[f64; 2]> {
+    let x = places();
+    let way = |w: &[f64]| {
+        let a = delta * (w[1] - w[0]) / c;
+        [(-a).exp(), -(-a).exp_m1() / a]
+    };
+    x.windows(2).map(way).collect()
+}
+
+/// What flies along `ways` away from a wall, where it is `first`; `source` by place, in the order of the flight, linear between places.
+fn sweep(source: &[f64], ways: &[[f64; 2]], first: f64) -> Vec<f64> {
     let mut h = vec![first; PLACES];
-    for i in 1..PLACES {
-        let a = delta * (x[i] - x[i - 1]).abs() / c;
-        let (e, g) = ((-a).exp(), -(-a).exp_m1() / a);
-        h[i] = h[i - 1] * e + source[i] * (1.0 - g) + source[i - 1] * (g - e);
+    for (i, [e, g]) in ways.iter().enumerate() {
+        h[i + 1] = h[i] * e + source[i + 1] * (1.0 - g) + source[i] * (g - e);
     }
     h
 }
@@ -59,13 +68,13 @@ fn places() -> Vec<f64> {
 
 /// Shear over that without collisions.
 fn shear(delta: f64) -> f64 {
-    let (x, speeds) = (places(), speeds());
-    let mut u: Vec<f64> = x.iter().map(|x| 0.5 * (x - 0.5)).collect();
+    let speeds = speeds().map(|[c, w]| (c, w, ways(c, delta)));
+    let mut u: Vec<f64> = places().iter().map(|x| 0.5 * (x - 0.5)).collect();
     loop {
         let (mut next, mut p, mut free) = (vec![0.0; PLACES], 0.0, 0.0);
         let back: Vec<f64> = u.iter().rev().copied().collect();
-        for [c, w] in speeds {
-            let (up, down) = (sweep(&u, &x, c, delta, -0.5), sweep(&back, &x, c, delta, 0.5));
+        for (c, w, ways) in &speeds {
+            let (up, down) = (sweep(&u, ways, -0.5), sweep(&back, ways, 0.5));
             for i in 0..PLACES {
                 next[i] += w * (up[i] + down[PLACES - 1 - i]);
             }
@@ -82,15 +91,15 @@ fn shear(delta: f64) -> f64 {
 
 /// Heat over that without collisions.
 fn heat(delta: f64) -> f64 {
-    let (x, speeds) = (places(), speeds());
-    let (mut n, mut t, mut q) = (vec![0.0; PLACES], x.iter().map(|x| 0.5 * (0.5 - x)).collect::<Vec<f64>>(), vec![0.0; PLACES]);
+    let speeds = speeds().map(|[c, w]| (c, w, ways(c, delta)));
+    let (mut n, mut t, mut q) = (vec![0.0; PLACES], places().iter().map(|x| 0.5 * (0.5 - x)).collect::<Vec<f64>>(), vec![0.0; PLACES]);
     // Density of what the walls send out, such that nothing stays on them; by symmetry that of the other is the negative.
     let mut wall = 0.0;
     loop {
         let mut next = [vec![0.0; PLACES], vec![0.0; PLACES], vec![0.0; PLACES]];
         let (mut incoming, mut flux, mut warm) = (0.0, 0.0, 0.0);
-        for [c, w] in speeds {
-            let c2 = c * c;
+        for (c, w, ways) in &speeds {
+            let (c, w, c2) = (*c, *w, c * c);
             // Parts h and h (c_y^2 + c_z^2 - 1), averaged over the other velocities; the sign is that of c_x.
             let source = |sign: f64, i: usize| {
                 let drift = sign * 4.0 / 15.0 * q[i] * c;
@@ -100,9 +109,9 @@ fn heat(delta: f64) -> f64 {
                 let up: Vec<f64> = (0..PLACES).map(|i| source(1.0, i)[k]).collect();
                 let down: Vec<f64> = (0..PLACES).rev().map(|i| source(-1.0, i)[k]).collect();
                 let first = if k == 0 { wall + 0.5 * (c2 - 0.5) } else { 0.5 };
-                let mut back = sweep(&down, &x, c, delta, -first);
+                let mut back = sweep(&down, ways, -first);
                 back.reverse();
-                (sweep(&up, &x, c, delta, first), back)
+                (sweep(&up, ways, first), back)
             };
             let ((f, g), (r, s)) = (of(0), of(1));
             for i in 0..PLACES {
