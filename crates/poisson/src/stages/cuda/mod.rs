@@ -77,9 +77,10 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     }))
 }
 
-/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each. There are at most 16 levels:
-/// the finest has fewer than 2^31 nodes an axis.
-type Place = u64;
+/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether norms are pending.
+/// There are fewer than 31 levels: the finest has fewer than 2^31 nodes, and each has at most half of those of the one above.
+type Place = u128;
+const PENDING: Place = 1 << 127;
 
 struct CudaStages {
     // Dropped before the data that they point at.
@@ -100,8 +101,9 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 
 impl CudaStages {
     fn place(&self) -> Place {
-        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2 | usize::from(f.stale) << 3) as u64;
-        self.data.levels.iter().enumerate().fold(0, |place, (l, fields)| place | bits(fields) << (4 * l))
+        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2 | usize::from(f.stale) << 3) as Place;
+        let pending = if self.data.pending { PENDING } else { 0 };
+        self.data.levels.iter().enumerate().fold(pending, |place, (l, fields)| place | bits(fields) << (4 * l))
     }
 
     fn set_place(&mut self, place: Place) {
@@ -109,6 +111,7 @@ impl CudaStages {
             let bits = (place >> (4 * l)) as usize;
             (f.u_at, f.r_at, f.ahead, f.stale) = (bits & 1, bits >> 1 & 1, bits & 4 != 0, bits & 8 != 0);
         }
+        self.data.pending = place & PENDING != 0;
     }
 
     /// Bytes of `inner` words of the correction's format and `outer` words of the solution's per node of a level.
@@ -232,8 +235,9 @@ impl Stages for CudaStages {
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
         self.upload(u, true)?;
         self.upload(f, false)?;
-        self.data.levels.iter_mut().for_each(|l| (l.ahead, l.stale) = (false, false));
         let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+        // A solve like the one before finds its graphs.
+        self.set_place(0);
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
         if scale != self.data.scale {
             // Recorded launches hold the old one.
@@ -450,6 +454,7 @@ impl Stages for CudaStages {
 
     fn removed_mean(&self) -> f64 {
         self.removed
+        self.data.join_pending()?;
     }
 
     fn memory(&self) -> u64 {
