@@ -440,7 +440,13 @@ impl Stages for CudaStages {
             }
         }
         self.coarse_solve(profiler)?;
-        self.correct(level, profiler)
+        self.correct(level, profiler)?;
+        if self.data.inner != self.data.outer {
+            // Rounding of a whole solution in single precision is more than what a cycle on the next level takes away.
+            self.coarse_solve(profiler)?;
+            self.correct(level, profiler)?;
+        }
+        Ok(())
     }
 
     fn norms(&mut self) -> Result<Norms> {
