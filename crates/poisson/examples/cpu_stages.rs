@@ -1,4 +1,5 @@
-//! Times of the stages on the processor: `cpu_stages [NODES [THREADS]]`, a square of 32 x 32 with zero edges.
+//! Times of the stages on the processor: `cpu_stages [NODES [THREADS [1]]]`, a square of 32 x 32 with zero edges;
+//! 1: sweeps alone.
 
 use std::time::Instant;
 
@@ -38,6 +39,34 @@ fn solve(stages: &mut dyn Stages, plan: CyclePlan, full: bool, tolerance: f64) -
     Ok(cycles)
 }
 
+/// The stages of a cycle and whole solves in mixed precision.
+fn multigrid(grid: &Grid, cpu: &Cpu, f: &[f64], u: &[f64]) -> Result<()> {
+    let (items, mut off) = (u.len() as f64, Profiler::off());
+    let off = &mut off;
+    let smoother = Smoother::RedBlack { omega: 1.15 };
+    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother };
+    let mut stages = cpu::new(&StageSetup::new(grid, usize::MAX, Precision::Mixed, true), cpu)?;
+    let stages = &mut *stages;
+    time("load", 3, items, 32.0, || stages.load(u, f))?;
+    time("residual", 3, items, 20.0, || stages.residual(0, off))?;
+    time("cycle", 3, items, 43.0, || cycle(stages, plan, off))?;
+    time("descend 0", 3, items, 5.0, || stages.descend(0, Start::Zero, 1, smoother, off))?;
+    time("ascend and correct 0", 3, items, 33.0, || stages.ascend_correct(1, 1, smoother, off))?;
+    time("restrict f", 3, items, 13.3, || stages.restrict_rhs(off))?;
+    time("interpolate 0", 3, items, 18.0, || stages.interpolate(0, 3, off))?;
+    println!("memory {:.2} words of 8 bytes per unknown", stages.memory() as f64 / 8.0 / items);
+    for (tolerance, full) in [(1e-6, false), (1e-6, true), (1e-10, false), (1e-10, true)] {
+        let mut cycles = 0;
+        time(&format!("solve {tolerance:e}{}", if full { " fmg" } else { "" }), 2, items, 0.0, || {
+            stages.load(u, f)?;
+            cycles = solve(stages, plan, full, tolerance)?;
+            Ok(())
+        })?;
+        println!("{:24} {cycles} cycles, load included", "");
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1).map(|a| a.parse().unwrap_or(0_usize));
     let (n, threads) = (arguments.next().unwrap_or(4097).max(3), arguments.next().unwrap_or(1).max(1));
@@ -57,32 +86,15 @@ fn main() -> Result<()> {
         std::hint::black_box(&to);
         Ok(())
     })?;
-    let smoother = Smoother::RedBlack { omega: 1.15 };
-    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother };
-    let mut stages = cpu::new(&StageSetup::new(&grid, usize::MAX, Precision::Mixed, true), &cpu)?;
-    let stages = &mut *stages;
-    time("load", 3, items, 32.0, || stages.load(&u, &f))?;
-    time("residual", 3, items, 20.0, || stages.residual(0, off))?;
-    time("cycle", 3, items, 43.0, || cycle(stages, plan, off))?;
-    time("descend 0", 3, items, 5.0, || stages.descend(0, Start::Zero, 1, smoother, off))?;
-    time("ascend and correct 0", 3, items, 33.0, || stages.ascend_correct(1, 1, smoother, off))?;
-    time("restrict f", 3, items, 13.3, || stages.restrict_rhs(off))?;
-    time("interpolate 0", 3, items, 18.0, || stages.interpolate(0, 3, off))?;
-    println!("memory {:.2} words of 8 bytes per unknown", stages.memory() as f64 / 8.0 / items);
-    for (tolerance, full) in [(1e-6, false), (1e-6, true), (1e-10, false), (1e-10, true)] {
-        let mut cycles = 0;
-        time(&format!("solve {tolerance:e}{}", if full { " fmg" } else { "" }), 2, items, 0.0, || {
-            stages.load(&u, &f)?;
-            cycles = solve(stages, plan, full, tolerance)?;
-            Ok(())
-        })?;
-        println!("{:24} {cycles} cycles, load included", "");
+    if arguments.next() != Some(1) {
+        multigrid(&grid, &cpu, &f, &u)?;
     }
     let mut stages = cpu::new(&StageSetup::new(&grid, 0, Precision::F32, false), &cpu)?;
     stages.load(&u, &f)?;
     let sor = Smoother::RedBlack { omega: 1.9 };
     time("sor sweep, f32", 3, items, 12.0, || stages.sweep(0, 1, sor, off))?;
     time("sor 4 sweeps, f32", 3, 4.0 * items, 12.0, || stages.sweep(0, 4, sor, off))?;
+    time("sor 10 sweeps", 9, 10.0 * items, 12.0, || stages.sweep(0, 10, sor, off))?;
     // What the benchmark sor-f32-4096 does.
-    time("sor 10 sweeps, norms", 5, 10.0 * items, 12.0, || stages.sweep_norms(10, sor, off))
+    time("sor 10 sweeps, norms", 9, 10.0 * items, 12.0, || stages.sweep_norms(10, sor, off))
 }

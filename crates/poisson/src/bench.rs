@@ -13,7 +13,7 @@ use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost};
 
 use crate::driver::{Driver, on_host};
-use crate::grid::{Level, hierarchy};
+use crate::grid::{Level, cycle_levels};
 use crate::method::{Method, Options, Scheme, Tolerance};
 use crate::problem::{Folded, Precision, Problem};
 use crate::stages::Smoother;
@@ -208,7 +208,7 @@ impl SolveBench {
     ) -> Result<Self> {
         let folded = on_host(device, || problem.fold())?;
         let choice = options.choose_on(&folded.grid, device, false)?;
-        let levels = hierarchy(&folded.grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { usize::MAX } else { 0 });
+        let levels = cycle_levels(&folded.grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { usize::MAX } else { 0 });
         let driver = Driver::new(&folded.grid, choice, device)?;
         Ok(Self { device: device.clone(), driver, folded, levels, truth, steps, residual_limit })
     }

@@ -331,6 +331,19 @@ pub fn hierarchy(grid: &Grid, coarse_levels: usize) -> Vec<Level> {
     }
 }
 
+/// Most unknowns of the level that ends the levels of a cycle: any device solves it exactly in no time.
+const FEW: usize = 100;
+
+/// The levels that cycles go through: [`hierarchy`] down to the first level below the finest that has few unknowns.
+pub fn cycle_levels(grid: &Grid, coarse_levels: usize) -> Vec<Level> {
+    let mut levels = hierarchy(grid, coarse_levels);
+    if let Some(last) = (1..levels.len()).find(|l| levels[*l].grid.unknowns() <= FEW) {
+        levels.truncate(last + 1);
+        levels[last].transfer = None;
+    }
+    levels
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -443,5 +456,18 @@ mod tests {
         }
         let square = Grid::plane(Axis::new(65, 1.0, Bc::Neumann, Bc::Neumann), Axis::new(65, 1.0, Bc::Neumann, Bc::Neumann));
         assert_eq!(hierarchy(&square, usize::MAX).last().unwrap().grid.nodes(), [3, 3, 1]);
+    }
+
+    #[test]
+    fn cycles_end_on_the_first_level_with_few_unknowns() {
+        let square =
+            |n: usize| Grid::plane(Axis::new(n, 1.0, Bc::Dirichlet, Bc::Dirichlet), Axis::new(n, 1.0, Bc::Dirichlet, Bc::Dirichlet));
+        for (n, most, expected) in
+            [(257, usize::MAX, vec![257, 129, 65, 33, 17, 9]), (257, 2, vec![257, 129, 65]), (9, usize::MAX, vec![9, 5])]
+        {
+            let levels = cycle_levels(&square(n), most);
+            assert_eq!(levels.iter().map(|l| l.grid.nodes()[0]).collect::<Vec<_>>(), expected);
+            assert!(levels.last().is_some_and(|l| l.transfer.is_none()));
+        }
     }
 }

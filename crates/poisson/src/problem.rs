@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Problem as Fault, Result};
 
-use crate::grid::{Axis, Bc, Grid, Level, hierarchy};
+use crate::grid::{Axis, Bc, Grid, Level, cycle_levels};
 use crate::operator;
 
 /// The number formats of the solution and of the work on it.
@@ -66,7 +66,7 @@ impl std::fmt::Display for Precision {
 /// What the constructors of the backends are given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageSetup {
-    /// The hierarchy, finest first; its last entry has no transfer.
+    /// The cycle_levels, finest first; its last entry has no transfer.
     pub levels: Vec<Level>,
     /// Number formats.
     pub precision: Precision,
@@ -77,7 +77,7 @@ pub struct StageSetup {
 impl StageSetup {
     /// The hierarchy below `grid` with at most `coarse_levels` coarser levels.
     pub fn new(grid: &Grid, coarse_levels: usize, precision: Precision, full: bool) -> Self {
-        Self { levels: hierarchy(grid, coarse_levels), precision, full }
+        Self { levels: cycle_levels(grid, coarse_levels), precision, full }
     }
 
     /// The finest grid.

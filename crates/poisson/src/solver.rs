@@ -12,7 +12,7 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome
 
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
-use crate::grid::{Bc, Grid, Level, hierarchy};
+use crate::grid::{Bc, Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
 use crate::problem::Problem;
 use crate::stages::Norms;
@@ -38,7 +38,7 @@ fn is_gpu(device: &Device) -> bool {
 }
 
 fn levels_of(grid: &Grid, choice: &Choice) -> Vec<Level> {
-    hierarchy(grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { choice.coarse_levels } else { 0 })
+    cycle_levels(grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { choice.coarse_levels } else { 0 })
 }
 
 impl Poisson {

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use crate::common::{cpu, devices, dipole, max_error, options, plane, rate, scramble, solved};
+use crate::common::{devices, dipole, max_error, options, plane, rate, scramble, solved};
 use zellige_engine::device::Device;
 use zellige_poisson::step::Cycle;
 use zellige_poisson::{Method, Options, Precision, Problem, Report, Side, Status, Tolerance, solve};
@@ -48,9 +48,8 @@ fn cycles_have_the_known_factors() {
         for device in devices() {
             let history = decay(square(128), &cycles(9, omega, sweeps, cycle), &device).history;
             let found = rate(&history, 2);
-            // The factor moves by a few thousandths from cycle to cycle. The GPU solves a larger coarse level exactly.
-            let least = if matches!(device, Device::Cpu(_)) { expected - 0.01 } else { 0.5 * expected };
-            assert!(found > least && found < expected + 0.01, "{cycle:?}{sweeps:?} omega {omega}: {found} for {expected}");
+            // The factor moves by a few thousandths from cycle to cycle.
+            assert!((found - expected).abs() < 0.01, "{cycle:?}{sweeps:?} omega {omega}: {found} for {expected}");
         }
     }
 }
@@ -160,14 +159,15 @@ fn full_multigrid_reaches_the_error_of_the_formula_in_one_pass() {
         for device in devices() {
             let full = solved(&problem, &options(Method::Multigrid, Precision::Mixed, 1e-9), &device);
             assert!((max_error(&full.u, &exact) / error - 1.0).abs() < 1e-3, "{}", max_error(&full.u, &exact));
-            let options =
-                Options { method: Method::Fmg, tolerance: Tolerance::TRUNCATION, precision: Precision::Mixed, ..Options::default() };
-            let pass = solved(&problem, &options, &device);
+            let [double, pass] = [Precision::F64, Precision::Mixed].map(|precision| {
+                let options = Options { method: Method::Fmg, tolerance: Tolerance::TRUNCATION, precision, ..Options::default() };
+                solved(&problem, &options, &device)
+            });
             let found = max_error(&pass.u, &exact);
             assert!(found < 1.1 * error, "{intervals}: {found} for {error}");
-            // A pass on a GPU leaves five times the residual of the processor's (3.5e-3 against 6.7e-4 at 257 nodes): it may take a cycle more.
-            let most = if matches!(device, Device::Cuda(_)) { 2 } else { 1 };
-            assert!(pass.report.steps <= most, "{:?}", pass.report.history);
+            assert_eq!(pass.report.steps, 1, "{:?}", pass.report.history);
+            // The rounding of single precision is nowhere in it: measured 0.62 to 1.0 of what double precision leaves.
+            assert!(pass.report.history[1] < 1.05 * double.report.history[1], "{:?} {:?}", pass.report.history, double.report.history);
             assert!(pass.report.truncation.is_some_and(|t| t.share <= 1.0));
         }
     }
@@ -181,11 +181,12 @@ fn the_mixed_mode_takes_the_cycles_of_double_precision() {
         for tolerance in [1e-6, 1e-10] {
             let [double, mixed] =
                 [Precision::F64, Precision::Mixed].map(|p| solved(&problem, &options(Method::Multigrid, p, tolerance), &device));
-            assert_eq!(double.report.steps, mixed.report.steps);
+            assert!(mixed.report.steps <= double.report.steps);
             assert_eq!(mixed.report.status, Status::Converged);
+            let exact = matches!(device, Device::Cuda(_));
             for (a, b) in double.report.history.iter().zip(&mixed.report.history) {
-                // The cycle differs by single-precision rounding of the correction.
-                assert!((a / b - 1.0).abs() < 0.01, "{a} {b}");
+                // The cycle differs by single-precision rounding of the correction; a GPU's ends on a larger level, solved exactly.
+                assert!(b / a < 1.01 && (exact || b / a > 0.99), "{a} {b}");
             }
             // 5 to 1e-6 and 8 to 1e-10 at every size.
             assert!(mixed.report.steps <= if tolerance == 1e-6 { 6 } else { 9 }, "{:?}", mixed.report.history);
@@ -194,17 +195,13 @@ fn the_mixed_mode_takes_the_cycles_of_double_precision() {
 }
 
 #[test]
-fn backends_take_the_same_path() {
+fn a_gpu_gives_the_same_bits_from_run_to_run() {
     let n = 257;
     let problem = Problem::plane([n, n], [32.0, 32.0], dipole(n - 1, 0.01));
-    let options = options(Method::Multigrid, Precision::F64, 1e-10);
-    let reference = solved(&problem, &options, &cpu(1));
     for device in devices().into_iter().filter(|d| matches!(d, Device::Cuda(_))) {
-        let found = solved(&problem, &options, &device);
-        // The GPU solves a larger coarse level exactly: its cycles may be a little better.
-        assert!(found.report.steps <= reference.report.steps && found.report.steps + 1 >= reference.report.steps);
-        // A residual makes an error of about its own size.
-        assert!(max_error(&found.u, &reference.u) < 1e-9 * crate::common::max(&reference.u));
-        assert!(solved(&problem, &options, &device).u == found.u, "run to run");
+        for precision in [Precision::F64, Precision::Mixed] {
+            let [a, b] = [(), ()].map(|()| solved(&problem, &options(Method::Multigrid, precision, 1e-10), &device).u);
+            assert!(a == b, "{precision}");
+        }
     }
 }

@@ -7,4 +7,5 @@ mod golden;
 mod physics;
 mod robustness;
 mod twins;
+mod twins_solves;
 mod twins_stages;

@@ -238,37 +238,45 @@ impl<'a, T: RealScalar, const ROWS: bool> RelaxInPlace<'a, T, ROWS> {
         let volumes = blocks::<T, N>(&self.operator.volume_x, at.start, count);
         let line = &self.line[at.start..][..count * N + 2 * PAD];
         // Squares below the normal numbers would take a hundred times as long; so far below the largest value nothing is lost.
+        // What is not a number stays so.
         let negligible = T::from_f64(if size_of::<T>() == 4 { 1e-18 } else { 1e-150 });
         for block in 0..count {
             let [centre, defect, scale] = work.defects::<ROWS, UNIFORM>(line, block);
             let volume = Lanes(if UNIFORM { volumes[0] } else { volumes[block] });
             let [mut r, mut u] = [scale * defect, unit * centre];
             for i in 0..N {
-                r.0[i] = Real::max(r.0[i].abs(), negligible) - negligible;
+                r.0[i] = Real::max(negligible, r.0[i].abs()) - negligible;
             }
             for i in 0..N {
-                sums.max.0[i] = Real::max(r.0[i], sums.max.0[i]);
+                u.0[i] = Real::max(negligible, u.0[i].abs()) - negligible;
             }
+            let mut max: Lanes<T, N> = load(&sums.max, 0);
             for i in 0..N {
-                u.0[i] = Real::max(u.0[i].abs(), negligible) - negligible;
+                max.0[i] = Real::max(r.0[i], max.0[i]);
             }
-            sums.r2 += volume * (r * r);
-            sums.u2 += volume * (u * u);
+            store(&mut sums.max, 0, max);
+            let r2 = load(&sums.r2, 0) + volume * (r * r);
+            store(&mut sums.r2, 0, r2);
+            let u2 = load(&sums.u2, 0) + volume * (u * u);
+            store(&mut sums.u2, 0, u2);
         }
     }
 
     #[inline(always)]
     fn lane_sums<const N: usize>(&self, columns: &Range<usize>, unit: T) -> RowSums {
         let [west, middle, east] = within(self.operator, columns, self.rhs.len());
-        let mut sums = LaneSums::<T, N> { r2: Lanes::ZERO, u2: Lanes::ZERO, max: Lanes::ZERO };
-        self.add::<N, false>(west, unit, &mut sums);
-        self.add::<N, true>(middle, unit, &mut sums);
-        self.add::<N, false>(east, unit, &mut sums);
+        let mut sums = LaneSums { r2: [T::ZERO; N], u2: [T::ZERO; N], max: [T::ZERO; N] };
+        // In memory that others might look at: kept as numbers by themselves they are put together from pieces of registers, at
+        // four times the cost.
+        let sums = std::hint::black_box(&mut sums);
+        self.add::<N, false>(west, unit, sums);
+        self.add::<N, true>(middle, unit, sums);
+        self.add::<N, false>(east, unit, sums);
         let mut row = RowSums::default();
         for i in 0..N {
-            row.r2 += sums.r2.0[i].to_f64();
-            row.u2 += sums.u2.0[i].to_f64();
-            row.max = row.max.max(sums.max.0[i].to_f64());
+            row.r2 += sums.r2[i].to_f64();
+            row.u2 += sums.u2[i].to_f64();
+            row.max = row.max.max(sums.max[i].to_f64());
         }
         row
     }
@@ -283,9 +291,9 @@ impl<'a, T: RealScalar, const ROWS: bool> RelaxInPlace<'a, T, ROWS> {
 
 /// Sums over a row, lane by lane.
 struct LaneSums<T, const N: usize> {
-    r2: Lanes<T, N>,
-    u2: Lanes<T, N>,
-    max: Lanes<T, N>,
+    r2: [T; N],
+    u2: [T; N],
+    max: [T; N],
 }
 
 impl<T: RealScalar, const ROWS: bool> Work for RelaxInPlace<'_, T, ROWS> {

@@ -78,7 +78,7 @@ struct Norms {
 };
 // Joins the results of the blocks of a plane of them, in a fixed order and in the block that comes last. `p`: of a warp, in its first lane;
 // `warps` of the block's have not returned before.
-__device__ __noinline__ void join_norms(Partial p, int warps, const Norms& o) {
+__device__ __forceinline__ void join_norms(Partial p, int warps, const Norms& o) {
     __shared__ Partial shares[WARPS];
     __shared__ bool last;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = gridDim.x * gridDim.y;

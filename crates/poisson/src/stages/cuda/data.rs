@@ -142,6 +142,8 @@ pub(super) struct Data {
     totals: Buffer<f64>,
     arrived: Buffer<u32>,
     pub host: Mapped<f64>,
+    /// The norms of the last pass are partial sums that nobody has asked for yet.
+    pub pending: bool,
 }
 
 /// `Norms` of common.cu.
@@ -227,6 +229,7 @@ impl Data {
             partials: pool.alloc_zeros(partials * 32, "poisson: partial sums")?,
             totals: pool.alloc_zeros(4, "poisson: sums")?,
             arrived: pool.alloc_zeros(1, "poisson: sums")?,
+            pending: false,
             host: cuda.mapped(4)?,
             cuda: cuda.clone(),
             pool,
@@ -287,6 +290,7 @@ impl Data {
         l.u_at = 1 - l.u_at;
         if level == 0 {
             l.r_at = 1 - l.r_at;
+            self.pending = false;
         }
         Ok(())
     }
@@ -330,6 +334,9 @@ impl Data {
             let launch = self.nodes(&self.kernels.shift_r, level).arg(l.r()).arg(&self.totals).arg(self.scale / self.volume);
             // SAFETY: the arguments of `shift_r` in order.
             unsafe { launch.run() }?;
+        }
+        if level == 0 {
+            self.pending = false;
         }
         let l = &mut self.levels[level];
         (l.ahead, l.stale) = (false, false);

@@ -7,7 +7,8 @@
 //!   solution (solution.cu), and the end of a cycle is one pass with the beginning of the next.
 //! * the bottom (bottom.rs, product.cu, sines.cu): the first level of at most some 257 nodes an axis, 1025 where FFTs make
 //!   its modes, is solved directly, in the modes of its axes. It stands for all levels below, which a GPU would spend mostly
-//!   on waiting; so there are fewer levels here than on the processor.
+//!   on waiting; so there are fewer levels here than on the processor, but for double precision: there every level is the
+//!   same, and so are cycles and solutions.
 //! * general kernels (relax.cu, transfer.cu, residual.cu), one thread a node: any grid, smoother and start.
 //!
 //! Nothing waits but [`Stages::load`], [`Stages::solution`] and [`Stages::norms`]; a sequence of stages is recorded as a
@@ -34,7 +35,7 @@ use self::data::{Data, Target};
 pub use self::program::recipe;
 use self::tables::Number;
 use super::{Norms, Smoother, Stages, Start, stage};
-use crate::grid::hierarchy;
+use crate::grid::cycle_levels;
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
 
@@ -60,8 +61,11 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
         Precision::F64 => (Number::F64, Number::F64),
     };
     // Levels beyond those asked for serve to solve the coarsest one.
-    let mut levels = hierarchy(setup.grid(), usize::MAX);
+    let mut levels = cycle_levels(setup.grid(), usize::MAX);
     let from = usize::from(setup.levels.len() > 1);
+    // In double precision cycles and their solutions are those of the processor.
+    let all = setup.precision == Precision::F64 && from == 1 && setup.levels.len() >= levels.len();
+    let nodes = nodes.or(all.then_some(0));
     let last = bottom::level(&levels, from, inner, cuda.properties().shared_per_block, nodes);
     levels.truncate(last + 1);
     levels[last].transfer = None;
@@ -77,9 +81,10 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     }))
 }
 
-/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each. There are at most 16 levels:
-/// the finest has fewer than 2^31 nodes an axis.
-type Place = u64;
+/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether norms are pending.
+/// There are fewer than 31 levels: the finest has fewer than 2^31 nodes, and each has about half of those of the one above, or fewer.
+type Place = u128;
+const PENDING: Place = 1 << 127;
 
 struct CudaStages {
     // Dropped before the data that they point at.
@@ -100,11 +105,13 @@ fn inverse_power_of_two(largest: f64) -> f64 {
 
 impl CudaStages {
     fn place(&self) -> Place {
-        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2 | usize::from(f.stale) << 3) as u64;
-        self.data.levels.iter().enumerate().fold(0, |place, (l, fields)| place | bits(fields) << (4 * l))
+        let bits = |f: &data::Fields| (f.u_at | f.r_at << 1 | usize::from(f.ahead) << 2 | usize::from(f.stale) << 3) as Place;
+        let pending = if self.data.pending { PENDING } else { 0 };
+        self.data.levels.iter().enumerate().fold(pending, |place, (l, fields)| place | bits(fields) << (4 * l))
     }
 
     fn set_place(&mut self, place: Place) {
+        self.data.pending = place & PENDING != 0;
         for (l, f) in self.data.levels.iter_mut().enumerate() {
             let bits = (place >> (4 * l)) as usize;
             (f.u_at, f.r_at, f.ahead, f.stale) = (bits & 1, bits >> 1 & 1, bits & 4 != 0, bits & 8 != 0);
@@ -230,9 +237,10 @@ impl Stages for CudaStages {
     }
 
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
+        // A solve like the one before finds its graphs.
+        self.set_place(0);
         self.upload(u, true)?;
         self.upload(f, false)?;
-        self.data.levels.iter_mut().for_each(|l| (l.ahead, l.stale) = (false, false));
         let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
         if scale != self.data.scale {
@@ -436,10 +444,17 @@ impl Stages for CudaStages {
             }
         }
         self.coarse_solve(profiler)?;
-        self.correct(level, profiler)
+        self.correct(level, profiler)?;
+        if self.data.inner != self.data.outer {
+            // Rounding of a whole solution in single precision is more than what a cycle on the next level takes away.
+            self.coarse_solve(profiler)?;
+            self.correct(level, profiler)?;
+        }
+        Ok(())
     }
 
     fn norms(&mut self) -> Result<Norms> {
+        self.data.join_pending()?;
         self.data.cuda.synchronize()?;
         let [rr, max, uu, mean] = [0, 1, 2, 3].map(|i| self.data.host.get(i));
         let volume = self.data.volume;

@@ -47,6 +47,7 @@ impl Data {
         // `partials` has one entry a block.
         unsafe { number(launch, self.inner, omega).arg(height as i32).run() }?;
         self.set_ahead(level, omega, true);
+        self.pending &= !norms;
         Ok(())
     }
 
@@ -76,19 +77,30 @@ impl Data {
         let l = &mut self.levels[level];
         // Only the finest level's residual is ever expected to be that of its solution.
         (l.u_at, l.ahead, l.stale) = (1 - l.u_at, false, level == 0);
+        self.pending &= level > 0;
         Ok(())
     }
 
-    /// The end of a cycle on the finest level, its norms, and the beginning of the next one.
+    /// The end of a cycle on the finest level, its norms, not yet joined, and the beginning of the next one.
     pub(super) fn turn_solution(&mut self, pre: f64, post: f64) -> Result<()> {
         let Some(kernels) = self.on_solution(0) else { return Ok(()) };
         let (l, c) = (&self.levels[0], &self.levels[1]);
         let ([x, y], height) = (c.extent().map(|n| 2 * n), l.heights.turn);
         let launch = self.levels_of(kernels.turn_solution.launch(bands_of(OWN_TURN, x, y, height), 32 * WARPS), 0);
         let launch = launch.arg(l.u()).arg(&c.e).arg(l.f()).arg(l.other_u()).arg(c.r()).plain(self.norms_argument());
-        // SAFETY: the arguments of `turn_solution` in order; u is written to the copy that is not read, and `partials` has one entry a block.
+        // SAFETY: the arguments of `turn_solution` in order; u is written to the copy that is not read, and `partials` has one entry a warp.
         unsafe { number(number(launch, self.inner, pre), self.inner, post).arg(height as i32).run() }?;
         self.set_ahead(0, pre, true);
+        self.pending = true;
         Ok(())
+    }
+
+    /// Joins the norms that [`Data::turn_solution`] has left, if nobody has asked for them yet.
+    pub(super) fn join_pending(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.pending) {
+            return Ok(());
+        }
+        let ([x, y], height) = (self.levels[1].extent().map(|n| 2 * n), self.levels[0].heights.turn);
+        self.norms(x.div_ceil(OWN_TURN) * bands_of(OWN_TURN, x, y, height).1 as usize)
     }
 }

@@ -151,7 +151,10 @@ __device__ __forceinline__ void solution_strip(const Level& l, const Level& coar
     if (NORMS) {
         double volume = double(l.x.volume[l.x.n / 2]) * l.y.volume[l.y.n / 2];
         int strips = (columns + OWNED - 1) / OWNED;
-        join_norms(warp_total({volume * squares, double(peak), volume * u_squares, volume * mean}), min(WARPS, strips - int(blockIdx.x) * WARPS), norms);
+        Partial total = warp_total({volume * squares, double(peak), volume * u_squares, volume * mean});
+        // Joining them here would take registers from the loop of the longest pass: its results, one a warp, are left to `norms`.
+        if (END && BEGIN) { if (lane == 0) norms.partials[blockIdx.y * strips + strip] = total; }
+        else join_norms(total, min(WARPS, strips - int(blockIdx.x) * WARPS), norms);
     }
 }
 
