@@ -17,19 +17,19 @@ use super::common::{Bench, Reference, mean};
 
 /// What is tried.
 #[derive(Debug, Clone, Copy)]
-struct Case {
-    frame: [usize; 2],
-    modes: [usize; 2],
+pub(super) struct Case {
+    pub(super) frame: [usize; 2],
+    pub(super) modes: [usize; 2],
     /// Probes, and as many objects.
-    sets: usize,
-    near: bool,
-    views: usize,
+    pub(super) sets: usize,
+    pub(super) near: bool,
+    pub(super) views: usize,
 }
 
-const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23 };
+pub(super) const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23 };
 
 /// A problem of noise: what is compared needs no solution.
-fn model(case: Case) -> Model {
+pub(super) fn model(case: Case) -> Model {
     let Case { frame, modes, sets, near, views } = case;
     let philox = Philox::new(77, 5);
     let uniform = |purpose: u64, i: usize| philox.uniforms(purpose, i as u64)[0];
@@ -75,13 +75,13 @@ fn model(case: Case) -> Model {
     }
 }
 
-fn off(a: &[Complex<f64>], b: &[Complex<f64>]) -> f64 {
+pub(super) fn off(a: &[Complex<f64>], b: &[Complex<f64>]) -> f64 {
     assert!(a.iter().all(|v| v.is_finite()));
     let norm = |x: f64| x.sqrt();
     norm(a.iter().zip(b).map(|(a, b)| (a - b).norm_sqr()).sum()) / norm(b.iter().map(Complex::norm_sqr).sum())
 }
 
-fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
+pub(super) fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
     for (n, (a, b)) in a.iter().zip(b).enumerate() {
         for i in 0..3 {
             assert!((a[i] - b[i]).abs() <= limit * b[i].abs(), "{what}, view {n}, {}: {} and {}", stages::ERRORS[i], a[i], b[i]);
@@ -176,7 +176,7 @@ fn first_errors(model: &Model) -> Vec<[f64; 3]> {
 }
 
 /// A run on a GPU, as [`Bench`] makes one on the processor.
-fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, way: Option<Way>) -> Bench {
+pub(super) fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, way: Option<Way>) -> Bench {
     let engine = engines::engine(config, &Facts::of(model, Compatibility::Ptypy, 1), 0);
     let kind = Kind::of(model, cuda.properties());
     let mut stages = new_with(model, cuda, Kind { way: way.unwrap_or(kind.way), ..kind }).unwrap();
@@ -260,6 +260,8 @@ fn the_likelihood_agrees() {
         (Case { frame: [256, 256], views: 5, ..PLAIN }, &RULES[2..3]),
         (Case { frame: [256, 256], modes: [2, 1], views: 5, ..PLAIN }, &RULES[3..]),
         (Case { frame: [64, 128], near: true, ..PLAIN }, &RULES[1..2]),
+        (Case { frame: [96, 100], modes: [2, 1], sets: 2, ..PLAIN }, &RULES[..3]),
+        (Case { frame: [64, 96], near: true, ..PLAIN }, &RULES[3..]),
     ] {
         let model = model(case);
         for (noise, floating) in rules.iter().copied() {
@@ -303,6 +305,8 @@ fn places_agree() {
         Case { frame: [32, 128], modes: [2, 2], sets: 2, ..PLAIN },
         Case { frame: [256, 256], modes: [2, 1], views: 5, ..PLAIN },
         Case { frame: [64, 64], near: true, ..PLAIN },
+        Case { frame: [96, 100], modes: [2, 2], sets: 2, ..PLAIN },
+        Case { frame: [64, 96], near: true, ..PLAIN },
     ] {
         let model = model(case);
         let cpu = zellige_engine::device::Cpu::new(2).unwrap();
@@ -388,6 +392,9 @@ fn times() {
         ("dm-500x256m4 plain", EngineName::Dm, 256, 4, 500, Some(Way::Plain)),
         ("epie-1000x128", EngineName::Epie, 128, 1, 1000, None),
         ("ml-1000x128", EngineName::Ml, 128, 1, 1000, None),
+        ("ml-500x256", EngineName::Ml, 256, 1, 500, None),
+        ("epie-500x128m2", EngineName::Epie, 128, 2, 500, None),
+        ("lsqml-1000x128", EngineName::Lsqml, 128, 1, 1000, None),
     ] {
         let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, ..PLAIN });
         // A square scan with steps of a tenth of a frame.
@@ -402,7 +409,7 @@ fn times() {
         model.mag = model.mag.repeat(views);
         let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(1), ..EngineConfig::new(engine, 100) };
         let mut run = bench(&model, &config, &cuda, way);
-        let repeats = if engine == EngineName::Epie { 3 } else { 20 };
+        let repeats = if matches!(engine, EngineName::Epie | EngineName::Lsqml) { 3 } else { 20 };
         let mut off = Profiler::off();
         let mut times: Vec<f64> = (0..7)
             .map(|_| {

@@ -262,11 +262,13 @@ impl Stages for CudaStages {
         if !self.supports.as_ref().is_some_and(Supports::any) {
             return Ok(());
         }
-        self.need_pieces()?;
+        if self.supports.as_ref().is_some_and(Supports::apart) {
+            self.need_pieces()?;
+        }
         self.slot(slot)?;
-        let (Some(mut supports), Some(mut pieces)) = (self.supports.take(), self.pieces.take()) else { return Err(absent()) };
-        let done = self.slot(slot).and_then(|pair| supports.apply(&mut pieces, &mut pair.probe));
-        (self.supports, self.pieces) = (Some(supports), Some(pieces));
+        let (Some(supports), mut pieces) = (self.supports.take(), self.pieces.take()) else { return Err(absent()) };
+        let done = self.slot(slot).and_then(|pair| supports.apply(pieces.as_mut(), &mut pair.probe));
+        (self.supports, self.pieces) = (Some(supports), pieces);
         done
     }
 

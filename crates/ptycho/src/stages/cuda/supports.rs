@@ -81,9 +81,9 @@ impl Supports {
         unsafe { launch.arg(scale).run() }
     }
 
-    /// The supports on an array shaped as the probes: Fourier space first.
-    pub(super) fn apply(&mut self, pieces: &mut Pieces, probe: &mut Buffer<C>) -> Result<()> {
-        if let Some(mask) = &self.fourier {
+    /// The supports on an array shaped as the probes: Fourier space first, for which there must be `pieces`.
+    pub(super) fn apply(&self, pieces: Option<&mut Pieces>, probe: &mut Buffer<C>) -> Result<()> {
+        if let Some((mask, pieces)) = self.fourier.as_ref().zip(pieces) {
             pieces.transform(probe, Direction::Forward)?;
             self.veil(probe, mask, 1.0 / mask.len() as f32)?;
             pieces.transform(probe, Direction::Inverse)?;
@@ -143,8 +143,8 @@ impl Supports {
             }
             self.cuda.copy(&sums.before, 0, &mut self.before, 0, state.probe.len())?;
             sums.overlap(places, exits, once(false), &rule.probe_inertia, if self.apart() { 0 } else { self.real() })?;
-            if let (true, Some(pieces)) = (self.apart(), pieces.as_mut()) {
-                self.apply(pieces, &mut state.probe)?;
+            if self.apart() {
+                self.apply(pieces.as_mut(), &mut state.probe)?;
                 self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
             }
             let launch = self.compare.launch((BLOCKS, model.probes as u32), TEAM).arg(&state.probe).arg(&self.before);

@@ -129,10 +129,10 @@ impl Sweeps {
                     unsafe { launch.arg(&self.steps).run()? };
                 }
             }
-            if let (true, true, Some(supports)) = (apart, rule.probe, supports.as_mut()) {
+            if let (true, true, Some(supports)) = (apart, rule.probe, &supports) {
                 // The support in Fourier space comes between the step and the search for the brightest pixel; the last slot is read by no one.
                 finish(batches + 1, &state.probe, 0)?;
-                supports.apply(pieces, &mut state.probe)?;
+                supports.apply(Some(pieces), &mut state.probe)?;
                 finish(number + 1, &state.probe, 0)?;
             } else {
                 finish(number + 1, &state.probe, if rule.probe { real } else { 0 })?;
@@ -191,7 +191,7 @@ impl Sweeps {
             if rule.probe {
                 self.probe_directions(model, places, lot, count, &direction, rule.damping, number * each + layers.len(), chunks)?;
                 if let Some(supports) = supports {
-                    supports.apply(pieces, &mut direction.probe)?;
+                    supports.apply(Some(pieces), &mut direction.probe)?;
                 }
             }
             let steps = Lot { sums: pieces.sums.from(behind).value(), ..lot };
