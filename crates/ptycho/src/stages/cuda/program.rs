@@ -7,13 +7,17 @@ use zellige_engine::cuda::{Properties, Recipe};
 use crate::model::{Model, Transfer};
 use crate::stages::Noise;
 
-/// Threads of a block that sums, blocks of it that a multiprocessor is to hold, and rows of a tile: 256, 4 and 4 were the fastest of nine
-/// choices on an H200.
+/// Threads of a block that sums, and rows of a tile: 256 and 4 were the fastest of nine choices on an H200.
 pub(super) const TEAM: u32 = 256;
-pub(super) const CROWD: u32 = 4;
 pub(super) const TILE_ROWS: usize = 4;
 /// Columns of a tile: the lanes of a warp.
 pub(super) const TILE_COLUMNS: usize = 32;
+/// Blocks of it that a multiprocessor is to hold: with several modes, fewer with more registers for what is under way each (four
+/// modes of 256 x 256: 566 us for 691).
+pub(super) fn crowd(exits: usize) -> u32 {
+    if exits > 1 { 2 } else { 4 }
+}
+
 /// Floats of a warp's part of the exchange.
 const PART: u32 = 1056;
 
@@ -202,7 +206,7 @@ fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe
         define("MODES", &kind.exits()),
         define("SETS", &if kind.several { 2 } else { 1 }),
         define("TEAM", &TEAM),
-        define("CROWD", &CROWD),
+        define("CROWD", &crowd(kind.exits())),
         define("TILE_ROWS", &TILE_ROWS),
     ];
     if let Way::Fused { cluster, fetch } = kind.way {

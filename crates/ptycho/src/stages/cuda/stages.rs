@@ -35,7 +35,7 @@ impl CudaStages {
         if place.is_none() {
             *place = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
         }
-        place.as_mut().ok_or_else(|| absent())
+        place.as_mut().ok_or_else(absent)
     }
 
     /// A slot that was made.

@@ -99,8 +99,8 @@ impl Sweeps {
         self.clearest = self.pool.alloc_zeros(order.len(), "ptycho: greatest values")?;
         let (formula, step) = (Rule::from(rule), Step::new(rule, keep));
         let waves = if keep { frames.waves.address() } else { 0 };
-        let real = supports.as_ref().map_or(0, |s| s.real());
-        let apart = supports.as_ref().is_some_and(|s| s.apart());
+        let real = supports.as_ref().map_or(0, Supports::real);
+        let apart = supports.as_ref().is_some_and(Supports::apart);
         let finish = |number: usize, probe: &Buffer<C>, support: u64| {
             let launch = self.finish.launch((chunks, sets as u32), TEAM).arg(probe).arg(&self.steps).arg(support);
             // SAFETY: (C*, C*, const float*, u32*) as `finish` declares; both are as long as the probes.
