@@ -6,3 +6,4 @@ mod parity;
 mod physics;
 mod simulate;
 mod twins_cuda;
+mod twins_engines;

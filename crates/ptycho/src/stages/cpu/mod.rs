@@ -17,6 +17,9 @@ mod sweep;
 mod tests;
 mod view;
 
+pub(super) use least_squares::solve;
+pub(super) use smooth::kernel as gaussian;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zellige_engine::device::Cpu;
