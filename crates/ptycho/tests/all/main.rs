@@ -5,4 +5,5 @@ mod data;
 mod parity;
 mod physics;
 mod simulate;
+mod streamed_cuda;
 mod twins_cuda;

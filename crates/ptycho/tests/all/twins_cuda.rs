@@ -17,19 +17,19 @@ use super::common::{Bench, Reference, mean};
 
 /// What is tried.
 #[derive(Debug, Clone, Copy)]
-struct Case {
-    frame: [usize; 2],
-    modes: [usize; 2],
+pub(super) struct Case {
+    pub(super) frame: [usize; 2],
+    pub(super) modes: [usize; 2],
     /// Probes, and as many objects.
-    sets: usize,
-    near: bool,
-    views: usize,
+    pub(super) sets: usize,
+    pub(super) near: bool,
+    pub(super) views: usize,
 }
 
-const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23 };
+pub(super) const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23 };
 
 /// A problem of noise: what is compared needs no solution.
-fn model(case: Case) -> Model {
+pub(super) fn model(case: Case) -> Model {
     let Case { frame, modes, sets, near, views } = case;
     let philox = Philox::new(77, 5);
     let uniform = |purpose: u64, i: usize| philox.uniforms(purpose, i as u64)[0];
@@ -75,7 +75,7 @@ fn model(case: Case) -> Model {
     }
 }
 
-fn off(a: &[Complex<f64>], b: &[Complex<f64>]) -> f64 {
+pub(super) fn off(a: &[Complex<f64>], b: &[Complex<f64>]) -> f64 {
     assert!(a.iter().all(|v| v.is_finite()));
     let norm = |x: f64| x.sqrt();
     norm(a.iter().zip(b).map(|(a, b)| (a - b).norm_sqr()).sum()) / norm(b.iter().map(Complex::norm_sqr).sum())

@@ -38,7 +38,7 @@ pub(super) struct Frames {
     /// Moduli, in the kernels' order.
     pub(super) mag: Buffer<f32>,
     /// One over the pixels that count, of each view.
-    weight: Buffer<f32>,
+    pub(super) weight: Buffer<f32>,
     /// Fourier transforms of the exit waves, in the kernels' order; empty until an engine needs them.
     pub(super) waves: Buffer<C>,
     /// Exit waves.
@@ -48,6 +48,8 @@ pub(super) struct Frames {
     order: Buffer<u32>,
     /// Kernel of the near field.
     near: Option<Buffer<C>>,
+    /// The arrays are those of one block of frames after another (`stream`).
+    pub(super) one_block: bool,
 }
 
 impl Frames {
@@ -104,6 +106,7 @@ impl Frames {
             errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
             order: pool.alloc_zeros(model.views.len(), "ptycho: order")?,
             near,
+            one_block: false,
         })
     }
 
@@ -118,7 +121,7 @@ impl Frames {
     /// Makes room for waves behind the sample alone.
     pub(super) fn need_exits(&mut self) -> Result<()> {
         let len = self.views * self.wave();
-        if self.exits.len() != len {
+        if self.exits.len() < len {
             self.exits = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
         }
         Ok(())
@@ -127,7 +130,7 @@ impl Frames {
     /// Makes room for exit waves.
     pub(super) fn need(&mut self) -> Result<()> {
         let len = self.views * self.wave();
-        if self.waves.len() != len {
+        if self.waves.len() < len {
             self.waves = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
         }
         self.need_exits()
@@ -195,9 +198,7 @@ impl Frames {
         if keep {
             self.need()?;
         }
-        if self.sequence.as_ref().is_none_or(|s| s.keep != keep) {
-            self.sequence = Some(self.make_sequence(keep)?);
-        }
+        self.sequence_kind(keep)?;
         self.cuda.upload(&mut self.order, order)?;
         let Some(Sequence { kernel, kind, mag, .. }) = &self.sequence else { unreachable!("made above") };
         let cluster = 1 << kind.cluster();
@@ -207,6 +208,14 @@ impl Frames {
         let launch = launch.plain(model).arg(&mut self.waves).arg(mag).arg(&self.weight).arg(&mut self.errors);
         // SAFETY: arguments as `sequence` declares; the order was checked to hold numbers of views.
         unsafe { launch.arg(&self.order).arg(order.len() as u32).plain(rule).plain(step).run() }
+    }
+
+    /// The kind whose order of magnitudes a pass from view to view takes.
+    pub(super) fn sequence_kind(&mut self, keep: bool) -> Result<Kind> {
+        if self.sequence.as_ref().is_none_or(|s| s.keep != keep) {
+            self.sequence = Some(self.make_sequence(keep)?);
+        }
+        Ok(self.sequence.as_ref().map_or(self.kind, |s| s.kind))
     }
 
     fn make_sequence(&self, keep: bool) -> Result<Sequence> {
@@ -226,7 +235,7 @@ impl Frames {
         }
         let kernel = sequence_recipe(&kind).build(&self.cuda)?.kernel("sequence")?;
         // Moduli lie as the blocks that share a frame want them.
-        let mag = if kind == same { None } else { Some(self.turned(kind)?) };
+        let mag = if kind == same || self.one_block { None } else { Some(self.turned(kind)?) };
         Ok(Sequence { kernel, kind, keep, mag })
     }
 

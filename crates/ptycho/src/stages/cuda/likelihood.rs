@@ -1,5 +1,7 @@
 //! The likelihood's gradient and its expansion along a direction, and the arithmetic of directions.
 
+use std::ops::Range;
+
 use zellige_engine::cuda::{Address, Buffer, Cuda, Kernel, Launch, Pool};
 use zellige_engine::error::Result;
 
@@ -84,17 +86,58 @@ impl Descent {
         if cluster > 1 { launch.cluster(cluster) } else { launch }
     }
 
-    fn search(frames: &Frames, rule: &Likelihood) -> Search {
-        Search { views: frames.views as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
+    fn search(views: &Range<usize>, rule: &Likelihood) -> Search {
+        Search { views: views.len() as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
     }
 
     /// Values of the views, two each.
-    fn totals(&self) -> Result<Vec<[f64; 2]>> {
+    pub(super) fn totals(&self) -> Result<Vec<[f64; 2]>> {
         let values = self.cuda.download(&self.values)?;
         Ok(values
             .chunks_exact(2 << self.kind.cluster())
             .map(|v| v.chunks_exact(2).fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
             .collect())
+    }
+
+    /// Waves of the gradient of some views to `exits`; `places`, `exits` and `mag` begin with the first of them.
+    pub(super) fn gradient_part(
+        &mut self,
+        places: ModelArgument,
+        exits: &mut Buffer<C>,
+        mag: &Buffer<f32>,
+        rule: &Likelihood,
+        views: &Range<usize>,
+    ) -> Result<()> {
+        let values = self.values.from((views.start * 2) << self.kind.cluster());
+        let launch = self.launch(&self.gradient).plain(places).arg(exits).arg(mag).arg(values);
+        // SAFETY: arguments as `gradient` declares; every array holds the views.
+        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
+    }
+
+    /// First and second order of some views, likewise; `exits` is overwritten.
+    pub(super) fn line_part(
+        &mut self,
+        places: ModelArgument,
+        along: ModelArgument,
+        exits: &mut Buffer<C>,
+        mag: &Buffer<f32>,
+        rule: &Likelihood,
+        views: &Range<usize>,
+    ) -> Result<()> {
+        let values = self.values.from((views.start * 2) << self.kind.cluster());
+        let launch = self.launch(&self.line).plain(places).plain(along).arg(exits).arg(mag).arg(values);
+        // SAFETY: arguments as `line` declares; every array holds the views.
+        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
+    }
+
+    /// The probe's part of the gradient from the sums of its parts, nothing where it is not asked for.
+    pub(super) fn probe_gradient(&mut self, sums: &Sums, rule: &Likelihood, to: &mut Buffer<C>) -> Result<()> {
+        if !rule.probe {
+            return self.cuda.fill_zero(to);
+        }
+        let (list, pixels) = (sums.argument(), (self.kind.frame[0] * self.kind.frame[1]) as u32);
+        // SAFETY: (Sums, C*) as declared.
+        unsafe { self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(to).run() }
     }
 
     /// Gradient to `to`; gives the value of every view.
@@ -108,9 +151,7 @@ impl Descent {
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
-        let launch = self.launch(&self.gradient).plain(places).arg(&mut frames.exits).arg(&frames.mag).arg(&mut self.values);
-        // SAFETY: arguments as `gradient` declares; every array holds all views.
-        unsafe { launch.arg(&mut self.factors).plain(Self::search(frames, rule)).run()? };
+        self.gradient_part(places, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
         let list = sums.argument();
         if rule.object {
             let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).plain(places).arg(&frames.exits).plain(list);
@@ -121,23 +162,17 @@ impl Descent {
         }
         if rule.probe {
             let launch = self.probe_parts.launch(((pixels / 2).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
-            // SAFETY: (Model, const C*, Sums), (Sums, C*) as declared.
-            unsafe {
-                launch.plain(places).arg(&frames.exits).plain(list).run()?;
-                self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(&mut to.probe).run()?;
-            }
-        } else {
-            self.cuda.fill_zero(&mut to.probe)?;
+            // SAFETY: (Model, const C*, Sums) as declared.
+            unsafe { launch.plain(places).arg(&frames.exits).plain(list).run()? };
         }
+        self.probe_gradient(sums, rule, &mut to.probe)?;
         Ok(self.totals()?.iter().map(|v| v[0]).collect())
     }
 
     /// First and second order along a direction.
     pub(super) fn line(&mut self, places: ModelArgument, along: ModelArgument, frames: &mut Frames, rule: &Likelihood) -> Result<[f64; 2]> {
         frames.need_exits()?;
-        let launch = self.launch(&self.line).plain(places).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(&mut self.values);
-        // SAFETY: arguments as `line` declares; every array holds all views.
-        unsafe { launch.arg(&self.factors).plain(Self::search(frames, rule)).run()? };
+        self.line_part(places, along, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
         Ok(self.totals()?.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
     }
 

@@ -16,12 +16,26 @@ pub(super) struct Tile {
     end: u32,
 }
 
+impl Tile {
+    /// Range of its visits.
+    pub(super) fn visits(&self) -> (u32, u32) {
+        (self.begin, self.end)
+    }
+}
+
 /// `Visit`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(super) struct Visit {
     view: u32,
     corner: i32,
+}
+
+impl Visit {
+    /// Number of the view.
+    pub(super) fn view(&self) -> u32 {
+        self.view
+    }
 }
 
 /// `Part`.
@@ -31,6 +45,13 @@ pub(super) struct Part {
     probe: u32,
     begin: u32,
     end: u32,
+}
+
+impl Part {
+    /// Range of the list of views.
+    pub(super) fn listed(&self) -> (u32, u32) {
+        (self.begin, self.end)
+    }
 }
 
 /// Tiles of all objects with the views that touch each, in the order of the views. Time and room: visits.
@@ -103,11 +124,11 @@ pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::{Power, State, Storage, Transfer};
 
-    fn model() -> Model {
+    pub(in crate::stages::cuda) fn model() -> Model {
         let views = (0..40_i32)
             .map(|i| View { probe: (i % 3 == 1).into(), object: (i % 2) as u32, row: 7 * (i / 4) % 30, col: 11 * i % 50 })
             .collect();

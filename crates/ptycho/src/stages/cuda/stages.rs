@@ -17,7 +17,7 @@ const ELSEWHERE: &str = "take `--device cpu`";
 
 impl CudaStages {
     /// The slot's pair; slots other than the state are made when first asked for.
-    fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair> {
+    pub(super) fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair> {
         let number = match slot {
             Slot::State => return Ok(&mut self.state),
             Slot::Gradient => 0,
@@ -42,7 +42,7 @@ impl CudaStages {
     }
 
     /// Makes the kernels of the likelihood, for this noise if it matters.
-    fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
+    pub(super) fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
         if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
             let kind = self.frames.kind;
             self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.places.views.len())?);
@@ -366,7 +366,7 @@ impl Stages for CudaStages {
 }
 
 /// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
-fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
+pub(super) fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
     let count = modes.len() / size;
     let mut old = vec![Complex::new(0.0, 0.0); count];
     for i in 0..size {
@@ -380,7 +380,7 @@ fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
 }
 
 /// Moves the pixels of a plane around the edges.
-fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
+pub(super) fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
     let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
     let old = plane.to_vec();
     for (i, value) in plane.iter_mut().enumerate() {
@@ -389,7 +389,7 @@ fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
 }
 
 /// The values of a section.
-fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
+pub(super) fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
     let bytes = reader.bytes(name)?;
     let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
     if bytes.len() % size_of::<C>() != 0 {

@@ -14,7 +14,7 @@ pub(super) struct Sums {
     cuda: Cuda,
     pool: Pool,
     overlap: Kernel,
-    blocks: u32,
+    pub(super) blocks: u32,
     probes: usize,
     pub(super) tiles: Buffer<Tile>,
     visits: Buffer<Visit>,
@@ -112,14 +112,29 @@ impl Sums {
 
     /// The overlap loop. Gives the passes of the last loop that has ended: nothing waits for this one.
     pub(super) fn overlap(&mut self, model: ModelArgument, exits: &Buffer<C>, update: Update, inertia: &[f64]) -> Result<u32> {
+        self.set_inertia(inertia)?;
+        self.launch(model, exits, self.argument(), update)?;
+        Ok(self.passes.get(0))
+    }
+
+    /// What one pass makes of the sums of the probes' parts, which are there already: nothing is summed over views.
+    pub(super) fn settle_probes(&mut self, model: ModelArgument, exits: &Buffer<C>, update: Update, inertia: &[f64]) -> Result<()> {
+        self.set_inertia(inertia)?;
+        let argument = SumsArgument { tile_count: 0, part_count: 0, ..self.argument() };
+        self.launch(model, exits, argument, update.of_probes())
+    }
+
+    fn set_inertia(&mut self, inertia: &[f64]) -> Result<()> {
         if self.inertia_now != inertia {
             self.cuda.upload(&mut self.inertia, &inertia.iter().map(|x| *x as f32).collect::<Vec<_>>())?;
             self.inertia_now = inertia.to_vec();
         }
-        let argument = self.argument();
+        Ok(())
+    }
+
+    fn launch(&self, model: ModelArgument, exits: &Buffer<C>, argument: SumsArgument, update: Update) -> Result<()> {
         let launch = self.overlap.launch(self.blocks, TEAM).cooperative().plain(model).arg(exits).plain(argument).plain(update);
         // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
-        unsafe { launch.run()? };
-        Ok(self.passes.get(0))
+        unsafe { launch.run() }
     }
 }
