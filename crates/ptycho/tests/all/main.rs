@@ -5,5 +5,6 @@ mod data;
 mod parity;
 mod physics;
 mod simulate;
+mod streamed;
 mod streamed_cuda;
 mod twins_cuda;
