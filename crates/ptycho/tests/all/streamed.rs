@@ -5,6 +5,8 @@ use zellige_engine::profile::Profiler;
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::reconstruction::Reconstruction;
+use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
+use zellige_ptycho::setup;
 use zellige_ptycho::stages::{self, Stages, cpu};
 
 use super::common::Bench;
@@ -56,4 +58,51 @@ fn what_is_allowed_decides() {
     config.memory.scratch = Some(folder.path().join("missing"));
     let error = Reconstruction::new(&config, model, &device, 1).err().unwrap();
     assert!(error.to_string().contains("missing"), "{error}");
+}
+
+/// Time to start: run by hand with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn a_million_views() {
+    let (side, frame) = (1000, [16, 16]);
+    let pixels = frame[0] * frame[1];
+    let beam = Beam { wavelength: 1e-10, distance: 1.0, pixel: [1e-4; 2], propagation: Propagation::Far };
+    let step = beam.resolution(frame)[0] * 1.7;
+    let scan = || Scan {
+        name: "million".into(),
+        frames: Frames::Counts((0..side * side * pixels).map(|i| (i * 2_654_435_761 >> 20 & 1023) as u16).collect()),
+        shape: frame,
+        mask: Mask::All,
+        positions: (0..side * side).map(|n| [(n / side) as f64 * step, (n % side) as f64 * step]).collect(),
+        beam,
+        probe: None,
+        object: None,
+        truth: None,
+        notes: Vec::new(),
+    };
+    let config =
+        Config::new(ScanConfig { simulate: Some(Default::default()), ..ScanConfig::default() }, EngineConfig::new(EngineName::Epie, 1));
+    let device = Cpu::new(0).unwrap();
+    let mut scans = [scan()];
+    let mut begin = std::time::Instant::now();
+    let mut told = |what: &str| {
+        println!("{what}: {:.3} s", begin.elapsed().as_secs_f64());
+        begin = std::time::Instant::now();
+    };
+    let model = setup::model(&config, &mut scans, 1).unwrap();
+    told("model");
+    let facts = Facts::of(&model, config.compatibility, 1);
+    let engine = engines::engine(&config.engine[0], &facts, 0);
+    told("engine");
+    let mut stages = cpu::new(&model, &device, false);
+    engines::begin(&*engine, &mut *stages, model.frame).unwrap();
+    told("stages on the processor");
+    if let Some(gpu) = zellige_engine::testing::gpu() {
+        let mut stages = stages::cuda::new(&model, &gpu).unwrap();
+        told("stages on the GPU, kernels compiled");
+        engines::begin(&*engine, &mut *stages, model.frame).unwrap();
+        stages = stages::cuda::new(&model, &gpu).unwrap();
+        told("stages on the GPU again");
+        drop(stages);
+    }
 }
