@@ -10,12 +10,11 @@ use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, Outcome, Plan, Solver};
 
-use crate::config::{Config, EngineConfig, EngineName, Precision};
+use crate::config::{Config, Precision};
 use crate::halves::{self, Halves};
 use crate::model::Model;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
-use crate::scan::Propagation;
 use crate::scan::{Beam, Truth};
 use crate::{bench, resolution, setup, stages, streaming};
 
@@ -151,21 +150,7 @@ impl Solver for Ptycho {
     }
 
     fn only_on_cpu(config: &Config) -> Vec<&'static str> {
-        let several = config.probe.modes * config.object.modes > 1;
-        // Of a file it is known when it is read: the engine then says so.
-        let near = config.scan.iter().any(|s| s.simulate.as_ref().is_some_and(|s| s.propagation == Propagation::Near));
-        let by_view = |e: &EngineConfig| matches!(e.name, EngineName::Epie | EngineName::Rpie | EngineName::Sdr);
-        let some = |what: fn(&EngineConfig) -> bool| config.engine.iter().any(what);
-        let list = [
-            (config.precision == Precision::F64, "double precision"),
-            (some(|e| e.name == EngineName::Lsqml), "LSQML"),
-            (some(|e| e.positions.is_some()), "refinement of positions"),
-            (some(|e| e.probe_fourier_support.is_some()), "`probe_fourier_support`"),
-            (some(|e| e.object_smooth.is_some() || e.smooth_gradient.is_some()), "smoothing of the object"),
-            (some(|e| e.batch.is_some_and(|b| b > 1)), "batches of views"),
-            (near && some(|e| !matches!(e.name, EngineName::Dm | EngineName::Raar)), "engines other than DM and RAAR in the near field"),
-            (several && config.engine.iter().any(by_view), "ePIE, rPIE and SDR with several modes"),
-        ];
+        let list = [(config.precision == Precision::F64, "double precision")];
         list.into_iter().filter_map(|(used, what)| used.then_some(what)).collect()
     }
 

@@ -8,3 +8,4 @@ mod simulate;
 mod streamed;
 mod streamed_cuda;
 mod twins_cuda;
+mod twins_engines;

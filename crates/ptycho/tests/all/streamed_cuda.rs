@@ -75,10 +75,30 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
     };
     let steps = |name| EngineConfig { object_step: Some(0.5), probe_step: Some(0.2), ..EngineConfig::new(name, 3) };
     let many = Case { views: 61, ..PLAIN };
+    let veiled = EngineConfig {
+        probe_fourier_support: Some(0.6),
+        probe_support: Some(0.7),
+        object_smooth: Some(1.0),
+        probe_update_start: Some(0),
+        ..EngineConfig::new(EngineName::Dm, 4)
+    };
+    let lsqml = EngineConfig { batch: Some(1), object_clip: Some([0.1, 1.5]), ..EngineConfig::new(EngineName::Lsqml, 2) };
     for (case, configs) in [
-        (many, vec![dm(3), raar.clone(), ml(NoiseName::Gaussian), ml(NoiseName::Poisson), steps(EngineName::Epie), steps(EngineName::Sdr)]),
+        (
+            many,
+            vec![
+                veiled,
+                lsqml,
+                dm(3),
+                raar.clone(),
+                ml(NoiseName::Gaussian),
+                ml(NoiseName::Poisson),
+                steps(EngineName::Epie),
+                steps(EngineName::Sdr),
+            ],
+        ),
         (Case { frame: [128, 128], views: 40, ..PLAIN }, vec![dm(2), steps(EngineName::Rpie), ml(NoiseName::Euclid)]),
-        (Case { modes: [3, 2], sets: 2, views: 31, ..PLAIN }, vec![dm(2), raar.clone(), ml(NoiseName::Gaussian)]),
+        (Case { modes: [3, 2], sets: 2, views: 31, ..PLAIN }, vec![dm(2), raar.clone(), steps(EngineName::Epie), ml(NoiseName::Gaussian)]),
         (Case { frame: [256, 256], views: 17, ..PLAIN }, vec![dm(2), steps(EngineName::Epie)]),
         (Case { frame: [96, 100], modes: [2, 2], views: 29, ..PLAIN }, vec![dm(2)]),
         (Case { frame: [64, 96], near: true, views: 29, ..PLAIN }, vec![dm(2)]),
@@ -177,6 +197,22 @@ fn waves_are_moved_and_mixed_alike() {
     });
     assert_eq!(runs[0].0, runs[1].0);
     assert!(runs[0].1 == runs[1].1);
+}
+
+/// Views that are asked where they would fit better answer alike.
+#[test]
+fn places_are_judged_alike() {
+    let Some(cuda) = testing::gpu() else { return };
+    for case in [Case { views: 61, ..PLAIN }, Case { frame: [96, 100], views: 29, ..PLAIN }] {
+        let model = counted(model(case));
+        let moved: Vec<[i32; 2]> = (0..case.views as i32).map(|n| if n % 3 == 0 { [0, 0] } else { [-(n % 2), 0] }).collect();
+        let fits = |v: &View, by: [i32; 2]| v.row + by[0] >= 0 && v.col + by[1] >= 0;
+        let moved: Vec<[i32; 2]> = moved.iter().zip(&model.views).map(|(by, v)| if fits(v, *by) { *by } else { [0, 0] }).collect();
+        let (_, wish) = wishes(&model, &cuda, demand(EngineName::Epie), false)[1];
+        let [whole, part] = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()]
+            .map(|mut stages| (stages.trial(&moved).unwrap(), stages.slope().unwrap()));
+        assert_eq!(whole, part, "{case:?}");
+    }
 }
 
 /// Times of iterations: run by hand with `--ignored --nocapture` on a quiet GPU.

@@ -81,7 +81,7 @@ pub(super) fn off(a: &[Complex<f64>], b: &[Complex<f64>]) -> f64 {
     norm(a.iter().zip(b).map(|(a, b)| (a - b).norm_sqr()).sum()) / norm(b.iter().map(Complex::norm_sqr).sum())
 }
 
-fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
+pub(super) fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
     for (n, (a, b)) in a.iter().zip(b).enumerate() {
         for i in 0..3 {
             assert!((a[i] - b[i]).abs() <= limit * b[i].abs(), "{what}, view {n}, {}: {} and {}", stages::ERRORS[i], a[i], b[i]);
@@ -89,7 +89,7 @@ fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
     }
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 15] = [
     PLAIN,
     Case { frame: [128, 128], ..PLAIN },
     Case { frame: [256, 256], views: 9, ..PLAIN },
@@ -102,6 +102,9 @@ const CASES: [Case; 12] = [
     Case { frame: [96, 100], modes: [2, 2], ..PLAIN },
     Case { frame: [64, 96], near: true, ..PLAIN },
     Case { near: true, modes: [2, 1], sets: 2, ..PLAIN },
+    Case { near: true, frame: [128, 128], ..PLAIN },
+    Case { near: true, frame: [256, 256], views: 5, ..PLAIN },
+    Case { near: true, frame: [256, 128], modes: [2, 1], views: 5, ..PLAIN },
 ];
 
 /// Stages on both, and on the GPU in pieces.
@@ -173,7 +176,7 @@ fn first_errors(model: &Model) -> Vec<[f64; 3]> {
 }
 
 /// A run on a GPU, as [`Bench`] makes one on the processor.
-fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, way: Option<Way>) -> Bench {
+pub(super) fn bench(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, way: Option<Way>) -> Bench {
     let engine = engines::engine(config, &Facts::of(model, Compatibility::Ptypy, 1), 0);
     let kind = Kind::of(model, cuda.properties());
     let mut stages = new_with(model, cuda, Kind { way: way.unwrap_or(kind.way), ..kind }).unwrap();
@@ -216,6 +219,7 @@ fn sweeps_agree() {
         Case { frame: [128, 128], ..PLAIN },
         Case { frame: [32, 128], sets: 2, ..PLAIN },
         Case { frame: [256, 256], views: 5, ..PLAIN },
+        Case { near: true, frame: [128, 128], views: 11, ..PLAIN },
     ] {
         let model = model(case);
         for (config, step) in [(EngineName::Epie, 0.5), (EngineName::Rpie, 0.3), (EngineName::Sdr, 0.5)] {
@@ -246,16 +250,21 @@ fn sweeps_agree() {
 
 #[test]
 fn the_likelihood_agrees() {
+    const RULES: [(Noise, bool); 4] = [(Noise::Gaussian, false), (Noise::Gaussian, true), (Noise::Poisson, false), (Noise::Euclid, true)];
     let Some(cuda) = testing::gpu() else { return };
-    for case in [
-        PLAIN,
-        Case { frame: [128, 128], ..PLAIN },
-        Case { modes: [3, 2], sets: 2, ..PLAIN },
-        Case { frame: [256, 256], views: 5, ..PLAIN },
-        Case { frame: [256, 256], modes: [2, 1], views: 5, ..PLAIN },
+    for (case, rules) in [
+        // A program for each shape and noise takes the compiler seconds: every noise once, every shape once.
+        (PLAIN, &RULES[..]),
+        (Case { frame: [128, 128], ..PLAIN }, &RULES[..1]),
+        (Case { modes: [3, 2], sets: 2, ..PLAIN }, &RULES[1..3]),
+        (Case { frame: [256, 256], views: 5, ..PLAIN }, &RULES[2..3]),
+        (Case { frame: [256, 256], modes: [2, 1], views: 5, ..PLAIN }, &RULES[3..]),
+        (Case { frame: [64, 128], near: true, ..PLAIN }, &RULES[1..2]),
+        (Case { frame: [96, 100], modes: [2, 1], sets: 2, ..PLAIN }, &RULES[..3]),
+        (Case { frame: [64, 96], near: true, ..PLAIN }, &RULES[3..]),
     ] {
         let model = model(case);
-        for (noise, floating) in [(Noise::Gaussian, false), (Noise::Gaussian, true), (Noise::Poisson, false), (Noise::Euclid, true)] {
+        for (noise, floating) in rules.iter().copied() {
             let rule = Likelihood { noise, floating, floating_left_out: case.sets == 2, smoothness: 0.1, probe: true, object: true };
             let run = |mut stages: Box<dyn Stages>| {
                 let value = stages.gradient(&rule).unwrap();
@@ -284,6 +293,50 @@ fn the_likelihood_agrees() {
             assert!(off(&there.4.probe, &here.4.probe) < 1e-4, "{what}: probe {:e}", off(&there.4.probe, &here.4.probe));
             assert!(off(&there.4.object, &here.4.object) < 1e-4, "{what}: object {:e}", off(&there.4.object, &here.4.object));
         }
+    }
+}
+
+#[test]
+fn places_agree() {
+    let Some(cuda) = testing::gpu() else { return };
+    for case in [
+        PLAIN,
+        Case { frame: [128, 128], ..PLAIN },
+        Case { frame: [32, 128], modes: [2, 2], sets: 2, ..PLAIN },
+        Case { frame: [256, 256], modes: [2, 1], views: 5, ..PLAIN },
+        Case { frame: [64, 64], near: true, ..PLAIN },
+        Case { frame: [96, 100], modes: [2, 2], sets: 2, ..PLAIN },
+        Case { frame: [64, 96], near: true, ..PLAIN },
+    ] {
+        let model = model(case);
+        let cpu = zellige_engine::device::Cpu::new(2).unwrap();
+        let mut here = stages::cpu::new(&model, &cpu, true);
+        let mut there = stages::cuda::new(&model, &cuda).unwrap();
+        let still = vec![[0; 2]; case.views];
+        // Towards the middle of an object that is 37 by 45 pixels larger than a frame.
+        let inward: Vec<[i32; 2]> =
+            model.views.iter().map(|v| [if v.row > 18 { -3 } else { 2 }, if v.col > 22 { -1 } else { 4 }]).collect();
+        for moved in [&still, &inward] {
+            let (a, b) = (there.trial(moved).unwrap(), here.trial(moved).unwrap());
+            for (n, (a, b)) in a.iter().zip(&b).enumerate() {
+                assert!((a - b).abs() <= 2e-5 * b, "{case:?}, view {n}: {a} and {b}");
+            }
+        }
+        assert_ne!(there.trial(&still).unwrap(), there.trial(&inward).unwrap());
+        // Terms of both signs: relative to what a change by a pixel would cost.
+        for (n, (a, b)) in there.slope().unwrap().iter().zip(&here.slope().unwrap()).enumerate() {
+            for i in 0..5 {
+                let size = [b[2].sqrt(), b[3].sqrt(), b[2], b[3], (b[2] * b[3]).sqrt()][i];
+                let size = if i < 2 { size * b[2].max(b[3]).sqrt() } else { size };
+                assert!((a[i] - b[i]).abs() <= 1e-4 * (size + b[i].abs()), "{case:?}, view {n}, {i}: {a:?} and {b:?}");
+            }
+        }
+        let mut views = model.views.clone();
+        views.iter_mut().zip(&inward).for_each(|(v, by)| (v.row, v.col) = (v.row + by[0], v.col + by[1]));
+        there.set_views(&views, &model.shifts).unwrap();
+        here.set_views(&views, &model.shifts).unwrap();
+        let (a, b) = (there.trial(&still).unwrap(), here.trial(&inward.iter().map(|_| [0; 2]).collect::<Vec<_>>()).unwrap());
+        a.iter().zip(&b).for_each(|(a, b)| assert!((a - b).abs() <= 2e-5 * b, "{case:?}: {a} and {b}"));
     }
 }
 
@@ -339,6 +392,9 @@ fn times() {
         ("dm-500x256m4 plain", EngineName::Dm, 256, 4, 500, Some(Way::Plain)),
         ("epie-1000x128", EngineName::Epie, 128, 1, 1000, None),
         ("ml-1000x128", EngineName::Ml, 128, 1, 1000, None),
+        ("ml-500x256", EngineName::Ml, 256, 1, 500, None),
+        ("epie-500x128m2", EngineName::Epie, 128, 2, 500, None),
+        ("lsqml-1000x128", EngineName::Lsqml, 128, 1, 1000, None),
     ] {
         let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, ..PLAIN });
         // A square scan with steps of a tenth of a frame.
@@ -353,7 +409,7 @@ fn times() {
         model.mag = model.mag.repeat(views);
         let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(1), ..EngineConfig::new(engine, 100) };
         let mut run = bench(&model, &config, &cuda, way);
-        let repeats = if engine == EngineName::Epie { 3 } else { 20 };
+        let repeats = if matches!(engine, EngineName::Epie | EngineName::Lsqml) { 3 } else { 20 };
         let mut off = Profiler::off();
         let mut times: Vec<f64> = (0..7)
             .map(|_| {

@@ -127,7 +127,7 @@ impl<T: Number> Work<T> for Solve<'_, T> {
 }
 
 /// Least squares of `chi = x a + y b` from the products.
-fn solve([aa, bb, ab, ac, bc]: [f64; 5], [object, probe]: [bool; 2]) -> [f64; 2] {
+pub(in crate::stages) fn solve([aa, bb, ab, ac, bc]: [f64; 5], [object, probe]: [bool; 2]) -> [f64; 2] {
     let alone = |norm: f64, dot: f64| if norm > 0.0 { dot / norm } else { 0.0 };
     let det = aa * bb - ab * ab;
     match (object, probe) {

@@ -17,6 +17,9 @@ mod sweep;
 mod tests;
 mod view;
 
+pub(super) use least_squares::solve;
+pub(super) use smooth::kernel as gaussian;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -9,7 +9,7 @@ use super::lanes::Number;
 const REACH: f64 = 4.0;
 
 /// One side of the kernel, the middle first; normalised.
-fn kernel<T: Number>(sigma: f64) -> Vec<T> {
+pub(in crate::stages) fn kernel<T: Number>(sigma: f64) -> Vec<T> {
     let reach = (REACH * sigma + 0.5) as usize;
     let weights: Vec<f64> = (0..=reach).map(|i| (-0.5 * (i as f64 / sigma).powi(2)).exp()).collect();
     let all = 2.0 * weights.iter().sum::<f64>() - weights[0];

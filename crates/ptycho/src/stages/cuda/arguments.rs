@@ -21,6 +21,7 @@ pub(super) struct ModelArgument {
     pub(super) object: u64,
     pub(super) views: u64,
     pub(super) storages: u64,
+    pub(super) near: u64,
 }
 
 /// `Rule`.

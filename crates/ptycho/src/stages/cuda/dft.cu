@@ -2,7 +2,7 @@
 //
 // NX = 2^LX by NY = 2^LY values, NX at least 32; 2^CL blocks of a cluster share a frame. Bits of a place in a thread's 32 values, before:
 //   x = xr * 32 + lane, y = yr * SLOW + s with s = warp << CL | block; register r = yr << XR | xr.
-// After the forward transform (which is left in this order; the inverse comes back from it): see `frequency`.
+// After the forward transform (which is left in this order; the inverse comes back from it): see `order` of program.rs.
 // Exchange 1 lies within a warp, exchange 2 within a block, exchange 3 within a cluster, the last only for CL > 0.
 // No scale: forward and inverse together multiply by NX * NY.
 #define XR (LX - 5)

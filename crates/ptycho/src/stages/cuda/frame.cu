@@ -149,11 +149,34 @@ __device__ __forceinline__ void inverse(C* v, const Seat& seat, C* wide) {
   pass_one<1>(v);
 }
 
-// Where value r of a thread lies after the forward transform.
-__device__ __forceinline__ void frequency(const Seat& seat, int r, int& kx, int& ky) {
-  int q = CL > 0 ? (r >> CL) << CL | seat.block : r, kc = CL > 0 ? r & (BLOCKS - 1) : 0;
-  kx = (seat.lane & ((1 << XR) - 1)) + ((seat.warp + ((q >> WB) << WB)) << XR);
-  ky = (seat.lane >> XR) + (((q & (WARPS - 1)) + (kc << WB)) << YR);
-}
-// And before, along y; x is (r & (2^XR - 1)) * 32 + lane.
+// Before the transform, along y; x is (r & (2^XR - 1)) * 32 + lane. Where values lie after it: `order` of program.rs.
 __device__ __forceinline__ int row_of(const Seat& seat, int r) { return (r >> XR) * SLOW + (seat.warp << CL | seat.block); }
+
+// Fresnel's kernel (its conjugate for SIGN < 0) on values in the order of the transform.
+template <int SIGN> __device__ __forceinline__ void shade(C* v, const C* near, const Seat& seat) {
+#pragma unroll
+  for (int r = 0; r < 32; r += 2) {
+    float4 k = __ldg((const float4*)near + (seat.block * 16 + (r >> 1)) * THREADS + threadIdx.x);
+    v[r] = v[r] * make_float2(k.x, SIGN * k.y), v[r + 1] = v[r + 1] * make_float2(k.z, SIGN * k.w);
+  }
+}
+
+// To the detector and back, SCALE short of unitary. In the near field both ways begin and end in real space, and a thread's values lie
+// at the detector where they lie in the sample; what other warps have put into the exchange by then is waited for.
+#define SCALE (NEAR ? 1.0f / (float(NX) * float(NY)) : rsqrtf(float(NX) * float(NY)))
+__device__ __forceinline__ void outward(C* v, const C* near, const Seat& seat, C* wide) {
+  forward(v, seat, wide);
+  if constexpr (NEAR) {
+    shade<1>(v, near, seat);
+    inverse(v, seat, wide);
+    __syncthreads();
+  }
+}
+__device__ __forceinline__ void homeward(C* v, const C* near, const Seat& seat, C* wide) {
+  if constexpr (NEAR) {
+    __syncthreads();
+    forward(v, seat, wide);
+    shade<-1>(v, near, seat);
+  }
+  inverse(v, seat, wide);
+}

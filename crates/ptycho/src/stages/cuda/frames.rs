@@ -10,7 +10,7 @@ use super::{C, narrow, refused};
 use crate::model::{Model, Transfer};
 
 /// Bytes of waves that pieces work on at a time, so that they stay in the second-level cache.
-const GROUP: usize = 24 << 20;
+pub(super) const GROUP: usize = 24 << 20;
 
 enum Kernels {
     Plain { spread: Kernel, shade: Kernel, constrain: Kernel, plans: CudaPlans },
@@ -24,6 +24,7 @@ struct Sequence {
     keep: bool,
     /// Where not those of [`Frames`].
     mag: Option<Buffer<f32>>,
+    near: Option<Buffer<C>>,
 }
 
 /// All frames.
@@ -90,7 +91,12 @@ impl Frames {
         };
         let near = match &model.transfer {
             Transfer::Far => None,
-            Transfer::Near(kernel) => Some(pool.buffer_from(&narrow(kernel), "ptycho: near field")?),
+            // As the transform leaves its values.
+            Transfer::Near(kernel) => {
+                let kernel = narrow(kernel);
+                let turned = kind.order_in(2, false).map(|order| order.iter().map(|i| kernel[*i as usize]).collect::<Vec<_>>());
+                Some(pool.buffer_from(&turned.unwrap_or(kernel), "ptycho: near field")?)
+            }
         };
         Ok(Self {
             kind,
@@ -108,6 +114,11 @@ impl Frames {
             near,
             one_block: false,
         })
+    }
+
+    /// Address of the near field's kernel, or 0.
+    pub(super) fn near(&self) -> u64 {
+        self.near.as_ref().map_or(0, Buffer::address)
     }
 
     fn pixels(&self) -> usize {
@@ -198,9 +209,12 @@ impl Frames {
         if keep {
             self.need()?;
         }
-        self.sequence_kind(keep)?;
+        if self.sequence.as_ref().is_none_or(|s| s.keep != keep) {
+            self.sequence = Some(self.make_sequence(keep)?);
+        }
         self.cuda.upload(&mut self.order, order)?;
-        let Some(Sequence { kernel, kind, mag, .. }) = &self.sequence else { unreachable!("made above") };
+        let Some(Sequence { kernel, kind, mag, near, .. }) = &self.sequence else { unreachable!("made above") };
+        let model = near.as_ref().map_or(model, |near| ModelArgument { near: near.address(), ..model });
         let cluster = 1 << kind.cluster();
         let launch = kernel.launch(cluster, kind.threads()).shared(kind.sequence_shared());
         let launch = if cluster > 1 { launch.cluster(cluster) } else { launch };
@@ -210,42 +224,49 @@ impl Frames {
         unsafe { launch.arg(&self.order).arg(order.len() as u32).plain(rule).plain(step).run() }
     }
 
-    /// The kind whose order of magnitudes a pass from view to view takes.
-    pub(super) fn sequence_kind(&mut self, keep: bool) -> Result<Kind> {
-        if self.sequence.as_ref().is_none_or(|s| s.keep != keep) {
-            self.sequence = Some(self.make_sequence(keep)?);
-        }
-        Ok(self.sequence.as_ref().map_or(self.kind, |s| s.kind))
+    /// The kind that goes from view to view in registers: one mode, and frames whose probe fits into shared memory.
+    pub(super) fn sequence_kind(&self, keep: bool) -> Option<Kind> {
+        let device = self.cuda.properties();
+        let same = self.kind.unfetched();
+        let kind = if keep { same } else { same.spread_out(device) };
+        (kind.way != Way::Plain && kind.exits() == 1 && kind.sequence_shared() <= device.shared_per_block).then_some(kind)
     }
 
     fn make_sequence(&self, keep: bool) -> Result<Sequence> {
-        let hint = "take `--device cpu`, or an engine that goes over all views at once (DM, RAAR, ML)";
-        let Way::Fused { cluster, .. } = self.kind.way else {
-            let [rows, columns] = self.kind.frame;
-            return Err(refused(format!("engines that go from view to view with frames of {rows} x {columns} pixels"), hint));
+        let (same, Some(kind)) = (self.kind.unfetched(), self.sequence_kind(keep)) else {
+            return Err(refused("engines that go from view to view in registers with these frames", "take `--device cpu`"));
         };
-        if self.kind.exits() > 1 {
-            return Err(refused(format!("engines that go from view to view with {} modes", self.kind.exits()), hint));
-        }
-        let same = Kind { way: Way::Fused { cluster, fetch: false }, ..self.kind };
-        let kind = if keep { same } else { same.spread_out(self.cuda.properties()) };
-        if kind.sequence_shared() > self.cuda.properties().shared_per_block {
-            let [rows, columns] = self.kind.frame;
-            return Err(refused(format!("engines that go from view to view with frames of {rows} x {columns} pixels on this GPU"), hint));
-        }
         let kernel = sequence_recipe(&kind).build(&self.cuda)?.kernel("sequence")?;
         // Moduli lie as the blocks that share a frame want them.
         let mag = if kind == same || self.one_block { None } else { Some(self.turned(kind)?) };
-        Ok(Sequence { kernel, kind, keep, mag })
+        let near =
+            match &self.near {
+                Some(near) if kind != same => {
+                    let values = self.cuda.download(near)?;
+                    Some(self.pool.buffer_from(
+                        &self.between(kind, 2, false).into_iter().map(|i| values[i]).collect::<Vec<_>>(),
+                        "ptycho: near field",
+                    )?)
+                }
+                _ => None,
+            };
+        Ok(Sequence { kernel, kind, keep, mag, near })
+    }
+
+    /// Where the values of another kind's frame, in its order, lie in one of this kind.
+    fn between(&self, kind: Kind, pack: usize, real: bool) -> Vec<usize> {
+        let (Some(old), Some(new)) = (self.kind.order_in(pack, real), kind.order_in(pack, real)) else {
+            return (0..self.pixels()).collect();
+        };
+        let mut places = vec![0; old.len()];
+        old.iter().enumerate().for_each(|(i, place)| places[*place as usize] = i);
+        new.iter().map(|place| places[*place as usize]).collect()
     }
 
     /// The moduli in the order of another kind.
     fn turned(&self, kind: Kind) -> Result<Buffer<f32>> {
         let mut to = self.pool.alloc_zeros(self.mag.len(), "ptycho: frames")?;
-        let (Some(old), Some(new)) = (self.kind.order(4), kind.order(4)) else { return Ok(to) };
-        let mut places = vec![0; old.len()];
-        old.iter().enumerate().for_each(|(i, place)| places[*place as usize] = i);
-        let from: Vec<usize> = new.iter().map(|place| places[*place as usize]).collect();
+        let from = self.between(kind, 4, self.kind.near);
         let pixels = self.pixels();
         let part = (GROUP / (4 * pixels)).max(1) * pixels;
         for at in (0..self.mag.len()).step_by(part) {

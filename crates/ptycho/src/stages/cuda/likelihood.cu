@@ -1,39 +1,5 @@
-// The likelihood of the frames: its gradient as waves behind the sample, and its expansion along a direction. NOISE: 0 Gaussian, 1 Poisson,
-// 2 Euclid. Grid as in project.cu. Transforms: 2 a mode for the gradient, 3 for the line. Values of a view are summed in doubles.
-
-#define FLOOR 1e-6f // added to the modelled counts under Poisson's noise, as PtyPy does
-
-// The value at a pixel of modelled intensity i and measured magnitude m, and its derivative by the intensity.
-__device__ __forceinline__ float2 value_and_slope(float i, float m) {
-  if (m < 0) return make_float2(0, 0);
-  float counts = m * m;
-  if (NOISE == 0) {
-    float off = i - counts, w = 1 / (1 + counts);
-    return make_float2(w * off * off, 2 * w * off);
-  }
-  if (NOISE == 1) {
-    i += FLOOR;
-    return make_float2(i - counts * logf(i) + lgammaf(counts + 1), 1 - counts / i);
-  }
-  float size = sqrtf(i), off = size - m;
-  return make_float2(off * off, size > 0 ? off / size : 0.0f);
-}
-
-// The part of the second derivative that goes with the square of the intensity's first order.
-__device__ __forceinline__ float curvature(float i, float m) {
-  if (m < 0) return 0;
-  if (NOISE == 0) return 1 / (1 + m * m);
-  if (NOISE == 1) return 0.5f * (m * m) / ((i + FLOOR) * (i + FLOOR));
-  return i > 0 ? m / (4 * i * sqrtf(i)) : 0.0f;
-}
-
-// Two sums whose ratio is the brightness that fits a frame best (its root, for NOISE 2).
-__device__ __forceinline__ float2 brightness(float i, float m) {
-  if (m < 0) return make_float2(0, 0);
-  if (NOISE == 0) return make_float2(i * m * m / (1 + m * m), i * i / (1 + m * m));
-  if (NOISE == 1) return make_float2(m * m, i);
-  return make_float2(sqrtf(i) * m, i);
-}
+// The likelihood of the frames: its gradient as waves behind the sample, and its expansion along a direction (formulae: noise.cu).
+// Grid as in project.cu. Transforms: 2 a mode for the gradient, 3 for the line. Values of a view are summed in doubles.
 
 __device__ __forceinline__ double across_warp(double value) {
 #pragma unroll
@@ -66,7 +32,7 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
   C* big = (C*)shared;
   const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
   const Seat& seat = desk.seat;
-  const float scale = rsqrtf(float(NX) * float(NY));
+  const float scale = SCALE;
   const u64 mine = (u64)seat.block * 32 * THREADS;
   float4* power_of = (float4*)big + threadIdx.x; // intensities, then what waves are multiplied by
   for (u32 n = blockIdx.x >> CL; n < search.views; n += gridDim.x >> CL) {
@@ -75,7 +41,7 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
     C v[32];
     for (int k = 0; k < MODES; ++k) {
       product(v, model, view, k, seat, scale);
-      forward(v, seat, 0);
+      outward(v, model.near, seat, 0);
       float4* slot = (float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;
 #pragma unroll
       for (int r = 0; r < 32; r += 4) {
@@ -122,7 +88,7 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
         }
         v[r] = v[r] * q.x, v[r + 1] = v[r + 1] * q.y, v[r + 2] = v[r + 2] * q.z, v[r + 3] = v[r + 3] * q.w;
       }
-      inverse(v, seat, 0);
+      homeward(v, model.near, seat, 0);
       keep(frame, v, seat);
     }
   }
@@ -136,7 +102,7 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
   C* big = (C*)shared;
   const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
   const Seat& seat = desk.seat;
-  const float scale = rsqrtf(float(NX) * float(NY));
+  const float scale = SCALE;
   const u64 mine = (u64)seat.block * 32 * THREADS;
   float4* zeroth = (float4*)big + threadIdx.x;  // intensities
   float4* first = zeroth + 8 * THREADS;         // and what they change by, to first order
@@ -150,7 +116,7 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
     double b1 = 0, b2 = 0;
     for (int k = 0; k < MODES; ++k) {
       product(v, model, view, k, seat, scale);
-      forward(v, seat, 0);
+      outward(v, model.near, seat, 0);
       float4* slot = (float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;
 #pragma unroll
       for (int r = 0; r < 32; r += 4) {
@@ -173,7 +139,7 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
           other.object = along.object;
           add_product(v, other, view, k, seat, scale);
         }
-        forward(v, seat, 0);
+        outward(v, model.near, seat, 0);
         float part = 0;
 #pragma unroll
         for (int r = 0; r < 32; r += 4) {

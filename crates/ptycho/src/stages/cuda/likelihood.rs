@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use zellige_engine::cuda::{Address, Buffer, Cuda, Kernel, Launch, Pool};
+use zellige_engine::cuda::{Address, Argument, Buffer, Cuda, Kernel, Launch, Pool};
 use zellige_engine::error::Result;
 
 use super::arguments::{ModelArgument, Search};
 use super::frames::Frames;
-use super::program::{Kind, TEAM, Way, likelihood_recipe, vectors_recipe};
+use super::pieces::{Lot, Pieces};
+use super::program::{Kind, TEAM, Way, likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
 use super::sums::Sums;
 use super::{C, Pair, refused};
 use crate::model::Model;
@@ -16,21 +17,26 @@ use crate::stages::{Likelihood, Noise};
 /// Blocks of a reduction whose parts the host adds up.
 const BLOCKS: u32 = 264;
 
+/// How frames go through.
+enum Passes {
+    /// In registers; blocks of both kernels.
+    Fused { gradient: Kernel, line: Kernel, blocks: u32 },
+    /// In pieces around cuFFT.
+    Pieces { brighten: Kernel, settle_brightness: Kernel, weigh: Kernel, bend: Kernel },
+}
+
 /// Kernels and room, made when first asked for.
 pub(super) struct Descent {
     cuda: Cuda,
     kind: Kind,
     noise: Noise,
-    gradient: Kernel,
-    line: Kernel,
+    passes: Passes,
     object_sums: Kernel,
     probe_parts: Kernel,
     probe_sums: Kernel,
     dot: Kernel,
     combine: Kernel,
     neighbours: Kernel,
-    /// Blocks of `gradient` and `line`.
-    blocks: u32,
     /// Two a block that shares a frame, a view.
     values: Buffer<f64>,
     factors: Buffer<f32>,
@@ -40,37 +46,41 @@ pub(super) struct Descent {
 
 impl Descent {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, noise: Noise, views: usize) -> Result<Self> {
-        let Way::Fused { cluster, .. } = kind.way else {
-            let [rows, columns] = kind.frame;
-            return Err(refused(
-                format!("ML with frames of {rows} x {columns} pixels"),
-                "crop frames to a power of two, or take `--device cpu`",
-            ));
-        };
-        // The wave to come is not fetched here.
-        let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };
-        let (frames, vectors) = (likelihood_recipe(&kind, noise).build(cuda)?, vectors_recipe(&kind).build(cuda)?);
-        let line = frames.kernel("line")?;
-        let (threads, shared) = (kind.threads(), kind.likelihood_shared());
-        let blocks = if cluster == 0 {
-            line.blocks_per_multiprocessor(threads, shared)? * cuda.properties().multiprocessors
+        let vectors = vectors_recipe(&kind).build(cuda)?;
+        let (passes, kind, room) = if let Way::Fused { cluster, .. } = kind.way {
+            // The wave to come is not fetched here.
+            let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };
+            let frames = likelihood_recipe(&kind, noise).build(cuda)?;
+            let line = frames.kernel("line")?;
+            let (threads, shared) = (kind.threads(), kind.likelihood_shared());
+            let blocks = if cluster == 0 {
+                line.blocks_per_multiprocessor(threads, shared)? * cuda.properties().multiprocessors
+            } else {
+                line.clusters(1 << cluster, threads, shared)? << cluster
+            };
+            (Passes::Fused { gradient: frames.kernel("gradient")?, line, blocks }, kind, (views * 2) << cluster)
         } else {
-            line.clusters(1 << cluster, threads, shared)? << cluster
+            let program = pieces_likelihood_recipe(&kind, noise).build(cuda)?;
+            let passes = Passes::Pieces {
+                brighten: program.kernel("brighten")?,
+                settle_brightness: program.kernel("settle_brightness")?,
+                weigh: program.kernel("weigh")?,
+                bend: program.kernel("bend")?,
+            };
+            (passes, kind, 0)
         };
         Ok(Self {
             cuda: cuda.clone(),
             kind,
             noise,
-            gradient: frames.kernel("gradient")?,
-            line,
+            passes,
             object_sums: vectors.kernel("object_sums")?,
             probe_parts: vectors.kernel("probe_parts")?,
             probe_sums: vectors.kernel("probe_sums")?,
             dot: vectors.kernel("dot")?,
             combine: vectors.kernel("combine")?,
             neighbours: vectors.kernel("neighbours")?,
-            blocks,
-            values: pool.alloc_zeros((views * 2) << cluster, "ptycho: likelihoods")?,
+            values: pool.alloc_zeros(room, "ptycho: likelihoods")?,
             factors: pool.buffer_from(&vec![1.0; views], "ptycho: brightness")?,
             parts: pool.alloc_zeros(2 * BLOCKS as usize, "ptycho: sums")?,
         })
@@ -80,9 +90,14 @@ impl Descent {
         self.noise
     }
 
-    fn launch<'a>(&self, kernel: &'a Kernel) -> Launch<'a> {
+    /// Whether [`Descent::gradient`] and [`Descent::line`] take [`Pieces`].
+    pub(super) fn in_pieces(&self) -> bool {
+        matches!(self.passes, Passes::Pieces { .. })
+    }
+
+    fn launch<'a>(&self, kernel: &'a Kernel, blocks: u32) -> Launch<'a> {
         let cluster = 1 << self.kind.cluster();
-        let launch = kernel.launch(self.blocks, self.kind.threads()).shared(self.kind.likelihood_shared());
+        let launch = kernel.launch(blocks, self.kind.threads()).shared(self.kind.likelihood_shared());
         if cluster > 1 { launch.cluster(cluster) } else { launch }
     }
 
@@ -108,8 +123,11 @@ impl Descent {
         rule: &Likelihood,
         views: &Range<usize>,
     ) -> Result<()> {
+        let Passes::Fused { gradient, blocks, .. } = &self.passes else {
+            return Err(refused("ML in blocks with frames of such pixels", "crop frames to powers of two, or allow more memory"));
+        };
         let values = self.values.from((views.start * 2) << self.kind.cluster());
-        let launch = self.launch(&self.gradient).plain(places).arg(exits).arg(mag).arg(values);
+        let launch = self.launch(gradient, *blocks).plain(places).arg(exits).arg(mag).arg(values);
         // SAFETY: arguments as `gradient` declares; every array holds the views.
         unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
     }
@@ -124,8 +142,11 @@ impl Descent {
         rule: &Likelihood,
         views: &Range<usize>,
     ) -> Result<()> {
+        let Passes::Fused { line, blocks, .. } = &self.passes else {
+            return Err(refused("ML in blocks with frames of such pixels", "crop frames to powers of two, or allow more memory"));
+        };
         let values = self.values.from((views.start * 2) << self.kind.cluster());
-        let launch = self.launch(&self.line).plain(places).plain(along).arg(exits).arg(mag).arg(values);
+        let launch = self.launch(line, *blocks).plain(places).plain(along).arg(exits).arg(mag).arg(values);
         // SAFETY: arguments as `line` declares; every array holds the views.
         unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
     }
@@ -135,7 +156,7 @@ impl Descent {
         if !rule.probe {
             return self.cuda.fill_zero(to);
         }
-        let (list, pixels) = (sums.argument(), (self.kind.frame[0] * self.kind.frame[1]) as u32);
+        let (list, pixels) = (sums.argument(0), (self.kind.frame[0] * self.kind.frame[1]) as u32);
         // SAFETY: (Sums, C*) as declared.
         unsafe { self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(to).run() }
     }
@@ -145,14 +166,18 @@ impl Descent {
         &mut self,
         places: ModelArgument,
         frames: &mut Frames,
+        pieces: Option<&mut Pieces>,
         sums: &Sums,
         rule: &Likelihood,
         to: &mut Pair,
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
-        self.gradient_part(places, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
-        let list = sums.argument();
+        if pieces.is_none() {
+            self.gradient_part(places, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
+        }
+        let values = pieces.map(|pieces| self.gradient_in_pieces(places, frames, pieces, rule)).transpose()?;
+        let list = sums.argument(0);
         if rule.object {
             let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).plain(places).arg(&frames.exits).plain(list);
             // SAFETY: (Model, const C*, Sums, C*) as declared; every pixel of the objects is in a tile.
@@ -166,14 +191,84 @@ impl Descent {
             unsafe { launch.plain(places).arg(&frames.exits).plain(list).run()? };
         }
         self.probe_gradient(sums, rule, &mut to.probe)?;
-        Ok(self.totals()?.iter().map(|v| v[0]).collect())
+        values.map_or_else(|| Ok(self.totals()?.iter().map(|v| v[0]).collect()), Ok)
     }
 
     /// First and second order along a direction.
-    pub(super) fn line(&mut self, places: ModelArgument, along: ModelArgument, frames: &mut Frames, rule: &Likelihood) -> Result<[f64; 2]> {
+    pub(super) fn line(
+        &mut self,
+        places: ModelArgument,
+        along: ModelArgument,
+        frames: &mut Frames,
+        pieces: Option<&mut Pieces>,
+        rule: &Likelihood,
+    ) -> Result<[f64; 2]> {
+        let all = |values: &[[f64; 2]]| values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]);
+        if let Some(pieces) = pieces {
+            return Ok(all(&self.line_in_pieces(places, along, frames, pieces)?));
+        }
         frames.need_exits()?;
         self.line_part(places, along, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
-        Ok(self.totals()?.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
+        Ok(all(&self.totals()?))
+    }
+
+    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views.
+    fn gradient_in_pieces(&self, places: ModelArgument, frames: &mut Frames, pieces: &mut Pieces, rule: &Likelihood) -> Result<Vec<f64>> {
+        let Passes::Pieces { brighten, settle_brightness, weigh, .. } = &self.passes else { return Ok(Vec::new()) };
+        let (views, chunks, wave) = (frames.views, pieces.chunks(), pieces.wave());
+        let group = pieces.group(views);
+        let part = views * chunks as usize;
+        // Values, and behind them what brightness is found from.
+        pieces.need(group, 0, 1, part + 2 * group * chunks as usize)?;
+        for first in (0..views).step_by(group) {
+            let count = group.min(views - first);
+            let grid = (chunks, count as u32);
+            let work = frames.exits.from(first * wave).value();
+            let lot = Lot { work, ..pieces.lot(frames, first, first * chunks as usize) };
+            pieces.multiply(places, None, lot, count, -1)?;
+            pieces.propagate_in(&mut frames.exits, first * wave, count, false)?;
+            pieces.intensity(lot, count)?;
+            if rule.floating {
+                let behind = Lot { sums: pieces.sums.from(part).value(), ..lot };
+                // SAFETY: (Lot), (Lot, u32, u32, float*) as declared; there is room for two sums a block of the lot behind the values.
+                unsafe {
+                    brighten.launch(grid, TEAM).plain(behind).run()?;
+                    let launch = settle_brightness.launch((count as u32).div_ceil(TEAM), TEAM).plain(behind);
+                    launch.arg(chunks).arg(count as u32).arg(&self.factors).run()?;
+                }
+            }
+            let launch = weigh.launch(grid, TEAM).plain(lot).arg(&self.factors);
+            // SAFETY: (Lot, const float*, u32) as `weigh` declares.
+            unsafe { launch.arg(u32::from(rule.floating_left_out)).run()? };
+            pieces.propagate_in(&mut frames.exits, first * wave, count, true)?;
+        }
+        Ok(pieces.totals::<1>(0..views)?.into_iter().map(|[v]| v).collect())
+    }
+
+    /// First and second order of every view, around cuFFT.
+    fn line_in_pieces(&self, places: ModelArgument, along: ModelArgument, frames: &Frames, pieces: &mut Pieces) -> Result<Vec<[f64; 2]>> {
+        let Passes::Pieces { bend, .. } = &self.passes else { return Ok(Vec::new()) };
+        let (views, chunks) = (frames.views, pieces.chunks());
+        let group = pieces.group(views);
+        pieces.need(group, 3, 1, 2 * views * chunks as usize)?;
+        // P dO and dP O.
+        let mixed = [ModelArgument { object: along.object, ..places }, ModelArgument { probe: along.probe, ..places }];
+        for first in (0..views).step_by(group) {
+            let count = group.min(views - first);
+            let lot = pieces.lot(frames, first, 2 * first * chunks as usize);
+            let others = [1, 2].map(|i| Lot { work: pieces.waves[i].address(), ..lot });
+            pieces.multiply(places, None, lot, count, -1)?;
+            pieces.multiply(mixed[0], Some(mixed[1]), others[0], count, -1)?;
+            pieces.multiply(along, None, others[1], count, -1)?;
+            for which in 0..3 {
+                pieces.propagate(which, count, false)?;
+            }
+            pieces.intensity(lot, count)?;
+            let launch = bend.launch((chunks, count as u32), TEAM).plain(lot).arg(&pieces.waves[1]).arg(&pieces.waves[2]);
+            // SAFETY: (Lot, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every view.
+            unsafe { launch.arg(&self.factors).run()? };
+        }
+        pieces.totals::<2>(0..views)
     }
 
     /// `2 a sum |d|^2` of neighbours' differences in all objects, its derivative added to `gradient`; or its first and second order along a

@@ -2,18 +2,22 @@
 //!
 //! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O and one back
 //! serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b pixels, both transforms
-//! stay in the registers of a block, or of a cluster of blocks; other shapes go through cuFFT in groups of frames that fit the
-//! second-level cache (`plain.cu`). The overlap loop is one launch whose blocks wait for each other (`overlap.cu`); its sums have one
+//! stay in the registers of a block, or of a cluster of blocks, to a near detector too; other shapes go through cuFFT in groups of frames that
+//! fit the second-level cache (`plain.cu`), and so does what is rarer: batches, modes in sequences, LSQML (`pieces.rs`, `sweeps.rs`). The overlap loop is one launch whose blocks wait for each other (`overlap.cu`); its sums have one
 //! order, so that equal runs give equal bits.
 
 mod arguments;
 mod frames;
 mod likelihood;
 mod lists;
+mod pieces;
+mod places;
 mod program;
 mod stages;
 pub mod stream;
 mod sums;
+mod supports;
+mod sweeps;
 
 use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
@@ -22,8 +26,12 @@ use zellige_engine::error::{Error, Result};
 use self::arguments::{ModelArgument, StorageArgument};
 use self::frames::Frames;
 use self::likelihood::Descent;
-pub use self::program::{Kind, Way, frames_recipe, likelihood_recipe, sequence_recipe, sums_recipe, vectors_recipe};
+use self::pieces::Pieces;
+use self::places::Seeker;
+pub use self::program::{Kind, Way};
 use self::sums::Sums;
+use self::supports::Supports;
+use self::sweeps::Sweeps;
 use super::{SLOTS, Stages};
 use crate::model::{Model, View};
 
@@ -75,6 +83,8 @@ struct Places {
     shifts: Vec<[f64; 2]>,
     on_device: Buffer<View>,
     storages: Buffer<StorageArgument>,
+    /// Address of the near field's kernel, or 0.
+    near: u64,
 }
 
 impl Places {
@@ -85,6 +95,7 @@ impl Places {
             object: pair.object.address(),
             views: self.on_device.address(),
             storages: self.storages.address(),
+            near: self.near,
         }
     }
 }
@@ -99,11 +110,13 @@ struct CudaStages {
     state: Pair,
     /// All slots but the first.
     slots: [Option<Pair>; SLOTS - 1],
-    /// Where probes may be.
-    mask: Option<Vec<bool>>,
     frames: Frames,
     sums: Sums,
     descent: Option<Descent>,
+    seeker: Option<Seeker>,
+    pieces: Option<Pieces>,
+    sweeps: Option<Sweeps>,
+    supports: Option<Supports>,
     /// Of the views, a pixel, where the last pass was one over the likelihood.
     likelihoods: Option<Vec<f64>>,
 }
@@ -116,17 +129,19 @@ impl CudaStages {
             .iter()
             .map(|s| StorageArgument { offset: s.offset as u64, height: s.shape[0] as u32, width: s.shape[1] as u32 })
             .collect();
-        let places = Places {
+        let mut places = Places {
             views: model.views.clone(),
             shifts: model.shifts.clone(),
             on_device: pool.buffer_from(&model.views, "ptycho: views")?,
             storages: pool.buffer_from(&storages, "ptycho: objects")?,
+            near: 0,
         };
         let state = Pair {
             probe: pool.buffer_from(&narrow(&model.start.probe), "ptycho: probes")?,
             object: pool.buffer_from(&narrow(&model.start.object), "ptycho: objects")?,
         };
         let frames = Frames::new(model, cuda, &pool, kind)?;
+        places.near = frames.near();
         let sums = Sums::new(model, cuda, &pool, kind)?;
         let model = Model { mag: Vec::new(), ..model.clone() };
         Ok(Self {
@@ -136,10 +151,13 @@ impl CudaStages {
             places,
             state,
             slots: [const { None }; SLOTS - 1],
-            mask: None,
             frames,
             sums,
             descent: None,
+            seeker: None,
+            pieces: None,
+            sweeps: None,
+            supports: None,
             likelihoods: None,
         })
     }

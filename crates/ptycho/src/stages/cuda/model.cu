@@ -26,6 +26,7 @@ struct Model {
   C* object;
   const View* views;
   const Storage* storages;
+  const C* near; // kernel of the near field, in the order of the transform; null for a far detector
 };
 
 __device__ __forceinline__ u64 patch_of(const Model& model, const View& view, int mode) {

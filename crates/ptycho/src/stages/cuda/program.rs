@@ -40,6 +40,8 @@ pub struct Kind {
     pub modes: [usize; 2],
     /// Whether there are several probes.
     pub several: bool,
+    /// Whether the detector is in the near field.
+    pub near: bool,
     /// How.
     pub way: Way,
 }
@@ -47,15 +49,21 @@ pub struct Kind {
 impl Kind {
     /// The kind for a model on a device.
     pub fn of(model: &Model, device: &Properties) -> Self {
-        let kind = Self { frame: model.frame, modes: model.modes, several: model.probes > 1, way: Way::Plain };
+        let kind = Self {
+            frame: model.frame,
+            modes: model.modes,
+            several: model.probes > 1,
+            near: model.transfer != Transfer::Far,
+            way: Way::Plain,
+        };
         let hopper = device.capability.0 >= 9;
         let fits = |kind: &Self| kind.shared() <= device.shared_per_block && device.capability.0 >= 8;
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
-        let far = model.transfer == Transfer::Far;
-        if !far || !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
+        if !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
             return kind;
         }
-        let cluster = (rows + columns).saturating_sub(14);
+        // Eight blocks of 256 threads, two a multiprocessor, for 256 x 256: one frame's barriers are waited for while another computes.
+        let cluster = if rows + columns == 16 { 3 } else { (rows + columns).saturating_sub(14) };
         if cluster > 0 && !hopper {
             return kind;
         }
@@ -124,6 +132,14 @@ impl Kind {
         2 * 32 * self.threads() * 8 + self.desk() > 220 << 10
     }
 
+    /// The same without a wave that is fetched ahead.
+    pub(super) fn unfetched(self) -> Self {
+        match self.way {
+            Way::Plain => self,
+            Way::Fused { cluster, .. } => Self { way: Way::Fused { cluster, fetch: false }, ..self },
+        }
+    }
+
     /// The kind that goes from view to view where no waves are kept: a frame at a time is spread over as many multiprocessors as it can be,
     /// 64 threads each; measured on an H200 with 128 x 128 pixels: 31 us a frame on one, 24 on 2, 21 on 4, 18 on 8.
     pub(super) fn spread_out(self, device: &Properties) -> Self {
@@ -135,9 +151,13 @@ impl Kind {
         Self { way: Way::Fused { cluster: most.clamp(cluster, 3), fetch: false }, ..self }
     }
 
-    /// Where value `i` of a wave (`pack` 2) or of the magnitudes (`pack` 4) as kernels hold them lies in its frame: the inverse of
-    /// `frequency` of frame.cu.
+    /// Where value `i` of a wave (`pack` 2) or of the magnitudes (`pack` 4) at the detector lies in its frame.
     pub(super) fn order(&self, pack: usize) -> Option<Vec<u32>> {
+        self.order_in(pack, self.near)
+    }
+
+    /// The same in real space, as `row_of` of frame.cu says, or where the transform leaves it.
+    pub(super) fn order_in(&self, pack: usize, real: bool) -> Option<Vec<u32>> {
         let Way::Fused { .. } = self.way else { return None };
         let [columns, _, cluster, warps, register_rows] = self.bits();
         let register_columns = columns - 5;
@@ -148,6 +168,11 @@ impl Kind {
                 for thread in 0..threads {
                     for r in group * pack..(group + 1) * pack {
                         let (lane, warp) = (thread % 32, thread / 32);
+                        if real {
+                            let row = ((r >> register_columns) << (warps + cluster)) + (warp << cluster | block);
+                            order.push((row * self.frame[1] + (r & ((1 << register_columns) - 1)) * 32 + lane) as u32);
+                            continue;
+                        }
                         let (q, above) = (r >> cluster << cluster | if cluster > 0 { block } else { 0 }, r & (blocks - 1));
                         let q = if cluster > 0 { q } else { r };
                         let kx = (lane & ((1 << register_columns) - 1)) + ((warp + (q >> warps << warps)) << register_columns);
@@ -186,6 +211,7 @@ pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]
             define("LY", &kind.bits()[1]),
             define("CL", &cluster),
             define("FETCH", &u8::from(fetch)),
+            define("NEAR", &u8::from(kind.near)),
             define("RESIDENT", &(512 / kind.threads()).max(1)),
         ]);
     }
@@ -195,19 +221,19 @@ pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]
 }
 
 /// Kernels that sum over views, for every kind.
-pub fn sums_recipe(kind: &Kind) -> Recipe {
+pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
     let sources = [include_str!("model.cu"), include_str!("sums.cu"), include_str!("overlap.cu")];
     recipe(kind, "sums", &sources, &["overlap"])
 }
 
 /// Kernels of gradients and directions, for every kind.
-pub fn vectors_recipe(kind: &Kind) -> Recipe {
+pub(super) fn vectors_recipe(kind: &Kind) -> Recipe {
     let sources = [include_str!("model.cu"), include_str!("sums.cu"), include_str!("vectors.cu")];
     recipe(kind, "vectors", &sources, &["object_sums", "probe_parts", "probe_sums", "dot", "combine", "neighbours"])
 }
 
 /// Kernels that a frame goes through.
-pub fn frames_recipe(kind: &Kind) -> Recipe {
+pub(super) fn frames_recipe(kind: &Kind) -> Recipe {
     match kind.way {
         Way::Plain => {
             let sources = [include_str!("model.cu"), include_str!("constrain.cu"), include_str!("plain.cu")];
@@ -230,7 +256,7 @@ pub fn frames_recipe(kind: &Kind) -> Recipe {
 }
 
 /// The kernel that goes from view to view: one mode, in registers.
-pub fn sequence_recipe(kind: &Kind) -> Recipe {
+pub(super) fn sequence_recipe(kind: &Kind) -> Recipe {
     let sources = [
         include_str!("model.cu"),
         include_str!("hopper.cu"),
@@ -239,6 +265,7 @@ pub fn sequence_recipe(kind: &Kind) -> Recipe {
         include_str!("seat.cu"),
         include_str!("constrain.cu"),
         include_str!("step.cu"),
+        include_str!("pie.cu"),
         include_str!("sequence.cu"),
     ];
     let mut recipe = recipe(kind, "sequence", &sources, &["sequence"]);
@@ -247,7 +274,7 @@ pub fn sequence_recipe(kind: &Kind) -> Recipe {
 }
 
 /// Kernels of the likelihood: all modes, in registers.
-pub fn likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
+pub(super) fn likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
     let sources = [
         include_str!("model.cu"),
         include_str!("hopper.cu"),
@@ -256,17 +283,90 @@ pub fn likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
         include_str!("seat.cu"),
         include_str!("constrain.cu"),
         include_str!("step.cu"),
+        include_str!("noise.cu"),
         include_str!("likelihood.cu"),
     ];
     let mut recipe = recipe(kind, "likelihood", &sources, &["gradient", "line"]);
-    let number = match noise {
-        Noise::Gaussian => 0,
-        Noise::Poisson => 1,
-        Noise::Euclid => 2,
-    };
     // Shared memory is full of intensities: the exchange of a cluster has no room of its own.
-    recipe.defines.extend([("NOISE".to_owned(), number.to_string()), ("NARROW".to_owned(), "1".to_owned())]);
+    recipe.defines.extend([("NOISE".to_owned(), number(noise).to_owned()), ("NARROW".to_owned(), "1".to_owned())]);
     recipe
+}
+
+/// Kernels that look for places: all modes, in registers.
+pub(super) fn places_recipe(kind: &Kind) -> Recipe {
+    let sources = [
+        include_str!("model.cu"),
+        include_str!("hopper.cu"),
+        include_str!("dft.cu"),
+        include_str!("frame.cu"),
+        include_str!("seat.cu"),
+        include_str!("constrain.cu"),
+        include_str!("step.cu"),
+        include_str!("places.cu"),
+    ];
+    let mut recipe = recipe(kind, "places", &sources, &["trial", "slope"]);
+    recipe.defines.push(("NARROW".to_owned(), "1".to_owned()));
+    recipe
+}
+
+/// Kernels of frames in pieces, for every kind.
+pub(super) fn pieces_recipe(kind: &Kind) -> Recipe {
+    let sources = [include_str!("model.cu"), include_str!("constrain.cu"), include_str!("plain.cu"), include_str!("pieces.cu")];
+    recipe(kind, "pieces", &sources, &["multiply", "intensity", "deviation", "change", "slopes", "shade"])
+}
+
+/// And of the likelihood.
+pub(super) fn pieces_likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
+    let sources = [
+        include_str!("model.cu"),
+        include_str!("constrain.cu"),
+        include_str!("noise.cu"),
+        include_str!("pieces.cu"),
+        include_str!("pieces_likelihood.cu"),
+    ];
+    let mut recipe = recipe(kind, "likelihood in pieces", &sources, &["brighten", "settle_brightness", "weigh", "bend"]);
+    recipe.defines.push(("NOISE".to_owned(), number(noise).to_owned()));
+    recipe
+}
+
+/// And of engines that go from view to view or from batch to batch.
+pub(super) fn sweeps_recipe(kind: &Kind) -> Recipe {
+    let sources = [
+        include_str!("model.cu"),
+        include_str!("constrain.cu"),
+        include_str!("pie.cu"),
+        include_str!("pieces.cu"),
+        include_str!("pieces_sweep.cu"),
+        include_str!("pieces_squares.cu"),
+    ];
+    let kernels = [
+        "difference",
+        "settle_errors",
+        "step_object",
+        "step_probe",
+        "finish",
+        "residual",
+        "object_direction",
+        "probe_direction",
+        "divide",
+        "products",
+        "add",
+    ];
+    recipe(kind, "sweeps in pieces", &sources, &kernels)
+}
+
+/// Supports of probes and smoothing of objects, for every kind.
+pub(super) fn supports_recipe(kind: &Kind) -> Recipe {
+    recipe(kind, "supports", &[include_str!("model.cu"), include_str!("supports.cu")], &["smooth", "veil", "compare"])
+}
+
+/// `NOISE` of noise.cu.
+fn number(noise: Noise) -> &'static str {
+    match noise {
+        Noise::Gaussian => "0",
+        Noise::Poisson => "1",
+        Noise::Euclid => "2",
+    }
 }
 
 #[cfg(test)]
@@ -274,7 +374,7 @@ mod tests {
     use super::*;
 
     fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
-        Kind { frame, modes, several: frame[0] == 64, way }
+        Kind { frame, modes, several: frame[0] == 64, near: false, way }
     }
 
     #[test]
@@ -299,6 +399,17 @@ mod tests {
         for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
             zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), noise));
         }
+        zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
+        let pieces = kind([96, 100], [3, 2], Way::Plain);
+        for recipe in
+            [pieces_recipe(&pieces), pieces_likelihood_recipe(&pieces, Noise::Poisson), sweeps_recipe(&pieces), supports_recipe(&pieces)]
+        {
+            zellige_engine::testing::compiles(&recipe);
+        }
+        let near = Kind { near: true, ..kind([64, 64], [1, 1], fused(1, false)) };
+        for recipe in [frames_recipe(&near), sequence_recipe(&near), places_recipe(&near), likelihood_recipe(&near, Noise::Gaussian)] {
+            zellige_engine::testing::compiles(&recipe);
+        }
     }
 
     #[test]
@@ -306,9 +417,11 @@ mod tests {
         for (frame, cluster) in [([32, 32], 0), ([64, 128], 0), ([128, 128], 0), ([128, 256], 1), ([256, 256], 2)] {
             let kind = kind(frame, [1, 1], Way::Fused { cluster, fetch: false });
             for pack in [2, 4] {
-                let mut order = kind.order(pack).unwrap();
-                order.sort_unstable();
-                assert!(order.iter().enumerate().all(|(i, j)| i == *j as usize), "{frame:?}");
+                for real in [false, true] {
+                    let mut order = kind.order_in(pack, real).unwrap();
+                    order.sort_unstable();
+                    assert!(order.iter().enumerate().all(|(i, j)| i == *j as usize), "{frame:?}");
+                }
             }
         }
     }

@@ -4,7 +4,8 @@
 // less, since F is linear, and the errors come along: E_LL from g, E_F from f, E_ex from the change of e (F is unitary).
 //
 // Grid: persistent; a block (or a cluster of 2^CL) does a frame at a time. Transforms: 2 a mode. Bytes a pixel and mode: e 8 + 8, exit 8
-// (and 4 of magnitudes); with several modes 16 + 8 more, since g waits in the exit wave's place until all modes are known.
+// (and 4 of magnitudes); with several modes 16 + 8 more for all but the last, since g waits in the exit wave's place until all modes are known.
+// They are taken up again from the last one, whose g is still in registers, so that what was written last comes from the cache.
 
 // Waves from probe and object, or from the exit waves that are there. Grid as above.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model model, C* waves, C* exits, u32 views, u32 from_exits) {
@@ -19,8 +20,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
     if (from_exits) fill(v, exits + (u64)i * (NX * NY), seat);
     else product(v, model, model.views[i / MODES], i % MODES, seat, 1);
     if (!from_exits) keep(exits + (u64)i * (NX * NY), v, seat);
-    forward(v, seat, wide);
-    const float scale = rsqrtf(float(NX) * float(NY));
+    outward(v, model.near, seat, wide);
+    const float scale = SCALE;
 #pragma unroll
     for (int r = 0; r < 32; r += 2)
       ((float4*)(waves + (u64)i * (NX * NY)))[(seat.block * 16 + (r >> 1)) * THREADS + threadIdx.x] =
@@ -35,7 +36,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
   C* big = (C*)shared; // the wave to come, or a wide exchange, or intensities of two kinds
   const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
   const Seat& seat = desk.seat;
-  const float scale = rsqrtf(float(NX) * float(NY));
+  const float scale = SCALE;
   const u32 groups = gridDim.x >> CL;
   const u64 mine = (u64)seat.block * 32 * THREADS;
   C* wide = WIDE ? big : 0;
@@ -60,7 +61,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     C* wave = waves + (u64)n * (NX * NY) + mine;
     const C* old = FETCH ? big : wave;
     product(v, model, view, 0, seat, scale);
-    forward(v, seat, wide);
+    outward(v, model.near, seat, wide);
     if (FETCH) pass_gate(desk.gate, phase);
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
@@ -81,7 +82,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     __syncthreads();
     if (threadIdx.x == 0 && i + groups < count) fetch(big, waves + (u64)(n + groups) * (NX * NY), NX * NY * 8, desk.gate);
 #endif
-    inverse(v, seat, wide);
+    homeward(v, model.near, seat, wide);
     keep(exits + (u64)n * (NX * NY), v, seat);
 #else
     float4* seen = (float4*)big + threadIdx.x;    // intensities of the model
@@ -89,12 +90,14 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     for (int k = 0; k < MODES; ++k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY) + mine;
       product(v, model, view, k, seat, scale);
-      forward(v, seat, wide);
+      outward(v, model.near, seat, wide);
 #pragma unroll
       for (int r = 0; r < 32; r += 4) {
         float2 f = estimates(both(v, r), pair(waves + frame, r), rule.c), h = estimates(both(v, r + 2), pair(waves + frame, r + 2), rule.c);
-        ((float4*)(exits + frame))[(r >> 1) * THREADS + threadIdx.x] = both(v, r);
-        ((float4*)(exits + frame))[(r >> 1) * THREADS + THREADS + threadIdx.x] = both(v, r + 2);
+        if (k < MODES - 1) {
+          ((float4*)(exits + frame))[(r >> 1) * THREADS + threadIdx.x] = both(v, r);
+          ((float4*)(exits + frame))[(r >> 1) * THREADS + THREADS + threadIdx.x] = both(v, r + 2);
+        }
         float4 old = make_float4(0, 0, 0, 0), before = old;
         if (k > 0) old = seen[(r >> 2) * THREADS], before = meant[(r >> 2) * THREADS];
         seen[(r >> 2) * THREADS] = make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
@@ -109,17 +112,17 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     }
     sums = everywhere(sums, desk);
     const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
-    for (int k = 0; k < MODES; ++k) {
+    for (int k = MODES - 1; k >= 0; --k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY);
 #pragma unroll
       for (int r = 0; r < 32; r += 2) {
         float4 q = meant[(r >> 2) * THREADS];
-        change += advance(v, pair(exits + frame + mine, r), pair(waves + frame + mine, r), waves + frame + mine, r,
+        change += advance(v, k == MODES - 1 ? both(v, r) : pair_last(exits + frame + mine, r), pair_last(waves + frame + mine, r), waves + frame + mine, r,
                           r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
       }
-      if (k == MODES - 1) tell(change, desk);
-      inverse(v, seat, wide);
-      keep(exits + frame, v, seat);
+      if (k == 0) tell(change, desk);
+      homeward(v, model.near, seat, wide);
+      keep_last(exits + frame, v, seat);
     }
 #endif
     report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n], desk);

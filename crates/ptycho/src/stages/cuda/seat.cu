@@ -53,6 +53,12 @@ __device__ __forceinline__ void keep(C* frame, const C* v, const Seat& seat) {
   for (int r = 0; r < 32; ++r) frame[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane] = v[r];
 }
 
+// The same for waves that are not to stay in the cache.
+__device__ __forceinline__ void keep_last(C* frame, const C* v, const Seat& seat) {
+#pragma unroll
+  for (int r = 0; r < 32; ++r) __stcs(frame + row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane, v[r]);
+}
+
 __device__ __forceinline__ void fill(C* v, const C* frame, const Seat& seat) {
 #pragma unroll
   for (int r = 0; r < 32; ++r) v[r] = frame[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane];

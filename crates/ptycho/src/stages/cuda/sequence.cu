@@ -4,18 +4,6 @@
 //
 // Grid: one block or one cluster, persistent; every thread keeps its part of the probe in shared memory. Transforms: 2 a view.
 
-struct Step {
-  float object_step, object_mix, probe_step, probe_mix; // s_o, t_o, s_p, t_p
-  float low, high;                                      // of the object's magnitude; low < 0: none
-  u32 object, probe, keep, unused;                      // whether each is updated; whether waves are kept, or begin as F(P O) every time
-};
-
-// Nothing where there is nothing to divide by.
-__device__ __forceinline__ float pie_weight(float step, float local, float largest, float here) {
-  float norm = (1 - local) * largest + local * here;
-  return norm > 0 ? step / norm : 0.0f;
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 sequence(Model model, C* waves, const float* mag, const float* weight, float* errors, const u32* order, u32 count, Rule rule, Step step) {
   extern __shared__ __align__(128) char shared[];
@@ -23,7 +11,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
   C* probe = big + (WIDE ? 32 * THREADS : 0) + threadIdx.x; // value r at r * THREADS
   const Desk desk = desk_of(big + (WIDE ? 64 : 32) * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
   const Seat& seat = desk.seat;
-  const float scale = rsqrtf(float(NX) * float(NY));
+  const float scale = SCALE;
   const u64 mine = (u64)seat.block * 32 * THREADS;
   C* wide = WIDE ? big : 0;
   u32 set = 0xffffffffu;
@@ -56,7 +44,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
     }
 #pragma unroll
     for (int r = 0; r < 32; ++r) v[r] = probe[r * THREADS] * (patch[row_of(seat, r) * width + (r & ((1 << XR) - 1)) * 32 + seat.lane] * scale);
-    forward(v, seat, wide);
+    outward(v, model.near, seat, wide);
     float2 sums = make_float2(0, 0);
     float4* held = (float4*)seat.all + threadIdx.x;
 #pragma unroll
@@ -75,7 +63,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
       change += advance(v, both(v, r), step.keep ? pair(wave, r) : both(v, r), step.keep ? wave : 0, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
     }
     tell(change, desk);
-    inverse(v, seat, wide);
+    homeward(v, model.near, seat, wide);
     float most = 0;
 #pragma unroll
     for (int r = 0; r < 32; ++r) {

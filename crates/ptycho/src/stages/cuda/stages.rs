@@ -8,12 +8,19 @@ use zellige_engine::ops::fft::{Direction, Plan, Shape};
 
 use super::arguments::{Rule, Step, Update};
 use super::likelihood::Descent;
+use super::pieces::Pieces;
+use super::places::Seeker;
+use super::program::Way;
+use super::supports::Supports;
+use super::sweeps::Sweeps;
 use super::{C, CudaStages, narrow, refused, wide};
 use crate::model::{State, Transfer, View};
 use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
 
-/// What to do where a GPU cannot.
-const ELSEWHERE: &str = "take `--device cpu`";
+/// What was made just before is not there: a defect.
+fn absent() -> zellige_engine::error::Error {
+    refused("a part that was not made", "take `--device cpu`, and report it")
+}
 
 impl CudaStages {
     /// The slot's pair; slots other than the state are made when first asked for.
@@ -28,7 +35,7 @@ impl CudaStages {
         if place.is_none() {
             *place = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
         }
-        place.as_mut().ok_or_else(|| refused("a slot", ELSEWHERE))
+        place.as_mut().ok_or_else(|| absent())
     }
 
     /// A slot that was made.
@@ -47,7 +54,52 @@ impl CudaStages {
             let kind = self.frames.kind;
             self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.places.views.len())?);
         }
+        if self.descent.as_ref().is_some_and(Descent::in_pieces) {
+            self.need_pieces()?;
+        }
         Ok(())
+    }
+
+    /// Makes the kernels that look for places.
+    pub(super) fn need_seeker(&mut self) -> Result<()> {
+        let Way::Fused { cluster, .. } = self.frames.kind.way else { return self.need_pieces() };
+        if self.seeker.is_none() {
+            self.seeker = Some(Seeker::new(&self.cuda, &self.pool, self.frames.kind, cluster, self.places.views.len())?);
+        }
+        Ok(())
+    }
+
+    /// Makes the kernels for frames in pieces.
+    pub(super) fn need_pieces(&mut self) -> Result<()> {
+        if self.pieces.is_none() {
+            self.pieces = Some(Pieces::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
+        }
+        Ok(())
+    }
+
+    /// And those of engines that go from view to view so.
+    fn need_sweeps(&mut self) -> Result<()> {
+        self.need_pieces()?;
+        if self.sweeps.is_none() {
+            self.sweeps = Some(Sweeps::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
+        }
+        Ok(())
+    }
+
+    /// And those of supports and smoothing.
+    pub(super) fn need_supports(&mut self) -> Result<()> {
+        if self.supports.is_none() {
+            self.supports = Some(Supports::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
+        }
+        Ok(())
+    }
+
+    /// Whether a view lies in its object and has a probe.
+    pub(super) fn inside(&self, view: &View) -> bool {
+        let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
+        let storage = self.model.storages.get(view.object as usize);
+        storage.is_some_and(|s| fits(view.row, self.model.frame[0], s.shape[0]) && fits(view.col, self.model.frame[1], s.shape[1]))
+            && (view.probe as usize) < self.model.probes
     }
 
     /// Changes a buffer on the host.
@@ -71,37 +123,55 @@ impl Stages for CudaStages {
     }
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
-        if rule.limits.smooth.is_some() {
-            return Err(refused("smoothing of the object (`object_smooth`)", ELSEWHERE));
+        let places = self.places.model(&self.state);
+        let apart = self.supports.as_ref().is_some_and(Supports::apart);
+        if rule.limits.smooth.is_some() || apart {
+            self.need_supports()?;
+            if apart {
+                self.need_pieces()?;
+            }
+            let Self { model, state, frames, sums, pieces, supports: Some(supports), .. } = self else { return Err(absent()) };
+            return supports.overlap(model, places, state, &frames.exits, sums, pieces, rule);
         }
-        let model = self.places.model(&self.state);
-        self.sums.overlap(model, &self.frames.exits, Update::from(rule), &rule.probe_inertia)
+        let support = self.supports.as_ref().map_or(0, Supports::real);
+        self.sums.overlap(places, &self.frames.exits, Update::from(rule), &rule.probe_inertia, support)
     }
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
-        if rule.batch > 1 {
-            return Err(refused(format!("batches of {} views", rule.batch), "take `batch = 1`, or `--device cpu`"));
-        }
         let views = self.places.views.len();
         assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
         self.likelihoods = None;
         let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
-        let model = self.places.model(&self.state);
-        self.frames.sequence(model, Rule::from(rule), Step::new(rule, keep), keep, order)
+        let places = self.places.model(&self.state);
+        let supported = rule.probe && self.supports.as_ref().is_some_and(Supports::any);
+        if rule.batch <= 1 && !supported && self.frames.sequence_kind(keep).is_some() {
+            return self.frames.sequence(places, Rule::from(rule), Step::new(rule, keep), keep, order);
+        }
+        self.need_sweeps()?;
+        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };
+        sweeps.sweep(model, places, state, frames, pieces, supports, rule, order)
     }
 
-    fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
-        Err(refused("LSQML", ELSEWHERE))
+    fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        let views = self.places.views.len();
+        assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
+        self.likelihoods = None;
+        let places = self.places.model(&self.state);
+        self.need_sweeps()?;
+        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };
+        sweeps.least_squares(model, places, state, frames, pieces, supports, rule, order)?;
+        rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Gradient)?;
         let places = self.places.model(&self.state);
-        let Self { model, state, slots: [Some(to), ..], frames, sums, descent: Some(descent), .. } = self else {
-            return Err(refused("a slot", ELSEWHERE));
+        let Self { model, state, slots: [Some(to), ..], frames, sums, pieces, descent: Some(descent), .. } = self else {
+            return Err(absent());
         };
-        let values = descent.gradient(places, frames, sums, rule, to)?;
+        let pieces = pieces.as_mut().filter(|_| descent.in_pieces());
+        let values = descent.gradient(places, frames, pieces, sums, rule, to)?;
         let mut value = values.iter().sum();
         if rule.smoothness > 0.0 {
             let gradient = rule.object.then_some(&to.object);
@@ -116,10 +186,11 @@ impl Stages for CudaStages {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Direction)?;
         let places = self.places.model(&self.state);
-        let Self { model, state, slots: [_, _, Some(along)], frames, descent: Some(descent), .. } = self else {
-            return Err(refused("a slot", ELSEWHERE));
+        let Self { model, state, slots: [_, _, Some(along)], frames, pieces, descent: Some(descent), .. } = self else {
+            return Err(absent());
         };
-        let mut both = descent.line(places, self.places.model(along), frames, rule)?;
+        let pieces = pieces.as_mut().filter(|_| descent.in_pieces());
+        let mut both = descent.line(places, self.places.model(along), frames, pieces, rule)?;
         if rule.smoothness > 0.0 {
             let more = descent.neighbours(model, &state.object, Some(&along.object), None, rule.smoothness)?;
             both = [both[0] + more[0], both[1] + more[1]];
@@ -131,10 +202,10 @@ impl Stages for CudaStages {
         self.descent(None)?;
         self.slot(a)?;
         self.slot(b)?;
-        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot", ELSEWHERE)) };
+        let Some(mut descent) = self.descent.take() else { return Err(absent()) };
         let dot = self.held(a).zip(self.held(b)).map(|(a, b)| descent.dot(a, b));
         self.descent = Some(descent);
-        dot.unwrap_or_else(|| Err(refused("a slot", ELSEWHERE)))
+        dot.unwrap_or_else(|| Err(absent()))
     }
 
     fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
@@ -142,14 +213,19 @@ impl Stages for CudaStages {
         self.descent(None)?;
         self.slot(to)?;
         self.slot(from)?;
-        let Some(mut descent) = self.descent.take() else { return Err(refused("a slot", ELSEWHERE)) };
+        let Some(mut descent) = self.descent.take() else { return Err(absent()) };
         let done = self.held(to).zip(self.held(from)).map(|(to, from)| descent.combine(to, s, from, f));
         self.descent = Some(descent);
-        done.unwrap_or_else(|| Err(refused("a slot", ELSEWHERE)))
+        done.unwrap_or_else(|| Err(absent()))
     }
 
-    fn smooth_object(&mut self, _: Slot, _: f64) -> Result<()> {
-        Err(refused("smoothing of the object", ELSEWHERE))
+    fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
+        self.slot(slot)?;
+        self.need_supports()?;
+        let Some(mut supports) = self.supports.take() else { return Err(absent()) };
+        let done = self.held(slot).map_or_else(|| Err(absent()), |pair| supports.smooth(&self.model, &pair.object, sigma));
+        self.supports = Some(supports);
+        done
     }
 
     fn clip(&mut self, range: [f64; 2]) -> Result<()> {
@@ -183,31 +259,47 @@ impl Stages for CudaStages {
     }
 
     fn support(&mut self, slot: Slot) -> Result<()> {
-        let Some(mask) = self.mask.clone() else { return Ok(()) };
-        let cuda = self.cuda.clone();
-        Self::on_host(&cuda, &mut self.slot(slot)?.probe, |probe| {
-            for (value, inside) in probe.iter_mut().zip(mask.iter().cycle()) {
-                if !inside {
-                    *value = Complex::new(0.0, 0.0);
-                }
-            }
-        })
+        if !self.supports.as_ref().is_some_and(Supports::any) {
+            return Ok(());
+        }
+        if self.supports.as_ref().is_some_and(Supports::apart) {
+            self.need_pieces()?;
+        }
+        self.slot(slot)?;
+        let (Some(supports), mut pieces) = (self.supports.take(), self.pieces.take()) else { return Err(absent()) };
+        let done = self.slot(slot).and_then(|pair| supports.apply(pieces.as_mut(), &mut pair.probe));
+        (self.supports, self.pieces) = (Some(supports), pieces);
+        done
     }
 
     fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
-        if fourier.is_some() {
-            return Err(refused("a support of the probe in Fourier space", ELSEWHERE));
+        if real.is_some() || fourier.is_some() {
+            self.need_supports()?;
         }
-        self.mask = real.map(<[bool]>::to_vec);
-        self.sums.set_support(real)
+        self.supports.as_mut().map_or(Ok(()), |supports| supports.set(real, fourier))
     }
 
-    fn trial(&mut self, _: &[[i32; 2]]) -> Result<Vec<f64>> {
-        Err(refused("refinement of positions", ELSEWHERE))
+    fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
+        let views: Vec<View> =
+            self.places.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
+        assert!(views.len() == self.places.views.len() && views.iter().all(|v| self.inside(v)), "a trial outside of the objects");
+        let places = self.places.model(&self.state);
+        self.need_seeker()?;
+        match self {
+            Self { seeker: Some(seeker), frames, .. } => seeker.trial(places, frames, &views),
+            Self { pieces: Some(pieces), frames, .. } => pieces.trial(places, frames, &views),
+            _ => Err(absent()),
+        }
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
-        Err(refused("refinement of positions", ELSEWHERE))
+        let places = self.places.model(&self.state);
+        self.need_seeker()?;
+        match self {
+            Self { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
+            Self { pieces: Some(pieces), frames, .. } => pieces.slope(places, frames),
+            _ => Err(absent()),
+        }
     }
 
     fn views(&self) -> (&[View], &[[f64; 2]]) {
@@ -310,13 +402,7 @@ impl Stages for CudaStages {
             return Err(reader.wrong("the number of views is not that of this input"));
         }
         bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
-        let inside = |v: &View| {
-            let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
-            let storage = self.model.storages.get(v.object as usize);
-            storage.is_some_and(|s| fits(v.row, self.model.frame[0], s.shape[0]) && fits(v.col, self.model.frame[1], s.shape[1]))
-                && (v.probe as usize) < self.model.probes
-        };
-        if !views.iter().all(inside) {
+        if !views.iter().all(|v| self.inside(v)) {
             return Err(reader.wrong("a view lies outside the objects of this input"));
         }
         let mut shifts = self.places.shifts.clone();

@@ -10,6 +10,9 @@ __device__ __forceinline__ float4 ratios(float2 f, float2 h, float4 m) {
 // Values r and r + 1 of a frame in the order of the transform.
 __device__ __forceinline__ float4 pair(const C* wave, int r) { return ((const float4*)wave)[(r >> 1) * THREADS + threadIdx.x]; }
 
+// The same for the last time.
+__device__ __forceinline__ float4 pair_last(const C* wave, int r) { return __ldcs((const float4*)wave + (r >> 1) * THREADS + threadIdx.x); }
+
 __device__ __forceinline__ float4 both(const C* v, int r) { return make_float4(v[r].x, v[r].y, v[r + 1].x, v[r + 1].y); }
 
 // e of values r and r + 1 after the constraint, times `scale` to `v`; gives the sum of the squared changes.

@@ -25,7 +25,6 @@ pub(super) struct Sums {
     weights: Buffer<f32>,
     /// The probes at the last test of the overlap loop.
     pub(super) before: Buffer<C>,
-    support: Option<Buffer<f32>>,
     inertia: Buffer<f32>,
     /// What `inertia` holds.
     inertia_now: Vec<f64>,
@@ -53,7 +52,6 @@ impl Sums {
             numerators: pool.alloc_zeros(0, nothing)?,
             weights: pool.alloc_zeros(0, nothing)?,
             before: pool.alloc_zeros(model.probe_len(), "ptycho: probes")?,
-            support: None,
             inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
             inertia_now: vec![0.0; model.probes],
             changes: pool.alloc_zeros(model.probes * blocks as usize, "ptycho: changes")?,
@@ -81,14 +79,8 @@ impl Sums {
         Ok(())
     }
 
-    /// Where probes may be, in real space.
-    pub(super) fn set_support(&mut self, real: Option<&[bool]>) -> Result<()> {
-        let inside = real.map(|mask| mask.iter().map(|inside| f32::from(u8::from(*inside))).collect::<Vec<_>>());
-        self.support = inside.map(|mask| self.pool.buffer_from(&mask, "ptycho: support")).transpose()?;
-        Ok(())
-    }
-
-    pub(super) fn argument(&self) -> SumsArgument {
+    /// `support`: address of the mask of the probes, or 0.
+    pub(super) fn argument(&self, support: u64) -> SumsArgument {
         SumsArgument {
             tiles: self.tiles.address(),
             visits: self.visits.address(),
@@ -98,7 +90,7 @@ impl Sums {
             numerators: self.numerators.address(),
             weights: self.weights.address(),
             before: self.before.address(),
-            support: self.support.as_ref().map_or(0, Buffer::address),
+            support,
             inertia: self.inertia.address(),
             changes: self.changes.address(),
             barrier: self.barrier.address(),
@@ -111,16 +103,30 @@ impl Sums {
     }
 
     /// The overlap loop. Gives the passes of the last loop that has ended: nothing waits for this one.
-    pub(super) fn overlap(&mut self, model: ModelArgument, exits: &Buffer<C>, update: Update, inertia: &[f64]) -> Result<u32> {
+    pub(super) fn overlap(
+        &mut self,
+        model: ModelArgument,
+        exits: &Buffer<C>,
+        update: Update,
+        inertia: &[f64],
+        support: u64,
+    ) -> Result<u32> {
         self.set_inertia(inertia)?;
-        self.launch(model, exits, self.argument(), update)?;
+        self.launch(model, exits, self.argument(support), update)?;
         Ok(self.passes.get(0))
     }
 
     /// What one pass makes of the sums of the probes' parts, which are there already: nothing is summed over views.
-    pub(super) fn settle_probes(&mut self, model: ModelArgument, exits: &Buffer<C>, update: Update, inertia: &[f64]) -> Result<()> {
+    pub(super) fn settle_probes(
+        &mut self,
+        model: ModelArgument,
+        exits: &Buffer<C>,
+        update: Update,
+        inertia: &[f64],
+        support: u64,
+    ) -> Result<()> {
         self.set_inertia(inertia)?;
-        let argument = SumsArgument { tile_count: 0, part_count: 0, ..self.argument() };
+        let argument = SumsArgument { tile_count: 0, part_count: 0, ..self.argument(support) };
         self.launch(model, exits, argument, update.of_probes())
     }
 

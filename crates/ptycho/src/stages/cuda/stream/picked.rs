@@ -1,14 +1,14 @@
 //! Engines that go from view to view in an order of their own: frames are picked one by one from where they are kept.
 
-use zellige_engine::cuda::{Argument, Buffer, Pool};
+use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
 use super::ring::Ring;
 use super::{Streamed, Work, keep};
 use crate::model::View;
-use crate::stages::Sweep;
-use crate::stages::cuda::arguments::{ModelArgument, Rule, Step};
-use crate::stages::cuda::{C, Kind};
+use crate::stages::cuda::supports::Supports;
+use crate::stages::cuda::{C, CudaStages, Kind, refused};
+use crate::stages::{LeastSquares, Stages, Sweep};
 
 /// Arrays in the order of a pass.
 pub(super) struct Picked {
@@ -16,6 +16,8 @@ pub(super) struct Picked {
     kind: Kind,
     order: Option<Buffer<u32>>,
     views: Buffer<View>,
+    /// Those of the block at work.
+    here: Buffer<View>,
     weights: Buffer<f32>,
     errors: Buffer<f32>,
 }
@@ -27,6 +29,7 @@ impl Picked {
             kind,
             order: keep::order(pool, kind)?,
             views: pool.alloc_zeros(views, what)?,
+            here: pool.alloc_zeros(views, what)?,
             weights: pool.alloc_zeros(views, what)?,
             errors: pool.alloc_zeros(3 * views, what)?,
         })
@@ -101,44 +104,80 @@ impl Ring {
     }
 }
 
+/// What is done on the way.
+pub(super) enum Pass<'a> {
+    Sweep(&'a Sweep),
+    LeastSquares(&'a LeastSquares),
+}
+
+impl Pass<'_> {
+    /// Whether waves are kept, views of a batch, whether the probe is updated.
+    fn facts(&self) -> (bool, usize, bool) {
+        match self {
+            Self::Sweep(rule) => (rule.c != 1.0 || rule.a + rule.b != 1.0, rule.batch.max(1), rule.probe),
+            Self::LeastSquares(rule) => (false, rule.batch.max(1), rule.probe),
+        }
+    }
+}
+
 impl Streamed {
-    /// One pass from view to view.
-    pub(super) fn pick_views(&mut self, rule: &Sweep, order: &[u32], keeps: bool) -> Result<()> {
+    /// One pass from view to view, or from batch to batch.
+    pub(super) fn pick_views(&mut self, pass: &Pass, order: &[u32]) -> Result<()> {
+        let (keeps, batch, probe) = pass.facts();
+        let all = self.inner.places.views.len();
+        assert!(order.len() <= all && order.iter().all(|n| (*n as usize) < all), "an order of other views");
         self.ready(keeps)?;
-        let kind = self.inner.frames.sequence_kind(keeps)?;
+        // As `CudaStages::sweep` chooses.
+        let supported = probe && self.inner.supports.as_ref().is_some_and(Supports::any);
+        let registers = matches!(pass, Pass::Sweep(_)) && batch <= 1 && !supported;
+        let kind = self.inner.frames.sequence_kind(keeps).filter(|_| registers).unwrap_or(self.inner.frames.kind);
         if self.picked.as_ref().is_none_or(|p| p.kind != kind) {
-            self.picked = Some(Picked::new(&self.inner.pool, kind, self.inner.places.views.len())?);
+            self.picked = Some(Picked::new(&self.inner.pool, kind, all)?);
         }
         let bytes = self.bytes_of_pixel;
         let Self { work: Some(Work { ring, waves, .. }), picked: Some(picked), inner, turn, raw, .. } = self else { return Ok(()) };
         let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
+        // Whole batches.
+        let length = ring.layout.block / batch * batch;
+        let length = if batch >= order.len() && ring.layout.block >= order.len() { order.len() } else { length };
+        if length == 0 {
+            let what = format!("batches of {batch} views with room for {} at a time", ring.layout.block);
+            return Err(refused(what, "take smaller ones (`batch`), allow more (`device` of [ptycho.memory]), or take `--device cpu`"));
+        }
         ring.drain()?;
         let views: Vec<View> = order.iter().map(|n| inner.places.views[*n as usize]).collect();
         let weights: Vec<f32> = order.iter().map(|n| self.counted[*n as usize]).collect();
         cuda.upload(&mut picked.views, &views)?;
         cuda.upload(&mut picked.weights, &weights)?;
-        let one_by_one: Vec<u32> = (0..ring.layout.block as u32).collect();
+        let one_by_one: Vec<u32> = (0..length as u32).collect();
         let (half, slots) = (ring.half, ring.slots.len());
-        for (turn_number, part) in order.chunks(ring.layout.block).enumerate() {
-            let (slot, first) = (turn_number % slots, turn_number * ring.layout.block);
+        for (number, part) in order.chunks(length).enumerate() {
+            let (slot, first, count) = (number % slots, number * length, part.len());
             ring.pick(slot, part, keeps, raw)?;
-            let (kept, frames) = (&mut ring.slots[slot].kept, &mut inner.frames);
-            frames.views = part.len();
-            cuda.copy(&picked.weights, first, &mut frames.weight, 0, part.len())?;
-            turn.magnitudes((&kept.raw, bytes), picked.order.as_ref(), &mut frames.mag, part.len())?;
+            let kept = &mut ring.slots[slot].kept;
+            inner.frames.views = count;
+            cuda.copy(&picked.weights, first, &mut inner.frames.weight, 0, count)?;
+            cuda.copy(&picked.views, first, &mut picked.here, 0, count)?;
+            turn.magnitudes((&kept.raw, bytes), picked.order.as_ref(), &mut inner.frames.mag, count)?;
             if half {
-                turn.widen(&kept.halves, waves, part.len() * wave)?;
+                turn.widen(&kept.halves, waves, count * wave)?;
             }
-            let model = ModelArgument { views: picked.views.from(first).value(), ..inner.places.model(&inner.state) };
             let place = if half { &mut *waves } else { &mut kept.waves };
-            std::mem::swap(&mut frames.waves, place);
-            let done = frames.sequence(model, Rule::from(rule), Step::new(rule, keeps), keeps, &one_by_one[..part.len()]);
-            std::mem::swap(&mut frames.waves, place);
+            let mut swap = |inner: &mut CudaStages| {
+                std::mem::swap(&mut inner.frames.waves, place);
+                std::mem::swap(&mut inner.places.on_device, &mut picked.here);
+            };
+            swap(inner);
+            let done = match pass {
+                Pass::Sweep(rule) => inner.sweep(rule, &one_by_one[..count]),
+                Pass::LeastSquares(rule) => inner.least_squares(rule, &one_by_one[..count]),
+            };
+            swap(inner);
             done?;
             if half {
-                turn.narrow(waves, &mut kept.halves, part.len() * wave)?;
+                turn.narrow(waves, &mut kept.halves, count * wave)?;
             }
-            cuda.copy(&frames.errors, 0, &mut picked.errors, 3 * first, 3 * part.len())?;
+            cuda.copy(&inner.frames.errors, 0, &mut picked.errors, 3 * first, 3 * count)?;
             ring.put_back(slot, part, keeps)?;
         }
         ring.drain()?;

@@ -5,9 +5,9 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
 use super::Streamed;
-use super::sweeps::ELSEWHERE;
+use super::picked::Pass;
 use crate::model::{State, View};
-use crate::stages::cuda::refused;
+use crate::stages::cuda::CudaStages;
 use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
 
 impl Stages for Streamed {
@@ -29,18 +29,15 @@ impl Stages for Streamed {
     }
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
-        if rule.batch > 1 {
-            return Err(refused(format!("batches of {} views with frames that do not fit the memory", rule.batch), ELSEWHERE));
-        }
         self.flush()?;
-        let views = self.inner.places.views.len();
-        assert!(order.len() <= views && order.iter().all(|n| (*n as usize) < views), "an order of other views");
-        self.inner.likelihoods = None;
-        self.pick_views(rule, order, rule.c != 1.0 || rule.a + rule.b != 1.0)
+        self.pick_views(&Pass::Sweep(rule), order)
     }
 
-    fn least_squares(&mut self, _: &LeastSquares, _: &[u32]) -> Result<()> {
-        Err(refused("LSQML with frames that do not fit the memory", ELSEWHERE))
+    fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        self.flush()?;
+        // The clip comes once, behind the last batch.
+        self.pick_views(&Pass::LeastSquares(&LeastSquares { clip: None, ..*rule }), order)?;
+        rule.clip.map_or(Ok(()), |range| self.inner.clip(range))
     }
 
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
@@ -90,18 +87,31 @@ impl Stages for Streamed {
 
     fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
         self.flush()?;
-        if fourier.is_some() {
-            return Err(refused("a support of the probe in Fourier space with frames that do not fit the memory", ELSEWHERE));
-        }
-        self.inner.set_support(real, None)
+        self.inner.set_support(real, fourier)
     }
 
-    fn trial(&mut self, _: &[[i32; 2]]) -> Result<Vec<f64>> {
-        Err(refused("refinement of positions with frames that do not fit the memory", ELSEWHERE))
+    fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
+        self.flush()?;
+        let views: Vec<View> =
+            self.inner.places.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
+        assert!(
+            views.len() == self.inner.places.views.len() && views.iter().all(|v| self.inner.inside(v)),
+            "a trial outside of the objects"
+        );
+        self.ask_places(Some(&views), |inner, places, views| match inner {
+            CudaStages { seeker: Some(seeker), frames, .. } => seeker.trial(places, frames, views),
+            CudaStages { pieces: Some(pieces), frames, .. } => pieces.trial(places, frames, views),
+            _ => Ok(Vec::new()),
+        })
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
-        Err(refused("refinement of positions with frames that do not fit the memory", ELSEWHERE))
+        self.flush()?;
+        self.ask_places(None, |inner, places, _| match inner {
+            CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
+            CudaStages { pieces: Some(pieces), frames, .. } => pieces.slope(places, frames),
+            _ => Ok(Vec::new()),
+        })
     }
 
     fn views(&self) -> (&[View], &[[f64; 2]]) {

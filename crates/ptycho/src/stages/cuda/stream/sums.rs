@@ -81,7 +81,7 @@ impl BlockSums {
         sums: &Sums,
         target: &Target,
     ) -> Result<()> {
-        let argument = sums.argument();
+        let argument = sums.argument(0);
         if let Target::Probe = target {
             let (begin, end) = (self.first_piece[b], self.first_piece[b + 1]);
             // Pieces of a block are at most the parts: some hundred a probe.
@@ -106,7 +106,7 @@ impl BlockSums {
     /// The squared relative change of the probes, waited for.
     pub(super) fn moved(&self, cuda: &Cuda, sums: &Sums) -> Result<f32> {
         // SAFETY: (Sums, u32, float*) as declared; so many blocks have left their changes.
-        unsafe { self.change.launch(1, TEAM).plain(sums.argument()).arg(sums.blocks).arg(&self.moved).run()? };
+        unsafe { self.change.launch(1, TEAM).plain(sums.argument(0)).arg(sums.blocks).arg(&self.moved).run()? };
         cuda.synchronize()?;
         Ok(self.moved.get(0))
     }

@@ -8,8 +8,10 @@ use zellige_engine::error::Result;
 use super::ring::Access;
 use super::sums::{BlockSums, Target};
 use super::{Streamed, Work};
+use crate::model::View;
+use crate::stages::cuda::CudaStages;
 use crate::stages::cuda::arguments::{ModelArgument, Rule, Update};
-use crate::stages::cuda::{CudaStages, refused};
+use crate::stages::cuda::supports::Supports;
 use crate::stages::{Likelihood, Overlap, Projection, Slot};
 
 /// The Fourier step that leaves waves as they are, whatever is measured, and makes the exit waves of them.
@@ -91,12 +93,17 @@ impl Streamed {
         }
     }
 
-    /// The overlap loop, as `overlap.cu` makes it.
+    /// The overlap loop, as `overlap.cu` makes it, or `supports.rs` where the object is smoothed or probes have a support in Fourier space.
     pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> Result<u32> {
-        if rule.limits.smooth.is_some() {
-            return Err(refused("smoothing of the object (`object_smooth`) with frames that do not fit the memory", ELSEWHERE));
-        }
         self.ready(true)?;
+        let apart = self.inner.supports.as_ref().is_some_and(Supports::apart);
+        let by_steps = apart || rule.limits.smooth.is_some();
+        if by_steps {
+            self.inner.need_supports()?;
+        }
+        if apart {
+            self.inner.need_pieces()?;
+        }
         let (update, mut pass) = (Update::from(rule), 0);
         let limit = {
             let tolerance = rule.tolerance as f32;
@@ -105,6 +112,12 @@ impl Streamed {
         while pass < rule.passes {
             pass += 1;
             if rule.object && (pass > 1 || rule.object_first || !rule.probe) {
+                if let Some(sigma) = rule.limits.smooth {
+                    // The Fourier step sees the object as it was.
+                    self.flush()?;
+                    let CudaStages { model, state, supports: Some(supports), .. } = &mut self.inner else { break };
+                    supports.smooth(model, &state.object, sigma)?;
+                }
                 let step = self.pending.take();
                 self.step(step, Some(&Target::Object(update)))?;
             }
@@ -113,10 +126,21 @@ impl Streamed {
             }
             let step = self.pending.take();
             self.step(step, Some(&Target::Probe))?;
-            let Self { work: Some(Work { sums, .. }), inner, .. } = self else { break };
-            let model = inner.places.model(&inner.state);
-            inner.sums.settle_probes(model, &inner.frames.exits, update, &rule.probe_inertia)?;
-            if sums.moved(&inner.cuda, &inner.sums)? < limit {
+            let Self { work: Some(Work { sums: blocks, .. }), inner, .. } = self else { break };
+            let places = inner.places.model(&inner.state);
+            let CudaStages { cuda, model, state, frames, sums, pieces, supports, .. } = inner;
+            if let Some(supports) = supports.as_mut().filter(|_| by_steps) {
+                supports.keep_before(sums)?;
+                let support = if apart { 0 } else { supports.real() };
+                sums.settle_probes(places, &frames.exits, update, &rule.probe_inertia, support)?;
+                if supports.changed(model, state, sums, pieces)? < rule.tolerance {
+                    break;
+                }
+                continue;
+            }
+            let support = supports.as_ref().map_or(0, Supports::real);
+            sums.settle_probes(places, &frames.exits, update, &rule.probe_inertia, support)?;
+            if blocks.moved(cuda, sums)? < limit {
                 break;
             }
         }
@@ -165,6 +189,29 @@ impl Streamed {
     }
 }
 
+impl Streamed {
+    /// Asks `ask` of the views of every block where they look, or would look in `moved`.
+    pub(super) fn ask_places<R>(
+        &mut self,
+        moved: Option<&[View]>,
+        mut ask: impl FnMut(&mut CudaStages, ModelArgument, &[View]) -> Result<Vec<R>>,
+    ) -> Result<Vec<R>> {
+        if self.work.is_none() {
+            self.ready(false)?;
+        }
+        self.inner.need_seeker()?;
+        let mut all = Vec::with_capacity(self.inner.places.views.len());
+        self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
+            let model = block_model(inner, range.start);
+            let views = moved.map_or(&[][..], |views| &views[range.clone()]);
+            let found = ask(inner, model, views)?;
+            all.extend(found.into_iter().take(range.len()));
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
 impl CudaStages {
     /// The part of the squared differences of neighbours: value (and its derivative to the gradient), or first and second order along the
     /// direction.
@@ -177,6 +224,3 @@ impl CudaStages {
         descent.neighbours(model, &state.object, along.map(|p| &p.object), gradient.map(|p| &p.object), rule.smoothness)
     }
 }
-
-/// What to do where a streamed run cannot.
-pub(super) const ELSEWHERE: &str = "allow more (`device` of [ptycho.memory]), or take `--device cpu`";

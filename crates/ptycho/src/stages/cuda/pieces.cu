@@ -1,0 +1,101 @@
+// What any engine needs of frames of any shape and any number of modes, in pieces around a library's transforms, on a lot of views at a
+// time: everything in natural order, but for magnitudes and waves that lie as the kernels in registers left them (`place`).
+// Grids: (CHUNKS, views of the lot) of TEAM threads; `multiply`: (CHUNKS, views of the lot * MODES).
+
+struct Lot {
+  const u32* list;       // numbers of the views, or null for `first` and those after it
+  const u32* mag_place;  // where a pixel's magnitude lies in its frame, or null
+  const u32* wave_place; // and a wave's value
+  const float* mag;
+  C* work;      // [views][MODES][NY * NX]
+  float* power; // [views][NY * NX]
+  double* sums; // [views][CHUNKS][..]
+  u32 first;
+  float scale; // what a transform to the detector leaves out
+};
+
+__device__ __forceinline__ u32 view_number(const Lot& lot, u32 i) { return lot.list ? lot.list[i] : lot.first + i; }
+__device__ __forceinline__ float magnitude(const Lot& lot, u32 n, u32 pixel) {
+  return lot.mag[(u64)n * (NX * NY) + (lot.mag_place ? lot.mag_place[pixel] : pixel)];
+}
+__device__ __forceinline__ C* work_of(const Lot& lot, u32 i, u32 k) { return lot.work + ((u64)i * MODES + k) * (NX * NY); }
+#define EACH_PIXEL(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < NX * NY; pixel += gridDim.x * TEAM)
+
+// Sums of a block, in doubles, to its place.
+template <int COUNT> __device__ __forceinline__ void put_sums(const Lot& lot, const float (&value)[COUNT]) {
+  __shared__ double scratch[TEAM / WARP];
+#pragma unroll
+  for (int i = 0; i < COUNT; ++i) {
+    double sum = block_reduce<Sum<double>>(double(value[i]), scratch);
+    if (threadIdx.x == 0) lot.sums[((u64)blockIdx.y * gridDim.x + blockIdx.x) * COUNT + i] = sum;
+  }
+}
+
+// A pixel of the object's patch, or with `axis` 0 (rows) or 1 its central difference, one-sided at the edges of the object.
+__device__ __forceinline__ C patch_value(const Model& model, const View& view, u32 o, u32 pixel, i32 axis) {
+  const Storage storage = model.storages[view.object];
+  const u32 y = pixel / NX, x = pixel % NX;
+  const C* here = model.object + patch_of(model, view, o) + (u64)y * storage.width + x;
+  if (axis < 0) return *here;
+  const u32 at = axis ? view.col + x : view.row + y, end = axis ? storage.width : storage.height, stride = axis ? 1 : storage.width;
+  const u32 low = at > 0, high = at + 1 < end;
+  return (here[high * stride] - here[-(i64)(low * stride)]) * (1.0f / float(greatest(low + high, 1u)));
+}
+
+// work = P O of the first pair of arrays, and of the second if `both`.
+extern "C" __global__ void __launch_bounds__(TEAM) multiply(Model model, Model other, Lot lot, u32 both, i32 axis) {
+  const u32 i = blockIdx.y / MODES, k = blockIdx.y % MODES;
+  const View view = model.views[view_number(lot, i)];
+  const u64 probe = ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
+  EACH_PIXEL(pixel) {
+    C value = model.probe[probe + pixel] * patch_value(model, view, k % OBJECTS, pixel, axis);
+    if (both) value = value + other.probe[probe + pixel] * patch_value(other, view, k % OBJECTS, pixel, axis);
+    work_of(lot, i, k)[pixel] = value;
+  }
+}
+
+// Intensities at the detector to `power`.
+extern "C" __global__ void __launch_bounds__(TEAM) intensity(Lot lot) {
+  EACH_PIXEL(pixel) {
+    float sum = 0;
+    for (u32 k = 0; k < MODES; ++k) sum += power(work_of(lot, blockIdx.y, k)[pixel]);
+    lot.power[(u64)blockIdx.y * (NX * NY) + pixel] = sum * lot.scale * lot.scale;
+  }
+}
+
+// Summed squared deviations of the magnitudes to `sums`.
+extern "C" __global__ void __launch_bounds__(TEAM) deviation(Lot lot) {
+  const u32 n = view_number(lot, blockIdx.y);
+  float sum[1] = {0};
+  EACH_PIXEL(pixel) {
+    const float i = lot.power[(u64)blockIdx.y * (NX * NY) + pixel];
+    sum[0] += misfit(i, i, magnitude(lot, n, pixel)).y;
+  }
+  put_sums(lot, sum);
+}
+
+// Re <waves, other waves> of all modes to `to` [views][NY * NX]: half of what intensities change by.
+extern "C" __global__ void __launch_bounds__(TEAM) change(Lot lot, const C* other, float* to) {
+  EACH_PIXEL(pixel) {
+    float sum = 0;
+    for (u32 k = 0; k < MODES; ++k) {
+      const C a = work_of(lot, blockIdx.y, k)[pixel], b = other[((u64)blockIdx.y * MODES + k) * (NX * NY) + pixel];
+      sum += a.x * b.x + a.y * b.y;
+    }
+    to[(u64)blockIdx.y * (NX * NY) + pixel] = sum * lot.scale * lot.scale;
+  }
+}
+
+// Derivatives of the squared deviation by the place, as `slope` of places.cu: five sums.
+extern "C" __global__ void __launch_bounds__(TEAM) slopes(Lot lot, const float* down, const float* across) {
+  const u32 n = view_number(lot, blockIdx.y);
+  float sums[5] = {0, 0, 0, 0, 0};
+  EACH_PIXEL(pixel) {
+    const u64 at = (u64)blockIdx.y * (NX * NY) + pixel;
+    const float m = magnitude(lot, n, pixel), i = lot.power[at];
+    if (m < 0 || !(i > 0)) continue;
+    const float size = sqrtf(i), y = down[at] / size, x = across[at] / size, off = 2 * (size - m);
+    sums[0] += off * y, sums[1] += off * x, sums[2] += 2 * y * y, sums[3] += 2 * x * x, sums[4] += 2 * y * x;
+  }
+  put_sums(lot, sums);
+}

@@ -1,0 +1,243 @@
+//! What any engine needs of frames of any shape and any number of modes, in pieces around cuFFT, a lot of views at a time.
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
+use zellige_engine::error::Result;
+use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
+
+use super::arguments::ModelArgument;
+use super::frames::{Frames, GROUP};
+use super::program::{Kind, TEAM, pieces_recipe};
+use super::{C, narrow};
+use crate::model::{Model, Transfer, View};
+
+/// `Lot` of pieces.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Lot {
+    pub(super) list: u64,
+    pub(super) mag_place: u64,
+    pub(super) wave_place: u64,
+    pub(super) mag: u64,
+    pub(super) work: u64,
+    pub(super) power: u64,
+    pub(super) sums: u64,
+    pub(super) first: u32,
+    pub(super) scale: f32,
+}
+
+/// Kernels and room, made when first asked for.
+pub(super) struct Pieces {
+    pub(super) cuda: Cuda,
+    pub(super) pool: Pool,
+    pub(super) kind: Kind,
+    plans: CudaPlans,
+    multiply: Kernel,
+    intensity: Kernel,
+    deviation: Kernel,
+    change: Kernel,
+    slopes: Kernel,
+    shade: Kernel,
+    /// Kernel of the near field, in the order of the transform.
+    near: Option<Buffer<C>>,
+    mag_place: Option<Buffer<u32>>,
+    wave_place: Option<Buffer<u32>>,
+    /// Waves of a lot, as many as were asked for.
+    pub(super) waves: [Buffer<C>; 3],
+    /// Planes of a lot.
+    planes: [Buffer<f32>; 3],
+    pub(super) sums: Buffer<f64>,
+    moved: Buffer<View>,
+}
+
+impl Pieces {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+        let program = pieces_recipe(&kind).build(cuda)?;
+        let place = |pack: usize| -> Result<Option<Buffer<u32>>> {
+            let Some(order) = kind.order(pack) else { return Ok(None) };
+            let mut place = vec![0_u32; order.len()];
+            order.iter().enumerate().for_each(|(i, pixel)| place[*pixel as usize] = i as u32);
+            Ok(Some(pool.buffer_from(&place, "ptycho: order of frames")?))
+        };
+        let near = match &model.transfer {
+            Transfer::Far => None,
+            Transfer::Near(kernel) => Some(pool.buffer_from(&narrow(kernel), "ptycho: near field")?),
+        };
+        let waves = || pool.alloc_zeros::<C>(0, "ptycho: waves");
+        let planes = || pool.alloc_zeros::<f32>(0, "ptycho: planes");
+        Ok(Self {
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            kind,
+            plans: CudaPlans::new(cuda)?,
+            multiply: program.kernel("multiply")?,
+            intensity: program.kernel("intensity")?,
+            deviation: program.kernel("deviation")?,
+            change: program.kernel("change")?,
+            slopes: program.kernel("slopes")?,
+            shade: program.kernel("shade")?,
+            near,
+            mag_place: place(4)?,
+            wave_place: place(2)?,
+            waves: [waves()?, waves()?, waves()?],
+            planes: [planes()?, planes()?, planes()?],
+            sums: pool.alloc_zeros(0, "ptycho: sums")?,
+            moved: pool.alloc_zeros(0, "ptycho: places")?,
+        })
+    }
+
+    fn pixels(&self) -> usize {
+        self.kind.frame[0] * self.kind.frame[1]
+    }
+
+    /// Values of the waves of a view.
+    pub(super) fn wave(&self) -> usize {
+        self.kind.exits() * self.pixels()
+    }
+
+    /// Blocks that share a frame.
+    pub(super) fn chunks(&self) -> u32 {
+        (self.pixels() as u32).div_ceil(4 * TEAM)
+    }
+
+    /// Views of a lot whose waves stay in the second-level cache.
+    pub(super) fn group(&self, views: usize) -> usize {
+        (GROUP / (16 * self.wave())).clamp(1, views.max(1)).min(4096)
+    }
+
+    /// Room for the waves and planes of a lot of so many views, and for `sums` numbers.
+    pub(super) fn need(&mut self, views: usize, waves: usize, planes: usize, sums: usize) -> Result<()> {
+        let (len, plane) = (views * self.wave(), views * self.pixels());
+        for buffer in self.waves[..waves].iter_mut().filter(|b| b.len() < len) {
+            *buffer = self.pool.alloc_zeros(len, "ptycho: waves")?;
+        }
+        for buffer in self.planes[..planes].iter_mut().filter(|b| b.len() < plane) {
+            *buffer = self.pool.alloc_zeros(plane, "ptycho: planes")?;
+        }
+        if self.sums.len() < sums {
+            self.sums = self.pool.alloc_zeros(sums, "ptycho: sums")?;
+        }
+        Ok(())
+    }
+
+    /// What a wave at the detector must be multiplied by.
+    pub(super) fn scale(&self) -> f32 {
+        if self.near.is_some() { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
+    }
+
+    /// A lot of the views from `first` on, whose sums begin at number `sums`.
+    pub(super) fn lot(&self, frames: &Frames, first: usize, sums: usize) -> Lot {
+        let place = |p: &Option<Buffer<u32>>| p.as_ref().map_or(0, Buffer::address);
+        Lot {
+            list: 0,
+            mag_place: place(&self.mag_place),
+            wave_place: place(&self.wave_place),
+            mag: frames.mag.address(),
+            work: self.waves[0].address(),
+            power: self.planes[0].address(),
+            sums: self.sums.from(sums).value(),
+            first: first as u32,
+            scale: self.scale(),
+        }
+    }
+
+    /// `P O` of `count` views to the lot's waves; of `other` added, or with `axis` of the object's difference along it.
+    pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, lot: Lot, count: usize, axis: i32) -> Result<()> {
+        let grid = (self.chunks(), (count * self.kind.exits()) as u32);
+        let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(lot);
+        // SAFETY: (Model, Model, Lot, u32, i32) as `multiply` declares; the lot's views exist and its waves have room for them.
+        unsafe { launch.arg(u32::from(other.is_some())).arg(axis).run() }
+    }
+
+    /// Waves number `which` of `count` views to the detector or back, without the factor of [`Pieces::scale`].
+    pub(super) fn propagate(&mut self, which: usize, count: usize, back: bool) -> Result<()> {
+        let mut waves = std::mem::replace(&mut self.waves[which], self.pool.alloc_zeros(0, "ptycho: waves")?);
+        let done = self.propagate_in(&mut waves, 0, count, back);
+        self.waves[which] = waves;
+        done
+    }
+
+    /// The same for the waves of `count` views from value `at` on.
+    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, count: usize, back: bool) -> Result<()> {
+        let plan = self.plans.get::<f32>(Shape::frames(self.kind.frame[0], self.kind.frame[1], count * self.kind.exits()))?;
+        let Some(near) = &self.near else {
+            return plan.run_at(waves, at, if back { Direction::Inverse } else { Direction::Forward });
+        };
+        plan.run_at(waves, at, Direction::Forward)?;
+        let values = count * self.wave();
+        let launch = self.shade.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
+        // SAFETY: (C*, const C*, u64, u32, u32, float) as `shade` declares; the values lie in the buffer.
+        unsafe { launch.arg(self.pixels() as u32).arg(u32::from(back)).arg((1.0 / self.pixels() as f64) as f32).run()? };
+        plan.run_at(waves, at, Direction::Inverse)
+    }
+
+    /// Modelled intensities of a lot to its plane.
+    pub(super) fn intensity(&self, lot: Lot, count: usize) -> Result<()> {
+        // SAFETY: (Lot) as `intensity` declares; its waves and its plane hold `count` views.
+        unsafe { self.intensity.launch((self.chunks(), count as u32), TEAM).plain(lot).run() }
+    }
+
+    /// Sums of `each` numbers, added up over the blocks of every view.
+    pub(super) fn totals<const EACH: usize>(&self, views: Range<usize>) -> Result<Vec<[f64; EACH]>> {
+        let part = EACH * self.chunks() as usize;
+        let values = self.cuda.download_range(&self.sums, views.start * part..views.end * part)?;
+        let all = |v: &[f64]| v.chunks_exact(EACH).fold([0.0; EACH], |all, part| std::array::from_fn(|i| all[i] + part[i]));
+        Ok(values.chunks_exact(part).map(all).collect())
+    }
+
+    /// Mean squared deviation of the moduli of every view if it looked there.
+    pub(super) fn trial(&mut self, model: ModelArgument, frames: &Frames, views: &[View]) -> Result<Vec<f64>> {
+        let (group, chunks) = (self.group(views.len()), self.chunks() as usize);
+        self.need(group, 1, 1, views.len() * chunks)?;
+        if self.moved.len() == views.len() {
+            self.cuda.upload(&mut self.moved, views)?;
+        } else {
+            self.moved = self.pool.buffer_from(views, "ptycho: places")?;
+        }
+        let model = ModelArgument { views: self.moved.address(), ..model };
+        for first in (0..views.len()).step_by(group) {
+            let count = group.min(views.len() - first);
+            let lot = self.lot(frames, first, first * chunks);
+            self.multiply(model, None, lot, count, -1)?;
+            self.propagate(0, count, false)?;
+            self.intensity(lot, count)?;
+            // SAFETY: (Lot) as `deviation` declares; there is room for a sum a block of every view.
+            unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).plain(lot).run()? };
+        }
+        let weights = self.cuda.download(&frames.weight)?;
+        Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], w)| sum * f64::from(w)).collect())
+    }
+
+    /// Derivatives of the summed squared deviation by the place of every view: y, x, yy, xx and yx.
+    pub(super) fn slope(&mut self, model: ModelArgument, frames: &Frames) -> Result<Vec<[f64; 5]>> {
+        let (views, chunks) = (frames.views, self.chunks() as usize);
+        let group = self.group(views);
+        self.need(group, 2, 3, 5 * views * chunks)?;
+        for first in (0..views).step_by(group) {
+            let count = group.min(views - first);
+            let grid = (chunks as u32, count as u32);
+            let lot = self.lot(frames, first, 5 * first * chunks);
+            self.multiply(model, None, lot, count, -1)?;
+            self.propagate(0, count, false)?;
+            self.intensity(lot, count)?;
+            for axis in 0..2 {
+                self.multiply(model, None, Lot { work: self.waves[1].address(), ..lot }, count, axis)?;
+                self.propagate(1, count, false)?;
+                let launch = self.change.launch(grid, TEAM).plain(lot).arg(&self.waves[1]).arg(&self.planes[1 + axis as usize]);
+                // SAFETY: (Lot, const C*, float*) as `change` declares; waves and planes hold `count` views.
+                unsafe { launch.run()? };
+            }
+            // SAFETY: (Lot, const float*, const float*) as `slopes` declares; there is room for five sums a block of every view.
+            unsafe { self.slopes.launch(grid, TEAM).plain(lot).arg(&self.planes[1]).arg(&self.planes[2]).run()? };
+        }
+        self.totals::<5>(0..views)
+    }
+
+    /// Transforms of frames that stand in `waves` one behind the other, in place and without a factor.
+    pub(super) fn transform(&mut self, waves: &mut Buffer<C>, direction: Direction) -> Result<()> {
+        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], waves.len() / self.pixels());
+        self.plans.get::<f32>(shape)?.run(waves, direction)
+    }
+}

@@ -1,0 +1,115 @@
+// Engines that go from view to view, for any shape, any modes, and batches: what sequence.cu does for one mode in registers, in pieces. The views of a
+// batch are computed from the same object and probe; then they change the object one after the other, and the probe gets the mean of what each
+// asks for with the object as it found it. Behind pieces.cu and pie.cu. Grids: (CHUNKS), or (CHUNKS, sets) for `finish`.
+
+// From waves P O at the detector to (psi - P O) there, psi as the rule says; three sums for the errors. `waves`: the exit waves that are kept, or null.
+extern "C" __global__ void __launch_bounds__(TEAM) difference(Lot lot, C* waves, Rule rule) {
+  const u32 n = view_number(lot, blockIdx.y);
+  const Blend blend = blend_of(rule, 0);
+  float sums[3] = {0, 0, 0};
+  EACH_PIXEL(pixel) {
+    C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (lot.wave_place ? lot.wave_place[pixel] : pixel) : 0;
+    const float m = magnitude(lot, n, pixel);
+    float model = 0, estimate = 0;
+    for (u32 k = 0; k < MODES; ++k) {
+      const C g = work_of(lot, blockIdx.y, k)[pixel] * lot.scale, e = kept ? kept[k * (NX * NY)] : g;
+      model += power(g), estimate += power(g * rule.c + e * (1 - rule.c));
+    }
+    const float2 both = misfit(model, estimate, m);
+    const float q = ratio(estimate, m), by_g = fmaf(blend.g_ratio, q, blend.g), by_e = fmaf(blend.e_ratio, q, blend.e);
+    sums[0] += both.x, sums[1] += both.y;
+    for (u32 k = 0; k < MODES; ++k) {
+      C* place = work_of(lot, blockIdx.y, k) + pixel;
+      const C g = *place * lot.scale, e = kept ? kept[k * (NX * NY)] : g, now = g * by_g + e * by_e;
+      sums[2] += power(now - e);
+      if (kept) kept[k * (NX * NY)] = now;
+      *place = (now - g) * lot.scale;
+    }
+  }
+  put_sums(lot, sums);
+}
+
+// Errors of the views in `lot.list` from the sums of `chunks` blocks each. A thread a view.
+extern "C" __global__ void __launch_bounds__(TEAM) settle_errors(Lot lot, u32 chunks, u32 count, const float* weight, float* errors) {
+  const u64 i = thread_index();
+  if (i >= count) return;
+  double sums[3] = {0, 0, 0};
+  for (u64 c = i * chunks; c < (i + 1) * chunks; ++c) {
+    for (int s = 0; s < 3; ++s) sums[s] += lot.sums[3 * c + s];
+  }
+  const u32 n = lot.list[i];
+  errors[3 * (u64)n] = float(sums[1] * weight[n]), errors[3 * (u64)n + 1] = float(sums[0] / (NX * NY));
+  errors[3 * (u64)n + 2] = float(sums[2] / (NX * NY));
+}
+
+// The greatest of values that are not negative, over all blocks: their bits have the same order.
+__device__ __forceinline__ void put_greatest(float value, u32* to) {
+  __shared__ float scratch[TEAM / WARP];
+  value = block_reduce<Max<float>>(value, scratch);
+  if (threadIdx.x == 0) atomicMax(to, __float_as_uint(value));
+}
+
+// The object gets what view `i` of the lot asks for; its greatest |O|^2 in the view to `clearest`.
+extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Lot lot, u32 i, const u32* brightest, u32* clearest, Step step) {
+  const View view = model.views[view_number(lot, i)];
+  const Storage storage = model.storages[view.object];
+  const C* probe = model.probe + (u64)view.probe * PROBES * (NX * NY);
+  const float largest = __uint_as_float(brightest[view.probe]);
+  float most = 0;
+  EACH_PIXEL(pixel) {
+    float norm = 0, seen = 0;
+    for (u32 p = 0; p < PROBES; ++p) norm += power(probe[p * (NX * NY) + pixel]);
+    const float w = pie_weight(step.object_step, step.object_mix, largest, norm);
+    for (u32 o = 0; o < OBJECTS; ++o) {
+      C* place = model.object + patch_of(model, view, o) + (u64)(pixel / NX) * storage.width + pixel % NX;
+      C value = *place;
+      if (step.object) {
+        C sum = make_float2(0, 0);
+        for (u32 p = 0; p < PROBES; ++p) sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(lot, i, p * OBJECTS + o)[pixel];
+        value = clipped(value + sum * w, step.low, step.high);
+        *place = value;
+      }
+      seen += power(value);
+    }
+    most = fmaxf(most, seen);
+  }
+  put_greatest(most, clearest);
+}
+
+// What view `i` asks for of the probe, added to `steps` [sets][P][NY * NX].
+extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Lot lot, u32 i, const u32* clearest, Step step, float share, C* steps) {
+  const View view = model.views[view_number(lot, i)];
+  const Storage storage = model.storages[view.object];
+  C* to = steps + (u64)view.probe * PROBES * (NX * NY);
+  const float largest = __uint_as_float(*clearest);
+  EACH_PIXEL(pixel) {
+    const C* object = model.object + patch_of(model, view, 0) + (u64)(pixel / NX) * storage.width + pixel % NX;
+    const u64 layer = (u64)storage.height * storage.width;
+    float norm = 0;
+    for (u32 o = 0; o < OBJECTS; ++o) norm += power(object[o * layer]);
+    const float w = pie_weight(step.probe_step * share, step.probe_mix, largest, norm);
+    for (u32 p = 0; p < PROBES; ++p) {
+      C sum = make_float2(0, 0);
+      for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(lot, i, p * OBJECTS + o)[pixel];
+      to[p * (NX * NY) + pixel] = to[p * (NX * NY) + pixel] + sum * w;
+    }
+  }
+}
+
+// Probes get their steps, and lose what lies outside of the support; the greatest |P|^2 of each set to `brightest`.
+extern "C" __global__ void __launch_bounds__(TEAM) finish(C* probe, C* steps, const float* support, u32* brightest) {
+  const u64 first = (u64)blockIdx.y * PROBES * (NX * NY);
+  float most = 0;
+  EACH_PIXEL(pixel) {
+    const float inside = support ? support[pixel] : 1.0f;
+    float norm = 0;
+    for (u32 p = 0; p < PROBES; ++p) {
+      const u64 at = first + p * (NX * NY) + pixel;
+      const C now = (probe[at] + steps[at]) * inside;
+      probe[at] = now, steps[at] = make_float2(0, 0);
+      norm += power(now);
+    }
+    most = fmaxf(most, norm);
+  }
+  put_greatest(most, brightest + blockIdx.y);
+}

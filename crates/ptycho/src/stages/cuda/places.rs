@@ -1,0 +1,78 @@
+//! How well views would fit elsewhere, and which way.
+
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Pool};
+use zellige_engine::error::Result;
+
+use super::arguments::ModelArgument;
+use super::frames::Frames;
+use super::program::{Kind, Way, places_recipe};
+use crate::model::View;
+
+/// Kernels and room, made when first asked for.
+pub(super) struct Seeker {
+    cuda: Cuda,
+    kind: Kind,
+    trial: Kernel,
+    slope: Kernel,
+    /// Blocks of both kernels.
+    blocks: u32,
+    /// Where views look for a trial.
+    moved: Buffer<View>,
+    errors: Buffer<f32>,
+    /// Room of `slope`, and what comes of it.
+    planes: Buffer<f32>,
+    values: Buffer<f64>,
+}
+
+impl Seeker {
+    /// For frames that go through registers.
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, cluster: u32, views: usize) -> Result<Self> {
+        // The wave to come is not fetched here.
+        let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };
+        let program = places_recipe(&kind).build(cuda)?;
+        let (trial, slope) = (program.kernel("trial")?, program.kernel("slope")?);
+        let (threads, shared) = (kind.threads(), kind.likelihood_shared());
+        let blocks = if cluster == 0 {
+            slope.blocks_per_multiprocessor(threads, shared)? * cuda.properties().multiprocessors
+        } else {
+            slope.clusters(1 << cluster, threads, shared)? << cluster
+        };
+        Ok(Self {
+            cuda: cuda.clone(),
+            kind,
+            trial,
+            slope,
+            blocks,
+            moved: pool.alloc_zeros(views, "ptycho: places")?,
+            errors: pool.alloc_zeros(views, "ptycho: places")?,
+            planes: pool.alloc_zeros(96 * (blocks * threads) as usize, "ptycho: places")?,
+            values: pool.alloc_zeros((5 * views) << cluster, "ptycho: places")?,
+        })
+    }
+
+    fn launch<'a>(&self, kernel: &'a Kernel) -> Launch<'a> {
+        let cluster = 1 << self.kind.cluster();
+        let launch = kernel.launch(self.blocks, self.kind.threads()).shared(self.kind.likelihood_shared());
+        if cluster > 1 { launch.cluster(cluster) } else { launch }
+    }
+
+    /// Mean squared deviation of the moduli of every view if it looked there.
+    pub(super) fn trial(&mut self, places: ModelArgument, frames: &Frames, views: &[View]) -> Result<Vec<f64>> {
+        self.cuda.upload(&mut self.moved, views)?;
+        let places = ModelArgument { views: self.moved.address(), ..places };
+        let launch = self.launch(&self.trial).plain(places).arg(&frames.mag).arg(&frames.weight).arg(&self.errors);
+        // SAFETY: (Model, const float*, const float*, float*, u32) as `trial` declares; every view was checked to lie in its object.
+        unsafe { launch.arg(views.len() as u32).run()? };
+        Ok(self.cuda.download(&self.errors)?.into_iter().map(f64::from).collect())
+    }
+
+    /// Derivatives of the summed squared deviation by the place of every view: y, x, yy, xx and yx.
+    pub(super) fn slope(&mut self, places: ModelArgument, frames: &Frames) -> Result<Vec<[f64; 5]>> {
+        let launch = self.launch(&self.slope).plain(places).arg(&frames.mag).arg(&mut self.planes).arg(&mut self.values);
+        // SAFETY: (Model, const float*, float*, double*, u32) as `slope` declares; there are 96 floats a thread of the grid.
+        unsafe { launch.arg(frames.views as u32).run()? };
+        let values = self.cuda.download(&self.values)?;
+        let all = |v: &[f64]| std::array::from_fn(|i| v.iter().skip(i).step_by(5).sum());
+        Ok(values.chunks_exact(5 << self.kind.cluster()).map(all).collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! Engines on a GPU, in pieces around cuFFT, against those on the processor. Skipped without a GPU. Tolerances: see `twins_cuda`.
+
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::testing;
+use zellige_ptycho::Ptycho;
+use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
+
+use super::common::Bench;
+use super::twins_cuda::{Case, PLAIN, bench, close, model, off};
+
+/// A run of an engine on both; what its errors, probe and object may differ by.
+fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64) {
+    let model = model(case);
+    let mut here = Bench::new(&model, config, Compatibility::Ptypy, 2, true);
+    let mut there = bench(&model, config, cuda, None);
+    for _ in 0..config.iterations() {
+        here.step(None);
+        there.step(None);
+    }
+    let what = format!("{case:?}, {config:?}");
+    close(&what, &there.stages.errors().unwrap(), &here.stages.errors().unwrap(), limit);
+    let (a, b) = (there.stages.state().unwrap(), here.stages.state().unwrap());
+    let (probe, object) = (off(&a.probe, &b.probe), off(&a.object, &b.object));
+    assert!(probe < limit && object < limit, "{what}: {probe:e} {object:e}");
+    // Something must have happened.
+    assert!(off(&b.probe, &model.start.probe) > 10.0 * limit && off(&b.object, &model.start.object) > 10.0 * limit, "{what}");
+}
+
+#[test]
+fn sweeps_in_pieces_agree() {
+    let Some(cuda) = testing::gpu() else { return };
+    for (case, batch, supports) in [
+        (Case { modes: [3, 2], sets: 2, ..PLAIN }, 1, [None, None]),
+        (Case { frame: [128, 128], modes: [2, 1], views: 9, ..PLAIN }, 4, [None, None]),
+        (Case { frame: [96, 100], sets: 2, ..PLAIN }, 5, [Some(0.7), None]),
+        (Case { near: true, modes: [2, 1], views: 9, ..PLAIN }, 1, [None, None]),
+        (Case { views: 9, ..PLAIN }, 1, [Some(0.6), Some(0.8)]),
+    ] {
+        for (name, step) in [(EngineName::Epie, 0.5), (EngineName::Rpie, 0.3), (EngineName::Sdr, 0.5)] {
+            let config = EngineConfig {
+                object_step: Some(step),
+                probe_step: Some(0.2),
+                object_clip: Some([0.1, 1.5]),
+                batch: Some(batch),
+                probe_support: supports[0],
+                probe_fourier_support: supports[1],
+                ..EngineConfig::new(name, 1)
+            };
+            // As for one mode above: noise over weak light grows from view to view.
+            engines_agree(case, &config, &cuda, 5e-4);
+        }
+    }
+}
+
+#[test]
+fn least_squares_agree() {
+    let Some(cuda) = testing::gpu() else { return };
+    for (case, noise, supports) in [
+        (PLAIN, None, [None, None]),
+        (Case { modes: [3, 2], sets: 2, ..PLAIN }, Some(NoiseName::Poisson), [Some(0.7), None]),
+        (Case { frame: [96, 100], near: true, ..PLAIN }, None, [None, Some(0.8)]),
+        (Case { frame: [256, 256], views: 7, ..PLAIN }, Some(NoiseName::Poisson), [None, None]),
+    ] {
+        let config = EngineConfig {
+            batch: Some(5),
+            noise,
+            object_clip: Some([0.1, 1.5]),
+            probe_support: supports[0],
+            probe_fourier_support: supports[1],
+            ..EngineConfig::new(EngineName::Lsqml, 2)
+        };
+        // Ten batches, each from what the one before left.
+        engines_agree(case, &config, &cuda, 2e-4);
+    }
+}
+
+#[test]
+fn supports_and_smoothing_agree() {
+    let Some(cuda) = testing::gpu() else { return };
+    for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }] {
+        let both = EngineConfig { probe_support: Some(0.7), probe_fourier_support: Some(0.8), ..EngineConfig::default() };
+        for config in [
+            EngineConfig { object_smooth: Some(1.5), ..both.clone() },
+            EngineConfig { object_first: Some(false), overlap_tolerance: Some(1e-3), ..both.clone() },
+        ] {
+            let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(4), ..config };
+            // The difference map doubles what rounding leaves, from one iteration to the next.
+            engines_agree(case, &EngineConfig { name: EngineName::Dm, iterations: Some(2), ..config }, &cuda, 5e-5);
+        }
+        let config = EngineConfig { probe_update_start: Some(0), smooth_gradient: Some(2.0), smoothness: Some(0.01), ..both };
+        engines_agree(case, &EngineConfig { name: EngineName::Ml, iterations: Some(2), ..config }, &cuda, 2e-4);
+    }
+}
+
+/// The examples that ask for more than bare frames in the far field, on both from the same file, a few iterations of each engine.
+#[test]
+fn examples_run_on_both() {
+    let Some(cuda) = testing::gpu() else { return };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
+    for (name, refine) in [("near_field", false), ("position_errors", true), ("mixed_state", false)] {
+        let mut overrides = vec!["ptycho.engine.0.iterations=6", "ptycho.engine.1.iterations=3"];
+        if refine {
+            overrides.extend([
+                "ptycho.engine.0.positions.start=2",
+                "ptycho.engine.0.positions.stop=6",
+                "ptycho.engine.0.positions.every=3",
+            ]);
+        }
+        let overrides: Vec<String> = overrides.into_iter().map(str::to_owned).collect();
+        let config = zellige_engine::config::load::<Ptycho>(folder.join(name).with_extension("toml"), &overrides).unwrap().config;
+        assert_eq!(Ptycho::only_on_cpu(&config), Vec::<&str>::new());
+        let run = |device: Device| {
+            let mut solver = Ptycho::setup(&config, &Environment { device, folder: folder.clone(), seed: 1 }).unwrap();
+            let mut errors = Vec::new();
+            while solver.outcome().is_none() {
+                solver.step(&mut Profiler::off()).unwrap();
+                errors.push(solver.whole().errors().unwrap());
+            }
+            (errors, solver.whole().positions(), solver.whole().moved)
+        };
+        let here = run(Device::Cpu(Cpu::new(4).unwrap()));
+        let there = run(Device::Cuda(cuda.clone()));
+        assert_eq!(here.0.len(), 9);
+        for (k, (a, b)) in there.0.iter().zip(&here.0).enumerate() {
+            // Both in single precision: see `twins_cuda` for what the difference map makes of rounding.
+            assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {k}: {a:?} and {b:?}");
+        }
+        // A view of which two trials are as good as one another may take the other one.
+        let apart = here.1.iter().zip(&there.1).filter(|(a, b)| a != b).count();
+        assert!(apart * 50 <= here.1.len(), "{name}: {apart} of {} views went elsewhere", here.1.len());
+        assert_eq!(refine, here.2 > 0.0, "{name}");
+    }
+}
