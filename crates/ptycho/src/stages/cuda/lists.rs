@@ -99,7 +99,7 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     (tiles, visits)
 }
 
-/// Views by probe, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as keep a
+/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as keep a
 /// device of so many multiprocessors busy.
 pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
@@ -111,11 +111,16 @@ pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec
     let mut begin = 0;
     for probe in 0..model.probes as u32 {
         let count = listed[begin..].iter().take_while(|n| views[**n as usize].probe == probe).count();
+        // Part k has views k, k + P, k + 2 P, ..: a few views that follow each other are work for all parts.
+        let (own, step) = (listed[begin..begin + count].to_vec(), count.div_ceil(length).max(1));
         let mut at = begin;
-        while at < begin + count {
-            let end = (at + length).min(begin + count);
-            parts.push(Part { probe, begin: at as u32, end: end as u32 });
-            at = end;
+        for k in 0..step.min(count) {
+            let from = at;
+            for n in own[k..].iter().step_by(step) {
+                listed[at] = *n;
+                at += 1;
+            }
+            parts.push(Part { probe, begin: from as u32, end: at as u32 });
         }
         begin += count;
         first.push(parts.len() as u32);
