@@ -11,6 +11,7 @@ pub mod device;
 pub mod error;
 pub mod expr;
 pub mod files;
+pub mod large;
 pub mod ops;
 pub mod profile;
 pub mod real;

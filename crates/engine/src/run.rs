@@ -19,7 +19,7 @@ use crate::profile::{Profiler, StageRow};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
 use crate::signal::Signals;
-use crate::sim::{Clock, Cost, Ending, Environment, Outcome, Solver};
+use crate::sim::{Clock, Cost, Ending, Environment, Found, Outcome, Solver};
 
 /// Where a run writes and when; everything that is not physics.
 #[derive(Debug, Clone)]
@@ -127,9 +127,21 @@ pub fn run<S: Solver>(
     profiler: &mut Profiler,
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
+    run_from::<S>(config, environment, Found::default(), options, profiler, sink)
+}
+
+/// The same from what the plan has found.
+pub fn run_from<S: Solver>(
+    config: &S::Config,
+    environment: &Environment,
+    found: Found,
+    options: &Options,
+    profiler: &mut Profiler,
+    sink: &mut dyn Sink,
+) -> Result<Summary> {
     let signals = Signals::listen()?;
     let begun = Instant::now();
-    let mut solver = S::setup(config, environment)?;
+    let mut solver = S::setup_from(config, environment, found)?;
     if let Some(folder) = &options.resume {
         restore(&mut solver, config, &checkpoint_path(folder))?;
         sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));

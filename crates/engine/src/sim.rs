@@ -1,6 +1,7 @@
 //! The trait that a solver implements. The run loop ([`crate::run`]), checkpoints, progress, the profile, `bench` and
 //! the command line are written against it once, so a new solver gets all of them for nothing.
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -82,6 +83,28 @@ pub struct Environment {
     pub seed: u64,
 }
 
+/// What [`Solver::plan_keeping`] has found and [`Solver::setup_from`] would otherwise find again: files that were read, say.
+#[derive(Default)]
+pub struct Found(Option<Box<dyn Any + Send>>);
+
+impl std::fmt::Debug for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Found({})", self.0.is_some())
+    }
+}
+
+impl Found {
+    /// Keeps a value.
+    pub fn new<T: Any + Send>(value: T) -> Self {
+        Self(Some(Box::new(value)))
+    }
+
+    /// The value, if it is one of this type.
+    pub fn take<T: Any>(self) -> Option<T> {
+        self.0.and_then(|value| value.downcast::<T>().ok()).map(|value| *value)
+    }
+}
+
 /// A solver: the rooms that every one of the four has.
 pub trait Solver: Sized {
     /// The table in the input that decides for this solver, and its name on the command line.
@@ -111,6 +134,17 @@ pub trait Solver: Sized {
 
     /// Builds the state: the only place that allocates.
     fn setup(config: &Self::Config, environment: &Environment) -> Result<Self>;
+
+    /// [`Solver::plan`], with what it has found on the way.
+    fn plan_keeping(config: &Self::Config, environment: &Environment) -> Result<(Plan, Found)> {
+        Ok((Self::plan(config, environment)?, Found::default()))
+    }
+
+    /// [`Solver::setup`] from what the plan of the same input has found.
+    fn setup_from(config: &Self::Config, environment: &Environment, found: Found) -> Result<Self> {
+        let _ = found;
+        Self::setup(config, environment)
+    }
 
     /// One step. Waits for nothing but what the method itself needs.
     fn step(&mut self, profiler: &mut Profiler) -> Result<()>;

@@ -12,6 +12,7 @@ use crate::config::{Config, EngineConfig, EngineName, ScanConfig};
 use crate::reconstruction::Reconstruction;
 use crate::simulate::SimulateConfig;
 use crate::solver::cost;
+use crate::stages::cuda::stream::plan;
 use crate::{setup, simulate};
 
 /// The cases, with what others reach.
@@ -45,9 +46,16 @@ pub const CASES: &[Case] = &[
         about: "ePIE in sequence, 1000 frames of 128 x 128: PtyLab on one H200 some 590 ms a sweep. Must 40, aim 20",
         gpu_only: true,
     },
+    Case {
+        name: "ptycho/stream-2x",
+        about: "difference map, 4000 frames of 128 x 128 in half of the memory that they take: must 1.25 times the larger of work and copies",
+        gpu_only: true,
+    },
     Case { name: "ptycho/ml-1000x128", about: "Gaussian likelihood, 1000 frames of 128 x 128. Must 1.0 ms, aim 0.6", gpu_only: true },
 ];
 
+/// The case whose frames come and go.
+const STREAMED: &str = "ptycho/stream-2x";
 /// Iterations before anything is timed: probe and object are on their way, the overlap loop has its usual length.
 const WARM_UP: u64 = 10;
 /// Pixels and modes of a repetition, about.
@@ -57,6 +65,9 @@ const GPU_WORK: f64 = 4e8;
 
 /// Frames, their edge, modes and engine of a case, as its name says: `ptycho/dm-1000x128m4`.
 pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
+    if name == STREAMED {
+        return Some((4000, 128, 1, EngineName::Dm));
+    }
     let (engine, size) = name.strip_prefix("ptycho/")?.split_once('-')?;
     let engine = match engine {
         "dm" => EngineName::Dm,
@@ -84,6 +95,8 @@ struct Iterations {
     reconstruction: Reconstruction,
     each: u64,
     first: f64,
+    /// Milliseconds that copies of an iteration take by themselves, where frames come and go.
+    copies: Option<f64>,
 }
 
 /// Sets a case up.
@@ -104,13 +117,21 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     let model = setup::model(&config, &mut [scan], 1)?;
     let work = if matches!(device, Device::Cuda(_)) { GPU_WORK } else { WORK };
     let each = (work / (model.views.len() * model.pixels() * model.exits()) as f64).ceil() as u64;
-    let mut reconstruction = Reconstruction::new(&config, model, device, 1)?;
+    let (mut room, mut copies) = (config.room(1.0), None);
+    if let (Device::Cuda(gpu), STREAMED) = (device, case.name) {
+        let allowance = plan::resident(&model, gpu.properties(), room.demand) / 2;
+        room.allowance = Some(allowance);
+        let outline = plan::outline(&model, gpu.properties(), room.demand, plan::Wish { allowance, half: false })?;
+        let (rates, [up, down]) = (gpu.host_rates()?, outline.traffic.map(|n| n as f64));
+        copies = Some(1e3 * (up / rates[0]).max(down / rates[1]));
+    }
+    let mut reconstruction = Reconstruction::within(&config, model, device, 1, &room)?;
     reconstruction.advance(&mut Profiler::off())?;
     let first = reconstruction.errors()?[1];
     for _ in 1..WARM_UP {
         reconstruction.advance(&mut Profiler::off())?;
     }
-    Ok(Box::new(Iterations { reconstruction, each, first }))
+    Ok(Box::new(Iterations { reconstruction, each, first, copies }))
 }
 
 impl Bench for Iterations {
@@ -143,7 +164,9 @@ impl Bench for Iterations {
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
-        vec![("iterations_each", self.each as f64), ("frames", self.reconstruction.model.views.len() as f64)]
+        let mut figures = vec![("iterations_each", self.each as f64), ("frames", self.reconstruction.model.views.len() as f64)];
+        figures.extend(self.copies.map(|ms| ("copies_ms", ms)));
+        figures
     }
 }
 

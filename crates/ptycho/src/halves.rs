@@ -11,14 +11,15 @@ use crate::model::{Model, Power};
 use crate::reconstruction::Reconstruction;
 use crate::resolution::{self, Rings};
 use crate::scan::Truth;
+use crate::stages::Room;
 
 /// The reconstructions of the even and of the odd frames.
 pub struct Halves([Reconstruction; 2]);
 
 impl Halves {
     /// Sets both up.
-    pub fn new(config: &Config, model: &Model, device: &Device, seed: u64) -> Result<Self> {
-        let half = |first| Reconstruction::new(config, half(model, first), device, seed);
+    pub fn new(config: &Config, model: &Model, device: &Device, seed: u64, room: &Room) -> Result<Self> {
+        let half = |first| Reconstruction::within(config, half(model, first), device, seed, room);
         Ok(Self([half(0)?, half(1)?]))
     }
 

@@ -27,6 +27,7 @@ pub mod simulate;
 pub mod solver;
 pub mod stages;
 mod start;
+pub mod streaming;
 
 pub use config::Config;
 pub use scan::Scan;

@@ -12,7 +12,7 @@ use crate::engines::{self, Engine, Facts, Memory};
 use crate::model::{Model, State, View};
 use crate::modes;
 use crate::positions::{self, Frame};
-use crate::stages::{self, Stages};
+use crate::stages::{self, Room, Stages};
 
 /// A reconstruction at work.
 pub struct Reconstruction {
@@ -35,9 +35,14 @@ pub struct Reconstruction {
 impl Reconstruction {
     /// Sets the engines of an input up for a model.
     pub fn new(config: &Config, model: Model, device: &Device, seed: u64) -> Result<Self> {
+        Self::within(config, model, device, seed, &config.room(1.0))
+    }
+
+    /// The same within some room.
+    pub fn within(config: &Config, model: Model, device: &Device, seed: u64, room: &Room) -> Result<Self> {
         let facts = Facts::of(&model, config.compatibility, seed);
         let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &facts, i))).collect();
-        let stages = stages::open(&model, device, config.precision == Precision::F64)?;
+        let stages = stages::open_within(&model, device, config.precision == Precision::F64, room)?;
         let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();
         Ok(Self { model, stages, engines, reported, seed, memory: Memory::default(), at: (0, 0), done: 0, moved: 0.0 })
     }

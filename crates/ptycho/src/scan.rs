@@ -2,6 +2,7 @@
 //! the engines are set up from one or several.
 
 use num_complex::Complex;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::Result;
@@ -102,7 +103,7 @@ impl Frames {
         match self {
             Self::Counts(v) => {
                 let from = &v[begin..begin + into.len()];
-                into.iter_mut().zip(from).for_each(|(a, b)| *a = f32::from(*b));
+                into.par_iter_mut().with_min_len(1 << 16).zip(from).for_each(|(a, b)| *a = f32::from(*b));
                 Ok(())
             }
             Self::Real(v) => {

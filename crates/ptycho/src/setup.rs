@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use num_complex::Complex;
+use rayon::prelude::*;
 use zellige_engine::error::{Error, Problem, Result};
 
 use crate::config::{Config, PositionMethod};
@@ -16,8 +17,8 @@ use crate::{data, propagation, start};
 const REFINED_MARGIN: usize = 8;
 /// Sample pixels outside this range are a mistake in units, metres.
 const PIXELS: std::ops::RangeInclusive<f64> = 1e-13..=1e-2;
-/// Frames read at a time.
-const BLOCK: usize = 64;
+/// Pixels read at a time.
+const BLOCK: usize = 1 << 22;
 
 /// All scans of the input.
 pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
@@ -166,36 +167,41 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut Vec<f32>) -> Result<()
     if scan.frames.len(pixels) != count {
         return Err(wrong(&scan.name, format!("{} frames and {count} positions", scan.frames.len(pixels))));
     }
-    let mut block = vec![0.0; BLOCK * pixels];
-    for first in (0..count).step_by(BLOCK) {
-        let block = &mut block[..BLOCK.min(count - first) * pixels];
-        scan.frames.read(first, pixels, block)?;
-        for (j, frame) in (first..).zip(block.chunks_exact_mut(pixels)) {
-            let valid = |i: usize| match &scan.mask {
-                Mask::All => true,
-                Mask::Common(mask) => mask[i],
-                Mask::Each(mask) => mask[j * pixels + i],
-            };
-            let mut seen = false;
-            for (i, value) in frame.iter_mut().enumerate() {
-                if !valid(i) {
-                    *value = MASKED;
+    let far = matches!(transfer, Transfer::Far);
+    // Where each pixel of a frame comes from.
+    let from: Vec<u32> = (0..pixels as u32).collect();
+    let from = if far { corner_first(&from, scan.shape) } else { from };
+    let block = (BLOCK / pixels).max(1).min(count);
+    let mut counts = vec![0.0; block * pixels];
+    let begin = mag.len();
+    mag.resize(begin + count * pixels, MASKED);
+    for (first, to) in (0..count).step_by(block.max(1)).zip(mag[begin..].chunks_mut(block.max(1) * pixels)) {
+        let counts = &mut counts[..to.len()];
+        scan.frames.read(first, pixels, counts)?;
+        let frames = to.par_chunks_exact_mut(pixels).zip(counts.par_chunks_exact(pixels)).enumerate();
+        let fault = frames.find_map_first(|(j, (to, counts))| {
+            let (mut seen, j) = (false, first + j);
+            for (to, i) in to.iter_mut().zip(&from) {
+                let i = *i as usize;
+                let valid = match &scan.mask {
+                    Mask::All => true,
+                    Mask::Common(mask) => mask[i],
+                    Mask::Each(mask) => mask[j * pixels + i],
+                };
+                if !valid {
                     continue;
                 }
                 seen = true;
-                if !(value.is_finite() && *value >= 0.0) {
+                if !(counts[i].is_finite() && counts[i] >= 0.0) {
                     let place = format!("frame {j}, row {}, column {}", i / scan.shape[1], i % scan.shape[1]);
-                    return Err(wrong(&scan.name, format!("{value} counts at {place}: mask such pixels")));
+                    return Some(format!("{} counts at {place}: mask such pixels", counts[i]));
                 }
-                *value = value.sqrt();
+                *to = counts[i].sqrt();
             }
-            if !seen {
-                return Err(wrong(&scan.name, format!("every pixel of frame {j} is masked")));
-            }
-            match transfer {
-                Transfer::Far => mag.extend(corner_first(frame, scan.shape)),
-                Transfer::Near(_) => mag.extend_from_slice(frame),
-            }
+            (!seen).then(|| format!("every pixel of frame {j} is masked"))
+        });
+        if let Some(message) = fault {
+            return Err(wrong(&scan.name, message));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, Outcome, Plan, Solver};
 
 use crate::config::{Config, Precision};
 use crate::halves::{self, Halves};
@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
-use crate::{bench, resolution, setup, stages};
+use crate::{bench, resolution, setup, stages, streaming};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
@@ -83,6 +83,60 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams, notes))
 }
 
+/// What will be done with what was loaded.
+fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loaded) -> Result<Plan> {
+    let exits = config.engine.iter().any(|e| e.name.keeps_exits());
+    let join = |v: &[usize]| v.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+    let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
+    let micro = |d: usize| format!("{:.4e}", model.pixel[d]);
+    let engines: Vec<String> = config.engine.iter().map(|e| format!("{} {}", e.iterations(), e.name.as_str())).collect();
+    let mut lines = vec![
+        ("frames".to_owned(), format!("{} of {} pixels in {} scan(s)", model.views.len(), join(&model.frame), model.scans.len())),
+        ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
+        ("modes".to_owned(), format!("{} of {} probe(s), {} of an object", model.modes[0], model.probes, model.modes[1])),
+        ("counts".to_owned(), format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max)),
+        ("engines".to_owned(), engines.join(", then ")),
+    ];
+    let double = config.precision == Precision::F64;
+    let frames = (model.views.len() * model.pixels()) as u64;
+    let one = stages::memory(model, exits, double) + 4 * frames;
+    let mut memory = if config.frc { 2 * one } else { one };
+    if let Some(folder) = config.room(1.0).folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
+        lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
+        memory -= if config.frc { 2 } else { 1 } * stages::mapped(model, exits, double);
+    }
+    if let Device::Cuda(gpu) = &environment.device {
+        let more;
+        (memory, more) = streaming::outlined(config, model, gpu)?;
+        lines.extend(more);
+    }
+    let mut warnings = notes.clone();
+    let views = model.views.len();
+    if views < 4 {
+        warnings.push(format!("{views} frame(s): object and probe cannot be told apart without overlapping frames"));
+    }
+    if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
+        warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part));
+    }
+    Ok(Plan { lines, items: views as u64, memory, traffic: cost(model, exits).bytes as u64, warnings })
+}
+
+/// The state from what was loaded.
+fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _): Loaded) -> Result<Ptycho> {
+    let (device, seed) = (&environment.device, environment.seed);
+    let exits = config.engine.iter().any(|e| e.name.keeps_exits());
+    let needed = stages::memory(&model, exits, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
+    if matches!(device, Device::Cpu(_)) && config.memory.bytes().is_none() && needed > device.memory() {
+        let what = "exit waves and frames".to_owned();
+        return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
+    }
+    let [room, of_half] = streaming::rooms(config, device);
+    let halves = if config.frc { Some(Halves::new(config, &model, device, seed, &of_half)?) } else { None };
+    let whole = Reconstruction::within(config, model, device, seed, &room)?;
+    let live = Agenda::new(config.output.live, Clock::default());
+    Ok(Ptycho { config: config.clone(), whole, halves, truths, beams, history: Vec::new(), live, errors: [0.0; 3] })
+}
+
 impl Solver for Ptycho {
     const NAME: &'static str = "ptycho";
     const STEP: &'static str = "iteration";
@@ -101,47 +155,22 @@ impl Solver for Ptycho {
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        let (model, _, _, notes) = load(config, environment)?;
-        let exits = config.engine.iter().any(|e| e.name.keeps_exits());
-        let join = |v: &[usize]| v.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
-        let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
-        let micro = |d: usize| format!("{:.4e}", model.pixel[d]);
-        let engines: Vec<String> = config.engine.iter().map(|e| format!("{} {}", e.iterations(), e.name.as_str())).collect();
-        let lines = vec![
-            ("frames".to_owned(), format!("{} of {} pixels in {} scan(s)", model.views.len(), join(&model.frame), model.scans.len())),
-            ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
-            ("modes".to_owned(), format!("{} of {} probe(s), {} of an object", model.modes[0], model.probes, model.modes[1])),
-            ("counts".to_owned(), format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max)),
-            ("engines".to_owned(), engines.join(", then ")),
-        ];
-        let double = config.precision == Precision::F64;
-        let frames = (model.views.len() * model.pixels()) as u64;
-        let one = stages::memory(&model, exits, double) + 4 * frames;
-        let memory = if config.frc { 2 * one } else { one };
-        let mut warnings = notes;
-        let views = model.views.len();
-        if views < 4 {
-            warnings.push(format!("{views} frame(s): object and probe cannot be told apart without overlapping frames"));
-        }
-        if let Some(part) = overlap(&model).filter(|part| *part < 0.5) {
-            warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part));
-        }
-        Ok(Plan { lines, items: views as u64, memory, traffic: cost(&model, exits).bytes as u64, warnings })
+        plan(config, environment, &load(config, environment)?)
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        let (model, truths, beams, _) = load(config, environment)?;
-        let (device, seed) = (&environment.device, environment.seed);
-        let exits = config.engine.iter().any(|e| e.name.keeps_exits());
-        let needed = stages::memory(&model, exits, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
-        if matches!(device, Device::Cpu(_)) && needed > device.memory() {
-            let what = "exit waves and frames".to_owned();
-            return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
-        }
-        let halves = if config.frc { Some(Halves::new(config, &model, device, seed)?) } else { None };
-        let whole = Reconstruction::new(config, model, device, seed)?;
-        let live = Agenda::new(config.output.live, Clock::default());
-        Ok(Self { config: config.clone(), whole, halves, truths, beams, history: Vec::new(), live, errors: [0.0; 3] })
+        set_up(config, environment, load(config, environment)?)
+    }
+
+    fn plan_keeping(config: &Config, environment: &Environment) -> Result<(Plan, Found)> {
+        let loaded = load(config, environment)?;
+        Ok((plan(config, environment, &loaded)?, Found::new(loaded)))
+    }
+
+    fn setup_from(config: &Config, environment: &Environment, found: Found) -> Result<Self> {
+        // Frames that the plan has read are not read again.
+        let loaded = found.take::<Loaded>().map_or_else(|| load(config, environment), Ok)?;
+        set_up(config, environment, loaded)
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

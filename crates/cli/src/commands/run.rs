@@ -98,7 +98,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let plural = if device.threads() == 1 { "" } else { "s" };
     report::heading(&format!("zellige {VERSION} {} on {} ({}, {} thread{plural})", S::NAME, device.name(), device.id(), device.threads()));
     let named = |error| named(error, &input.origin);
-    let plan = S::plan(&input.config, &environment).map_err(named)?;
+    let (plan, found) = S::plan_keeping(&input.config, &environment).map_err(named)?;
     show(&plan, S::ITEM, S::STEP, device);
     if arguments.dry_run {
         report::note("this was a dry run: nothing was computed or written");
@@ -120,7 +120,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let options = options(&input, arguments, &folder);
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
     let mut output = Output::new(&folder, formats(&input.output.formats), S::STEP, S::ITEM);
-    let result = run::run::<S>(&input.config, &environment, &options, &mut profiler, &mut output);
+    let result = run::run_from::<S>(&input.config, &environment, found, &options, &mut profiler, &mut output);
     // Rows are kept also when the run broke down or was interrupted.
     let finished = output.finish();
     let summary = result.map_err(named)?;

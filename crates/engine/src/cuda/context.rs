@@ -41,6 +41,7 @@ pub(super) struct Inner {
     capturing: AtomicBool,
     pub(super) count: Arc<Count>,
     pub(super) bandwidth: OnceLock<f64>,
+    pub(super) host_rates: OnceLock<[f64; 2]>,
 }
 
 // SAFETY: a stream handle may be used from any thread as long as the context is bound there, which every call does.
@@ -105,6 +106,7 @@ impl Cuda {
             capturing: AtomicBool::new(false),
             count: Arc::default(),
             bandwidth: OnceLock::new(),
+            host_rates: OnceLock::new(),
         })))
     }
 

@@ -40,6 +40,10 @@ impl Cuda {
 }
 
 impl Event {
+    pub(super) fn handle(&self) -> sys::CUevent {
+        self.handle
+    }
+
     fn cuda(&self) -> Cuda {
         Cuda(self.inner.clone())
     }

@@ -5,6 +5,7 @@
 //! * [`Buffer`], [`Pool`], [`Mapped`]: memory, with explicit copies.
 //! * [`Recipe`], [`Program`], [`Kernel`], [`Launch`]: kernels from CUDA C++ sources, compiled by NVRTC for the device at
 //!   hand and kept on disk.
+//! * [`Stream`], [`Pinned`]: copies beside the kernels.
 //! * [`Graph`]: launches recorded once and replayed. [`Event`]: marks in the stream.
 //! * [`library`]: where driver, NVRTC and cuFFT were found, or why not.
 //!
@@ -34,6 +35,7 @@ pub mod library;
 mod memory;
 mod nvrtc;
 mod program;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -44,3 +46,4 @@ pub use launch::{Argument, Extent, Kernel, Launch};
 pub use memory::{Address, Buffer, Mapped, Pool};
 pub use nvrtc::{Cubin, compiler};
 pub use program::{PRELUDE, Program, Recipe, cache_folder, compilations, compile_only};
+pub use stream::{Pinned, Stream};

@@ -77,6 +77,11 @@ impl DeviceSpec {
     }
 }
 
+/// Bytes of host memory free at this moment, where that can be told.
+pub fn host_memory_free() -> Option<u64> {
+    cpu::memory_free()
+}
+
 impl Device {
     /// Opens what `spec` asks for; `threads` is for the processor, 0 takes every core. With the device come the reasons,
     /// a line each, for which faster ones were passed over, with the command that mends it.

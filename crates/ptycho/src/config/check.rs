@@ -50,6 +50,13 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     if config.object.margin.is_some_and(|m| m > 1 << 14) {
         faults.push(not("object.margin", "the margin is too wide", "0 to 16384 pixels"));
     }
+    if let Some(text) = config.memory.device.as_ref().filter(|_| config.memory.bytes().is_none()) {
+        faults.push(not("memory.device", format!("`{text}` is no size"), "a number and B, KiB, MiB, GiB, kB, MB, GB: \"2 GiB\""));
+    }
+    if config.memory.exit_waves == super::WaveStorage::F16 && config.precision == super::Precision::F64 {
+        let problem = Problem::new("memory.exit_waves", "exit waves in half precision of a run in doubles");
+        faults.push(problem.hint("leave one of them out"));
+    }
     for (i, engine) in config.engine.iter().enumerate() {
         check_engine(&format!("engine[{i}]"), engine, &mut faults);
     }

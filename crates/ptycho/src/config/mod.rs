@@ -15,6 +15,7 @@
 
 mod check;
 pub mod engine;
+mod memory;
 
 use std::path::PathBuf;
 
@@ -25,8 +26,11 @@ use zellige_engine::error::Problem;
 use crate::data::ReadConfig;
 use crate::output::OutputConfig;
 use crate::simulate::SimulateConfig;
+use crate::stages::Room;
+use crate::stages::cuda::stream::plan::Demand;
 
 pub use engine::{EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
+pub use memory::{MemoryConfig, WaveStorage};
 
 /// Ptychographic phase retrieval: object and probe from overlapping diffraction frames. SI units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +60,9 @@ pub struct Config {
     /// What is written besides what `[output]` says.
     #[serde(default)]
     pub output: OutputConfig,
+    /// What may be held.
+    #[serde(default, skip_serializing_if = "MemoryConfig::is_default")]
+    pub memory: MemoryConfig,
 }
 
 /// Numbers that the waves are computed in.
@@ -201,12 +208,25 @@ impl Config {
             object: ObjectConfig::default(),
             engine: vec![engine],
             output: OutputConfig::default(),
+            memory: MemoryConfig::default(),
         }
     }
 
     /// Every problem that can be seen without allocating anything, paths relative to this table.
     pub fn check(&self) -> Vec<Problem> {
         check::all(self)
+    }
+
+    /// What may be held, `part` of what was asked for.
+    pub fn room(&self, part: f64) -> Room {
+        let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
+        let demand = Demand {
+            waves: some(EngineName::keeps_exits),
+            likelihood: some(|e| e == EngineName::Ml),
+            sequence: some(|e| matches!(e, EngineName::Epie | EngineName::Rpie)),
+        };
+        let allowance = self.memory.bytes().map(|bytes| (bytes as f64 * part) as u64);
+        Room { allowance, half: self.memory.exit_waves == WaveStorage::F16, demand, folder: self.memory.scratch.clone() }
     }
 
     /// Iterations of all engines.

@@ -5,10 +5,14 @@
 pub mod cpu;
 pub mod cuda;
 
+use std::path::PathBuf;
+
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 
+use self::cuda::stream::plan::Wish;
 use crate::model::{Model, State, View};
 
 /// What the errors of a view are, in this order.
@@ -252,10 +256,65 @@ pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stag
     }
 }
 
+/// What a run may hold, and what its engines keep.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Room {
+    /// Bytes on the device; nine tenths of what is free on a GPU where nothing is said, on the processor whatever is needed.
+    pub allowance: Option<u64>,
+    /// Waves are kept in half precision.
+    pub half: bool,
+    /// What the engines keep.
+    pub demand: cuda::stream::plan::Demand,
+    /// Where a run on the processor puts what it must not hold; the system's folder for such files if left out.
+    pub folder: Option<PathBuf>,
+}
+
+impl Room {
+    /// The folder of files for moduli and exit waves, where a run on the processor must not hold them.
+    pub fn folder_for(&self, model: &Model, double: bool) -> Option<PathBuf> {
+        let fits = |allowance| memory(model, self.demand.waves, double) <= allowance;
+        let folder = || self.folder.clone().unwrap_or_else(std::env::temp_dir);
+        self.allowance.is_some_and(|allowance| !fits(allowance)).then(folder)
+    }
+
+    /// What a run on `gpu` streams within, if it does: everything is held where that fits.
+    pub fn wish(&self, model: &Model, gpu: &Cuda) -> Option<Wish> {
+        let free = || (gpu.memory_free().unwrap_or(gpu.memory()) as f64 * FREE) as u64;
+        let allowance = self.allowance.unwrap_or_else(free);
+        let fits = cuda::stream::plan::resident(model, gpu.properties(), self.demand) <= allowance;
+        let half = self.half && self.demand.waves;
+        (half || !fits).then_some(Wish { allowance, half })
+    }
+}
+
+/// The stages of a model within some room; what does not fit on a GPU comes and goes.
+pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) -> Result<Box<dyn Stages>> {
+    match device {
+        Device::Cuda(gpu) if !double => match room.wish(model, gpu) {
+            Some(wish) => cuda::new_within(model, gpu, wish),
+            None => cuda::new(model, gpu),
+        },
+        Device::Cpu(cpu) if room.folder_for(model, double).is_some() => {
+            let folder = room.folder_for(model, double).unwrap_or_default();
+            cpu::new_in(model, cpu, double, &folder)
+        }
+        _ => open(model, device, double),
+    }
+}
+
+/// Part of the free memory of a GPU that a run takes where nothing is said.
+const FREE: f64 = 0.9;
+
 /// Bytes that the stages of a model need on the processor, exit waves included if some engine has them.
 pub fn memory(model: &Model, exits: bool, double: bool) -> u64 {
     let word = if double { 8 } else { 4 };
-    let frames = (model.views.len() * model.pixels()) as u64;
     let waves = (model.probe_len() + model.object_len()) as u64;
-    frames * word + if exits { frames * model.exits() as u64 * 2 * word } else { 0 } + waves * 2 * word * (SLOTS as u64 + 2)
+    mapped(model, exits, double) + waves * 2 * word * (SLOTS as u64 + 2)
+}
+
+/// Bytes of frames and exit waves of these.
+pub fn mapped(model: &Model, exits: bool, double: bool) -> u64 {
+    let word = if double { 8 } else { 4 };
+    let frames = (model.views.len() * model.pixels()) as u64;
+    frames * word + if exits { frames * model.exits() as u64 * 2 * word } else { 0 }
 }

@@ -5,5 +5,7 @@ mod data;
 mod parity;
 mod physics;
 mod simulate;
+mod streamed;
+mod streamed_cuda;
 mod twins_cuda;
 mod twins_engines;

@@ -308,7 +308,7 @@ fn a_simulated_scan_is_reconstructed_and_its_resolution_told() {
     scans[0].probe = Some(probe);
     let start = setup::model(&config, &mut scans, 7).unwrap();
     let device = Device::Cpu(Cpu::new(2).unwrap());
-    let mut parts = halves::Halves::new(&config, &start, &device, 7).unwrap();
+    let mut parts = halves::Halves::new(&config, &start, &device, 7, &config.room(1.0)).unwrap();
     for _ in 0..config.iterations() {
         parts.advance(&mut Profiler::off()).unwrap();
     }

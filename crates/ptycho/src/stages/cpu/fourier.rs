@@ -1,6 +1,8 @@
 //! The Fourier step of the projection engines, view by view.
 
 use rayon::prelude::*;
+use zellige_engine::error::Result;
+use zellige_engine::large::Large;
 use zellige_engine::real::Real;
 
 use super::fft::PAD;
@@ -201,11 +203,14 @@ impl<T: Number> Host<T> {
     }
 
     /// Exit waves of the present probe and object.
-    pub(super) fn exits(&mut self) {
-        let Self { fixed, views, state, exit, .. } = self;
+    pub(super) fn exits(&mut self) -> Result<()> {
+        let Self { fixed, views, state, exit, folder, .. } = self;
         let fixed = &*fixed;
         let (stored, plane) = (fixed.shape.stored(), fixed.shape.plane());
-        exit.resize(views.len() * fixed.exits() * 2 * stored, T::ZERO);
+        let len = views.len() * fixed.exits() * 2 * stored;
+        if exit.len() != len {
+            *exit = Large::zeros(len, folder.as_deref())?;
+        }
         fixed.cpu.install(|| {
             exit.par_chunks_exact_mut(fixed.exits() * 2 * stored).zip(views.par_iter()).for_each(|(exit, view)| {
                 let product = &mut fixed.scratch().product;
@@ -215,5 +220,6 @@ impl<T: Number> Host<T> {
                 }
             });
         });
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! LSQML on the processor. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
 
 use rayon::prelude::*;
+use zellige_engine::large::Large;
 use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
@@ -141,7 +142,7 @@ pub(in crate::stages) fn solve([aa, bb, ab, ac, bc]: [f64; 5], [object, probe]: 
 impl<T: Number> Host<T> {
     /// One pass over the views in `order`, batch by batch.
     pub(super) fn least_squares_views(&mut self, rule: &LeastSquares, order: &[u32]) {
-        self.exit = Vec::new();
+        self.exit = Large::default();
         let size = self.fixed.exits() * 2 * self.fixed.shape.stored();
         let most = rule.batch.min(order.len()).max(1);
         let mut residuals = vec![T::ZERO; most * size];

@@ -20,9 +20,12 @@ mod view;
 pub(super) use least_squares::solve;
 pub(super) use smooth::kernel as gaussian;
 
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zellige_engine::device::Cpu;
+use zellige_engine::error::Result;
+use zellige_engine::large::Large;
 
 use crate::model::{Model, Transfer, View};
 use crate::stages::{SLOTS, Stages};
@@ -66,7 +69,7 @@ struct Fixed<T> {
     /// Kernel of the near field where the transform leaves it, over the pixels: two planes.
     near: Option<Vec<T>>,
     /// Moduli `[n][lines][length]`.
-    mag: Vec<T>,
+    mag: Large<T>,
     /// Pixels that count.
     valid: Vec<f64>,
     /// Where a probe may be: `[ny][sx]`, and where the transform leaves it; 1 or 0.
@@ -84,7 +87,9 @@ struct Host<T> {
     /// All views and their slots.
     all: Vec<[u32; 2]>,
     state: Pair<T>,
-    exit: Vec<T>,
+    exit: Large<T>,
+    /// Where moduli and exit waves lie, if not in memory.
+    folder: Option<PathBuf>,
     /// The probe of the last overlap pass.
     last: Vec<T>,
     /// All [`crate::stages::Slot`]s but the first.
@@ -128,11 +133,26 @@ impl<T: Number> Fixed<T> {
 
 /// The stages of a model on the processor, in single or double precision.
 pub fn new(model: &Model, cpu: &Cpu, double: bool) -> Box<dyn Stages> {
+    // In memory there is nothing that could fail but the memory.
     if double { Box::new(Host::<f64>::new(model, cpu, Isa::all()[0])) } else { Box::new(Host::<f32>::new(model, cpu, Isa::all()[0])) }
+}
+
+/// The same with moduli and exit waves in files in `folder`, of which the system keeps in memory what there is room for.
+pub fn new_in(model: &Model, cpu: &Cpu, double: bool, folder: &Path) -> Result<Box<dyn Stages>> {
+    let isa = Isa::all()[0];
+    Ok(if double {
+        Box::new(Host::<f64>::new_in(model, cpu, isa, Some(folder))?)
+    } else {
+        Box::new(Host::<f32>::new_in(model, cpu, isa, Some(folder))?)
+    })
 }
 
 impl<T: Number> Host<T> {
     fn new(model: &Model, cpu: &Cpu, isa: Isa) -> Self {
+        Self::new_in(model, cpu, isa, None).expect("arrays in memory are made or the program ends")
+    }
+
+    fn new_in(model: &Model, cpu: &Cpu, isa: Isa, folder: Option<&Path>) -> Result<Self> {
         let shape = Shape::new(model.frame);
         let plan = Plan::new(shape, isa);
         let far = model.transfer == Transfer::Far;
@@ -148,7 +168,7 @@ impl<T: Number> Host<T> {
             }
         };
         let places = Place::all(&model.storages, model.modes[1]);
-        let (mag, valid) = store::moduli(model, shape, far);
+        let (mag, valid) = store::moduli(model, shape, far, folder)?;
         let room = || Scratch {
             room: plan.room(),
             product: vec![T::ZERO; 2 * model.exits() * shape.plane()],
@@ -173,14 +193,15 @@ impl<T: Number> Host<T> {
             all: (0..model.views.len() as u32).map(|j| [j; 2]).collect(),
             last: vec![T::ZERO; state.probe.len()],
             state,
-            exit: Vec::new(),
+            exit: Large::default(),
+            folder: folder.map(Path::to_owned),
             slots: Default::default(),
             errors: vec![[0.0; 3]; model.views.len()],
             factors: vec![1.0; model.views.len()],
             constants: Vec::new(),
         };
         host.sort_views();
-        host
+        Ok(host)
     }
 
     /// Finds out which views see which band.

@@ -3,6 +3,7 @@
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
+use zellige_engine::large::Large;
 
 use super::lanes::{Number, Work};
 use super::store::{self, planes_mut};
@@ -109,8 +110,7 @@ fn dot<T: Number>(a: &[T], b: &[T]) -> f64 {
 
 impl<T: Number> Stages for Host<T> {
     fn exits_from_product(&mut self) -> Result<()> {
-        self.exits();
-        Ok(())
+        self.exits()
     }
 
     fn project(&mut self, rule: &Projection) -> Result<()> {
@@ -124,7 +124,7 @@ impl<T: Number> Stages for Host<T> {
 
     fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
         if rule.c == 1.0 && rule.a + rule.b == 1.0 {
-            self.exit = Vec::new();
+            self.exit = Large::default();
         }
         self.sweep_views(rule, order);
         Ok(())
@@ -195,7 +195,7 @@ impl<T: Number> Stages for Host<T> {
     fn roll(&mut self, by: [i32; 2]) -> Result<()> {
         let Self { fixed, state, exit, last, .. } = self;
         let shape = fixed.shape;
-        for wave in [&mut state.probe, last, exit] {
+        for wave in [&mut state.probe[..], last, exit] {
             for plane in wave.chunks_exact_mut(shape.stored()) {
                 roll(plane, [shape.ny, shape.nx], shape.sx, by);
             }
@@ -315,7 +315,7 @@ impl<T: Number> Stages for Host<T> {
         let (probe, object) = (self.state.probe.len(), self.state.object.len());
         self.state =
             super::Pair { probe: numbers(reader, &name("probe"), &[probe])?, object: numbers(reader, &name("object"), &[object])? };
-        self.exit = numbers(reader, &name("exit"), &[0, exits])?;
+        self.exit = Large::from_vec(numbers(reader, &name("exit"), &[0, exits])?, self.folder.as_deref())?;
         self.last = numbers(reader, &name("last"), &[probe])?;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.probe = numbers(reader, &name(&format!("slot{i}.probe")), &[0, probe])?;
@@ -351,7 +351,7 @@ impl<T: Number> Stages for Host<T> {
     fn memory(&self) -> u64 {
         let pairs = self.slots.iter().chain([&self.state]).map(|p| p.probe.len() + p.object.len()).sum::<usize>();
         let scratch = self.fixed.scratch.len() * (4 * self.fixed.exits() + 7) * self.fixed.shape.plane();
-        ((self.fixed.mag.len() + self.exit.len() + self.last.len() + pairs + scratch) * size_of::<T>()) as u64
+        self.fixed.mag.held() + self.exit.held() + ((self.last.len() + pairs + scratch) * size_of::<T>()) as u64
     }
 }
 

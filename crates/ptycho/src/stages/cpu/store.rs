@@ -4,7 +4,12 @@
 //! space lies transposed (`[nx][sy]`), and so do the moduli of a far detector, with [`MASKED`] in the padding. A layer of an object is
 //! `[H][W]` and [`PAD`] numbers of nothing, so that a padded row of a patch can be read anywhere.
 
+use std::path::Path;
+
 use num_complex::Complex;
+use rayon::prelude::*;
+use zellige_engine::error::Result;
+use zellige_engine::large::Large;
 
 use super::fft::{PAD, Shape};
 use super::lanes::Number;
@@ -143,13 +148,16 @@ pub(crate) fn from_detector<T: Copy>(values: &[T], shape: Shape, far: bool) -> V
     (0..shape.ny).flat_map(|y| (0..shape.nx).map(move |x| (y, x))).map(|(y, x)| values[at(y, x)]).collect()
 }
 
-/// Moduli of all frames, and the number of pixels that count in each.
-pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool) -> (Vec<T>, Vec<f64>) {
-    let mut valid = Vec::with_capacity(model.views.len());
-    let mut out = Vec::with_capacity(model.views.len() * shape.plane());
-    for frame in model.mag.chunks_exact(model.pixels()) {
-        valid.push(frame.iter().filter(|m| **m >= 0.0).count() as f64);
-        out.extend(to_detector(frame, shape, far, MASKED).into_iter().map(|m| T::from_f64(f64::from(m))));
-    }
-    (out, valid)
+/// Moduli of all frames, in a file in `folder` if there is one, and the number of pixels that count in each.
+pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: Option<&Path>) -> Result<(Large<T>, Vec<f64>)> {
+    let mut out = Large::zeros(model.views.len() * shape.plane(), folder)?;
+    let places = out.par_chunks_exact_mut(shape.plane()).zip(model.mag.par_chunks_exact(model.pixels()));
+    let valid = places.map(|(out, frame)| {
+        for (out, m) in out.iter_mut().zip(to_detector(frame, shape, far, MASKED)) {
+            *out = T::from_f64(f64::from(m));
+        }
+        frame.iter().filter(|m| **m >= 0.0).count() as f64
+    });
+    let valid = valid.collect();
+    Ok((out, valid))
 }

@@ -115,6 +115,18 @@ pub(super) struct Update {
     probe_first: u32,
 }
 
+impl Update {
+    /// Of nothing.
+    pub(super) fn none() -> Self {
+        Self::zeroed()
+    }
+
+    /// One pass over the probes alone.
+    pub(super) fn of_probes(self) -> Self {
+        Self { most: 1, object: 0, probe: 1, ..self }
+    }
+}
+
 impl From<&Overlap> for Update {
     fn from(rule: &Overlap) -> Self {
         let [low, high] = clip(rule.limits.clip);

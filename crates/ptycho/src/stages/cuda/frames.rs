@@ -1,5 +1,6 @@
 //! Frames, their waves, and the kernels that they go through.
 
+use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
@@ -49,6 +50,8 @@ pub(super) struct Frames {
     order: Buffer<u32>,
     /// Kernel of the near field.
     near: Option<Buffer<C>>,
+    /// The arrays are those of one block of frames after another (`stream`).
+    pub(super) one_block: bool,
 }
 
 impl Frames {
@@ -73,16 +76,20 @@ impl Frames {
         };
         let pixels = model.pixels();
         let weight: Vec<f32> =
-            model.mag.chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
+            model.mag.par_chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
         let mag = match kind.order(4) {
             None => pool.buffer_from(&model.mag, "ptycho: frames")?,
             Some(order) => {
                 let mut buffer = pool.alloc_zeros(model.mag.len(), "ptycho: frames")?;
                 // A part at a time: a copy of all frames on the host would double what a large scan takes there.
                 let part = (GROUP / (4 * pixels)).max(1) * pixels;
+                let mut turned = vec![0.0_f32; part.min(model.mag.len())];
                 for (i, frames) in model.mag.chunks(part).enumerate() {
-                    let turned: Vec<f32> = frames.chunks_exact(pixels).flat_map(|m| order.iter().map(|j| m[*j as usize])).collect();
-                    cuda.upload_at(&mut buffer, i * part, &turned)?;
+                    let turned = &mut turned[..frames.len()];
+                    turned.par_chunks_exact_mut(pixels).zip(frames.par_chunks_exact(pixels)).for_each(|(to, m)| {
+                        to.iter_mut().zip(&order).for_each(|(to, j)| *to = m[*j as usize]);
+                    });
+                    cuda.upload_at(&mut buffer, i * part, turned)?;
                 }
                 buffer
             }
@@ -110,6 +117,7 @@ impl Frames {
             errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
             order: pool.alloc_zeros(model.views.len(), "ptycho: order")?,
             near,
+            one_block: false,
         })
     }
 
@@ -129,7 +137,7 @@ impl Frames {
     /// Makes room for waves behind the sample alone.
     pub(super) fn need_exits(&mut self) -> Result<()> {
         let len = self.views * self.wave();
-        if self.exits.len() != len {
+        if self.exits.len() < len {
             self.exits = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
         }
         Ok(())
@@ -138,7 +146,7 @@ impl Frames {
     /// Makes room for exit waves.
     pub(super) fn need(&mut self) -> Result<()> {
         let len = self.views * self.wave();
-        if self.waves.len() != len {
+        if self.waves.len() < len {
             self.waves = self.pool.alloc_zeros(len, "ptycho: exit waves")?;
         }
         self.need_exits()
@@ -235,7 +243,7 @@ impl Frames {
         };
         let kernel = sequence_recipe(&kind).build(&self.cuda)?.kernel("sequence")?;
         // Moduli lie as the blocks that share a frame want them.
-        let mag = if kind == same { None } else { Some(self.turned(kind)?) };
+        let mag = if kind == same || self.one_block { None } else { Some(self.turned(kind)?) };
         let near =
             match &self.near {
                 Some(near) if kind != same => {

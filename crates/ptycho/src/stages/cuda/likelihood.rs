@@ -1,5 +1,7 @@
 //! The likelihood's gradient and its expansion along a direction, and the arithmetic of directions.
 
+use std::ops::Range;
+
 use zellige_engine::cuda::{Address, Argument, Buffer, Cuda, Kernel, Launch, Pool};
 use zellige_engine::error::Result;
 
@@ -8,7 +10,7 @@ use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
 use super::program::{Kind, TEAM, Way, likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
 use super::sums::Sums;
-use super::{C, Pair};
+use super::{C, Pair, refused};
 use crate::model::Model;
 use crate::stages::{Likelihood, Noise};
 
@@ -99,17 +101,64 @@ impl Descent {
         if cluster > 1 { launch.cluster(cluster) } else { launch }
     }
 
-    fn search(frames: &Frames, rule: &Likelihood) -> Search {
-        Search { views: frames.views as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
+    fn search(views: &Range<usize>, rule: &Likelihood) -> Search {
+        Search { views: views.len() as u32, floating: rule.floating.into(), left_out: rule.floating_left_out.into(), unused: 0 }
     }
 
     /// Values of the views, two each.
-    fn totals(&self) -> Result<Vec<[f64; 2]>> {
+    pub(super) fn totals(&self) -> Result<Vec<[f64; 2]>> {
         let values = self.cuda.download(&self.values)?;
         Ok(values
             .chunks_exact(2 << self.kind.cluster())
             .map(|v| v.chunks_exact(2).fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
             .collect())
+    }
+
+    /// Waves of the gradient of some views to `exits`; `places`, `exits` and `mag` begin with the first of them.
+    pub(super) fn gradient_part(
+        &mut self,
+        places: ModelArgument,
+        exits: &mut Buffer<C>,
+        mag: &Buffer<f32>,
+        rule: &Likelihood,
+        views: &Range<usize>,
+    ) -> Result<()> {
+        let Passes::Fused { gradient, blocks, .. } = &self.passes else {
+            return Err(refused("ML in blocks with frames of such pixels", "crop frames to powers of two, or allow more memory"));
+        };
+        let values = self.values.from((views.start * 2) << self.kind.cluster());
+        let launch = self.launch(gradient, *blocks).plain(places).arg(exits).arg(mag).arg(values);
+        // SAFETY: arguments as `gradient` declares; every array holds the views.
+        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
+    }
+
+    /// First and second order of some views, likewise; `exits` is overwritten.
+    pub(super) fn line_part(
+        &mut self,
+        places: ModelArgument,
+        along: ModelArgument,
+        exits: &mut Buffer<C>,
+        mag: &Buffer<f32>,
+        rule: &Likelihood,
+        views: &Range<usize>,
+    ) -> Result<()> {
+        let Passes::Fused { line, blocks, .. } = &self.passes else {
+            return Err(refused("ML in blocks with frames of such pixels", "crop frames to powers of two, or allow more memory"));
+        };
+        let values = self.values.from((views.start * 2) << self.kind.cluster());
+        let launch = self.launch(line, *blocks).plain(places).plain(along).arg(exits).arg(mag).arg(values);
+        // SAFETY: arguments as `line` declares; every array holds the views.
+        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
+    }
+
+    /// The probe's part of the gradient from the sums of its parts, nothing where it is not asked for.
+    pub(super) fn probe_gradient(&mut self, sums: &Sums, rule: &Likelihood, to: &mut Buffer<C>) -> Result<()> {
+        if !rule.probe {
+            return self.cuda.fill_zero(to);
+        }
+        let (list, pixels) = (sums.argument(0), (self.kind.frame[0] * self.kind.frame[1]) as u32);
+        // SAFETY: (Sums, C*) as declared.
+        unsafe { self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(to).run() }
     }
 
     /// Gradient to `to`; gives the value of every view.
@@ -124,10 +173,8 @@ impl Descent {
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
-        if let Passes::Fused { gradient, blocks, .. } = &self.passes {
-            let launch = self.launch(gradient, *blocks).plain(places).arg(&mut frames.exits).arg(&frames.mag).arg(&self.values);
-            // SAFETY: arguments as `gradient` declares; every array holds all views.
-            unsafe { launch.arg(&self.factors).plain(Self::search(frames, rule)).run()? };
+        if pieces.is_none() {
+            self.gradient_part(places, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
         }
         let values = pieces.map(|pieces| self.gradient_in_pieces(places, frames, pieces, rule)).transpose()?;
         let list = sums.argument(0);
@@ -140,14 +187,10 @@ impl Descent {
         }
         if rule.probe {
             let launch = self.probe_parts.launch(((pixels / 2).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
-            // SAFETY: (Model, const C*, Sums), (Sums, C*) as declared.
-            unsafe {
-                launch.plain(places).arg(&frames.exits).plain(list).run()?;
-                self.probe_sums.launch((pixels.div_ceil(TEAM), list.sets), TEAM).plain(list).arg(&mut to.probe).run()?;
-            }
-        } else {
-            self.cuda.fill_zero(&mut to.probe)?;
+            // SAFETY: (Model, const C*, Sums) as declared.
+            unsafe { launch.plain(places).arg(&frames.exits).plain(list).run()? };
         }
+        self.probe_gradient(sums, rule, &mut to.probe)?;
         values.map_or_else(|| Ok(self.totals()?.iter().map(|v| v[0]).collect()), Ok)
     }
 
@@ -165,11 +208,7 @@ impl Descent {
             return Ok(all(&self.line_in_pieces(places, along, frames, pieces)?));
         }
         frames.need_exits()?;
-        if let Passes::Fused { line, blocks, .. } = &self.passes {
-            let launch = self.launch(line, *blocks).plain(places).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(&self.values);
-            // SAFETY: arguments as `line` declares; every array holds all views.
-            unsafe { launch.arg(&self.factors).plain(Self::search(frames, rule)).run()? };
-        }
+        self.line_part(places, along, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
         Ok(all(&self.totals()?))
     }
 

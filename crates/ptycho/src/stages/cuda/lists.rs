@@ -16,12 +16,26 @@ pub(super) struct Tile {
     end: u32,
 }
 
+impl Tile {
+    /// Range of its visits.
+    pub(super) fn visits(&self) -> (u32, u32) {
+        (self.begin, self.end)
+    }
+}
+
 /// `Visit`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(super) struct Visit {
     view: u32,
     corner: i32,
+}
+
+impl Visit {
+    /// Number of the view.
+    pub(super) fn view(&self) -> u32 {
+        self.view
+    }
 }
 
 /// `Part`.
@@ -31,6 +45,13 @@ pub(super) struct Part {
     probe: u32,
     begin: u32,
     end: u32,
+}
+
+impl Part {
+    /// Range of the list of views.
+    pub(super) fn listed(&self) -> (u32, u32) {
+        (self.begin, self.end)
+    }
 }
 
 /// Tiles of all objects with the views that touch each, in the order of the views. Time and room: visits.
@@ -78,7 +99,7 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     (tiles, visits)
 }
 
-/// Views by probe, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as keep a
+/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as keep a
 /// device of so many multiprocessors busy.
 pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
@@ -90,11 +111,16 @@ pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec
     let mut begin = 0;
     for probe in 0..model.probes as u32 {
         let count = listed[begin..].iter().take_while(|n| views[**n as usize].probe == probe).count();
+        // Part k has views k, k + P, k + 2 P, ..: a few views that follow each other are work for all parts.
+        let (own, step) = (listed[begin..begin + count].to_vec(), count.div_ceil(length).max(1));
         let mut at = begin;
-        while at < begin + count {
-            let end = (at + length).min(begin + count);
-            parts.push(Part { probe, begin: at as u32, end: end as u32 });
-            at = end;
+        for k in 0..step.min(count) {
+            let from = at;
+            for n in own[k..].iter().step_by(step) {
+                listed[at] = *n;
+                at += 1;
+            }
+            parts.push(Part { probe, begin: from as u32, end: at as u32 });
         }
         begin += count;
         first.push(parts.len() as u32);
@@ -103,11 +129,11 @@ pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::model::{Power, State, Storage, Transfer};
 
-    fn model() -> Model {
+    pub(in crate::stages::cuda) fn model() -> Model {
         let views = (0..40_i32)
             .map(|i| View { probe: (i % 3 == 1).into(), object: (i % 2) as u32, row: 7 * (i / 4) % 30, col: 11 * i % 50 })
             .collect();

@@ -14,6 +14,7 @@ mod pieces;
 mod places;
 mod program;
 mod stages;
+pub mod stream;
 mod sums;
 mod supports;
 mod sweeps;
@@ -49,6 +50,14 @@ pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages
         return Err(refused(format!("frames of {} columns", model.frame[1]), "crop them to an even number, or take `--device cpu`"));
     }
     Ok(Box::new(CudaStages::new(model, cuda, kind)?))
+}
+
+/// The same within some device memory, frames and waves coming and going where they do not fit.
+pub fn new_within(model: &Model, cuda: &Cuda, wish: stream::plan::Wish) -> Result<Box<dyn Stages>> {
+    if model.frame[1] % 2 == 1 {
+        return Err(refused(format!("frames of {} columns", model.frame[1]), "crop them to an even number, or take `--device cpu`"));
+    }
+    stream::new(model, cuda, Kind::of(model, cuda.properties()), wish)
 }
 
 /// What is not there on GPUs.

@@ -196,7 +196,7 @@ impl fmt::Display for Kind {
     }
 }
 
-fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
     let define = |name: &str, value: &dyn fmt::Display| (name.to_owned(), value.to_string());
     let mut defines = vec![
         define("NX", &kind.frame[1]),
@@ -398,6 +398,7 @@ mod tests {
             zellige_engine::testing::compiles(&frames_recipe(&kind));
             zellige_engine::testing::compiles(&sums_recipe(&kind));
             zellige_engine::testing::compiles(&vectors_recipe(&kind));
+            super::super::stream::recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
         }
         for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
             zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), noise));

@@ -24,7 +24,7 @@ fn absent() -> zellige_engine::error::Error {
 
 impl CudaStages {
     /// The slot's pair; slots other than the state are made when first asked for.
-    fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair> {
+    pub(super) fn slot(&mut self, slot: Slot) -> Result<&mut super::Pair> {
         let number = match slot {
             Slot::State => return Ok(&mut self.state),
             Slot::Gradient => 0,
@@ -49,7 +49,7 @@ impl CudaStages {
     }
 
     /// Makes the kernels of the likelihood, for this noise if it matters.
-    fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
+    pub(super) fn descent(&mut self, noise: Option<Noise>) -> Result<()> {
         if self.descent.as_ref().is_none_or(|d| noise.is_some_and(|n| n != d.noise())) {
             let kind = self.frames.kind;
             self.descent = Some(Descent::new(&self.cuda, &self.pool, kind, noise.unwrap_or_default(), self.places.views.len())?);
@@ -61,7 +61,7 @@ impl CudaStages {
     }
 
     /// Makes the kernels that look for places.
-    fn need_seeker(&mut self) -> Result<()> {
+    pub(super) fn need_seeker(&mut self) -> Result<()> {
         let Way::Fused { cluster, .. } = self.frames.kind.way else { return self.need_pieces() };
         if self.seeker.is_none() {
             self.seeker = Some(Seeker::new(&self.cuda, &self.pool, self.frames.kind, cluster, self.places.views.len())?);
@@ -70,7 +70,7 @@ impl CudaStages {
     }
 
     /// Makes the kernels for frames in pieces.
-    fn need_pieces(&mut self) -> Result<()> {
+    pub(super) fn need_pieces(&mut self) -> Result<()> {
         if self.pieces.is_none() {
             self.pieces = Some(Pieces::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
         }
@@ -87,7 +87,7 @@ impl CudaStages {
     }
 
     /// And those of supports and smoothing.
-    fn need_supports(&mut self) -> Result<()> {
+    pub(super) fn need_supports(&mut self) -> Result<()> {
         if self.supports.is_none() {
             self.supports = Some(Supports::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);
         }
@@ -95,7 +95,7 @@ impl CudaStages {
     }
 
     /// Whether a view lies in its object and has a probe.
-    fn inside(&self, view: &View) -> bool {
+    pub(super) fn inside(&self, view: &View) -> bool {
         let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
         let storage = self.model.storages.get(view.object as usize);
         storage.is_some_and(|s| fits(view.row, self.model.frame[0], s.shape[0]) && fits(view.col, self.model.frame[1], s.shape[1]))
@@ -452,7 +452,7 @@ impl Stages for CudaStages {
 }
 
 /// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
-fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
+pub(super) fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
     let count = modes.len() / size;
     let mut old = vec![Complex::new(0.0, 0.0); count];
     for i in 0..size {
@@ -466,7 +466,7 @@ fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
 }
 
 /// Moves the pixels of a plane around the edges.
-fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
+pub(super) fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
     let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
     let old = plane.to_vec();
     for (i, value) in plane.iter_mut().enumerate() {
@@ -475,7 +475,7 @@ fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
 }
 
 /// The values of a section.
-fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
+pub(super) fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
     let bytes = reader.bytes(name)?;
     let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
     if bytes.len() % size_of::<C>() != 0 {

@@ -14,7 +14,7 @@ pub(super) struct Sums {
     cuda: Cuda,
     pool: Pool,
     overlap: Kernel,
-    blocks: u32,
+    pub(super) blocks: u32,
     probes: usize,
     pub(super) tiles: Buffer<Tile>,
     visits: Buffer<Visit>,
@@ -111,14 +111,36 @@ impl Sums {
         inertia: &[f64],
         support: u64,
     ) -> Result<u32> {
+        self.set_inertia(inertia)?;
+        self.launch(model, exits, self.argument(support), update)?;
+        Ok(self.passes.get(0))
+    }
+
+    /// What one pass makes of the sums of the probes' parts, which are there already: nothing is summed over views.
+    pub(super) fn settle_probes(
+        &mut self,
+        model: ModelArgument,
+        exits: &Buffer<C>,
+        update: Update,
+        inertia: &[f64],
+        support: u64,
+    ) -> Result<()> {
+        self.set_inertia(inertia)?;
+        let argument = SumsArgument { tile_count: 0, part_count: 0, ..self.argument(support) };
+        self.launch(model, exits, argument, update.of_probes())
+    }
+
+    fn set_inertia(&mut self, inertia: &[f64]) -> Result<()> {
         if self.inertia_now != inertia {
             self.cuda.upload(&mut self.inertia, &inertia.iter().map(|x| *x as f32).collect::<Vec<_>>())?;
             self.inertia_now = inertia.to_vec();
         }
-        let argument = self.argument(support);
+        Ok(())
+    }
+
+    fn launch(&self, model: ModelArgument, exits: &Buffer<C>, argument: SumsArgument, update: Update) -> Result<()> {
         let launch = self.overlap.launch(self.blocks, TEAM).cooperative().plain(model).arg(exits).plain(argument).plain(update);
         // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
-        unsafe { launch.run()? };
-        Ok(self.passes.get(0))
+        unsafe { launch.run() }
     }
 }

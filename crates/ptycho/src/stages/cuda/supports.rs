@@ -115,6 +115,33 @@ impl Supports {
         Ok(())
     }
 
+    /// Keeps the probes of the last test.
+    pub(super) fn keep_before(&mut self, sums: &Sums) -> Result<()> {
+        if self.before.len() != sums.before.len() {
+            self.before = self.pool.alloc_zeros(sums.before.len(), "ptycho: probes")?;
+        }
+        self.cuda.copy(&sums.before, 0, &mut self.before, 0, sums.before.len())
+    }
+
+    /// Applies a support in Fourier space to probes that were summed; gives how much they have changed since [`Supports::keep_before`]: root
+    /// mean square over the probes of the relative change.
+    pub(super) fn changed(&mut self, model: &Model, state: &mut Pair, sums: &mut Sums, pieces: &mut Option<Pieces>) -> Result<f64> {
+        if self.apart() {
+            self.apply(pieces.as_mut(), &mut state.probe)?;
+            self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
+        }
+        let launch = self.compare.launch((BLOCKS, model.probes as u32), TEAM).arg(&state.probe).arg(&self.before);
+        // SAFETY: (const C*, const C*, double*) as `compare` declares; both are as long as the probes.
+        unsafe { launch.arg(&mut self.sums).run()? };
+        let parts = self.cuda.download(&self.sums)?;
+        let moved = |set: &[f64]| {
+            let [moved, all] = set.chunks_exact(2).fold([0.0; 2], |s, part| [s[0] + part[0], s[1] + part[1]]);
+            moved / all.max(f64::MIN_POSITIVE)
+        };
+        let change: f64 = parts.chunks_exact(2 * BLOCKS as usize).map(moved).sum();
+        Ok((change / model.probes as f64).sqrt())
+    }
+
     /// The overlap loop, one step a launch; gives the passes made.
     #[allow(clippy::too_many_arguments)] // the parts of the state that it touches
     pub(super) fn overlap(
@@ -128,9 +155,6 @@ impl Supports {
         rule: &Overlap,
     ) -> Result<u32> {
         let once = |object: bool| Update::from(&Overlap { passes: 1, object, probe: !object, tolerance: 0.0, ..rule.clone() });
-        if self.before.len() != state.probe.len() {
-            self.before = self.pool.alloc_zeros(state.probe.len(), "ptycho: probes")?;
-        }
         for pass in 0..rule.passes {
             if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
                 if let Some(sigma) = rule.limits.smooth {
@@ -141,22 +165,9 @@ impl Supports {
             if !rule.probe {
                 return Ok(pass + 1);
             }
-            self.cuda.copy(&sums.before, 0, &mut self.before, 0, state.probe.len())?;
+            self.keep_before(sums)?;
             sums.overlap(places, exits, once(false), &rule.probe_inertia, if self.apart() { 0 } else { self.real() })?;
-            if self.apart() {
-                self.apply(pieces.as_mut(), &mut state.probe)?;
-                self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
-            }
-            let launch = self.compare.launch((BLOCKS, model.probes as u32), TEAM).arg(&state.probe).arg(&self.before);
-            // SAFETY: (const C*, const C*, double*) as `compare` declares; both are as long as the probes.
-            unsafe { launch.arg(&mut self.sums).run()? };
-            let parts = self.cuda.download(&self.sums)?;
-            let moved = |set: &[f64]| {
-                let [moved, all] = set.chunks_exact(2).fold([0.0; 2], |s, part| [s[0] + part[0], s[1] + part[1]]);
-                moved / all.max(f64::MIN_POSITIVE)
-            };
-            let change: f64 = parts.chunks_exact(2 * BLOCKS as usize).map(moved).sum();
-            if (change / model.probes as f64).sqrt() < rule.tolerance {
+            if self.changed(model, state, sums, pieces)? < rule.tolerance {
                 return Ok(pass + 1);
             }
         }

@@ -1,0 +1,82 @@
+//! What a run may hold.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run may hold: frames and waves beyond it come and go in blocks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoryConfig {
+    /// Most memory of the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves that do not
+    /// fit there stay in page-locked memory of the host and come in blocks; on the processor they lie in files that are mapped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Folder of the files that a run on the processor puts there; the system's for such files if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scratch: Option<PathBuf>,
+    /// Numbers that exit waves are kept in from one iteration to the next.
+    pub exit_waves: WaveStorage,
+}
+
+/// Numbers that exit waves are kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WaveStorage {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Half precision: half of the memory and of the copies, 11 bits. On GPUs.
+    F16,
+}
+
+impl MemoryConfig {
+    /// Whether nothing was said.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Bytes of `device`; `None` if it was left out or is no size.
+    pub fn bytes(&self) -> Option<u64> {
+        self.device.as_deref().and_then(size)
+    }
+}
+
+/// Bytes of `2 GiB`, `512MB`, `1.5e9`.
+pub(super) fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let unit = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let factor = match unit.trim().to_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => f64::from(1 << 20),
+        "gib" => f64::from(1 << 30),
+        "tib" => 1024.0 * f64::from(1 << 30),
+        _ => return None,
+    };
+    let bytes = number.trim().parse::<f64>().ok()? * factor;
+    (1.0..1e18).contains(&bytes).then_some(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        for (text, bytes) in
+            [("2 GiB", Some(2 << 30)), ("512MB", Some(512_000_000)), ("1.5e9", Some(1_500_000_000)), ("1.5 kib", Some(1536))]
+        {
+            assert_eq!(size(text), bytes, "{text}");
+        }
+        for text in ["", "GiB", "2 GB/s", "-1 GB", "0", "inf", "nan B", "1e30"] {
+            assert_eq!(size(text), None, "{text}");
+        }
+    }
+}

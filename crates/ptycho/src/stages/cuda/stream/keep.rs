@@ -1,0 +1,118 @@
+//! Frames as they are kept: counts of 16 bits where all are such, magnitudes otherwise; and kernels that turn them, and waves in half
+//! precision, into what the others take.
+
+use rayon::prelude::*;
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pinned, Pool, Recipe};
+use zellige_engine::error::Result;
+
+use crate::model::MASKED;
+use crate::stages::cuda::C;
+use crate::stages::cuda::program::{Kind, TEAM, recipe};
+
+/// What stands for a pixel that was not measured.
+const NOTHING: u16 = u16::MAX;
+
+/// The kernels.
+pub(super) fn keep_recipe(kind: &Kind) -> Recipe {
+    let sources = [include_str!("../model.cu"), include_str!("keep.cu")];
+    recipe(kind, "kept frames", &sources, &["from_counts", "from_magnitudes", "narrow", "widen"])
+}
+
+/// The counts whose square root a magnitude is, where there are such.
+fn counts(mag: f32) -> Option<u16> {
+    if mag == MASKED {
+        return Some(NOTHING);
+    }
+    let counts = f64::from(mag).powi(2).round();
+    let sound = (0.0..f64::from(NOTHING)).contains(&counts) && (counts as f32).sqrt() == mag;
+    sound.then_some(counts as u16)
+}
+
+/// Bytes of a pixel as it is kept.
+pub(super) fn bytes_of_pixel(mag: &[f32]) -> u64 {
+    if mag.par_chunks(1 << 16).all(|part| part.iter().all(|m| counts(*m).is_some())) { 2 } else { 4 }
+}
+
+/// All frames in page-locked memory, in the order of the model.
+pub(super) fn frames(cuda: &Cuda, mag: &[f32], bytes: u64) -> Result<Pinned<u8>> {
+    let mut raw = cuda.pinned::<u8>(mag.len() * bytes as usize, "ptycho: frames")?;
+    if bytes == 2 {
+        let to: &mut [u16] = bytemuck::cast_slice_mut(&mut raw);
+        to.par_iter_mut().zip(mag).for_each(|(to, m)| *to = counts(*m).unwrap_or(NOTHING));
+    } else {
+        bytemuck::cast_slice_mut(&mut raw).copy_from_slice(mag);
+    }
+    Ok(raw)
+}
+
+/// The kernels, ready.
+pub(super) struct Turn {
+    counts: Kernel,
+    magnitudes: Kernel,
+    narrow: Kernel,
+    widen: Kernel,
+    pixels: usize,
+}
+
+impl Turn {
+    pub(super) fn new(cuda: &Cuda, kind: Kind) -> Result<Self> {
+        let program = keep_recipe(&kind).build(cuda)?;
+        Ok(Self {
+            counts: program.kernel("from_counts")?,
+            magnitudes: program.kernel("from_magnitudes")?,
+            narrow: program.kernel("narrow")?,
+            widen: program.kernel("widen")?,
+            pixels: kind.frame[0] * kind.frame[1],
+        })
+    }
+
+    /// Magnitudes of `views` frames, kept in `bytes` a pixel, in the order of a kind.
+    pub(super) fn magnitudes(
+        &self,
+        (raw, bytes): (&Buffer<u8>, u64),
+        order: Option<&Buffer<u32>>,
+        mag: &mut Buffer<f32>,
+        views: usize,
+    ) -> Result<()> {
+        assert!(views * self.pixels <= mag.len() && (views * self.pixels) as u64 * bytes <= raw.bytes(), "{views} frames");
+        let kernel = if bytes == 2 { &self.counts } else { &self.magnitudes };
+        let launch = kernel.launch((self.pixels.div_ceil(TEAM as usize) as u32, views as u32), TEAM);
+        // SAFETY: (const T*, const u32*, float*) as declared; both hold so many frames.
+        unsafe { launch.arg(raw).arg(order.map_or(0, Buffer::address)).arg(mag).run() }
+    }
+
+    /// Waves to half precision.
+    pub(super) fn narrow(&self, waves: &Buffer<C>, halves: &mut Buffer<u32>, count: usize) -> Result<()> {
+        // SAFETY: (const C*, u32*, u64) as declared; both hold so many values.
+        unsafe { self.narrow.launch(grid(count), TEAM).arg(waves).arg(halves).arg(count as u64).run() }
+    }
+
+    /// And back.
+    pub(super) fn widen(&self, halves: &Buffer<u32>, waves: &mut Buffer<C>, count: usize) -> Result<()> {
+        // SAFETY: as above.
+        unsafe { self.widen.launch(grid(count), TEAM).arg(halves).arg(waves).arg(count as u64).run() }
+    }
+}
+
+fn grid(count: usize) -> u32 {
+    count.div_ceil(TEAM as usize).min(1 << 16) as u32
+}
+
+/// The order of magnitudes in frames as kernels of `kind` read them, on the device.
+pub(super) fn order(pool: &Pool, kind: Kind) -> Result<Option<Buffer<u32>>> {
+    kind.order(4).map(|order| pool.buffer_from(&order, "ptycho: order of frames")).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_come_back_from_their_roots() {
+        assert!((0..u32::from(NOTHING)).all(|n| counts((n as f32).sqrt()) == Some(n as u16)));
+        assert_eq!(counts(MASKED), Some(NOTHING));
+        assert_eq!([65_535.0_f32.sqrt(), 0.5_f32.sqrt(), 3.0001_f32.sqrt(), f32::NAN].map(counts), [None; 4]);
+        assert_eq!(bytes_of_pixel(&[1.0, MASKED, 2.0]), 2);
+        assert_eq!(bytes_of_pixel(&[1.0, 1.5]), 4);
+    }
+}

@@ -1,0 +1,159 @@
+//! How a scan is cut into blocks of frames, and which of them stay on the device: all that is known before anything is allocated.
+
+use zellige_engine::error::{Error, Result};
+
+/// Blocks that are on their way at once: one comes, one is computed, one goes.
+pub(crate) const SLOTS: usize = 3;
+/// Bytes of a block that copies run at full rate with; larger ones only take room.
+const BLOCK: u64 = 64 << 20;
+/// Frames of a block at most: rows of a grid.
+const FRAMES: usize = 60_000;
+/// Part of the memory that blocks on their way may take, so that the rest can stay.
+const PART: u64 = 4;
+
+/// Bytes that a run takes on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Need {
+    /// Whatever the frames: probes, objects, gradients, lists of views.
+    pub fixed: u64,
+    /// A frame as it is kept: counts or moduli.
+    pub raw: u64,
+    /// The waves of a frame as they are kept; 0 where none are.
+    pub wave: u64,
+    /// Room for a frame that is being computed.
+    pub work: u64,
+}
+
+impl Need {
+    /// A frame as it is kept, waves included.
+    pub fn kept(&self) -> u64 {
+        self.raw + self.wave
+    }
+}
+
+/// Blocks of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Frames.
+    pub views: usize,
+    /// Frames of a block; the last one may have fewer.
+    pub block: usize,
+    /// Blocks that are not on the device.
+    pub streamed: usize,
+}
+
+impl Layout {
+    /// As many blocks on the device as `allowance` bytes take, `sums` bytes apart.
+    pub fn new(need: &Need, views: usize, allowance: u64, sums: impl Fn(usize) -> u64) -> Result<Self> {
+        let views = views.max(1);
+        // All at once where that fits, in blocks that copies and kernels like.
+        let ring = SLOTS as u64 * need.kept() + need.work;
+        let left = allowance.saturating_sub(need.fixed);
+        let most = (BLOCK / need.kept()).max(1).min(left / PART / ring).min(views.min(FRAMES) as u64) as usize;
+        let short = |block: usize| {
+            let requested = need.fixed + sums(block) + block as u64 * ring;
+            let (device, what) = ("the device memory allowed".to_owned(), "probe, object and some frames".to_owned());
+            Error::OutOfMemory { device, what, requested, free: Some(allowance) }
+        };
+        if most == 0 {
+            return Err(short(1));
+        }
+        // Of equal length: the last block is not a short one.
+        let block = views.div_ceil(views.div_ceil(most));
+        let count = views.div_ceil(block);
+        let sums = sums(block);
+        let all = need.fixed + sums + views as u64 * need.kept() + block as u64 * (need.kept() + need.work);
+        if all <= allowance {
+            return Ok(Self { views, block, streamed: 0 });
+        }
+        let rest = allowance.checked_sub(need.fixed + sums + block as u64 * ring).ok_or_else(|| short(block))?;
+        let held = (rest / (block as u64 * need.kept())).min(count as u64 - 1) as usize;
+        Ok(Self { views, block, streamed: count - held })
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.views.div_ceil(self.block)
+    }
+
+    /// Frames of block `b`.
+    pub fn range(&self, b: usize) -> std::ops::Range<usize> {
+        b * self.block..((b + 1) * self.block).min(self.views)
+    }
+
+    /// Which of the streamed blocks block `b` is; `None` where it stays on the device. Streamed blocks lie between the others, so that
+    /// there is something to compute while one comes.
+    pub fn streamed(&self, b: usize) -> Option<usize> {
+        let (count, streamed) = (self.blocks(), self.streamed);
+        let before = |b: usize| b * streamed / count;
+        (before(b + 1) > before(b)).then(|| before(b))
+    }
+
+    /// Blocks that are on their way at once; one is there in any case, for frames that are picked from several blocks.
+    pub fn slots(&self) -> usize {
+        SLOTS.min(self.streamed).max(1)
+    }
+
+    /// Frames that are not on the device.
+    pub fn streamed_views(&self) -> usize {
+        (0..self.blocks()).filter(|b| self.streamed(*b).is_some()).map(|b| self.range(b).len()).sum()
+    }
+
+    /// Bytes that come to the device and go from it in an iteration in which kept frames are taken `[up, down]` times: raw frames and waves.
+    pub fn traffic(&self, need: &Need, raw: u64, waves: [u64; 2]) -> [u64; 2] {
+        let views = self.streamed_views() as u64;
+        [views * (raw * need.raw + waves[0] * need.wave), views * waves[1] * need.wave]
+    }
+
+    /// Bytes on the device.
+    pub fn memory(&self, need: &Need, sums: u64) -> u64 {
+        let held = (self.views - self.streamed_views()) as u64;
+        let block = self.block as u64;
+        need.fixed + sums + held * need.kept() + block * (self.slots() as u64 * need.kept() + need.work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 128 x 128, one mode: counts, waves, moduli and exit waves.
+    const NEED: Need = Need { fixed: 10 << 20, raw: 2 << 14, wave: 8 << 14, work: 12 << 14 };
+
+    #[test]
+    fn what_fits_stays() {
+        let all = Layout::new(&NEED, 1000, 1 << 34, |_| 0).unwrap();
+        assert_eq!((all.streamed, all.slots()), (0, 1));
+        assert!((0..all.blocks()).all(|b| all.streamed(b).is_none()));
+        assert_eq!(all.traffic(&NEED, 1, [2, 1]), [0, 0]);
+    }
+
+    #[test]
+    fn blocks_hold_every_view_once_and_the_memory_is_kept_to() {
+        for views in [1, 7, 1000, 54_321] {
+            for allowance in [11 << 20, 14 << 20, 40 << 20, 90 << 20, 1 << 30] {
+                let sums = |block: usize| 1000 * block as u64;
+                let Ok(layout) = Layout::new(&NEED, views, allowance, sums) else {
+                    assert!(allowance < NEED.fixed + 4 * (SLOTS as u64 * NEED.kept() + NEED.work), "{allowance}");
+                    continue;
+                };
+                let all: Vec<usize> = (0..layout.blocks()).flat_map(|b| layout.range(b)).collect();
+                assert_eq!(all, (0..views).collect::<Vec<_>>());
+                assert!(layout.memory(&NEED, sums(layout.block)) <= allowance, "{layout:?}");
+                let numbers: Vec<usize> = (0..layout.blocks()).filter_map(|b| layout.streamed(b)).collect();
+                assert_eq!(numbers, (0..layout.streamed).collect::<Vec<_>>());
+                // As much stays as fits: another block does not.
+                if layout.streamed > 1 {
+                    let more = layout.block as u64 * NEED.kept();
+                    assert!(layout.memory(&NEED, sums(layout.block)) + 2 * more > allowance, "{layout:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn too_little_is_refused_with_what_is_needed() {
+        let error = Layout::new(&NEED, 1000, 10 << 20, |_| 0).unwrap_err();
+        assert!(matches!(error, Error::OutOfMemory { requested, .. } if requested > 10 << 20), "{error}");
+    }
+}

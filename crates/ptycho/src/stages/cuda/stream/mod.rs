@@ -1,0 +1,138 @@
+//! Frames and waves that are not all on the device at once.
+//!
+//! A scan is cut into blocks of frames ([`layout`]). As many as the memory allows stay on the device, the others lie in page-locked host memory:
+//! counts of 16 bits (or magnitudes), and for the engines that keep exit waves their transforms, in single or half precision.
+//! Three streams work at once ([`ring`]): the next block comes while one is computed and the one before goes. Probe, object and their sums
+//! stay on the device; sums are taken in the order of the views ([`touches`]), so that nothing but time tells a streamed run from one that
+//! holds everything (half precision apart).
+//!
+//! Exit waves themselves are never kept: they are the transforms of the kept waves, made again by the kernel of the Fourier step with a rule
+//! that changes nothing, bit for bit what that step has left. The Fourier step waits for the first sum of the overlap loop, which then goes
+//! over the same blocks in the same sweep.
+
+mod keep;
+pub mod layout;
+mod picked;
+pub mod plan;
+mod ring;
+mod slow;
+mod stages;
+mod sums;
+mod sweeps;
+mod touches;
+
+use rayon::prelude::*;
+use zellige_engine::cuda::{Buffer, Cuda, Pinned, Recipe};
+use zellige_engine::error::Result;
+
+use self::keep::Turn;
+use self::layout::Layout;
+use self::ring::Ring;
+use self::sums::BlockSums;
+use super::{C, CudaStages, Kind};
+use crate::model::Model;
+use crate::stages::{Projection, Stages};
+
+/// What a streamed run holds for blocks of one kind: with waves or without.
+struct Work {
+    // First: its streams wait before anything is freed.
+    ring: Ring,
+    sums: BlockSums,
+    /// Waves of the block at work, where they are kept in half precision.
+    waves: Buffer<C>,
+}
+
+/// State and stages of a run whose frames come and go.
+struct Streamed {
+    work: Option<Work>,
+    /// Everything else, with room for the frames of one block.
+    inner: CudaStages,
+    turn: Turn,
+    /// All frames.
+    raw: Pinned<u8>,
+    order: Option<Buffer<u32>>,
+    /// One over the pixels that count, and errors, of all views.
+    weights: Buffer<f32>,
+    errors: Buffer<f32>,
+    counted: Vec<f32>,
+    memory: plan::Wish,
+    bytes_of_pixel: u64,
+    /// The Fourier step that waits for its sums.
+    pending: Option<Projection>,
+    /// Arrays of the engines that go from view to view.
+    picked: Option<picked::Picked>,
+}
+
+/// The stages of a model on `cuda` within some memory.
+pub(super) fn new(model: &Model, cuda: &Cuda, kind: Kind, memory: plan::Wish) -> Result<Box<dyn Stages>> {
+    let pixels = model.pixels();
+    let counted: Vec<f32> =
+        model.mag.par_chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
+    let bytes_of_pixel = keep::bytes_of_pixel(&model.mag);
+    let raw = keep::frames(cuda, &model.mag, bytes_of_pixel)?;
+    let inner = CudaStages::new(&plan::without_frames(model), cuda, kind)?;
+    let pool = &inner.pool;
+    Ok(Box::new(Streamed {
+        work: None,
+        turn: Turn::new(cuda, kind)?,
+        raw,
+        order: keep::order(pool, kind)?,
+        weights: pool.buffer_from(&counted, "ptycho: frames")?,
+        errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
+        counted,
+        memory,
+        bytes_of_pixel,
+        pending: None,
+        picked: None,
+        inner,
+    }))
+}
+
+/// Kernels of streamed runs, for tests.
+pub fn recipes(kind: &Kind) -> [Recipe; 2] {
+    [sums::sums_recipe(kind), keep::keep_recipe(kind)]
+}
+
+impl Streamed {
+    /// Blocks with waves or without, made when they are asked for.
+    fn ready(&mut self, waves: bool) -> Result<()> {
+        if self.work.as_ref().is_some_and(|w| (w.ring.need.wave > 0) == waves) {
+            return Ok(());
+        }
+        self.work = None;
+        let Self { inner, memory, .. } = self;
+        let (cuda, pool, kind) = (inner.cuda.clone(), inner.pool.clone(), inner.frames.kind);
+        let frames = &mut inner.frames;
+        for buffer in [&mut frames.waves, &mut frames.exits] {
+            *buffer = pool.alloc_zeros(0, "ptycho: exit waves")?;
+        }
+        let multiprocessors = cuda.properties().multiprocessors;
+        let need = plan::need(&inner.model, multiprocessors, self.bytes_of_pixel, waves, memory.half);
+        let (layout, _) = plan::layout(&inner.model, &need, multiprocessors, memory.allowance)?;
+        let (pixels, wave) = (inner.model.pixels(), inner.model.exits() * inner.model.pixels());
+        frames.mag = pool.alloc_zeros(layout.block * pixels, "ptycho: frames")?;
+        frames.exits = pool.alloc_zeros(layout.block * wave, "ptycho: exit waves")?;
+        frames.weight = pool.alloc_zeros(layout.block, "ptycho: frames")?;
+        frames.errors = pool.alloc_zeros(3 * layout.block, "ptycho: errors")?;
+        frames.one_block = true;
+        let room = if waves && memory.half { layout.block * wave } else { 0 };
+        self.work = Some(Work {
+            sums: BlockSums::new(&inner.model, &inner.places.views, &cuda, &pool, kind, &layout)?,
+            waves: pool.alloc_zeros(room, "ptycho: exit waves")?,
+            ring: Ring::new(&cuda, &pool, layout, need, waves && memory.half, &self.raw)?,
+        });
+        Ok(())
+    }
+
+    /// Lists anew where the views look.
+    fn list(&mut self) -> Result<()> {
+        let Self { work: Some(Work { sums, ring, .. }), inner, .. } = self else { return Ok(()) };
+        *sums = BlockSums::new(&inner.model, &inner.places.views, &inner.cuda, &inner.pool, inner.frames.kind, &ring.layout)?;
+        Ok(())
+    }
+
+    /// How the blocks lie, where there are any yet.
+    fn layout(&self) -> Option<Layout> {
+        self.work.as_ref().map(|w| w.ring.layout)
+    }
+}

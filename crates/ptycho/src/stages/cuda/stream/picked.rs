@@ -1,0 +1,192 @@
+//! Engines that go from view to view in an order of their own: frames are picked one by one from where they are kept.
+
+use zellige_engine::cuda::{Buffer, Pool};
+use zellige_engine::error::Result;
+
+use super::ring::Ring;
+use super::{Streamed, Work, keep};
+use crate::model::View;
+use crate::stages::cuda::supports::Supports;
+use crate::stages::cuda::{C, CudaStages, Kind, refused};
+use crate::stages::{LeastSquares, Stages, Sweep};
+
+/// Arrays in the order of a pass.
+pub(super) struct Picked {
+    /// The kind that `order` was made for.
+    kind: Kind,
+    order: Option<Buffer<u32>>,
+    views: Buffer<View>,
+    /// Those of the block at work.
+    here: Buffer<View>,
+    weights: Buffer<f32>,
+    errors: Buffer<f32>,
+}
+
+impl Picked {
+    fn new(pool: &Pool, kind: Kind, views: usize) -> Result<Self> {
+        let what = "ptycho: views in order";
+        Ok(Self {
+            kind,
+            order: keep::order(pool, kind)?,
+            views: pool.alloc_zeros(views, what)?,
+            here: pool.alloc_zeros(views, what)?,
+            weights: pool.alloc_zeros(views, what)?,
+            errors: pool.alloc_zeros(3 * views, what)?,
+        })
+    }
+}
+
+impl Ring {
+    /// Puts the frames `picked`, and their waves with `waves`, into slot `slot`.
+    fn pick(&mut self, slot: usize, picked: &[u32], waves: bool, raw: &[u8]) -> Result<()> {
+        let Self { up, cuda, layout, need, held, slots, host, .. } = self;
+        up.wait_for(&slots[slot].free)?;
+        cuda.wait_for(&slots[slot].free)?;
+        let (kept, size, wave) = (&mut slots[slot].kept, need.raw as usize, need.wave as usize);
+        for (i, n) in picked.iter().map(|n| *n as usize).enumerate() {
+            let (b, at) = (n / layout.block, n % layout.block);
+            if let Some(from) = &held[b] {
+                cuda.copy(&from.raw, at * size, &mut kept.raw, i * size, size)?;
+                if waves {
+                    let part = |bytes: usize| (at * wave / bytes, i * wave / bytes, wave / bytes);
+                    let ((a, b, n), (c, d, m)) = (part(size_of::<C>()), part(size_of::<u32>()));
+                    if kept.halves.is_empty() {
+                        cuda.copy(&from.waves, a, &mut kept.waves, b, n)?;
+                    } else {
+                        cuda.copy(&from.halves, c, &mut kept.halves, d, m)?;
+                    }
+                }
+                continue;
+            }
+            // SAFETY: the slot is free; host memory stays, and waves came back before the last pass ended.
+            unsafe {
+                kept.raw_from(up, i * size, &raw[n * size..(n + 1) * size])?;
+                if waves {
+                    let begin = (layout.streamed(b).unwrap_or(0) * layout.block + at) * wave;
+                    kept.waves_from(up, i * wave, &host[begin..begin + wave])?;
+                }
+            }
+        }
+        up.record(&slots[slot].came)?;
+        cuda.wait_for(&slots[slot].came)
+    }
+
+    /// Takes the waves of the frames `picked` back to where they are kept, and gives the slot free.
+    fn put_back(&mut self, slot: usize, picked: &[u32], waves: bool) -> Result<()> {
+        let Self { down, cuda, layout, need, held, slots, host, .. } = self;
+        if !waves {
+            return cuda.record(&slots[slot].free);
+        }
+        let (kept, wave) = (&slots[slot].kept, need.wave as usize);
+        for (i, n) in picked.iter().map(|n| *n as usize).enumerate() {
+            if let Some(to) = &mut held[n / layout.block] {
+                let at = n % layout.block;
+                if kept.halves.is_empty() {
+                    let wave = wave / size_of::<C>();
+                    cuda.copy(&kept.waves, i * wave, &mut to.waves, at * wave, wave)?;
+                } else {
+                    let wave = wave / size_of::<u32>();
+                    cuda.copy(&kept.halves, i * wave, &mut to.halves, at * wave, wave)?;
+                }
+            }
+        }
+        cuda.record(&slots[slot].done)?;
+        down.wait_for(&slots[slot].done)?;
+        for (i, n) in picked.iter().map(|n| *n as usize).enumerate() {
+            let (b, at) = (n / layout.block, n % layout.block);
+            if let Some(number) = layout.streamed(b) {
+                let begin = (number * layout.block + at) * wave;
+                // SAFETY: nobody sends for the slot before `free`; the host's part is read after the pass has ended.
+                unsafe { kept.waves_to(down, i * wave, &mut host[begin..begin + wave])? };
+            }
+        }
+        down.record(&slots[slot].free)
+    }
+}
+
+/// What is done on the way.
+pub(super) enum Pass<'a> {
+    Sweep(&'a Sweep),
+    LeastSquares(&'a LeastSquares),
+}
+
+impl Pass<'_> {
+    /// Whether waves are kept, views of a batch, whether the probe is updated.
+    fn facts(&self) -> (bool, usize, bool) {
+        match self {
+            Self::Sweep(rule) => (rule.c != 1.0 || rule.a + rule.b != 1.0, rule.batch.max(1), rule.probe),
+            Self::LeastSquares(rule) => (false, rule.batch.max(1), rule.probe),
+        }
+    }
+}
+
+impl Streamed {
+    /// One pass from view to view, or from batch to batch.
+    pub(super) fn pick_views(&mut self, pass: &Pass, order: &[u32]) -> Result<()> {
+        let (keeps, batch, probe) = pass.facts();
+        let all = self.inner.places.views.len();
+        assert!(order.len() <= all && order.iter().all(|n| (*n as usize) < all), "an order of other views");
+        self.ready(keeps)?;
+        // As `CudaStages::sweep` chooses.
+        let supported = probe && self.inner.supports.as_ref().is_some_and(Supports::any);
+        let registers = matches!(pass, Pass::Sweep(_)) && batch <= 1 && !supported;
+        let kind = self.inner.frames.sequence_kind(keeps).filter(|_| registers).unwrap_or(self.inner.frames.kind);
+        if self.picked.as_ref().is_none_or(|p| p.kind != kind) {
+            self.picked = Some(Picked::new(&self.inner.pool, kind, all)?);
+        }
+        let bytes = self.bytes_of_pixel;
+        let Self { work: Some(Work { ring, waves, .. }), picked: Some(picked), inner, turn, raw, .. } = self else { return Ok(()) };
+        let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
+        // Whole batches.
+        let length = ring.layout.block / batch * batch;
+        let length = if batch >= order.len() && ring.layout.block >= order.len() { order.len() } else { length };
+        if length == 0 {
+            let what = format!("batches of {batch} views with room for {} at a time", ring.layout.block);
+            return Err(refused(what, "take smaller ones (`batch`), allow more (`device` of [ptycho.memory]), or take `--device cpu`"));
+        }
+        ring.drain()?;
+        let views: Vec<View> = order.iter().map(|n| inner.places.views[*n as usize]).collect();
+        let weights: Vec<f32> = order.iter().map(|n| self.counted[*n as usize]).collect();
+        cuda.upload(&mut picked.views, &views)?;
+        cuda.upload(&mut picked.weights, &weights)?;
+        let one_by_one: Vec<u32> = (0..length as u32).collect();
+        let (half, slots) = (ring.half, ring.slots.len());
+        for (number, part) in order.chunks(length).enumerate() {
+            let (slot, first, count) = (number % slots, number * length, part.len());
+            ring.pick(slot, part, keeps, raw)?;
+            let kept = &mut ring.slots[slot].kept;
+            inner.frames.views = count;
+            cuda.copy(&picked.weights, first, &mut inner.frames.weight, 0, count)?;
+            cuda.copy(&picked.views, first, &mut picked.here, 0, count)?;
+            turn.magnitudes((&kept.raw, bytes), picked.order.as_ref(), &mut inner.frames.mag, count)?;
+            if half {
+                turn.widen(&kept.halves, waves, count * wave)?;
+            }
+            let place = if half { &mut *waves } else { &mut kept.waves };
+            let mut swap = |inner: &mut CudaStages| {
+                std::mem::swap(&mut inner.frames.waves, place);
+                std::mem::swap(&mut inner.places.on_device, &mut picked.here);
+            };
+            swap(inner);
+            let done = match pass {
+                Pass::Sweep(rule) => inner.sweep(rule, &one_by_one[..count]),
+                Pass::LeastSquares(rule) => inner.least_squares(rule, &one_by_one[..count]),
+            };
+            swap(inner);
+            done?;
+            if half {
+                turn.narrow(waves, &mut kept.halves, count * wave)?;
+            }
+            cuda.copy(&inner.frames.errors, 0, &mut picked.errors, 3 * first, 3 * count)?;
+            ring.put_back(slot, part, keeps)?;
+        }
+        ring.drain()?;
+        // Errors go where their views are; those of views that were not in the order stay.
+        let found = cuda.download_range(&picked.errors, 0..3 * order.len())?;
+        let mut errors = cuda.download(&self.errors)?;
+        for (n, found) in order.iter().zip(found.chunks_exact(3)) {
+            errors[3 * *n as usize..3 * *n as usize + 3].copy_from_slice(found);
+        }
+        cuda.upload(&mut self.errors, &errors)
+    }
+}

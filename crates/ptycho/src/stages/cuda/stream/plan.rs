@@ -1,0 +1,125 @@
+//! What a streamed run will take, before anything is allocated.
+
+use zellige_engine::cuda::Properties;
+use zellige_engine::error::Result;
+
+use super::layout::{Layout, Need};
+use super::{sums, touches};
+use crate::model::Model;
+use crate::stages::cuda::lists;
+use crate::stages::cuda::program::{CROWD, TEAM, TILE_ROWS};
+
+/// What the input wants of the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// Bytes on the device.
+    pub allowance: u64,
+    /// Waves are kept in half precision.
+    pub half: bool,
+}
+
+/// What engines keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Demand {
+    /// Exit waves from one iteration to the next (DM, RAAR, SDR).
+    pub waves: bool,
+    /// Waves within an iteration (ML).
+    pub likelihood: bool,
+    /// Frames in an order of their own beside the others (ePIE, rPIE).
+    pub sequence: bool,
+}
+
+/// What a streamed run takes and moves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outline {
+    /// The blocks.
+    pub layout: Layout,
+    /// Bytes.
+    pub need: Need,
+    /// Bytes on the device.
+    pub memory: u64,
+    /// Bytes in page-locked host memory.
+    pub host: u64,
+    /// Bytes to and from the device in an iteration: the frames once and the waves twice up and once down (an overlap loop of one pass), or
+    /// the frames twice (gradient and line), or once.
+    pub traffic: [u64; 2],
+}
+
+/// The model without its frames.
+pub(super) fn without_frames(model: &Model) -> Model {
+    Model {
+        storages: model.storages.clone(),
+        views: model.views.clone(),
+        shifts: model.shifts.clone(),
+        mag: Vec::new(),
+        transfer: model.transfer.clone(),
+        filter: model.filter.clone(),
+        start: model.start.clone(),
+        scans: model.scans.clone(),
+        ..*model
+    }
+}
+
+/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view.
+fn fixed(model: &Model, multiprocessors: u32) -> u64 {
+    let pixels = model.pixels();
+    let pair = 8 * (model.probe_len() + model.object_len());
+    let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
+    let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
+    let groups = (pixels / 2).div_ceil(TEAM as usize);
+    let parts = ((multiprocessors * CROWD) as usize).div_ceil(groups).max(1) + model.probes;
+    let sums = parts * pixels * (8 * model.modes[0] + 4) + 8 * model.probe_len();
+    (4 * pair + lists + sums + (4 << 20)) as u64
+}
+
+/// Bytes of blocks with waves or without, `bytes` a pixel of the frames.
+pub(super) fn need(model: &Model, multiprocessors: u32, bytes: u64, waves: bool, half: bool) -> Need {
+    let (pixels, values) = (model.pixels() as u64, (model.pixels() * model.exits()) as u64);
+    let wave = match (waves, half) {
+        (false, _) => 0,
+        (true, true) => 4 * values,
+        (true, false) => 8 * values,
+    };
+    let work = 4 * pixels + 8 * values + if waves && half { 8 * values } else { 0 };
+    Need { fixed: fixed(model, multiprocessors), raw: bytes * pixels, wave, work }
+}
+
+/// Blocks within `allowance`.
+pub(super) fn layout(model: &Model, need: &Need, multiprocessors: u32, allowance: u64) -> Result<(Layout, u64)> {
+    let (tiles, visits) = lists::tiles(model, &model.views);
+    let (listed, parts, _) = lists::parts(model, &model.views, multiprocessors);
+    let sums = |block: usize| {
+        let layout = Layout { views: model.views.len().max(1), block, streamed: 0 };
+        let lists = touches::touches(&tiles, &visits, &layout);
+        let pieces = touches::pieces(&listed, &parts, &layout).0.len();
+        lists.slots as u64 * sums::slot_bytes(model.modes[1]) + (20 * lists.touches.len() + 16 * pieces) as u64
+    };
+    let layout = Layout::new(need, model.views.len(), allowance, sums)?;
+    Ok((layout, sums(layout.block)))
+}
+
+/// Bytes of a run that holds everything on the device.
+pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
+    let values = (model.pixels() * model.exits()) as u64;
+    let waves = match demand {
+        Demand { waves: true, .. } => 16 * values,
+        Demand { likelihood: true, .. } => 8 * values,
+        _ => 0,
+    };
+    let frame = if demand.sequence { 8 } else { 4 } * model.pixels() as u64;
+    fixed(model, device.multiprocessors) + model.views.len() as u64 * (frame + waves)
+}
+
+/// How a run within `wish` will go.
+pub fn outline(model: &Model, device: &Properties, demand: Demand, wish: Wish) -> Result<Outline> {
+    let bytes = super::keep::bytes_of_pixel(&model.mag);
+    let need = need(model, device.multiprocessors, bytes, demand.waves, wish.half);
+    let (layout, sums) = layout(model, &need, device.multiprocessors, wish.allowance)?;
+    let (raw, waves) = match demand {
+        Demand { waves: true, .. } => (1, [2, 1]),
+        Demand { likelihood: true, .. } => (2, [0, 0]),
+        _ => (1, [0, 0]),
+    };
+    let host = model.views.len() as u64 * need.raw + (layout.streamed * layout.block) as u64 * need.wave;
+    Ok(Outline { layout, need, memory: layout.memory(&need, sums), host, traffic: layout.traffic(&need, raw, waves) })
+}

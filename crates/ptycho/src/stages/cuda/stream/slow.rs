@@ -1,0 +1,113 @@
+//! What is done to all waves now and then, by way of the host: changes of modes, shifts, checkpoints.
+
+use num_complex::Complex;
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+
+use super::Streamed;
+use super::ring::Access;
+use super::sweeps::{NEUTRAL, block_model};
+use crate::stages::Stages;
+use crate::stages::cuda::arguments::Rule;
+use crate::stages::cuda::stages::{mix, roll, waves};
+use crate::stages::cuda::{C, CudaStages};
+
+/// Waves are read and written.
+const CHANGE: Access = Access { raw: false, read: true, write: true };
+
+impl Streamed {
+    /// Does something to `inner` that is not to see the waves of the block at work; errors are those of all views.
+    pub(super) fn aside<R>(&mut self, work: impl FnOnce(&mut CudaStages) -> Result<R>) -> Result<R> {
+        let Self { inner, errors, .. } = self;
+        let [mut none, mut nothing] = [inner.pool.alloc_zeros(0, "ptycho: exit waves")?, inner.pool.alloc_zeros(0, "ptycho: exit waves")?];
+        let mut swap = |inner: &mut CudaStages| {
+            std::mem::swap(&mut inner.frames.waves, &mut none);
+            std::mem::swap(&mut inner.frames.exits, &mut nothing);
+            std::mem::swap(&mut inner.frames.errors, errors);
+        };
+        swap(inner);
+        let done = work(inner);
+        swap(inner);
+        done
+    }
+
+    /// Whether waves are kept.
+    fn keeps(&self) -> bool {
+        self.work.as_ref().is_some_and(|w| w.ring.need.wave > 0)
+    }
+
+    /// Changes the modes of every view as [`Stages::mix_probe`] says.
+    pub(super) fn mix_all(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        self.aside(|inner| inner.mix_probe(basis))?;
+        if !self.keeps() {
+            return Ok(());
+        }
+        let ([probes, objects], pixels) = (self.inner.model.modes, self.inner.model.pixels());
+        let (square, wave) = (probes * probes, probes * objects * pixels);
+        self.sweep(CHANGE, false, |inner, _, _, range| {
+            let mut values = inner.cuda.download_range(&inner.frames.waves, 0..range.len() * wave)?;
+            for (modes, view) in values.chunks_exact_mut(wave).zip(&inner.places.views[range.clone()]) {
+                let set = view.probe as usize;
+                mix(modes, &basis[set * square..(set + 1) * square], objects * pixels);
+            }
+            inner.cuda.upload(&mut inner.frames.waves, &values)
+        })
+    }
+
+    /// Moves probes, objects and exit waves by whole pixels.
+    pub(super) fn roll_all(&mut self, by: [i32; 2]) -> Result<()> {
+        self.aside(|inner| inner.roll(by))?;
+        if !self.keeps() {
+            return Ok(());
+        }
+        let (frame, pixels, wave) = (self.inner.model.frame, self.inner.model.pixels(), self.inner.model.exits());
+        self.sweep(CHANGE, false, |inner, _, _, range| {
+            let model = block_model(inner, range.start);
+            inner.frames.project(model, Rule::from(&NEUTRAL))?;
+            let mut values = inner.cuda.download_range(&inner.frames.exits, 0..range.len() * wave * pixels)?;
+            values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
+            inner.cuda.upload(&mut inner.frames.exits, &values)?;
+            inner.frames.begin(model, true)
+        })
+    }
+
+    /// Writes the state; waves as a section for each block.
+    pub(super) fn save_all(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
+        self.aside(|inner| inner.save(prefix, writer))?;
+        let block = if self.keeps() { self.layout().map_or(0, |l| l.block) } else { 0 };
+        writer.u64(&format!("{prefix}waves.block"), block as u64)?;
+        if block == 0 {
+            return Ok(());
+        }
+        let wave = self.inner.model.exits() * self.inner.model.pixels();
+        self.sweep(Access { read: true, ..Access::default() }, false, |inner, _, b, range| {
+            let values = inner.cuda.download_range(&inner.frames.waves, 0..range.len() * wave)?;
+            writer.bytes(&format!("{prefix}waves.{b}"), bytemuck::cast_slice(&values))
+        })
+    }
+
+    /// Takes it back; blocks may have other lengths now.
+    pub(super) fn restore_all(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        self.pending = None;
+        self.aside(|inner| inner.restore(prefix, reader))?;
+        if reader.u64(&format!("{prefix}waves.block"))? == 0 {
+            return Ok(());
+        }
+        self.ready(true)?;
+        let wave = self.inner.model.exits() * self.inner.model.pixels();
+        let (mut section, mut values): (usize, Vec<C>) = (0, Vec::new());
+        self.sweep(Access { write: true, ..Access::default() }, false, |inner, _, _, range| {
+            while values.len() < range.len() * wave {
+                let more = waves(reader, &format!("{prefix}waves.{section}"))?;
+                if more.is_empty() || more.len() % wave != 0 {
+                    return Err(reader.wrong(format!("section `{prefix}waves.{section}` does not hold whole waves")));
+                }
+                values.extend(more);
+                section += 1;
+            }
+            inner.cuda.upload(&mut inner.frames.waves, &values[..range.len() * wave])?;
+            values.drain(..range.len() * wave);
+            Ok(())
+        })
+    }
+}

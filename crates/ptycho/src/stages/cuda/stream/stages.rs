@@ -1,0 +1,169 @@
+//! The trait of stages where frames come and go.
+
+use num_complex::Complex;
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::error::Result;
+
+use super::Streamed;
+use super::picked::Pass;
+use crate::model::{State, View};
+use crate::stages::cuda::CudaStages;
+use crate::stages::{LeastSquares, Likelihood, Overlap, Projection, Slot, Stages, Sweep};
+
+impl Stages for Streamed {
+    fn exits_from_product(&mut self) -> Result<()> {
+        self.begin_waves()
+    }
+
+    fn project(&mut self, rule: &Projection) -> Result<()> {
+        self.flush()?;
+        self.ready(true)?;
+        self.inner.likelihoods = None;
+        // Made with the first sums of the overlap loop, in the same sweep.
+        self.pending = Some(*rule);
+        Ok(())
+    }
+
+    fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
+        self.overlap_loop(rule)
+    }
+
+    fn sweep(&mut self, rule: &Sweep, order: &[u32]) -> Result<()> {
+        self.flush()?;
+        self.pick_views(&Pass::Sweep(rule), order)
+    }
+
+    fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
+        self.flush()?;
+        // The clip comes once, behind the last batch.
+        self.pick_views(&Pass::LeastSquares(&LeastSquares { clip: None, ..*rule }), order)?;
+        rule.clip.map_or(Ok(()), |range| self.inner.clip(range))
+    }
+
+    fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
+        self.flush()?;
+        let values = self.likelihood_gradient(rule)?;
+        let pixels = self.inner.model.pixels() as f64;
+        let value = values.iter().sum::<f64>();
+        self.inner.likelihoods = Some(values.iter().map(|v| v / pixels).collect());
+        Ok(value + self.inner.smoothness(rule, false)?[0])
+    }
+
+    fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
+        let both = self.likelihood_line(rule)?;
+        let more = self.inner.smoothness(rule, true)?;
+        Ok([both[0] + more[0], both[1] + more[1]])
+    }
+
+    fn dot(&mut self, a: Slot, b: Slot) -> Result<[f64; 2]> {
+        self.flush()?;
+        self.inner.dot(a, b)
+    }
+
+    fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()> {
+        self.flush()?;
+        self.inner.combine(to, s, from, f)
+    }
+
+    fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
+        self.flush()?;
+        self.inner.smooth_object(slot, sigma)
+    }
+
+    fn clip(&mut self, range: [f64; 2]) -> Result<()> {
+        self.flush()?;
+        self.inner.clip(range)
+    }
+
+    fn roll(&mut self, by: [i32; 2]) -> Result<()> {
+        self.flush()?;
+        self.roll_all(by)
+    }
+
+    fn support(&mut self, slot: Slot) -> Result<()> {
+        self.flush()?;
+        self.inner.support(slot)
+    }
+
+    fn set_support(&mut self, real: Option<&[bool]>, fourier: Option<&[bool]>) -> Result<()> {
+        self.flush()?;
+        self.inner.set_support(real, fourier)
+    }
+
+    fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>> {
+        self.flush()?;
+        let views: Vec<View> =
+            self.inner.places.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
+        assert!(
+            views.len() == self.inner.places.views.len() && views.iter().all(|v| self.inner.inside(v)),
+            "a trial outside of the objects"
+        );
+        self.ask_places(Some(&views), |inner, places, views| match inner {
+            CudaStages { seeker: Some(seeker), frames, .. } => seeker.trial(places, frames, views),
+            CudaStages { pieces: Some(pieces), frames, .. } => pieces.trial(places, frames, views),
+            _ => Ok(Vec::new()),
+        })
+    }
+
+    fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
+        self.flush()?;
+        self.ask_places(None, |inner, places, _| match inner {
+            CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
+            CudaStages { pieces: Some(pieces), frames, .. } => pieces.slope(places, frames),
+            _ => Ok(Vec::new()),
+        })
+    }
+
+    fn views(&self) -> (&[View], &[[f64; 2]]) {
+        self.inner.views()
+    }
+
+    fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        self.flush()?;
+        self.inner.set_views(views, shifts)?;
+        self.list()
+    }
+
+    fn errors(&mut self) -> Result<Vec<[f64; 3]>> {
+        self.flush()?;
+        if self.inner.likelihoods.is_some() {
+            return self.inner.errors();
+        }
+        let errors = self.inner.cuda.download(&self.errors)?;
+        Ok(errors.chunks_exact(3).map(|e| [e[0], e[1], e[2]].map(f64::from)).collect())
+    }
+
+    fn state(&mut self) -> Result<State> {
+        self.flush()?;
+        self.inner.state()
+    }
+
+    fn set_state(&mut self, state: &State) -> Result<()> {
+        self.flush()?;
+        self.inner.set_state(state)
+    }
+
+    fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
+        self.flush()?;
+        self.inner.intensity(view)
+    }
+
+    fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        self.flush()?;
+        self.mix_all(basis)
+    }
+
+    fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
+        self.flush()?;
+        self.save_all(prefix, writer)
+    }
+
+    fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        self.restore_all(prefix, reader)?;
+        self.list()
+    }
+
+    fn memory(&self) -> u64 {
+        self.inner.memory()
+    }
+}

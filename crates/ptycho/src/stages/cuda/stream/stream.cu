@@ -1,0 +1,138 @@
+// Sums over views block by block, for frames that are not all on the device at once: what sums.cu adds up in one go, in the same order, so
+// that the bits are the same.
+
+struct Touch {
+  u32 tile, begin, end; // visits of the tile that are in the block
+  u32 slot;             // of its sums between blocks
+  u32 state;            // bit 0: the first of the tile, bit 1: the last
+};
+struct Piece {
+  u32 part, begin, end, fresh; // of the list of views
+};
+
+// conj(P) exit and |P|^2 of the block's views; a tile that is complete is updated, or written to `to` if there is one. `exits` begins with view
+// `first`; `held` [slots][OBJECTS][CREWS][TILE_ROWS][WARP]. Grid: touches of the block.
+extern "C" __global__ void __launch_bounds__(TEAM, CROWD)
+object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touches, C* held, float* held_weights, Update update, C* to) {
+  __shared__ float4 room[CREWS * TILE_ROWS * WARP];
+  const Touch touch = touches[blockIdx.x];
+  const Tile tile = sums.tiles[touch.tile];
+  const Storage storage = model.storages[tile.storage];
+  const int lane = lane_index(), crew = threadIdx.x / WARP;
+  // Visits go round the crews from the tile's first one on, wherever the block begins.
+  const u32 start = touch.begin + (crew + CREWS - (touch.begin - tile.begin) % CREWS) % CREWS;
+  for (int o = 0; o < OBJECTS; ++o) {
+    C numerator[TILE_ROWS];
+    float weight[TILE_ROWS];
+    const u64 mine = (((u64)touch.slot * OBJECTS + o) * CREWS + crew) * (TILE_ROWS * WARP) + lane;
+#pragma unroll
+    for (int t = 0; t < TILE_ROWS; ++t) {
+      numerator[t] = touch.state & 1 ? make_float2(0, 0) : held[mine + t * WARP];
+      weight[t] = touch.state & 1 ? 0.0f : held_weights[mine + t * WARP];
+    }
+    for (u32 base = start; base < touch.end; base += TEAM) {
+      u32 at = base + lane * CREWS;
+      Visit mine = at < touch.end ? sums.visits[at] : Visit{0xffffffffu, 0};
+#pragma unroll 2
+      for (int turn = 0; turn < WARP; ++turn) {
+        u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
+        i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
+        if (n == 0xffffffffu) break;
+        int x = lane - (short)(corner & 0xffff), y = -(corner >> 16);
+        const C* probe = model.probe + (SETS > 1 ? (u64)model.views[n].probe * (PROBES * NX * NY) : 0) + x;
+        const C* exit = exits + ((u64)(n - first) * MODES + o) * (NX * NY) + x;
+#pragma unroll
+        for (int p = 0; p < PROBES; ++p) {
+#pragma unroll
+          for (int t = 0; t < TILE_ROWS; ++t) {
+            if ((u32)x < NX && (u32)(y + t) < NY) {
+              C a = probe[p * (NX * NY) + (y + t) * NX], e = __ldcs(exit + p * (OBJECTS * NX * NY) + (y + t) * NX);
+              add_overlap(numerator[t], a, e);
+              weight[t] += power(a);
+            }
+          }
+        }
+      }
+    }
+    if (!(touch.state & 2)) {
+#pragma unroll
+      for (int t = 0; t < TILE_ROWS; ++t) held[mine + t * WARP] = numerator[t], held_weights[mine + t * WARP] = weight[t];
+      continue;
+    }
+#pragma unroll
+    for (int t = 0; t < TILE_ROWS; ++t) room[(crew * TILE_ROWS + t) * WARP + lane] = make_float4(numerator[t].x, numerator[t].y, weight[t], 0);
+    __syncthreads();
+    int row = tile.row + crew, col = tile.col + lane;
+    if (crew < TILE_ROWS && row < storage.height && col < storage.width) {
+      float4 all = room[crew * WARP + lane];
+      for (int c = 1; c < CREWS; ++c) {
+        float4 next = room[(c * TILE_ROWS + crew) * WARP + lane];
+        all.x += next.x, all.y += next.y, all.z += next.z;
+      }
+      const u64 pixel = storage.offset + ((u64)o * storage.height + row) * storage.width + col;
+      if (to) {
+        to[pixel] = make_float2(all.x, all.y);
+      } else {
+        C* place = model.object + pixel;
+        C sum = *place * update.object_inertia + make_float2(all.x, all.y);
+        float over = update.object_inertia + all.z;
+        if (over > 0) *place = clipped(sum * (1 / over), update.low, update.high);
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// conj(O) exit and |O|^2 of the block's views, added to the sums of the parts. Grid: (pixels / 2 / TEAM, pieces of the block).
+extern "C" __global__ void __launch_bounds__(TEAM, CROWD) probe_part(Model model, const C* exits, u32 first, Sums sums, const Piece* pieces) {
+  const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * 2;
+  if (pixel >= NX * NY) return;
+  const Piece piece = pieces[blockIdx.y];
+  const int x = pixel % NX, y = pixel / NX;
+  C numerator[2 * PROBES];
+  float2 weight = make_float2(0, 0);
+  float4* kept = (float4*)(sums.numerators + (u64)piece.part * PROBES * (NX * NY) + pixel);
+  float2* kept_weight = (float2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
+  if (!piece.fresh) weight = *kept_weight;
+#pragma unroll
+  for (int q = 0; q < PROBES; ++q) {
+    float4 old = piece.fresh ? make_float4(0, 0, 0, 0) : kept[q * (NX * NY / 2)];
+    numerator[2 * q] = make_float2(old.x, old.y), numerator[2 * q + 1] = make_float2(old.z, old.w);
+  }
+#pragma unroll 4
+  for (u32 j = piece.begin; j < piece.end; ++j) {
+    const u32 n = sums.listed[j];
+    const View view = model.views[n];
+    const Storage storage = model.storages[view.object];
+    const float4* exit = (const float4*)(exits + (u64)(n - first) * MODES * (NX * NY) + pixel);
+#pragma unroll
+    for (int o = 0; o < OBJECTS; ++o) {
+      const C* object = model.object + storage.offset + ((u64)o * storage.height + view.row + y) * storage.width + view.col + x;
+      C a = object[0], b = object[1];
+      weight.x += power(a), weight.y += power(b);
+#pragma unroll
+      for (int q = 0; q < PROBES; ++q) {
+        float4 e = __ldcs(exit + (q * OBJECTS + o) * (NX * NY / 2));
+        add_overlap(numerator[2 * q], a, make_float2(e.x, e.y));
+        add_overlap(numerator[2 * q + 1], b, make_float2(e.z, e.w));
+      }
+    }
+  }
+#pragma unroll
+  for (int q = 0; q < PROBES; ++q)
+    kept[q * (NX * NY / 2)] = make_float4(numerator[2 * q].x, numerator[2 * q].y, numerator[2 * q + 1].x, numerator[2 * q + 1].y);
+  *kept_weight = weight;
+}
+
+// The squared relative change of the probes that `overlap` ends its loop by, from what it has left of `blocks` blocks. Grid: 1.
+extern "C" __global__ void __launch_bounds__(TEAM) change(Sums sums, u32 blocks, float* to) {
+  __shared__ float2 scratch[CREWS];
+  float moved = 0;
+  for (u32 set = 0; set < sums.sets; ++set) {
+    float2 change = make_float2(0, 0);
+    for (u32 b = threadIdx.x; b < blocks; b += TEAM) change = change + sums.changes[set * blocks + b];
+    change = block_sum(change, scratch);
+    moved += change.x / fmaxf(change.y, 1e-37f);
+  }
+  if (threadIdx.x == 0) *to = moved;
+}

@@ -1,0 +1,113 @@
+//! Sums over views, block by block: kernels of stream.cu with their lists.
+
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
+use zellige_engine::error::Result;
+
+use super::layout::Layout;
+use super::touches::{self, Piece, Touch};
+use crate::model::{Model, View};
+use crate::stages::cuda::C;
+use crate::stages::cuda::arguments::{ModelArgument, Update};
+use crate::stages::cuda::lists;
+use crate::stages::cuda::program::{Kind, TEAM, TILE_COLUMNS, TILE_ROWS, recipe};
+use crate::stages::cuda::sums::Sums;
+
+/// Bytes that a tile's sums take while they wait for a block: of every warp of a block of threads.
+pub(super) fn slot_bytes(modes: usize) -> u64 {
+    (modes * (TEAM as usize / 32) * TILE_ROWS * TILE_COLUMNS * 12) as u64
+}
+
+/// The kernels.
+pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
+    let sources = [include_str!("../model.cu"), include_str!("../sums.cu"), include_str!("../overlap.cu"), include_str!("stream.cu")];
+    recipe(kind, "streamed sums", &sources, &["object_part", "probe_part", "change"])
+}
+
+/// Where sums of views go.
+pub(super) enum Target<'a> {
+    /// To the object, which is updated.
+    Object(Update),
+    /// To an array as long as the objects.
+    Gradient(&'a Buffer<C>),
+    /// To the parts of the probes.
+    Probe,
+}
+
+/// Lists and kernels.
+pub(super) struct BlockSums {
+    object: Kernel,
+    probe: Kernel,
+    change: Kernel,
+    touches: Buffer<Touch>,
+    first_touch: Vec<usize>,
+    pieces: Buffer<Piece>,
+    first_piece: Vec<usize>,
+    held: Buffer<C>,
+    held_weights: Buffer<f32>,
+    moved: Mapped<f32>,
+    pixels: u32,
+}
+
+impl BlockSums {
+    pub(super) fn new(model: &Model, views: &[View], cuda: &Cuda, pool: &Pool, kind: Kind, layout: &Layout) -> Result<Self> {
+        let program = sums_recipe(&kind).build(cuda)?;
+        let (tiles, visits) = lists::tiles(model, views);
+        let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
+        let touches::Touches { touches, first, slots } = touches::touches(&tiles, &visits, layout);
+        let (pieces, first_piece) = touches::pieces(&listed, &parts, layout);
+        let values = slots * slot_bytes(model.modes[1]) as usize / 12;
+        let what = "ptycho: sums between blocks";
+        Ok(Self {
+            object: program.kernel("object_part")?,
+            probe: program.kernel("probe_part")?,
+            change: program.kernel("change")?,
+            touches: pool.buffer_from(&touches, what)?,
+            first_touch: first,
+            pieces: pool.buffer_from(&pieces, what)?,
+            first_piece,
+            held: pool.alloc_zeros(values, what)?,
+            held_weights: pool.alloc_zeros(values, what)?,
+            moved: cuda.mapped(1)?,
+            pixels: model.pixels() as u32,
+        })
+    }
+
+    /// Adds the views of block `b`, whose waves begin with view `first`. `model` is that of all views.
+    pub(super) fn add(
+        &self,
+        model: ModelArgument,
+        exits: &Buffer<C>,
+        (b, first): (usize, usize),
+        sums: &Sums,
+        target: &Target,
+    ) -> Result<()> {
+        let argument = sums.argument(0);
+        if let Target::Probe = target {
+            let (begin, end) = (self.first_piece[b], self.first_piece[b + 1]);
+            // Pieces of a block are at most the parts: some hundred a probe.
+            let launch = self.probe.launch(((self.pixels / 2).div_ceil(TEAM), (end - begin) as u32), TEAM);
+            let launch = launch.plain(model).arg(exits).arg(first as u32).plain(argument).arg(self.pieces.from(begin));
+            // SAFETY: (Model, const C*, u32, Sums, const Piece*) as declared; the pieces name views of the block.
+            return unsafe { launch.run() };
+        }
+        let (begin, end) = (self.first_touch[b], self.first_touch[b + 1]);
+        let (update, to) = match target {
+            Target::Object(update) => (*update, 0),
+            Target::Gradient(to) => (Update::none(), to.address()),
+            Target::Probe => unreachable!("done above"),
+        };
+        let launch = self.object.launch((end - begin) as u32, TEAM).plain(model).arg(exits).arg(first as u32).plain(argument);
+        let launch = launch.arg(self.touches.from(begin)).arg(&self.held).arg(&self.held_weights);
+        // SAFETY: (Model, const C*, u32, Sums, const Touch*, C*, float*, Update, C*) as declared; the touches name views of the block and
+        // slots that are there; `to` is as long as the objects.
+        unsafe { launch.plain(update).arg(to).run() }
+    }
+
+    /// The squared relative change of the probes, waited for.
+    pub(super) fn moved(&self, cuda: &Cuda, sums: &Sums) -> Result<f32> {
+        // SAFETY: (Sums, u32, float*) as declared; so many blocks have left their changes.
+        unsafe { self.change.launch(1, TEAM).plain(sums.argument(0)).arg(sums.blocks).arg(&self.moved).run()? };
+        cuda.synchronize()?;
+        Ok(self.moved.get(0))
+    }
+}

@@ -1,0 +1,226 @@
+//! Sweeps over the blocks: the Fourier step with the overlap loop, and the likelihood.
+
+use std::ops::Range;
+
+use zellige_engine::cuda::Argument;
+use zellige_engine::error::Result;
+
+use super::ring::Access;
+use super::sums::{BlockSums, Target};
+use super::{Streamed, Work};
+use crate::model::View;
+use crate::stages::cuda::CudaStages;
+use crate::stages::cuda::arguments::{ModelArgument, Rule, Update};
+use crate::stages::cuda::supports::Supports;
+use crate::stages::{Likelihood, Overlap, Projection, Slot};
+
+/// The Fourier step that leaves waves as they are, whatever is measured, and makes the exit waves of them.
+pub(super) const NEUTRAL: Projection = Projection { a: 0.0, b: 0.0, c: 0.0, bound: -1.0, likelihood: false };
+
+/// The arrays as a kernel sees them that counts views from `first` on.
+pub(super) fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {
+    ModelArgument { views: inner.places.on_device.from(first).value(), ..inner.places.model(&inner.state) }
+}
+
+impl Streamed {
+    /// Gives every block in turn to `work`, frames and waves in their places in `inner.frames`; `told`: errors of the views are taken over.
+    pub(super) fn sweep(
+        &mut self,
+        access: Access,
+        told: bool,
+        mut work: impl FnMut(&mut CudaStages, &BlockSums, usize, &Range<usize>) -> Result<()>,
+    ) -> Result<()> {
+        let bytes = self.bytes_of_pixel;
+        let Self { work: Some(Work { ring, sums, waves }), inner, turn, raw, order, weights, errors, .. } = self else { return Ok(()) };
+        let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
+        let half = ring.half;
+        ring.begin(access, raw)?;
+        for b in 0..ring.layout.blocks() {
+            let range = ring.layout.range(b);
+            let views = range.len();
+            let kept = ring.enter(b, raw)?;
+            inner.frames.views = views;
+            cuda.copy(weights, range.start, &mut inner.frames.weight, 0, views)?;
+            if access.raw {
+                turn.magnitudes((&kept.raw, bytes), order.as_ref(), &mut inner.frames.mag, views)?;
+            }
+            if half && access.read {
+                turn.widen(&kept.halves, waves, views * wave)?;
+            }
+            let place = if half { &mut *waves } else { &mut kept.waves };
+            std::mem::swap(&mut inner.frames.waves, place);
+            let done = work(inner, sums, b, &range);
+            std::mem::swap(&mut inner.frames.waves, place);
+            done?;
+            if half && access.write {
+                turn.narrow(waves, &mut kept.halves, views * wave)?;
+            }
+            if told {
+                cuda.copy(&inner.frames.errors, 0, errors, 3 * range.start, 3 * views)?;
+            }
+            ring.leave(b, raw)?;
+        }
+        Ok(())
+    }
+
+    /// Waves of the present probe and object.
+    pub(super) fn begin_waves(&mut self) -> Result<()> {
+        self.pending = None;
+        self.ready(true)?;
+        self.sweep(Access { write: true, ..Access::default() }, false, |inner, _, _, range| {
+            let model = block_model(inner, range.start);
+            inner.frames.begin(model, false)
+        })
+    }
+
+    /// A Fourier step, or none, and sums of the exit waves that it leaves.
+    fn step(&mut self, step: Option<Projection>, target: Option<&Target>) -> Result<()> {
+        let moves = step.is_some();
+        self.sweep(Access { raw: moves, read: true, write: moves }, moves, |inner, sums, b, range| {
+            let model = block_model(inner, range.start);
+            inner.frames.project(model, Rule::from(&step.unwrap_or(NEUTRAL)))?;
+            let Some(target) = target else { return Ok(()) };
+            let all = inner.places.model(&inner.state);
+            sums.add(all, &inner.frames.exits, (b, range.start), &inner.sums, target)
+        })
+    }
+
+    /// Makes the Fourier step that was put off.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        match self.pending.take() {
+            Some(step) => self.step(Some(step), None),
+            None => Ok(()),
+        }
+    }
+
+    /// The overlap loop, as `overlap.cu` makes it, or `supports.rs` where the object is smoothed or probes have a support in Fourier space.
+    pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> Result<u32> {
+        self.ready(true)?;
+        let apart = self.inner.supports.as_ref().is_some_and(Supports::apart);
+        let by_steps = apart || rule.limits.smooth.is_some();
+        if by_steps {
+            self.inner.need_supports()?;
+        }
+        if apart {
+            self.inner.need_pieces()?;
+        }
+        let (update, mut pass) = (Update::from(rule), 0);
+        let limit = {
+            let tolerance = rule.tolerance as f32;
+            tolerance * tolerance * self.inner.model.probes as f32
+        };
+        while pass < rule.passes {
+            pass += 1;
+            if rule.object && (pass > 1 || rule.object_first || !rule.probe) {
+                if let Some(sigma) = rule.limits.smooth {
+                    // The Fourier step sees the object as it was.
+                    self.flush()?;
+                    let CudaStages { model, state, supports: Some(supports), .. } = &mut self.inner else { break };
+                    supports.smooth(model, &state.object, sigma)?;
+                }
+                let step = self.pending.take();
+                self.step(step, Some(&Target::Object(update)))?;
+            }
+            if !rule.probe {
+                break;
+            }
+            let step = self.pending.take();
+            self.step(step, Some(&Target::Probe))?;
+            let Self { work: Some(Work { sums: blocks, .. }), inner, .. } = self else { break };
+            let places = inner.places.model(&inner.state);
+            let CudaStages { cuda, model, state, frames, sums, pieces, supports, .. } = inner;
+            if let Some(supports) = supports.as_mut().filter(|_| by_steps) {
+                supports.keep_before(sums)?;
+                let support = if apart { 0 } else { supports.real() };
+                sums.settle_probes(places, &frames.exits, update, &rule.probe_inertia, support)?;
+                if supports.changed(model, state, sums, pieces)? < rule.tolerance {
+                    break;
+                }
+                continue;
+            }
+            let support = supports.as_ref().map_or(0, Supports::real);
+            sums.settle_probes(places, &frames.exits, update, &rule.probe_inertia, support)?;
+            if blocks.moved(cuda, sums)? < limit {
+                break;
+            }
+        }
+        self.flush()?;
+        Ok(pass)
+    }
+
+    /// The gradient, and the value of every view.
+    pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood) -> Result<Vec<f64>> {
+        self.ready(false)?;
+        self.inner.descent(Some(rule.noise))?;
+        self.inner.slot(Slot::Gradient)?;
+        self.sweep(Access { raw: true, ..Access::default() }, false, |inner, blocks, b, range| {
+            let (model, all) = (block_model(inner, range.start), inner.places.model(&inner.state));
+            let CudaStages { descent: Some(descent), slots: [Some(to), ..], frames, sums, .. } = inner else { return Ok(()) };
+            descent.gradient_part(model, &mut frames.exits, &frames.mag, rule, range)?;
+            if rule.object {
+                blocks.add(all, &frames.exits, (b, range.start), sums, &Target::Gradient(&to.object))?;
+            }
+            if rule.probe {
+                blocks.add(all, &frames.exits, (b, range.start), sums, &Target::Probe)?;
+            }
+            Ok(())
+        })?;
+        let CudaStages { descent: Some(descent), slots: [Some(to), ..], sums, cuda, .. } = &mut self.inner else { return Ok(Vec::new()) };
+        if !rule.object {
+            cuda.fill_zero(&mut to.object)?;
+        }
+        descent.probe_gradient(sums, rule, &mut to.probe)?;
+        Ok(descent.totals()?.iter().map(|v| v[0]).collect())
+    }
+
+    /// First and second order along the direction.
+    pub(super) fn likelihood_line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
+        self.ready(false)?;
+        self.inner.descent(Some(rule.noise))?;
+        self.inner.slot(Slot::Direction)?;
+        self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
+            let model = block_model(inner, range.start);
+            let CudaStages { descent: Some(descent), slots: [_, _, Some(along)], frames, places, .. } = inner else { return Ok(()) };
+            let along = ModelArgument { views: model.views, ..places.model(along) };
+            descent.line_part(model, along, &mut frames.exits, &frames.mag, rule, range)
+        })?;
+        let Some(descent) = &self.inner.descent else { return Ok([0.0; 2]) };
+        Ok(descent.totals()?.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
+    }
+}
+
+impl Streamed {
+    /// Asks `ask` of the views of every block where they look, or would look in `moved`.
+    pub(super) fn ask_places<R>(
+        &mut self,
+        moved: Option<&[View]>,
+        mut ask: impl FnMut(&mut CudaStages, ModelArgument, &[View]) -> Result<Vec<R>>,
+    ) -> Result<Vec<R>> {
+        if self.work.is_none() {
+            self.ready(false)?;
+        }
+        self.inner.need_seeker()?;
+        let mut all = Vec::with_capacity(self.inner.places.views.len());
+        self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
+            let model = block_model(inner, range.start);
+            let views = moved.map_or(&[][..], |views| &views[range.clone()]);
+            let found = ask(inner, model, views)?;
+            all.extend(found.into_iter().take(range.len()));
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+impl CudaStages {
+    /// The part of the squared differences of neighbours: value (and its derivative to the gradient), or first and second order along the
+    /// direction.
+    pub(super) fn smoothness(&mut self, rule: &Likelihood, line: bool) -> Result<[f64; 2]> {
+        let Self { model, state, slots: [to, _, along], descent: Some(descent), .. } = self else { return Ok([0.0; 2]) };
+        if rule.smoothness <= 0.0 {
+            return Ok([0.0; 2]);
+        }
+        let (along, gradient) = if line { (along.as_ref(), None) } else { (None, to.as_ref().filter(|_| rule.object)) };
+        descent.neighbours(model, &state.object, along.map(|p| &p.object), gradient.map(|p| &p.object), rule.smoothness)
+    }
+}

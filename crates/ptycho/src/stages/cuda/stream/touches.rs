@@ -1,0 +1,171 @@
+//! Which tiles of the objects and which parts of the probes' sums each block of frames adds to.
+//!
+//! A block goes on where the one before has stopped: sums of a tile that later blocks add to wait in a slot; a tile whose last views are in
+//! the block is finished at once, and its slot is free for others. So sums have the order of a run that holds all frames, bit for bit,
+//! and the room that they take is that of the tiles that are open at a time.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::layout::Layout;
+use crate::stages::cuda::lists::{Part, Tile, Visit};
+
+/// `Touch` of stream.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+pub(super) struct Touch {
+    tile: u32,
+    begin: u32,
+    end: u32,
+    slot: u32,
+    /// Bit 0: nothing was added before; bit 1: nothing will be.
+    state: u32,
+}
+
+/// `Piece` of stream.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+pub(super) struct Piece {
+    part: u32,
+    begin: u32,
+    end: u32,
+    fresh: u32,
+}
+
+/// Touches of all blocks one behind the other, the first of each block (and the end), and the slots that they need.
+pub(super) struct Touches {
+    pub(super) touches: Vec<Touch>,
+    pub(super) first: Vec<usize>,
+    pub(super) slots: usize,
+}
+
+/// Touches of a layout.
+pub(super) fn touches(tiles: &[Tile], visits: &[Visit], layout: &Layout) -> Touches {
+    let blocks = layout.blocks();
+    let mut of: Vec<Vec<Touch>> = vec![Vec::new(); blocks];
+    for (number, tile) in tiles.iter().enumerate() {
+        let (mut begin, end) = tile.visits();
+        let mut fresh = 1;
+        loop {
+            // A tile that nobody sees is touched once: its object feels its own weight.
+            let block = if begin < end { visits[begin as usize].view() as usize / layout.block } else { 0 };
+            let until = layout.range(block).end;
+            let list = &visits[begin as usize..end as usize];
+            let stop = begin + list.partition_point(|v| (v.view() as usize) < until) as u32;
+            of[block].push(Touch { tile: number as u32, begin, end: stop, slot: 0, state: fresh | u32::from(stop == end) << 1 });
+            (begin, fresh) = (stop, 0);
+            if begin == end {
+                break;
+            }
+        }
+    }
+    let (mut slot_of, mut free, mut slots) = (vec![0; tiles.len()], Vec::new(), 0);
+    for list in &mut of {
+        for touch in list.iter_mut().filter(|t| t.state != 3) {
+            let slot = &mut slot_of[touch.tile as usize];
+            if touch.state & 1 == 1 {
+                *slot = free.pop().unwrap_or_else(|| {
+                    slots += 1;
+                    slots - 1
+                });
+            }
+            touch.slot = *slot;
+        }
+        // Not before the block is over: its tiles are worked on at the same time.
+        free.extend(list.iter().filter(|t| t.state == 2).map(|t| t.slot));
+    }
+    let first = std::iter::once(0).chain(of.iter().scan(0, |sum, list| {
+        *sum += list.len();
+        Some(*sum)
+    }));
+    Touches { first: first.collect(), slots: slots as usize, touches: of.concat() }
+}
+
+/// Pieces of the parts that each block adds to, and the first of each block (and the end).
+pub(super) fn pieces(listed: &[u32], parts: &[Part], layout: &Layout) -> (Vec<Piece>, Vec<usize>) {
+    let mut of: Vec<Vec<Piece>> = vec![Vec::new(); layout.blocks()];
+    for (number, part) in parts.iter().enumerate() {
+        let (mut begin, end) = part.listed();
+        let mut fresh = 1;
+        while begin < end {
+            let block = listed[begin as usize] as usize / layout.block;
+            let until = layout.range(block).end;
+            let list = &listed[begin as usize..end as usize];
+            let stop = begin + list.partition_point(|n| (*n as usize) < until) as u32;
+            of[block].push(Piece { part: number as u32, begin, end: stop, fresh });
+            (begin, fresh) = (stop, 0);
+        }
+    }
+    let mut first = vec![0];
+    for list in &of {
+        first.push(first.last().copied().unwrap_or(0) + list.len());
+    }
+    (of.concat(), first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stages::cuda::lists;
+
+    fn layout(views: usize, block: usize) -> Layout {
+        Layout { views, block, streamed: 1 }
+    }
+
+    #[test]
+    fn tiles_are_added_to_in_order_and_slots_are_not_shared() {
+        let model = lists::tests::model();
+        let (tiles, visits) = lists::tiles(&model, &model.views);
+        for block in [1, 7, 16, 40] {
+            let layout = layout(model.views.len(), block);
+            let Touches { touches, first, slots } = super::touches(&tiles, &visits, &layout);
+            assert_eq!(first.len(), layout.blocks() + 1);
+            let mut next: Vec<u32> = tiles.iter().map(|t| t.visits().0).collect();
+            let mut holder: Vec<Option<u32>> = vec![None; slots];
+            let mut closed = vec![false; tiles.len()];
+            for (b, range) in first.windows(2).enumerate() {
+                let list = &touches[range[0]..range[1]];
+                for touch in list {
+                    let t = touch.tile as usize;
+                    assert_eq!((touch.begin, closed[t]), (next[t], false));
+                    assert_eq!(touch.state & 1 == 1, touch.begin == tiles[t].visits().0);
+                    assert_eq!(touch.state & 2 == 2, touch.end == tiles[t].visits().1);
+                    let views = &visits[touch.begin as usize..touch.end as usize];
+                    assert!(views.iter().all(|v| layout.range(b).contains(&(v.view() as usize))));
+                    next[t] = touch.end;
+                    closed[t] = touch.state & 2 == 2;
+                    if touch.state == 1 {
+                        assert_eq!(holder[touch.slot as usize].replace(touch.tile), None);
+                    } else if touch.state != 3 {
+                        assert_eq!(holder[touch.slot as usize], Some(touch.tile));
+                    }
+                }
+                for touch in list.iter().filter(|t| t.state == 2) {
+                    holder[touch.slot as usize] = None;
+                }
+            }
+            assert!(closed.iter().all(|c| *c), "every tile is finished");
+            assert!(next.iter().zip(&tiles).all(|(n, t)| *n == t.visits().1));
+        }
+    }
+
+    #[test]
+    fn parts_are_added_to_in_order() {
+        let model = lists::tests::model();
+        let (listed, parts, _) = lists::parts(&model, &model.views, 132);
+        for block in [1, 7, 40] {
+            let layout = layout(model.views.len(), block);
+            let (pieces, first) = pieces(&listed, &parts, &layout);
+            let mut next: Vec<u32> = parts.iter().map(|p| p.listed().0).collect();
+            for (b, range) in first.windows(2).enumerate() {
+                for piece in &pieces[range[0]..range[1]] {
+                    let p = piece.part as usize;
+                    assert_eq!((piece.begin, piece.fresh == 1), (next[p], piece.begin == parts[p].listed().0));
+                    let views = &listed[piece.begin as usize..piece.end as usize];
+                    assert!(!views.is_empty() && views.iter().all(|n| layout.range(b).contains(&(*n as usize))));
+                    next[p] = piece.end;
+                }
+            }
+            assert!(next.iter().zip(&parts).all(|(n, p)| *n == p.listed().1));
+        }
+    }
+}

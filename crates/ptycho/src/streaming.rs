@@ -1,0 +1,61 @@
+//! What is said before the start of a run whose frames do not fit the GPU.
+
+use zellige_engine::cuda::Cuda;
+use zellige_engine::device::Device;
+use zellige_engine::error::Result;
+use zellige_engine::text::bytes;
+
+use crate::config::Config;
+use crate::model::Model;
+use crate::stages::Room;
+use crate::stages::cuda::stream::plan;
+
+/// The room of a reconstruction and that of a half-scan's: half-scans have half of the frames, and there are two.
+pub fn rooms(config: &Config, device: &Device) -> [Room; 2] {
+    let parts = if config.frc { [0.5, 0.25] } else { [1.0, 0.0] };
+    let mut rooms = parts.map(|part| config.room(part));
+    // Free memory is shared before anybody takes of it.
+    if let (Device::Cuda(gpu), true) = (device, config.frc && config.memory.bytes().is_none()) {
+        let free = gpu.memory_free().unwrap_or(gpu.memory()) as f64 * 0.9;
+        rooms.iter_mut().zip(parts).for_each(|(room, part)| room.allowance = Some((free * part) as u64));
+    }
+    rooms
+}
+
+/// Bytes on the GPU, and lines of the plan where frames come and go.
+pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<(String, String)>)> {
+    let [room, _] = rooms(config, &Device::Cuda(gpu.clone()));
+    let times = if config.frc { 2 } else { 1 };
+    let Some(wish) = room.wish(model, gpu) else {
+        return Ok((times * plan::resident(model, gpu.properties(), room.demand), Vec::new()));
+    };
+    let outline = plan::outline(model, gpu.properties(), room.demand, wish)?;
+    let (layout, count) = (outline.layout, outline.layout.blocks());
+    let kept = match (room.demand.waves, wish.half) {
+        (true, true) => "frames, and waves in half precision",
+        (true, false) => "frames and waves",
+        (false, _) => "frames, no waves",
+    };
+    let blocks = match layout.streamed {
+        0 => format!("{count} blocks of {} frames, all on the GPU: {kept}", layout.block),
+        n => format!("{n} of {count} blocks of {} frames come and go, the others stay: {kept}", layout.block),
+    };
+    let mut lines = vec![("blocks".to_owned(), blocks)];
+    if layout.streamed > 0 {
+        let rates = gpu.host_rates()?;
+        let [up, down] = outline.traffic.map(|n| (times * n) as f64);
+        let seconds = (up / rates[0]).max(down / rates[1]);
+        let [to, from] = rates.map(|r| r * 1e-9);
+        lines.push((
+            "copies".to_owned(),
+            format!(
+                "{} to the GPU and {} back an iteration (an overlap loop of one pass): {:.1} ms at the {to:.1} and {from:.1} GB/s measured",
+                bytes(up),
+                bytes(down),
+                seconds * 1e3
+            ),
+        ));
+        lines.push(("host".to_owned(), format!("{} of page-locked memory", bytes((times * outline.host) as f64))));
+    }
+    Ok((times * outline.memory, lines))
+}

@@ -1,0 +1,108 @@
+//! Runs on the processor whose frames and exit waves lie in files.
+
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::profile::Profiler;
+use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
+use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::reconstruction::Reconstruction;
+use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
+use zellige_ptycho::setup;
+use zellige_ptycho::stages::{self, Stages, cpu};
+
+use super::common::Bench;
+use super::twins_cuda::{Case, PLAIN, model};
+
+#[test]
+fn arrays_in_files_give_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = Cpu::new(2).unwrap();
+    for case in [PLAIN, Case { frame: [48, 40], modes: [2, 2], sets: 2, near: true, views: 11 }] {
+        let model = model(case);
+        for name in [EngineName::Dm, EngineName::Sdr, EngineName::Rpie, EngineName::Ml, EngineName::Lsqml] {
+            let config = EngineConfig::new(name, 3);
+            let run = |mut stages: Box<dyn Stages>| {
+                let engine = engines::engine(&config, &Facts::of(&model, Default::default(), 1), 0);
+                engines::begin(&*engine, &mut *stages, model.frame).unwrap();
+                let mut run = Bench { stages, engine, memory: Memory::default(), k: 0 };
+                let errors: Vec<_> = (0..3).map(|_| run.step(None)).collect();
+                (errors, run.stages.state().unwrap(), run.stages.memory())
+            };
+            let held = run(cpu::new(&model, &device, false));
+            let mapped = run(cpu::new_in(&model, &device, false, folder.path()).unwrap());
+            assert_eq!(held.0, mapped.0, "{case:?}, {name:?}");
+            assert!(held.1 == mapped.1, "{case:?}, {name:?}");
+            // What the files hold is held no more: moduli, and two numbers a mode where exit waves are kept. Rows are padded.
+            let least = stages::mapped(&model, name.keeps_exits(), false);
+            assert!(held.2 >= mapped.2 + least, "{name:?}: {} and {}, {least} less", held.2, mapped.2);
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_allowed_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(PLAIN);
+    let mut config = Config::new(ScanConfig::default(), EngineConfig::new(EngineName::Dm, 2));
+    config.memory.scratch = Some(folder.path().to_owned());
+    let device = Device::Cpu(Cpu::new(1).unwrap());
+    let mut held = Vec::new();
+    for size in [None, Some("1 GiB"), Some("100 KiB")] {
+        config.memory.device = size.map(str::to_owned);
+        let mut run = Reconstruction::new(&config, model.clone(), &device, 1).unwrap();
+        run.advance(&mut Profiler::off()).unwrap();
+        held.push(run.stages.memory());
+    }
+    assert_eq!(held[0], held[1]);
+    assert!(held[2] < held[0] / 2, "{held:?}");
+    config.memory.scratch = Some(folder.path().join("missing"));
+    let error = Reconstruction::new(&config, model, &device, 1).err().unwrap();
+    assert!(error.to_string().contains("missing"), "{error}");
+}
+
+/// Time to start: run by hand with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn a_million_views() {
+    let (side, frame) = (1000, [16, 16]);
+    let pixels = frame[0] * frame[1];
+    let beam = Beam { wavelength: 1e-10, distance: 1.0, pixel: [1e-4; 2], propagation: Propagation::Far };
+    let step = beam.resolution(frame)[0] * 1.7;
+    let scan = || Scan {
+        name: "million".into(),
+        frames: Frames::Counts((0..side * side * pixels).map(|i| (i * 2_654_435_761 >> 20 & 1023) as u16).collect()),
+        shape: frame,
+        mask: Mask::All,
+        positions: (0..side * side).map(|n| [(n / side) as f64 * step, (n % side) as f64 * step]).collect(),
+        beam,
+        probe: None,
+        object: None,
+        truth: None,
+        notes: Vec::new(),
+    };
+    let config =
+        Config::new(ScanConfig { simulate: Some(Default::default()), ..ScanConfig::default() }, EngineConfig::new(EngineName::Epie, 1));
+    let device = Cpu::new(0).unwrap();
+    let mut scans = [scan()];
+    let mut begin = std::time::Instant::now();
+    let mut told = |what: &str| {
+        println!("{what}: {:.3} s", begin.elapsed().as_secs_f64());
+        begin = std::time::Instant::now();
+    };
+    let model = setup::model(&config, &mut scans, 1).unwrap();
+    told("model");
+    let facts = Facts::of(&model, config.compatibility, 1);
+    let engine = engines::engine(&config.engine[0], &facts, 0);
+    told("engine");
+    let mut stages = cpu::new(&model, &device, false);
+    engines::begin(&*engine, &mut *stages, model.frame).unwrap();
+    told("stages on the processor");
+    if let Some(gpu) = zellige_engine::testing::gpu() {
+        let mut stages = stages::cuda::new(&model, &gpu).unwrap();
+        told("stages on the GPU, kernels compiled");
+        engines::begin(&*engine, &mut *stages, model.frame).unwrap();
+        stages = stages::cuda::new(&model, &gpu).unwrap();
+        told("stages on the GPU again");
+        drop(stages);
+    }
+}

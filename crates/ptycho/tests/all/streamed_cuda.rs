@@ -1,0 +1,290 @@
+//! Runs whose frames come and go against runs that hold them all on the device: the same bits. Skipped without a GPU.
+
+use num_complex::Complex;
+use zellige_engine::cuda::Cuda;
+use zellige_engine::profile::Profiler;
+use zellige_engine::testing;
+use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
+use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::model::{MASKED, Model, Power, View};
+use zellige_ptycho::stages::Stages;
+use zellige_ptycho::stages::cuda::stream::plan::{self, Demand, Outline, Wish};
+use zellige_ptycho::stages::cuda::{new, new_within};
+
+use super::common::Bench;
+use super::twins_cuda::{Case, PLAIN, model, off};
+
+fn demand(name: EngineName) -> Demand {
+    let sequence = matches!(name, EngineName::Epie | EngineName::Rpie);
+    Demand { waves: name.keeps_exits(), likelihood: name == EngineName::Ml, sequence }
+}
+
+/// Magnitudes whose squares are counts.
+fn counted(mut model: Model) -> Model {
+    for m in model.mag.iter_mut().filter(|m| **m != MASKED) {
+        *m = (*m * *m).round().sqrt();
+    }
+    model.power = Power::of(&model.mag, model.pixels());
+    model
+}
+
+fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
+    let engine = engines::engine(config, &Facts::of(model, Compatibility::None, 1), 0);
+    let mut stages = stages;
+    engines::begin(&*engine, &mut *stages, model.frame).unwrap();
+    Bench { stages, engine, memory: Memory::default(), k: 0 }
+}
+
+/// Allowances within which all, some and none of the blocks stay on the device.
+fn wishes(model: &Model, cuda: &Cuda, demand: Demand, half: bool) -> Vec<(Outline, Wish)> {
+    let at = |allowance| plan::outline(model, cuda.properties(), demand, Wish { allowance, half });
+    let all = at(1 << 40).unwrap();
+    let least = all.need.fixed;
+    let span = all.memory - least + (8 << 20);
+    let mut found: Vec<(Outline, Wish)> = Vec::new();
+    let mut seen = [false; 3];
+    for i in (0..400).rev() {
+        let allowance = least + span * i / 400;
+        let Ok(outline) = at(allowance) else { continue };
+        let layout = outline.layout;
+        let kind = usize::from(layout.streamed > 0) + usize::from(layout.streamed == layout.blocks());
+        if layout.blocks() > 3 && !std::mem::replace(&mut seen[kind], true) || kind == 0 && found.is_empty() {
+            assert!(outline.memory <= allowance);
+            found.push((outline, Wish { allowance, half }));
+        }
+    }
+    assert!(seen[1] && seen[2], "no allowance makes blocks stay and go: {seen:?}");
+    found
+}
+
+#[test]
+fn streamed_runs_give_the_bits_of_resident_ones() {
+    let Some(cuda) = testing::gpu() else { return };
+    let dm = |passes| EngineConfig { overlap_passes: Some(passes), overlap_tolerance: Some(1e-4), ..EngineConfig::new(EngineName::Dm, 4) };
+    let raar = EngineConfig {
+        object_first: Some(false),
+        probe_update_start: Some(0),
+        object_clip: Some([0.1, 1.5]),
+        ..EngineConfig::new(EngineName::Raar, 4)
+    };
+    let ml = |noise| EngineConfig {
+        noise: Some(noise),
+        smoothness: Some(0.1),
+        floating_intensities: Some(noise == NoiseName::Gaussian),
+        ..EngineConfig::new(EngineName::Ml, 4)
+    };
+    let steps = |name| EngineConfig { object_step: Some(0.5), probe_step: Some(0.2), ..EngineConfig::new(name, 3) };
+    let many = Case { views: 61, ..PLAIN };
+    let veiled = EngineConfig {
+        probe_fourier_support: Some(0.6),
+        probe_support: Some(0.7),
+        object_smooth: Some(1.0),
+        probe_update_start: Some(0),
+        ..EngineConfig::new(EngineName::Dm, 4)
+    };
+    let lsqml = EngineConfig { batch: Some(1), object_clip: Some([0.1, 1.5]), ..EngineConfig::new(EngineName::Lsqml, 2) };
+    for (case, configs) in [
+        (
+            many,
+            vec![
+                veiled,
+                lsqml,
+                dm(3),
+                raar.clone(),
+                ml(NoiseName::Gaussian),
+                ml(NoiseName::Poisson),
+                steps(EngineName::Epie),
+                steps(EngineName::Sdr),
+            ],
+        ),
+        (Case { frame: [128, 128], views: 40, ..PLAIN }, vec![dm(2), steps(EngineName::Rpie), ml(NoiseName::Euclid)]),
+        (Case { modes: [3, 2], sets: 2, views: 31, ..PLAIN }, vec![dm(2), raar.clone(), steps(EngineName::Epie), ml(NoiseName::Gaussian)]),
+        (Case { frame: [256, 256], views: 17, ..PLAIN }, vec![dm(2), steps(EngineName::Epie)]),
+        (Case { frame: [96, 100], modes: [2, 2], views: 29, ..PLAIN }, vec![dm(2)]),
+        (Case { frame: [64, 96], near: true, views: 29, ..PLAIN }, vec![dm(2)]),
+    ] {
+        for counts in [true, false] {
+            let model = if counts { counted(model(case)) } else { model(case) };
+            for config in &configs {
+                let mut whole = run(&model, config, new(&model, &cuda).unwrap());
+                let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
+                let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
+                for (outline, wish) in wishes(&model, &cuda, demand(config.name), false) {
+                    assert_eq!(outline.need.raw, if counts { 2 } else { 4 } * model.pixels() as u64);
+                    let mut part = run(&model, config, new_within(&model, &cuda, wish).unwrap());
+                    let found: Vec<_> = (0..config.iterations()).map(|_| part.step(None)).collect();
+                    let what = format!("{case:?}, {:?}, {:?}", config.name, outline.layout);
+                    assert_eq!(found, expected, "{what}: errors");
+                    assert!(part.stages.state().unwrap() == state, "{what}: state");
+                    assert_eq!(part.stages.errors().unwrap(), errors, "{what}: errors of the views");
+                    assert!(part.stages.memory() <= wish.allowance, "{what}: {} of {}", part.stages.memory(), wish.allowance);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn half_precision_keeps_waves_to_its_rounding() {
+    let Some(cuda) = testing::gpu() else { return };
+    let model = counted(model(Case { views: 61, ..PLAIN }));
+    let config = EngineConfig { overlap_passes: Some(1), ..EngineConfig::new(EngineName::Dm, 3) };
+    let mut whole = run(&model, &config, new(&model, &cuda).unwrap());
+    for _ in 0..3 {
+        whole.step(None);
+    }
+    let state = whole.stages.state().unwrap();
+    let mut one = None;
+    for (outline, wish) in wishes(&model, &cuda, demand(EngineName::Dm), true) {
+        let mut part = run(&model, &config, new_within(&model, &cuda, wish).unwrap());
+        for _ in 0..3 {
+            part.step(None);
+        }
+        let found = part.stages.state().unwrap();
+        // 11 bits of each part: 2^-12 of a value, which three iterations of noise may double each time.
+        let far = off(&found.object, &state.object);
+        assert!(far > 1e-7 && far < 8.0 / 4096.0, "{far:e}, {outline:?}");
+        // Which blocks stay makes no difference here either.
+        assert!(*one.get_or_insert_with(|| found.clone()) == found, "{:?}", outline.layout);
+    }
+}
+
+#[test]
+fn a_streamed_state_goes_on_the_same_way() {
+    let Some(cuda) = testing::gpu() else { return };
+    let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
+    let config = EngineConfig::new(EngineName::Dm, 6);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    for half in [false, true] {
+        let wishes = wishes(&model, &cuda, demand(EngineName::Dm), half);
+        let mut first = run(&model, &config, new_within(&model, &cuda, wishes[1].1).unwrap());
+        for _ in 0..3 {
+            first.step(None);
+        }
+        first.stages.roll([3, -5]).unwrap();
+        let turn = [Complex::new(0.6, 0.0), Complex::new(0.0, 0.8), Complex::new(0.0, 0.8), Complex::new(0.6, 0.0)];
+        first.stages.mix_probe(&turn).unwrap();
+        let mut writer = zellige_engine::checkpoint::Writer::create(&path, "ptycho").unwrap();
+        first.stages.save("stages.", &mut writer).unwrap();
+        writer.finish().unwrap();
+        let expected = [first.step(None), first.step(None)];
+        // Other blocks than those that wrote it.
+        for (_, wish) in &wishes {
+            let mut again = run(&model, &config, new_within(&model, &cuda, *wish).unwrap());
+            again.stages.restore("stages.", &zellige_engine::checkpoint::Reader::open(&path, "ptycho").unwrap()).unwrap();
+            again.k = 3;
+            assert_eq!([again.step(None), again.step(None)], expected);
+            assert!(again.stages.state().unwrap() == first.stages.state().unwrap());
+        }
+    }
+}
+
+/// Shifts and changes of modes do to waves that come and go what they do to waves that stay.
+#[test]
+fn waves_are_moved_and_mixed_alike() {
+    let Some(cuda) = testing::gpu() else { return };
+    let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
+    let config = EngineConfig::new(EngineName::Dm, 6);
+    let (_, wish) = wishes(&model, &cuda, demand(EngineName::Dm), false)[1];
+    let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()].map(|stages| {
+        let mut run = run(&model, &config, stages);
+        run.step(None);
+        run.stages.roll([2, 7]).unwrap();
+        let turn = [Complex::new(0.6, 0.0), Complex::new(0.0, 0.8), Complex::new(0.0, 0.8), Complex::new(0.6, 0.0)];
+        run.stages.mix_probe(&turn).unwrap();
+        (run.step(None), run.stages.state().unwrap())
+    });
+    assert_eq!(runs[0].0, runs[1].0);
+    assert!(runs[0].1 == runs[1].1);
+}
+
+/// Views that are asked where they would fit better answer alike.
+#[test]
+fn places_are_judged_alike() {
+    let Some(cuda) = testing::gpu() else { return };
+    for case in [Case { views: 61, ..PLAIN }, Case { frame: [96, 100], views: 29, ..PLAIN }] {
+        let model = counted(model(case));
+        let moved: Vec<[i32; 2]> = (0..case.views as i32).map(|n| if n % 3 == 0 { [0, 0] } else { [-(n % 2), 0] }).collect();
+        let fits = |v: &View, by: [i32; 2]| v.row + by[0] >= 0 && v.col + by[1] >= 0;
+        let moved: Vec<[i32; 2]> = moved.iter().zip(&model.views).map(|(by, v)| if fits(v, *by) { *by } else { [0, 0] }).collect();
+        let (_, wish) = wishes(&model, &cuda, demand(EngineName::Epie), false)[1];
+        let [whole, part] = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()]
+            .map(|mut stages| (stages.trial(&moved).unwrap(), stages.slope().unwrap()));
+        assert_eq!(whole, part, "{case:?}");
+    }
+}
+
+/// Times of iterations: run by hand with `--ignored --nocapture` on a quiet GPU.
+#[test]
+#[ignore = "a measurement"]
+fn times() {
+    let Some(cuda) = testing::gpu() else { return };
+    let [up, down] = cuda.host_rates().unwrap();
+    println!("to the device {:.1} GB/s, back {:.1} GB/s", up * 1e-9, down * 1e-9);
+    let views = 24_000;
+    let mut model = counted(model(Case { frame: [128; 2], views: 1, ..PLAIN }));
+    let side = (views as f64).sqrt().ceil() as usize;
+    let step = 12;
+    model.views = (0..views).map(|n| View { row: (n / side * step) as i32, col: (n % side * step) as i32, ..View::default() }).collect();
+    model.shifts = vec![[0.0; 2]; views];
+    model.storages[0].shape = [128 + side * step; 2];
+    let pixels = model.storages[0].layer();
+    model.start.object = (0..pixels).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();
+    model.mag = model.mag.repeat(views);
+    for (name, half) in [(EngineName::Dm, false), (EngineName::Dm, true), (EngineName::Ml, false), (EngineName::Epie, false)] {
+        let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(1), ..EngineConfig::new(name, 100) };
+        let demand = demand(name);
+        let held = plan::resident(&model, cuda.properties(), demand);
+        let time = |stages: Box<dyn Stages>| {
+            let mut run = run(&model, &config, stages);
+            let mut off = Profiler::off();
+            let mut times: Vec<f64> = (0..6)
+                .map(|_| {
+                    let begin = std::time::Instant::now();
+                    run.engine.iterate(&mut *run.stages, run.k, &mut run.memory, None, &mut off).unwrap();
+                    run.k += 1;
+                    run.stages.errors().unwrap();
+                    begin.elapsed().as_secs_f64() * 1e3
+                })
+                .skip(2)
+                .collect();
+            times.sort_by(f64::total_cmp);
+            (times[0], times[1], run.stages.memory() as f64 * 1e-9)
+        };
+        let (least, median, memory) = time(new(&model, &cuda).unwrap());
+        println!("{name:?}, half {half}: all on the device {least:.2} ms (median {median:.2}), {memory:.2} GB");
+        // All in blocks that stay; the frames alone twice the memory for frames; half of what a resident run takes; next to nothing.
+        let frames = 2.0 * (views * 128 * 128) as f64;
+        let fixed = (held as f64 - if demand.waves { 20.0 } else { 12.0 } / 2.0 * frames).max(0.0);
+        for (what, allowance) in [
+            ("all in blocks", 1e12),
+            ("half of resident", 0.5 * held as f64),
+            ("half of what is kept", fixed + 0.5 * frames * if demand.waves { if half { 3.0 } else { 5.0 } } else { 1.0 }),
+            ("a tenth of resident", 0.1 * held as f64),
+        ] {
+            let wish = Wish { allowance: allowance as u64, half };
+            let outline = match plan::outline(&model, cuda.properties(), demand, wish) {
+                Ok(outline) => outline,
+                Err(error) => {
+                    println!("  {what}: {error}");
+                    continue;
+                }
+            };
+            let set_up = std::time::Instant::now();
+            let stages = new_within(&model, &cuda, wish).unwrap();
+            let set_up = set_up.elapsed().as_secs_f64();
+            let (least, median, memory) = time(stages);
+            let copies = [outline.traffic[0] as f64 / up, outline.traffic[1] as f64 / down].map(|t| t * 1e3);
+            let limit = copies[0].max(copies[1]);
+            println!(
+                "  {what}: {least:.2} ms (median {median:.2}), copies alone {:.2} up, {:.2} down, over the larger {:.2}; {memory:.2} GB of {:.2}, {:?}; set up in {set_up:.1} s",
+                copies[0],
+                copies[1],
+                least / limit,
+                wish.allowance as f64 * 1e-9,
+                outline.layout
+            );
+        }
+    }
+}
