@@ -71,10 +71,6 @@ impl Solver for Dsmc {
         config.check()
     }
 
-    fn only_on_cpu(config: &Config) -> Vec<&'static str> {
-        crate::model::only_on_the_processor(config.collisions.partner, config.collisions.millikan_white)
-    }
-
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         let model = Model::new(config, &environment.folder, environment.seed)?;
         let items = model.expected as u64;
