@@ -133,6 +133,9 @@ pub struct Model {
     pub seed: u64,
 }
 
+/// Sides of a mixture that follow the gas within, in words of the input.
+pub(crate) const MIXED_SIDES: &str = "`inlet` and `outlet` of a mixture";
+
 /// What of these only the processor computes, in words of the input.
 pub(crate) fn only_on_the_processor(partner: Partner, millikan_white: bool) -> Vec<&'static str> {
     [(partner == Partner::Near, "collisions.partner = \"near\""), (millikan_white, "collisions.millikan_white = true")]
@@ -149,7 +152,11 @@ impl Model {
 
     /// What of this run only the processor computes, in words of the input.
     pub fn only_on_the_processor(&self) -> Vec<&'static str> {
-        only_on_the_processor(self.collisions.partner, self.collisions.millikan_white)
+        let mut all = only_on_the_processor(self.collisions.partner, self.collisions.millikan_white);
+        if self.species.len() > 1 && self.given.iter().any(Option::is_some) {
+            all.push(MIXED_SIDES);
+        }
+        all
     }
 
     /// Free volume of a cell, m^3.

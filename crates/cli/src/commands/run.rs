@@ -171,6 +171,7 @@ fn formats(wanted: &[FileFormat]) -> Vec<Format> {
         FileFormat::Npy => Format::Npy,
         FileFormat::Bov => Format::Bov,
         FileFormat::Vti => Format::Vti,
+        FileFormat::Vtu => Format::Vtu,
         FileFormat::Hdf5 => Format::Hdf5,
         FileFormat::Csv => Format::Csv,
         FileFormat::Png => Format::Png,
