@@ -14,7 +14,7 @@ use crate::bench;
 use crate::config::Config;
 use crate::flow::{self, Flow};
 use crate::forecast;
-use crate::model::{Edge, Model};
+use crate::model::{Edge, Model, Partner, Scheme};
 use crate::output;
 use crate::stages::cpu::bytes_of;
 use crate::stages::{Ledger, Totals};
@@ -61,6 +61,20 @@ pub fn cost(model: &Model, particles: u64, sample: bool) -> Cost {
     Cost { bytes: bytes_of(flags, sample, n, model.grid.len() * model.species.len()), flops: 30.0 * n, items: n }
 }
 
+/// Cells that turned out wider than the free path of the gas in them, and the widest by its free path; nothing where that does not matter.
+fn coarse(flow: &Flow) -> Option<(usize, f64)> {
+    let (grid, c) = (&flow.model.grid, &flow.model.collisions);
+    if flow.samples.batches == 0 || grid.len() == 1 || c.scheme == Scheme::None || c.partner == Partner::Near {
+        return None;
+    }
+    let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
+    let width = crate::sampling::width(&flow.model);
+    let paths = flow.all_values();
+    let wide = paths.chunks_exact(width).map(|v| h / v[14]).filter(|w| w.is_finite() && *w > 1.0);
+    let (cells, worst) = wide.fold((0, 0.0_f64), |(n, most), w| (n + 1, most.max(w)));
+    (cells > 0).then_some((cells, worst))
+}
+
 impl Solver for Dsmc {
     const NAME: &'static str = "dsmc";
     const STEP: &'static str = "step";
@@ -80,11 +94,16 @@ impl Solver for Dsmc {
         all
     }
 
+    fn may_change() -> &'static [&'static str] {
+        &["steps"]
+    }
+
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         let model = Model::new(config, &environment.folder, environment.seed)?;
         let items = model.expected as u64;
         let traffic = cost(&model, items, config.sampling.every == 1).bytes as u64;
-        let (lines, warnings) = forecast::forecast(config, &model);
+        let (mut lines, warnings) = forecast::forecast(config, &model);
+        lines.push(("forecast".into(), forecast::duration(config, &model, &environment.device)));
         Ok(Plan { lines, items, memory: flow::memory(&model, &environment.device), traffic, warnings })
     }
 
@@ -126,6 +145,10 @@ impl Solver for Dsmc {
                 );
             }
             None => {}
+        }
+        if let Some((cells, worst)) = coarse(&self.flow) {
+            let all = self.flow.model.grid.len();
+            let _ = write!(message, "; {cells} of {all} cells are wider than the free path in them, the widest {worst:.2} times");
         }
         for (i, body) in self.flow.model.geometry.bodies().iter().enumerate().filter(|_| batches > 1) {
             let [load, error] = surfaces::body(&self.flow, i);

@@ -141,6 +141,14 @@ fn named(error: Error, origin: &str) -> Error {
     }
 }
 
+/// Says where in the input the problems stand that were only found when the run was set up.
+pub(crate) fn with_places(error: Error, source: &Source) -> Error {
+    match error {
+        Error::Input { origin, problems } if origin == source.origin => source.problems(problems),
+        other => other,
+    }
+}
+
 /// The summary as it is written.
 #[derive(Serialize)]
 struct Whole<'a> {

@@ -49,7 +49,7 @@ impl Spread {
 }
 
 /// Sections of a checkpoint with the counts.
-const COUNTS: [&str; 5] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full"];
+const COUNTS: [&str; 6] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full", "samples.batch"];
 
 /// The averages of a run.
 #[derive(Debug, Clone)]
@@ -239,7 +239,7 @@ impl Samples {
         let [cells, surfaces] = &mut pending;
         stages.take_samples(cells, surfaces)?;
         stages.put_samples(cells, surfaces)?;
-        let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full)];
+        let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full), self.batch];
         for (name, n) in COUNTS.into_iter().zip(counts) {
             writer.u64(name, n)?;
         }
@@ -283,12 +283,15 @@ impl Samples {
             *count = reader.u64(name)?;
         }
         let full;
-        [self.taken, self.current, self.batches, self.start, full] = counts;
+        // A run that goes on with more steps keeps its batches as long as they were and has more of them.
+        [self.taken, self.current, self.batches, self.start, full, self.batch] = counts;
+        if self.batch == 0 {
+            return Err(reader.wrong("section `samples.batch` is 0"));
+        }
         self.full = full > 0;
         if let Some(search) = &mut self.search {
             search.restore(reader)?;
         }
-        self.cut();
         let cells = fit("samples.cells.pending", self.cells.len())?;
         let surfaces = fit("samples.surfaces.pending", self.surfaces.len())?;
         stages.put_samples(&cells, &surfaces)?;
