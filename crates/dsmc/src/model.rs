@@ -133,10 +133,19 @@ pub struct Model {
     pub seed: u64,
 }
 
+/// Sides of a mixture that follow the gas within, in words of the input.
+pub(crate) const MIXED_SIDES: &str = "`inlet` and `outlet` of a mixture";
+
 impl Model {
     /// The pair of two species.
     pub fn pair(&self, a: usize, b: usize) -> &Pair {
         &self.collisions.pairs[a * self.species.len() + b]
+    }
+
+    /// What of this run only the processor computes, in words of the input.
+    pub fn only_on_the_processor(&self) -> Vec<&'static str> {
+        let mixed = self.species.len() > 1 && self.given.iter().any(Option::is_some);
+        if mixed { vec![MIXED_SIDES] } else { Vec::new() }
     }
 
     /// Free volume of a cell, m^3.

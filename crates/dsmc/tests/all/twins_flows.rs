@@ -19,7 +19,7 @@ fn mirror() -> WallConfig {
 }
 
 fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
-    BodyConfig { name: "body".into(), outline: Some(outline), file: None, gas: Gas::Outside, wall, temperature: None }
+    BodyConfig { name: "body".into(), outline: Some(outline), file: None, longest: None, gas: Gas::Outside, wall, temperature: None }
 }
 
 /// Every particle as numbers, in an order of their own.

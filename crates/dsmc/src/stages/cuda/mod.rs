@@ -86,6 +86,11 @@ fn fastest(model: &Model) -> f64 {
 }
 
 fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
+    let without = model.only_on_the_processor();
+    if !without.is_empty() {
+        let message = format!("there are no GPU kernels for {}", without.join(", "));
+        return Err(Error::Device { device: cuda.name().to_owned(), message, hint: Some("`--device cpu`".into()) });
+    }
     if model.expected > MOST {
         let message = format!("{:.3e} particles are asked for; on a GPU there may be at most {MOST:.1e}", model.expected);
         let hint = "a larger `weight`, fewer `particles_per_cell`, or `--device cpu`".to_owned();

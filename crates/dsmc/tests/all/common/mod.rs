@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use zellige_dsmc::Dsmc;
 use zellige_dsmc::config::sides::{SideConfig, SideWall};
 use zellige_dsmc::config::{Config, WallConfig};
 use zellige_dsmc::flow::Flow;
@@ -12,6 +13,7 @@ use zellige_dsmc::sampling::VALUES;
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Solver;
 
 /// Number density of SPARTA's box of argon, 1/m^3, and its temperature, K.
 pub const BOX: (f64, f64) = (7.07043e22, 273.15);
@@ -27,9 +29,10 @@ pub fn device(threads: usize) -> Device {
     }
 }
 
-/// A flow there.
+/// A flow there; on the processor where only that computes it.
 pub fn flow(config: &Config, threads: usize) -> Flow {
-    flow_on(config, &device(threads))
+    let device = if Dsmc::only_on_cpu(config).is_empty() { device(threads) } else { Device::Cpu(Cpu::new(threads).unwrap()) };
+    flow_on(config, &device)
 }
 
 /// A flow on a device.
