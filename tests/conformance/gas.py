@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Reads the VTI files of a run of a rarefied gas past a body with VTK: what lies in the body must be hidden, what is shown finite and equal
-to the NPY file, and a surface that VTK draws must leave the body out.
+"""Reads the VTK files of a run of a rarefied gas past a body with VTK. VTI: what lies in the body must be hidden, what is shown finite and equal
+to the NPY file, and a surface that VTK draws must leave the body out. VTU: the polygons of the cells that hold gas must have the area of the domain
+less the bodies, share their points, and carry the values of the NPY files. VTP: the segments and their loads must be those of `surface.csv`.
 
     gas.py FOLDER
 
 Exits with 1 if VTK reads something else or nothing is hidden.
 """
 
+import csv
 import pathlib
 import sys
+import tomllib
 
 import numpy as np
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkFiltersGeometry import vtkGeometryFilter
-from vtkmodules.vtkIOXML import vtkXMLImageDataReader
+from vtkmodules.vtkIOXML import vtkXMLImageDataReader, vtkXMLPolyDataReader, vtkXMLUnstructuredGridReader
 
 
 def check(path):
@@ -35,10 +38,73 @@ def check(path):
     return np.count_nonzero(hidden)
 
 
+def read(reader, path):
+    reader.SetFileName(str(path))
+    reader.Update()
+    return reader.GetOutput()
+
+
+def array(data, name):
+    found = data.GetCellData().GetArray(name)
+    assert found is not None, f"there is no array `{name}`"
+    return vtk_to_numpy(found)
+
+
+def area_of(cell):
+    x, y = np.array([cell.GetPoints().GetPoint(i)[:2] for i in range(cell.GetNumberOfPoints())]).T
+    return 0.5 * np.sum(x * np.roll(y, -1) - y * np.roll(x, -1))
+
+
+def check_cells(folder, solid):
+    grid = read(vtkXMLUnstructuredGridReader(), folder / "gas.vtu")
+    # By the corners: VTK's own filter of sizes takes polygons with a corner that points inwards for larger than they are.
+    area = np.array([area_of(grid.GetCell(k)) for k in range(grid.GetNumberOfCells())])
+    assert (area > 0).all(), "a polygon is not counter-clockwise"
+    table = tomllib.loads((folder / "resolved.toml").read_text())["dsmc"]["grid"]
+    (nx, ny), (lx, ly), origin = table["cells"], table["size"], table.get("origin") or [0.0, 0.0]
+    # Places are in double precision; corners of cut cells on a lattice of 2^-24 of a cell.
+    np.testing.assert_allclose(area.sum(), lx * ly - solid, rtol=1e-7)
+    points = vtk_to_numpy(grid.GetPoints().GetData())
+    assert len(np.unique(points, axis=0)) == len(points), "points are there twice"
+    # The cell of a polygon from the middle of its box.
+    bounds = np.array([grid.GetCell(k).GetBounds()[:4] for k in range(grid.GetNumberOfCells())])
+    middle = 0.5 * (bounds[:, ::2] + bounds[:, 1::2])
+    i, j = (((middle[:, d] - origin[d]) / (l / n)).astype(int) for d, l, n in ((0, lx, nx), (1, ly, ny)))
+    for name in ("density", "temperature", "temperature_error", "mach"):
+        np.testing.assert_array_equal(array(grid, name), np.load(folder / f"{name}.npy")[j, i].astype("f4"), err_msg=name)
+    velocity = array(grid, "velocity")
+    for c, axis in enumerate("xyz"):
+        np.testing.assert_array_equal(velocity[:, c], np.load(folder / f"velocity_{axis}.npy")[j, i].astype("f4"))
+    surface = vtkGeometryFilter()
+    surface.SetInputData(grid)
+    surface.Update()
+    assert surface.GetOutput().GetNumberOfCells() == grid.GetNumberOfCells()
+    return grid.GetNumberOfCells()
+
+
+def check_walls(folder):
+    walls = read(vtkXMLPolyDataReader(), folder / "surface.vtp")
+    with open(folder / "surface.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert walls.GetNumberOfLines() == walls.GetNumberOfCells() == len(rows) > 0
+    columns = {key.split(" [")[0]: np.array([float(row[key]) for row in rows]) for key in rows[0]}
+    for name in ("body", "pressure", "pressure_error", "heat_flux", "Cp", "Cf_error"):
+        np.testing.assert_array_equal(array(walls, name), columns[name].astype("f4"), err_msg=name)
+    length = [np.sqrt(walls.GetCell(k).GetLength2()) for k in range(len(rows))]
+    np.testing.assert_allclose(length, columns["length"], rtol=1e-12)
+    np.testing.assert_allclose(array(walls, "normal")[:, 1], columns["normal_y"], rtol=1e-6, atol=1e-7)
+    # By Green: the solid is to the left of each segment.
+    ends = np.array([[walls.GetCell(k).GetPoints().GetPoint(e)[:2] for e in (0, 1)] for k in range(len(rows))])
+    (x0, y0), (x1, y1) = ends[:, 0].T, ends[:, 1].T
+    return len(rows), 0.5 * np.sum(x0 * y1 - y0 * x1)
+
+
 def main(folder):
     found = {path.stem: check(path) for path in sorted(folder.glob("*.vti"))}
     assert found.get("temperature", 0) > 0, f"no cell of the temperature is hidden: {found}"
     print(f"VTK read {len(found)} fields of {folder}; {found['temperature']} cells are hidden")
+    segments, solid = check_walls(folder)
+    print(f"VTK read {check_cells(folder, solid)} polygons and {segments} segments about {solid:.6e} m^2")
 
 
 if __name__ == "__main__":

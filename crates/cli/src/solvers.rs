@@ -53,7 +53,7 @@ impl<S: Solver> Entry for Of<S> {
     }
 
     fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8> {
-        run::execute::<S>(source.typed::<S>()?, arguments)
+        run::execute::<S>(source.typed::<S>()?, arguments).map_err(|e| run::with_places(e, source))
     }
 
     fn cases(&self) -> &'static [Case] {

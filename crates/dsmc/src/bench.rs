@@ -95,7 +95,8 @@ fn cylinder(cells: [usize; 2]) -> Config {
     config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
     let outline = Some(Shape::Circle { centre: [0.0; 2], radius: 0.1524, segments: 180 });
     let wall = WallConfig::diffuse(500.0, [0.0; 3]);
-    config.bodies = vec![BodyConfig { name: "cylinder".into(), outline, file: None, gas: Gas::Outside, wall, temperature: None }];
+    config.bodies =
+        vec![BodyConfig { name: "cylinder".into(), outline, file: None, longest: None, gas: Gas::Outside, wall, temperature: None }];
     config.steps = 1 << 40;
     config.sampling.start = Some(1 << 39);
     config

@@ -3,6 +3,8 @@
 //! Criteria: Alexander, Garcia and Alder, Phys. Fluids 10 (1998) 1540 (cells); Garcia and Wagner, Phys. Fluids 12 (2000) 2621 (steps):
 //! errors of transport go with the squares of cell over free path and step over collision time, some per cent at one of each.
 
+use zellige_engine::device::Device;
+
 use crate::config::{AUTO, Config};
 use crate::gas::transport::Transport;
 use crate::model::{Model, Partner, Scheme};
@@ -15,6 +17,30 @@ fn averages(config: &Config) -> String {
         step => format!("from step {step} on"),
     };
     config.sampling.window.map_or(begin.clone(), |w| format!("{begin}, anew every {w} steps"))
+}
+
+/// Nanoseconds of a core per particle and step with and without collisions, and the particle-steps of a large GPU in a second, as
+/// `docs/performance/dsmc.md` has them measured.
+const CORE: [f64; 2] = [25.0, 12.0];
+const GPU: f64 = 2.4e10;
+
+/// How long a run will take about, in words: the particles of the start on every step.
+pub fn duration(config: &Config, model: &Model, device: &Device) -> String {
+    let work = model.expected * config.steps as f64;
+    let (seconds, by) = match device {
+        Device::Cpu(cpu) => {
+            let each = CORE[usize::from(model.collisions.scheme == Scheme::None)];
+            (work * each * 1e-9 / cpu.threads() as f64, format!("{each} ns per particle and step of a thread"))
+        }
+        Device::Cuda(_) => (work / GPU, format!("{GPU:.1e} particle-steps a second")),
+    };
+    let text = match seconds {
+        s if s < 1.0 => "less than a second".to_owned(),
+        s if s < 100.0 => format!("{s:.0} s"),
+        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    };
+    format!("about {text}, by {by}, if the number of particles stays")
 }
 
 /// Lines of the plan and warnings.
@@ -54,14 +80,19 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     }
     let per_cell = gas.density * grid.volume() / model.weight;
     lines.push((
-        "particles".into(),
-        format!("{:.4e} at the start, {per_cell:.1} in a cell, {:.4e} molecules each", model.expected, model.weight),
+        "weight".into(),
+        format!("{:.4e} molecules a particle, {per_cell:.1} particles in a cell at the density of `gas`", model.weight),
     ));
-    if model.collisions.scheme == Scheme::None {
-        return (lines, warnings);
-    }
     let uniform = grid.len() == 1;
-    if h > path && !uniform && model.collisions.partner != Partner::Near {
+    let narrow = grid.h[..grid.dimensions].iter().copied().fold(f64::MAX, f64::min);
+    let lightest = model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min);
+    let fastest = model.hottest[1] + (2.0 * BOLTZMANN * model.hottest[0] / lightest).sqrt();
+    if !uniform {
+        let text = format!("a fast molecule, {fastest:.0} m/s, crosses a cell in {:.2} steps", narrow / (fastest * model.dt));
+        lines.push(("transit".into(), format!("{text}, the domain in {:.0}", length / (fastest * model.dt))));
+    }
+    let collides = model.collisions.scheme != Scheme::None;
+    if collides && h > path && !uniform && model.collisions.partner != Partner::Near {
         warnings.push(format!(
             "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or \
              `collisions.partner = \"near\"` with 20 particles or more in a cell",
@@ -69,23 +100,21 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
             0.5 * path
         ));
     }
-    if model.dt > 0.5 * tau {
+    if collides && model.dt > 0.5 * tau {
         warnings.push(format!(
             "a step is {:.2} times the time between collisions: transport comes out too fast; `dt = {:.3e}` (a fifth) would do",
             model.dt / tau,
             0.2 * tau
         ));
     }
-    let fastest =
-        model.hottest[1] + (2.0 * BOLTZMANN * model.hottest[0] / model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min)).sqrt();
-    if model.dt * fastest > 2.0 * h && !uniform {
+    if model.dt * fastest > 2.0 * narrow && !uniform {
         warnings.push(format!(
             "a molecule of {fastest:.0} m/s crosses {:.1} cells in a step; `dt = {:.3e}` would be one cell",
-            model.dt * fastest / h,
-            h / fastest
+            model.dt * fastest / narrow,
+            narrow / fastest
         ));
     }
-    if per_cell < 5.0 {
+    if collides && per_cell < 5.0 {
         warnings.push(format!("{per_cell:.1} particles in a cell: few pairs to choose from; 10 or more are usual"));
     }
     (lines, warnings)

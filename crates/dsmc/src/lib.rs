@@ -12,6 +12,7 @@ mod local;
 pub mod model;
 pub mod output;
 pub mod particles;
+mod patches;
 pub mod physics;
 pub mod sampling;
 pub mod seed;
@@ -20,6 +21,7 @@ pub mod solver;
 pub mod source;
 pub mod stages;
 pub mod step;
+pub mod surfaces;
 pub mod walls;
 
 pub use config::Config;

@@ -5,7 +5,7 @@
 //! Navier and Stokes are not to be trusted.
 
 use crate::flow::Flow;
-use crate::sampling::{VALUES, width};
+use crate::sampling::{OF_SPECIES, VALUES, width};
 use crate::walls::BOLTZMANN;
 
 /// Name, title, values and standard errors of a field.
@@ -20,7 +20,7 @@ type States<'a> = &'a dyn Fn(usize) -> State;
 /// nothing.
 pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
     let (model, samples, width) = (&flow.model, &flow.samples, width(&flow.model));
-    let of = |c: usize| &values[c * width..][..VALUES];
+    let of = |c: usize| &values[c * width..][..width];
     let density = |c: usize| (of(c)[0], of(c)[0], samples.error(c, 0));
     let temperature = |c: usize| (of(c)[4], of(c)[4], samples.error(c, 4));
     let speed = |c: usize| {
@@ -41,11 +41,36 @@ pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
     })
 }
 
-/// Speed of sound of a gas whose internal modes keep up, m/s; `v` are the values of a cell.
+/// The Mach number by the speed of sound of the gas in each cell. Not a number where the temperature is not at least twice its error: a few
+/// particles that flew by together are cold by chance, and would be very fast.
+pub(crate) fn mach(flow: &Flow, values: &[f64]) -> Local {
+    let (samples, width) = (&flow.samples, width(&flow.model));
+    let at = |c: usize| {
+        let v = &values[c * width..][..width];
+        if flow.model.geometry.fraction(c) <= 0.0 || v[4] <= 0.0 || 2.0 * samples.error(c, 4) > v[4] {
+            return [f64::NAN; 2];
+        }
+        let u = v[1..4].iter().map(|v| v * v).sum::<f64>().sqrt();
+        let sound = sound(flow, v);
+        let along = |i: usize| if u > 0.0 { v[i] / u } else { 1.0 };
+        let speed = (1..4).map(|i| (along(i) * samples.error(c, i)).powi(2)).sum::<f64>();
+        // The speed of sound goes with the root of the temperature.
+        let warmth = 0.5 * u * samples.error(c, 4) / v[4];
+        [u / sound, speed.sqrt().hypot(warmth) / sound]
+    };
+    let found: Vec<[f64; 2]> = (0..flow.model.grid.len()).map(at).collect();
+    ("mach", "Mach number", [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
+}
+
+/// Speed of sound of a gas whose rotation keeps up, m/s; `v` are the values of a cell with those of its species.
 fn sound(flow: &Flow, v: &[f64]) -> f64 {
     let mut mass = 0.0;
     let mut freedom = 3.0;
-    for (s, f) in flow.model.species.iter().zip(&flow.model.fractions) {
+    let part = |s: usize| match v.get(VALUES + s * OF_SPECIES.len()) {
+        Some(density) if v[0] > 0.0 => density / v[0],
+        _ => flow.model.fractions[s],
+    };
+    for (s, f) in flow.model.species.iter().enumerate().map(|(k, s)| (s, part(k))) {
         mass += f * s.mass;
         freedom += f * f64::from(if flow.model.collisions.rotation { s.rotation } else { 0 });
     }

@@ -133,13 +133,8 @@ pub struct Model {
     pub seed: u64,
 }
 
-/// What of these only the processor computes, in words of the input.
-pub(crate) fn only_on_the_processor(partner: Partner, millikan_white: bool) -> Vec<&'static str> {
-    [(partner == Partner::Near, "collisions.partner = \"near\""), (millikan_white, "collisions.millikan_white = true")]
-        .into_iter()
-        .filter_map(|(used, what)| used.then_some(what))
-        .collect()
-}
+/// Sides of a mixture that follow the gas within, in words of the input.
+pub(crate) const MIXED_SIDES: &str = "`inlet` and `outlet` of a mixture";
 
 impl Model {
     /// The pair of two species.
@@ -149,7 +144,8 @@ impl Model {
 
     /// What of this run only the processor computes, in words of the input.
     pub fn only_on_the_processor(&self) -> Vec<&'static str> {
-        only_on_the_processor(self.collisions.partner, self.collisions.millikan_white)
+        let mixed = self.species.len() > 1 && self.given.iter().any(Option::is_some);
+        if mixed { vec![MIXED_SIDES] } else { Vec::new() }
     }
 
     /// Free volume of a cell, m^3.
@@ -158,6 +154,7 @@ impl Model {
     }
 
     /// Cells per path length along an axis; 0 along axes that the grid does not have.
+    #[inline]
     pub fn cells_per_metre(&self, axis: usize) -> f64 {
         if axis < self.grid.dimensions { 1.0 / self.grid.h[axis] } else { 0.0 }
     }

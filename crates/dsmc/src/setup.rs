@@ -190,12 +190,18 @@ fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: 
     for (i, body) in config.bodies.iter().enumerate() {
         let (wall, path) = (walls.len() as u32, format!("bodies[{i}]"));
         walls.push(body.wall.wall());
+        let first = curves.len();
         if let Some(shape) = &body.outline {
             curves.push(shape.curve(&body.name, &format!("{path}.outline"), body.gas, wall).map_err(refused)?);
         }
         if let Some(file) = &body.file {
             let label = read::Label { name: &body.name, origin: &path, gas: body.gas, wall };
             curves.extend(read::read(folder.join(file), grid, label)?);
+        }
+        if let Some(longest) = body.longest {
+            for curve in &mut curves[first..] {
+                *curve = curve.divided(longest).map_err(|p| input(&format!("{path}.longest"), p))?;
+            }
         }
     }
     let outlines = Outlines::new(&curves, grid).map_err(refused)?;
@@ -261,6 +267,7 @@ impl Model {
         let fractions: Vec<f64> = config.species.iter().map(|s| s.fraction / whole).collect();
         let gas =
             |g: &GasConfig| Gas { density: g.density, temperature: g.temperature, velocity: g.velocity, fractions: fractions.clone() };
+        let mean_mass: f64 = species.iter().zip(&fractions).map(|(s, f)| s.mass * f).sum();
         let mut walls = Vec::new();
         let mut inflow = [const { None }; 4];
         let mut given = [None; 4];
@@ -286,7 +293,7 @@ impl Model {
                     let (i, temperature) = (&i.inlet, i.inlet.temperature);
                     let first = i.pressure.map_or(config.gas.density, |p| p / (BOLTZMANN * temperature));
                     inflow[side.index()] = Some(Gas { density: first, temperature, ..gas(&config.gas) });
-                    let flux = i.mass_flow.unwrap_or(0.0) / (species[0].mass * grid.length(1 - side.axis));
+                    let flux = i.mass_flow.unwrap_or(0.0) / (mean_mass * grid.length(1 - side.axis));
                     let what = i.pressure.map_or(Given::Flow { flux, temperature }, |pressure| Given::Inlet { pressure, temperature });
                     given[side.index()] = Some((what, i.memory));
                     Edge::Open

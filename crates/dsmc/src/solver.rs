@@ -14,10 +14,11 @@ use crate::bench;
 use crate::config::Config;
 use crate::flow::{self, Flow};
 use crate::forecast;
-use crate::model::{Edge, Model};
+use crate::model::{Edge, Model, Partner, Scheme};
 use crate::output;
 use crate::stages::cpu::bytes_of;
 use crate::stages::{Ledger, Totals};
+use crate::surfaces;
 use crate::walls::Model as WallModel;
 
 /// Looks at energy and momentum in a run where nothing is said.
@@ -60,6 +61,20 @@ pub fn cost(model: &Model, particles: u64, sample: bool) -> Cost {
     Cost { bytes: bytes_of(flags, sample, n, model.grid.len() * model.species.len()), flops: 30.0 * n, items: n }
 }
 
+/// Cells that turned out wider than the free path of the gas in them, and the widest by its free path; nothing where that does not matter.
+fn coarse(flow: &Flow) -> Option<(usize, f64)> {
+    let (grid, c) = (&flow.model.grid, &flow.model.collisions);
+    if flow.samples.batches == 0 || grid.len() == 1 || c.scheme == Scheme::None || c.partner == Partner::Near {
+        return None;
+    }
+    let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
+    let width = crate::sampling::width(&flow.model);
+    let paths = flow.all_values();
+    let wide = paths.chunks_exact(width).map(|v| h / v[14]).filter(|w| w.is_finite() && *w > 1.0);
+    let (cells, worst) = wide.fold((0, 0.0_f64), |(n, most), w| (n + 1, most.max(w)));
+    (cells > 0).then_some((cells, worst))
+}
+
 impl Solver for Dsmc {
     const NAME: &'static str = "dsmc";
     const STEP: &'static str = "step";
@@ -72,14 +87,19 @@ impl Solver for Dsmc {
     }
 
     fn only_on_cpu(config: &Config) -> Vec<&'static str> {
-        crate::model::only_on_the_processor(config.collisions.partner, config.collisions.millikan_white)
+        if config.species.len() > 1 && config.follows() { vec![crate::model::MIXED_SIDES] } else { Vec::new() }
+    }
+
+    fn may_change() -> &'static [&'static str] {
+        &["steps"]
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         let model = Model::new(config, &environment.folder, environment.seed)?;
         let items = model.expected as u64;
         let traffic = cost(&model, items, config.sampling.every == 1).bytes as u64;
-        let (lines, warnings) = forecast::forecast(config, &model);
+        let (mut lines, warnings) = forecast::forecast(config, &model);
+        lines.push(("forecast".into(), forecast::duration(config, &model, &environment.device)));
         Ok(Plan { lines, items, memory: flow::memory(&model, &environment.device), traffic, warnings })
     }
 
@@ -122,9 +142,12 @@ impl Solver for Dsmc {
             }
             None => {}
         }
-        let stream = output::reference(&self.flow);
+        if let Some((cells, worst)) = coarse(&self.flow) {
+            let all = self.flow.model.grid.len();
+            let _ = write!(message, "; {cells} of {all} cells are wider than the free path in them, the widest {worst:.2} times");
+        }
         for (i, body) in self.flow.model.geometry.bodies().iter().enumerate().filter(|_| batches > 1) {
-            let [load, error] = output::body(&self.flow, i);
+            let [load, error] = surfaces::body(&self.flow, i);
             let with = |value: f64, error: f64| format!("{value:.4e} +- {error:.1e}");
             let _ = write!(
                 message,
@@ -135,19 +158,12 @@ impl Solver for Dsmc {
                 with(load.moment, error.moment),
                 with(load.heat, error.heat)
             );
-            if let Some(stream) = &stream {
-                // A plate along the stream has no width: its length stands in.
-                let across = body.width(stream.direction);
-                let along = body.width([-stream.direction[1], stream.direction[0]]);
-                let (width, what) = if across > 1e-6 * along { (across, "width") } else { (along, "length") };
-                let [drag, lift] = stream.drag(load.force, width);
-                // Errors along x and y are independent.
-                let [[xd, xl], [yd, yl]] = [[error.force[0], 0.0, 0.0], [0.0, error.force[1], 0.0]].map(|f| stream.drag(f, width));
+            if let Some(c) = surfaces::coefficients(&self.flow, i, &[load, error]) {
+                let [[drag, drag_error], [lift, lift_error]] = c.values;
                 let _ = write!(
                     message,
-                    ", drag coefficient {drag:.4} +- {:.4}, lift {lift:.4} +- {:.4} by the {what} {width:.4e} m",
-                    xd.hypot(yd),
-                    xl.hypot(yl)
+                    ", drag coefficient {drag:.4} +- {drag_error:.4}, lift {lift:.4} +- {lift_error:.4} by the {} {:.4e} m",
+                    c.what, c.width
                 );
             }
         }
@@ -180,6 +196,17 @@ impl Solver for Dsmc {
         row.push("momentum_y", "kg m/s", t.momentum[1]);
         row.push("momentum_z", "kg m/s", t.momentum[2]);
         row.push("samples", "", self.flow.samples.taken as f64);
+        if !self.flow.model.geometry.is_empty() {
+            // Of all bodies together, as far as batches are closed; rows hold numbers: 0 before.
+            let [load, error] = surfaces::all(&self.flow);
+            let known = |x: f64| if x.is_finite() { x } else { 0.0 };
+            row.push("force_x", "N/m", known(load.force[0]));
+            row.push("force_x_error", "N/m", known(error.force[0]));
+            row.push("force_y", "N/m", known(load.force[1]));
+            row.push("force_y_error", "N/m", known(error.force[1]));
+            row.push("heat", "W/m", known(load.heat));
+            row.push("heat_error", "W/m", known(error.heat));
+        }
         if let Some(search) = &self.flow.samples.search {
             // Rows hold numbers: -1 before the first look, and no more than a million.
             let measure = search.measure();

@@ -85,6 +85,8 @@ pub enum Palette {
     Cyclic,
     /// Densities that span orders of magnitude, such as histograms: viridis on a logarithmic scale, white where there is nothing.
     Density,
+    /// Not drawn with the results, only when asked for: errors of another field. Colours are those of ordered values.
+    Undrawn,
 }
 
 /// A scalar field on a regular grid of 1, 2 or 3 axes.
@@ -268,6 +270,45 @@ pub struct Curve {
     pub log_y: bool,
 }
 
+/// Curves of what was measured or averaged, each with its standard errors: a line plot with error bars and a CSV file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The curves.
+    pub curve: Curve,
+    /// Standard errors of each line, as long as the line; NaN where there is none.
+    pub errors: Vec<Vec<f64>>,
+}
+
+/// Polygons or segments in the plane with values of each: the cells of a grid as bodies have cut them, the walls of bodies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patches {
+    /// File-safe name, for example `gas`.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// Points that patches share.
+    pub points: Vec<[f64; 2]>,
+    /// Numbers of the corners of all patches, one after the other; counter-clockwise, the first not repeated. Two each are segments.
+    pub corners: Vec<u32>,
+    /// Where each patch ends in `corners`.
+    pub ends: Vec<u32>,
+    /// What is known of each patch.
+    pub values: Vec<PatchValues>,
+}
+
+/// A quantity of [`Patches`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchValues {
+    /// Name.
+    pub name: String,
+    /// Unit, empty where there is none.
+    pub unit: String,
+    /// Numbers of a patch that stand together: 1, or 3 of a vector.
+    pub components: usize,
+    /// The values, patch by patch.
+    pub values: Vec<f32>,
+}
+
 /// A complex image of one or more layers: the modes of a wave, the transmission of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wave {
@@ -341,6 +382,10 @@ pub enum Record {
     Mesh(Mesh),
     /// Particles.
     Table(Table),
+    /// Curves with error bars.
+    Measured(Measured),
+    /// Polygons or segments with values.
+    Patches(Patches),
 }
 
 impl Record {
@@ -353,6 +398,8 @@ impl Record {
             Self::Curve(c) => &c.name,
             Self::Mesh(m) => &m.name,
             Self::Table(t) => &t.name,
+            Self::Measured(m) => &m.curve.name,
+            Self::Patches(p) => &p.name,
         }
     }
 }

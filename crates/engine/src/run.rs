@@ -202,6 +202,9 @@ pub fn run_from<S: Solver>(
         sink.row(&clock, &row)?;
     }
     sink.records(&clock, solver.records()?, true)?;
+    if options.checkpoint.is_some() && !S::may_change().is_empty() {
+        save_or_notice(&mut solver, config, &options.folder, sink);
+    }
     let (steps, cost, seconds) = (clock.step - first.step, solver.cost(), wall.as_secs_f64());
     let per_step = seconds / steps.max(1) as f64;
     let bandwidth = environment.device.bandwidth()?;
@@ -266,11 +269,14 @@ fn save_or_notice<S: Solver>(solver: &mut S, config: &S::Config, folder: &Path, 
     }
 }
 
-/// Takes the state back; the input must be the one that the checkpoint was made from.
+/// Takes the state back; the input must be the one that the checkpoint was made from, but for what [`Solver::may_change`] names.
 pub fn restore<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
     let reader = Reader::open(path, S::NAME)?;
-    let then: serde_json::Value = reader.json(INPUT)?;
-    let now = serde_json::to_value(config).map_err(|e| reader.wrong(e.to_string()))?;
+    let mut then: serde_json::Value = reader.json(INPUT)?;
+    let mut now = serde_json::to_value(config).map_err(|e| reader.wrong(e.to_string()))?;
+    for input in [&mut then, &mut now].into_iter().filter_map(serde_json::Value::as_object_mut) {
+        input.retain(|key, _| !S::may_change().contains(&key.as_str()));
+    }
     if then != now {
         return Err(reader.wrong(format!("it belongs to another input: {}", difference(&then, &now, S::NAME))));
     }

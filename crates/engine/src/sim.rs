@@ -129,6 +129,12 @@ pub trait Solver: Sized {
         Vec::new()
     }
 
+    /// Keys at the top of the solver's table in which a run that goes on from a checkpoint may differ from the one that made it, such as
+    /// the number of steps. Where there are some, a run that saves checkpoints also saves one at its end.
+    fn may_change() -> &'static [&'static str] {
+        &[]
+    }
+
     /// What will be done and what it needs.
     fn plan(config: &Self::Config, environment: &Environment) -> Result<Plan>;
 

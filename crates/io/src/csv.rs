@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::{atomic_write, read_text};
-use zellige_engine::record::{self, Centring, Curve, Entries, Field, Row};
+use zellige_engine::record::{self, Centring, Curve, Entries, Field, Measured, Row};
 use zellige_engine::sim::Clock;
 
 /// Largest table that is read back.
@@ -53,6 +53,18 @@ pub fn write_curve(path: impl AsRef<Path>, curve: &Curve) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// Writes curves with their standard errors: behind each line's column the one of its errors, `NAME error`.
+pub fn write_measured(path: impl AsRef<Path>, measured: &Measured) -> Result<()> {
+    let mut curve = measured.curve.clone();
+    let lines = std::mem::take(&mut curve.lines);
+    for (k, (name, values)) in lines.into_iter().enumerate() {
+        let errors = measured.errors.get(k).cloned().unwrap_or_else(|| vec![f64::NAN; values.len()]);
+        let of = format!("{name} error");
+        curve.lines.extend([(name, values), (of, errors)]);
+    }
+    write_curve(path, &curve)
 }
 
 /// Writes the rows of a run: step, time where there is one, then the scalars of the first row's columns.

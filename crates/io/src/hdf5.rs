@@ -95,6 +95,9 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
             Record::Wave(_) | Record::Archive(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` is written into a file of its own", record.name())));
             }
+            Record::Measured(_) | Record::Patches(_) => {
+                return Err(Error::format(path, FORMAT, format!("`{}` is no field: it goes into CSV or VTK", record.name())));
+            }
             Record::Mesh(_) | Record::Table(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` belongs into an openPMD file", record.name())));
             }
@@ -105,7 +108,7 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
             match record {
                 Record::Field(field) => write_field(file, field)?,
                 Record::Curve(curve) => write_curve(file, curve)?,
-                Record::Mesh(_) | Record::Table(_) | Record::Wave(_) | Record::Archive(_) => {}
+                Record::Mesh(_) | Record::Table(_) | Record::Wave(_) | Record::Archive(_) | Record::Measured(_) | Record::Patches(_) => {}
             }
         }
         Ok(())

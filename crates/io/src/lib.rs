@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Curve, Field, Record, Values, Wave};
+use zellige_engine::record::{Curve, Field, Measured, Palette, Patches, Record, Values, Wave};
 
 use crate::tensor::{Elements, Tensor};
 
@@ -22,6 +22,7 @@ pub mod npz;
 pub mod picture;
 pub mod tensor;
 pub mod vti;
+pub mod vtu;
 mod zip;
 
 #[cfg(test)]
@@ -57,6 +58,8 @@ pub enum Format {
     Npy,
     /// VTK image data.
     Vti,
+    /// VTK polygons and lines.
+    Vtu,
     /// Brick of values.
     Bov,
     /// HDF5, one file per record.
@@ -69,13 +72,14 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 6] = [Self::Npy, Self::Vti, Self::Bov, Self::Hdf5, Self::Png, Self::Csv];
+    pub const ALL: [Self; 7] = [Self::Npy, Self::Vti, Self::Vtu, Self::Bov, Self::Hdf5, Self::Png, Self::Csv];
 
     /// The name in inputs and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Npy => "npy",
             Self::Vti => "vti",
+            Self::Vtu => "vtu",
             Self::Bov => "bov",
             Self::Hdf5 => "hdf5",
             Self::Png => "png",
@@ -107,7 +111,7 @@ pub struct Stamp {
 /// Writes records into a folder, each in every format that suits it, and tells which files these are.
 ///
 /// A wave becomes a complex array and a picture (hue is the phase, brightness the modulus). A field `u` becomes `u.npy`, `u.vti`, `u.bov` with `u.raw`, `u.h5`, `u.png`, `u.csv`; a curve always becomes a CSV file,
-/// and a picture if pictures are asked for. Numbered, the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
+/// and a picture if pictures are asked for. Patches become `NAME.vtu` (polygons) or `NAME.vtp` (segments). Numbered, the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
 /// files by time. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles
 /// of the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a CSV file.
 pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
@@ -117,6 +121,8 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
         match record {
             Record::Field(field) => files.field(field, true)?,
             Record::Curve(curve) => files.curve(curve, record)?,
+            Record::Measured(measured) => files.measured(measured, record)?,
+            Record::Patches(patches) => files.patches(patches)?,
             Record::Wave(wave) => files.wave(wave)?,
             Record::Archive(archive) => files.push(&archive.name, archive.ending, |path| hdf5::write_archive(path, archive))?,
             Record::Mesh(mesh) => {
@@ -176,6 +182,27 @@ impl Files<'_> {
         Ok(())
     }
 
+    fn measured(&mut self, measured: &Measured, record: &Record) -> Result<()> {
+        self.push(&measured.curve.name, "csv", |path| csv::write_measured(path, measured))?;
+        if self.formats.contains(&Format::Png) {
+            self.push(&measured.curve.name, "png", |path| picture::write(path, record, &picture::Options::default()))?;
+        }
+        Ok(())
+    }
+
+    fn patches(&mut self, patches: &Patches) -> Result<()> {
+        if !self.formats.contains(&Format::Vtu) {
+            return Ok(());
+        }
+        let (time, ending) = (self.stamp.time, vtu::ending(patches));
+        self.push(&patches.name, ending, |path| vtu::write(path, patches, time))?;
+        if self.stamp.numbered {
+            let file = format!("{}.{ending}", self.stem(&patches.name));
+            self.written.push(extend_series(self.folder, &patches.name, time.unwrap_or(self.stamp.step as f64), file)?);
+        }
+        Ok(())
+    }
+
     fn wave(&mut self, wave: &Wave) -> Result<()> {
         let formats = self.formats;
         if wave.live {
@@ -219,7 +246,7 @@ impl Files<'_> {
         if wants(Format::Hdf5) && hdf5 {
             self.push(name, "h5", |path| hdf5::write_one(path, field))?;
         }
-        if wants(Format::Png) {
+        if wants(Format::Png) && field.palette != Palette::Undrawn {
             self.push(name, "png", |path| picture::write_field(path, field, &picture::Options::default()))?;
         }
         if wants(Format::Vti) && self.stamp.numbered {

@@ -11,7 +11,7 @@ use zellige_engine::record::{Axis, Centring, Field, Values};
 const FORMAT: &str = "VTI";
 const PVD: &str = "PVD";
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -33,7 +33,8 @@ pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
         DsmcCommand::Check { input, overrides, older } => {
             let source = run::read(&input, &overrides, &older)?;
             source.solver(&[Dsmc::NAME])?;
-            run::execute::<Dsmc>(source.typed::<Dsmc>()?, &RunArgs { dry_run: true, ..RunArgs::default() })
+            let arguments = RunArgs { dry_run: true, ..RunArgs::default() };
+            run::execute::<Dsmc>(source.typed::<Dsmc>()?, &arguments).map_err(|e| run::with_places(e, &source))
         }
     }
 }

@@ -40,6 +40,7 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "dsmc/cavity",
     "dsmc/relaxation",
     "dsmc/jet",
+    "dsmc/nozzle",
     "dsmc/flat_plate",
     "dsmc/satellite_panel",
     "dsmc/knudsen_pump",

@@ -141,6 +141,14 @@ fn named(error: Error, origin: &str) -> Error {
     }
 }
 
+/// Says where in the input the problems stand that were only found when the run was set up.
+pub(crate) fn with_places(error: Error, source: &Source) -> Error {
+    match error {
+        Error::Input { origin, problems } if origin == source.origin => source.problems(problems),
+        other => other,
+    }
+}
+
 /// The summary as it is written.
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -171,6 +179,7 @@ fn formats(wanted: &[FileFormat]) -> Vec<Format> {
         FileFormat::Npy => Format::Npy,
         FileFormat::Bov => Format::Bov,
         FileFormat::Vti => Format::Vti,
+        FileFormat::Vtu => Format::Vtu,
         FileFormat::Hdf5 => Format::Hdf5,
         FileFormat::Csv => Format::Csv,
         FileFormat::Png => Format::Png,

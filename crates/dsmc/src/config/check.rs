@@ -194,10 +194,6 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
             faults.push(fault.hint(format!("`{name} = \"periodic\"` for both sides, or neither")));
         }
         for (side, path) in &sides {
-            if matches!(side, SideConfig::Outlet(_) | SideConfig::Inlet(_)) && config.species.len() > 1 {
-                let fault = Problem::new(path, "a side with a pressure or a flow is for one species only");
-                faults.push(fault.hint("`inflow` takes mixtures"));
-            }
             match side {
                 SideConfig::Wall(w) => wall(&format!("{path}.wall"), &w.wall, faults),
                 SideConfig::Inflow(g) => gas(&format!("{path}.inflow"), &g.inflow, faults),
@@ -242,6 +238,9 @@ fn bodies(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
             (None, Some(_)) => {}
             (Some(_), Some(_)) => faults.push(Problem::new(&path, "both `outline` and `file` are given").hint("leave one of them out")),
             (None, None) => faults.push(Problem::new(&path, "the body has no outline").hint("give `outline` or `file`")),
+        }
+        if let Some(longest) = body.longest {
+            within(&format!("{path}.longest"), longest, 1e-12, 1e9, faults);
         }
         if let Some(text) = body.temperature.as_ref().filter(|_| sound) {
             faults.extend(config.along(&format!("{path}.temperature"), text).err());

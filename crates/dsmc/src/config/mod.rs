@@ -384,6 +384,13 @@ impl Config {
         Grid { cells, h, origin: [0, 1].map(|d| g.origin.get(d).copied().unwrap_or(0.0)), dimensions: g.cells.len() }
     }
 
+    /// Whether gas comes or goes through a side with a pressure or a flow.
+    pub fn follows(&self) -> bool {
+        let b = &self.boundary;
+        let all = [&b.all, &b.x, &b.y, &b.x_lo, &b.x_hi, &b.y_lo, &b.y_hi];
+        all.into_iter().flatten().any(|s| matches!(s, SideConfig::Outlet(_) | SideConfig::Inlet(_)))
+    }
+
     /// First step that is sampled; [`AUTO`] where it is looked for.
     pub fn sampling_start(&self) -> u64 {
         self.sampling.start.unwrap_or(self.steps / 2)

@@ -28,8 +28,8 @@ use super::pair::Pair;
 use crate::walls::BOLTZMANN;
 
 /// Places of the table, the largest pool in units of theta, temperatures that are fitted, and rounds.
-const PLACES: usize = 400;
-const LARGEST: f64 = 400.0;
+pub(crate) const PLACES: usize = 400;
+pub(crate) const LARGEST: f64 = 400.0;
 const TEMPERATURES: usize = 80;
 const ROUNDS: usize = 120;
 /// Temperatures of the fit, in units of theta.
@@ -120,6 +120,11 @@ impl Chances {
             }
         }
         Self { theta, values }
+    }
+
+    /// The table.
+    pub(crate) fn values(&self) -> &[f64] {
+        &self.values
     }
 
     /// The chance for a pool (K).

@@ -25,6 +25,34 @@ pub struct Curve {
     pub numbers: Vec<u64>,
 }
 
+impl Curve {
+    /// Segments of at most this length, m, for a finite number above 0: longer ones in equal parts.
+    ///
+    /// # Errors
+    /// More than a million segments.
+    pub fn divided(&self, longest: f64) -> Result<Self, Problem> {
+        let n = self.vertices.len();
+        let open = usize::from(self.form != Form::Closed);
+        let (mut vertices, mut numbers) = (Vec::with_capacity(n), Vec::new());
+        for (k, a) in self.vertices.iter().enumerate() {
+            let b = self.vertices[(k + 1) % n];
+            let length = (b[0] - a[0]).hypot(b[1] - a[1]);
+            // A length that is a whole number of parts but for rounding is that many.
+            let parts = if k + open < n { (length / longest * (1.0 - 1e-12)).ceil().max(1.0) } else { 1.0 };
+            if parts + vertices.len() as f64 > 1e6 {
+                let message = format!("`{}` would have more than a million segments of {longest:e} m", self.name);
+                return Err(Problem::new("", message).hint("a larger `longest`"));
+            }
+            for part in 0..parts as usize {
+                let t = part as f64 / parts;
+                vertices.push([0, 1].map(|d| a[d] + t * (b[d] - a[d])));
+                numbers.extend(self.numbers.get(k));
+            }
+        }
+        Ok(Self { vertices, numbers, ..self.clone() })
+    }
+}
+
 /// How a curve ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -217,6 +245,20 @@ mod tests {
         // The chords of a polygon of 400 sides miss a part of about (pi / 200)^2; camber adds its slope squared.
         assert!((area(&foil.vertices) / exact - 1.0).abs() < 2e-3, "{} {exact}", area(&foil.vertices));
         assert!((foil.vertices[0][1] + 2.0 * 5.0_f64.to_radians().sin()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn long_segments_are_divided_and_keep_their_numbers() {
+        let square = Shape::Polygon { vertices: vec![[0.0; 2], [1.0, 0.0], [1.0, 0.3], [0.0, 0.3]] };
+        let mut square = square.curve("s", "s", Gas::Outside, 0).unwrap();
+        square.numbers = vec![7, 8, 9, 10];
+        let divided = square.divided(0.25).unwrap();
+        assert_eq!(divided.numbers, [7, 7, 7, 7, 8, 8, 9, 9, 9, 9, 10, 10]);
+        assert!(divided.vertices[..5] == [[0.0, 0.0], [0.25, 0.0], [0.5, 0.0], [0.75, 0.0], [1.0, 0.0]] && divided.vertices.len() == 12);
+        assert!((area(&divided.vertices) - 0.3).abs() < 1e-15);
+        let plate = Shape::Plate { points: vec![[0.0; 2], [0.1, 0.0], [1.0, 0.0]] }.curve("p", "p", Gas::Outside, 0).unwrap();
+        assert_eq!(plate.divided(0.3).unwrap().vertices.len(), 5, "0.1 in one part, 0.9 in three");
+        assert!(plate.divided(1e-9).unwrap_err().message.contains("more than a million"));
     }
 
     #[test]

@@ -317,5 +317,8 @@ fn rises(piece: &Owned, p: Point) -> i32 {
     if (side > 0) == (up > 0) { up } else { 0 }
 }
 
+/// Steps of the lattice of particles along a cell.
+pub const LATTICE: i32 = ONE as i32;
+
 /// The largest offset that the store keeps.
 pub const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;

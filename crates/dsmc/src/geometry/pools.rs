@@ -28,6 +28,17 @@ pub(super) struct Pools {
     pub(super) unresolved: usize,
 }
 
+/// Takes ways there and back out of a closed walk.
+fn without_spikes(mut walk: Vec<[i32; 2]>) -> Vec<[i32; 2]> {
+    while walk.len() > 2 {
+        let n = walk.len();
+        let Some(tip) = (0..n).find(|k| walk[(k + n - 1) % n] == walk[(k + 1) % n]) else { break };
+        walk.remove(tip);
+        walk.remove(tip % walk.len());
+    }
+    walk
+}
+
 impl Geometry {
     /// Finds parted and nearly filled cells.
     pub(super) fn find_pools(&mut self) {
@@ -153,6 +164,24 @@ impl Geometry {
             let corners = |part: &Part| part.outline().iter().map(|p| [p.x as i32, p.y as i32]).collect();
             (*cell as usize, parts.iter().enumerate().map(|(k, part)| (self.own_fraction(number(k)), corners(part))).collect())
         })
+    }
+
+    /// Outlines of the gas in a cell (by [`crate::grid::Grid::index`]), counter-clockwise, in [`super::LATTICE`] steps from its lower
+    /// corner: several where a body parts it, none inside bodies. Plates that end in the cell, and bodies that stand in it whole, are
+    /// left out; a cell whose pieces the lattice does not resolve is shown whole.
+    pub fn outlines(&self, cell: usize) -> Vec<Vec<[i32; 2]>> {
+        let one = super::LATTICE;
+        let whole = vec![vec![[0, 0], [one, 0], [one, one], [0, one]]];
+        if self.fraction(cell) <= 0.0 {
+            return Vec::new();
+        }
+        if self.pieces(cell).is_empty() {
+            return whole;
+        }
+        let plate = |segment: u32| self.bodies[self.segments[segment as usize].body as usize].area == 0.0;
+        let Some(parts) = parts(self.pieces(cell), plate) else { return whole };
+        let outline = |part: &Part| without_spikes(part.outline().iter().map(|p| [p.x as i32, p.y as i32]).collect());
+        parts.iter().map(outline).filter(|o| o.len() > 2).collect()
     }
 
     /// Number of pools: the cells, and one more for each further part of a parted cell.

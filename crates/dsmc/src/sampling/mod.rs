@@ -4,6 +4,7 @@
 //! mean of the batches' values, which holds whatever the correlation of neighbouring steps as long as a batch is longer than it. They
 //! may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
 
+pub mod sections;
 pub mod steady;
 mod values;
 
@@ -48,7 +49,7 @@ impl Spread {
 }
 
 /// Sections of a checkpoint with the counts.
-const COUNTS: [&str; 5] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full"];
+const COUNTS: [&str; 6] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full", "samples.batch"];
 
 /// The averages of a run.
 #[derive(Debug, Clone)]
@@ -79,6 +80,7 @@ pub struct Samples {
     surfaces: Vec<f64>,
     cell_spread: Spread,
     surface_spread: Spread,
+    section_spread: Spread,
 }
 
 impl Samples {
@@ -104,6 +106,7 @@ impl Samples {
             surfaces: vec![0.0; surfaces * SURFACE_SUMS],
             cell_spread: Spread::new(cells * width(model)),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
+            section_spread: Spread::new(sections::count(model) * sections::lines(model)),
         };
         all.cut();
         all
@@ -135,6 +138,7 @@ impl Samples {
             self.surfaces.fill(0.0);
             self.cell_spread = Spread::new(self.cell_spread.mean.len());
             self.surface_spread = Spread::new(self.surface_spread.mean.len());
+            self.section_spread = Spread::new(self.section_spread.mean.len());
         }
         self.taken += 1;
         self.current += 1;
@@ -179,6 +183,7 @@ impl Samples {
         self.cell_spread.add(&found, self.batches);
         let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, &surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
+        self.section_spread.add(&sections::flows(model, &cells, self.current), self.batches);
         self.cells.iter_mut().zip(cells).for_each(|(to, from)| *to += from);
         self.surfaces.iter_mut().zip(surfaces).for_each(|(to, from)| *to += from);
         self.current = 0;
@@ -216,6 +221,12 @@ impl Samples {
         out
     }
 
+    /// Mass flows through sections with their standard errors, `[section][line]` ([`sections`]).
+    pub fn flows(&self, model: &Model) -> Vec<[f64; 2]> {
+        let means = sections::flows(model, &self.cells, self.closed());
+        means.into_iter().enumerate().map(|(i, mean)| [mean, self.section_spread.error(i, self.batches)]).collect()
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> u64 {
         let numbers = self.cells.len() + self.surfaces.len() + 2 * self.cell_spread.mean.len() + 2 * self.surface_spread.mean.len();
@@ -228,7 +239,7 @@ impl Samples {
         let [cells, surfaces] = &mut pending;
         stages.take_samples(cells, surfaces)?;
         stages.put_samples(cells, surfaces)?;
-        let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full)];
+        let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full), self.batch];
         for (name, n) in COUNTS.into_iter().zip(counts) {
             writer.u64(name, n)?;
         }
@@ -244,7 +255,7 @@ impl Samples {
         Ok(())
     }
 
-    fn columns(&self) -> [(&'static str, &Vec<f64>); 6] {
+    fn columns(&self) -> [(&'static str, &Vec<f64>); 8] {
         [
             ("samples.cells", &self.cells),
             ("samples.surfaces", &self.surfaces),
@@ -252,6 +263,8 @@ impl Samples {
             ("samples.cell_square", &self.cell_spread.square),
             ("samples.surface_mean", &self.surface_spread.mean),
             ("samples.surface_square", &self.surface_spread.square),
+            ("samples.section_mean", &self.section_spread.mean),
+            ("samples.section_square", &self.section_spread.square),
         ]
     }
 
@@ -270,18 +283,22 @@ impl Samples {
             *count = reader.u64(name)?;
         }
         let full;
-        [self.taken, self.current, self.batches, self.start, full] = counts;
+        // A run that goes on with more steps keeps its batches as long as they were and has more of them.
+        [self.taken, self.current, self.batches, self.start, full, self.batch] = counts;
+        if self.batch == 0 {
+            return Err(reader.wrong("section `samples.batch` is 0"));
+        }
         self.full = full > 0;
         if let Some(search) = &mut self.search {
             search.restore(reader)?;
         }
-        self.cut();
         let cells = fit("samples.cells.pending", self.cells.len())?;
         let surfaces = fit("samples.surfaces.pending", self.surfaces.len())?;
         stages.put_samples(&cells, &surfaces)?;
         self.cells = fit("samples.cells", self.cells.len())?;
         self.surfaces = fit("samples.surfaces", self.surfaces.len())?;
-        for (names, spread) in [("cell", &mut self.cell_spread), ("surface", &mut self.surface_spread)] {
+        let spreads = [&mut self.cell_spread, &mut self.surface_spread, &mut self.section_spread];
+        for (names, spread) in ["cell", "surface", "section"].into_iter().zip(spreads) {
             spread.mean = fit(&format!("samples.{names}_mean"), spread.mean.len())?;
             spread.square = fit(&format!("samples.{names}_square"), spread.square.len())?;
         }

@@ -112,14 +112,14 @@ impl Search {
     pub fn save(&self, writer: &mut Writer) -> Result<()> {
         writer.f64s("steady.series", &self.series)?;
         let found = self.found.map_or([f64::NAN; 2], |f| [f.step as f64, f64::from(u8::from(f.steady))]);
-        writer.f64s("steady.state", &[self.current as f64, self.passed as f64, self.measure, found[0], found[1]])
+        writer.f64s("steady.state", &[self.current as f64, self.passed as f64, self.measure, found[0], found[1], self.block as f64])
     }
 
     /// Takes everything back.
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
         let (series, state) = (reader.f64s("steady.series")?, reader.f64s("steady.state")?);
-        let [current, passed, measure, step, steady] = state[..] else {
-            return Err(reader.wrong("section `steady.state` has not 5 numbers"));
+        let [current, passed, measure, step, steady, block] = state[..] else {
+            return Err(reader.wrong("section `steady.state` has not 6 numbers"));
         };
         if series.len() % self.width != 0 {
             return Err(reader.wrong(format!(
@@ -129,6 +129,7 @@ impl Search {
             )));
         }
         (self.series, self.current, self.passed, self.measure) = (series, current as u64, passed as u64, measure);
+        self.block = (block as u64).max(1);
         self.found = step.is_finite().then_some(Found { step: step as u64, steady: steady > 0.5, measure });
         Ok(())
     }

@@ -19,9 +19,9 @@ const FLUX: [f64; 7] = [0.0, 1.0, -3.0, 0.0, 0.0, 0.0, 0.0];
 /// The values of a cell, in their order.
 pub const QUANTITIES: [Quantity; VALUES] = [
     ("density", "number density", "1/m^3", [-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-    ("velocity_x", "velocity along x", "m/s", SPEED),
-    ("velocity_y", "velocity along y", "m/s", SPEED),
-    ("velocity_z", "velocity along z", "m/s", SPEED),
+    ("velocity_x", "x component of the velocity", "m/s", SPEED),
+    ("velocity_y", "y component of the velocity", "m/s", SPEED),
+    ("velocity_z", "z component of the velocity", "m/s", SPEED),
     ("temperature", "temperature", "K", KELVIN),
     ("temperature_translation", "temperature of translation", "K", KELVIN),
     ("temperature_rotation", "temperature of rotation", "K", KELVIN),
@@ -30,17 +30,17 @@ pub const QUANTITIES: [Quantity; VALUES] = [
     ("stress_xx", "momentum flux p_xx", "Pa", PRESSURE),
     ("stress_yy", "momentum flux p_yy", "Pa", PRESSURE),
     ("stress_xy", "momentum flux p_xy", "Pa", PRESSURE),
-    ("heat_flux_x", "heat flux along x", "W/m^2", FLUX),
-    ("heat_flux_y", "heat flux along y", "W/m^2", FLUX),
+    ("heat_flux_x", "x component of the heat flux", "W/m^2", FLUX),
+    ("heat_flux_y", "y component of the heat flux", "W/m^2", FLUX),
     ("free_path", "mean free path", "m", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
 ];
 
 /// Values of each species of a mixture, in their order; they stand behind those of the cell.
 pub const OF_SPECIES: [Quantity; 7] = [
     ("density", "number density", "1/m^3", [-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-    ("velocity_x", "velocity along x", "m/s", SPEED),
-    ("velocity_y", "velocity along y", "m/s", SPEED),
-    ("velocity_z", "velocity along z", "m/s", SPEED),
+    ("velocity_x", "x component of the velocity", "m/s", SPEED),
+    ("velocity_y", "y component of the velocity", "m/s", SPEED),
+    ("velocity_z", "z component of the velocity", "m/s", SPEED),
     ("temperature_translation", "temperature of translation", "K", KELVIN),
     ("temperature_rotation", "temperature of rotation", "K", KELVIN),
     ("temperature_vibration", "temperature of vibration", "K", KELVIN),

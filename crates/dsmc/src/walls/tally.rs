@@ -27,7 +27,7 @@ impl Load {
         let [count, x, y, z, heat] = *flux;
         let [nx, ny] = segment.normal;
         // The normal is to the right of the segment's direction, which is (-ny, nx).
-        Self { flux: count, pressure: -(x * nx + y * ny), shear: y * nx - x * ny, shear_z: z, heat }
+        Self { flux: count, pressure: 0.0 - (x * nx + y * ny), shear: y * nx - x * ny, shear_z: z, heat }
     }
 
     /// Standard errors from those of the parts, taken as independent: what pressure and shear share is counted in both.
@@ -52,6 +52,12 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// For errors, which have no pressure of the stream to be taken off.
+    #[must_use]
+    pub fn still(&self) -> Self {
+        Self { pressure: 0.0, ..*self }
+    }
+
     /// `rho u^2 / 2`, Pa.
     pub fn dynamic(&self) -> f64 {
         0.5 * self.rho * self.speed * self.speed

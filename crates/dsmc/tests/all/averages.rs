@@ -56,6 +56,31 @@ fn a_search_survives_a_restart() {
     assert_eq!(ended(&whole), ended(&part));
 }
 
+/// A run that is given more steps after its end is one that had them from the start, with batches as long.
+#[test]
+fn a_run_goes_on_with_more_steps() {
+    let mut config = argon(10, 10.0);
+    (config.steps, config.sampling.start, config.sampling.batches) = (800, Some(100), 14);
+    let mut whole = flow(&config, 1);
+    run(&mut whole, 800);
+    (config.steps, config.sampling.batches) = (450, 7);
+    let mut part = flow(&config, 1);
+    run(&mut part, 450);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state");
+    let mut writer = Writer::create(&path, "dsmc").unwrap();
+    part.save(&mut writer).unwrap();
+    writer.finish().unwrap();
+    config.steps = 800;
+    let mut part = flow(&config, 1);
+    part.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
+    run(&mut part, 350);
+    assert_eq!((part.samples.batches, part.samples.closed()), (14, 700));
+    assert!(whole.values() == part.values(), "the averages differ");
+    let errors = |f: &zellige_dsmc::flow::Flow| (0..100).map(|c| f.samples.error(c, 4)).collect::<Vec<_>>();
+    assert_eq!(errors(&whole), errors(&part));
+}
+
 /// A window holds what a run holds whose averages begin and end with it.
 #[test]
 fn a_window_begins_anew() {

@@ -6,8 +6,8 @@ use zellige_dsmc::config::{BodyConfig, Config, GasConfig, SpeciesConfig, Value, 
 use zellige_dsmc::gas::table::Model as Molecules;
 use zellige_dsmc::geometry::{Gas, Shape};
 use zellige_dsmc::model::Scheme;
-use zellige_dsmc::output;
 use zellige_dsmc::sampling::VALUES;
+use zellige_dsmc::surfaces;
 use zellige_engine::checkpoint::{Reader, Writer};
 
 /// Without collisions: `q = 2 k n sqrt(2 k/(pi m)) sqrt(T1 T2)(T1 - T2)/(sqrt T1 + sqrt T2)`, shear `rho U sqrt(k T/(2 pi m))`.
@@ -109,6 +109,7 @@ fn cylinder(ratio: f64) -> Config {
         file: None,
         gas: Gas::Outside,
         wall: WallConfig::diffuse(200.0, [0.0; 3]),
+        longest: None,
         temperature: None,
     });
     config.particles_per_cell = Some(20.0);
@@ -126,9 +127,9 @@ fn a_cylinder_in_free_flight_has_its_drag() {
         run(&mut gas, config.steps);
         let m = gas.model.species[0].mass;
         let scale = 0.5 * 1e18 * m * config.gas.velocity[0].powi(2) * 1.0;
-        let [load, error] = output::body(&gas, 0);
+        let [load, error] = surfaces::body(&gas, 0);
         let ([x, y, _], [ex, ey, _]) = (load.force, error.force);
-        let [c, _] = output::reference(&gas).unwrap().drag(load.force, 1.0);
+        let [c, _] = surfaces::reference(&gas).unwrap().drag(load.force, 1.0);
         assert!((c - x / scale).abs() < 1e-12 * c, "{c}");
         close(&format!("drag at S = {ratio}"), x / scale, drag, 0.005, ex / x);
         assert!(y.abs() < 4.0 * ey, "lift {y} +- {ey}");
@@ -148,6 +149,7 @@ fn a_gas_at_rest_is_even_up_to_the_wall() {
         file: None,
         gas: Gas::Outside,
         wall: WallConfig::diffuse(273.15, [0.0; 3]),
+        longest: None,
         temperature: None,
     });
     config.steps = 6000;
@@ -245,7 +247,15 @@ fn nothing_collides_through_a_plate() {
         config.initial.temperature = Some("if(x < 5.3e-5, 400, 150)".into_value());
         let wall = WallConfig { model: zellige_dsmc::config::WallModel::Specular, ..WallConfig::diffuse(1.0, [0.0; 3]) };
         let outline = Some(Shape::Plate { points: vec![[5.3e-5, 0.0], [5.3e-5, 12e-5]] });
-        config.bodies.push(BodyConfig { name: "plate".into(), outline, file: None, gas: Gas::Outside, wall, temperature: None });
+        config.bodies.push(BodyConfig {
+            name: "plate".into(),
+            outline,
+            file: None,
+            longest: None,
+            gas: Gas::Outside,
+            wall,
+            temperature: None,
+        });
         let mut gas = flow(&config, 0);
         let before = beside(&mut gas);
         run(&mut gas, 100);

@@ -1,6 +1,7 @@
 //! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
 
 mod averages;
+mod channels;
 mod common;
 mod flows;
 mod kinetic;

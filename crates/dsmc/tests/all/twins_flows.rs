@@ -7,7 +7,7 @@ use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideConfig, SideInl
 use zellige_dsmc::config::{BodyConfig, Config, SourceConfig, SpeciesConfig, WallConfig, WallModel};
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::geometry::{Gas, Shape};
-use zellige_dsmc::model::Scheme;
+use zellige_dsmc::model::{Partner, Scheme};
 use zellige_dsmc::particles::Particles;
 use zellige_dsmc::sampling::VALUES;
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -19,7 +19,7 @@ fn mirror() -> WallConfig {
 }
 
 fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
-    BodyConfig { name: "body".into(), outline: Some(outline), file: None, gas: Gas::Outside, wall, temperature: None }
+    BodyConfig { name: "body".into(), outline: Some(outline), file: None, longest: None, gas: Gas::Outside, wall, temperature: None }
 }
 
 /// Every particle as numbers, in an order of their own.
@@ -97,6 +97,17 @@ fn busy(scheme: Scheme) -> Config {
     config
 }
 
+/// The same, hot, with partners that are near, and a vibration that relaxes as Millikan and White have it.
+fn busy_near(scheme: Scheme) -> Config {
+    let mut config = busy(scheme);
+    config.collisions.partner = Partner::Near;
+    (config.collisions.vibration, config.collisions.millikan_white) = (true, true);
+    config.gas.temperature = 6000.0;
+    config.initial.internal_temperature = Some(3000.0);
+    config.dt = 2e-9;
+    config
+}
+
 /// Everything that a step changes.
 fn state(gas: &mut Flow) -> (Particles, Vec<f64>, Vec<f64>) {
     let extra = gas.stages.extra().unwrap();
@@ -108,8 +119,9 @@ fn runs_on_the_gpu_are_the_same_to_the_bit_and_go_on_so_after_a_restart() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let device = Device::Cuda(cuda);
     let folder = tempfile::tempdir().unwrap();
-    for scheme in [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing] {
-        let config = busy(scheme);
+    let near = [Scheme::Ntc, Scheme::Majorant].map(busy_near);
+    for config in [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing].map(busy).into_iter().chain(near) {
+        let scheme = (config.collisions.scheme, config.collisions.partner);
         let runs: Vec<_> = (0..3)
             .map(|_| {
                 let mut gas = flow_on(&config, &device);
@@ -148,7 +160,9 @@ fn averages_agree_within_their_errors() {
         inlet: InletConfig { temperature: 273.15, pressure: Some(pressure * 1.1), mass_flow: None, memory: 200.0 },
     }));
     slow.boundary.x_hi = Some(SideConfig::Outlet(SideOutlet { outlet: OutletConfig { pressure, memory: 200.0 } }));
-    for (name, config) in [("busy", busy(Scheme::Ntc)), ("busy pairs", busy(Scheme::Pairing)), ("pressures", slow)] {
+    let all =
+        [("busy", busy(Scheme::Ntc)), ("busy pairs", busy(Scheme::Pairing)), ("busy near", busy_near(Scheme::Ntc)), ("pressures", slow)];
+    for (name, config) in all {
         let mut config = config;
         config.steps = 4000;
         config.sampling.start = Some(1000);

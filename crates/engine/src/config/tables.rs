@@ -64,6 +64,8 @@ pub enum FileFormat {
     Bov,
     /// VTK image data, for ParaView; a series gets a `.pvd`.
     Vti,
+    /// VTK cells and walls with all fields in one file, for ParaView: of solvers with bodies; a series gets a `.pvd`.
+    Vtu,
     /// HDF5, all fields in one file.
     Hdf5,
     /// Text table, one line a node: for small fields.
@@ -86,7 +88,7 @@ pub struct OutputConfig {
 
 impl Default for OutputConfig {
     fn default() -> Self {
-        Self { folder: None, formats: vec![FileFormat::Npy, FileFormat::Vti, FileFormat::Png], every: None }
+        Self { folder: None, formats: vec![FileFormat::Npy, FileFormat::Vti, FileFormat::Vtu, FileFormat::Png], every: None }
     }
 }
 

@@ -78,7 +78,7 @@ impl Map {
 impl From<Palette> for Map {
     fn from(palette: Palette) -> Self {
         match palette {
-            Palette::Sequential | Palette::Density => Self::Viridis,
+            Palette::Sequential | Palette::Density | Palette::Undrawn => Self::Viridis,
             Palette::Diverging => Self::Balance,
             Palette::Cyclic => Self::Cyclic,
         }

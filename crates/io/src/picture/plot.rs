@@ -1,6 +1,6 @@
 //! Line plots: curves over a shared abscissa, with grid lines, an optional logarithmic ordinate and a legend.
 
-use zellige_engine::record::Curve;
+use zellige_engine::record::{Curve, Measured};
 
 use super::Options;
 use super::canvas::{Anchor, Area, Canvas, Rgb, text_width};
@@ -40,11 +40,28 @@ impl Frame {
 
 /// Draws the curves.
 pub(super) fn draw(curve: &Curve, options: &Options) -> Canvas {
+    with_bars(curve, &[], options)
+}
+
+/// Draws curves with their error bars.
+pub(super) fn draw_measured(measured: &Measured, options: &Options) -> Canvas {
+    with_bars(&measured.curve, &measured.errors, options)
+}
+
+fn with_bars(curve: &Curve, errors: &[Vec<f64>], options: &Options) -> Canvas {
     let mut canvas = Canvas::new(SIZE.0, SIZE.1, PAPER);
     let log = curve.log_y || options.log;
     let usable = |v: f64| v.is_finite() && (!log || v > 0.0);
     let x = padded(extremes(curve.x.iter().copied().filter(|v| v.is_finite())), false, 0.02);
-    let y = extremes(curve.lines.iter().flat_map(|l| l.1.iter().copied()).filter(|v| usable(*v)));
+    // Bars count for the range, those of a value that is all noise but little.
+    let error = |k: usize, i: usize| errors.get(k).and_then(|e| e.get(i)).copied().filter(|e| e.is_finite()).unwrap_or(0.0);
+    let shown = extremes(curve.lines.iter().flat_map(|l| l.1.iter().copied()).filter(|v| usable(*v)));
+    let room = shown.map_or(0.0, |(low, high)| 0.5 * (high - low));
+    let reach = |(k, l): (usize, &(String, Vec<f64>))| {
+        let ends = |(i, v): (usize, &f64)| [-1.0, 0.0, 1.0].map(|s| v + s * error(k, i).min(room));
+        l.1.iter().enumerate().flat_map(ends).collect::<Vec<_>>()
+    };
+    let y = extremes(curve.lines.iter().enumerate().flat_map(reach).filter(|v| usable(*v)));
     let y = options.range.unwrap_or_else(|| padded(y, log, 0.05));
     let vertical = if log { ticks::logarithmic(y.0, y.1, 10) } else { ticks::linear(y.0, y.1, 8) };
     // Cycles and steps come whole.
@@ -59,6 +76,13 @@ pub(super) fn draw(curve: &Curve, options: &Options) -> Canvas {
         let points: Vec<(f32, f32)> =
             curve.x.iter().zip(values).filter(|(x, y)| x.is_finite() && usable(**y)).map(|(&x, &y)| frame.place(x, y)).collect();
         stroke(&mut canvas, area, &points, LINES[k % LINES.len()]);
+        for (i, (&x, &value)) in curve.x.iter().zip(values).enumerate().filter(|(_, (x, v))| x.is_finite() && usable(**v)) {
+            let error = error(k, i);
+            if error > 0.0 {
+                let low = if usable(value - error) { value - error } else { frame.y.0 };
+                bar(&mut canvas, area, frame.place(x, low), frame.place(x, value + error), LINES[k % LINES.len()]);
+            }
+        }
     }
     canvas.frame(area, 2, INK);
     let middle = (area.left + area.width / 2) as f32;
@@ -137,6 +161,17 @@ fn stroke(canvas: &mut Canvas, area: Area, points: &[(f32, f32)], colour: Rgb) {
         for &point in &points {
             canvas.dot(point, 6.5, colour, area);
         }
+    }
+}
+
+/// A bar from below to above with a stroke at both ends.
+fn bar(canvas: &mut Canvas, area: Area, low: (f32, f32), high: (f32, f32), colour: Rgb) {
+    const HALF: f32 = 4.0;
+    let inside = |y: f32| y.clamp(area.top as f32, area.bottom() as f32);
+    let (low, high) = ((low.0, inside(low.1)), (high.0, inside(high.1)));
+    canvas.line(low, high, 1.6, colour, area);
+    for (x, y) in [low, high] {
+        canvas.line((x - HALF, y), (x + HALF, y), 1.6, colour, area);
     }
 }
 

@@ -66,8 +66,11 @@ impl Scale {
     }
 
     pub(super) fn colour(&self, value: f64) -> Rgb {
-        let t = self.place(value);
-        if t.is_nan() || (self.log && value <= 0.0) { self.missing } else { self.map.colour(t) }
+        if !value.is_finite() {
+            return MISSING;
+        }
+        // Where a density is zero there is nothing; where it is not known there is something else.
+        if self.log && value <= 0.0 { self.missing } else { self.map.colour(self.place(value)) }
     }
 }
 

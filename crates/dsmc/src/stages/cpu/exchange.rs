@@ -29,15 +29,19 @@ pub(super) fn exchange(table: &Table, pair: &Kinetics, columns: &mut Columns, at
         if modes.theta > 0.0 {
             let pool = energy + f32::from(columns.level[i]) * modes.theta;
             let z = modes.z_vibration.at(f64::from(2.0 * pool / freedom)) as f32;
+            let draw = uniform();
             let chance = if let Some(c) = chances {
                 table.chances[c].at(f64::from(pool)) as f32
-            } else if table.jeans {
+            } else if !table.jeans {
+                1.0 / z
+            } else if draw * freedom * z < 1.001 * (freedom + 2.0) {
                 let x = modes.theta / (2.0 * pool / freedom);
                 (freedom + 2.0 * x / x.exp_m1().max(1e-30)) / (freedom * z)
             } else {
-                1.0 / z
+                // An oscillator has no more than two degrees of freedom: most draws are refused without asking how many.
+                0.0
             };
-            if uniform() < chance {
+            if draw < chance {
                 let highest = (pool / modes.theta).min(65_000.0);
                 loop {
                     let level = ((highest + 1.0).floor() * uniform()).floor().min(highest.floor());

@@ -69,7 +69,7 @@ pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scr
 fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &mut Tile, from: &Columns, n: usize) {
     let species = pass.model.species.len() as i32;
     let inverse = 1.0 / species as f32;
-    let scale = [0, 1].map(|d| (pass.model.dt * pass.model.cells_per_metre(d)) as f32);
+    let scale = scale_of(pass);
     let shift = pass.mosaic.shift[0];
     let mask = (1_i32 << shift) - 1;
     let size = tile.cells.map(|c| c as u32);
@@ -95,6 +95,13 @@ fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &mut Tile, from: &Columns
     }
 }
 
+/// Cells per velocity along each axis.
+#[inline(always)]
+fn scale_of(pass: &Pass<'_>) -> [f32; 2] {
+    let (model, dt) = (pass.model, pass.model.dt);
+    [(dt * model.cells_per_metre(0)) as f32, (dt * model.cells_per_metre(1)) as f32]
+}
+
 /// The slow path of particle `i` of `from`.
 #[inline(never)]
 fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: usize, mut stream: Stream, out: &mut Vec<Leaver>) {
@@ -104,7 +111,7 @@ fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: us
     let cell = [tile.corner[0] + (slot & ((1 << pass.mosaic.shift[0]) - 1)), tile.corner[1] + (slot >> pass.mosaic.shift[0])];
     let body = from.get(i);
     // Most have but left the tile and can meet nothing: they are where the fast path has put them.
-    let scale = [0, 1].map(|d| (pass.model.dt * pass.model.cells_per_metre(d)) as f32);
+    let scale = scale_of(pass);
     let (px, py) = (body.v[0] * scale[0] + body.x, body.v[1] * scale[1] + body.y);
     let (fx, fy) = (px.floor(), py.floor());
     let far = fx.abs().max(fy.abs());

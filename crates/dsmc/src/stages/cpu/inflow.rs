@@ -9,10 +9,10 @@ use crate::grid::Side;
 use crate::loading::internal;
 use crate::model::{Gas, purpose};
 use crate::walls::inflow::Stream as Beam;
-use crate::walls::subsonic::Moving;
+use crate::walls::subsonic::{Composition, Given, Moving, Seen};
 
 /// A face of a cell on an open side.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Face {
     /// The side.
     pub(super) side: Side,
@@ -24,21 +24,33 @@ pub(super) struct Face {
 
 /// Takes the gas of the cells beside sides that follow it into their averages. `scratch` has the particles in order.
 pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
+    let species = &pass.model.species;
     for face in faces {
         let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
-        // Such sides are for one species: the key of a cell is its slot.
-        let slot = pass.mosaic.place(face.cell).1;
-        let range = scratch.start[slot] as usize..scratch.start[slot + 1] as usize;
-        let (mut sum, mut square) = ([0.0; 3], 0.0);
-        let count = range.len() as f64;
-        for i in range {
-            let v = [0, 1, 2].map(|c| f64::from(scratch.sorted.v[c][i]));
-            for c in 0..3 {
-                sum[c] += v[c];
-                square += v[c] * v[c];
+        let key = pass.mosaic.place(face.cell).1 * species.len();
+        let (mut seen, mut parts) = (Seen::default(), Vec::with_capacity(Moving::parts(species.len())));
+        for (s, kind) in species.iter().enumerate() {
+            let range = scratch.start[key + s] as usize..scratch.start[key + s + 1] as usize;
+            let (mut sum, mut square) = ([0.0; 3], 0.0);
+            let count = range.len() as f64;
+            for i in range {
+                let v = [0, 1, 2].map(|c| f64::from(scratch.sorted.v[c][i]));
+                for c in 0..3 {
+                    sum[c] += v[c];
+                    square += v[c] * v[c];
+                }
+            }
+            let heavy = kind.mass / species[0].mass;
+            seen.count += count;
+            seen.square += heavy * square;
+            for (to, v) in seen.velocity.iter_mut().zip(sum) {
+                *to += heavy * v;
+            }
+            if species.len() > 1 {
+                parts.push(count);
             }
         }
-        face.moving.take(count, sum, square, memory);
+        face.moving.take(&seen, &parts, memory);
     }
 }
 
@@ -50,11 +62,12 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
         let Some(gas) = &model.inflow[face.side.index()] else { continue };
         let normal = face.side.normal();
         let along = face.cell[1 - face.side.axis] as u64;
+        let followed = following(pass, face, gas);
         for species in 0..species_count {
             // A face and species have their own numbers, 2^36 of the former.
             let item = ((face.side.index() as u64) << 34 | along) * species_count as u64 + species as u64;
             let mut stream = Stream::with_room(purpose::INFLOW, model.seed, pass.step, item, 20);
-            let beam = following(pass, face).unwrap_or_else(|| beam(pass, gas, species));
+            let beam = followed.as_ref().map_or_else(|| beam(pass, gas, species), |beams| beams[species]);
             let mean = beam.flux(normal) * model.grid.h[1 - face.side.axis] * model.dt / model.weight;
             let count = (mean + stream.open()) as u64;
             for _ in 0..count {
@@ -153,15 +166,21 @@ fn pick(fractions: &[f64], mut u: f64) -> usize {
     found.unwrap_or(fractions.len() - 1)
 }
 
-/// The gas beyond a face of a side that follows the gas within; nothing on other sides and before enough has been seen.
-fn following(pass: &Pass<'_>, face: &Face) -> Option<Beam> {
+/// The species of the gas beyond a face of a side that follows the gas within; nothing on other sides and before enough has been seen.
+fn following(pass: &Pass<'_>, face: &Face, gas: &Gas) -> Option<Vec<Beam>> {
     let model = pass.model;
     let (given, _) = model.given[face.side.index()]?;
     let volume = model.cell_volume(model.grid.index(face.cell));
-    let kind = &model.species[0];
-    let cell = face.moving.gas(kind.mass, model.weight / volume)?;
-    let freedom = 3.0 + f64::from(kind.rotation);
-    Some(given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom))
+    let masses: Vec<f64> = model.species.iter().map(|s| s.mass).collect();
+    let cell = face.moving.gas(&masses, model.weight / volume)?;
+    let parts = &face.moving.parts;
+    let seen: Vec<f64> = if parts.is_empty() { vec![1.0] } else { parts.iter().map(|n| n / face.moving.count).collect() };
+    let freedom = 3.0 + model.species.iter().zip(&seen).map(|(s, f)| f * f64::from(s.rotation)).sum::<f64>();
+    let [within, fresh] = [&seen, &gas.fractions].map(|fractions| Composition { masses: &masses, fractions });
+    let beyond = given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom, [within, fresh]);
+    // What is beyond an outlet is what flows out of it.
+    let made = if matches!(given, Given::Outlet { .. }) { within } else { fresh };
+    Some((0..masses.len()).map(|s| made.species(&beyond, s)).collect())
 }
 
 /// A species of a gas in front of a side.

@@ -212,7 +212,9 @@ impl Stages for Gas {
         let ledger = self.ledger()?;
         let counts = [ledger.injected, ledger.removed, ledger.collisions, ledger.attempts, ledger.exceeded, ledger.stuck];
         let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.most, m.seen, m.tries].map(f64::from));
-        let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some()).flat_map(|f| f.moving.numbers());
+        let species = self.model.species.len();
+        let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some());
+        let sides = sides.flat_map(|f| f.moving.numbers(species));
         Ok(counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).collect())
     }
 
@@ -220,13 +222,14 @@ impl Stages for Gas {
         let majorants = 3 * self.tiles.iter().map(|t| t.majorants.len()).sum::<usize>();
         let given = &self.model.given;
         let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
-        let expected = 6 + majorants + 6 * faces.len();
+        let face_numbers = 6 + Moving::parts(self.model.species.len());
+        let expected = 6 + majorants + face_numbers * faces.len();
         if extra.len() != expected {
             return Err(format!("{} numbers of the collisions' state, {expected} expected", extra.len()));
         }
         let (counts, rest) = extra.split_at(6);
         let (rest, sides) = rest.split_at(majorants);
-        for (face, n) in faces.iter_mut().zip(sides.chunks_exact(6)) {
+        for (face, n) in faces.iter_mut().zip(sides.chunks_exact(face_numbers)) {
             face.moving = Moving::from_numbers(n);
         }
         for (m, v) in self.tiles.iter_mut().flat_map(|t| &mut t.majorants).zip(rest.chunks_exact(3)) {

@@ -13,8 +13,10 @@ mod interface;
 mod math;
 mod moments;
 mod pairing;
+mod rows;
 mod store;
 pub(super) mod tile;
+mod tries;
 
 pub(crate) use interface::bytes_of;
 pub(crate) use math::Stream;

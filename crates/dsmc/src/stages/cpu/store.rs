@@ -83,7 +83,7 @@ impl Columns {
         Body {
             x: self.x[i],
             y: self.y[i],
-            v: [0, 1, 2].map(|c| self.v[c][i]),
+            v: [self.v[0][i], self.v[1][i], self.v[2][i]],
             rotation: self.rotation.get(i).copied().unwrap_or(0.0),
             level: self.level.get(i).copied().unwrap_or(0),
             tag: self.tag.get(i).copied().unwrap_or(0),

@@ -2,6 +2,7 @@
 
 use super::math::Words;
 use super::moments::moments;
+use super::rows::Rows;
 use super::store::{Columns, HOLE, Kept, Leaver, Mosaic};
 use crate::model::Model;
 use crate::stages::{Ledger, SUMS};
@@ -70,6 +71,8 @@ pub(super) struct Scratch {
     pub(super) words: Words,
     /// Tries: number by cell and pair.
     pub(super) tries: Vec<u32>,
+    /// The tries in rows.
+    pub(super) rows: Rows,
     /// A permutation of a cell's particles.
     pub(super) order: Vec<u32>,
 }

@@ -21,10 +21,10 @@ static_assert(sizeof(Pass) == PASS_BYTES, "as arguments.rs has it");
 
 __device__ __forceinline__ Sorted sorted_in(char* room) {
   float* f = reinterpret_cast<float*>(room);
-  Sorted s{f, f + ROOM, f + 2 * ROOM, f + 3 * ROOM, f + 4 * ROOM, f + 5 * ROOM, nullptr, nullptr, nullptr};
+  Sorted s{f, f + ROOM, f + 2 * ROOM, f + 3 * ROOM, f + 4 * ROOM, f + 5 * ROOM, nullptr, nullptr, nullptr, nullptr};
   f += (5 + ROTATES) * ROOM;
-  s.order = reinterpret_cast<u32*>(f);
-  u16* h = reinterpret_cast<u16*>(f + (SCHEME == 3) * ROOM);
+  s.order = s.tag = reinterpret_cast<u32*>(f);  // never both
+  u16* h = reinterpret_cast<u16*>(f + (SCHEME == 3 || NEAR) * ROOM);
   s.key = h;
   s.level = h + ROOM;
   return s;
@@ -32,16 +32,17 @@ __device__ __forceinline__ Sorted sorted_in(char* room) {
 __device__ __forceinline__ Sorted sorted_at(const Store& st, u32 base) {
   const Columns& c = st.next;
   return {c.x + base, c.y + base, c.vx + base, c.vy + base, c.vz + base, ROTATES ? c.rotation + base : nullptr, VIBRATES ? c.level + base : nullptr,
-          c.key + base, st.arrive + base};
+          c.key + base, st.list + base, NEAR ? c.tag + base : nullptr};
 }
 
 // Slots of `now` from which the candidates of a tile come: its own region, then arrivals.
 struct Source {
   u32 begin, own, all, base;
+  const u32* arrive;
 };
 __device__ __forceinline__ u32 raw_key(const Store& st, const Source& from, u32 k, u32& slot) {
   if (k >= from.all) return NONE;
-  slot = k < from.own ? from.begin + k : st.arrive[from.base + k - from.own];
+  slot = k < from.own ? from.begin + k : from.arrive[k - from.own];
   u32 key = st.now.key[slot];
   if (k >= from.own) return key & ~LEFT;
   return key & LEFT ? NONE : key;
@@ -59,6 +60,7 @@ __device__ __forceinline__ void copy_to(const Store& st, const Sorted& s, u32 sl
   s.key[to] = u16(key);
   if (ROTATES) s.rotation[to] = st.now.rotation[slot];
   if (VIBRATES) s.level[to] = st.now.level[slot];
+  if (NEAR) s.tag[to] = st.now.tag[slot];
 }
 
 // Orders the candidates by key, equal ones as they stood: each warp counts its part, and then writes it behind those before it. Where
@@ -131,7 +133,7 @@ __device__ __forceinline__ void order(const Store& st, const Source& from, const
     for (u32 r = 0; r < KEEP; r++)
       if (kept[r] != NONE) {
         u32 k = begin + 32 * r + lane, key = kept[r] & 0xffff;
-        copy_to(st, s, k < from.own ? from.begin + k : st.arrive[from.base + k - from.own], counts[warp][key] + (kept[r] >> 16), key);
+        copy_to(st, s, k < from.own ? from.begin + k : from.arrive[k - from.own], counts[warp][key] + (kept[r] >> 16), key);
       }
   } else {
     for (u32 k0 = begin; k0 < end; k0 += 32) {
@@ -161,45 +163,47 @@ __device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s
   }
 }
 
-// Sums of each cell and species, LANES threads each, always added in the same order; the first goes on from what there is.
+// Sums of each cell and species by the LANES threads that its collisions have, so that nobody waits for others in between. In single
+// precision over few particles at a time, then added to what there is, which nobody waits for either: a place has one thread, whose
+// additions come in their order.
+#define FEW (32 * LANES)
 __device__ __forceinline__ void sample(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
-  const u32 SUMS = 10 + 2 * (ROTATES || VIBRATES);
-  for (u32 key = threadIdx.x / LANES; key < KEYS; key += THREADS / LANES) {
-    // All old values are asked for at once, before anything is added to them: one wait, not one for each.
-    double sums[SUMS] = {}, *kept = p.sums + u64(tile) * KEYS + key;
-    u32 end = start[key + 1], species = key % SPECIES;
-    if (end > start[key] && threadIdx.x % LANES == 0) {
+  const u32 SUMS = 10 + 2 * (ROTATES || VIBRATES), lane = threadIdx.x % LANES;
+  if (LANES > 1) __syncwarp();
+  for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += THREADS / LANES)
+    for (u32 species = 0; species < SPECIES; species++) {
+      u32 key = slot * SPECIES + species, end = start[key + 1];
+      for (u32 from = start[key]; LANES == 1 ? from < end : __any_sync(FULL_WARP, from < end); from += FEW) {
+        float sums[SUMS] = {};
+        for (u32 i = from + lane; i < least(from + FEW, end); i += LANES) {
+          float x = s.vx[i], y = s.vy[i], z = s.vz[i], square = x * x + y * y + z * z;
+          if (ROTATES) {
+            float e = s.rotation[i];
+            sums[SUMS - 2] += e;
+            square += float(p.factor[species]) * e;
+          }
+          if (VIBRATES) {
+            float e = s.level[i];
+            sums[SUMS - 1] += e;
+            square += float(p.factor[SPECIES + species]) * e;
+          }
+          sums[0] += 1.0f;
+          sums[1] += x;
+          sums[2] += y;
+          sums[3] += z;
+          sums[4] += x * x;
+          sums[5] += y * y;
+          sums[6] += z * z;
+          sums[7] += x * y;
+          sums[8] += square * x;
+          sums[9] += square * y;
+        }
 #pragma unroll
-      for (u32 q = 0; q < SUMS; q++) sums[q] = kept[u64(q) * p.stride];
-    }
-    for (u32 i = start[key] + threadIdx.x % LANES; i < end; i += LANES) {
-      double x = s.vx[i], y = s.vy[i], z = s.vz[i], square = x * x + y * y + z * z;
-      if (ROTATES) {
-        double e = s.rotation[i];
-        sums[SUMS - 2] += e;
-        square += p.factor[species] * e;
+        for (u32 q = 0; q < SUMS; q++) {
+#pragma unroll
+          for (u32 k = LANES / 2; k > 0; k /= 2) sums[q] += __shfl_xor_sync(FULL_WARP, sums[q], k);
+          if (from < end && lane == 0) atomicAdd(p.sums + (u64(q) * p.stride + u64(tile) * KEYS + key), double(sums[q]));
+        }
       }
-      if (VIBRATES) {
-        double e = s.level[i];
-        sums[SUMS - 1] += e;
-        square += p.factor[SPECIES + species] * e;
-      }
-      sums[0] += 1;
-      sums[1] += x;
-      sums[2] += y;
-      sums[3] += z;
-      sums[4] += x * x;
-      sums[5] += y * y;
-      sums[6] += z * z;
-      sums[7] += x * y;
-      sums[8] += square * x;
-      sums[9] += square * y;
     }
-#pragma unroll
-    for (u32 q = 0; q < SUMS; q++) {
-#pragma unroll
-      for (u32 k = LANES / 2; k > 0; k /= 2) sums[q] += __shfl_xor_sync(FULL_WARP, sums[q], k);
-      if (end > start[key] && threadIdx.x % LANES == 0) kept[u64(q) * p.stride] = sums[q];
-    }
-  }
 }

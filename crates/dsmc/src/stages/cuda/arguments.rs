@@ -2,8 +2,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// `Columns` of common.cu: x, y, vx, vy, vz, rotation, level, key.
-pub(super) type Columns = [u64; 8];
+/// `Columns` of common.cu: x, y, vx, vy, vz, rotation, level, key, tag.
+pub(super) type Columns = [u64; 9];
 
 /// `Store` of common.cu.
 #[repr(C)]
@@ -13,9 +13,7 @@ pub(super) struct StoreArgument {
     pub(super) next: Columns,
     pub(super) first: u64,
     pub(super) next_first: u64,
-    pub(super) arrive: u64,
     pub(super) list: u64,
-    pub(super) goal: u64,
     pub(super) left: u64,
     pub(super) special: u64,
     pub(super) stay: u64,
@@ -58,6 +56,7 @@ pub(super) struct Kinetics {
     pub(super) pool: f32,
     pub(super) inelastic: u32,
     pub(super) species: [u32; 2],
+    pub(super) chances: [i32; 2],
 }
 
 /// `Modes` of hit.cu.
@@ -97,6 +96,8 @@ pub(super) struct GasArgument {
     pub(super) seed: u64,
     pub(super) step: u64,
     pub(super) stride: u64,
+    pub(super) chances: u64,
+    pub(super) across: [f32; 2],
     pub(super) jeans: u32,
     pub(super) unused: u32,
 }
@@ -145,7 +146,7 @@ pub(super) struct MoleculeArgument {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct DomainArgument {
     pub(super) edge: [i32; 4],
-    pub(super) unused: [i32; 2],
+    pub(super) path: [f32; 2],
     pub(super) dt: f64,
     pub(super) per_metre: [f64; 2],
     pub(super) seed: u64,

@@ -16,6 +16,7 @@ enum Way : u32 { FAR = 9, PENDING = 10, LOST = 11 };  // any other tile, by `goa
 struct Columns {
   float *x, *y, *vx, *vy, *vz, *rotation;
   u16 *level, *key;
+  u32* tag;  // a number that a particle shares with its last partner
 };
 
 struct Counters {
@@ -26,21 +27,25 @@ struct Counters {
 struct Store {
   Columns now, next;
   u32 *first, *next_first;  // begin of each region; one more than tiles
-  u32* arrive;              // by region of `next`: slots of `now` from which particles come
   u32* list;                // by region: leavers of each list: way << 28 | slot in the region
-  u32* goal;                // beside it: tile of those that go far
   u32 *left, *special;      // by tile and list: leavers, and those of them that are FAR or PENDING
   u32* stay;                // by tile: particles that stay
   u32* near;                // by tile and way: leavers
   u32 *near_in, *far_in;    // by tile: those that will come from neighbours and from afar
   u32 *near_n, *far_n;      // by tile: those that come now
-  u32* filled;              // by tile: of those from afar, how many are in `arrive`
+  u32* filled;              // by tile: of those from afar, how many are in `arrivals`
   Counters* counters;
   int cells[2], tiles[2];
   u32 count, room;          // tiles; slots of a column
 };
 
 static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
+
+// Two more lists lie in columns that hold nothing yet or nothing more: by region of `next` the slots of `now` from which particles
+// come, until the pass over the tile writes there; and beside `list` the tiles of those that go far, from the end of the pass over
+// all tiles, which turns `now` into `next`, to the exchange of the next step.
+__device__ __forceinline__ u32* arrivals(const Store& st) { return reinterpret_cast<u32*>(st.next.vx); }
+__device__ __forceinline__ u32* goals(const Columns& unused) { return reinterpret_cast<u32*>(unused.vz); }
 
 // Slots of a list of a region of n slots: whole warps.
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }
@@ -57,6 +62,17 @@ __device__ __forceinline__ u32 neighbour(const Store& st, int x, int y, u32 way,
 __device__ __forceinline__ u32 tile_of(const Store& st, int x, int y) { return u32((y >> SY) * st.tiles[0] + (x >> SX)); }
 __device__ __forceinline__ u32 key_of(int x, int y, u32 species) {
   return u32((y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1))) * SPECIES + species;
+}
+
+// Free flight: moves an offset into its new cell, and returns by how many cells that is, at most FARTHEST. Rounded as it stands, so that
+// all programs find the same.
+#define FARTHEST 30000
+#define BELOW_ONE 0.99999994f  // the largest offset in a cell
+__device__ __forceinline__ int2 glide(const float* step, float vx, float vy, float& x, float& y) {
+  float px = __fadd_rn(__fmul_rn(vx, step[0]), x), py = __fadd_rn(__fmul_rn(vy, step[1]), y), fx = floorf(px), fy = floorf(py);
+  x = fminf(px - fx, BELOW_ONE);
+  y = fminf(py - fy, BELOW_ONE);
+  return {int(fminf(fmaxf(fx, -float(FARTHEST)), float(FARTHEST))), int(fminf(fmaxf(fy, -float(FARTHEST)), float(FARTHEST)))};
 }
 
 // Random words of an item one after the other, as the processor's `Stream` draws them.
@@ -81,5 +97,3 @@ struct Stream {
 
 // Purposes of random numbers: model.rs.
 enum Purpose : u32 { COUNT = 0x6001, PAIR = 0x6002, INTERNAL = 0x6003, WALL = 0x6004, INFLOW = 0x6005, PERMUTE = 0x6007, SOURCE = 0x6008, PART = 0x6009 };
-
-#define BELOW_ONE 0.99999994f  // the largest offset in a cell

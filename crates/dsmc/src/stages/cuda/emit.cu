@@ -109,9 +109,10 @@ extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ S
       }
     }
     if (way == FAR)
-      st.goal[slot] = arrive_at(st, g, f, species, a, slot);
+      goals(st.now)[slot] = arrive_at(st, g, f, species, a, slot);
     else
       st.next.key[slot] = u16(GONE);
+    if (NEAR) st.next.tag[slot] = 0;
     st.list[slot] = way << 28;
   }
 }

@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
 }
 
 __device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 tile) {
-  st.arrive[st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, 1u)] = slot;
+  arrivals(st)[st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, 1u)] = slot;
 }
 
 // A warp a list, and behind them FRESH warps for what came in: those that go far into the places of their tiles, in no order.
@@ -55,13 +55,13 @@ extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ 
     u32 at = begin + warp % LISTS * list_part(n), length = st.left[warp];
     for (u32 k = lane_index(); k < length; k += 32) {
       u32 entry = st.list[at + k];
-      if (entry >> 28 == FAR) put_far(st, begin + (entry & INDEX), st.goal[at + k]);
+      if (entry >> 28 == FAR) put_far(st, begin + (entry & INDEX), goals(st.next)[at + k]);
     }
     return;
   }
   u32 begin = st.first[st.count], fresh = st.counters->fresh;
   for (u32 k = (warp - st.count * LISTS) * 32 + lane_index(); k < fresh; k += fresh_warps * 32)
-    if (st.list[begin + k] >> 28 == FAR) put_far(st, begin + k, st.goal[begin + k]);
+    if (st.list[begin + k] >> 28 == FAR) put_far(st, begin + k, goals(st.next)[begin + k]);
 }
 
 // Ascending, whole block: compares only ever put the smaller one first, so that a length between powers of two needs no padding.
@@ -114,13 +114,13 @@ extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant_
         u32 entry = k < total ? st.list[begin + number * part + k - before] : 0xffffffffu;
         bool mine = entry >> 28 == way;
         u32 all = __ballot_sync(FULL_WARP, mine);
-        if (mine) st.arrive[at + __popc(all & ((1u << lane_index()) - 1))] = begin + (entry & INDEX);
+        if (mine) arrivals(st)[at + __popc(all & ((1u << lane_index()) - 1))] = begin + (entry & INDEX);
         at += __popc(all);
       }
     }
   }
   if (far < 2) return;
-  u32* list = st.arrive + base + near;
+  u32* list = arrivals(st) + base + near;
   if (far > SORTED) {
     sort_block(list, far);
     return;

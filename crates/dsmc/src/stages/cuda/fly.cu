@@ -1,29 +1,32 @@
 // The kernel of a step: see advance.cu. And the flight of a tile's particles where nothing can be met.
 
-// Where particle i of the tile comes to, its new key, and the way that it takes: NONE for those that stay in the tile.
+// Where particle i of the tile comes to, its new key, and the way that it takes: NONE for those that stay in the tile. Those that go
+// far stay where they are, as the ones that may meet something: `wander` moves them.
 __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x, float& y,
                                        u32& to, u32& goal) {
-  const int FARTHEST = 30000;
   u32 cell = key / SPECIES, species = key % SPECIES;
-  float px = __fadd_rn(__fmul_rn(vx, p.step[0]), x), py = __fadd_rn(__fmul_rn(vy, p.step[1]), y), fx = floorf(px), fy = floorf(py);
-  int dx = int(fminf(fmaxf(fx, -float(FARTHEST)), float(FARTHEST))), dy = int(fminf(fmaxf(fy, -float(FARTHEST)), float(FARTHEST)));
-  int lx = int(cell & ((1 << SX) - 1)) + dx, ly = int(cell >> SX) + dy, gx = corner.x + lx, gy = corner.y + ly;
+  float nx = x, ny = y;
+  int2 d = glide(p.step, vx, vy, nx, ny);
+  int lx = int(cell & ((1 << SX) - 1)) + d.x, ly = int(cell >> SX) + d.y, gx = corner.x + lx, gy = corner.y + ly;
   to = key;
-  bool far = max(abs(dx), abs(dy)) >= FARTHEST;
+  bool far = max(abs(d.x), abs(d.y)) >= FARTHEST;
 #if BODIES
-  far = far || max(abs(dx), abs(dy)) >= int(p.reach[u64(tile) * CELLS + cell]);
+  far = far || max(abs(d.x), abs(d.y)) >= int(p.reach[u64(tile) * CELLS + cell]);
 #endif
   if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
-  x = fminf(px - fx, BELOW_ONE);
-  y = fminf(py - fy, BELOW_ONE);
+  int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
+  if (abs(tx) > 1 || abs(ty) > 1) {
+    goal = tile_of(st, gx, gy);
+    return FAR;
+  }
+  x = nx;
+  y = ny;
   if (u32(lx) < 1u << SX && u32(ly) < 1u << SY) {
     to = u32(ly << SX | lx) * SPECIES + species;
     return NONE;
   }
   to = key_of(gx, gy, species);
-  goal = tile_of(st, gx, gy);
-  int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
-  return abs(tx) <= 1 && abs(ty) <= 1 ? u32((ty + 1) * 3 + tx + 1) : u32(FAR);
+  return u32((ty + 1) * 3 + tx + 1);
 }
 
 // MODE 0: only puts in order, and nobody leaves; 1: a step; 2: a step with samples.
@@ -43,17 +46,16 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
     Tally mine{};
     collide(gas, tile, s, start,
             [&](u32 slot) { return u32(corner.y + int(slot >> SX)) * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1)); }, mine);
+    if (MODE == 2) sample(p, tile, s, start);
     if (SCHEME > 0) {
       u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
       for (int c = 0; c < 3; c++) {
         found[c] = warp_reduce<Sum<u32>>(found[c]);
         if (lane == 0 && found[c]) atomicAdd(tally + c, found[c]);
       }
-      __syncthreads();
     }
-    if (MODE == 2) sample(p, tile, s, start);
-    // A sample reads what no flight writes but in place: cells of other threads must have been read.
-    if (MODE == 2 && !FITS) __syncthreads();
+    // Flights read what the collisions of all cells have written, and write where those beyond shared memory are sampled.
+    if (SCHEME > 0 || (MODE == 2 && !FITS)) __syncthreads();
   }
   const Columns& to = st.next;
   const u32 base = from.base, part = list_part(n), begin = warp * part, end = least(begin + part, n);
@@ -74,6 +76,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
         to.vz[base + i] = s.vz[i];
         if (ROTATES) to.rotation[base + i] = s.rotation[i];
         if (VIBRATES) to.level[base + i] = s.level[i];
+        if (NEAR) to.tag[base + i] = s.tag[i];
       }
     }
     u32 all = MODE > 0 ? __ballot_sync(FULL_WARP, way != NONE) : 0;
@@ -82,10 +85,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
         u32 at = base + begin + leavers + __popc(all & below);
         st.list[at] = way << 28 | i;
         if (way < FAR) atomicAdd(near + way, 1u);
-        if (way == FAR) {
-          st.goal[at] = goal;
-          atomicAdd(st.far_in + goal, 1u);
-        }
+        if (way == FAR) atomicAdd(st.far_in + goal, 1u);
       }
       leavers += __popc(all);
       special += __popc(__ballot_sync(FULL_WARP, way != NONE && way >= FAR));
@@ -127,12 +127,17 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     if (threadIdx.x == 0) st.stay[tile] = 0;
     return;
   }
-  Source from{st.first[tile], st.first[tile + 1] - st.first[tile], 0, base};
+  Source from{st.first[tile], st.first[tile + 1] - st.first[tile], 0, base, arrivals(st) + base};
   from.all = from.own + st.near_n[tile] + st.far_n[tile];
   u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(room);
   char* columns = room + WARPS * KEYS * 4;
-  if (n <= ROOM && from.all <= KEEP * THREADS)
+  if (n <= ROOM && from.all <= KEEP * THREADS) {
     work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near);
-  else
+  } else {
+    // They are put in order where the list of those that come lies.
+    for (u32 k = threadIdx.x; k < from.all - from.own; k += THREADS) st.list[base + k] = from.arrive[k];
+    from.arrive = st.list + base;
+    __syncthreads();
     work<MODE, false>(st, gas, p, sorted_at(st, base), from, n, start, counts, near);
+  }
 }

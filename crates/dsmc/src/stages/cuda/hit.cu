@@ -10,6 +10,7 @@
 struct Kinetics {
   float rate, power, soft, share[2], thermal, pool;  // Kinetics of collide.rs
   u32 inelastic, species[2];
+  int chances[2];  // of vibration by Millikan and White: place of each one's table, or -1
 };
 struct Modes {
   u32 rotation;
@@ -29,6 +30,8 @@ struct Gas {
   const Part* parts;               // the first is unused
   const int2* outline;
   u64 seed, step, stride;          // stride: tiles * CELLS
+  const float* chances;            // [table][place]
+  float across[2];                 // squared lengths of a cell's edges over that of the first
   u32 jeans, unused;
 };
 
@@ -38,7 +41,7 @@ static_assert(sizeof(Gas) == GAS_BYTES, "as arguments.rs has it");
 struct Sorted {
   float *x, *y, *vx, *vy, *vz, *rotation;
   u16 *level, *key;
-  u32* order;
+  u32 *order, *tag;
 };
 struct Tally {
   u32 collisions, attempts, exceeded;
@@ -87,6 +90,14 @@ __device__ __forceinline__ float relaxation(float z, float t_star, float t) {
   return z / (1.0f + 2.7841640f * sqrtf(x) + 5.6089937f * x);  // pi^1.5 / 2, pi^2 / 4 + pi
 }
 
+// Chance of an exchange by the pool in units of theta: `Chances::at` of gas/millikan.rs.
+__device__ __forceinline__ float chance_of(const float* table, float pool) {
+  float place = logf(fmaxf(pool, 1.0f)) * PLACES_PER_LOG;
+  u32 i = least(u32(place), u32(PLACES - 2));
+  float part = fminf(place - float(i), 1.0f);
+  return table[i] * (1.0f - part) + table[i + 1] * part;
+}
+
 // Larsen and Borgnakke's exchange, one mode of one particle after the other. Returns the new relative speed.
 __device__ __noinline__ float exchange(const Gas& gas, const Kinetics& pair, float* rotation, u16* level, float g2, u64 number) {
   Stream stream(INTERNAL, gas.seed, gas.step, number << 10);
@@ -96,7 +107,10 @@ __device__ __noinline__ float exchange(const Gas& gas, const Kinetics& pair, flo
 #if VIBRATES
     if (modes.theta > 0.0f) {
       float pool = energy + level[side] * modes.theta, t = 2.0f * pool / freedom, x = modes.theta / t;
-      float chance = gas.jeans ? (freedom + 2.0f * x / fmaxf(expm1f(x), 1e-30f)) / (freedom * modes.z_vibration) : 1.0f / modes.z_vibration;
+      int table = pair.chances[side];
+      float chance = table >= 0  ? chance_of(gas.chances + table * PLACES, pool / modes.theta)
+                     : gas.jeans ? (freedom + 2.0f * x / fmaxf(expm1f(x), 1e-30f)) / (freedom * modes.z_vibration)
+                                 : 1.0f / modes.z_vibration;
       if (open_f32(stream.word()) < chance) {
         float highest = fminf(pool / modes.theta, 65000.0f);
         for (;;) {

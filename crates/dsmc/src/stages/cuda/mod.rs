@@ -28,7 +28,7 @@ use self::tables::Tables;
 use super::cpu::collide;
 use super::{SUMS, SURFACE_SUMS, Stages};
 use crate::grid::Side;
-use crate::model::{Edge, Model, ZDefinition};
+use crate::model::{Edge, Model, Partner, ZDefinition};
 use crate::walls::BOLTZMANN;
 
 /// Whole numbers of a surface's sums for the momentum and the energy of the heaviest molecule at [`fastest`]: a step's rounding is
@@ -137,11 +137,14 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
 pub fn memory(model: &Model) -> u64 {
     let c = &model.collisions;
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
-    let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 2.0 } else { 0.0 };
+    let particle = 22.0
+        + if c.rotation { 4.0 } else { 0.0 }
+        + if c.vibration { 2.0 } else { 0.0 }
+        + if c.partner == Partner::Near { 4.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
     let spare = if open { 17.0 / 16.0 } else { 1.0 };
     let sums = 8.0 * species * if c.rotation || c.vibration { SUMS } else { SUMS - 2 } as f64;
-    (model.expected * spare * (2.0 * particle + 12.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
+    (model.expected * spare * (2.0 * particle + 4.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
 
 impl Gas {
@@ -162,15 +165,22 @@ impl Gas {
             seed: self.model.seed,
             step,
             stride: (self.store.mosaic.len() * self.store.kind.cells()) as u64,
+            chances: t.chances.address(),
+            across: collide::across(&self.model),
             jeans: u32::from(self.model.collisions.z_definition == ZDefinition::Jeans),
             unused: 0,
         }
     }
 
+    /// Cells per velocity along each axis.
+    fn path(&self) -> [f32; 2] {
+        [0, 1].map(|d| (self.model.dt * self.model.cells_per_metre(d)) as f32)
+    }
+
     fn pass(&self) -> PassArgument {
         let t = &self.tables;
         PassArgument {
-            step: [0, 1].map(|d| (self.model.dt * self.model.cells_per_metre(d)) as f32),
+            step: self.path(),
             stride: (self.store.mosaic.len() * self.store.kind.keys()) as u32,
             unused: 0,
             reach: t.reach.address(),
@@ -191,7 +201,7 @@ impl Gas {
         };
         DomainArgument {
             edge: self.model.edges.each_ref().map(edge),
-            unused: [0; 2],
+            path: self.path(),
             dt: self.model.dt,
             per_metre: [0, 1].map(|d| self.model.cells_per_metre(d)),
             seed: self.model.seed,

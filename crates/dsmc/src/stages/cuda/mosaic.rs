@@ -4,7 +4,7 @@ use zellige_engine::cuda::Properties;
 
 use super::program::Kind;
 use crate::grid::Grid;
-use crate::model::{Edge, Model};
+use crate::model::{Edge, Model, Partner};
 
 /// Particles of a tile where there are enough of them for all multiprocessors, and blocks that one is to hold: where they stay evenly
 /// spread, and where shared memory has room for twice as many (`docs/performance/dsmc.md` has what was tried).
@@ -100,6 +100,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         lanes: (threads / cells as u32).clamp(1, 32),
         modes: [model.collisions.rotation, model.collisions.vibration],
         scheme: model.collisions.scheme,
+        near: model.collisions.partner == Partner::Near,
         bodies: [!geometry.is_empty(), geometry.parted().next().is_some()],
         follows: model.given.iter().any(Option::is_some),
     };

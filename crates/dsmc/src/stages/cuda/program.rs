@@ -7,6 +7,7 @@ use zellige_engine::error::Result;
 use zellige_engine::real;
 
 use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, StoreArgument};
+use crate::gas::millikan::{LARGEST, PLACES};
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
 use crate::walls::formulae::WALLS;
@@ -30,6 +31,8 @@ pub(super) struct Kind {
     pub(super) modes: [bool; 2],
     /// How pairs are chosen.
     pub(super) scheme: Scheme,
+    /// Partners are near: tags have a column.
+    pub(super) near: bool,
     /// There are bodies, and they part cells.
     pub(super) bodies: [bool; 2],
     /// Some side follows the gas within.
@@ -54,7 +57,7 @@ impl Kind {
 
     /// Bytes of a particle.
     pub(super) fn particle(&self) -> usize {
-        22 + 4 * usize::from(self.modes[0]) + 2 * usize::from(self.modes[1])
+        22 + 4 * usize::from(self.modes[0]) + 2 * usize::from(self.modes[1]) + 4 * usize::from(self.near)
     }
 
     /// Bytes of shared memory that a block asks for: counts of each warp by key, and the columns of the particles in order.
@@ -82,6 +85,9 @@ impl Kind {
             define("ROTATES", &u8::from(self.modes[0])),
             define("VIBRATES", &u8::from(self.modes[1])),
             define("SCHEME", &scheme),
+            define("NEAR", &u8::from(self.near)),
+            define("PLACES", &PLACES),
+            define("PLACES_PER_LOG", &format!("{:e}f", (PLACES - 1) as f64 / LARGEST.ln())),
             define("BODIES", &u8::from(self.bodies[0])),
             define("PARTED", &u8::from(self.bodies[1])),
             define("FOLLOWS", &u8::from(self.follows)),
@@ -155,7 +161,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         include_str!("emit.cu"),
     ]);
     // Of these, only what flights depend on: the same program then does for many runs.
-    let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "BODIES"];
+    let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "NEAR", "BODIES"];
     let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),

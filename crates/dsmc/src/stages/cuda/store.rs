@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::Result;
 
-use super::arguments::{Counters, GasArgument, PassArgument, StoreArgument};
+use super::arguments::{Columns, Counters, GasArgument, PassArgument, StoreArgument};
 use super::mosaic::Mosaic;
 use super::program::{Kernels, Kind};
 use crate::grid::Grid;
@@ -20,6 +20,9 @@ const FRESH_WARPS: u32 = 512;
 /// Blocks that add up totals.
 pub(super) const TOTAL_BLOCKS: u32 = 512;
 
+/// Column of the set not in use in which `goals` of common.cu lie: vz.
+const GOALS: usize = 4;
+
 /// One set of columns.
 #[derive(Debug)]
 struct Set {
@@ -28,6 +31,7 @@ struct Set {
     rotation: Buffer<f32>,
     level: Buffer<u16>,
     key: Buffer<u16>,
+    tag: Buffer<u32>,
 }
 
 impl Set {
@@ -39,12 +43,13 @@ impl Set {
             rotation: pool.alloc_zeros(used(kind.modes[0]), "dsmc: particles")?,
             level: pool.alloc_zeros(used(kind.modes[1]), "dsmc: particles")?,
             key: pool.alloc_zeros(room, "dsmc: particles")?,
+            tag: pool.alloc_zeros(used(kind.near), "dsmc: particles")?,
         })
     }
 
-    fn argument(&self) -> [u64; 8] {
+    fn argument(&self) -> Columns {
         let [x, y, vx, vy, vz] = self.numbers.each_ref().map(Buffer::address);
-        [x, y, vx, vy, vz, self.rotation.address(), self.level.address(), self.key.address()]
+        [x, y, vx, vy, vz, self.rotation.address(), self.level.address(), self.key.address(), self.tag.address()]
     }
 }
 
@@ -60,9 +65,7 @@ pub(super) struct Store {
     pub(super) room: usize,
     sets: [Set; 2],
     first: [Buffer<u32>; 2],
-    arrive: Buffer<u32>,
     list: Buffer<u32>,
-    goal: Buffer<u32>,
     /// left, special: by tile and list.
     lists: [Buffer<u32>; 2],
     near: Buffer<u32>,
@@ -88,9 +91,7 @@ impl Store {
             room: 0,
             sets: [Set::new(pool, &kind, 0)?, Set::new(pool, &kind, 0)?],
             first: [words(tiles + 1)?, words(tiles + 1)?],
-            arrive: words(0)?,
             list: words(0)?,
-            goal: words(0)?,
             lists: [words(tiles * kind.lists())?, words(tiles * kind.lists())?],
             near: words(9 * tiles)?,
             by_tile: [words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?],
@@ -109,9 +110,7 @@ impl Store {
             next: self.sets[next].argument(),
             first: self.first[now].address(),
             next_first: self.first[next].address(),
-            arrive: self.arrive.address(),
             list: self.list.address(),
-            goal: self.goal.address(),
             left,
             special,
             stay,
@@ -168,16 +167,18 @@ impl Store {
         self.cuda.copy(&old.rotation, 0, &mut set.rotation, 0, old.rotation.len())?;
         self.cuda.copy(&old.level, 0, &mut set.level, 0, old.level.len())?;
         self.cuda.copy(&old.key, 0, &mut set.key, 0, before)?;
+        self.cuda.copy(&old.tag, 0, &mut set.tag, 0, old.tag.len())?;
         self.sets[now] = set;
-        // The other one goes before its successor is asked for: there may not be room for both.
+        // The other one goes before its successor is asked for: there may not be room for both. But the tiles of those that go far lie
+        // in its last component (`goals` of common.cu).
+        let mut goals = pool.alloc_zeros(before, "dsmc: exchange between tiles")?;
+        self.cuda.copy(&self.sets[1 - now].numbers[GOALS], 0, &mut goals, 0, before)?;
         self.sets[1 - now] = Set::new(&pool, &self.kind, 0)?;
         self.sets[1 - now] = Set::new(&pool, &self.kind, n)?;
-        for words in [&mut self.list, &mut self.goal] {
-            let mut larger = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
-            self.cuda.copy(words, 0, &mut larger, 0, before)?;
-            *words = larger;
-        }
-        self.arrive = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
+        self.cuda.copy(&goals, 0, &mut self.sets[1 - now].numbers[GOALS], 0, before)?;
+        let mut larger = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
+        self.cuda.copy(&self.list, 0, &mut larger, 0, before)?;
+        self.list = larger;
         self.room = n;
         Ok(())
     }
@@ -245,6 +246,7 @@ impl Store {
             cuda.upload(buffer, values)?;
         }
         cuda.upload(&mut set.level, &scatter(&to, &p.level))?;
+        cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.kind.near))?;
         cuda.upload(&mut self.first[self.current], &first)?;
         cuda.upload(&mut self.by_tile[0], &stay)
     }
@@ -264,7 +266,7 @@ impl Store {
             velocity: [column(vx)?, column(vy)?, column(vz)?],
             rotation: column(&set.rotation)?,
             level: cuda.download_range(&set.level, 0..n.min(set.level.len()))?,
-            tag: Vec::new(),
+            tag: cuda.download_range(&set.tag, 0..n.min(set.tag.len()))?,
         };
         for tile in 0..self.mosaic.len() {
             for i in first[tile] as usize..first[tile + 1] as usize {
@@ -276,6 +278,11 @@ impl Store {
         }
         Ok(p)
     }
+}
+
+/// Tags of particles, which have none yet when they are loaded.
+fn tags(to: &[u32], from: &[u32], near: bool) -> Vec<u32> {
+    if near && from.is_empty() { vec![0; to.len()] } else { scatter(to, from) }
 }
 
 /// `values[to[i]] = from[i]`; nothing of a column that is not in use.

@@ -9,6 +9,7 @@ use super::arguments::{
 };
 use super::mosaic::Mosaic;
 use crate::gas::Relaxation;
+use crate::gas::millikan::Chances;
 use crate::geometry::Piece;
 use crate::grid::Side;
 use crate::model::{Edge, Model, Scheme};
@@ -22,6 +23,8 @@ use crate::walls::{BOLTZMANN, Model as WallModel};
 pub(super) struct Tables {
     pub(super) pairs: Buffer<Kinetics>,
     pub(super) modes: Buffer<Modes>,
+    /// Chances of vibration by Millikan and White: `[table][place]`.
+    pub(super) chances: Buffer<f32>,
     pub(super) lookup: Buffer<u32>,
     /// By tile and cell.
     pub(super) rate: Buffer<f32>,
@@ -57,7 +60,9 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(model: &Model, mosaic: &Mosaic, pool: &Pool) -> Result<Self> {
-        let (pairs, lookup) = pairs(model);
+        let (chances, relaxing) = collide::relaxing(model);
+        let chances: Vec<f32> = chances.iter().flat_map(Chances::values).map(|v| *v as f32).collect();
+        let (pairs, lookup) = pairs(model, &relaxing);
         let (parted, parts, outline) = parted(model, mosaic);
         let (slots, first, pieces, references) = model.geometry.lists();
         let inflow = inflow(model, mosaic);
@@ -77,6 +82,7 @@ impl Tables {
         Ok(Self {
             pairs: up.all(&pairs)?,
             modes: up.all(&modes(model))?,
+            chances: up.all(&chances)?,
             lookup: up.all(&lookup)?,
             rate: up.all(&rate)?,
             parted: up.all(&parted)?,
@@ -121,7 +127,7 @@ impl Upload<'_> {
 }
 
 /// As `stages/cpu/collide.rs` has them.
-fn pairs(model: &Model) -> (Vec<Kinetics>, Vec<u32>) {
+fn pairs(model: &Model, relaxing: &[[Option<usize>; 2]]) -> (Vec<Kinetics>, Vec<u32>) {
     let n = model.species.len();
     let (mut pairs, mut lookup) = (Vec::new(), vec![0; n * n]);
     let inelastic = |s: usize| model.species[s].rotation > 0 || model.species[s].vibration > 0.0;
@@ -140,6 +146,7 @@ fn pairs(model: &Model) -> (Vec<Kinetics>, Vec<u32>) {
                 pool: (2.5 - pair.scatter.omega) as f32,
                 inelastic: u32::from(inelastic(a) || inelastic(b)),
                 species: [a as u32, b as u32],
+                chances: relaxing[pairs.len()].map(|place| place.map_or(-1, |p| p as i32)),
             });
         }
     }

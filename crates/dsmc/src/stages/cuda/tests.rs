@@ -12,16 +12,18 @@ const PLAIN: Kind = Kind {
     lanes: 2,
     modes: [false; 2],
     scheme: Scheme::Ntc,
+    near: false,
     bodies: [false; 2],
     follows: false,
 };
 
 #[test]
 fn kernels_compile() {
-    let everything = Kind { scheme: Scheme::Majorant, modes: [true; 2], species: 3, bodies: [true; 2], follows: true, ..PLAIN };
+    let everything = Kind { scheme: Scheme::Majorant, modes: [true; 2], species: 3, bodies: [true; 2], follows: true, near: true, ..PLAIN };
     let pairing =
         Kind { scheme: Scheme::Pairing, modes: [true, false], species: 2, bodies: [true, false], shift: [2, 0], lanes: 32, ..PLAIN };
-    for kind in [everything, pairing] {
+    let near = Kind { near: true, lanes: 1, ..PLAIN };
+    for kind in [everything, pairing, near] {
         recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.

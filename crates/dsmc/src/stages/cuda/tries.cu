@@ -23,6 +23,29 @@ __device__ __noinline__ u32 poisson(float mean, u32 word, u64 seed, u64 step, u6
 }
 #endif
 
+#if NEAR
+// The nearest to particle i of the others of [begin, end) that it has not just collided with, or `from` where there is none; the LANES
+// threads of its cell look together. Of a crowd only some are looked at, from `from` on: `nearest` of collide.rs.
+#define LOOKED_AT 48u
+__device__ __forceinline__ u32 nearest(const Gas& gas, const Sorted& s, bool live, u32 i, u32 from, u32 begin, u32 end) {
+  u64 best = ~u64(0);
+  if (live) {
+    float x = s.x[i], y = s.y[i];
+    u32 tag = s.tag[i], n = least(end - begin, LOOKED_AT);
+    for (u32 o = threadIdx.x % LANES; o < n; o += LANES) {
+      u32 k = from + o < end ? from + o : from + o - (end - begin);
+      float dx = s.x[k] - x, dy = s.y[k] - y, distance = gas.across[0] * dx * dx + gas.across[1] * dy * dy;
+      // Positive numbers are ordered as their words are; of two as near the first one.
+      if (k != i && (tag == 0 || s.tag[k] != tag)) best = least(best, u64(__float_as_uint(distance)) << 32 | o);
+    }
+  }
+#pragma unroll
+  for (u32 k = LANES / 2; k > 0; k /= 2) best = least(best, u64(__shfl_xor_sync(FULL_WARP, best, k)));
+  u32 k = best == ~u64(0) ? from : from + u32(best);
+  return k < end ? k : k - (end - begin);
+}
+#endif
+
 #if SCHEME == 1 || SCHEME == 2
 template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start, F cell_number, Tally& tally) {
   const u32 me = lane_index(), lane = threadIdx.x % LANES;
@@ -60,21 +83,41 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         tally.exceeded += sigma_g > most;
         tally.collisions++;
         hit(gas, pair, s, i, j, g, g2, w.z, w.w, item);
+#if NEAR
+        // A number that only these two have: until one of them collides again, it tells that they just did.
+        s.tag[i] = s.tag[j] = (w.z ^ __funnelshift_l(w.w, w.w, 16)) | 1;
+#endif
       };
+      auto draw = [&](u32 t, u32& i, u32& j) {
+        // One word for both partners: the fraction that the first leaves chooses the second.
+        uint4 w = philox_draw(PAIR, gas.seed, gas.step, u64(cell) << 32 | t);
+        u64 product = u64(w.x) * na;
+        i = u32(product >> 32);
+        j = u32((u64(u32(product)) * (nb - same)) >> 32);
+        j += same && j >= i;
+        i += first;
+        j += second;
+        return w;
+      };
+#if NEAR
+      // One after the other, since the partner depends on who has collided.
+      for (u32 t = 0; __any_sync(FULL_WARP, t < tries); t++) {
+        u32 i = 0, j = 0;
+        bool live = t < tries;
+        uint4 w = {};
+        if (live) w = draw(number + t, i, j);
+        bool whole = !PARTED || !gas.parted[place];
+        u32 k = nearest(gas, s, live && whole, i, j, second, second + nb);
+        if (live && lane == 0) attempt(i, whole ? k : j, w, number + t);
+        __syncwarp();
+      }
+#else
+      // As many at once as there are threads.
       for (u32 b0 = 0; LANES == 1 ? b0 < tries : __any_sync(FULL_WARP, b0 < tries); b0 += LANES) {
         u32 t = b0 + lane, i = 0, j = 0;
         bool live = t < tries;
         uint4 w = {};
-        if (live) {
-          // One word for both partners: the fraction that the first leaves chooses the second.
-          w = philox_draw(PAIR, gas.seed, gas.step, u64(cell) << 32 | (number + t));
-          u64 product = u64(w.x) * na;
-          i = u32(product >> 32);
-          j = u32((u64(u32(product)) * (nb - same)) >> 32);
-          j += same && j >= i;
-          i += first;
-          j += second;
-        }
+        if (live) w = draw(number + t, i, j);
         if (LANES == 1) {
           if (live) attempt(i, j, w, number + t);
           continue;
@@ -93,6 +136,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
           done |= __ballot_sync(FULL_WARP, go);
         }
       }
+#endif
 #pragma unroll
       for (u32 k = LANES / 2; k > 0; k /= 2) seen = fmaxf(seen, __shfl_xor_sync(FULL_WARP, seen, k));
       if (tries > 0 && lane == 0) {

@@ -12,7 +12,8 @@ struct Molecule {
   u32 rotation, unused;
 };
 struct Domain {
-  int edge[4], unused[2];   // -1 periodic, -2 open, else the number of the wall
+  int edge[4];              // -1 periodic, -2 open, else the number of the wall
+  float path[2];            // `step` of Pass
   double dt, per_metre[2];  // cells per metre, 0 where there is no axis
   u64 seed, step;
   const Wall* walls;
@@ -141,7 +142,7 @@ __device__ __forceinline__ u32 arrive_at(const Store& st, const Geometry& g, con
   return tile;
 }
 
-// A warp a list: those of its leavers that may meet something.
+// A warp a list: those of its leavers that may meet something, and those that go far.
 extern "C" __global__ void __launch_bounds__(128)
     wander(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g) {
   u32 list = u32(thread_index() / 32);
@@ -150,17 +151,26 @@ extern "C" __global__ void __launch_bounds__(128)
   u32 begin = base + list % LISTS * list_part(n), length = st.left[list];
   for (u32 k = lane_index(); k < length; k += 32) {
     u32 entry = st.list[begin + k], index = entry & INDEX, slot = base + index;
-    if (entry >> 28 != PENDING) continue;
+    if (entry >> 28 != PENDING && entry >> 28 != FAR) continue;
     u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
     Flight f{};
     f.cell[0] = int(tile % st.tiles[0]) << SX | int(cell & ((1 << SX) - 1));
     f.cell[1] = int(tile / st.tiles[0]) << SY | int(cell >> SX);
+    if (entry >> 28 == FAR) {
+      float x = st.next.x[slot], y = st.next.y[slot];
+      int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
+      st.next.x[slot] = x;
+      st.next.y[slot] = y;
+      st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
+      goals(st.now)[begin + k] = tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y);
+      continue;
+    }
     f.offset[0] = st.next.x[slot];
     f.offset[1] = st.next.y[slot];
     Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]}, ROTATES ? st.next.rotation[slot] : 0.0f, VIBRATES ? u32(st.next.level[slot]) : 0u};
     Stream u(WALL, d.seed, d.step, (u64(tile) << 28 | index) << 10);
     if (trace(d, g, f, species, a, 1.0, u, st.counters)) {
-      st.goal[begin + k] = arrive_at(st, g, f, species, a, slot);
+      goals(st.now)[begin + k] = arrive_at(st, g, f, species, a, slot);
       st.list[begin + k] = FAR << 28 | index;
     } else {
       st.next.key[slot] = u16(GONE);

@@ -1,0 +1,315 @@
+//! No time counter and majorant frequency: how many pairs of each cell are tried, and the tries of a tile.
+//!
+//! Tries of a cell come one after the other in meaning; where that is all the same they are looked at in [rows](super::rows).
+
+use super::collide::{Kinetics, Table, cell_number, hit, pair_count, together, velocity};
+use super::math::{Stream, power};
+use super::rows::in_rows;
+use super::store::{Columns, Mosaic};
+use super::tile::{Majorant, Scratch, Tile};
+use crate::model::{Scheme, purpose};
+use crate::physics::{difference, square};
+use zellige_engine::rng::{open_f32, uniform_f32};
+
+/// Tries after which a maximum may fall.
+const EVIDENCE: f32 = 2000.0;
+/// It falls by no more than this factor at a time, and not below this multiple of what was seen.
+const FALL: f32 = 0.9;
+const MARGIN: f32 = 1.05;
+/// Tries of a cell that are laid out without asking how many there are.
+pub(super) const AHEAD: usize = 4;
+
+/// All tries of a tile in step `step`. `sums` is the width of a cell's sums if they are needed afterwards, or 0.
+#[inline(always)]
+pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
+    let total = count_tries(table, tile, mosaic, scratch, species, step);
+    if total == 0 {
+        return;
+    }
+    tile.ledger.attempts += total as u64;
+    lay_out(tile, mosaic, scratch, species, total);
+    scratch.words.draw(purpose::PAIR, table.seed, step);
+    // Partners that are near hang on who has collided, and parts of cells on where particles are.
+    if table.near.is_some() || !tile.parted.is_empty() {
+        one_by_one(table, tile, mosaic, scratch, species, step);
+    } else {
+        in_rows(table, tile, scratch, species, step, total, sums);
+    }
+    settle(&mut tile.majorants, &scratch.tries, &scratch.rows.sigma_g);
+}
+
+/// Writes down which cell and pair each try belongs to and what its random words hang on.
+#[inline(always)]
+fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, total: usize) {
+    let pairs = pair_count(species);
+    let Scratch { rows, words, tries, start, .. } = scratch;
+    rows.reserve(total, start.last().copied().unwrap_or(0) as usize);
+    for row in &mut words.items {
+        row.resize(total + AHEAD, 0);
+    }
+    let [cells, numbers] = &mut words.items;
+    let (which, cells, numbers) = (&mut rows.which[..total + AHEAD], &mut cells[..total + AHEAD], &mut numbers[..total + AHEAD]);
+    let mut at = 0;
+    for (slot, tries) in tries.chunks_exact(pairs).enumerate() {
+        // Slots of a small tile at the end of an axis, mostly.
+        if start[slot * species] == start[(slot + 1) * species] {
+            continue;
+        }
+        let (cell, mut number) = (cell_number(tile, mosaic, slot), 0);
+        for (p, n) in tries.iter().enumerate() {
+            let (first, key) = (number, (slot * pairs + p) as u32);
+            // As many as there mostly are, whether or not: the next cell writes over what was too much.
+            for k in 0..AHEAD {
+                (which[at + k], cells[at + k], numbers[at + k]) = (key, cell, first + k as u32);
+            }
+            number += n;
+            for k in AHEAD..*n as usize {
+                (which[at + k], cells[at + k], numbers[at + k]) = (key, cell, first + k as u32);
+            }
+            at += *n as usize;
+        }
+    }
+    for row in &mut words.items {
+        row.truncate(total);
+    }
+}
+
+/// The largest cross-sections after all tries.
+#[inline(always)]
+fn settle(majorants: &mut [Majorant], tries: &[u32], sigma_g: &[f32]) {
+    let mut at = 0;
+    for (majorant, n) in majorants.iter_mut().zip(tries) {
+        if *n == 0 {
+            continue;
+        }
+        let (most, mut seen) = (majorant.most, majorant.seen);
+        for s in &sigma_g[at..at + *n as usize] {
+            seen = seen.max(*s);
+        }
+        at += *n as usize;
+        majorant.tries += *n as f32;
+        majorant.seen = seen;
+        if seen > most {
+            majorant.most = seen;
+        } else if majorant.tries >= EVIDENCE {
+            majorant.most = (most * FALL).max(seen * MARGIN).min(most);
+            (majorant.seen, majorant.tries) = (0.0, 0.0);
+        }
+    }
+}
+
+/// The particles of a try: one word for both, the fraction that the first leaves chooses the second.
+#[inline(always)]
+pub(super) fn partners(start: &[u32], slot: usize, species: usize, pair: &Kinetics, word: u32) -> (usize, usize) {
+    let (a, b) = (slot * species + pair.species[0], slot * species + pair.species[1]);
+    let (first, second) = (start[a], start[b]);
+    let (na, nb) = (start[a + 1] - first, start[b + 1] - second);
+    let same = a == b;
+    let product = u64::from(word) * u64::from(na);
+    let i = (product >> 32) as u32;
+    let mut j = ((u64::from(product as u32) * u64::from(nb - u32::from(same))) >> 32) as u32;
+    j += u32::from(same && j >= i);
+    ((first + i) as usize, (second + j) as usize)
+}
+
+// Loops over indices, not closures over arrays: those are not reliably inlined into functions with target features.
+/// The tries one after the other.
+#[inline(always)]
+fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
+    let pairs = table.pairs.len();
+    let Scratch { rows, words, start, sorted, .. } = scratch;
+    for t in 0..words.items[0].len() {
+        let (slot, p) = (rows.which[t] as usize / pairs, rows.which[t] as usize % pairs);
+        let pair = &table.pairs[p];
+        let most = tile.majorants[slot * pairs + p].most;
+        let parted = tile.parted.get(slot) == Some(&true);
+        let (i, mut j) = partners(start, slot, species, pair, words.words[0][t]);
+        if let (Some(across), false) = (table.near, parted) {
+            let second = slot * species + pair.species[1];
+            j = nearest(sorted, i, j, [start[second] as usize, start[second + 1] as usize], across);
+        }
+        let g = difference(velocity(sorted, i), velocity(sorted, j));
+        let g2 = square(g);
+        let sigma_g = pair.rate * power(g2, pair.power);
+        rows.sigma_g[t] = sigma_g;
+        if uniform_f32(words.words[1][t]) * most < sigma_g {
+            let number = number_of(&words.items, t);
+            if parted && !together(table, sorted, words.items[0][t], mosaic, [i, j], step, number) {
+                continue;
+            }
+            tile.ledger.exceeded += u64::from(sigma_g > most);
+            tile.ledger.collisions += 1;
+            hit(table, pair, sorted, [i, j], g, g2, [words.words[2][t], words.words[3][t]], step, number);
+            if table.near.is_some() {
+                // A number that only these two have: until one of them collides again, it tells that they just did.
+                let tag = words.words[2][t] ^ words.words[3][t].rotate_left(16) | 1;
+                (sorted.tag[i], sorted.tag[j]) = (tag, tag);
+            }
+        }
+    }
+}
+
+/// What the further random numbers of a try hang on.
+#[inline(always)]
+pub(super) fn number_of(items: &[Vec<u32>; 2], t: usize) -> u64 {
+    u64::from(items[0][t]) << 24 | u64::from(items[1][t] & 0xFF_FFFF)
+}
+
+/// How many pairs of each cell and kind are to be tried; returns their sum.
+#[inline(always)]
+fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) -> usize {
+    let (slots, pairs) = (mosaic.slots(), table.pairs.len());
+    // The numbers that round: a block for every four pairs of a cell, of cells that have someone.
+    let blocks = pairs.div_ceil(4);
+    let Scratch { words, start, tries, .. } = scratch;
+    for row in &mut words.items {
+        row.resize(slots * blocks, 0);
+    }
+    let mut drawn = 0;
+    for slot in 0..slots {
+        if start[slot * species] < start[(slot + 1) * species] {
+            let cell = cell_number(tile, mosaic, slot);
+            for block in 0..blocks {
+                (words.items[0][drawn], words.items[1][drawn]) = (cell, block as u32);
+                drawn += 1;
+            }
+        }
+    }
+    for row in &mut words.items {
+        row.truncate(drawn);
+    }
+    words.draw(purpose::COUNT, table.seed, step);
+    tries.clear();
+    tries.resize(slots * pairs, 0);
+    let (mut total, mut at) = (0, 0);
+    for slot in 0..slots {
+        if start[slot * species] == start[(slot + 1) * species] {
+            continue;
+        }
+        for p in 0..pairs {
+            let pair = &table.pairs[p];
+            let (a, b) = (slot * species + pair.species[0], slot * species + pair.species[1]);
+            let (na, nb) = ((start[a + 1] - start[a]) as f32, (start[b + 1] - start[b]) as f32);
+            let both = if a == b { 0.5 * na * (na - 1.0) } else { na * nb };
+            let mean = both * tile.rate[slot] * tile.majorants[slot * pairs + p].most;
+            let mut n = 0;
+            if mean > 0.0 {
+                let word = words.words[p & 3][at + (p >> 2)];
+                n = if table.scheme == Scheme::Ntc {
+                    (mean + uniform_f32(word)) as u32
+                } else {
+                    poisson(mean, word, table.seed, step, u64::from(cell_number(tile, mosaic, slot)) * pairs as u64 + p as u64)
+                };
+            }
+            tries[slot * pairs + p] = n;
+            total += n as usize;
+        }
+        at += blocks;
+    }
+    total
+}
+
+/// A number with Poisson's distribution: by inversion, in parts whose mean is small enough for it.
+fn poisson(mean: f32, word: u32, seed: u64, step: u64, item: u64) -> u32 {
+    let mut stream = Stream::new(purpose::PERMUTE, seed, step, item);
+    let (mut left, mut total, mut u) = (f64::from(mean), 0, f64::from(open_f32(word)));
+    while left > 0.0 {
+        let part = left.min(16.0);
+        left -= part;
+        let (mut term, mut k) = ((-part).exp(), 0);
+        let mut sum = term;
+        while u > sum && k < 1000 {
+            k += 1;
+            term *= part / f64::from(k);
+            sum += term;
+        }
+        total += k;
+        u = stream.open();
+    }
+    total
+}
+
+/// Particles that are looked at for a near one.
+const LOOKED_AT: usize = 48;
+
+/// The nearest of a cell's particles `range` to particle `i`, without itself and the one that it has just collided with, unless there
+/// is no other. Of a crowd only some are looked at, from `from` on.
+#[inline(never)]
+fn nearest(columns: &Columns, i: usize, from: usize, range: [usize; 2], across: [f32; 2]) -> usize {
+    let [begin, end] = range;
+    let (x, y, tag) = (columns.x[i], columns.y[i], columns.tag[i]);
+    let (mut best, mut least) = (from, f32::INFINITY);
+    let mut k = from;
+    for _ in 0..(end - begin).min(LOOKED_AT) {
+        let (dx, dy) = (columns.x[k] - x, columns.y[k] - y);
+        let distance = across[0] * dx * dx + across[1] * dy * dy;
+        if distance < least && k != i && (tag == 0 || columns.tag[k] != tag) {
+            (best, least) = (k, distance);
+        }
+        k = if k + 1 == end { begin } else { k + 1 };
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{Config, SpeciesConfig};
+    use crate::model::Model;
+    use crate::stages::cpu::store::Kept;
+    use crate::stages::cpu::tile;
+    use zellige_engine::rng::Philox;
+
+    /// A tile of argon, or of argon and helium, or of nitrogen, its particles in order, few in a cell: many tries share a particle.
+    fn filled(species: &[&str], rotation: bool) -> (Model, Table, Tile, Mosaic, Scratch) {
+        let mut config = Config::new(vec![16; 2], vec![1.6e-4; 2], species[0], 7e22, 273.15);
+        config.species =
+            species.iter().map(|s| SpeciesConfig { fraction: 1.0 / species.len() as f64, ..SpeciesConfig::named(s) }).collect();
+        (config.dt, config.particles_per_cell, config.collisions.rotation) = (4e-8, Some(6.0), rotation);
+        let model = Model::new(&config, Path::new(""), 3).unwrap();
+        let mosaic = Mosaic::new(&model.grid, 6.0);
+        let mut tile = tile::empty(&model, &mosaic, 0);
+        let (keys, flags, philox) = (mosaic.slots() * species.len(), Kept::new(&model), Philox::new(77, 5));
+        let n = 6 * mosaic.slots();
+        tile.columns.reserve(n, flags);
+        for i in 0..n {
+            let [a, b] = philox.normals(0, 2 * i as u64);
+            let [c, d] = philox.normals(0, 2 * i as u64 + 1);
+            tile.columns.key[i] = ((i * 7919) % keys) as u16;
+            (tile.columns.v[0][i], tile.columns.v[1][i], tile.columns.v[2][i]) =
+                ((300.0 * a) as f32, (300.0 * b) as f32, (300.0 * c) as f32);
+            if flags.rotation {
+                tile.columns.rotation[i] = (200.0 * d * d) as f32;
+            }
+        }
+        tile.len = n;
+        let mut scratch = Scratch::default();
+        tile.index(keys, &mut scratch, flags);
+        (model.clone(), Table::new(&model), tile, mosaic, scratch)
+    }
+
+    #[test]
+    fn tries_in_rows_are_those_one_by_one() {
+        for (species, rotation) in [(&["Ar"][..], false), (&["Ar", "He"], false), (&["N2"], true)] {
+            let mut found = [false, true].map(|rows| {
+                let (_, table, mut tile, mosaic, mut scratch) = filled(species, rotation);
+                let total = count_tries(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
+                lay_out(&tile, &mosaic, &mut scratch, species.len(), total);
+                scratch.words.draw(purpose::PAIR, table.seed, 9);
+                if rows {
+                    in_rows(&table, &mut tile, &mut scratch, species.len(), 9, total, 0);
+                } else {
+                    one_by_one(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9);
+                }
+                let Scratch { sorted, rows, .. } = scratch;
+                (sorted.v, sorted.rotation, tile.ledger, rows.sigma_g[..total].to_vec())
+            });
+            let (a, b) = (std::mem::take(&mut found[0].0), std::mem::take(&mut found[1].0));
+            assert!(a == b, "{species:?}: velocities");
+            assert!(found[0] == found[1], "{species:?}: {:?} {:?}", found[0].2, found[1].2);
+            assert!(found[0].2.collisions > 300, "{:?}", found[0].2);
+        }
+    }
+}
