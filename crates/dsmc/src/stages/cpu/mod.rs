@@ -15,6 +15,7 @@ mod moments;
 mod pairing;
 mod store;
 pub(super) mod tile;
+mod totals;
 
 pub(crate) use interface::bytes_of;
 pub(crate) use math::Stream;
