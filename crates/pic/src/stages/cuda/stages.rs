@@ -62,9 +62,9 @@ impl CudaStages {
     }
 
     /// J from sums, which are zero afterwards.
-    fn read(&self, which: usize, current: Current) -> Result<()> {
+    fn read(&mut self, which: usize, current: Current) -> Result<()> {
         let n = self.setup.grid.len();
-        let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
+        let [x, y, z] = self.fields.j()?;
         // The same in the program of every species; without one there is nothing to convert.
         let Some(population) = self.species.first() else { return Ok(()) };
         let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
