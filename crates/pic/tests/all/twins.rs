@@ -104,32 +104,37 @@ fn small(kind: Kind) -> Kind {
     Kind { shift: 6, parts: 2, block: 128, ..kind }
 }
 
+/// Each two of precision, order and pusher together: six programs, since one takes seconds to compile. The other six are compiled by
+/// `kernels_compile` or differ from one of these in a call.
 #[test]
 fn a_step_of_every_kind_is_that_of_the_processor() {
     let Some(cuda) = testing::gpu() else { return };
-    let pushers = [(Pusher::Boris, false), (Pusher::Vay, true), (Pusher::HigueraCary, false)];
-    for precision in [Precision::F32, Precision::F64] {
-        for order in [1, 2] {
-            for (k, (pusher, weighted)) in pushers.into_iter().enumerate() {
-                // Each is a program of its own: sizes of all kinds with one pusher, one size with all of them.
-                let sizes = [[48, 40], [17, 5], [5, 33], [70, 1], [3, 3]];
-                let all = k == order as usize - 1 && precision == Precision::F32;
-                for cells in sizes.into_iter().take(if all { 5 } else { 1 }) {
-                    let mut setup = setup(cells);
-                    setup.precision = precision;
-                    setup.order = order;
-                    setup.species = vec![Species { pusher, weighted, tagged: true, ..electrons(12) }];
-                    let p = tagged(thermal(cells, 12, 0.6, 3), weighted);
-                    setup.expected = vec![p.len()];
-                    let label = format!("{precision:?} order {order} {pusher:?} {cells:?}");
-                    let mut both = pair(&setup, &[p], &cuda, small);
-                    agree(&setup, &mut both, tolerance(&setup), &format!("{label} start"));
-                    for stages in &mut both {
-                        run(&setup, stages.as_mut(), 0, 1);
-                    }
-                    agree(&setup, &mut both, tolerance(&setup), &label);
-                }
+    let (single, double) = (Precision::F32, Precision::F64);
+    let kinds = [
+        (single, 1, Pusher::Boris, false),
+        (single, 2, Pusher::Vay, true),
+        (single, 1, Pusher::HigueraCary, true),
+        (double, 2, Pusher::Boris, true),
+        (double, 1, Pusher::Vay, false),
+        (double, 2, Pusher::HigueraCary, false),
+    ];
+    // Whole and cut tiles, lines, and domains smaller than a tile, which is the same for all: one program serves them.
+    let sizes = [[48, 40], [17, 5], [5, 33], [70, 1], [3, 3]];
+    for (precision, order, pusher, weighted) in kinds {
+        for cells in sizes {
+            let mut setup = setup(cells);
+            setup.precision = precision;
+            setup.order = order;
+            setup.species = vec![Species { pusher, weighted, tagged: true, ..electrons(12) }];
+            let p = tagged(thermal(cells, 12, 0.6, 3), weighted);
+            setup.expected = vec![p.len()];
+            let label = format!("{precision:?} order {order} {pusher:?} {cells:?}");
+            let mut both = pair(&setup, &[p], &cuda, |kind| Kind { tile: [16, 14], looks: 8, ..small(kind) });
+            agree(&setup, &mut both, tolerance(&setup), &format!("{label} start"));
+            for stages in &mut both {
+                run(&setup, stages.as_mut(), 0, 1);
             }
+            agree(&setup, &mut both, tolerance(&setup), &label);
         }
     }
 }

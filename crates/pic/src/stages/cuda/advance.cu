@@ -9,25 +9,7 @@ __device__ __forceinline__ void ask_for(const Store& st, const Stream& s, const 
 #endif
 }
 
-#if ORDER == 1
-// Particles that cross a border, a tenth of all in a warm plasma, wait in a queue of the warp until 32 of them fill all lanes: `Path`,
-// and K.
-#define QUEUE 64
-struct Waiting {
-    int n[QUEUE];
-    real s[QUEUE], t[QUEUE], s1[QUEUE], t1[QUEUE], qz[QUEUE], k[WEIGHTED ? QUEUE : 1];
-    __device__ __forceinline__ void put(int at, const Path& w, const Unit& u) {
-        n[at] = w.n;
-        s[at] = w.s;
-        t[at] = w.t;
-        s1[at] = w.s1;
-        t1[at] = w.t1;
-        qz[at] = w.qz;
-        if (WEIGHTED) k[at * WEIGHTED] = u.k;
-    }
-};
-#endif
-static_assert(OUT >= SCAN * BLOCK, "an outbox takes whatever leaves between two looks");
+static_assert(OUT >= BLOCK, "an outbox takes whatever leaves between two looks");
 
 template <bool MEASURE>
 __global__ void __launch_bounds__(BLOCK, RESIDENT)
@@ -38,6 +20,9 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     __shared__ Stream streams[WARPS];
     __shared__ Kept lists[WARPS];
     __shared__ double scratch[WARPS];
+#if ORDER == 1
+    __shared__ int left[WARPS];
+#endif
     // Behind another species of the same step it begins while that one ends, which began after what both need had ended.
     if (!walls.overlaps) wait_for_previous_kernel();
     let_next_kernel_start();
@@ -45,7 +30,10 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     fixed* near = reinterpret_cast<fixed*>(shared + FIELD_BYTES);
     if (threadIdx.x == 0) outgoing = 0;
     for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK) near[k] = 0;
-    for (u32 number = blockIdx.x; number < st.units; number = following) {
+    // Helpers first: they have the heavy ones.
+    const u32 helping = st.counters->helping, all = st.units + helping;
+    for (u32 turn = blockIdx.x; turn < all; turn = following) {
+        const u32 number = turn < helping ? st.units + turn : turn - helping;
         Stream& stream = streams[threadIdx.x / WARP];
         {
             Stream found = stream_of(st, number);
@@ -64,7 +52,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
         __syncthreads();
         double energy = 0, momentum[3] = {0, 0, 0};
 #if ORDER == 1
-        Waiting& queue = reinterpret_cast<Waiting*>(shared + FIELD_BYTES + COMPONENTS * JN * sizeof(fixed))[threadIdx.x / WARP];
+        Waiting* queues = reinterpret_cast<Waiting*>(shared + FIELD_BYTES + COMPONENTS * JN * sizeof(fixed));
+        Waiting& queue = queues[threadIdx.x / WARP];
         int waiting = 0;
 #endif
         do {
@@ -72,6 +61,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             u32 page = page_at(stream, pages, base);
             Slot next = fetch(st, number, stream, page, base);
             bool full = false;
+            // Rounds before the next look, within which neither the outbox nor a sum can run over.
+            int look = min(SCAN, OUT / BLOCK);
             for (; base < stream.rounds * WARP && !full; base += WARP) {
                 bool last = base + WARP == stream.rounds * WARP;
                 Unit unit = unit_of(p, real(1));
@@ -148,40 +139,39 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 }
 #if ORDER == 1
                 __syncwarp();
-                while (waiting >= (last ? 1 : WARP)) {
-                    int count = min(waiting, WARP), q = waiting - count + int(lane_index());
-                    waiting -= count;
-                    bool some = int(lane_index()) < count, again = false;
-                    Path w;
-                    if (some) {
-                        w = {queue.s[q], queue.t[q], queue.s1[q], queue.t1[q], queue.qz[q], queue.n[q]};
-                        if (WEIGHTED) {
-                            real k = queue.k[q * WEIGHTED];
-                            unit = {k, real(4) / k, real(2) / k};
-                        }
-                        again = deposit_first(j, w, unit);
-                    }
+                while (waiting >= WARP) {
+                    waiting -= WARP;
+                    Path w = queue.get(waiting + int(lane_index()), unit);
+                    bool again = deposit_first(j, w, unit);
                     // The last piece; those with three wait once more, since all lanes would wait for them.
                     u32 rest = __ballot_sync(FULL_WARP, again);
                     if (again) queue.put(waiting + __popc(rest & ((1u << lane_index()) - 1)), w, unit);
                     waiting += __popc(rest);
-                    if (some && !again) deposit(j, w.n, point(w.s, w.t, unit), point(w.s1, w.t1, unit), w.s, w.t, w.s1, w.t1, w.qz, unit);
+                    if (!again) deposit(j, w.n, point(w.s, w.t, unit), point(w.s1, w.t1, unit), w.s, w.t, w.s1, w.t1, w.qz, unit);
                     __syncwarp();
                 }
 #endif
-                if ((base / WARP + 1) % SCAN == 0 && !last) {
+                if (--look == 0 && !last) {
                     __syncthreads();
                     u32 sent = outgoing;
 #if !CHECKED
                     relieve(j);
 #endif
-                    full = sent > OUT - SCAN * BLOCK;
+                    look = min(SCAN, int(OUT - sent) / BLOCK);
+                    full = look == 0;
                     __syncthreads();
                 }
             }
             // Out of the loop, whose registers need not outlast the calls.
+#if ORDER == 1
+            bool ends = base >= stream.rounds * WARP;
+            if (ends && lane_index() == 0) left[threadIdx.x / WARP] = waiting;
             __syncthreads();
-            settle(d, st, walls, tile, j, p, outgoing);
+            if (ends) deposit_left(j, queues, left, p);
+#else
+            __syncthreads();
+#endif
+            settle(d, st, walls, tile, j, p, outgoing, helping != 0);
             __syncthreads();
             if (threadIdx.x == 0) outgoing = 0;
             __syncthreads();
@@ -191,10 +181,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
         if (threadIdx.x == 0) ticket = atomicAdd(&st.counters->ticket, 1u);
         if (stream.whole) {
             // Pages for a quarter more than came now, and for a sixteenth of the unit at least.
-            if (threadIdx.x < WARP) {
-                u32 arrived = st.now.count[number];
-                prepare(st, number, max(arrived + arrived / 4 + WARP, stream.whole / 16));
-            }
+            if (threadIdx.x < WARP) prepare(st, number, stream.held, max(stream.arrived + stream.arrived / 4 + WARP, stream.whole / 16));
+            if (threadIdx.x == WARP) find_heavy(st, number, stream.whole);
             empty(j);
         }
         if (MEASURE) {

@@ -62,6 +62,11 @@ pub(super) struct StoreArgument {
     pub(super) outbox: u64,
     pub(super) common: u64,
     pub(super) place: u64,
+    pub(super) team: u64,
+    pub(super) members: u64,
+    pub(super) owner: u64,
+    pub(super) heavy: u64,
+    pub(super) spare: u64,
     pub(super) counters: u64,
     pub(super) units: u32,
     pub(super) parts: u32,
@@ -69,6 +74,10 @@ pub(super) struct StoreArgument {
     pub(super) inbox_room: u32,
     pub(super) ring_mask: u32,
     pub(super) common_room: u32,
+    pub(super) helpers: u32,
+    pub(super) limit: u32,
+    pub(super) target: u32,
+    pub(super) unused: u32,
 }
 
 /// `Counters`.
@@ -82,7 +91,12 @@ pub(super) struct Counters {
     ticket: u32,
     pub(super) lost: u32,
     tight: u32,
-    unused: u32,
+    heavy: u32,
+    /// Helpers that have or had a tile, and those of them without one.
+    pub(super) helping: u32,
+    pub(super) spare: u32,
+    filled: u32,
+    begin: u32,
     pub(super) removed: u64,
     injected: u64,
     out: [u64; 6],
@@ -91,7 +105,20 @@ pub(super) struct Counters {
 impl Counters {
     /// The same with `free` pages free, the first ones of the ring, and nothing under way.
     pub(super) fn emptied(self, free: u32) -> Self {
-        Self { head: 0, tail: free, limit: free, common: 0, ticket: 0, tight: 0, ..self }
+        Self {
+            head: 0,
+            tail: free,
+            limit: free,
+            common: 0,
+            ticket: 0,
+            tight: 0,
+            heavy: 0,
+            helping: 0,
+            spare: 0,
+            filled: 0,
+            begin: 0,
+            ..self
+        }
     }
 
     /// The ledger in numbers that are exact: the count, and each sum in pieces of 32 bits.

@@ -26,7 +26,7 @@ __device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, co
 }
 
 extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
-    for (u32 unit = blockIdx.x; unit < st.units; unit += gridDim.x) {
+    for (u32 unit = blockIdx.x; unit < all_units(st); unit += gridDim.x) {
         Tile tile = tile_of(d, st, unit);
         // The lists of the warps, and what came.
         for (u32 list = 0; list <= WARPS; list++) {
@@ -53,10 +53,10 @@ extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real*
 }
 
 // Totals of what was measured of the units, in their order: one block for each of the four.
-extern "C" __global__ void __launch_bounds__(256) total(const double* measured, u32 units, double* out) {
+extern "C" __global__ void __launch_bounds__(256) total(const __grid_constant__ Store st, const double* measured, double* out) {
     __shared__ double scratch[8];
     double sum = 0;
-    for (u32 k = threadIdx.x; k < units; k += 256) sum += measured[4 * u64(k) + blockIdx.x];
+    for (u32 k = threadIdx.x; k < all_units(st); k += 256) sum += measured[4 * u64(k) + blockIdx.x];
     sum = block_reduce<Sum<double>>(sum, scratch);
     if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }

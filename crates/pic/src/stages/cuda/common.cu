@@ -1,5 +1,5 @@
-// Types of all kernels of the particles. A particle lies in a slot of a page. A tile is one unit of work or several; a block takes a
-// unit, and each of its warps has a list of particles of its own there, which fills its pages without holes. `SHIFT`: a page holds
+// Types of all kernels of the particles. A particle lies in a slot of a page. A tile is one unit of work or several, and helpers where
+// it is very full (team.cu); a block takes a unit, and each of its warps has a list of particles of its own there, which fills its pages without holes. `SHIFT`: a page holds
 // 2^SHIFT slots; TX x TY: cells of a tile.
 
 typedef REAL real;
@@ -67,7 +67,8 @@ struct Record {
 
 struct Counters {
     u32 head, tail, limit, common;  // ring of free pages: next to take, next place, end of those to be had now; common records
-    u32 ticket, lost, tight, unused;  // units taken; records that found no room; lists that could not grow
+    u32 ticket, lost, tight, heavy;  // units taken; records that found no room; lists that could not grow; units to be split
+    u32 helping, spare, filled, begin;  // helpers that have or had a tile; of these, without one; end and begin of what is used of `members`
     u64 removed, injected, out[6];  // ledger: counts; weight out, energy out, energy in, each as two words of 2^-40
 };
 
@@ -84,9 +85,13 @@ struct Store {
     u32* ring;             // free pages
     Record *outbox, *common;  // OUT records of each block; those that found no page
     u32* place;            // of those, their number in the inbox
+    uint2* team;           // of each unit of a tile: where its helpers stand in `members`, and how many
+    u32 *members, *owner;  // helpers; the unit of a tile that each of them helps
+    u32 *heavy, *spare;    // units to be split; helpers without a tile among those that had one
     Counters* counters;
     u32 units, parts, room, inbox_room;  // `parts`: units of a tile
     u32 ring_mask, common_room;
+    u32 helpers, limit, target, unused;  // helpers there are, numbered behind the units; particles of a unit at most, and after a split
 };
 
 // A page: columns of (s, t, ux, uy), of uz and weight, of cells and of tags, each a multiple of 128 bytes. Particles that are read one

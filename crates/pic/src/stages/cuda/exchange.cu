@@ -50,10 +50,11 @@ __device__ __forceinline__ Record record(u32 unit, const Slot& p) {
 // What a warp reads: `own` particles of its list, then the inbox from number `from` on, `all` together.
 struct Stream {
     u32 own, all, from, rounds, whole;  // `rounds`: the most of a warp of the block; `whole`: particles of the unit
+    u32 arrived, held;                  // particles in the inbox, and its pages
 };
-__device__ __forceinline__ Stream stream_of(const Store& st, u32 unit) {
-    u32 lane = lane_index(), warp = threadIdx.x / WARP, arrived = st.now.count[unit];
-    u32 mine = lane < WARPS ? st.count[unit * WARPS + lane] : 0, whole = __shfl_sync(FULL_WARP, warp_scan(mine), WARP - 1) + arrived;
+// Lane k says what list k has.
+__device__ __forceinline__ Stream stream_of(u32 mine, u32 arrived, u32 held) {
+    u32 lane = lane_index(), warp = threadIdx.x / WARP, whole = __shfl_sync(FULL_WARP, warp_scan(mine), WARP - 1) + arrived;
     // Lists that have less than their share of whole rounds fill up with what came.
     u32 share = ((whole + WARPS - 1) / WARPS + WARP - 1) / WARP * WARP, wanted = lane < WARPS && mine < share ? share - mine : 0;
     u32 upto = warp_scan(wanted), from = min(upto - wanted, arrived), all = mine + min(upto, arrived) - from;
@@ -61,10 +62,24 @@ __device__ __forceinline__ Stream stream_of(const Store& st, u32 unit) {
 #pragma unroll
     for (int d = WARP / 2; d; d /= 2) most = max(most, __shfl_xor_sync(FULL_WARP, most, d));
     return {__shfl_sync(FULL_WARP, mine, warp), __shfl_sync(FULL_WARP, all, warp), __shfl_sync(FULL_WARP, from, warp),
-            (most + WARP - 1) / WARP, whole};
+            (most + WARP - 1) / WARP, whole, arrived, held};
+}
+__device__ __forceinline__ Stream stream_of(const Store& st, u32 unit) {
+    u32 lane = lane_index();
+    return stream_of(lane < WARPS ? st.count[unit * WARPS + lane] : 0, st.now.count[unit], st.now.pages[unit]);
 }
 __device__ __forceinline__ u32* pages_of(const Store& st, u32 unit) { return st.table + u64(unit * WARPS + threadIdx.x / WARP) * st.room; }
 __device__ __forceinline__ u32 page_at(const Stream& s, const u32* pages, u32 k) { return k < s.own ? pages[k >> SHIFT] : 0; }
+__device__ __forceinline__ Slot slot_of(const Place& from) {
+    Slot p{};
+    p.cell = from.cell();
+    from.get(p.v);
+    p.weight = from.weight();
+#if TAGGED
+    p.tag = from.tag();
+#endif
+    return p;
+}
 // Particle `k` + lane, of the list in `page`.
 __device__ __forceinline__ Slot fetch(const Store& st, u32 unit, const Stream& s, u32 page, u32 k) {
     Slot p{};
@@ -74,13 +89,7 @@ __device__ __forceinline__ Slot fetch(const Store& st, u32 unit, const Stream& s
             k += s.from - s.own;
             page = st.now.table[u64(unit) * st.inbox_room + (k >> SHIFT)];
         }
-        Place from = place(st, page, k);
-        p.cell = from.cell();
-        from.get(p.v);
-        p.weight = from.weight();
-#if TAGGED
-        p.tag = from.tag();
-#endif
+        p = slot_of(place(st, page, k));
     }
     return p;
 }
@@ -149,10 +158,9 @@ __device__ __forceinline__ void close(const Store& st, u32 unit, const u32* page
     for (u32 k = ((o.count + PAGE - 1) >> SHIFT) + lane_index(); k < o.pages; k += WARP) give(st, pages[k]);
     if (lane_index() == 0) st.count[unit * WARPS + threadIdx.x / WARP] = o.count;
 }
-// The inbox that was read becomes empty, with pages for `expected` records; one warp.
-__device__ __forceinline__ void prepare(const Store& st, u32 unit, u32 expected) {
-    u32 have = st.now.pages[unit], wanted = min(max((expected + PAGE - 1) >> SHIFT, 1u), st.inbox_room), *table = st.now.table + u64(unit) * st.inbox_room;
-    __syncwarp();
+// The inbox that was read, of `have` pages, becomes empty, with pages for `expected` records; one warp.
+__device__ __forceinline__ void prepare(const Store& st, u32 unit, u32 have, u32 expected) {
+    u32 wanted = min(max((expected + PAGE - 1) >> SHIFT, 1u), st.inbox_room), *table = st.now.table + u64(unit) * st.inbox_room;
     if (have > wanted + wanted / 2 + 1) {
         for (u32 k = wanted + lane_index(); k < have; k += WARP) give(st, table[k]);
         have = wanted;

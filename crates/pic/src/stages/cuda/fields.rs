@@ -21,14 +21,25 @@ use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 const ENERGY_BLOCKS: u32 = 128;
 /// Threads of a block along x and y.
 const BLOCK: [u32; 2] = [64, 4];
-/// Nodes of a block of `leap.cu`.
-const LEAP: [u32; 2] = [32, 16];
+/// Nodes of a block of `leap.cu`: with what borders on them 64 x 12, three for each thread.
+const LEAP: [u32; 2] = [61, 9];
+/// Blocks of it that a multiprocessor is to hold at least, in single precision.
+const LEAP_RESIDENT: u32 = 5;
 
 /// What is compiled for a number format: also by tests, for architectures that are not at hand.
 pub(super) fn recipe(precision: Precision) -> Recipe {
     let real = if precision == Precision::F32 { "float" } else { "double" };
-    let sources = [include_str!("lattice.cu"), include_str!("field.cu"), include_str!("current.cu"), include_str!("leap.cu")];
-    let defines = [("REAL".to_owned(), real.to_owned()), ("MOST_TAPS".to_owned(), MOST_TAPS.to_string())];
+    let sources = [
+        include_str!("copies.cu"),
+        include_str!("lattice.cu"),
+        include_str!("field.cu"),
+        include_str!("current.cu"),
+        include_str!("leap.cu"),
+    ];
+    let resident = if precision == Precision::F32 { LEAP_RESIDENT } else { 1 };
+    let numbers = [("MOST_TAPS", MOST_TAPS as u32), ("LEAP_X", LEAP[0]), ("LEAP_Y", LEAP[1]), ("LEAP_RESIDENT", resident)];
+    let mut defines = vec![("REAL".to_owned(), real.to_owned())];
+    defines.extend(numbers.map(|(name, value)| (name.to_owned(), value.to_string())));
     Recipe::new(&format!("pic fields {real}"), &sources, &defines, NAMES)
 }
 
@@ -50,6 +61,7 @@ const NAMES: &[&str] = &[
 /// The fields of a run.
 pub(super) struct Fields {
     cuda: Cuda,
+    pool: Pool,
     grid: Grid,
     precision: Precision,
     smoothing: [Smoothing; 2],
@@ -57,7 +69,7 @@ pub(super) struct Fields {
     lattice: Lattice,
     /// Ex, Ey, Ez, Bx, By, Bz: those that are valid, and those that a leap writes, empty where fields do not leap.
     advancing: [Vec<Buffer<u8>>; 2],
-    /// Jx, Jy, Jz one behind the other.
+    /// Jx, Jy, Jz one behind the other; empty where fields leap and nobody has asked for it.
     current: Buffer<u8>,
     /// Jx, Jy, Jz half filtered; empty without a filter.
     scratch: Buffer<u8>,
@@ -98,7 +110,7 @@ impl Fields {
                 .collect::<Result<Vec<_>>>()?
                 .try_into()
                 .expect("two of them"),
-            current: array(3 * grid.len())?,
+            current: array(if leaps(setup) { 0 } else { 3 * grid.len() })?,
             scratch: array(if filtered { 3 * grid.len() } else { 0 })?,
             external: setup
                 .external
@@ -108,6 +120,7 @@ impl Fields {
             psi: Vec::new(),
             coefficients,
             sheet: pool.alloc_zeros(grid.nodes(0).max(grid.nodes(1)), "a sheet of current")?,
+            pool: pool.clone(),
             partial: pool.alloc_zeros(6 * ENERGY_BLOCKS as usize, "sums of the energy")?,
             sums: pool.alloc_zeros(6, "energies")?,
             cuda: cuda.clone(),
@@ -126,8 +139,7 @@ impl Fields {
 
     /// What kernels are told of the lattice.
     fn describe(&self, layers: &[Layer; 2]) -> Lattice {
-        let (grid, step) = (&self.grid, (self.grid.len() * bytes(self.precision)) as u64);
-        let three = |base: u64| [0, 1, 2].map(|c| base + c * step);
+        let grid = &self.grid;
         let whole = grid.h.map(|h| grid.dt / h);
         let field_sides = grid.fields.map(|axis| {
             axis.map(|side| match side {
@@ -147,8 +159,8 @@ impl Fields {
             arrays: [
                 [0, 1, 2].map(|c| self.advancing[0][c].address()),
                 [3, 4, 5].map(|c| self.advancing[0][c].address()),
-                three(self.current.address()),
-                three(self.scratch.address()),
+                self.three(&self.current),
+                self.three(&self.scratch),
             ],
             psi: [[[0; 2]; 4]; 2],
             layer: [self.coefficients[0].address(), self.coefficients[1].address()],
@@ -176,9 +188,19 @@ impl Fields {
         self.external[c].as_ref().map_or(0, Buffer::address)
     }
 
-    /// Address of a component of J.
-    pub(super) fn j(&self, c: usize) -> u64 {
-        self.lattice.arrays[2][c]
+    /// Addresses of three components in one buffer.
+    fn three(&self, buffer: &Buffer<u8>) -> [u64; 3] {
+        let step = (self.grid.len() * bytes(self.precision)) as u64;
+        [0, 1, 2].map(|c| buffer.address() + c * step)
+    }
+
+    /// Addresses of the components of J, for which there is room from now on.
+    pub(super) fn j(&mut self) -> Result<[u64; 3]> {
+        if self.current.is_empty() {
+            self.current = self.pool.alloc_zeros(3 * self.grid.len() * bytes(self.precision), "fields")?;
+            self.lattice.arrays[2] = self.three(&self.current);
+        }
+        Ok(self.lattice.arrays[2])
     }
 
     /// Takes the energies.
@@ -197,11 +219,13 @@ impl Fields {
 
     /// `J = 0`.
     pub(super) fn clear_current(&mut self) -> Result<()> {
+        self.j()?;
         self.cuda.fill_zero(&mut self.current)
     }
 
     /// Completes J: guards, wall corners, filter, sheets.
     pub(super) fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
+        self.j()?;
         let cuda = self.cuda.clone();
         let filtered = self.smoothing.iter().any(|s| s.passes > 0);
         let cost = self.cost(if filtered { 12.0 } else { 0.0 }, 0.0);
@@ -302,6 +326,9 @@ impl Fields {
     pub(super) fn get(&mut self, component: Component) -> Result<Vec<f64>> {
         let c = component as usize;
         let (size, n) = (bytes(self.precision), self.grid.len());
+        if c >= 6 {
+            self.j()?;
+        }
         let values = if c < 6 {
             self.cuda.download(&self.advancing[0][c])?
         } else {
@@ -321,6 +348,7 @@ impl Fields {
         if c < 6 {
             self.cuda.upload(&mut self.advancing[0][c], &data)
         } else {
+            self.j()?;
             self.cuda.upload_at(&mut self.current, (c - 6) * data.len(), &data)
         }
     }
@@ -329,6 +357,7 @@ impl Fields {
     #[cfg(test)]
     pub(super) fn put_current(&mut self, c: usize, values: &[f64]) -> Result<()> {
         let data = packed(values, self.precision);
+        self.j()?;
         self.cuda.upload_at(&mut self.current, c * data.len(), &data)
     }
 

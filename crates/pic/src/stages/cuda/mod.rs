@@ -2,8 +2,9 @@
 //!
 //! Particles lie in lists of pages that come from one pool, a list for each warp that works on a tile (`store.rs`). One kernel
 //! pushes, moves, deposits, keeps those that stay in order and sends the others on (`advance.cu`, `exchange.cu`); what comes to a tile
-//! is part of its next step. The sums of the current are integers, which do not depend on the order of the additions and conserve
-//! charge exactly (`deposit.cu`). Fields of a periodic domain take one more kernel (`leap.cu`). Nothing in a step waits for the host.
+//! is part of its next step. Tiles far fuller than the mean are shared among several blocks (`team.cu`). The sums of the current are
+//! integers, which do not depend on the order of the additions and conserve charge exactly (`deposit.cu`). Fields of a periodic domain
+//! take one more kernel (`leap.cu`). Nothing in a step waits for the host.
 
 mod arguments;
 mod field_arguments;
@@ -31,6 +32,8 @@ const UNITS: usize = 3;
 const LEAST: usize = 8192;
 /// Most particles of a unit on the mean.
 const MOST: usize = 1 << 15;
+/// Least particles of a part of a unit that is split for being very full.
+const TARGET: usize = 2048;
 /// Random numbers of thermal walls, as on the processor.
 const PURPOSE: u32 = 0x5041;
 
@@ -144,8 +147,17 @@ fn kind_of(setup: &Setup, expected: usize, multiprocessors: u32) -> Kind {
         resident,
         checked: checked(setup),
         scan: Kind::scan(reach),
+        looks: looks(expected, per_tile / parts, block),
+        target: TARGET,
         ahead: 128,
     }
+}
+
+/// Rounds between two looks into an outbox: all of a unit with few, and fewer than is best where the outboxes of all blocks would be a
+/// tenth of what the particles take.
+fn looks(expected: usize, per_unit: usize, block: u32) -> u32 {
+    let rounds = (per_unit as u32).div_ceil(block) + 1;
+    rounds.clamp(1, if expected < 1 << 23 { 3 } else { 8 })
 }
 
 /// Whether additions to the current are checked one by one: light particles need a finer unit than what makes checks needless, and
@@ -203,6 +215,9 @@ impl CudaStages {
 }
 
 #[cfg(test)]
+mod team_twins;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -221,6 +236,8 @@ mod tests {
             resident: 4,
             checked: false,
             scan: 8,
+            looks: 8,
+            target: TARGET,
             ahead: 128,
         };
         let checked = Kind { checked: true, ..kind };
@@ -272,6 +289,8 @@ mod tests {
             resident: 4,
             checked: false,
             scan: 8,
+            looks: 8,
+            target: TARGET,
             ahead: 128,
         }
     }

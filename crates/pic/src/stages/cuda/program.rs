@@ -44,6 +44,10 @@ pub struct Kind {
     pub checked: bool,
     /// Rounds of a block after which sums that are not checked are emptied where they are large.
     pub scan: u32,
+    /// Rounds between two looks into the outbox while it is nearly empty, `scan` at most: its size.
+    pub looks: u32,
+    /// Least particles of the parts that a very full unit is split into.
+    pub target: usize,
     /// Slots between what a warp works on and what it asks into the L2 cache, a multiple of a page.
     pub ahead: u32,
 }
@@ -61,7 +65,7 @@ impl Kind {
 
     /// Records of a block's outbox: all particles of the rounds between two looks may leave, where it is a fifth full.
     pub(super) fn out(&self) -> usize {
-        5 * (self.scan * self.block) as usize / 4
+        5 * (self.scan.min(self.looks) * self.block) as usize / 4
     }
 
     /// Bytes of a number.
@@ -153,7 +157,9 @@ pub fn recipe(kind: &Kind) -> Recipe {
         include_str!("deposit.cu"),
         include_str!("quadratic.cu"),
         include_str!("exchange.cu"),
+        include_str!("team.cu"),
         include_str!("settle.cu"),
+        include_str!("queue.cu"),
         include_str!("advance.cu"),
         include_str!("window.cu"),
         include_str!("charge.cu"),

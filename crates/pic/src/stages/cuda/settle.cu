@@ -1,16 +1,18 @@
 // settle: what becomes of a particle that leaves its tile: another tile, the sides of the domain.
 
-// A tile of a unit: its first cell, its cells, and which it is.
+// A tile of a unit: its first cell, its cells, and which part of it.
 struct Tile {
     int x, y, nx, ny;
-    u32 number, part;
+    u32 part;
 };
 __device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 unit) {
     Tile t;
-    t.number = unit / st.parts;
-    t.part = unit - t.number * st.parts;
-    t.x = int(t.number) % d.tiles[0] * TX;
-    t.y = int(t.number) / d.tiles[0] * TY;
+    unit = owner_of(st, unit);
+    if (unit == NONE) unit = 0;  // any: nobody is there
+    u32 number = unit / st.parts;
+    t.part = unit - number * st.parts;
+    t.x = int(number) % d.tiles[0] * TX;
+    t.y = int(number) / d.tiles[0] * TY;
     t.nx = min(TX, d.cells[0] - t.x);
     t.ny = min(TY, d.cells[1] - t.y);
     return t;
@@ -25,7 +27,7 @@ __device__ __forceinline__ void leave(const Store& st, const Tile& t, u32* outgo
 }
 
 // All of a block's outbox, between two barriers: into the inboxes, also of the same unit where a wall sends a particle back.
-__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Tile& t, const Sums& j, const Push& push, u32 n) {
+__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Tile& t, const Sums& j, const Push& push, u32 n, bool teams) {
     for (u32 k = threadIdx.x; k < n; k += BLOCK) {
         Record r = st.outbox[u64(blockIdx.x) * OUT + k];
         int x = int(r.unit), y = int(r.cell);
@@ -43,6 +45,7 @@ __device__ __forceinline__ void settle(const Domain& d, const Store& st, const W
         }
         int tx = x / TX, ty = y / TY;
         r.unit = u32(ty * d.tiles[0] + tx) * st.parts + t.part;
+        if (teams) r.unit = member_of(st, r.unit, u32(bits(r.v[0])));
         r.cell = u32(x - tx * TX) | u32(y - ty * TY) << 8;
         post(st, r);
     }

@@ -62,9 +62,9 @@ impl CudaStages {
     }
 
     /// J from sums, which are zero afterwards.
-    fn read(&self, which: usize, current: Current) -> Result<()> {
+    fn read(&mut self, which: usize, current: Current) -> Result<()> {
         let n = self.setup.grid.len();
-        let [x, y, z] = [0, 1, 2].map(|c| self.fields.j(c));
+        let [x, y, z] = self.fields.j()?;
         // The same in the program of every species; without one there is nothing to convert.
         let Some(population) = self.species.first() else { return Ok(()) };
         let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
@@ -89,7 +89,7 @@ impl CudaStages {
 
     fn advance_particles(&mut self, species: usize, step: u64, measure: bool) -> Result<()> {
         self.measure_in(self.species[species].species.macro_charge().abs())?;
-        let units = self.species[species].store.units();
+        let units = self.species[species].store.all_units();
         if measure && self.species[species].measured.len() < 4 * units {
             self.species[species].measured = self.pool.alloc_zeros(4 * units, "pic: energies")?;
         }
@@ -109,8 +109,8 @@ impl CudaStages {
         // SAFETY: the arguments as declared; lists, sums and fields are as large as the kernel expects.
         unsafe { launch.plain(walls).arg(&self.sums[self.adding]).arg(&population.measured).run()? };
         if measure {
-            let launch = store.kernels.total.launch(4, 256).arg(&population.measured).arg(units as u32).arg(&population.totals);
-            // SAFETY: four sums of each unit, and room for four totals.
+            let launch = store.kernels.total.launch(4, 256).plain(store.argument()).arg(&population.measured).arg(&population.totals);
+            // SAFETY: a store, four sums of each unit of it, and room for four totals.
             unsafe { launch.run()? };
         }
         Ok(())
@@ -221,7 +221,7 @@ impl Stages for CudaStages {
         self.convert()?;
         let population = &self.species[species];
         let n = self.setup.grid.len();
-        let launch = population.store.kernels.charge.launch(population.store.units() as u32, 256);
+        let launch = population.store.kernels.charge.launch(population.store.all_units() as u32, 256);
         let launch = self.push(launch.plain(population.domain).plain(population.store.argument()), population);
         // SAFETY: the arguments as declared; the sums have room for three times as many.
         unsafe { launch.arg(&self.sums[self.adding]).run()? };

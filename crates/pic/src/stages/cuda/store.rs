@@ -16,8 +16,14 @@ use crate::particles::Particles;
 
 /// Least and most records of the common list.
 const COMMON: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 22;
-/// Pages that a list or an inbox may have, in multiples of the mean.
+/// Pages that the inbox of a unit may have, in multiples of the mean; the same for lists where no unit is ever split.
 const CROWD: usize = 16;
+/// Particles from which on an inbox has half of that, since its table would show: what is fuller is split.
+const MANY: usize = 1 << 20;
+/// Helpers for each place of the device: very full units are split into parts of no more than such a part of all particles.
+const HELPERS: usize = 3;
+/// Units that `team.cu` splits in a step at most.
+const HEAVY: usize = 256;
 
 /// Where those that come to a unit lie.
 struct Inbox {
@@ -52,6 +58,10 @@ pub(super) struct Store {
     outbox: Buffer<u8>,
     common: Buffer<u8>,
     place: Buffer<u32>,
+    /// Helpers of very full units, as `team.cu` has them: how many at most, and into parts of how many particles units are split.
+    helpers: usize,
+    target: usize,
+    teams: [Buffer<u32>; 5],
     counters: Buffer<Counters>,
     /// Which inbox is read next.
     current: usize,
@@ -88,6 +98,9 @@ impl Store {
             outbox: pool.alloc_zeros(0, "pic: leaving particles")?,
             common: pool.alloc_zeros(0, "pic: leaving particles")?,
             place: words("pic: leaving particles")?,
+            helpers: 0,
+            target: 0,
+            teams: [words("pic: teams")?, words("pic: teams")?, words("pic: teams")?, words("pic: teams")?, words("pic: teams")?],
             counters: pool.alloc_zeros(1, "pic: counters")?,
             current: 0,
             places: cuda.properties().multiprocessors * resident,
@@ -96,14 +109,19 @@ impl Store {
         Ok(store)
     }
 
-    /// Units of work.
-    pub(super) fn units(&self) -> usize {
+    /// Units of work of the tiles.
+    fn units(&self) -> usize {
         self.tiles[0] * self.tiles[1] * self.kind.parts
+    }
+
+    /// The same with all helpers there may be.
+    pub(super) fn all_units(&self) -> usize {
+        self.units() + self.helpers
     }
 
     /// Blocks of `advance`: each takes one unit after the other.
     pub(super) fn blocks(&self) -> u32 {
-        self.places.min(self.units() as u32)
+        self.places.min(self.all_units() as u32)
     }
 
     /// Particles, as the host's bound.
@@ -113,11 +131,19 @@ impl Store {
 
     /// Empty, with room for `n` particles in all and `unit` in each unit.
     fn allocate(&mut self, n: usize, unit: usize) -> Result<()> {
-        let (kind, units, warps, page) = (self.kind, self.units(), self.kind.warps(), self.kind.page());
-        let (lists, mean) = (units * warps, n.div_ceil(units));
+        let (kind, warps, page, mean, places) =
+            (self.kind, self.kind.warps(), self.kind.page(), n.div_ceil(self.units()), self.places as usize);
+        // A part is not less than three quarters of that: so many helpers are enough for all particles.
+        self.target = (2 * mean).max(kind.target).max(n.div_ceil(HELPERS * places));
+        self.helpers = 4 * n / (3 * self.target);
+        let units = self.all_units();
+        let lists = units * warps;
         let common = (n / 16).clamp(*COMMON.start(), *COMMON.end());
-        // Lists and inboxes end with pages part empty; inboxes have a quarter more than what comes, twice.
-        let pages = (n + n / 4 + common).div_ceil(page) + lists.min(n) + 2 * units + 1;
+        // Lists end with pages half empty, on the mean; inboxes have a quarter more than what comes, twice, and a page at least. Few
+        // lists may be far from the mean.
+        let own = self.units() * warps;
+        let ends = if n < MANY { own.min(n) } else { own.div_ceil(2) };
+        let pages = (n + n / 4 + COMMON.start()).div_ceil(page) + ends + 2 * units + 1;
         if pages > u32::MAX as usize / 2 {
             let message = format!("{n} of a species are too many");
             return Err(Error::Numerics { what: "particles".into(), place: "gpu".into(), message });
@@ -126,14 +152,21 @@ impl Store {
         // Freed first: there may not be room for both.
         self.slots = pool.alloc_zeros(0, "pic: particles")?;
         self.slots = pool.alloc_zeros(pages * kind.page_bytes(), "pic: particles")?;
-        self.list_room = (CROWD * mean.max(unit / 4).div_ceil(warps * page) + CROWD).min(pages);
-        self.inbox_room = (CROWD * mean.max(unit / 4).div_ceil(page) + CROWD).min(pages);
+        let crowd = if n < MANY { CROWD } else { CROWD / 2 };
+        // Before it is split a list has grown to the limit, and by what an insertion or a step brings.
+        let most = if self.helpers == 0 { CROWD * mean.max(unit / 4) } else { 3 * self.limit() / 2 + 4 * mean };
+        self.list_room = (most.div_ceil(warps * page) + CROWD).min(pages);
+        self.inbox_room = (crowd * mean.max(if self.helpers == 0 { unit / 4 } else { 0 }).div_ceil(page) + CROWD).min(pages);
         self.count = pool.alloc_zeros(lists, "pic: lists of particles")?;
         self.table = pool.alloc_zeros(lists * self.list_room, "pic: lists of particles")?;
         for inbox in &mut self.inbox {
             inbox.count = pool.alloc_zeros(units, "pic: inboxes")?;
             inbox.pages = pool.alloc_zeros(units, "pic: inboxes")?;
             inbox.table = pool.alloc_zeros(units * self.inbox_room, "pic: inboxes")?;
+        }
+        let teams = [2 * self.units(), 16 * self.helpers, self.helpers, HEAVY, self.helpers];
+        for (buffer, n) in self.teams.iter_mut().zip(teams) {
+            *buffer = pool.alloc_zeros(n, "pic: teams")?;
         }
         self.ring = pool.alloc_zeros(pages.next_power_of_two(), "pic: free pages")?;
         self.outbox = pool.alloc_zeros(self.blocks() as usize * kind.out() * kind.record(), "pic: leaving particles")?;
@@ -143,11 +176,17 @@ impl Store {
         self.clear()
     }
 
+    /// Particles of a unit that is not split yet at most.
+    fn limit(&self) -> usize {
+        self.target + self.target / 2
+    }
+
     /// Takes everything out.
     pub(super) fn clear(&mut self) -> Result<()> {
         self.cuda.synchronize()?;
-        let units = self.units();
+        let units = self.all_units();
         self.cuda.fill_zero(&mut self.count)?;
+        self.cuda.fill_zero(&mut self.teams[0])?;
         // A page for each inbox; the others are free.
         for (k, inbox) in self.inbox.iter_mut().enumerate() {
             self.cuda.fill_zero(&mut inbox.count)?;
@@ -180,6 +219,11 @@ impl Store {
             outbox: self.outbox.address(),
             common: self.common.address(),
             place: self.place.address(),
+            team: self.teams[0].address(),
+            members: self.teams[1].address(),
+            owner: self.teams[2].address(),
+            heavy: self.teams[3].address(),
+            spare: self.teams[4].address(),
             counters: self.counters.address(),
             units: self.units() as u32,
             parts: self.kind.parts as u32,
@@ -187,6 +231,10 @@ impl Store {
             inbox_room: self.inbox_room as u32,
             ring_mask: self.ring.len() as u32 - 1,
             common_room: self.place.len() as u32,
+            helpers: self.helpers as u32,
+            limit: self.limit() as u32,
+            target: self.target as u32,
+            unused: 0,
         }
     }
 
@@ -200,9 +248,9 @@ impl Store {
 
     /// Makes room for `more` particles, of which a unit gets `unit` at most. Waits where it may have to grow.
     fn reserve(&mut self, more: usize, unit: usize) -> Result<()> {
-        let holds = |s: &Self| {
-            s.most + more <= s.room && (s.fullest + unit).div_ceil(s.kind.warps()) + 2 * s.kind.page() <= s.list_room * s.kind.page()
-        };
+        // Units that are split have room for any number.
+        let fits = |s: &Self| (s.fullest + unit).div_ceil(s.kind.warps()) + 2 * s.kind.page() <= s.list_room * s.kind.page();
+        let holds = |s: &Self| s.most + more <= s.room && (s.helpers > 0 || fits(s));
         if holds(self) {
             return Ok(());
         }
@@ -328,9 +376,12 @@ impl Store {
         let cells = (5 + usize::from(self.kind.weighted)) * page * real;
         let word = |at: usize, k: usize| bytemuck::pod_read_unaligned::<u16>(&slots[at + cells + 2 * k..][..2]);
         let tag = |at: usize, k: usize| bytemuck::pod_read_unaligned::<u64>(&slots[at + cells + 2 * page + 8 * k..][..8]);
+        let owner = self.cuda.download(&self.teams[2])?;
         let mut p = Particles::default();
-        for unit in 0..self.units() {
-            let tile = unit / self.kind.parts;
+        for unit in 0..self.all_units() {
+            let tile = unit.checked_sub(self.units()).map_or(unit, |helper| owner[helper] as usize);
+            // A helper without a tile has no particles.
+            let tile = if tile < self.units() { tile / self.kind.parts } else { 0 };
             let corner = [tile % self.tiles[0] * self.kind.tile[0], tile / self.tiles[0] * self.kind.tile[1]];
             for (count, table, room, each) in [&lists, &came] {
                 for list in unit * each..(unit + 1) * each {

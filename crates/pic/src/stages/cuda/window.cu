@@ -6,18 +6,21 @@ extern "C" __global__ void __launch_bounds__(1024) turn(const __grid_constant__ 
     let_next_kernel_start();
     wait_for_previous_kernel();
     Counters* c = st.counters;
+    dissolve(st);
+    split(st);
+    __syncthreads();
     u32 common = c->common, due = min(common, st.common_room);
     __syncthreads();
     if (threadIdx.x == 0) {
         if (int(c->head - c->limit) > 0) c->head = c->limit;
         c->limit = c->tail;
         c->ticket = 0;
-        c->common = 0;
+        c->common = c->heavy = 0;
         if (common > due) c->lost += common - due;
     }
     if (due == 0) return;
     __syncthreads();
-    for (u32 unit = threadIdx.x; unit < st.units; unit += 1024) {
+    for (u32 unit = threadIdx.x; unit < all_units(st); unit += 1024) {
         u32 have = st.next.pages[unit], wanted = min((st.next.count[unit] + PAGE - 1) >> SHIFT, st.inbox_room);
         if (have >= wanted) continue;
         for (; have < wanted; have++) {
@@ -41,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(1024) turn(const __grid_constant__ 
 // Every particle of a unit through `f`, which tells whether it stays; what came is in the lists afterwards.
 template <class F> __device__ __forceinline__ void sweep(const Store& st, F f) {
     __shared__ Kept lists[WARPS];
-    for (u32 unit = blockIdx.x; unit < st.units; unit += gridDim.x) {
+    for (u32 unit = blockIdx.x; unit < all_units(st); unit += gridDim.x) {
         Stream stream = stream_of(st, unit);
         u32* pages = pages_of(st, unit);
         Kept& kept = lists[threadIdx.x / WARP];
@@ -57,8 +60,9 @@ template <class F> __device__ __forceinline__ void sweep(const Store& st, F f) {
             keep(st, pages, kept, stays, p, [&] { post(st, record(unit, p)); });
         }
         close(st, unit, pages, kept);
+        if (threadIdx.x == 0) find_heavy(st, unit, stream.whole);
         __syncthreads();
-        if (stream.whole && threadIdx.x < WARP) prepare(st, unit, max(st.now.count[unit] / 4, stream.whole / 8));
+        if (stream.whole && threadIdx.x < WARP) prepare(st, unit, stream.held, max(stream.arrived / 4, stream.whole / 8));
         __syncthreads();
     }
 }
@@ -75,9 +79,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant_
             p.cell--;
             return true;
         }
-        if (unit / st.parts % d.tiles[0]) {
+        // Helpers without a tile have no particles.
+        u32 tile = owner_of(st, unit);
+        if (tile / st.parts % d.tiles[0]) {
             p.cell |= TX - 1;
-            post(st, record(unit - st.parts, p));
+            post(st, record(member_of(st, tile - st.parts, u32(bits(p.v[0]))), p));
             return false;
         }
         atomicAdd(&st.counters->removed, 1ull);
@@ -92,6 +98,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant_
 // `n` records in the common list get their numbers in the inboxes; `turn` finds pages for them.
 extern "C" __global__ void __launch_bounds__(256) enter(const __grid_constant__ Store st, u32 n) {
     u64 k = thread_index();
-    if (k < n) st.place[k] = atomicAdd(st.next.count + st.common[k].unit, 1u);
+    if (k < n) {
+        u32 unit = st.common[k].unit = member_of(st, st.common[k].unit, u32(k));
+        st.place[k] = atomicAdd(st.next.count + unit, 1u);
+    }
     if (k == 0) st.counters->common = n;
 }

@@ -1,0 +1,39 @@
+#if ORDER == 1
+// Particles that cross a border, a tenth of all in a warm plasma, wait in a queue of the warp until 32 of them fill all lanes: `Path`,
+// and K.
+#define QUEUE 64
+struct Waiting {
+    int n[QUEUE];
+    real s[QUEUE], t[QUEUE], s1[QUEUE], t1[QUEUE], qz[QUEUE], k[WEIGHTED ? QUEUE : 1];
+    __device__ __forceinline__ void put(int at, const Path& w, const Unit& u) {
+        n[at] = w.n;
+        s[at] = w.s;
+        t[at] = w.t;
+        s1[at] = w.s1;
+        t1[at] = w.t1;
+        qz[at] = w.qz;
+        if (WEIGHTED) k[at * WEIGHTED] = u.k;
+    }
+    __device__ __forceinline__ Path get(int at, Unit& u) const {
+        if (WEIGHTED) {
+            real own = k[at * WEIGHTED];
+            u = {own, real(4) / own, real(2) / own};
+        }
+        return {s[at], t[at], s1[at], t1[at], qz[at], n[at]};
+    }
+};
+// Those that still wait at the end of a unit, `left` of each warp, all warps together: where particles are few that is every second
+// lane, and many warps that would have no more than a few.
+__device__ __forceinline__ void deposit_left(const Sums& j, const Waiting* queues, const int* left, const Push& p) {
+    Unit unit = unit_of(p, real(1));
+    for (int k = threadIdx.x;; k += BLOCK) {
+        int at = k, warp = 0;
+        while (warp < WARPS && at >= left[warp]) at -= left[warp++];
+        if (warp == WARPS) return;
+        Path w = queues[warp].get(at, unit);
+        // It crosses two borders at most.
+        if (deposit_first(j, w, unit)) deposit_first(j, w, unit);
+        deposit(j, w.n, point(w.s, w.t, unit), point(w.s1, w.t1, unit), w.s, w.t, w.s1, w.t1, w.qz, unit);
+    }
+}
+#endif
