@@ -378,7 +378,8 @@ mod tests {
     use super::*;
 
     fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
-        Kind { frame, modes, several: frame[0] == 64, near: false, way }
+        // A far detector's kernels are parts of a near one's.
+        Kind { frame, modes, several: frame[0] == 64, near: frame[0] != 128, way }
     }
 
     #[test]
@@ -387,7 +388,7 @@ mod tests {
         // The widest of each sort: a program takes the compiler seconds for each architecture.
         for (kind, sequence) in [
             (kind([128, 128], [1, 1], fused(0, true)), false),
-            (kind([256, 256], [2, 2], fused(2, false)), false),
+            (kind([256, 256], [2, 2], fused(3, false)), false),
             (kind([64, 64], [1, 1], fused(1, false)), true),
             (kind([96, 100], [2, 1], Way::Plain), false),
         ] {
@@ -400,19 +401,15 @@ mod tests {
             zellige_engine::testing::compiles(&vectors_recipe(&kind));
             super::super::stream::recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
         }
-        for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
-            zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), noise));
-        }
+        zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
         zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
         let pieces = kind([96, 100], [3, 2], Way::Plain);
-        for recipe in
-            [pieces_recipe(&pieces), pieces_likelihood_recipe(&pieces, Noise::Poisson), sweeps_recipe(&pieces), supports_recipe(&pieces)]
-        {
+        for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces)] {
             zellige_engine::testing::compiles(&recipe);
         }
-        let near = Kind { near: true, ..kind([64, 64], [1, 1], fused(1, false)) };
-        for recipe in [frames_recipe(&near), sequence_recipe(&near), places_recipe(&near), likelihood_recipe(&near, Noise::Gaussian)] {
-            zellige_engine::testing::compiles(&recipe);
+        // The formulae are those of the kernels in registers, which take the compiler ten times as long.
+        for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
+            zellige_engine::testing::compiles(&pieces_likelihood_recipe(&pieces, noise));
         }
     }
 
