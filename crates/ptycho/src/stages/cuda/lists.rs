@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::program::{CROWD, TEAM, TILE_COLUMNS, TILE_ROWS};
+use super::program::{TEAM, TILE_COLUMNS, TILE_ROWS, crowd};
 use crate::model::{Model, View};
 
 /// `Tile` of sums.cu.
@@ -105,7 +105,7 @@ pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
     listed.sort_by_key(|n| views[*n as usize].probe);
     let groups = (model.pixels() / 2).div_ceil(TEAM as usize);
-    let wanted = ((multiprocessors * CROWD) as usize).div_ceil(groups).max(1);
+    let wanted = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1);
     let length = views.len().div_ceil(wanted).max(1);
     let (mut parts, mut first) = (Vec::new(), vec![0]);
     let mut begin = 0;

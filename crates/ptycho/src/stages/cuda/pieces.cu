@@ -1,6 +1,6 @@
 // What any engine needs of frames of any shape and any number of modes, in pieces around a library's transforms, on a lot of views at a
 // time: everything in natural order, but for magnitudes and waves that lie as the kernels in registers left them (`place`).
-// Grids: (CHUNKS, views of the lot) of TEAM threads; `multiply`: (CHUNKS, views of the lot * MODES).
+// Grids: (CHUNKS, views of the lot) of TEAM threads; `multiply`: (CHUNKS, views of the lot, MODES).
 
 struct Lot {
   const u32* list;       // numbers of the views, or null for `first` and those after it
@@ -44,7 +44,7 @@ __device__ __forceinline__ C patch_value(const Model& model, const View& view, u
 
 // work = P O of the first pair of arrays, and of the second if `both`.
 extern "C" __global__ void __launch_bounds__(TEAM) multiply(Model model, Model other, Lot lot, u32 both, i32 axis) {
-  const u32 i = blockIdx.y / MODES, k = blockIdx.y % MODES;
+  const u32 i = blockIdx.y, k = blockIdx.z;
   const View view = model.views[view_number(lot, i)];
   const u64 probe = ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
   EACH_PIXEL(pixel) {

@@ -145,7 +145,7 @@ impl Pieces {
 
     /// `P O` of `count` views to the lot's waves; of `other` added, or with `axis` of the object's difference along it.
     pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, lot: Lot, count: usize, axis: i32) -> Result<()> {
-        let grid = (self.chunks(), (count * self.kind.exits()) as u32);
+        let grid = (self.chunks(), count as u32, self.kind.exits() as u32);
         let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(lot);
         // SAFETY: (Model, Model, Lot, u32, i32) as `multiply` declares; the lot's views exist and its waves have room for them.
         unsafe { launch.arg(u32::from(other.is_some())).arg(axis).run() }

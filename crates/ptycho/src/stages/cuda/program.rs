@@ -7,13 +7,17 @@ use zellige_engine::cuda::{Properties, Recipe};
 use crate::model::{Model, Transfer};
 use crate::stages::Noise;
 
-/// Threads of a block that sums, blocks of it that a multiprocessor is to hold, and rows of a tile: 256, 4 and 4 were the fastest of nine
-/// choices on an H200.
+/// Threads of a block that sums, and rows of a tile: 256 and 4 were the fastest of nine choices on an H200.
 pub(super) const TEAM: u32 = 256;
-pub(super) const CROWD: u32 = 4;
 pub(super) const TILE_ROWS: usize = 4;
 /// Columns of a tile: the lanes of a warp.
 pub(super) const TILE_COLUMNS: usize = 32;
+/// Blocks of it that a multiprocessor is to hold: with several modes, fewer with more registers for what is under way each (four
+/// modes of 256 x 256: 566 us for 691).
+pub(super) fn crowd(exits: usize) -> u32 {
+    if exits > 1 { 2 } else { 4 }
+}
+
 /// Floats of a warp's part of the exchange.
 const PART: u32 = 1056;
 
@@ -202,7 +206,7 @@ pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]
         define("MODES", &kind.exits()),
         define("SETS", &if kind.several { 2 } else { 1 }),
         define("TEAM", &TEAM),
-        define("CROWD", &CROWD),
+        define("CROWD", &crowd(kind.exits())),
         define("TILE_ROWS", &TILE_ROWS),
     ];
     if let Way::Fused { cluster, fetch } = kind.way {
@@ -374,7 +378,8 @@ mod tests {
     use super::*;
 
     fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
-        Kind { frame, modes, several: frame[0] == 64, near: false, way }
+        // A far detector's kernels are parts of a near one's.
+        Kind { frame, modes, several: frame[0] == 64, near: frame[0] != 128, way }
     }
 
     #[test]
@@ -383,7 +388,7 @@ mod tests {
         // The widest of each sort: a program takes the compiler seconds for each architecture.
         for (kind, sequence) in [
             (kind([128, 128], [1, 1], fused(0, true)), false),
-            (kind([256, 256], [2, 2], fused(2, false)), false),
+            (kind([256, 256], [2, 2], fused(3, false)), false),
             (kind([64, 64], [1, 1], fused(1, false)), true),
             (kind([96, 100], [2, 1], Way::Plain), false),
         ] {
@@ -404,10 +409,6 @@ mod tests {
         for recipe in
             [pieces_recipe(&pieces), pieces_likelihood_recipe(&pieces, Noise::Poisson), sweeps_recipe(&pieces), supports_recipe(&pieces)]
         {
-            zellige_engine::testing::compiles(&recipe);
-        }
-        let near = Kind { near: true, ..kind([64, 64], [1, 1], fused(1, false)) };
-        for recipe in [frames_recipe(&near), sequence_recipe(&near), places_recipe(&near), likelihood_recipe(&near, Noise::Gaussian)] {
             zellige_engine::testing::compiles(&recipe);
         }
     }

@@ -75,7 +75,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
 #pragma unroll
     for (int r = 0; r < 32; r += 2) {
       float4 q = held[(r >> 2) * THREADS];
-      change += advance(v, both(v, r), pair(old, r), wave, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
+      change += advance(v, both(v, r), FETCH ? pair(old, r) : pair_last(old, r), wave, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
     }
     tell(change, desk);
 #if FETCH
@@ -93,7 +93,10 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
       outward(v, model.near, seat, wide);
 #pragma unroll
       for (int r = 0; r < 32; r += 4) {
-        float2 f = estimates(both(v, r), pair(waves + frame, r), rule.c), h = estimates(both(v, r + 2), pair(waves + frame, r + 2), rule.c);
+        // The waves of the last two modes may still be in the cache when they come up again.
+        float4 e = k + 2 < MODES ? pair_last(waves + frame, r) : pair(waves + frame, r);
+        float4 d = k + 2 < MODES ? pair_last(waves + frame, r + 2) : pair(waves + frame, r + 2);
+        float2 f = estimates(both(v, r), e, rule.c), h = estimates(both(v, r + 2), d, rule.c);
         if (k < MODES - 1) {
           ((float4*)(exits + frame))[(r >> 1) * THREADS + threadIdx.x] = both(v, r);
           ((float4*)(exits + frame))[(r >> 1) * THREADS + THREADS + threadIdx.x] = both(v, r + 2);

@@ -35,7 +35,7 @@ impl CudaStages {
         if place.is_none() {
             *place = Some(super::Pair::zeros(&self.model, &self.pool, "ptycho: gradients")?);
         }
-        place.as_mut().ok_or_else(|| absent())
+        place.as_mut().ok_or_else(absent)
     }
 
     /// A slot that was made.
@@ -149,7 +149,7 @@ impl Stages for CudaStages {
         }
         self.need_sweeps()?;
         let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };
-        sweeps.sweep(model, places, state, frames, pieces, supports, rule, order)
+        sweeps.sweep(model, places, state, frames, pieces, supports.as_ref(), rule, order)
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
@@ -159,7 +159,7 @@ impl Stages for CudaStages {
         let places = self.places.model(&self.state);
         self.need_sweeps()?;
         let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };
-        sweeps.least_squares(model, places, state, frames, pieces, supports, rule, order)?;
+        sweeps.least_squares(model, places, state, frames, pieces, supports.as_ref(), rule, order)?;
         rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 

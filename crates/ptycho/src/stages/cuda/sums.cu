@@ -121,7 +121,7 @@ __device__ __forceinline__ void sum_probe(const Model& model, const C* exits, co
   float2 weight = make_float2(0, 0);
 #pragma unroll
   for (int q = 0; q < 2 * PROBES; ++q) numerator[q] = make_float2(0, 0);
-#pragma unroll 4
+#pragma unroll(PROBES > 1 && PROBES <= 4 ? 8 : 4)
   for (u32 j = part.begin; j < part.end; ++j) {
     const u32 n = sums.listed[j];
     const View view = model.views[n];

@@ -82,7 +82,7 @@ impl Sweeps {
         state: &mut Pair,
         frames: &mut Frames,
         pieces: &mut Pieces,
-        supports: &mut Option<Supports>,
+        supports: Option<&Supports>,
         rule: &Sweep,
         order: &[u32],
     ) -> Result<()> {
@@ -99,8 +99,8 @@ impl Sweeps {
         self.clearest = self.pool.alloc_zeros(order.len(), "ptycho: greatest values")?;
         let (formula, step) = (Rule::from(rule), Step::new(rule, keep));
         let waves = if keep { frames.waves.address() } else { 0 };
-        let real = supports.as_ref().map_or(0, |s| s.real());
-        let apart = supports.as_ref().is_some_and(|s| s.apart());
+        let real = supports.map_or(0, Supports::real);
+        let apart = supports.is_some_and(Supports::apart);
         let finish = |number: usize, probe: &Buffer<C>, support: u64| {
             let launch = self.finish.launch((chunks, sets as u32), TEAM).arg(probe).arg(&self.steps).arg(support);
             // SAFETY: (C*, C*, const float*, u32*) as `finish` declares; both are as long as the probes.
@@ -129,7 +129,7 @@ impl Sweeps {
                     unsafe { launch.arg(&self.steps).run()? };
                 }
             }
-            if let (true, true, Some(supports)) = (apart, rule.probe, &supports) {
+            if let (true, true, Some(supports)) = (apart, rule.probe, supports) {
                 // The support in Fourier space comes between the step and the search for the brightest pixel; the last slot is read by no one.
                 finish(batches + 1, &state.probe, 0)?;
                 supports.apply(Some(pieces), &mut state.probe)?;
@@ -150,7 +150,7 @@ impl Sweeps {
         state: &mut Pair,
         frames: &mut Frames,
         pieces: &mut Pieces,
-        supports: &mut Option<Supports>,
+        supports: Option<&Supports>,
         rule: &LeastSquares,
         order: &[u32],
     ) -> Result<()> {
