@@ -7,7 +7,7 @@ use super::layout::{Layout, Need};
 use super::{sums, touches};
 use crate::model::Model;
 use crate::stages::cuda::lists;
-use crate::stages::cuda::program::{CROWD, TEAM, TILE_ROWS};
+use crate::stages::cuda::program::{TEAM, TILE_ROWS, crowd};
 
 /// What the input wants of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn fixed(model: &Model, multiprocessors: u32) -> u64 {
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
     let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
     let groups = (pixels / 2).div_ceil(TEAM as usize);
-    let parts = ((multiprocessors * CROWD) as usize).div_ceil(groups).max(1) + model.probes;
+    let parts = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1) + model.probes;
     let sums = parts * pixels * (8 * model.modes[0] + 4) + 8 * model.probe_len();
     (4 * pair + lists + sums + (4 << 20)) as u64
 }
