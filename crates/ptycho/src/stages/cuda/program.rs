@@ -401,15 +401,15 @@ mod tests {
             zellige_engine::testing::compiles(&vectors_recipe(&kind));
             super::super::stream::recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
         }
-        for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
-            zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), noise));
-        }
+        zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
         zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
         let pieces = kind([96, 100], [3, 2], Way::Plain);
-        for recipe in
-            [pieces_recipe(&pieces), pieces_likelihood_recipe(&pieces, Noise::Poisson), sweeps_recipe(&pieces), supports_recipe(&pieces)]
-        {
+        for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces)] {
             zellige_engine::testing::compiles(&recipe);
+        }
+        // The formulae are those of the kernels in registers, which take the compiler ten times as long.
+        for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
+            zellige_engine::testing::compiles(&pieces_likelihood_recipe(&pieces, noise));
         }
     }
 
