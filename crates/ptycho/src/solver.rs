@@ -101,7 +101,8 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     let frames = (model.views.len() * model.pixels()) as u64;
     let one = stages::memory(model, exits, double) + 4 * frames;
     let mut memory = if config.frc { 2 * one } else { one };
-    if let Some(folder) = config.room(1.0).folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
+    let [room, _] = streaming::rooms(config, &environment.device);
+    if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
         memory -= if config.frc { 2 } else { 1 } * stages::mapped(model, exits, double);
     }

@@ -2,11 +2,12 @@
 
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
-use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
+use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
+use zellige_ptycho::simulate::SimulateConfig;
 use zellige_ptycho::stages::{self, Stages, cpu};
 
 use super::common::Bench;
@@ -21,7 +22,7 @@ fn arrays_in_files_give_the_same_bits() {
         for name in [EngineName::Dm, EngineName::Sdr, EngineName::Rpie, EngineName::Ml, EngineName::Lsqml] {
             let config = EngineConfig::new(name, 3);
             let run = |mut stages: Box<dyn Stages>| {
-                let engine = engines::engine(&config, &Facts::of(&model, Default::default(), 1), 0);
+                let engine = engines::engine(&config, &Facts::of(&model, Compatibility::None, 1), 0);
                 engines::begin(&*engine, &mut *stages, model.frame).unwrap();
                 let mut run = Bench { stages, engine, memory: Memory::default(), k: 0 };
                 let errors: Vec<_> = (0..3).map(|_| run.step(None)).collect();
@@ -70,7 +71,7 @@ fn a_million_views() {
     let step = beam.resolution(frame)[0] * 1.7;
     let scan = || Scan {
         name: "million".into(),
-        frames: Frames::Counts((0..side * side * pixels).map(|i| (i * 2_654_435_761 >> 20 & 1023) as u16).collect()),
+        frames: Frames::Counts((0..side * side * pixels).map(|i| (((i * 2_654_435_761) >> 20) & 1023) as u16).collect()),
         shape: frame,
         mask: Mask::All,
         positions: (0..side * side).map(|n| [(n / side) as f64 * step, (n % side) as f64 * step]).collect(),
@@ -80,8 +81,10 @@ fn a_million_views() {
         truth: None,
         notes: Vec::new(),
     };
-    let config =
-        Config::new(ScanConfig { simulate: Some(Default::default()), ..ScanConfig::default() }, EngineConfig::new(EngineName::Epie, 1));
+    let config = Config::new(
+        ScanConfig { simulate: Some(SimulateConfig::default()), ..ScanConfig::default() },
+        EngineConfig::new(EngineName::Epie, 1),
+    );
     let device = Cpu::new(0).unwrap();
     let mut scans = [scan()];
     let mut begin = std::time::Instant::now();

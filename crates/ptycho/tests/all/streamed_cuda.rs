@@ -2,9 +2,12 @@
 
 use num_complex::Complex;
 use zellige_engine::cuda::Cuda;
+use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
+use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
-use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
+use zellige_ptycho::Ptycho;
+use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, MemoryConfig, NoiseName};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::model::{MASKED, Model, Power, View};
 use zellige_ptycho::stages::Stages;
@@ -215,6 +218,41 @@ fn places_are_judged_alike() {
     }
 }
 
+/// The example, as the command line runs it, against the same without its limit.
+#[test]
+fn the_example_gives_what_it_would_in_more_memory() {
+    let Some(cuda) = testing::gpu() else { return };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
+    let mut config = zellige_engine::config::load::<Ptycho>(folder.join("streamed.toml"), &[]).unwrap().config;
+    assert_eq!(Ptycho::only_on_cpu(&config), Vec::<&str>::new());
+    let environment = Environment { device: Device::Cuda(cuda), folder, seed: 1 };
+    let run = |mut solver: Ptycho| {
+        let begin = std::time::Instant::now();
+        let mut errors = Vec::new();
+        while solver.outcome().is_none() {
+            solver.step(&mut Profiler::off()).unwrap();
+            errors.push(solver.whole().errors().unwrap());
+        }
+        println!("{:.1} s, errors {:?}, {:?}, {:?}", begin.elapsed().as_secs_f64(), errors[0], errors[59], errors.last());
+        for check in solver.checks().unwrap() {
+            println!("{check:?}");
+        }
+        (errors, solver.whole().state().unwrap(), solver.whole().stages.memory())
+    };
+    let (plan, found) = Ptycho::plan_keeping(&config, &environment).unwrap();
+    plan.lines.iter().for_each(|(label, line)| println!("{label}: {line}"));
+    assert!(plan.lines.iter().any(|(label, line)| label == "blocks" && line.contains("come and go")), "{:?}", plan.lines);
+    let there = run(Ptycho::setup_from(&config, &environment, found).unwrap());
+    assert!(there.2 <= config.memory.bytes().unwrap() && plan.memory <= config.memory.bytes().unwrap());
+    config.memory = MemoryConfig::default();
+    let (plan, found) = Ptycho::plan_keeping(&config, &environment).unwrap();
+    assert!(plan.lines.iter().all(|(label, _)| label != "blocks"));
+    let whole = run(Ptycho::setup_from(&config, &environment, found).unwrap());
+    println!("{} and {} bytes held", there.2, whole.2);
+    assert_eq!(there.0, whole.0);
+    assert!(there.1 == whole.1);
+}
+
 /// Times of iterations: run by hand with `--ignored --nocapture` on a quiet GPU.
 #[test]
 #[ignore = "a measurement"]
@@ -232,7 +270,7 @@ fn times() {
     let pixels = model.storages[0].layer();
     model.start.object = (0..pixels).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();
     model.mag = model.mag.repeat(views);
-    for (name, half) in [(EngineName::Dm, false), (EngineName::Dm, true), (EngineName::Ml, false), (EngineName::Epie, false)] {
+    for (name, half) in [(EngineName::Dm, false), (EngineName::Dm, true), (EngineName::Ml, false)] {
         let config = EngineConfig { probe_update_start: Some(0), overlap_passes: Some(1), ..EngineConfig::new(name, 100) };
         let demand = demand(name);
         let held = plan::resident(&model, cuda.properties(), demand);

@@ -33,7 +33,7 @@ pub(super) struct Visit {
 
 impl Visit {
     /// Number of the view.
-    pub(super) fn view(&self) -> u32 {
+    pub(super) fn view(self) -> u32 {
         self.view
     }
 }

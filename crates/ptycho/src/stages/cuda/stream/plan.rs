@@ -92,7 +92,7 @@ pub(super) fn layout(model: &Model, need: &Need, multiprocessors: u32, allowance
         let layout = Layout { views: model.views.len().max(1), block, streamed: 0 };
         let lists = touches::touches(&tiles, &visits, &layout);
         let pieces = touches::pieces(&listed, &parts, &layout).0.len();
-        lists.slots as u64 * sums::slot_bytes(model.modes[1]) + (20 * lists.touches.len() + 16 * pieces) as u64
+        lists.slots as u64 * sums::slot_bytes(model.modes[1]) + (20 * lists.list.len() + 16 * pieces) as u64
     };
     let layout = Layout::new(need, model.views.len(), allowance, sums)?;
     Ok((layout, sums(layout.block)))

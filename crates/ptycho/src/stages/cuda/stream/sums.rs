@@ -53,7 +53,7 @@ impl BlockSums {
         let program = sums_recipe(&kind).build(cuda)?;
         let (tiles, visits) = lists::tiles(model, views);
         let (listed, parts, _) = lists::parts(model, views, cuda.properties().multiprocessors);
-        let touches::Touches { touches, first, slots } = touches::touches(&tiles, &visits, layout);
+        let touches::Touches { list, first, slots } = touches::touches(&tiles, &visits, layout);
         let (pieces, first_piece) = touches::pieces(&listed, &parts, layout);
         let values = slots * slot_bytes(model.modes[1]) as usize / 12;
         let what = "ptycho: sums between blocks";
@@ -61,7 +61,7 @@ impl BlockSums {
             object: program.kernel("object_part")?,
             probe: program.kernel("probe_part")?,
             change: program.kernel("change")?,
-            touches: pool.buffer_from(&touches, what)?,
+            touches: pool.buffer_from(&list, what)?,
             first_touch: first,
             pieces: pool.buffer_from(&pieces, what)?,
             first_piece,

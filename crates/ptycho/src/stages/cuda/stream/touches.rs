@@ -33,7 +33,7 @@ pub(super) struct Piece {
 
 /// Touches of all blocks one behind the other, the first of each block (and the end), and the slots that they need.
 pub(super) struct Touches {
-    pub(super) touches: Vec<Touch>,
+    pub(super) list: Vec<Touch>,
     pub(super) first: Vec<usize>,
     pub(super) slots: usize,
 }
@@ -77,7 +77,7 @@ pub(super) fn touches(tiles: &[Tile], visits: &[Visit], layout: &Layout) -> Touc
         *sum += list.len();
         Some(*sum)
     }));
-    Touches { first: first.collect(), slots: slots as usize, touches: of.concat() }
+    Touches { first: first.collect(), slots: slots as usize, list: of.concat() }
 }
 
 /// Pieces of the parts that each block adds to, and the first of each block (and the end).
@@ -117,7 +117,7 @@ mod tests {
         let (tiles, visits) = lists::tiles(&model, &model.views);
         for block in [1, 7, 16, 40] {
             let layout = layout(model.views.len(), block);
-            let Touches { touches, first, slots } = super::touches(&tiles, &visits, &layout);
+            let Touches { list: touches, first, slots } = super::touches(&tiles, &visits, &layout);
             assert_eq!(first.len(), layout.blocks() + 1);
             let mut next: Vec<u32> = tiles.iter().map(|t| t.visits().0).collect();
             let mut holder: Vec<Option<u32>> = vec![None; slots];
