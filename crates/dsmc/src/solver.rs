@@ -23,6 +23,8 @@ use crate::walls::Model as WallModel;
 
 /// Looks at energy and momentum in a run where nothing is said.
 const AUDITS: u64 = 100;
+/// Fewest steps between two of them: an audit goes through all particles.
+const APART: u64 = 10;
 /// Relative change of the energy of a closed box by rounding: some 1e-7 of a velocity in each of up to 1e4 collisions, at random.
 const ENERGY_LIMIT: f64 = 1e-5;
 /// Part of the collisions above the largest cross-section that was kept: beyond it the rate is too low by a noticeable part.
@@ -106,7 +108,7 @@ impl Solver for Dsmc {
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
         let mut flow = Flow::new(config, &environment.folder, environment.seed, &environment.device)?;
         let totals = flow.totals()?;
-        let audit_every = config.sampling.audit.unwrap_or_else(|| config.steps.div_ceil(AUDITS)).max(1);
+        let audit_every = config.sampling.audit.unwrap_or_else(|| config.steps.div_ceil(AUDITS).max(APART)).max(1);
         let last = (flow.ledger()?, 0);
         Ok(Self { config: config.clone(), flow, audit_every, totals, start: totals, last })
     }

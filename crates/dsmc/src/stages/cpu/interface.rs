@@ -9,7 +9,7 @@ use super::fly::Pass;
 use super::inflow::Face;
 use super::store::{Body, Leaver, Mosaic};
 use super::tile::{self, Impact, Majorant, Tile};
-use super::{Gas, Work};
+use super::{Gas, Work, totals};
 use crate::model::Scheme;
 use crate::particles::Particles;
 use crate::stages::{Ledger, SUMS, SURFACE_SUMS, Stages, Totals};
@@ -181,9 +181,7 @@ impl Stages for Gas {
         let parts: Vec<Totals> = self.cpu.install(|| {
             let of = |tile: &Tile, out: &Vec<Leaver>| {
                 let mut sum = Totals::default();
-                for i in (0..tile.len).filter(|i| !tile::is_hole(tile.columns.key[*i])) {
-                    add(&mut sum, usize::from(tile.columns.key[i]) % species, &tile.columns.get(i));
-                }
+                totals::add(model, &tile.columns, tile.len, &mut sum);
                 for l in out {
                     add(&mut sum, usize::from(l.key) % species, &l.body);
                 }

@@ -16,6 +16,7 @@ mod pairing;
 mod rows;
 mod store;
 pub(super) mod tile;
+mod totals;
 mod tries;
 
 pub(crate) use interface::bytes_of;
