@@ -10,5 +10,6 @@ mod listed;
 mod paths;
 mod physics;
 mod refusals;
+mod teams;
 mod twins;
 mod waves;

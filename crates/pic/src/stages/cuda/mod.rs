@@ -61,7 +61,7 @@ struct Population {
 }
 
 /// State of a plasma in the memory of a GPU.
-struct CudaStages {
+pub struct CudaStages {
     cuda: Cuda,
     pool: Pool,
     setup: Setup,
@@ -179,7 +179,8 @@ fn unit_of(setup: &Setup, heaviest: f64) -> f64 {
 }
 
 impl CudaStages {
-    fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Self> {
+    /// The stages of `cuda` for `setup`, with what `adapt` makes of the choices for each species.
+    pub fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Self> {
         let pool = cuda.pool();
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
             let kind = adapt(kind_of(setup, *expected, cuda.properties().multiprocessors).of(species));
@@ -212,10 +213,14 @@ impl CudaStages {
             setup: setup.clone(),
         })
     }
-}
 
-#[cfg(test)]
-mod team_twins;
+    /// Blocks beside the first ones that work on very full tiles of a species: those that have or had a tile, and those of them
+    /// without one now. Waits.
+    pub fn helpers(&self, species: usize) -> Result<[u32; 2]> {
+        let counters = self.species[species].store.counters()?;
+        Ok([counters.helping, counters.spare])
+    }
+}
 
 #[cfg(test)]
 mod tests {

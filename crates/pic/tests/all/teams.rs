@@ -5,11 +5,11 @@ use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
 
-use super::{CudaStages, Kind};
-use crate::grid::{FieldSide, Grid, ParticleSide};
-use crate::particles::{Particles, Pusher, Species};
-use crate::stages::{Component, Precision, Setup, Smoothing, Stages, cpu};
-use crate::step::step;
+use zellige_pic::grid::{FieldSide, Grid, ParticleSide};
+use zellige_pic::particles::{Particles, Pusher, Species};
+use zellige_pic::stages::cuda::{CudaStages, Kind};
+use zellige_pic::stages::{Component, Precision, Setup, Smoothing, Stages, cpu};
+use zellige_pic::step::step;
 
 const CELLS: [usize; 2] = [64, 48];
 const N: usize = 40_000;
@@ -112,8 +112,8 @@ fn several_blocks_share_a_very_full_tile() {
         let [mut there, mut again] = [0, 1].map(|_| on_gpu(&setup, &cuda, &p, 512));
         let mut unsplit = on_gpu(&setup, &cuda, &p, 1 << 20);
         // The mean of a tile is 833, and tiles are split into parts of up to twice that.
-        assert!(there.species[0].store.counters().unwrap().helping > 15, "the full tile has helpers");
-        assert_eq!(unsplit.species[0].store.counters().unwrap().helping, 0);
+        assert!(there.helpers(0).unwrap()[0] > 15, "the full tile has helpers");
+        assert_eq!(unsplit.helpers(0).unwrap()[0], 0);
         run(&setup, here.as_mut(), 0, 3);
         for stages in [&mut there, &mut again, &mut unsplit] {
             run(&setup, stages, 0, 3);
@@ -169,9 +169,9 @@ fn helpers_go_along_with_what_is_dense() {
     for k in 0..120 {
         run(&setup, &mut stages, k, 1);
         assert_eq!(stages.energies().unwrap().count, [N as u64], "after {k} steps");
-        let counters = stages.species[0].store.counters().unwrap();
-        assert!(counters.helping - counters.spare > 5, "the cloud has helpers after {k} steps");
-        returned = returned.max(counters.spare);
+        let [helping, spare] = stages.helpers(0).unwrap();
+        assert!(helping - spare > 5, "the cloud has helpers after {k} steps");
+        returned = returned.max(spare);
     }
     assert!(returned > 0, "none came back");
     // Ten round trips of the rounding of a place in single precision, with a sum each step: 120 roundings of half a unit of 2^-24.
