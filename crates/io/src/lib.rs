@@ -58,7 +58,7 @@ pub enum Format {
     Npy,
     /// VTK image data.
     Vti,
-    /// VTK polygons and lines.
+    /// VTK polygons and lines; alone, and where there are none, VTK image data.
     Vtu,
     /// Brick of values.
     Bov,
@@ -115,7 +115,10 @@ pub struct Stamp {
 /// files by time. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles
 /// of the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a CSV file.
 pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
-    let mut files = Files { folder: folder.as_ref(), formats, stamp, written: Vec::new() };
+    // Where nothing has cells that bodies cut, VTK's polygons are its images.
+    let only_vtu = !formats.is_empty() && formats.iter().all(|f| *f == Format::Vtu);
+    let images = formats.contains(&Format::Vti) || only_vtu && !records.iter().any(|r| matches!(r, Record::Patches(_)));
+    let mut files = Files { folder: folder.as_ref(), formats, images, stamp, written: Vec::new() };
     let (mut meshes, mut tables) = (Vec::new(), Vec::new());
     for record in records {
         match record {
@@ -155,6 +158,8 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
 struct Files<'a> {
     folder: &'a Path,
     formats: &'a [Format],
+    /// Fields are written as VTI.
+    images: bool,
     stamp: Stamp,
     written: Vec<PathBuf>,
 }
@@ -234,7 +239,7 @@ impl Files<'_> {
         if wants(Format::Npy) {
             self.push(name, "npy", |path| npy::write(path, &field.shape(), &field.values))?;
         }
-        if wants(Format::Vti) {
+        if self.images {
             self.push(name, "vti", |path| vti::write(path, field, time))?;
         }
         if wants(Format::Bov) {
@@ -249,7 +254,7 @@ impl Files<'_> {
         if wants(Format::Png) && field.palette != Palette::Undrawn {
             self.push(name, "png", |path| picture::write_field(path, field, &picture::Options::default()))?;
         }
-        if wants(Format::Vti) && self.stamp.numbered {
+        if self.images && self.stamp.numbered {
             let file = format!("{}.vti", self.stem(name));
             self.written.push(extend_series(self.folder, name, time.unwrap_or(self.stamp.step as f64), file)?);
         }
