@@ -52,9 +52,14 @@ pub fn compiles(recipe: &cuda::Recipe) {
     if !compiler() {
         return;
     }
-    for arch in ARCHITECTURES {
-        let cubin = recipe.compile_only(arch).unwrap_or_else(|error| panic!("{error}"));
-        assert!(cubin.image.starts_with(b"\x7fELF"), "{} for {arch} is no machine code", recipe.name);
-        assert_eq!(cubin.names.len(), recipe.kernels.len());
-    }
+    // Side by side: a program can take the compiler ten seconds for each.
+    std::thread::scope(|scope| {
+        for arch in ARCHITECTURES {
+            scope.spawn(move || {
+                let cubin = recipe.compile_only(arch).unwrap_or_else(|error| panic!("{error}"));
+                assert!(cubin.image.starts_with(b"\x7fELF"), "{} for {arch} is no machine code", recipe.name);
+                assert_eq!(cubin.names.len(), recipe.kernels.len());
+            });
+        }
+    });
 }
