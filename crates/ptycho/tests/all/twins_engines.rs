@@ -29,7 +29,7 @@ fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda:
 }
 
 #[test]
-fn sweeps_in_pieces_agree() {
+fn sweeps_in_pieces_and_with_supports_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for (case, batch, supports) in [
         (Case { modes: [3, 2], sets: 2, ..PLAIN }, 1, [None, None]),
@@ -37,6 +37,8 @@ fn sweeps_in_pieces_agree() {
         (Case { frame: [96, 100], sets: 2, ..PLAIN }, 5, [Some(0.7), None]),
         (Case { near: true, modes: [2, 1], views: 9, ..PLAIN }, 1, [None, None]),
         (Case { views: 9, ..PLAIN }, 1, [Some(0.6), Some(0.8)]),
+        // This one in registers.
+        (Case { frame: [128, 128], views: 9, sets: 2, ..PLAIN }, 1, [Some(0.7), None]),
     ] {
         for (name, step) in [(EngineName::Epie, 0.5), (EngineName::Rpie, 0.3), (EngineName::Sdr, 0.5)] {
             let config = EngineConfig {

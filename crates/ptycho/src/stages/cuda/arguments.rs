@@ -61,15 +61,17 @@ pub(super) struct Step {
     probe: u32,
     keep: u32,
     unused: u32,
+    support: u64,
 }
 
 impl Step {
-    pub(super) fn new(rule: &Sweep, keep: bool) -> Self {
+    /// `support`: address of the mask of the probes, or 0.
+    pub(super) fn new(rule: &Sweep, keep: bool, support: u64) -> Self {
         let [low, high] = clip(rule.clip);
         let [by_object, by_probe] = rule.step.map(|x| x as f32);
         let [object_local, probe_local] = rule.local.map(|x| x as f32);
         let (object, probe, keep) = (rule.object.into(), rule.probe.into(), keep.into());
-        Self { by_object, object_local, by_probe, probe_local, low, high, object, probe, keep, unused: 0 }
+        Self { by_object, object_local, by_probe, probe_local, low, high, object, probe, keep, unused: 0, support }
     }
 }
 

@@ -4,6 +4,7 @@ struct Step {
   float object_step, object_mix, probe_step, probe_mix; // s_o, t_o, s_p, t_p
   float low, high;                                      // of the object's magnitude; low < 0: none
   u32 object, probe, keep, unused;                      // whether each is updated; whether waves are kept, or begin as F(P O) every time
+  const float* support;                                 // 1 where probes may be and 0 elsewhere, or 0 for no support
 };
 
 // Nothing where there is nothing to divide by.

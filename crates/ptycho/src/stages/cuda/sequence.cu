@@ -36,6 +36,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
         int place = row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane;
         if (set != 0xffffffffu) model.probe[(u64)set * (NX * NY) + place] = probe[r * THREADS];
         C p = model.probe[(u64)view.probe * (NX * NY) + place];
+        if (i && step.support) p = p * step.support[place]; // as the step of any view has left all probes
         probe[r * THREADS] = p;
         most = fmaxf(most, power(p));
       }
@@ -83,6 +84,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
       for (int r = 0; r < 32; ++r) {
         C o = patch[row_of(seat, r) * width + (r & ((1 << XR) - 1)) * 32 + seat.lane], p = probe[r * THREADS];
         p = p + conj(o) * v[r] * pie_weight(step.probe_step, step.probe_mix, clearest, power(o));
+        if (step.support) p = p * step.support[row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane];
         probe[r * THREADS] = p;
         most = fmaxf(most, power(p));
       }

@@ -143,9 +143,10 @@ impl Stages for CudaStages {
         self.likelihoods = None;
         let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
         let places = self.places.model(&self.state);
-        let supported = rule.probe && self.supports.as_ref().is_some_and(Supports::any);
-        if rule.batch <= 1 && !supported && self.frames.sequence_kind(keep).is_some() {
-            return self.frames.sequence(places, Rule::from(rule), Step::new(rule, keep), keep, order);
+        let supports = self.supports.as_ref().filter(|_| rule.probe);
+        if rule.batch <= 1 && !supports.is_some_and(Supports::apart) && self.frames.sequence_kind(keep).is_some() {
+            let step = Step::new(rule, keep, supports.map_or(0, Supports::real));
+            return self.frames.sequence(places, Rule::from(rule), step, keep, order);
         }
         self.need_sweeps()?;
         let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };

@@ -97,7 +97,7 @@ impl Sweeps {
         let batches = order.len().div_ceil(batch);
         self.brightest = self.pool.alloc_zeros((batches + 2) * sets, "ptycho: greatest values")?;
         self.clearest = self.pool.alloc_zeros(order.len(), "ptycho: greatest values")?;
-        let (formula, step) = (Rule::from(rule), Step::new(rule, keep));
+        let (formula, step) = (Rule::from(rule), Step::new(rule, keep, 0));
         let waves = if keep { frames.waves.address() } else { 0 };
         let real = supports.map_or(0, Supports::real);
         let apart = supports.is_some_and(Supports::apart);

@@ -128,8 +128,8 @@ impl Streamed {
         assert!(order.len() <= all && order.iter().all(|n| (*n as usize) < all), "an order of other views");
         self.ready(keeps)?;
         // As `CudaStages::sweep` chooses.
-        let supported = probe && self.inner.supports.as_ref().is_some_and(Supports::any);
-        let registers = matches!(pass, Pass::Sweep(_)) && batch <= 1 && !supported;
+        let apart = probe && self.inner.supports.as_ref().is_some_and(Supports::apart);
+        let registers = matches!(pass, Pass::Sweep(_)) && batch <= 1 && !apart;
         let kind = self.inner.frames.sequence_kind(keeps).filter(|_| registers).unwrap_or(self.inner.frames.kind);
         if self.picked.as_ref().is_none_or(|p| p.kind != kind) {
             self.picked = Some(Picked::new(&self.inner.pool, kind, all)?);
