@@ -74,7 +74,6 @@ impl Sweeps {
     }
 
     /// One pass from view to view, or from batch to batch.
-    #[allow(clippy::too_many_arguments)] // the parts of the state that it touches
     pub(super) fn sweep(
         &mut self,
         model: &Model,
@@ -142,7 +141,6 @@ impl Sweeps {
     }
 
     /// One pass of LSQML, batch by batch.
-    #[allow(clippy::too_many_arguments)] // the parts of the state that it touches
     pub(super) fn least_squares(
         &mut self,
         model: &Model,
