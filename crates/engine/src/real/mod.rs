@@ -9,8 +9,10 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
 
+mod isa;
 mod lanes;
 
+pub use isa::Isa;
 pub use lanes::{LaneMask, Lanes};
 
 /// The C++ helpers that text emitted by `#[device]` calls; goes before it in a program.

@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+pub use zellige_engine::real::Isa;
 use zellige_engine::real::{Lanes as Array, RealScalar};
 
 use super::advance::Pass;
@@ -13,42 +14,6 @@ use super::lanes::{F32x4, F32x8, F32x16, F64x8};
 use super::row::{Scratch, advance_rows};
 use super::store::Band;
 use super::window::Window;
-
-/// The instruction sets that rows are compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isa {
-    /// 64-byte registers.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    /// 32-byte registers and fused multiply-add.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// What every processor of the architecture has.
-    Baseline,
-}
-
-impl Isa {
-    /// All that this machine has, the best one first.
-    pub fn all() -> Vec<Self> {
-        let mut all = Vec::new();
-        #[cfg(target_arch = "x86_64")]
-        {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            let avx512 = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512bw");
-            if avx2 && avx512 {
-                all.push(Self::Avx512);
-            }
-            if avx2 {
-                all.push(Self::Avx2);
-            }
-        }
-        all.push(Self::Baseline);
-        all
-    }
-}
 
 /// What the pass over one tile works on.
 pub(super) struct Work<'a, T> {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use num_complex::Complex;
+pub(crate) use zellige_engine::real::Isa;
 use zellige_engine::real::RealScalar;
 use zellige_fft::{FftDirection, Planned};
 
@@ -32,42 +33,6 @@ pub(crate) trait Work<T> {
     /// # Safety
     /// The processor has the instructions of `V`.
     unsafe fn run<V: Lanes<T = T>>(self) -> Self::Out;
-}
-
-/// The instruction sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Isa {
-    /// 64-byte registers.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    /// 32-byte registers and fused multiply-add.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// What every processor of the architecture has.
-    Baseline,
-}
-
-impl Isa {
-    /// All that this machine has, the best one first.
-    pub(crate) fn all() -> Vec<Self> {
-        let mut all = Vec::new();
-        #[cfg(target_arch = "x86_64")]
-        {
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            let wide = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512bw");
-            if avx2 && wide {
-                all.push(Self::Avx512);
-            }
-            if avx2 {
-                all.push(Self::Avx2);
-            }
-        }
-        all.push(Self::Baseline);
-        all
-    }
 }
 
 /// A register of `N` numbers.

@@ -1,0 +1,37 @@
+//! Instruction sets: what is compiled for each of them is chosen at run time.
+
+/// The instruction sets that inner loops are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isa {
+    /// 64-byte registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// 32-byte registers and fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What every processor of the architecture has.
+    Baseline,
+}
+
+impl Isa {
+    /// All that this machine has, the best one first. `Avx512` means the foundation with its parts VL, DQ and BW.
+    pub fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let wide = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw");
+            if avx2 && wide {
+                all.push(Self::Avx512);
+            }
+            if avx2 {
+                all.push(Self::Avx2);
+            }
+        }
+        all.push(Self::Baseline);
+        all
+    }
+}
