@@ -117,6 +117,18 @@ impl File {
         })
     }
 
+    /// Refuses what is packed in a way that the library cannot unpack.
+    fn unpackable(&self, name: &str, dataset: &H5Dataset) -> Result<()> {
+        let filters = guarded(&self.path, "read", || dataset.filters())?;
+        let Some((packed, id)) = filters.iter().find_map(|f| foreign(f.id, &f.cd_values).map(|packed| (packed, f.id))) else {
+            return Ok(());
+        };
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        Err(self.wrong(format!(
+            "the dataset `{name}` is packed with {packed} (filter {id} of HDF5), which cannot be unpacked here; pack it anew where that filter is installed: `h5repack -f GZIP=1 {file} unpacked.h5`"
+        )))
+    }
+
     /// Shape of a dataset; none if it is not there.
     pub fn shape(&self, name: &str) -> Result<Option<Vec<usize>>> {
         Ok(self.dataset(name)?.map(|d| d.shape()))
@@ -127,6 +139,7 @@ impl File {
         let dataset = self.demanded(name)?;
         let shape = dataset.shape();
         self.claimed(name, &dataset, &shape, WHOLE)?;
+        self.unpackable(name, &dataset)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         let bytes = guarded(&self.path, "read", || dataset.read_raw_bytes())?;
         let elements = decode(&bytes, &datatype).map_err(|m| self.wrong(format!("dataset `{name}`: {m}")))?;
@@ -186,6 +199,7 @@ impl File {
         let dataset = self.demanded(name)?;
         let shape = dataset.shape();
         self.claimed(name, &dataset, &shape, u64::MAX)?;
+        self.unpackable(name, &dataset)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         if let Err(message) = decode(&[], &datatype) {
             return Err(self.wrong(format!("dataset `{name}`: {message}")));
@@ -221,6 +235,31 @@ impl Part {
             other => return Err(Hdf5Error::TypeMismatch(format!("values of {other} bytes are not read in parts"))),
         })
     }
+}
+
+/// What a filter is called that cannot be undone here; `values` are its parameters.
+fn foreign(id: u16, values: &[u32]) -> Option<&'static str> {
+    Some(match id {
+        // Deflate, shuffle, checksum, szip, n-bit, scale and offset, LZF, LZ4.
+        1..=6 | 32000 | 32004 => return None,
+        // The seventh parameter is the compressor.
+        32001 => match values.get(6) {
+            Some(5) => "Blosc with Zstandard",
+            _ => return None,
+        },
+        // The fifth parameter is what comes behind the shuffling: nothing, or LZ4.
+        32008 => match values.get(4) {
+            Some(3) => "bitshuffle with Zstandard",
+            _ => return None,
+        },
+        307 => "bzip2",
+        32013 => "ZFP",
+        32015 => "Zstandard",
+        32017 | 32024 => "SZ",
+        32019 => "JPEG",
+        32026 => "Blosc2",
+        _ => "a filter of its own",
+    })
 }
 
 fn order(datatype: &DatatypeMessage) -> ByteOrder {

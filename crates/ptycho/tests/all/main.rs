@@ -2,6 +2,7 @@
 
 mod common;
 mod data;
+mod packed;
 mod parity;
 mod physics;
 mod simulate;
