@@ -78,11 +78,15 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
         offset += config.object.modes * storage.layer();
     }
     let transfer = propagation::transfer(&beam, frame);
-    let mut mag = Vec::with_capacity(views.len() * frame[0] * frame[1]);
+    // Zeros that the system makes when they are first touched, by the threads that fill them.
+    let mut mag = vec![0.0; views.len() * frame[0] * frame[1]];
     let mut firsts = Vec::new();
+    let (mut first, mut rest) = (0, &mut mag[..]);
     for scan in scans.iter_mut() {
-        firsts.push((scan.name.clone(), mag.len() / (frame[0] * frame[1])));
-        moduli(scan, &transfer, &mut mag)?;
+        let count = scan.positions.len();
+        firsts.push((scan.name.clone(), first));
+        moduli(scan, &transfer, rest.split_off_mut(..count * frame[0] * frame[1]).unwrap_or_default())?;
+        first += count;
     }
     let power = Power::of(&mag, frame[0] * frame[1]);
     if power.total <= 0.0 {
@@ -161,7 +165,7 @@ fn places(scans: &[Scan], [probe_of, object_of]: [&[usize]; 2], objects: usize, 
 }
 
 /// Square roots of the counts in the order of the transform; masked pixels are [`MASKED`].
-fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut Vec<f32>) -> Result<()> {
+fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
     let pixels = scan.shape[0] * scan.shape[1];
     let count = scan.positions.len();
     if scan.frames.len(pixels) != count {
@@ -173,9 +177,7 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut Vec<f32>) -> Result<()
     let from = if far { corner_first(&from, scan.shape) } else { from };
     let block = (BLOCK / pixels).max(1).min(count);
     let mut counts = vec![0.0; block * pixels];
-    let begin = mag.len();
-    mag.resize(begin + count * pixels, MASKED);
-    for (first, to) in (0..count).step_by(block.max(1)).zip(mag[begin..].chunks_mut(block.max(1) * pixels)) {
+    for (first, to) in (0..count).step_by(block.max(1)).zip(mag.chunks_mut(block.max(1) * pixels)) {
         let counts = &mut counts[..to.len()];
         scan.frames.read(first, pixels, counts)?;
         let frames = to.par_chunks_exact_mut(pixels).zip(counts.par_chunks_exact(pixels)).enumerate();
@@ -189,6 +191,7 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut Vec<f32>) -> Result<()
                     Mask::Each(mask) => mask[j * pixels + i],
                 };
                 if !valid {
+                    *to = MASKED;
                     continue;
                 }
                 seen = true;

@@ -5,10 +5,11 @@ use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::text::bytes;
 
-use crate::config::Config;
+use crate::config::{Config, ObjectUpdate};
 use crate::model::Model;
 use crate::stages::Room;
 use crate::stages::cuda::stream::plan;
+use crate::stages::scheme::Choice;
 
 /// The room of a reconstruction and that of a half-scan's: half-scans have half of the frames, and there are two.
 pub fn rooms(config: &Config, device: &Device) -> [Room; 2] {
@@ -26,8 +27,14 @@ pub fn rooms(config: &Config, device: &Device) -> [Room; 2] {
 pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<(String, String)>)> {
     let [room, _] = rooms(config, &Device::Cuda(gpu.clone()));
     let times = if config.frc { 2 } else { 1 };
+    let summed = config.engine.iter().any(|e| e.name.sums_objects());
+    let scheme = |choice: &Choice| {
+        let how = if choice.atomic { "by atomic additions, in no order" } else { "gathered by tile, in one order" };
+        ("object sums".to_owned(), format!("{how}: {}", choice.why))
+    };
     let Some(wish) = room.wish(model, gpu) else {
-        return Ok((times * plan::resident(model, gpu.properties(), room.demand), Vec::new()));
+        let lines = if summed { vec![scheme(&room.object_sums(model, gpu))] } else { Vec::new() };
+        return Ok((times * room.resident(model, gpu), lines));
     };
     let outline = plan::outline(model, gpu.properties(), room.demand, wish)?;
     let (layout, count) = (outline.layout, outline.layout.blocks());
@@ -41,6 +48,13 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
         n => format!("{n} of {count} blocks of {} frames come and go, the others stay: {kept}", layout.block),
     };
     let mut lines = vec![("blocks".to_owned(), blocks)];
+    if summed {
+        let why = match config.object_update {
+            ObjectUpdate::Atomic => "blocks that come and go keep to it, whatever `object_update` says",
+            _ => "blocks that come and go keep to it",
+        };
+        lines.push(scheme(&Choice { atomic: false, why: why.into() }));
+    }
     if layout.streamed > 0 {
         let rates = gpu.host_rates()?;
         let [up, down] = outline.traffic.map(|n| (times * n) as f64);

@@ -3,7 +3,7 @@
 use zellige_engine::error::Problem;
 
 use super::engine::{EngineConfig, PositionMethod};
-use super::{Config, EngineName};
+use super::{Config, EngineName, ObjectUpdate};
 
 fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
     Problem::new(path, message).allowed(allowed)
@@ -55,6 +55,10 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     }
     if config.memory.exit_waves == super::WaveStorage::F16 && config.precision == super::Precision::F64 {
         let problem = Problem::new("memory.exit_waves", "exit waves in half precision of a run in doubles");
+        faults.push(problem.hint("leave one of them out"));
+    }
+    if config.deterministic && config.object_update == ObjectUpdate::Atomic {
+        let problem = Problem::new("object_update", "atomic sums have no order, and `deterministic` asks for one");
         faults.push(problem.hint("leave one of them out"));
     }
     for (i, engine) in config.engine.iter().enumerate() {

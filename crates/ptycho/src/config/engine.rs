@@ -44,6 +44,11 @@ impl EngineName {
         }
     }
 
+    /// Whether it sums over views before it updates the object.
+    pub fn sums_objects(self) -> bool {
+        matches!(self, Self::Dm | Self::Raar | Self::Ml | Self::Lsqml)
+    }
+
     /// Whether it keeps exit waves between iterations.
     pub fn keeps_exits(self) -> bool {
         matches!(self, Self::Dm | Self::Raar | Self::Sdr)

@@ -28,6 +28,7 @@ use crate::output::OutputConfig;
 use crate::simulate::SimulateConfig;
 use crate::stages::Room;
 use crate::stages::cuda::stream::plan::Demand;
+pub use crate::stages::scheme::ObjectUpdate;
 
 pub use engine::{EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
 pub use memory::{MemoryConfig, WaveStorage};
@@ -42,6 +43,12 @@ pub struct Config {
     /// `"ptypy"` takes PtyPy's defaults where a key is left out.
     #[serde(default)]
     pub compatibility: Compatibility,
+    /// Equal runs give equal bits on GPUs too: sums are taken in one order, whichever would be faster.
+    #[serde(default)]
+    pub deterministic: bool,
+    /// How sums over frames are taken for the object on GPUs (DM, RAAR, ML, LSQML).
+    #[serde(default)]
+    pub object_update: ObjectUpdate,
     /// Whether two half-scans are reconstructed as well and compared by Fourier ring correlation.
     #[serde(default)]
     pub frc: bool,
@@ -202,6 +209,8 @@ impl Config {
         Self {
             precision: Precision::F32,
             compatibility: Compatibility::None,
+            deterministic: false,
+            object_update: ObjectUpdate::Auto,
             frc: false,
             scan: vec![scan],
             probe: ProbeConfig::default(),
@@ -226,7 +235,14 @@ impl Config {
             sequence: some(|e| matches!(e, EngineName::Epie | EngineName::Rpie)),
         };
         let allowance = self.memory.bytes().map(|bytes| (bytes as f64 * part) as u64);
-        Room { allowance, half: self.memory.exit_waves == WaveStorage::F16, demand, folder: self.memory.scratch.clone() }
+        Room {
+            allowance,
+            half: self.memory.exit_waves == WaveStorage::F16,
+            demand,
+            folder: self.memory.scratch.clone(),
+            object_update: self.object_update,
+            deterministic: self.deterministic,
+        }
     }
 
     /// Iterations of all engines.

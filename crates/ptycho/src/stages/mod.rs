@@ -4,6 +4,7 @@
 
 pub mod cpu;
 pub mod cuda;
+pub mod scheme;
 
 use std::path::PathBuf;
 
@@ -12,7 +13,9 @@ use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 
-use self::cuda::stream::plan::Wish;
+use self::cuda::Kind;
+use self::cuda::stream::plan::{self, Wish};
+use self::scheme::{Choice, ObjectUpdate};
 use crate::model::{Model, State, View};
 
 /// What the errors of a view are, in this order.
@@ -264,12 +267,27 @@ pub struct Room {
     /// Waves are kept in half precision.
     pub half: bool,
     /// What the engines keep.
-    pub demand: cuda::stream::plan::Demand,
+    pub demand: plan::Demand,
     /// Where a run on the processor puts what it must not hold; the system's folder for such files if left out.
     pub folder: Option<PathBuf>,
+    /// How sums of the object are taken on a GPU that holds all frames.
+    pub object_update: ObjectUpdate,
+    /// Equal runs are to give equal bits.
+    pub deterministic: bool,
 }
 
 impl Room {
+    /// How sums of the object are taken on `gpu` if it holds all frames.
+    pub fn object_sums(&self, model: &Model, gpu: &Cuda) -> Choice {
+        self.object_update.choose(self.deterministic, model, gpu.properties().multiprocessors)
+    }
+
+    /// Bytes that a run takes on `gpu` if it holds all frames.
+    pub fn resident(&self, model: &Model, gpu: &Cuda) -> u64 {
+        let pool = if self.object_sums(model, gpu).atomic { 16 * model.object_len() as u64 } else { 0 };
+        plan::resident(model, gpu.properties(), self.demand) + pool
+    }
+
     /// The folder of files for moduli and exit waves, where a run on the processor must not hold them.
     pub fn folder_for(&self, model: &Model, double: bool) -> Option<PathBuf> {
         let fits = |allowance| memory(model, self.demand.waves, double) <= allowance;
@@ -281,7 +299,7 @@ impl Room {
     pub fn wish(&self, model: &Model, gpu: &Cuda) -> Option<Wish> {
         let free = || (gpu.memory_free().unwrap_or(gpu.memory()) as f64 * FREE) as u64;
         let allowance = self.allowance.unwrap_or_else(free);
-        let fits = cuda::stream::plan::resident(model, gpu.properties(), self.demand) <= allowance;
+        let fits = self.resident(model, gpu) <= allowance;
         let half = self.half && self.demand.waves;
         (half || !fits).then_some(Wish { allowance, half })
     }
@@ -292,7 +310,7 @@ pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) ->
     match device {
         Device::Cuda(gpu) if !double => match room.wish(model, gpu) {
             Some(wish) => cuda::new_within(model, gpu, wish),
-            None => cuda::new(model, gpu),
+            None => cuda::new_with(model, gpu, Kind { atomic: room.object_sums(model, gpu).atomic, ..Kind::of(model, gpu.properties()) }),
         },
         Device::Cpu(cpu) if room.folder_for(model, double).is_some() => {
             let folder = room.folder_for(model, double).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
 
+mod book;
 mod common;
 mod data;
+mod object_sums;
 mod packed;
 mod parity;
 mod physics;

@@ -377,11 +377,12 @@ fn a_saved_state_goes_on_the_same_way() {
     assert_eq!(run.stages.state().unwrap(), again.stages.state().unwrap());
 }
 
-/// Times of iterations, milliseconds: run by hand with `--ignored --nocapture` on a quiet GPU.
+/// Times of iterations, milliseconds: run by hand with `--ignored --nocapture` on a quiet GPU. `ZELLIGE_CASES` names those wanted.
 #[test]
 #[ignore = "a measurement"]
 fn times() {
     let Some(cuda) = testing::gpu() else { return };
+    let wanted = std::env::var("ZELLIGE_CASES").unwrap_or_default();
     for (name, engine, frame, modes, views, way) in [
         ("dm-1000x128", EngineName::Dm, 128, 1, 1000, None),
         ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(Way::Plain)),
@@ -393,9 +394,20 @@ fn times() {
         ("epie-1000x128", EngineName::Epie, 128, 1, 1000, None),
         ("ml-1000x128", EngineName::Ml, 128, 1, 1000, None),
         ("ml-500x256", EngineName::Ml, 256, 1, 500, None),
+        ("epie-1000x128 plain", EngineName::Epie, 128, 1, 1000, Some(Way::Plain)),
+        ("epie-200x256", EngineName::Epie, 256, 1, 200, None),
+        ("epie-200x256 plain", EngineName::Epie, 256, 1, 200, Some(Way::Plain)),
+        ("epie-500x64", EngineName::Epie, 64, 1, 500, None),
+        ("epie-500x64 plain", EngineName::Epie, 64, 1, 500, Some(Way::Plain)),
         ("epie-500x128m2", EngineName::Epie, 128, 2, 500, None),
+        ("epie-500x128m4", EngineName::Epie, 128, 4, 500, None),
+        ("epie-200x256m2", EngineName::Epie, 256, 2, 200, None),
+        ("epie-500x96", EngineName::Epie, 96, 1, 500, None),
         ("lsqml-1000x128", EngineName::Lsqml, 128, 1, 1000, None),
     ] {
+        if !name.contains(&wanted) {
+            continue;
+        }
         let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, ..PLAIN });
         // A square scan with steps of a tenth of a frame.
         let side = (views as f64).sqrt().ceil() as usize;

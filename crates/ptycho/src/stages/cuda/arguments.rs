@@ -97,10 +97,12 @@ pub(super) struct SumsArgument {
     pub(super) changes: u64,
     pub(super) barrier: u64,
     pub(super) passes: u64,
+    pub(super) pool: u64,
+    pub(super) values: u64,
     pub(super) tile_count: u32,
     pub(super) part_count: u32,
     pub(super) sets: u32,
-    pub(super) unused: u32,
+    pub(super) views: u32,
 }
 
 /// `Update`.

@@ -6,7 +6,8 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::arguments::{ModelArgument, Rule, Step};
-use super::program::{Kind, Way, frames_recipe, sequence_recipe};
+use super::program::{Kind, Way};
+use super::recipes::{frames_recipe, sequence_recipe};
 use super::{C, narrow, refused};
 use crate::model::{Model, Transfer};
 

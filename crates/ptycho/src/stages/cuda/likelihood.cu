@@ -42,14 +42,8 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
     for (int k = 0; k < MODES; ++k) {
       product(v, model, view, k, seat, scale);
       outward(v, model.near, seat, 0);
-      float4* slot = (float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;
-#pragma unroll
-      for (int r = 0; r < 32; r += 4) {
-        float4 old = k > 0 ? power_of[(r >> 2) * THREADS] : make_float4(0, 0, 0, 0);
-        power_of[(r >> 2) * THREADS] =
-            make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
-        if (MODES > 1) slot[(r >> 1) * THREADS] = both(v, r), slot[(r >> 1) * THREADS + THREADS] = both(v, r + 2);
-      }
+      add_powers(power_of, v, k == 0);
+      if (MODES > 1) put_pairs(exits + ((u64)n * MODES + k) * (NX * NY) + mine, v);
     }
     float factor = 1;
     if (search.floating) {
@@ -78,14 +72,10 @@ gradient(Model model, C* exits, const float* mag, double* values, float* factors
     if (threadIdx.x == 0 && seat.block == 0) factors[n] = factor;
     for (int k = 0; k < MODES; ++k) {
       C* frame = exits + ((u64)n * MODES + k) * (NX * NY);
-      const float4* slot = (const float4*)(frame + mine) + threadIdx.x;
+      if (MODES > 1) take_pairs(v, frame + mine);
 #pragma unroll
       for (int r = 0; r < 32; r += 4) {
         float4 q = power_of[(r >> 2) * THREADS];
-        if (MODES > 1) {
-          float4 g = slot[(r >> 1) * THREADS], h = slot[(r >> 1) * THREADS + THREADS];
-          v[r] = make_float2(g.x, g.y), v[r + 1] = make_float2(g.z, g.w), v[r + 2] = make_float2(h.x, h.y), v[r + 3] = make_float2(h.z, h.w);
-        }
         v[r] = v[r] * q.x, v[r + 1] = v[r + 1] * q.y, v[r + 2] = v[r + 2] * q.z, v[r + 3] = v[r + 3] * q.w;
       }
       homeward(v, model.near, seat, 0);
@@ -117,14 +107,8 @@ line(Model model, Model along, C* exits, const float* mag, double* values, const
     for (int k = 0; k < MODES; ++k) {
       product(v, model, view, k, seat, scale);
       outward(v, model.near, seat, 0);
-      float4* slot = (float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;
-#pragma unroll
-      for (int r = 0; r < 32; r += 4) {
-        float4 old = k > 0 ? zeroth[(r >> 2) * THREADS] : make_float4(0, 0, 0, 0);
-        zeroth[(r >> 2) * THREADS] =
-            make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
-        slot[(r >> 1) * THREADS] = both(v, r), slot[(r >> 1) * THREADS + THREADS] = both(v, r + 2);
-      }
+      add_powers(zeroth, v, k == 0);
+      put_pairs(exits + ((u64)n * MODES + k) * (NX * NY) + mine, v);
     }
     for (int k = 0; k < MODES; ++k) {
       const float4* slot = (const float4*)(exits + ((u64)n * MODES + k) * (NX * NY) + mine) + threadIdx.x;

@@ -8,7 +8,8 @@ use zellige_engine::error::Result;
 use super::arguments::{ModelArgument, Search};
 use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
-use super::program::{Kind, TEAM, Way, likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
+use super::program::{Kind, TEAM, Way};
+use super::recipes::{likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
 use super::sums::Sums;
 use super::{C, Pair, refused};
 use crate::model::Model;
@@ -32,6 +33,7 @@ pub(super) struct Descent {
     noise: Noise,
     passes: Passes,
     object_sums: Kernel,
+    object_adds: Kernel,
     probe_parts: Kernel,
     probe_sums: Kernel,
     dot: Kernel,
@@ -75,6 +77,7 @@ impl Descent {
             noise,
             passes,
             object_sums: vectors.kernel("object_sums")?,
+            object_adds: vectors.kernel("object_adds")?,
             probe_parts: vectors.kernel("probe_parts")?,
             probe_sums: vectors.kernel("probe_sums")?,
             dot: vectors.kernel("dot")?,
@@ -178,7 +181,12 @@ impl Descent {
         }
         let values = pieces.map(|pieces| self.gradient_in_pieces(places, frames, pieces, rule)).transpose()?;
         let list = sums.argument(0);
-        if rule.object {
+        if rule.object && sums.atomic() {
+            self.cuda.fill_zero(&mut to.object)?;
+            let launch = self.object_adds.launch(sums.blocks, TEAM).plain(places).arg(&frames.exits).plain(list);
+            // SAFETY: (Model, const C*, Sums, C*) as declared; every view lies in its object.
+            unsafe { launch.arg(&mut to.object).run()? };
+        } else if rule.object {
             let launch = self.object_sums.launch(sums.tiles.len() as u32, TEAM).plain(places).arg(&frames.exits).plain(list);
             // SAFETY: (Model, const C*, Sums, C*) as declared; every pixel of the objects is in a tile.
             unsafe { launch.arg(&mut to.object).run()? };

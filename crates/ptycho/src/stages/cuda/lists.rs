@@ -1,6 +1,9 @@
 //! Lists that sums over views go by: which views touch each tile of the objects, and the parts that sums of the probes are taken in.
 
+use std::ops::{Range, RangeInclusive};
+
 use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
 
 use super::program::{TEAM, TILE_COLUMNS, TILE_ROWS, crowd};
 use crate::model::{Model, View};
@@ -54,33 +57,91 @@ impl Part {
     }
 }
 
-/// Tiles of all objects with the views that touch each, in the order of the views. Time and room: visits.
+/// Tile rows that are worked on together, and the numbers of their tiles.
+struct Band {
+    rows: Range<usize>,
+    columns: usize,
+    first: usize,
+}
+
+impl Band {
+    /// Tiles of the band that a view touches, counted from its first, row by row.
+    fn touched(&self, view: &View, frame: [usize; 2]) -> impl Iterator<Item = usize> + use<> {
+        let [rows, columns] = span(view, frame);
+        let (first, last) = (self.rows.start, self.rows.end - 1);
+        let across = self.columns;
+        (*rows.start().max(&first)..=*rows.end().min(&last)).flat_map(move |i| columns.clone().map(move |j| (i - first) * across + j))
+    }
+
+    fn tiles(&self) -> usize {
+        self.rows.len() * self.columns
+    }
+}
+
+/// Rows and columns of the tiles that a view touches.
+fn span(view: &View, frame: [usize; 2]) -> [RangeInclusive<usize>; 2] {
+    let (corner, size) = ([view.row as usize, view.col as usize], [TILE_ROWS, TILE_COLUMNS]);
+    [0, 1].map(|a| corner[a] / size[a]..=(corner[a] + frame[a] - 1) / size[a])
+}
+
+/// Bands of all objects, the first one of each, and their rows: some hundred bands, none so thin that views lie in many.
+fn bands(model: &Model) -> (Vec<Band>, Vec<usize>, usize) {
+    let grids: Vec<[usize; 2]> =
+        model.storages.iter().map(|s| [s.shape[0].div_ceil(TILE_ROWS), s.shape[1].div_ceil(TILE_COLUMNS)]).collect();
+    let all: usize = grids.iter().map(|g| g[0]).sum();
+    let height = all.div_ceil(128).max(model.frame[0].div_ceil(TILE_ROWS));
+    let (mut bands, mut first_band, mut first) = (Vec::new(), Vec::new(), 0);
+    for [rows, columns] in grids {
+        first_band.push(bands.len());
+        for start in (0..rows).step_by(height) {
+            let band = Band { rows: start..(start + height).min(rows), columns, first };
+            first += band.tiles();
+            bands.push(band);
+        }
+    }
+    (bands, first_band, height)
+}
+
+/// Pieces of a slice, as long as each band has of something.
+fn split<T>(mut all: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    lengths.map(|n| all.split_off_mut(..n).unwrap_or_default()).collect()
+}
+
+/// Tiles of all objects with the views that touch each, in the order of the views, whatever the number of threads: views are sorted by band, and
+/// bands by tile, each by a thread of its own. Time and room: visits.
 pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
-    let size = [TILE_ROWS, TILE_COLUMNS];
-    let mut tiles = Vec::new();
-    let grids: Vec<(usize, [usize; 2])> = model
-        .storages
-        .iter()
+    let (bands, first_band, height) = bands(model);
+    let mut tiles = Vec::with_capacity(bands.iter().map(Band::tiles).sum());
+    for (storage, s) in model.storages.iter().enumerate() {
+        let grid = [s.shape[0].div_ceil(TILE_ROWS), s.shape[1].div_ceil(TILE_COLUMNS)];
+        for (i, j) in (0..grid[0]).flat_map(|i| (0..grid[1]).map(move |j| (i, j))) {
+            let (row, col) = ((i * TILE_ROWS) as i32, (j * TILE_COLUMNS) as i32);
+            tiles.push(Tile { storage: storage as u32, row, col, begin: 0, end: 0 });
+        }
+    }
+    // Views of each band, by the pieces of the scan that threads have taken.
+    let piece = views.len().div_ceil(64).max(1 << 12);
+    let sorted: Vec<Vec<Vec<u32>>> = views
+        .par_chunks(piece)
         .enumerate()
-        .map(|(storage, s)| {
-            let (first, grid) = (tiles.len(), [0, 1].map(|a| s.shape[a].div_ceil(size[a])));
-            for (i, j) in (0..grid[0]).flat_map(|i| (0..grid[1]).map(move |j| (i, j))) {
-                let (row, col) = ((i * size[0]) as i32, (j * size[1]) as i32);
-                tiles.push(Tile { storage: storage as u32, row, col, begin: 0, end: 0 });
+        .map(|(number, part)| {
+            let mut of = vec![Vec::new(); bands.len()];
+            for (n, view) in part.iter().enumerate() {
+                let ([rows, _], first) = (span(view, model.frame), first_band[view.object as usize]);
+                for band in rows.start() / height..=rows.end() / height {
+                    of[first + band].push((number * piece + n) as u32);
+                }
             }
-            (first, grid)
+            of
         })
         .collect();
-    let touched = |view: &View| {
-        let (first, grid) = grids[view.object as usize];
-        let corner = [view.row as usize, view.col as usize];
-        let range = [0, 1].map(|a| corner[a] / size[a]..=(corner[a] + model.frame[a] - 1) / size[a]);
-        let [rows, columns] = range;
-        rows.flat_map(move |i| columns.clone().map(move |j| first + i * grid[1] + j))
-    };
-    for t in views.iter().flat_map(touched) {
-        tiles[t].end += 1;
-    }
+    let of_band = |b: usize| sorted.iter().flat_map(move |of| of[b].iter().copied());
+    let mut parts = split(&mut tiles, bands.iter().map(Band::tiles));
+    parts.par_iter_mut().enumerate().for_each(|(b, tiles)| {
+        for n in of_band(b) {
+            bands[b].touched(&views[n as usize], model.frame).for_each(|t| tiles[t].end += 1);
+        }
+    });
     let mut all = 0;
     for tile in &mut tiles {
         let count = tile.end;
@@ -88,15 +149,30 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
         all += count;
     }
     let mut visits = vec![Visit { view: 0, corner: 0 }; all as usize];
-    for (n, view) in views.iter().enumerate() {
-        for t in touched(view) {
-            let tile = &mut tiles[t];
-            let (row, col) = (view.row - tile.row, view.col - tile.col);
-            visits[tile.end as usize] = Visit { view: n as u32, corner: row << 16 | (col & 0xffff) };
-            tile.end += 1;
+    let begin = |b: usize| bands.get(b).and_then(|band| tiles.get(band.first)).map_or(all, |tile| tile.begin);
+    let lengths: Vec<usize> = (0..bands.len()).map(|b| (begin(b + 1) - begin(b)) as usize).collect();
+    let visits_of = split(&mut visits, lengths.into_iter());
+    let tiles_of = split(&mut tiles, bands.iter().map(Band::tiles));
+    tiles_of.into_par_iter().zip(visits_of).enumerate().for_each(|(b, (tiles, visits))| {
+        let first = tiles.first().map_or(0, |tile| tile.begin);
+        for n in of_band(b) {
+            let view = &views[n as usize];
+            for t in bands[b].touched(view, model.frame) {
+                let tile = &mut tiles[t];
+                let (row, col) = (view.row - tile.row, view.col - tile.col);
+                visits[(tile.end - first) as usize] = Visit { view: n, corner: row << 16 | (col & 0xffff) };
+                tile.end += 1;
+            }
         }
-    }
+    });
     (tiles, visits)
+}
+
+/// Tiles of all objects, and how many visits there are, about.
+pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
+    let (bands, ..) = bands(model);
+    let visits = |v: &View| span(v, model.frame).map(Iterator::count).iter().product::<usize>();
+    (bands.iter().map(Band::tiles).sum(), model.views.par_iter().map(visits).sum())
 }
 
 /// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as keep a
@@ -173,6 +249,33 @@ pub(super) mod tests {
             }
         }
         assert!(seen.iter().all(|n| *n == 20 * 36), "{seen:?}");
+    }
+
+    #[test]
+    fn lists_do_not_depend_on_threads() {
+        let mut model = model();
+        // More than one piece of the scan, and more than one band.
+        model.storages.iter_mut().for_each(|s| (s.shape[0], s.offset) = (700, s.offset / 64 * 700));
+        model.views = (0..20_000_i32).map(|i| View { probe: 0, object: (i % 2) as u32, row: 37 * i % 680, col: 11 * i % 54 }).collect();
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| tiles(&model, &model.views))
+        };
+        let (tiles, visits) = on(1);
+        assert!((tiles.clone(), visits.clone()) == on(3));
+        // Tiles of a view: those of a plain sort.
+        let mut begin = 0;
+        for tile in &tiles {
+            let touches = |v: &View| {
+                let near = |at: i32, edge: i32, frame: i32, size: usize| at < edge + size as i32 && edge < at + frame;
+                v.object == tile.storage && near(v.row, tile.row, 20, TILE_ROWS) && near(v.col, tile.col, 36, TILE_COLUMNS)
+            };
+            let expected: Vec<u32> = (0..).zip(&model.views).filter(|(_, v)| touches(v)).map(|(n, _)| n).collect();
+            assert_eq!(tile.begin, begin);
+            assert!(visits[tile.begin as usize..tile.end as usize].iter().map(|v| v.view).eq(expected));
+            begin = tile.end;
+        }
+        assert_eq!(begin as usize, visits.len());
     }
 
     #[test]

@@ -13,11 +13,14 @@ mod lists;
 mod pieces;
 mod places;
 mod program;
+mod recipes;
+mod saved;
 mod stages;
 pub mod stream;
 mod sums;
 mod supports;
 mod sweeps;
+mod walk;
 
 use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
@@ -26,6 +29,7 @@ use zellige_engine::error::{Error, Result};
 use self::arguments::{ModelArgument, StorageArgument};
 use self::frames::Frames;
 use self::likelihood::Descent;
+pub(super) use self::lists::crowding;
 use self::pieces::Pieces;
 use self::places::Seeker;
 pub use self::program::{Kind, Way};
@@ -38,7 +42,7 @@ use crate::model::{Model, View};
 /// Values of single precision.
 type C = Complex<f32>;
 
-/// The stages of a model on `cuda`.
+/// The stages of a model on `cuda`; equal runs give equal bits.
 pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     let kind = Kind::of(model, cuda.properties());
     new_with(model, cuda, kind)
@@ -143,7 +147,7 @@ impl CudaStages {
         let frames = Frames::new(model, cuda, &pool, kind)?;
         places.near = frames.near();
         let sums = Sums::new(model, cuda, &pool, kind)?;
-        let model = Model { mag: Vec::new(), ..model.clone() };
+        let model = stream::plan::without_frames(model);
         Ok(Self {
             cuda: cuda.clone(),
             pool,

@@ -1,25 +1,22 @@
 // The overlap constraint: object, then probes, until the probes rest; in one launch whose blocks wait for each other.
-// Grid: as many blocks of TEAM threads as the device holds, cooperative. Bytes a pixel and mode and pass: 16.
-
-__device__ __forceinline__ float2 block_sum(float2 value, float2* scratch) {
-  value.x = warp_reduce<Sum<float>>(value.x), value.y = warp_reduce<Sum<float>>(value.y);
-  __syncthreads();
-  if (lane_index() == 0) scratch[threadIdx.x / WARP] = value;
-  __syncthreads();
-  float2 sum = scratch[0];
-  for (int c = 1; c < CREWS; ++c) sum = sum + scratch[c];
-  return sum;
-}
+// Grid: as many blocks of TEAM threads as the device holds, cooperative. Bytes a pixel and mode and pass: 16. ATOMIC: the object's sums are those of
+// atomic.cu.
 
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, const C* exits, Sums sums, Update update) {
-  __shared__ float4 room[CREWS * TILE_ROWS * WARP];
+  [[maybe_unused]] __shared__ float4 room[ATOMIC ? 1 : CREWS * TILE_ROWS * WARP];
   __shared__ float2 scratch[CREWS];
   const u32 groups = (NX * NY / 2 + TEAM - 1) / TEAM;
   u32 pass = 0;
   for (bool rest = false; pass < update.most && !rest; ++pass) {
     if (update.object && (pass > 0 || !update.probe_first || !update.probe)) {
       // Backwards: the waves of the last views are still in the second-level cache.
+#if ATOMIC
+      for (u32 w = blockIdx.x; w < sums.views * LOTS; w += gridDim.x) scatter<true>(model, exits, sums, 0, sums.views * LOTS - 1 - w);
+      grid_barrier(sums.barrier);
+      for (u64 i = thread_index(); i < sums.values; i += thread_count()) settle_object(model, sums, i, update);
+#else
       for (u32 t = blockIdx.x; t < sums.tile_count; t += gridDim.x) update_tile(model, exits, sums, sums.tile_count - 1 - t, update, room);
+#endif
       grid_barrier(sums.barrier);
     }
     if (!update.probe) {

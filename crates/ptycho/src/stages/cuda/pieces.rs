@@ -9,7 +9,8 @@ use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::arguments::ModelArgument;
 use super::frames::{Frames, GROUP};
-use super::program::{Kind, TEAM, pieces_recipe};
+use super::program::{Kind, TEAM};
+use super::recipes::pieces_recipe;
 use super::{C, narrow};
 use crate::model::{Model, Transfer, View};
 
@@ -153,24 +154,14 @@ impl Pieces {
 
     /// Waves number `which` of `count` views to the detector or back, without the factor of [`Pieces::scale`].
     pub(super) fn propagate(&mut self, which: usize, count: usize, back: bool) -> Result<()> {
-        let mut waves = std::mem::replace(&mut self.waves[which], self.pool.alloc_zeros(0, "ptycho: waves")?);
-        let done = self.propagate_in(&mut waves, 0, count, back);
-        self.waves[which] = waves;
-        done
+        let Self { kind, plans, shade, near, waves, .. } = self;
+        carry(*kind, plans, shade, near.as_ref(), &mut waves[which], 0, count, back)
     }
 
     /// The same for the waves of `count` views from value `at` on.
     pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, count: usize, back: bool) -> Result<()> {
-        let plan = self.plans.get::<f32>(Shape::frames(self.kind.frame[0], self.kind.frame[1], count * self.kind.exits()))?;
-        let Some(near) = &self.near else {
-            return plan.run_at(waves, at, if back { Direction::Inverse } else { Direction::Forward });
-        };
-        plan.run_at(waves, at, Direction::Forward)?;
-        let values = count * self.wave();
-        let launch = self.shade.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
-        // SAFETY: (C*, const C*, u64, u32, u32, float) as `shade` declares; the values lie in the buffer.
-        unsafe { launch.arg(self.pixels() as u32).arg(u32::from(back)).arg((1.0 / self.pixels() as f64) as f32).run()? };
-        plan.run_at(waves, at, Direction::Inverse)
+        let Self { kind, plans, shade, near, .. } = self;
+        carry(*kind, plans, shade, near.as_ref(), waves, at, count, back)
     }
 
     /// Modelled intensities of a lot to its plane.
@@ -240,4 +231,29 @@ impl Pieces {
         let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], waves.len() / self.pixels());
         self.plans.get::<f32>(shape)?.run(waves, direction)
     }
+}
+
+/// Waves of `count` views from value `at` on to the detector or back; `near`: kernel of the near field.
+#[allow(clippy::too_many_arguments)] // parts of `Pieces` beside waves that may be its own
+fn carry(
+    kind: Kind,
+    plans: &mut CudaPlans,
+    shade: &Kernel,
+    near: Option<&Buffer<C>>,
+    waves: &mut Buffer<C>,
+    at: usize,
+    count: usize,
+    back: bool,
+) -> Result<()> {
+    let pixels = kind.frame[0] * kind.frame[1];
+    let plan = plans.get::<f32>(Shape::frames(kind.frame[0], kind.frame[1], count * kind.exits()))?;
+    let Some(near) = near else {
+        return plan.run_at(waves, at, if back { Direction::Inverse } else { Direction::Forward });
+    };
+    plan.run_at(waves, at, Direction::Forward)?;
+    let values = count * kind.exits() * pixels;
+    let launch = shade.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
+    // SAFETY: (C*, const C*, u64, u32, u32, float) as `shade` declares; the values lie in the buffer.
+    unsafe { launch.arg(pixels as u32).arg(u32::from(back)).arg((1.0 / pixels as f64) as f32).run()? };
+    plan.run_at(waves, at, Direction::Inverse)
 }

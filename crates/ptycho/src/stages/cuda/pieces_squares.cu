@@ -73,6 +73,31 @@ object_direction(Model model, Lot lot, u32 number, u32 count, C* to, float* norm
   put_greatest(inside ? norm : 0.0f, largest);
 }
 
+// The same for all objects by atomic additions to what is zero, without the greatest; the norms of the objects stand one behind the other.
+extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Lot lot, C* to, float* norms) {
+  const View view = model.views[view_number(lot, blockIdx.y)];
+  const Storage storage = model.storages[view.object];
+  const C* probe = model.probe + (u64)view.probe * PROBES * (NX * NY);
+  EACH_PIXEL(pixel) {
+    const u64 at = (u64)(view.row + pixel / NX) * storage.width + view.col + pixel % NX;
+    float norm = 0;
+    for (u32 p = 0; p < PROBES; ++p) norm += power(probe[p * (NX * NY) + pixel]);
+    atomicAdd(norms + storage.offset / OBJECTS + at, norm);
+    for (u32 o = 0; o < OBJECTS; ++o) {
+      C sum = make_float2(0, 0);
+      for (u32 p = 0; p < PROBES; ++p) sum = sum + conj(probe[p * (NX * NY) + pixel]) * work_of(lot, blockIdx.y, p * OBJECTS + o)[pixel];
+      add_to(to + storage.offset + (u64)o * storage.height * storage.width + at, sum);
+    }
+  }
+}
+
+// The greatest of values that are not negative, to `largest`. Grid: any number of blocks.
+extern "C" __global__ void __launch_bounds__(TEAM) greatest_of(const float* values, u64 count, u32* largest) {
+  float most = 0;
+  for (u64 i = thread_index(); i < count; i += thread_count()) most = fmaxf(most, values[i]);
+  put_greatest(most, largest);
+}
+
 // conj(O) chi and |O|^2 over the views of set `set`; the greatest |O|^2 to `largest`. Grid: (CHUNKS).
 extern "C" __global__ void __launch_bounds__(TEAM) probe_direction(Model model, Lot lot, u32 set, u32 count, C* to, float* norms, u32* largest) {
   float most = 0;

@@ -96,6 +96,42 @@ extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Lot l
   }
 }
 
+// For batches of one view, what `step_probe`, `finish` and, where there is another view behind the lot's first, `multiply` for that one do. The greatest
+// |P|^2 of the view's set to `next`; those of the other sets come over from `now`.
+extern "C" __global__ void __launch_bounds__(TEAM)
+step_on(Model model, Lot lot, u32 more, u32 sets, const u32* clearest, const u32* now, u32* next, Step step) {
+  const View view = model.views[view_number(lot, 0)], after = model.views[view_number(lot, more ? 1 : 0)];
+  const Storage storage = model.storages[view.object];
+  const u64 layer = (u64)storage.height * storage.width;
+  C* probe = model.probe + (u64)view.probe * PROBES * (NX * NY);
+  const C* later = model.probe + (u64)after.probe * PROBES * (NX * NY);
+  const float largest = __uint_as_float(*clearest);
+  float most = 0;
+  EACH_PIXEL(pixel) {
+    const C* object = model.object + patch_of(model, view, 0) + (u64)(pixel / NX) * storage.width + pixel % NX;
+    const float inside = step.support ? step.support[pixel] : 1.0f;
+    float seen = 0, norm = 0;
+    for (u32 o = 0; o < OBJECTS; ++o) seen += power(object[o * layer]);
+    const float w = pie_weight(step.probe_step, step.probe_mix, largest, seen);
+    for (u32 p = 0; p < PROBES; ++p) {
+      C value = probe[p * (NX * NY) + pixel];
+      if (step.probe) {
+        C sum = make_float2(0, 0);
+        for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(lot, 0, p * OBJECTS + o)[pixel];
+        probe[p * (NX * NY) + pixel] = value = (value + sum * w) * inside;
+      }
+      norm += power(value);
+    }
+    most = fmaxf(most, norm);
+    // Differences and objects are read by whoever writes here, and by nobody else.
+    for (u32 k = 0; more && k < MODES; ++k)
+      work_of(lot, 0, k)[pixel] = later[(k / OBJECTS) * (NX * NY) + pixel] * patch_value(model, after, k % OBJECTS, pixel, -1);
+  }
+  put_greatest(most, next + view.probe);
+  for (u32 s = blockIdx.x * TEAM + threadIdx.x; s < sets; s += gridDim.x * TEAM)
+    if (s != view.probe) next[s] = now[s];
+}
+
 // Probes get their steps, and lose what lies outside of the support; the greatest |P|^2 of each set to `brightest`.
 extern "C" __global__ void __launch_bounds__(TEAM) finish(C* probe, C* steps, const float* support, u32* brightest) {
   const u64 first = (u64)blockIdx.y * PROBES * (NX * NY);

@@ -5,7 +5,8 @@ use zellige_engine::error::Result;
 
 use super::arguments::ModelArgument;
 use super::frames::Frames;
-use super::program::{Kind, Way, places_recipe};
+use super::program::{Kind, Way};
+use super::recipes::places_recipe;
 use crate::model::View;
 
 /// Kernels and room, made when first asked for.

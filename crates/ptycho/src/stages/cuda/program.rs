@@ -1,11 +1,10 @@
-//! The kernels' sources and how they are compiled: a program for each shape of frames and number of modes.
+//! What programs are compiled for: shapes of frames and numbers of modes, and how frames go through.
 
 use std::fmt;
 
-use zellige_engine::cuda::{Properties, Recipe};
+use zellige_engine::cuda::Properties;
 
 use crate::model::{Model, Transfer};
-use crate::stages::Noise;
 
 /// Threads of a block that sums, and rows of a tile: 256 and 4 were the fastest of nine choices on an H200.
 pub(super) const TEAM: u32 = 256;
@@ -46,6 +45,8 @@ pub struct Kind {
     pub several: bool,
     /// Whether the detector is in the near field.
     pub near: bool,
+    /// Whether the object's sums over views are taken by atomic additions, in no order; gathered in one order otherwise.
+    pub atomic: bool,
     /// How.
     pub way: Way,
 }
@@ -58,6 +59,7 @@ impl Kind {
             modes: model.modes,
             several: model.probes > 1,
             near: model.transfer != Transfer::Far,
+            atomic: false,
             way: Way::Plain,
         };
         let hopper = device.capability.0 >= 9;
@@ -82,7 +84,7 @@ impl Kind {
     }
 
     /// Logarithms: columns, rows, blocks, warps of a block, rows in a thread's registers.
-    fn bits(&self) -> [u32; 5] {
+    pub(super) fn bits(&self) -> [u32; 5] {
         let [rows, columns] = self.frame.map(usize::ilog2);
         let cluster = self.cluster();
         let register_rows = 10 - columns;
@@ -132,7 +134,7 @@ impl Kind {
     }
 
     /// Whether probe and a wide exchange do not fit into shared memory together.
-    fn narrow(&self) -> bool {
+    pub(super) fn narrow(&self) -> bool {
         2 * 32 * self.threads() * 8 + self.desk() > 220 << 10
     }
 
@@ -196,227 +198,14 @@ impl fmt::Display for Kind {
     }
 }
 
-pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
-    let define = |name: &str, value: &dyn fmt::Display| (name.to_owned(), value.to_string());
-    let mut defines = vec![
-        define("NX", &kind.frame[1]),
-        define("NY", &kind.frame[0]),
-        define("PROBES", &kind.modes[0]),
-        define("OBJECTS", &kind.modes[1]),
-        define("MODES", &kind.exits()),
-        define("SETS", &if kind.several { 2 } else { 1 }),
-        define("TEAM", &TEAM),
-        define("CROWD", &crowd(kind.exits())),
-        define("TILE_ROWS", &TILE_ROWS),
-    ];
-    if let Way::Fused { cluster, fetch } = kind.way {
-        defines.extend([
-            define("LX", &kind.bits()[0]),
-            define("LY", &kind.bits()[1]),
-            define("CL", &cluster),
-            define("FETCH", &u8::from(fetch)),
-            define("NEAR", &u8::from(kind.near)),
-            define("RESIDENT", &(512 / kind.threads()).max(1)),
-        ]);
-    }
-    // Division and square root to two units in the last place; what is summed of them is compared to 1e-5.
-    let options = ["-prec-div=false", "-prec-sqrt=false", "-ftz=true"];
-    options.iter().fold(Recipe::new(&format!("ptycho {name} {kind}"), sources, &defines, kernels), |recipe, option| recipe.option(option))
-}
-
-/// Kernels that sum over views, for every kind.
-pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
-    let sources = [include_str!("model.cu"), include_str!("sums.cu"), include_str!("overlap.cu")];
-    recipe(kind, "sums", &sources, &["overlap"])
-}
-
-/// Kernels of gradients and directions, for every kind.
-pub(super) fn vectors_recipe(kind: &Kind) -> Recipe {
-    let sources = [include_str!("model.cu"), include_str!("sums.cu"), include_str!("vectors.cu")];
-    recipe(kind, "vectors", &sources, &["object_sums", "probe_parts", "probe_sums", "dot", "combine", "neighbours"])
-}
-
-/// Kernels that a frame goes through.
-pub(super) fn frames_recipe(kind: &Kind) -> Recipe {
-    match kind.way {
-        Way::Plain => {
-            let sources = [include_str!("model.cu"), include_str!("constrain.cu"), include_str!("plain.cu")];
-            recipe(kind, "frames", &sources, &["spread", "shade", "constrain"])
-        }
-        Way::Fused { .. } => {
-            let sources = [
-                include_str!("model.cu"),
-                include_str!("hopper.cu"),
-                include_str!("dft.cu"),
-                include_str!("frame.cu"),
-                include_str!("seat.cu"),
-                include_str!("constrain.cu"),
-                include_str!("step.cu"),
-                include_str!("project.cu"),
-            ];
-            recipe(kind, "frames", &sources, &["begin", "project"])
-        }
-    }
-}
-
-/// The kernel that goes from view to view: one mode, in registers.
-pub(super) fn sequence_recipe(kind: &Kind) -> Recipe {
-    let sources = [
-        include_str!("model.cu"),
-        include_str!("hopper.cu"),
-        include_str!("dft.cu"),
-        include_str!("frame.cu"),
-        include_str!("seat.cu"),
-        include_str!("constrain.cu"),
-        include_str!("step.cu"),
-        include_str!("pie.cu"),
-        include_str!("sequence.cu"),
-    ];
-    let mut recipe = recipe(kind, "sequence", &sources, &["sequence"]);
-    recipe.defines.push(("NARROW".to_owned(), u8::from(kind.narrow()).to_string()));
-    recipe
-}
-
-/// Kernels of the likelihood: all modes, in registers.
-pub(super) fn likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
-    let sources = [
-        include_str!("model.cu"),
-        include_str!("hopper.cu"),
-        include_str!("dft.cu"),
-        include_str!("frame.cu"),
-        include_str!("seat.cu"),
-        include_str!("constrain.cu"),
-        include_str!("step.cu"),
-        include_str!("noise.cu"),
-        include_str!("likelihood.cu"),
-    ];
-    let mut recipe = recipe(kind, "likelihood", &sources, &["gradient", "line"]);
-    // Shared memory is full of intensities: the exchange of a cluster has no room of its own.
-    recipe.defines.extend([("NOISE".to_owned(), number(noise).to_owned()), ("NARROW".to_owned(), "1".to_owned())]);
-    recipe
-}
-
-/// Kernels that look for places: all modes, in registers.
-pub(super) fn places_recipe(kind: &Kind) -> Recipe {
-    let sources = [
-        include_str!("model.cu"),
-        include_str!("hopper.cu"),
-        include_str!("dft.cu"),
-        include_str!("frame.cu"),
-        include_str!("seat.cu"),
-        include_str!("constrain.cu"),
-        include_str!("step.cu"),
-        include_str!("places.cu"),
-    ];
-    let mut recipe = recipe(kind, "places", &sources, &["trial", "slope"]);
-    recipe.defines.push(("NARROW".to_owned(), "1".to_owned()));
-    recipe
-}
-
-/// Kernels of frames in pieces, for every kind.
-pub(super) fn pieces_recipe(kind: &Kind) -> Recipe {
-    let sources = [include_str!("model.cu"), include_str!("constrain.cu"), include_str!("plain.cu"), include_str!("pieces.cu")];
-    recipe(kind, "pieces", &sources, &["multiply", "intensity", "deviation", "change", "slopes", "shade"])
-}
-
-/// And of the likelihood.
-pub(super) fn pieces_likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
-    let sources = [
-        include_str!("model.cu"),
-        include_str!("constrain.cu"),
-        include_str!("noise.cu"),
-        include_str!("pieces.cu"),
-        include_str!("pieces_likelihood.cu"),
-    ];
-    let mut recipe = recipe(kind, "likelihood in pieces", &sources, &["brighten", "settle_brightness", "weigh", "bend"]);
-    recipe.defines.push(("NOISE".to_owned(), number(noise).to_owned()));
-    recipe
-}
-
-/// And of engines that go from view to view or from batch to batch.
-pub(super) fn sweeps_recipe(kind: &Kind) -> Recipe {
-    let sources = [
-        include_str!("model.cu"),
-        include_str!("constrain.cu"),
-        include_str!("pie.cu"),
-        include_str!("pieces.cu"),
-        include_str!("pieces_sweep.cu"),
-        include_str!("pieces_squares.cu"),
-    ];
-    let kernels = [
-        "difference",
-        "settle_errors",
-        "step_object",
-        "step_probe",
-        "finish",
-        "residual",
-        "object_direction",
-        "probe_direction",
-        "divide",
-        "products",
-        "add",
-    ];
-    recipe(kind, "sweeps in pieces", &sources, &kernels)
-}
-
-/// Supports of probes and smoothing of objects, for every kind.
-pub(super) fn supports_recipe(kind: &Kind) -> Recipe {
-    recipe(kind, "supports", &[include_str!("model.cu"), include_str!("supports.cu")], &["smooth", "veil", "compare"])
-}
-
-/// `NOISE` of noise.cu.
-fn number(noise: Noise) -> &'static str {
-    match noise {
-        Noise::Gaussian => "0",
-        Noise::Poisson => "1",
-        Noise::Euclid => "2",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
-        // A far detector's kernels are parts of a near one's.
-        Kind { frame, modes, several: frame[0] == 64, near: frame[0] != 128, way }
-    }
-
-    #[test]
-    fn kernels_compile() {
-        let fused = |cluster, fetch| Way::Fused { cluster, fetch };
-        // The widest of each sort: a program takes the compiler seconds for each architecture.
-        for (kind, sequence) in [
-            (kind([128, 128], [1, 1], fused(0, true)), false),
-            (kind([256, 256], [2, 2], fused(3, false)), false),
-            (kind([64, 64], [1, 1], fused(1, false)), true),
-            (kind([96, 100], [2, 1], Way::Plain), false),
-        ] {
-            if sequence {
-                zellige_engine::testing::compiles(&sequence_recipe(&kind));
-                continue;
-            }
-            zellige_engine::testing::compiles(&frames_recipe(&kind));
-            zellige_engine::testing::compiles(&sums_recipe(&kind));
-            zellige_engine::testing::compiles(&vectors_recipe(&kind));
-            super::super::stream::recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
-        }
-        zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
-        zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
-        let pieces = kind([96, 100], [3, 2], Way::Plain);
-        for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces)] {
-            zellige_engine::testing::compiles(&recipe);
-        }
-        // The formulae are those of the kernels in registers, which take the compiler ten times as long.
-        for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
-            zellige_engine::testing::compiles(&pieces_likelihood_recipe(&pieces, noise));
-        }
-    }
-
     #[test]
     fn orders_are_permutations() {
         for (frame, cluster) in [([32, 32], 0), ([64, 128], 0), ([128, 128], 0), ([128, 256], 1), ([256, 256], 2)] {
-            let kind = kind(frame, [1, 1], Way::Fused { cluster, fetch: false });
+            let kind = Kind { frame, modes: [1, 1], several: false, near: false, atomic: false, way: Way::Fused { cluster, fetch: false } };
             for pack in [2, 4] {
                 for real in [false, true] {
                     let mut order = kind.order_in(pack, real).unwrap();

@@ -2,7 +2,6 @@
 
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
-use zellige_engine::cuda::Buffer;
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 
@@ -13,7 +12,7 @@ use super::places::Seeker;
 use super::program::Way;
 use super::supports::Supports;
 use super::sweeps::Sweeps;
-use super::{C, CudaStages, narrow, refused, wide};
+use super::{CudaStages, narrow, refused, wide};
 use crate::model::{State, Transfer, View};
 use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
 
@@ -101,13 +100,6 @@ impl CudaStages {
         storage.is_some_and(|s| fits(view.row, self.model.frame[0], s.shape[0]) && fits(view.col, self.model.frame[1], s.shape[1]))
             && (view.probe as usize) < self.model.probes
     }
-
-    /// Changes a buffer on the host.
-    fn on_host<T: bytemuck::Pod>(cuda: &zellige_engine::cuda::Cuda, buffer: &mut Buffer<T>, change: impl FnOnce(&mut [T])) -> Result<()> {
-        let mut values = cuda.download(buffer)?;
-        change(&mut values);
-        cuda.upload(buffer, &values)
-    }
 }
 
 impl Stages for CudaStages {
@@ -150,7 +142,7 @@ impl Stages for CudaStages {
         }
         self.need_sweeps()?;
         let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };
-        sweeps.sweep(model, places, state, frames, pieces, supports.as_ref(), rule, order)
+        sweeps.walk.sweep(model, places, state, frames, pieces, supports.as_ref(), rule, order)
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
@@ -240,23 +232,7 @@ impl Stages for CudaStages {
     }
 
     fn roll(&mut self, by: [i32; 2]) -> Result<()> {
-        let (frame, modes) = (self.model.frame, self.model.modes[1]);
-        let whole = |values: &mut [C]| values.chunks_exact_mut(frame[0] * frame[1]).for_each(|plane| roll(plane, frame, by));
-        Self::on_host(&self.cuda, &mut self.state.probe, whole)?;
-        Self::on_host(&self.cuda, &mut self.sums.before, whole)?;
-        let storages = &self.model.storages;
-        Self::on_host(&self.cuda, &mut self.state.object, |object| {
-            for s in storages {
-                let layers = &mut object[s.offset..s.offset + modes * s.layer()];
-                layers.chunks_exact_mut(s.layer()).for_each(|plane| roll(plane, s.shape, by));
-            }
-        })?;
-        if self.frames.exits.is_empty() {
-            return Ok(());
-        }
-        Self::on_host(&self.cuda, &mut self.frames.exits, whole)?;
-        let model = self.places.model(&self.state);
-        self.frames.begin(model, true)
+        self.roll_all(by)
     }
 
     fn support(&mut self, slot: Slot) -> Result<()> {
@@ -356,132 +332,18 @@ impl Stages for CudaStages {
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
-        let ([probes, objects], pixels) = (self.model.modes, self.model.pixels());
-        let square = probes * probes;
-        let set = |n: usize| &basis[n * square..(n + 1) * square];
-        for buffer in [&mut self.state.probe, &mut self.sums.before] {
-            Self::on_host(&self.cuda, buffer, |values| {
-                values.chunks_exact_mut(probes * pixels).enumerate().for_each(|(n, modes)| mix(modes, set(n), pixels));
-            })?;
-        }
-        // Waves are linear in the modes in whatever order they lie.
-        let views = &self.places.views;
-        let wave = probes * objects * pixels;
-        for buffer in [&mut self.frames.waves, &mut self.frames.exits] {
-            // Some views at a time: the waves of a scan may be larger than what the host likes to hold twice.
-            let there = !buffer.is_empty();
-            for (first, views) in views.chunks(64).enumerate().filter(|_| there) {
-                let at = first * 64 * wave;
-                let mut values = self.cuda.download_range(buffer, at..at + views.len() * wave)?;
-                values.chunks_exact_mut(wave).zip(views).for_each(|(modes, v)| mix(modes, set(v.probe as usize), objects * pixels));
-                self.cuda.upload_at(buffer, at, &values)?;
-            }
-        }
-        Ok(())
+        self.mix_all(basis)
     }
 
     fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
-        let parts =
-            [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
-        for (name, buffer) in parts {
-            writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
-        }
-        for (i, slot) in self.slots.iter().enumerate() {
-            let part = |buffer: Option<&Buffer<C>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
-            writer.bytes(&format!("{prefix}slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
-            writer.bytes(&format!("{prefix}slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
-        }
-        writer.f32s(&format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
-        writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.places.views))?;
-        writer.f64s(&format!("{prefix}shifts"), self.places.shifts.as_flattened())
+        self.save_all(prefix, writer)
     }
 
     fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
-        let bytes = reader.bytes(&format!("{prefix}views"))?;
-        let mut views = self.places.views.clone();
-        if bytes.len() != size_of_val(&views[..]) {
-            return Err(reader.wrong("the number of views is not that of this input"));
-        }
-        bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
-        if !views.iter().all(|v| self.inside(v)) {
-            return Err(reader.wrong("a view lies outside the objects of this input"));
-        }
-        let mut shifts = self.places.shifts.clone();
-        reader.f64s_into(&format!("{prefix}shifts"), shifts.as_flattened_mut())?;
-        self.set_views(&views, &shifts)?;
-        if !reader.bytes(&format!("{prefix}waves"))?.is_empty() {
-            self.frames.need()?;
-        }
-        for (i, slot) in [Slot::Gradient, Slot::Last, Slot::Direction].into_iter().enumerate() {
-            let [probe, object] = ["probe", "object"].map(|part| waves(reader, &format!("{prefix}slot{i}.{part}")));
-            let (probe, object) = (probe?, object?);
-            if probe.is_empty() && object.is_empty() {
-                continue;
-            }
-            let cuda = self.cuda.clone();
-            let pair = self.slot(slot)?;
-            if [probe.len(), object.len()] != [pair.probe.len(), pair.object.len()] {
-                return Err(reader.wrong("the sizes of probe and object are not those of this input"));
-            }
-            cuda.upload(&mut pair.probe, &probe)?;
-            cuda.upload(&mut pair.object, &object)?;
-        }
-        for (name, buffer) in [
-            ("probe", &mut self.state.probe),
-            ("object", &mut self.state.object),
-            ("waves", &mut self.frames.waves),
-            ("last", &mut self.sums.before),
-        ] {
-            let values = waves(reader, &format!("{prefix}{name}"))?;
-            if values.len() != buffer.len() {
-                return Err(
-                    reader.wrong(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len()))
-                );
-            }
-            self.cuda.upload(buffer, &values)?;
-        }
-        let errors = reader.f32s(&format!("{prefix}errors"))?;
-        if errors.len() != self.frames.errors.len() {
-            return Err(reader.wrong("the number of views is not that of this input"));
-        }
-        self.cuda.upload(&mut self.frames.errors, &errors)
+        self.restore_all(prefix, reader)
     }
 
     fn memory(&self) -> u64 {
         self.pool.held()
     }
-}
-
-/// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
-pub(super) fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
-    let count = modes.len() / size;
-    let mut old = vec![Complex::new(0.0, 0.0); count];
-    for i in 0..size {
-        (0..count).for_each(|q| old[q] = modes[q * size + i]);
-        for p in 0..count {
-            let sum: Complex<f64> =
-                (0..count).map(|q| basis[p * count + q] * Complex::new(f64::from(old[q].re), f64::from(old[q].im))).sum();
-            modes[p * size + i] = Complex::new(sum.re as f32, sum.im as f32);
-        }
-    }
-}
-
-/// Moves the pixels of a plane around the edges.
-pub(super) fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
-    let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
-    let old = plane.to_vec();
-    for (i, value) in plane.iter_mut().enumerate() {
-        *value = old[from(i / width, by[0], height) * width + from(i % width, by[1], width)];
-    }
-}
-
-/// The values of a section.
-pub(super) fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
-    let bytes = reader.bytes(name)?;
-    let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
-    if bytes.len() % size_of::<C>() != 0 {
-        return Err(reader.wrong(format!("section `{name}` does not hold whole values")));
-    }
-    bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
-    Ok(values)
 }

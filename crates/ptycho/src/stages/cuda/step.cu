@@ -30,3 +30,25 @@ __device__ __forceinline__ float2 estimates(float4 g, float4 e, float c) {
   C f = make_float2(g.x, g.y) * c + make_float2(e.x, e.y) * (1 - c), h = make_float2(g.z, g.w) * c + make_float2(e.z, e.w) * (1 - c);
   return make_float2(power(f), power(h));
 }
+
+// All values of a thread to a wave in the order of the transform, and back.
+__device__ __forceinline__ void put_pairs(C* wave, const C* v) {
+#pragma unroll
+  for (int r = 0; r < 32; r += 2) ((float4*)wave)[(r >> 1) * THREADS + threadIdx.x] = both(v, r);
+}
+__device__ __forceinline__ void take_pairs(C* v, const C* wave) {
+#pragma unroll
+  for (int r = 0; r < 32; r += 2) {
+    float4 g = pair(wave, r);
+    v[r] = make_float2(g.x, g.y), v[r + 1] = make_float2(g.z, g.w);
+  }
+}
+
+// Intensities of a mode, added to those of the modes before it.
+__device__ __forceinline__ void add_powers(float4* power_of, const C* v, bool first) {
+#pragma unroll
+  for (int r = 0; r < 32; r += 4) {
+    float4 old = first ? make_float4(0, 0, 0, 0) : power_of[(r >> 2) * THREADS];
+    power_of[(r >> 2) * THREADS] = make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
+  }
+}

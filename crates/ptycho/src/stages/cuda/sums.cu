@@ -1,4 +1,4 @@
-// Sums over views: of the object, gathered tile by tile from a list of the views that touch it, and of the probes, in parts that
+// Sums over views: of the object, gathered tile by tile from a list of the views that touch it, and of the probes (probe_sums.cu), in parts that
 // are added up afterwards. Every sum has one order, so results do not depend on the order of blocks.
 //
 // Bytes a pixel and mode of a frame: 8 each (the exit wave); probe and object come from the caches.
@@ -36,7 +36,9 @@ struct Sums {
   float2* changes;       // [sets][blocks]
   u32* barrier;
   u32* passes;           // how many there were
-  u32 tile_count, part_count, sets, unused;
+  float4* pool;          // real and imaginary part and weight of every value of the objects, zero between sums; or null
+  u64 values;            // of the objects
+  u32 tile_count, part_count, sets, views;
 };
 
 struct Update {
@@ -50,6 +52,24 @@ struct Update {
 __device__ __forceinline__ void add_overlap(C& sum, C a, C b) {
   sum.x = fmaf(a.x, b.x, fmaf(a.y, b.y, sum.x));
   sum.y = fmaf(a.x, b.y, fmaf(-a.y, b.x, sum.y));
+}
+
+// What view `n` with its corner there adds to a tile's rows at this lane's column, for object mode `o`; `exits` begins with view `first`.
+__device__ __forceinline__ void add_visit(const Model& model, const C* exits, u32 first, u32 n, i32 corner, int o, C* numerator, float* weight) {
+  const int x = (int)lane_index() - (short)(corner & 0xffff), y = -(corner >> 16);
+  const C* probe = model.probe + (SETS > 1 ? (u64)model.views[n].probe * (PROBES * NX * NY) : 0) + x;
+  const C* exit = exits + ((u64)(n - first) * MODES + o) * (NX * NY) + x;
+#pragma unroll
+  for (int p = 0; p < PROBES; ++p) {
+#pragma unroll
+    for (int t = 0; t < TILE_ROWS; ++t) {
+      if ((u32)x < NX && (u32)(y + t) < NY) {
+        C a = probe[p * (NX * NY) + (y + t) * NX], e = __ldcs(exit + p * (OBJECTS * NX * NY) + (y + t) * NX);
+        add_overlap(numerator[t], a, e);
+        weight[t] += power(a);
+      }
+    }
+  }
 }
 
 // conj(P) exit and |P|^2 summed over the visits of tile `t`, for object mode `o`: value `row` of lane `x` in warp 0 of the block.
@@ -66,20 +86,7 @@ __device__ __forceinline__ void gather(const Model& model, const C* exits, const
       u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
       i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
       if (n == 0xffffffffu) break;
-      int x = lane - (short)(corner & 0xffff), y = -(corner >> 16);
-      const C* probe = model.probe + (SETS > 1 ? (u64)model.views[n].probe * (PROBES * NX * NY) : 0) + x;
-      const C* exit = exits + ((u64)n * MODES + o) * (NX * NY) + x;
-#pragma unroll
-      for (int p = 0; p < PROBES; ++p) {
-#pragma unroll
-        for (int t = 0; t < TILE_ROWS; ++t) {
-          if ((u32)x < NX && (u32)(y + t) < NY) {
-            C a = probe[p * (NX * NY) + (y + t) * NX], e = __ldcs(exit + p * (OBJECTS * NX * NY) + (y + t) * NX);
-            add_overlap(numerator[t], a, e);
-            weight[t] += power(a);
-          }
-        }
-      }
+      add_visit(model, exits, 0, n, corner, o, numerator, weight);
     }
   }
 #pragma unroll
@@ -111,66 +118,4 @@ __device__ __forceinline__ void update_tile(const Model& model, const C* exits, 
       if (over > 0) *place = clipped(sum * (1 / over), update.low, update.high);
     }
   }
-}
-
-// Sums of one part over two neighbouring pixels: a thread each.
-__device__ __forceinline__ void sum_probe(const Model& model, const C* exits, const Sums& sums, u32 p, u32 pixel) {
-  const Part part = sums.parts[p];
-  const int x = pixel % NX, y = pixel / NX;
-  C numerator[2 * PROBES];
-  float2 weight = make_float2(0, 0);
-#pragma unroll
-  for (int q = 0; q < 2 * PROBES; ++q) numerator[q] = make_float2(0, 0);
-#pragma unroll(PROBES > 1 && PROBES <= 4 ? 8 : 4)
-  for (u32 j = part.begin; j < part.end; ++j) {
-    const u32 n = sums.listed[j];
-    const View view = model.views[n];
-    const Storage storage = model.storages[view.object];
-    const float4* exit = (const float4*)(exits + (u64)n * MODES * (NX * NY) + pixel);
-#pragma unroll
-    for (int o = 0; o < OBJECTS; ++o) {
-      const C* object = model.object + storage.offset + ((u64)o * storage.height + view.row + y) * storage.width + view.col + x;
-      C a = object[0], b = object[1];
-      weight.x += power(a), weight.y += power(b);
-#pragma unroll
-      for (int q = 0; q < PROBES; ++q) {
-        float4 e = __ldcs(exit + (q * OBJECTS + o) * (NX * NY / 2));
-        add_overlap(numerator[2 * q], a, make_float2(e.x, e.y));
-        add_overlap(numerator[2 * q + 1], b, make_float2(e.z, e.w));
-      }
-    }
-  }
-#pragma unroll
-  for (int q = 0; q < PROBES; ++q) {
-    C *a = numerator + 2 * q, *to = sums.numerators + ((u64)p * PROBES + q) * (NX * NY) + pixel;
-    *(float4*)to = make_float4(a[0].x, a[0].y, a[1].x, a[1].y);
-  }
-  *(float2*)(sums.weights + (u64)p * (NX * NY) + pixel) = weight;
-}
-
-// New probes at one pixel of one set, all modes; squared change and square since the last test.
-__device__ __forceinline__ float2 update_probe(const Model& model, const Sums& sums, u32 set, u32 pixel) {
-  const float inertia = sums.inertia[set];
-  float weight = inertia;
-  C numerator[PROBES];
-  C* place = model.probe + (u64)set * PROBES * (NX * NY) + pixel;
-#pragma unroll
-  for (int q = 0; q < PROBES; ++q) numerator[q] = place[q * (NX * NY)] * inertia;
-  for (u32 p = sums.first_part[set]; p < sums.first_part[set + 1]; ++p) {
-    weight += sums.weights[(u64)p * (NX * NY) + pixel];
-#pragma unroll
-    for (int q = 0; q < PROBES; ++q) numerator[q] = numerator[q] + sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel];
-  }
-  float2 change = make_float2(0, 0);
-  const float inside = sums.support ? sums.support[pixel] : 1.0f;
-#pragma unroll
-  for (int q = 0; q < PROBES; ++q) {
-    // Where there is neither weight nor inertia, a probe stays.
-    C now = (weight > 0 ? numerator[q] * (1 / weight) : place[q * (NX * NY)]) * inside;
-    C* before = sums.before + ((u64)set * PROBES + q) * (NX * NY) + pixel;
-    change = change + make_float2(power(now - *before), power(now));
-    *before = now;
-    place[q * (NX * NY)] = now;
-  }
-  return change;
 }

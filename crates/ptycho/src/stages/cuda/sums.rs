@@ -6,7 +6,8 @@ use zellige_engine::error::Result;
 use super::C;
 use super::arguments::{ModelArgument, SumsArgument, Update};
 use super::lists::{self, Part, Tile, Visit};
-use super::program::{Kind, TEAM, sums_recipe};
+use super::program::{Kind, TEAM};
+use super::recipes::sums_recipe;
 use crate::model::{Model, View};
 
 /// Lists, partial sums, and the kernels that use them.
@@ -16,6 +17,10 @@ pub(super) struct Sums {
     overlap: Kernel,
     pub(super) blocks: u32,
     probes: usize,
+    views: usize,
+    /// Sums of the objects between atomic additions and what is made of them, zero otherwise; nothing where sums are gathered.
+    pool_of_objects: Option<Buffer<[f32; 4]>>,
+    /// Nothing where sums are atomic.
     pub(super) tiles: Buffer<Tile>,
     visits: Buffer<Visit>,
     pub(super) parts: Buffer<Part>,
@@ -44,6 +49,8 @@ impl Sums {
             overlap,
             blocks,
             probes: model.probes,
+            views: model.views.len(),
+            pool_of_objects: if kind.atomic { Some(pool.alloc_zeros(model.object_len(), "ptycho: sums of the objects")?) } else { None },
             tiles: pool.alloc_zeros(0, nothing)?,
             visits: pool.alloc_zeros(0, nothing)?,
             parts: pool.alloc_zeros(0, nothing)?,
@@ -65,7 +72,7 @@ impl Sums {
     /// Lists anew where the views look.
     pub(super) fn list(&mut self, model: &Model, views: &[View]) -> Result<()> {
         let what = "ptycho: lists of views";
-        let (tiles, visits) = lists::tiles(model, views);
+        let (tiles, visits) = if self.atomic() { (Vec::new(), Vec::new()) } else { lists::tiles(model, views) };
         let (listed, parts, first) = lists::parts(model, views, self.cuda.properties().multiprocessors);
         self.tiles = self.pool.buffer_from(&tiles, what)?;
         self.visits = self.pool.buffer_from(&visits, what)?;
@@ -77,6 +84,11 @@ impl Sums {
         }
         self.parts = self.pool.buffer_from(&parts, what)?;
         Ok(())
+    }
+
+    /// Whether sums of the objects are atomic.
+    pub(super) fn atomic(&self) -> bool {
+        self.pool_of_objects.is_some()
     }
 
     /// `support`: address of the mask of the probes, or 0.
@@ -95,10 +107,12 @@ impl Sums {
             changes: self.changes.address(),
             barrier: self.barrier.address(),
             passes: zellige_engine::cuda::Argument::value(self.passes.from(0)),
+            pool: self.pool_of_objects.as_ref().map_or(0, Buffer::address),
+            values: self.pool_of_objects.as_ref().map_or(0, Buffer::len) as u64,
             tile_count: self.tiles.len() as u32,
             part_count: self.parts.len() as u32,
             sets: self.probes as u32,
-            unused: 0,
+            views: self.views as u32,
         }
     }
 
@@ -126,7 +140,7 @@ impl Sums {
         support: u64,
     ) -> Result<()> {
         self.set_inertia(inertia)?;
-        let argument = SumsArgument { tile_count: 0, part_count: 0, ..self.argument(support) };
+        let argument = SumsArgument { tile_count: 0, part_count: 0, views: 0, ..self.argument(support) };
         self.launch(model, exits, argument, update.of_probes())
     }
 

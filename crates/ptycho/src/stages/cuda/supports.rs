@@ -6,7 +6,8 @@ use zellige_engine::ops::fft::Direction;
 
 use super::arguments::{ModelArgument, Update};
 use super::pieces::Pieces;
-use super::program::{Kind, TEAM, supports_recipe};
+use super::program::{Kind, TEAM};
+use super::recipes::supports_recipe;
 use super::sums::Sums;
 use super::{C, Pair};
 use crate::model::Model;
@@ -63,6 +64,11 @@ impl Supports {
     /// Address of the mask in real space, or 0.
     pub(super) fn real(&self) -> u64 {
         self.real.as_ref().map_or(0, Buffer::address)
+    }
+
+    /// Address of the mask in Fourier space, or 0.
+    pub(super) fn fourier(&self) -> u64 {
+        self.fourier.as_ref().map_or(0, Buffer::address)
     }
 
     /// Whether there is a mask.

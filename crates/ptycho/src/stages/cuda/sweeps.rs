@@ -1,39 +1,42 @@
-//! Engines that go from view to view, and LSQML, where not one mode at a time in registers.
+//! LSQML, around cuFFT; and the way from view to view of [`Walk`].
 
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 
-use super::arguments::{ModelArgument, Rule, Step};
+use super::Pair;
+use super::arguments::ModelArgument;
 use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
-use super::program::{Kind, TEAM, sweeps_recipe};
+use super::program::{Kind, TEAM};
+use super::recipes::sweeps_recipe;
 use super::supports::Supports;
-use super::{C, Pair};
+use super::walk::Walk;
 use crate::model::{Model, Storage};
-use crate::stages::{LeastSquares, Noise, Sweep, cpu};
+use crate::stages::{LeastSquares, Noise, cpu};
+
+/// Blocks that look for a greatest value.
+const GREATEST: u32 = 264;
 
 /// Kernels and room, made when first asked for.
 pub(super) struct Sweeps {
     cuda: Cuda,
     pool: Pool,
-    difference: Kernel,
+    /// From view to view.
+    pub(super) walk: Walk,
     settle_errors: Kernel,
-    step_object: Kernel,
-    step_probe: Kernel,
-    finish: Kernel,
     residual: Kernel,
     object_direction: Kernel,
+    object_scatter: Kernel,
+    greatest_of: Kernel,
     probe_direction: Kernel,
     divide: Kernel,
     products: Kernel,
     add: Kernel,
+    /// Whether sums of the objects are atomic.
+    atomic: bool,
     order: Buffer<u32>,
-    /// What the probes get, shaped as they are; zero between batches.
-    steps: Buffer<C>,
-    /// Greatest values: of every set after each batch, of every view's patch.
+    /// Greatest values of every object and probe.
     brightest: Buffer<u32>,
-    clearest: Buffer<u32>,
-    /// Of LSQML.
     direction: Option<Pair>,
     norms: Buffer<f32>,
 }
@@ -41,25 +44,22 @@ pub(super) struct Sweeps {
 impl Sweeps {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
         let program = sweeps_recipe(&kind).build(cuda)?;
-        let greatest = || pool.alloc_zeros(0, "ptycho: greatest values");
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
-            difference: program.kernel("difference")?,
+            walk: Walk::new(model, cuda, pool, &program)?,
             settle_errors: program.kernel("settle_errors")?,
-            step_object: program.kernel("step_object")?,
-            step_probe: program.kernel("step_probe")?,
-            finish: program.kernel("finish")?,
             residual: program.kernel("residual")?,
             object_direction: program.kernel("object_direction")?,
+            object_scatter: program.kernel("object_scatter")?,
+            greatest_of: program.kernel("greatest_of")?,
+            atomic: kind.atomic,
             probe_direction: program.kernel("probe_direction")?,
             divide: program.kernel("divide")?,
             products: program.kernel("products")?,
             add: program.kernel("add")?,
             order: pool.alloc_zeros(model.views.len(), "ptycho: order")?,
-            steps: pool.alloc_zeros(model.probe_len(), "ptycho: steps of the probes")?,
-            brightest: greatest()?,
-            clearest: greatest()?,
+            brightest: pool.alloc_zeros(0, "ptycho: greatest values")?,
             direction: None,
             norms: pool.alloc_zeros(0, "ptycho: norms")?,
         })
@@ -71,73 +71,6 @@ impl Sweeps {
         let launch = self.settle_errors.launch((views as u32).div_ceil(TEAM), TEAM).plain(lot).arg(pieces.chunks()).arg(views as u32);
         // SAFETY: (Lot, u32, u32, const float*, float*) as `settle_errors` declares; every view of the order has its sums.
         unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
-    }
-
-    /// One pass from view to view, or from batch to batch.
-    pub(super) fn sweep(
-        &mut self,
-        model: &Model,
-        places: ModelArgument,
-        state: &mut Pair,
-        frames: &mut Frames,
-        pieces: &mut Pieces,
-        supports: Option<&Supports>,
-        rule: &Sweep,
-        order: &[u32],
-    ) -> Result<()> {
-        let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
-        if keep {
-            frames.need()?;
-        }
-        let (sets, chunks) = (model.probes, pieces.chunks());
-        let batch = rule.batch.clamp(1, order.len().max(1));
-        pieces.need(batch, 1, 1, 3 * order.len() * chunks as usize)?;
-        self.cuda.upload_at(&mut self.order, 0, order)?;
-        let batches = order.len().div_ceil(batch);
-        self.brightest = self.pool.alloc_zeros((batches + 2) * sets, "ptycho: greatest values")?;
-        self.clearest = self.pool.alloc_zeros(order.len(), "ptycho: greatest values")?;
-        let (formula, step) = (Rule::from(rule), Step::new(rule, keep, 0));
-        let waves = if keep { frames.waves.address() } else { 0 };
-        let real = supports.map_or(0, Supports::real);
-        let apart = supports.is_some_and(Supports::apart);
-        let finish = |number: usize, probe: &Buffer<C>, support: u64| {
-            let launch = self.finish.launch((chunks, sets as u32), TEAM).arg(probe).arg(&self.steps).arg(support);
-            // SAFETY: (C*, C*, const float*, u32*) as `finish` declares; both are as long as the probes.
-            unsafe { launch.arg(self.brightest.from(number * sets)).run() }
-        };
-        // The steps are zero: this only looks for the brightest pixels.
-        finish(0, &state.probe, 0)?;
-        for (number, views) in order.chunks(batch).enumerate() {
-            let first = number * batch;
-            let lot = Lot { list: self.order.from(first).value(), ..pieces.lot(frames, 0, 3 * first * chunks as usize) };
-            pieces.multiply(places, None, lot, views.len(), -1)?;
-            pieces.propagate(0, views.len(), false)?;
-            let launch = self.difference.launch((chunks, views.len() as u32), TEAM).plain(lot).arg(waves).plain(formula);
-            // SAFETY: (Lot, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the order.
-            unsafe { launch.run()? };
-            pieces.propagate(0, views.len(), true)?;
-            for i in 0..views.len() {
-                let launch = self.step_object.launch(chunks, TEAM).plain(places).plain(lot).arg(i as u32);
-                let launch = launch.arg(self.brightest.from(number * sets)).arg(self.clearest.from(first + i)).plain(step);
-                // SAFETY: (Model, Lot, u32, const u32*, u32*, Step) as `step_object` declares.
-                unsafe { launch.run()? };
-                if rule.probe {
-                    let launch = self.step_probe.launch(chunks, TEAM).plain(places).plain(lot).arg(i as u32);
-                    let launch = launch.arg(self.clearest.from(first + i)).plain(step).arg(1.0 / views.len() as f32);
-                    // SAFETY: (Model, Lot, u32, const u32*, Step, float, C*) as `step_probe` declares.
-                    unsafe { launch.arg(&self.steps).run()? };
-                }
-            }
-            if let (true, true, Some(supports)) = (apart, rule.probe, supports) {
-                // The support in Fourier space comes between the step and the search for the brightest pixel; the last slot is read by no one.
-                finish(batches + 1, &state.probe, 0)?;
-                supports.apply(Some(pieces), &mut state.probe)?;
-                finish(number + 1, &state.probe, 0)?;
-            } else {
-                finish(number + 1, &state.probe, if rule.probe { real } else { 0 })?;
-            }
-        }
-        self.errors(pieces, frames, order.len())
     }
 
     /// One pass of LSQML, batch by batch.
@@ -215,7 +148,7 @@ impl Sweeps {
     /// Sums over the batch for the objects, over the illumination.
     #[allow(clippy::too_many_arguments)] // as the kernel has
     fn object_directions(
-        &self,
+        &mut self,
         model: &Model,
         places: ModelArgument,
         lot: Lot,
@@ -224,13 +157,26 @@ impl Sweeps {
         damping: f64,
         largest: usize,
     ) -> Result<()> {
+        if self.atomic {
+            self.cuda.fill_zero(&mut self.norms)?;
+            let chunks = (model.pixels() as u32).div_ceil(4 * TEAM);
+            let launch = self.object_scatter.launch((chunks, count), TEAM).plain(places).plain(lot).arg(&to.object).arg(&self.norms);
+            // SAFETY: (Model, Lot, C*, float*) as `object_scatter` declares; the norms hold a layer of every object.
+            unsafe { launch.run()? };
+        }
         let mut at = 0;
         for (number, storage) in model.storages.iter().enumerate() {
-            let [height, width] = storage.shape.map(|n| n as u32);
-            let grid = (width.div_ceil(32), height.div_ceil(TEAM / 32));
-            let launch = self.object_direction.launch(grid, TEAM).plain(places).plain(lot).arg(number as u32).arg(count);
-            // SAFETY: (Model, Lot, u32, u32, C*, float*, u32*) as `object_direction` declares; the norms hold a layer of every object.
-            unsafe { launch.arg(&to.object).arg(self.norms.from(at)).arg(self.brightest.from(largest + number)).run()? };
+            if self.atomic {
+                let launch = self.greatest_of.launch(GREATEST, TEAM).arg(self.norms.from(at)).arg(storage.layer() as u64);
+                // SAFETY: (const float*, u64, u32*) as `greatest_of` declares.
+                unsafe { launch.arg(self.brightest.from(largest + number)).run()? };
+            } else {
+                let [height, width] = storage.shape.map(|n| n as u32);
+                let grid = (width.div_ceil(32), height.div_ceil(TEAM / 32));
+                let launch = self.object_direction.launch(grid, TEAM).plain(places).plain(lot).arg(number as u32).arg(count);
+                // SAFETY: (Model, Lot, u32, u32, C*, float*, u32*) as `object_direction` declares; the norms hold a layer of every object.
+                unsafe { launch.arg(&to.object).arg(self.norms.from(at)).arg(self.brightest.from(largest + number)).run()? };
+            }
             let launch = self
                 .divide
                 .launch((storage.layer() as u32).div_ceil(TEAM), TEAM)

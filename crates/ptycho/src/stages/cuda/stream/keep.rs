@@ -7,14 +7,15 @@ use zellige_engine::error::Result;
 
 use crate::model::MASKED;
 use crate::stages::cuda::C;
-use crate::stages::cuda::program::{Kind, TEAM, recipe};
+use crate::stages::cuda::program::{Kind, TEAM};
+use crate::stages::cuda::recipes::recipe;
 
 /// What stands for a pixel that was not measured.
 const NOTHING: u16 = u16::MAX;
 
 /// The kernels.
 pub(super) fn keep_recipe(kind: &Kind) -> Recipe {
-    let sources = [include_str!("../model.cu"), include_str!("keep.cu")];
+    let sources = [include_str!("keep.cu")];
     recipe(kind, "kept frames", &sources, &["from_counts", "from_magnitudes", "narrow", "widen"])
 }
 

@@ -46,7 +46,7 @@ pub struct Outline {
 }
 
 /// The model without its frames.
-pub(super) fn without_frames(model: &Model) -> Model {
+pub(in crate::stages::cuda) fn without_frames(model: &Model) -> Model {
     Model {
         storages: model.storages.clone(),
         views: model.views.clone(),

@@ -9,7 +9,7 @@ use super::ring::Access;
 use super::sweeps::{NEUTRAL, block_model};
 use crate::stages::Stages;
 use crate::stages::cuda::arguments::Rule;
-use crate::stages::cuda::stages::{mix, roll, waves};
+use crate::stages::cuda::saved::{mix, roll, waves};
 use crate::stages::cuda::{C, CudaStages};
 
 /// Waves are read and written.

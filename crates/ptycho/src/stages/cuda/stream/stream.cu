@@ -38,20 +38,7 @@ object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touc
         u32 n = __shfl_sync(FULL_WARP, mine.view, turn);
         i32 corner = __shfl_sync(FULL_WARP, mine.corner, turn);
         if (n == 0xffffffffu) break;
-        int x = lane - (short)(corner & 0xffff), y = -(corner >> 16);
-        const C* probe = model.probe + (SETS > 1 ? (u64)model.views[n].probe * (PROBES * NX * NY) : 0) + x;
-        const C* exit = exits + ((u64)(n - first) * MODES + o) * (NX * NY) + x;
-#pragma unroll
-        for (int p = 0; p < PROBES; ++p) {
-#pragma unroll
-          for (int t = 0; t < TILE_ROWS; ++t) {
-            if ((u32)x < NX && (u32)(y + t) < NY) {
-              C a = probe[p * (NX * NY) + (y + t) * NX], e = __ldcs(exit + p * (OBJECTS * NX * NY) + (y + t) * NX);
-              add_overlap(numerator[t], a, e);
-              weight[t] += power(a);
-            }
-          }
-        }
+        add_visit(model, exits, first, n, corner, o, numerator, weight);
       }
     }
     if (!(touch.state & 2)) {
@@ -88,40 +75,17 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) probe_part(Model model
   const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * 2;
   if (pixel >= NX * NY) return;
   const Piece piece = pieces[blockIdx.y];
-  const int x = pixel % NX, y = pixel / NX;
   C numerator[2 * PROBES];
   float2 weight = make_float2(0, 0);
-  float4* kept = (float4*)(sums.numerators + (u64)piece.part * PROBES * (NX * NY) + pixel);
-  float2* kept_weight = (float2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
-  if (!piece.fresh) weight = *kept_weight;
+  if (!piece.fresh) weight = *(float2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
 #pragma unroll
   for (int q = 0; q < PROBES; ++q) {
-    float4 old = piece.fresh ? make_float4(0, 0, 0, 0) : kept[q * (NX * NY / 2)];
+    const C* kept = sums.numerators + ((u64)piece.part * PROBES + q) * (NX * NY) + pixel;
+    float4 old = piece.fresh ? make_float4(0, 0, 0, 0) : *(const float4*)kept;
     numerator[2 * q] = make_float2(old.x, old.y), numerator[2 * q + 1] = make_float2(old.z, old.w);
   }
-#pragma unroll 4
-  for (u32 j = piece.begin; j < piece.end; ++j) {
-    const u32 n = sums.listed[j];
-    const View view = model.views[n];
-    const Storage storage = model.storages[view.object];
-    const float4* exit = (const float4*)(exits + (u64)(n - first) * MODES * (NX * NY) + pixel);
-#pragma unroll
-    for (int o = 0; o < OBJECTS; ++o) {
-      const C* object = model.object + storage.offset + ((u64)o * storage.height + view.row + y) * storage.width + view.col + x;
-      C a = object[0], b = object[1];
-      weight.x += power(a), weight.y += power(b);
-#pragma unroll
-      for (int q = 0; q < PROBES; ++q) {
-        float4 e = __ldcs(exit + (q * OBJECTS + o) * (NX * NY / 2));
-        add_overlap(numerator[2 * q], a, make_float2(e.x, e.y));
-        add_overlap(numerator[2 * q + 1], b, make_float2(e.z, e.w));
-      }
-    }
-  }
-#pragma unroll
-  for (int q = 0; q < PROBES; ++q)
-    kept[q * (NX * NY / 2)] = make_float4(numerator[2 * q].x, numerator[2 * q].y, numerator[2 * q + 1].x, numerator[2 * q + 1].y);
-  *kept_weight = weight;
+  add_views(model, exits, first, sums.listed, piece.begin, piece.end, pixel, numerator, weight);
+  keep_part(sums, piece.part, pixel, numerator, weight);
 }
 
 // The squared relative change of the probes that `overlap` ends its loop by, from what it has left of `blocks` blocks. Grid: 1.

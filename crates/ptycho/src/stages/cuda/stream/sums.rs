@@ -9,7 +9,8 @@ use crate::model::{Model, View};
 use crate::stages::cuda::C;
 use crate::stages::cuda::arguments::{ModelArgument, Update};
 use crate::stages::cuda::lists;
-use crate::stages::cuda::program::{Kind, TEAM, TILE_COLUMNS, TILE_ROWS, recipe};
+use crate::stages::cuda::program::{Kind, TEAM, TILE_COLUMNS, TILE_ROWS};
+use crate::stages::cuda::recipes::recipe;
 use crate::stages::cuda::sums::Sums;
 
 /// Bytes that a tile's sums take while they wait for a block: of every warp of a block of threads.
@@ -19,7 +20,7 @@ pub(super) fn slot_bytes(modes: usize) -> u64 {
 
 /// The kernels.
 pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
-    let sources = [include_str!("../model.cu"), include_str!("../sums.cu"), include_str!("../overlap.cu"), include_str!("stream.cu")];
+    let sources = [include_str!("../sums.cu"), include_str!("../probe_sums.cu"), include_str!("stream.cu")];
     recipe(kind, "streamed sums", &sources, &["object_part", "probe_part", "change"])
 }
 

@@ -1,0 +1,199 @@
+//! The kernels' sources and how they are compiled: a program for each [`Kind`].
+
+use std::fmt::Display;
+
+use zellige_engine::cuda::Recipe;
+
+use super::program::{Kind, TEAM, TILE_ROWS, Way, crowd};
+use crate::stages::Noise;
+
+/// A program of these sources behind `model.cu`, which all of them stand on.
+pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+    let define = |name: &str, value: &dyn Display| (name.to_owned(), value.to_string());
+    let mut defines = vec![
+        define("NX", &kind.frame[1]),
+        define("NY", &kind.frame[0]),
+        define("PROBES", &kind.modes[0]),
+        define("OBJECTS", &kind.modes[1]),
+        define("MODES", &kind.exits()),
+        define("SETS", &if kind.several { 2 } else { 1 }),
+        define("TEAM", &TEAM),
+        define("CROWD", &crowd(kind.exits())),
+        define("TILE_ROWS", &TILE_ROWS),
+    ];
+    if let Way::Fused { cluster, fetch } = kind.way {
+        defines.extend([
+            define("LX", &kind.bits()[0]),
+            define("LY", &kind.bits()[1]),
+            define("CL", &cluster),
+            define("FETCH", &u8::from(fetch)),
+            define("NEAR", &u8::from(kind.near)),
+            define("RESIDENT", &(512 / kind.threads()).max(1)),
+        ]);
+    }
+    // Division and square root to two units in the last place; what is summed of them is compared to 1e-5.
+    let options = ["-prec-div=false", "-prec-sqrt=false", "-ftz=true"];
+    let sources = [&[include_str!("model.cu")][..], sources].concat();
+    options.iter().fold(Recipe::new(&format!("ptycho {name} {kind}"), &sources, &defines, kernels), |recipe, option| recipe.option(option))
+}
+
+/// A program whose kernels hold frames in registers.
+fn in_registers(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+    let frames = [
+        include_str!("hopper.cu"),
+        include_str!("dft.cu"),
+        include_str!("frame.cu"),
+        include_str!("seat.cu"),
+        include_str!("constrain.cu"),
+        include_str!("step.cu"),
+    ];
+    recipe(kind, name, &[&frames, sources].concat(), kernels)
+}
+
+/// The same with a constant of its own.
+fn defined(mut recipe: Recipe, name: &str, value: impl Display) -> Recipe {
+    recipe.defines.push((name.to_owned(), value.to_string()));
+    recipe
+}
+
+/// Sums over views in either way.
+fn summing() -> [&'static str; 4] {
+    [include_str!("sums.cu"), include_str!("probe_sums.cu"), include_str!("adds.cu"), include_str!("atomic.cu")]
+}
+
+/// Kernels that sum over views, for every kind.
+pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
+    let sources = [&summing()[..], &[include_str!("overlap.cu")]].concat();
+    defined(recipe(kind, "sums", &sources, &["overlap"]), "ATOMIC", u8::from(kind.atomic))
+}
+
+/// Kernels of gradients and directions, for every kind.
+pub(super) fn vectors_recipe(kind: &Kind) -> Recipe {
+    let sources = [&summing()[..], &[include_str!("vectors.cu")]].concat();
+    let kernels = ["object_sums", "object_adds", "probe_parts", "probe_sums", "dot", "combine", "neighbours"];
+    recipe(kind, "vectors", &sources, &kernels)
+}
+
+/// Kernels that a frame goes through.
+pub(super) fn frames_recipe(kind: &Kind) -> Recipe {
+    match kind.way {
+        Way::Plain => recipe(kind, "frames", &[include_str!("constrain.cu"), include_str!("plain.cu")], &["spread", "shade", "constrain"]),
+        Way::Fused { .. } => in_registers(kind, "frames", &[include_str!("project.cu")], &["begin", "project"]),
+    }
+}
+
+/// The kernel that goes from view to view: one mode, in registers.
+pub(super) fn sequence_recipe(kind: &Kind) -> Recipe {
+    let sources = [include_str!("pie.cu"), include_str!("sequence.cu")];
+    defined(in_registers(kind, "sequence", &sources, &["sequence"]), "NARROW", u8::from(kind.narrow()))
+}
+
+/// Kernels of the likelihood: all modes, in registers.
+pub(super) fn likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
+    let sources = [include_str!("noise.cu"), include_str!("likelihood.cu")];
+    // Shared memory is full of intensities: the exchange of a cluster has no room of its own.
+    let narrow = defined(in_registers(kind, "likelihood", &sources, &["gradient", "line"]), "NARROW", 1);
+    defined(narrow, "NOISE", number(noise))
+}
+
+/// Kernels that look for places: all modes, in registers.
+pub(super) fn places_recipe(kind: &Kind) -> Recipe {
+    defined(in_registers(kind, "places", &[include_str!("places.cu")], &["trial", "slope"]), "NARROW", 1)
+}
+
+/// Kernels of frames in pieces, for every kind.
+pub(super) fn pieces_recipe(kind: &Kind) -> Recipe {
+    let sources = [include_str!("constrain.cu"), include_str!("plain.cu"), include_str!("pieces.cu")];
+    recipe(kind, "pieces", &sources, &["multiply", "intensity", "deviation", "change", "slopes", "shade"])
+}
+
+/// And of the likelihood.
+pub(super) fn pieces_likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
+    let sources = [include_str!("constrain.cu"), include_str!("noise.cu"), include_str!("pieces.cu"), include_str!("pieces_likelihood.cu")];
+    let kernels = ["brighten", "settle_brightness", "weigh", "bend"];
+    defined(recipe(kind, "likelihood in pieces", &sources, &kernels), "NOISE", number(noise))
+}
+
+/// And of engines that go from view to view or from batch to batch.
+pub(super) fn sweeps_recipe(kind: &Kind) -> Recipe {
+    let sources = [
+        include_str!("constrain.cu"),
+        include_str!("pie.cu"),
+        include_str!("pieces.cu"),
+        include_str!("pieces_sweep.cu"),
+        include_str!("adds.cu"),
+        include_str!("pieces_squares.cu"),
+    ];
+    let kernels = [
+        "difference",
+        "settle_errors",
+        "step_object",
+        "step_probe",
+        "step_on",
+        "finish",
+        "residual",
+        "object_direction",
+        "object_scatter",
+        "greatest_of",
+        "probe_direction",
+        "divide",
+        "products",
+        "add",
+    ];
+    recipe(kind, "sweeps in pieces", &sources, &kernels)
+}
+
+/// Supports of probes and smoothing of objects, for every kind.
+pub(super) fn supports_recipe(kind: &Kind) -> Recipe {
+    recipe(kind, "supports", &[include_str!("supports.cu")], &["smooth", "veil", "compare"])
+}
+
+/// `NOISE` of noise.cu.
+fn number(noise: Noise) -> u8 {
+    match noise {
+        Noise::Gaussian => 0,
+        Noise::Poisson => 1,
+        Noise::Euclid => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
+        // A far detector's kernels are parts of a near one's.
+        Kind { frame, modes, several: frame[0] == 64, near: frame[0] != 128, atomic: modes[0] == 2, way }
+    }
+
+    #[test]
+    fn kernels_compile() {
+        let fused = |cluster, fetch| Way::Fused { cluster, fetch };
+        // The widest of each sort: a program takes the compiler seconds for each architecture.
+        for (kind, sequence) in [
+            (kind([128, 128], [1, 1], fused(0, true)), false),
+            (kind([256, 256], [2, 2], fused(3, false)), false),
+            (kind([64, 64], [1, 1], fused(1, false)), true),
+            (kind([96, 100], [2, 1], Way::Plain), false),
+        ] {
+            if sequence {
+                zellige_engine::testing::compiles(&sequence_recipe(&kind));
+                continue;
+            }
+            zellige_engine::testing::compiles(&frames_recipe(&kind));
+            zellige_engine::testing::compiles(&sums_recipe(&kind));
+            zellige_engine::testing::compiles(&vectors_recipe(&kind));
+            super::super::stream::recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
+        }
+        zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
+        zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
+        let pieces = kind([96, 100], [3, 2], Way::Plain);
+        for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces)] {
+            zellige_engine::testing::compiles(&recipe);
+        }
+        // The formulae are those of the kernels in registers, which take the compiler ten times as long.
+        for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
+            zellige_engine::testing::compiles(&pieces_likelihood_recipe(&pieces, noise));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What is done to the whole state now and then, by way of the host: shifts, changes of modes, checkpoints.
+
+use num_complex::Complex;
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::{Buffer, Cuda};
+use zellige_engine::error::Result;
+
+use super::{C, CudaStages};
+use crate::model::View;
+use crate::stages::{Slot, Stages};
+
+impl CudaStages {
+    /// Changes a buffer on the host.
+    pub(super) fn on_host<T: bytemuck::Pod>(cuda: &Cuda, buffer: &mut Buffer<T>, change: impl FnOnce(&mut [T])) -> Result<()> {
+        let mut values = cuda.download(buffer)?;
+        change(&mut values);
+        cuda.upload(buffer, &values)
+    }
+
+    /// As [`Stages::roll`] says.
+    pub(super) fn roll_all(&mut self, by: [i32; 2]) -> Result<()> {
+        let (frame, modes) = (self.model.frame, self.model.modes[1]);
+        let whole = |values: &mut [C]| values.chunks_exact_mut(frame[0] * frame[1]).for_each(|plane| roll(plane, frame, by));
+        Self::on_host(&self.cuda, &mut self.state.probe, whole)?;
+        Self::on_host(&self.cuda, &mut self.sums.before, whole)?;
+        let storages = &self.model.storages;
+        Self::on_host(&self.cuda, &mut self.state.object, |object| {
+            for s in storages {
+                let layers = &mut object[s.offset..s.offset + modes * s.layer()];
+                layers.chunks_exact_mut(s.layer()).for_each(|plane| roll(plane, s.shape, by));
+            }
+        })?;
+        if self.frames.exits.is_empty() {
+            return Ok(());
+        }
+        Self::on_host(&self.cuda, &mut self.frames.exits, whole)?;
+        let model = self.places.model(&self.state);
+        self.frames.begin(model, true)
+    }
+
+    /// As [`Stages::mix_probe`] says.
+    pub(super) fn mix_all(&mut self, basis: &[Complex<f64>]) -> Result<()> {
+        let ([probes, objects], pixels) = (self.model.modes, self.model.pixels());
+        let square = probes * probes;
+        let set = |n: usize| &basis[n * square..(n + 1) * square];
+        for buffer in [&mut self.state.probe, &mut self.sums.before] {
+            Self::on_host(&self.cuda, buffer, |values| {
+                values.chunks_exact_mut(probes * pixels).enumerate().for_each(|(n, modes)| mix(modes, set(n), pixels));
+            })?;
+        }
+        // Waves are linear in the modes in whatever order they lie.
+        let views = &self.places.views;
+        let wave = probes * objects * pixels;
+        for buffer in [&mut self.frames.waves, &mut self.frames.exits] {
+            // Some views at a time: the waves of a scan may be larger than what the host likes to hold twice.
+            let there = !buffer.is_empty();
+            for (first, views) in views.chunks(64).enumerate().filter(|_| there) {
+                let at = first * 64 * wave;
+                let mut values = self.cuda.download_range(buffer, at..at + views.len() * wave)?;
+                values.chunks_exact_mut(wave).zip(views).for_each(|(modes, v)| mix(modes, set(v.probe as usize), objects * pixels));
+                self.cuda.upload_at(buffer, at, &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the state.
+    pub(super) fn save_all(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
+        let parts =
+            [("probe", &self.state.probe), ("object", &self.state.object), ("waves", &self.frames.waves), ("last", &self.sums.before)];
+        for (name, buffer) in parts {
+            writer.bytes(&format!("{prefix}{name}"), bytemuck::cast_slice(&self.cuda.download(buffer)?))?;
+        }
+        for (i, slot) in self.slots.iter().enumerate() {
+            let part = |buffer: Option<&Buffer<C>>| buffer.map_or_else(|| Ok(Vec::new()), |b| self.cuda.download(b));
+            writer.bytes(&format!("{prefix}slot{i}.probe"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.probe))?))?;
+            writer.bytes(&format!("{prefix}slot{i}.object"), bytemuck::cast_slice(&part(slot.as_ref().map(|s| &s.object))?))?;
+        }
+        writer.f32s(&format!("{prefix}errors"), &self.cuda.download(&self.frames.errors)?)?;
+        writer.bytes(&format!("{prefix}views"), bytemuck::cast_slice(&self.places.views))?;
+        writer.f64s(&format!("{prefix}shifts"), self.places.shifts.as_flattened())
+    }
+
+    /// Takes it back.
+    pub(super) fn restore_all(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
+        let bytes = reader.bytes(&format!("{prefix}views"))?;
+        let mut views = self.places.views.clone();
+        if bytes.len() != size_of_val(&views[..]) {
+            return Err(reader.wrong("the number of views is not that of this input"));
+        }
+        bytemuck::cast_slice_mut::<View, u8>(&mut views).copy_from_slice(&bytes);
+        if !views.iter().all(|v| self.inside(v)) {
+            return Err(reader.wrong("a view lies outside the objects of this input"));
+        }
+        let mut shifts = self.places.shifts.clone();
+        reader.f64s_into(&format!("{prefix}shifts"), shifts.as_flattened_mut())?;
+        self.set_views(&views, &shifts)?;
+        if !reader.bytes(&format!("{prefix}waves"))?.is_empty() {
+            self.frames.need()?;
+        }
+        for (i, slot) in [Slot::Gradient, Slot::Last, Slot::Direction].into_iter().enumerate() {
+            let [probe, object] = ["probe", "object"].map(|part| waves(reader, &format!("{prefix}slot{i}.{part}")));
+            let (probe, object) = (probe?, object?);
+            if probe.is_empty() && object.is_empty() {
+                continue;
+            }
+            let cuda = self.cuda.clone();
+            let pair = self.slot(slot)?;
+            if [probe.len(), object.len()] != [pair.probe.len(), pair.object.len()] {
+                return Err(reader.wrong("the sizes of probe and object are not those of this input"));
+            }
+            cuda.upload(&mut pair.probe, &probe)?;
+            cuda.upload(&mut pair.object, &object)?;
+        }
+        for (name, buffer) in [
+            ("probe", &mut self.state.probe),
+            ("object", &mut self.state.object),
+            ("waves", &mut self.frames.waves),
+            ("last", &mut self.sums.before),
+        ] {
+            let values = waves(reader, &format!("{prefix}{name}"))?;
+            if values.len() != buffer.len() {
+                return Err(
+                    reader.wrong(format!("section `{prefix}{name}` has {} values: the input or the device has changed", values.len()))
+                );
+            }
+            self.cuda.upload(buffer, &values)?;
+        }
+        let errors = reader.f32s(&format!("{prefix}errors"))?;
+        if errors.len() != self.frames.errors.len() {
+            return Err(reader.wrong("the number of views is not that of this input"));
+        }
+        self.cuda.upload(&mut self.frames.errors, &errors)
+    }
+}
+
+/// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
+pub(super) fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
+    let count = modes.len() / size;
+    let mut old = vec![Complex::new(0.0, 0.0); count];
+    for i in 0..size {
+        (0..count).for_each(|q| old[q] = modes[q * size + i]);
+        for p in 0..count {
+            let sum: Complex<f64> =
+                (0..count).map(|q| basis[p * count + q] * Complex::new(f64::from(old[q].re), f64::from(old[q].im))).sum();
+            modes[p * size + i] = Complex::new(sum.re as f32, sum.im as f32);
+        }
+    }
+}
+
+/// Moves the pixels of a plane around the edges.
+pub(super) fn roll(plane: &mut [C], [height, width]: [usize; 2], by: [i32; 2]) {
+    let from = |i: usize, by: i32, n: usize| (i as i64 - i64::from(by)).rem_euclid(n as i64) as usize;
+    let old = plane.to_vec();
+    for (i, value) in plane.iter_mut().enumerate() {
+        *value = old[from(i / width, by[0], height) * width + from(i % width, by[1], width)];
+    }
+}
+
+/// The values of a section.
+pub(super) fn waves(reader: &Reader, name: &str) -> Result<Vec<C>> {
+    let bytes = reader.bytes(name)?;
+    let mut values = vec![Complex::new(0.0, 0.0); bytes.len() / size_of::<C>()];
+    if bytes.len() % size_of::<C>() != 0 {
+        return Err(reader.wrong(format!("section `{name}` does not hold whole values")));
+    }
+    bytemuck::cast_slice_mut::<C, u8>(&mut values).copy_from_slice(&bytes);
+    Ok(values)
+}

@@ -1,0 +1,246 @@
+//! From view to view, or from batch to batch, around cuFFT: where a frame does not fit into registers, batches, supports in Fourier space.
+//!
+//! Some seven launches a view, which take longer than what they do: those of a few dozen views are recorded as a graph, which the next ones and the
+//! next sweeps replay with other views in its list.
+
+use zellige_engine::cuda::{Argument, Buffer, Cuda, Graph, Kernel, Pool, Program};
+use zellige_engine::error::Result;
+
+use super::arguments::{ModelArgument, Rule, Step};
+use super::frames::Frames;
+use super::pieces::{Lot, Pieces};
+use super::program::TEAM;
+use super::supports::Supports;
+use super::{C, Pair};
+use crate::model::Model;
+use crate::stages::Sweep;
+
+/// Views whose launches a graph holds.
+const GROUP: usize = 64;
+
+/// Kernels and room.
+pub(super) struct Walk {
+    cuda: Cuda,
+    pool: Pool,
+    kernels: Kernels,
+    room: Room,
+    /// Of whole groups, and of the last one.
+    recorded: [Option<Recorded>; 2],
+}
+
+struct Kernels {
+    difference: Kernel,
+    settle_errors: Kernel,
+    step_object: Kernel,
+    step_probe: Kernel,
+    step_on: Kernel,
+    finish: Kernel,
+}
+
+/// What launches of a group work on besides the state.
+struct Room {
+    /// All views, and those of the group at work.
+    order: Buffer<u32>,
+    group: Buffer<u32>,
+    /// What the probes get, shaped as they are; zero between batches.
+    steps: Buffer<C>,
+    /// Greatest values: of every set before the group and after each batch, of every view's patch.
+    brightest: Buffer<u32>,
+    last: Buffer<u32>,
+    clearest: Buffer<u32>,
+}
+
+/// Launches of a whole group, once there were two alike.
+struct Recorded {
+    rule: Sweep,
+    /// Addresses of everything that they use, and how much there is of it.
+    places: Vec<u64>,
+    graph: Option<Graph>,
+}
+
+/// One sweep.
+struct Pass<'a> {
+    rule: &'a Sweep,
+    places: ModelArgument,
+    batch: usize,
+    sets: usize,
+    /// Address of the waves that are kept, or 0.
+    waves: u64,
+    supports: Option<&'a Supports>,
+}
+
+impl Walk {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, program: &Program) -> Result<Self> {
+        let greatest = || pool.alloc_zeros(0, "ptycho: greatest values");
+        let order = || pool.alloc_zeros(model.views.len(), "ptycho: order");
+        Ok(Self {
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            kernels: Kernels {
+                difference: program.kernel("difference")?,
+                settle_errors: program.kernel("settle_errors")?,
+                step_object: program.kernel("step_object")?,
+                step_probe: program.kernel("step_probe")?,
+                step_on: program.kernel("step_on")?,
+                finish: program.kernel("finish")?,
+            },
+            room: Room {
+                order: order()?,
+                group: order()?,
+                steps: pool.alloc_zeros(model.probe_len(), "ptycho: steps of the probes")?,
+                brightest: greatest()?,
+                last: pool.alloc_zeros(model.probes, "ptycho: greatest values")?,
+                clearest: greatest()?,
+            },
+            recorded: [None, None],
+        })
+    }
+
+    /// One pass over the views in `order`.
+    pub(super) fn sweep(
+        &mut self,
+        model: &Model,
+        places: ModelArgument,
+        state: &mut Pair,
+        frames: &mut Frames,
+        pieces: &mut Pieces,
+        supports: Option<&Supports>,
+        rule: &Sweep,
+        order: &[u32],
+    ) -> Result<()> {
+        let keep = rule.c != 1.0 || rule.a + rule.b != 1.0;
+        if keep {
+            frames.need()?;
+        }
+        let batch = rule.batch.clamp(1, order.len().max(1));
+        let waves = if keep { frames.waves.address() } else { 0 };
+        let pass = Pass { rule, places, batch, sets: model.probes, waves, supports };
+        let group = (GROUP / batch).max(1) * batch;
+        pieces.need(batch, 1, 1, 3 * group * pieces.chunks() as usize)?;
+        let Self { cuda, pool, kernels, room, recorded } = self;
+        let (greatest, what) = ((group / batch + 2) * pass.sets, "ptycho: greatest values");
+        if [room.brightest.len(), room.clearest.len()] != [greatest, group] {
+            room.brightest = pool.alloc_zeros(greatest, what)?;
+            room.clearest = pool.alloc_zeros(group, what)?;
+        }
+        cuda.upload_at(&mut room.order, 0, order)?;
+        cuda.fill_zero(&mut room.last)?;
+        // The steps are zero: this only looks for the brightest pixels.
+        kernels.finish(pieces, state, room, pass.sets, room.last.address(), 0)?;
+        let here = pass.addresses(state, frames, pieces, room);
+        for first in (0..order.len()).step_by(group) {
+            let count = group.min(order.len() - first);
+            cuda.copy(&room.order, first, &mut room.group, 0, count)?;
+            let here: Vec<u64> = here.iter().copied().chain([count as u64]).collect();
+            let recorded = &mut recorded[usize::from(count < group)];
+            match recorded {
+                Some(Recorded { rule, places, graph }) if rule == pass.rule && *places == here => {
+                    if graph.is_none() {
+                        *graph = Some(cuda.capture(|| kernels.group(&pass, cuda, room, state, frames, pieces, count))?);
+                    }
+                    if let Some(graph) = graph {
+                        // SAFETY: everything lies where it lay when the launches were recorded, as much of it as then.
+                        unsafe { graph.launch()? };
+                    }
+                }
+                // Once as it is: what is made on the way must not be made while launches are recorded.
+                _ => {
+                    *recorded = Some(Recorded { rule: *rule, places: here, graph: None });
+                    kernels.group(&pass, cuda, room, state, frames, pieces, count)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pass<'_> {
+    /// What recorded launches depend on.
+    fn addresses(&self, state: &Pair, frames: &Frames, pieces: &Pieces, room: &Room) -> Vec<u64> {
+        let lot = pieces.lot(frames, 0, 0);
+        let [real, apart] = self.supports.map_or([0, 0], |s| [s.real(), s.fourier()]);
+        let buffers = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
+        let own = [room.steps.address(), room.brightest.address(), room.clearest.address()];
+        let all = [bytemuck::cast_slice(&[self.places]), bytemuck::cast_slice(&[lot]), &buffers[..], &own[..]].concat();
+        all.into_iter().chain([real, apart, self.batch as u64, frames.views as u64]).collect()
+    }
+}
+
+impl Kernels {
+    /// Gives the probes their steps, and the brightest pixel of each set to the address.
+    fn finish(&self, pieces: &Pieces, state: &Pair, room: &Room, sets: usize, brightest: u64, support: u64) -> Result<()> {
+        let launch = self.finish.launch((pieces.chunks(), sets as u32), TEAM).arg(&state.probe).arg(&room.steps).arg(support);
+        // SAFETY: (C*, C*, const float*, u32*) as `finish` declares; both are as long as the probes.
+        unsafe { launch.arg(brightest).run() }
+    }
+
+    /// The `count` views in the group's list.
+    fn group(
+        &self,
+        pass: &Pass,
+        cuda: &Cuda,
+        room: &mut Room,
+        state: &mut Pair,
+        frames: &Frames,
+        pieces: &mut Pieces,
+        count: usize,
+    ) -> Result<()> {
+        let Pass { rule, places, batch, sets, waves, supports } = *pass;
+        let chunks = pieces.chunks();
+        let real = supports.map_or(0, Supports::real);
+        let (formula, step) = (Rule::from(rule), Step::new(rule, waves != 0, real));
+        let apart = supports.filter(|s| s.apart() && rule.probe);
+        // A support is put on all sets of probes after every batch.
+        let at_once = batch == 1 && apart.is_none() && (real == 0 || sets == 1);
+        let batches = count.div_ceil(batch);
+        cuda.fill_zero(&mut room.clearest)?;
+        cuda.fill_zero(&mut room.brightest)?;
+        cuda.copy(&room.last, 0, &mut room.brightest, 0, sets)?;
+        for number in 0..batches {
+            let first = number * batch;
+            let views = batch.min(count - first);
+            let lot = Lot { list: room.group.from(first).value(), ..pieces.lot(frames, 0, 3 * first * chunks as usize) };
+            if number == 0 || !at_once {
+                pieces.multiply(places, None, lot, views, -1)?;
+            }
+            pieces.propagate(0, views, false)?;
+            let launch = self.difference.launch((chunks, views as u32), TEAM).plain(lot).arg(waves).plain(formula);
+            // SAFETY: (Lot, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the group.
+            unsafe { launch.run()? };
+            pieces.propagate(0, views, true)?;
+            for i in 0..views {
+                let clearest = room.clearest.from(first + i);
+                let launch = self.step_object.launch(chunks, TEAM).plain(places).plain(lot).arg(i as u32);
+                let launch = launch.arg(room.brightest.from(number * sets)).arg(clearest).plain(step);
+                // SAFETY: (Model, Lot, u32, const u32*, u32*, Step) as `step_object` declares.
+                unsafe { launch.run()? };
+                if rule.probe && !at_once {
+                    let launch = self.step_probe.launch(chunks, TEAM).plain(places).plain(lot).arg(i as u32);
+                    let launch = launch.arg(clearest).plain(step).arg(1.0 / views as f32);
+                    // SAFETY: (Model, Lot, u32, const u32*, Step, float, C*) as `step_probe` declares.
+                    unsafe { launch.arg(&room.steps).run()? };
+                }
+            }
+            let brightest = |slot: usize| room.brightest.from(slot * sets).value();
+            if at_once {
+                let more = u32::from(number + 1 < batches);
+                let launch = self.step_on.launch(chunks, TEAM).plain(places).plain(lot).arg(more).arg(sets as u32);
+                let launch = launch.arg(room.clearest.from(first)).arg(brightest(number)).arg(brightest(number + 1)).plain(step);
+                // SAFETY: (Model, Lot, u32, u32, const u32*, const u32*, u32*, Step) as `step_on` declares; there is another view if `more`.
+                unsafe { launch.run()? };
+            } else if let Some(supports) = apart {
+                // The support in Fourier space comes between the step and the search for the brightest pixel; the last slot is read by no one.
+                self.finish(pieces, state, room, sets, brightest(batches + 1), 0)?;
+                supports.apply(Some(pieces), &mut state.probe)?;
+                self.finish(pieces, state, room, sets, brightest(number + 1), 0)?;
+            } else {
+                self.finish(pieces, state, room, sets, brightest(number + 1), if rule.probe { real } else { 0 })?;
+            }
+        }
+        cuda.copy(&room.brightest, batches * sets, &mut room.last, 0, sets)?;
+        let lot = Lot { list: room.group.address(), ..pieces.lot(frames, 0, 0) };
+        let launch = self.settle_errors.launch((count as u32).div_ceil(TEAM), TEAM).plain(lot).arg(chunks).arg(count as u32);
+        // SAFETY: (Lot, u32, u32, const float*, float*) as `settle_errors` declares; every view of the group has its sums.
+        unsafe { launch.arg(&frames.weight).arg(&frames.errors).run() }
+    }
+}

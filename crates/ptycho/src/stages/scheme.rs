@@ -1,0 +1,50 @@
+//! How the sums over views that the object is made of are taken on a GPU.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cuda::crowding;
+use crate::model::Model;
+
+/// How the sums over views that the object is made of are taken on a GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ObjectUpdate {
+    /// Whichever is faster for the sizes of the scan.
+    #[default]
+    Auto,
+    /// Tile by tile from a list of the views that touch it: one order, so that equal runs give equal bits.
+    Gathered,
+    /// Every view adds to what is there by atomic operations: in the order of chance, so that equal runs differ by rounding.
+    Atomic,
+}
+
+/// Frames that see a tile from which on atomic additions are faster where there are fewer tiles than multiprocessors; measured on an H200
+/// (`docs/performance/ptycho.md`): gathering takes 0.12 us a frame of a tile then, however few tiles there are, and adding 10 us a million pixels.
+const CROWD: usize = 80;
+
+/// What was chosen, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Atomic additions; gathered otherwise.
+    pub atomic: bool,
+    /// Why, for the plan.
+    pub why: String,
+}
+
+impl ObjectUpdate {
+    /// What it comes to for a model whose frames are all on a device of so many multiprocessors.
+    pub fn choose(self, deterministic: bool, model: &Model, multiprocessors: u32) -> Choice {
+        let choice = |atomic, why: String| Choice { atomic, why };
+        match self {
+            _ if deterministic => choice(false, "equal runs are to give equal bits".into()),
+            Self::Gathered | Self::Atomic => choice(self == Self::Atomic, "as `object_update` says".into()),
+            Self::Auto => {
+                let (tiles, visits) = crowding(model);
+                let atomic = tiles <= multiprocessors as usize && visits >= CROWD * tiles;
+                let each = visits as f64 / tiles.max(1) as f64;
+                choice(atomic, format!("{tiles} tiles for {multiprocessors} multiprocessors, each seen by {each:.0} frames"))
+            }
+        }
+    }
+}
