@@ -12,6 +12,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::ops::fft::CudaPlans;
 
 use self::cuda::Kind;
 use self::cuda::stream::plan::{self, Wish};
@@ -285,7 +286,9 @@ impl Room {
     /// Bytes that a run takes on `gpu` if it holds all frames.
     pub fn resident(&self, model: &Model, gpu: &Cuda) -> u64 {
         let pool = if self.object_sums(model, gpu).atomic { 16 * model.object_len() as u64 } else { 0 };
-        plan::resident(model, gpu.properties(), self.demand) + pool
+        // Frames in an order of their own are for kernels that do without cuFFT.
+        let sequence = self.demand.sequence && CudaPlans::new(gpu).is_err();
+        plan::resident(model, gpu.properties(), plan::Demand { sequence, ..self.demand }) + pool
     }
 
     /// The folder of files for moduli and exit waves, where a run on the processor must not hold them.

@@ -6,6 +6,7 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
+use zellige_ptycho::stages::Sweep;
 
 use super::common::Bench;
 use super::twins_cuda::{Case, PLAIN, bench, close, model, off};
@@ -136,3 +137,31 @@ fn examples_run_on_both() {
         assert_eq!(refine, here.2 > 0.0, "{name}");
     }
 }
+
+/// Recorded launches are those that were not: views more than a group holds, in whole groups and the rest, again and again.
+#[test]
+fn recorded_launches_do_the_same() {
+    let Some(cuda) = testing::gpu() else { return };
+    let model = model(Case { modes: [2, 1], views: 150, ..PLAIN });
+    let config = EngineConfig { object_step: Some(0.2), probe_step: Some(0.1), ..EngineConfig::new(EngineName::Epie, 3) };
+    // The first run records on the way; in the second a sweep of another kind, which changes nothing, comes between, so that nothing is ever replayed.
+    let mut recorded = bench(&model, &config, &cuda, None);
+    let mut plain = bench(&model, &config, &cuda, None);
+    let none = Sweep { probe: false, object: false, batch: 2, ..STILL };
+    for k in 0..3 {
+        let order: Vec<u32> = (0..150).map(|n| (n * 7 + k) % 150).collect();
+        recorded.step(Some(&order));
+        // Groups of the same kind follow each other within a sweep as well: one group at a time.
+        for part in order.chunks(64) {
+            let rule = Sweep { object: true, probe: true, step: [0.2, 0.1], batch: 1, ..STILL };
+            plain.stages.sweep(&rule, part).unwrap();
+            plain.stages.sweep(&none, &order[..66]).unwrap();
+        }
+        assert!(recorded.stages.state().unwrap() == plain.stages.state().unwrap(), "sweep {k}");
+    }
+    assert!(off(&recorded.stages.state().unwrap().probe, &model.start.probe) > 1e-2);
+}
+
+/// ePIE that changes nothing.
+const STILL: Sweep =
+    Sweep { a: 0.0, b: 1.0, c: 1.0, step: [0.0; 2], local: [0.0; 2], probe: false, object: false, batch: 1, clip: None, likelihood: true };

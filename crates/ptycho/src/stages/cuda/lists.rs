@@ -278,6 +278,31 @@ pub(super) mod tests {
         assert_eq!(begin as usize, visits.len());
     }
 
+    /// Seconds that the lists of a million views take: run by hand with `--ignored --nocapture`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn times() {
+        let mut model = model();
+        (model.frame, model.storages) = ([16, 16], vec![Storage { shape: [1717, 1717], offset: 0, origin: [0.0; 2] }]);
+        let at = |i: u32| (f64::from(i) * 1.7) as i32;
+        model.views = (0..1_000_000).map(|n| View { probe: 0, object: 0, row: at(n / 1000), col: at(n % 1000) }).collect();
+        for threads in [1, 2, 4, 8, 16] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let begin = std::time::Instant::now();
+            let (tiles, visits) = pool.install(|| tiles(&model, &model.views));
+            let first = begin.elapsed().as_secs_f64();
+            let (_, parts, _) = pool.install(|| parts(&model, &model.views, 132));
+            let all = begin.elapsed().as_secs_f64();
+            println!(
+                "{threads:2} threads: {first:.3} s for {} visits of {} tiles, {:.3} s for {} parts",
+                visits.len(),
+                tiles.len(),
+                all - first,
+                parts.len()
+            );
+        }
+    }
+
     #[test]
     fn parts_hold_every_view_once_by_probe() {
         let model = model();

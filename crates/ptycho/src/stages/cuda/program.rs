@@ -47,6 +47,9 @@ pub struct Kind {
     pub near: bool,
     /// Whether the object's sums over views are taken by atomic additions, in no order; gathered in one order otherwise.
     pub atomic: bool,
+    /// Whether engines that go from view to view with one mode hold a frame in registers, in one launch, where they can. Recorded launches around
+    /// cuFFT are faster, and taken otherwise where that library is there.
+    pub registers: bool,
     /// How.
     pub way: Way,
 }
@@ -60,6 +63,7 @@ impl Kind {
             several: model.probes > 1,
             near: model.transfer != Transfer::Far,
             atomic: false,
+            registers: false,
             way: Way::Plain,
         };
         let hopper = device.capability.0 >= 9;
@@ -205,7 +209,15 @@ mod tests {
     #[test]
     fn orders_are_permutations() {
         for (frame, cluster) in [([32, 32], 0), ([64, 128], 0), ([128, 128], 0), ([128, 256], 1), ([256, 256], 2)] {
-            let kind = Kind { frame, modes: [1, 1], several: false, near: false, atomic: false, way: Way::Fused { cluster, fetch: false } };
+            let kind = Kind {
+                frame,
+                modes: [1, 1],
+                several: false,
+                near: false,
+                atomic: false,
+                registers: false,
+                way: Way::Fused { cluster, fetch: false },
+            };
             for pack in [2, 4] {
                 for real in [false, true] {
                     let mut order = kind.order_in(pack, real).unwrap();

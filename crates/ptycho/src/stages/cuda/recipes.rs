@@ -163,7 +163,7 @@ mod tests {
 
     fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
         // A far detector's kernels are parts of a near one's.
-        Kind { frame, modes, several: frame[0] == 64, near: frame[0] != 128, atomic: modes[0] == 2, way }
+        Kind { frame, modes, several: frame[0] == 64, near: frame[0] != 128, atomic: modes[0] == 2, registers: true, way }
     }
 
     #[test]
