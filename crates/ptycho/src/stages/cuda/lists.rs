@@ -1,6 +1,6 @@
 //! Lists that sums over views go by: which views touch each tile of the objects, and the parts that sums of the probes are taken in.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
@@ -65,12 +65,13 @@ struct Band {
 }
 
 impl Band {
-    /// Tiles of the band that a view touches, counted from its first, row by row.
-    fn touched(&self, view: &View, frame: [usize; 2]) -> impl Iterator<Item = usize> + use<> {
+    /// Gives the tiles of the band that a view touches, counted from its first, row by row.
+    fn each_touched(&self, view: &View, frame: [usize; 2], mut take: impl FnMut(usize)) {
         let [rows, columns] = span(view, frame);
-        let (first, last) = (self.rows.start, self.rows.end - 1);
-        let across = self.columns;
-        (*rows.start().max(&first)..=*rows.end().min(&last)).flat_map(move |i| columns.clone().map(move |j| (i - first) * across + j))
+        for i in rows.start.max(self.rows.start)..rows.end.min(self.rows.end) {
+            let first = (i - self.rows.start) * self.columns;
+            (first + columns.start..first + columns.end).for_each(&mut take);
+        }
     }
 
     fn tiles(&self) -> usize {
@@ -79,9 +80,9 @@ impl Band {
 }
 
 /// Rows and columns of the tiles that a view touches.
-fn span(view: &View, frame: [usize; 2]) -> [RangeInclusive<usize>; 2] {
+fn span(view: &View, frame: [usize; 2]) -> [Range<usize>; 2] {
     let (corner, size) = ([view.row as usize, view.col as usize], [TILE_ROWS, TILE_COLUMNS]);
-    [0, 1].map(|a| corner[a] / size[a]..=(corner[a] + frame[a] - 1) / size[a])
+    [0, 1].map(|a| corner[a] / size[a]..(corner[a] + frame[a] - 1) / size[a] + 1)
 }
 
 /// Bands of all objects, the first one of each, and their rows: some hundred bands, none so thin that views lie in many.
@@ -128,7 +129,7 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
             let mut of = vec![Vec::new(); bands.len()];
             for (n, view) in part.iter().enumerate() {
                 let ([rows, _], first) = (span(view, model.frame), first_band[view.object as usize]);
-                for band in rows.start() / height..=rows.end() / height {
+                for band in rows.start / height..=(rows.end - 1) / height {
                     of[first + band].push((number * piece + n) as u32);
                 }
             }
@@ -139,7 +140,7 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     let mut parts = split(&mut tiles, bands.iter().map(Band::tiles));
     parts.par_iter_mut().enumerate().for_each(|(b, tiles)| {
         for n in of_band(b) {
-            bands[b].touched(&views[n as usize], model.frame).for_each(|t| tiles[t].end += 1);
+            bands[b].each_touched(&views[n as usize], model.frame, |t| tiles[t].end += 1);
         }
     });
     let mut all = 0;
@@ -157,12 +158,12 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
         let first = tiles.first().map_or(0, |tile| tile.begin);
         for n in of_band(b) {
             let view = &views[n as usize];
-            for t in bands[b].touched(view, model.frame) {
+            bands[b].each_touched(view, model.frame, |t| {
                 let tile = &mut tiles[t];
                 let (row, col) = (view.row - tile.row, view.col - tile.col);
                 visits[(tile.end - first) as usize] = Visit { view: n, corner: row << 16 | (col & 0xffff) };
                 tile.end += 1;
-            }
+            });
         }
     });
     (tiles, visits)
@@ -171,7 +172,7 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
 /// Tiles of all objects, and how many visits there are, about.
 pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
     let (bands, ..) = bands(model);
-    let visits = |v: &View| span(v, model.frame).map(Iterator::count).iter().product::<usize>();
+    let visits = |v: &View| span(v, model.frame).map(|range| range.len()).iter().product::<usize>();
     (bands.iter().map(Band::tiles).sum(), model.views.par_iter().map(visits).sum())
 }
 
