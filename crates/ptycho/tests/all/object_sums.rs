@@ -4,7 +4,9 @@
 use num_complex::Complex;
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
+use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
+use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, NoiseName, ObjectUpdate, ScanConfig};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::model::{Model, View};
@@ -97,6 +99,10 @@ fn deterministic_runs_are_gathered() {
     config.object_update = ObjectUpdate::Auto;
     assert_eq!(config.check(), []);
     let Some(cuda) = testing::gpu() else { return };
+    let environment = Environment { device: Device::Cuda(cuda.clone()), folder: ".".into(), seed: 1 };
+    let plan = Ptycho::plan(&config, &environment).unwrap();
+    let said = plan.lines.iter().find(|(name, _)| name == "object sums").map(|(_, said)| &said[..]);
+    assert_eq!(said, Some("gathered by tile, in one order: equal runs are to give equal bits"));
     let config_of_engine = &config.engine[0];
     let steps = |stages| {
         let mut run = run(&model, config_of_engine, stages);

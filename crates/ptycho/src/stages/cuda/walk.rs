@@ -56,6 +56,8 @@ struct Recorded {
     /// Addresses of everything that they use, and how much there is of it.
     places: Vec<u64>,
     graph: Option<Graph>,
+    /// The driver or cuFFT would not have it.
+    refused: bool,
 }
 
 /// One sweep.
@@ -133,21 +135,26 @@ impl Walk {
             cuda.copy(&room.order, first, &mut room.group, 0, count)?;
             let here: Vec<u64> = here.iter().copied().chain([count as u64]).collect();
             let recorded = &mut recorded[usize::from(count < group)];
-            match recorded {
-                Some(Recorded { rule, places, graph }) if rule == pass.rule && *places == here => {
-                    if graph.is_none() {
-                        *graph = Some(cuda.capture(|| kernels.group(&pass, cuda, room, state, frames, pieces, count))?);
-                    }
-                    if let Some(graph) = graph {
-                        // SAFETY: everything lies where it lay when the launches were recorded, as much of it as then.
-                        unsafe { graph.launch()? };
-                    }
-                }
+            let alike = recorded.as_mut().filter(|r| r.rule == *rule && r.places == here);
+            let Some(alike) = alike else {
                 // Once as it is: what is made on the way must not be made while launches are recorded.
-                _ => {
-                    *recorded = Some(Recorded { rule: *rule, places: here, graph: None });
-                    kernels.group(&pass, cuda, room, state, frames, pieces, count)?;
+                *recorded = Some(Recorded { rule: *rule, places: here, graph: None, refused: false });
+                kernels.group(&pass, cuda, room, state, frames, pieces, count)?;
+                continue;
+            };
+            if alike.graph.is_none() && !alike.refused {
+                match cuda.capture(|| kernels.group(&pass, cuda, room, state, frames, pieces, count)) {
+                    Ok(graph) => alike.graph = Some(graph),
+                    Err(error) => {
+                        tracing::warn!("launches from view to view are not recorded and take longer: {error}");
+                        alike.refused = true;
+                    }
                 }
+            }
+            match &mut alike.graph {
+                // SAFETY: everything lies where it lay when the launches were recorded, as much of it as then.
+                Some(graph) => unsafe { graph.launch()? },
+                None => kernels.group(&pass, cuda, room, state, frames, pieces, count)?,
             }
         }
         Ok(())
@@ -162,7 +169,7 @@ impl Pass<'_> {
         let buffers = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
         let own = [room.steps.address(), room.brightest.address(), room.clearest.address()];
         let all = [bytemuck::cast_slice(&[self.places]), bytemuck::cast_slice(&[lot]), &buffers[..], &own[..]].concat();
-        all.into_iter().chain([real, apart, self.batch as u64, frames.views as u64]).collect()
+        all.into_iter().chain([real, apart, self.batch as u64]).collect()
     }
 }
 
