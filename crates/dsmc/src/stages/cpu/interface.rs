@@ -8,11 +8,11 @@ use zellige_engine::sim::Cost;
 use super::fly::Pass;
 use super::inflow::Face;
 use super::store::{Body, Leaver, Mosaic};
-use super::tile::{self, Impact, Majorant, Tile};
+use super::tile::{Impact, Majorant, Tile};
 use super::{Gas, Work, totals};
-use crate::model::Scheme;
+use crate::model::{Model, Scheme};
 use crate::particles::Particles;
-use crate::stages::{Ledger, SUMS, SURFACE_SUMS, Stages, Totals};
+use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
@@ -36,7 +36,7 @@ impl Stages for Gas {
             (_, true) => "sort, collide, sample, move",
         };
         let particles = self.tiles.iter().map(|t| t.len).sum::<usize>() as f64;
-        let bytes = bytes_of((pass.flags.rotation, pass.flags.level), sample, particles, self.model.grid.len() * self.model.species.len());
+        let bytes = bytes_of(&self.model, sample, particles);
         let cost = Cost { bytes, flops: 0.0, items: particles };
         profiler.stage(name, cost, || {
             self.cpu.install(|| {
@@ -117,13 +117,13 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        let (species, kept) = (self.model.species.len(), tile::kept(self.flags()));
+        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
         for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
                     let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
                     let from = tile.sums[slot * species * kept..].chunks_exact(kept);
-                    for (to, from) in cells[cell * species * SUMS..][..species * SUMS].chunks_exact_mut(SUMS).zip(from) {
+                    for (to, from) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).zip(from) {
                         to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
                     }
                 }
@@ -135,14 +135,14 @@ impl Stages for Gas {
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
-        let (species, kept) = (self.model.species.len(), tile::kept(self.flags()));
+        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
         for tile in &mut self.tiles {
             tile.sums.resize(self.mosaic.slots() * species * kept, 0.0);
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
                     let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
                     let to = tile.sums[slot * species * kept..].chunks_exact_mut(kept);
-                    for (to, from) in to.zip(cells[cell * species * SUMS..][..species * SUMS].chunks_exact(SUMS)) {
+                    for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
                         to.copy_from_slice(&from[..kept]);
                     }
                 }
@@ -175,7 +175,7 @@ impl Stages for Gas {
                 sum.momentum[c] += kind.mass * v[c];
             }
             sum.translation += 0.5 * kind.mass * v.iter().map(|v| v * v).sum::<f64>();
-            sum.internal += BOLTZMANN * (f64::from(b.rotation) + f64::from(b.level) * kind.vibration);
+            sum.internal += BOLTZMANN * (f64::from(b.rotation) + kind.vibration.energy(b.level));
         };
         // Tile by tile in parallel, then in their order: the same sums whatever the threads.
         let parts: Vec<Totals> = self.cpu.install(|| {
@@ -252,7 +252,8 @@ impl Stages for Gas {
 }
 
 /// Model traffic of a step: a particle is read and written once, the sums of a cell and species read and written when sampled.
-pub(crate) fn bytes_of(flags: (bool, bool), sample: bool, particles: f64, sums: usize) -> f64 {
-    let particle = 22.0 + if flags.0 { 4.0 } else { 0.0 } + if flags.1 { 2.0 } else { 0.0 };
-    2.0 * particle * particles + if sample { 2.0 * 8.0 * (SUMS * sums) as f64 } else { 0.0 }
+pub(crate) fn bytes_of(model: &Model, sample: bool, particles: f64) -> f64 {
+    let c = &model.collisions;
+    let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 4.0 } else { 0.0 };
+    2.0 * particle * particles + if sample { 2.0 * 8.0 * (c.kept() * model.grid.len() * model.species.len()) as f64 } else { 0.0 }
 }

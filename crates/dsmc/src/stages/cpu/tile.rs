@@ -4,8 +4,9 @@ use super::math::Words;
 use super::moments::moments;
 use super::rows::Rows;
 use super::store::{Columns, HOLE, Kept, Leaver, Mosaic};
+use crate::gas::Species;
 use crate::model::Model;
-use crate::stages::{Ledger, SUMS};
+use crate::stages::Ledger;
 
 /// The largest cross-section times speed that pairs of two species are tried against in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -202,27 +203,12 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     }
 }
 
-/// Sums that are kept of a cell and species: those of internal modes only where there are some, as their traffic is what samples cost.
+/// Adds the particles of each cell to the tile's sums. `factors` are those of [`crate::stages::factors`].
 #[inline(always)]
-pub(super) fn kept(flags: Kept) -> usize {
-    if flags.internal() { SUMS } else { SUMS - 2 }
-}
-
-/// Adds the particles of each cell to the tile's sums.
-#[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], flags: Kept, wide: bool) {
-    if flags.internal() {
-        sample_kept::<SUMS>(tile, scratch, keys, species, factors, wide);
-    } else {
-        sample_kept::<{ SUMS - 2 }>(tile, scratch, keys, species, factors, wide);
-    }
-}
-
-#[inline(always)]
-fn sample_kept<const KEPT: usize>(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
-    tile.sums.resize(keys * KEPT, 0.0);
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, wide: bool) {
+    tile.sums.resize(keys * kept, 0.0);
     let s = &scratch.sorted;
-    for (k, total) in tile.sums.chunks_exact_mut(KEPT).enumerate() {
+    for (k, total) in tile.sums.chunks_exact_mut(kept).enumerate() {
         let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
         if range.is_empty() {
             continue;
@@ -234,17 +220,21 @@ fn sample_kept<const KEPT: usize>(tile: &mut Tile, scratch: &Scratch, keys: usiz
         let (vx, vy) = (&s.v[0][range.clone()], &s.v[1][range.clone()]);
         // Internal modes: twice the energy per mass, of an energy in K and of a level.
         if !s.rotation.is_empty() {
-            internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species], 10, f64::from);
+            internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], 10, f64::from);
         }
         if !s.level.is_empty() {
-            internal(total, &s.level[range], vx, vy, factors[species + k % species], 11, f64::from);
+            let vibration = &species[k % species.len()].vibration;
+            for m in 0..vibration.modes().len() {
+                let factor = factors[(1 + m) * species.len() + k % species.len()];
+                internal(total, &s.level[range.clone()], vx, vy, factor, 11 + m, |word| f64::from(vibration.level(word, m)));
+            }
         }
     }
 }
 
 /// Adds a mode's energy, and what of it flows along x and y.
 #[inline(always)]
-fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: fn(T) -> f64) {
+fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: impl Fn(T) -> f64) {
     let (mut sum, mut x, mut y) = (0.0, 0.0, 0.0);
     for ((e, vx), vy) in mode.iter().zip(vx).zip(vy) {
         let e = wide(*e);
