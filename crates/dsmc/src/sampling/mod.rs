@@ -237,8 +237,7 @@ impl Samples {
     pub fn save(&self, writer: &mut Writer, stages: &mut dyn Stages) -> Result<()> {
         let mut pending = [vec![0.0; self.cells.len()], vec![0.0; self.surfaces.len()]];
         let [cells, surfaces] = &mut pending;
-        stages.take_samples(cells, surfaces)?;
-        stages.put_samples(cells, surfaces)?;
+        stages.pending(cells, surfaces)?;
         let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full), self.batch];
         for (name, n) in COUNTS.into_iter().zip(counts) {
             writer.u64(name, n)?;

@@ -75,7 +75,10 @@ pub trait Stages: Send {
     /// (`[surface][SURFACE_SUMS]`, sides first) and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
-    /// Takes sums back that [`Stages::take_samples`] gave away.
+    /// The same for a checkpoint, without forgetting them: what is not in [`Stages::extra`].
+    fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
+
+    /// Takes sums back that [`Stages::take_samples`] gave away, or [`Stages::pending`].
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()>;
 
     /// What has gone in and out.

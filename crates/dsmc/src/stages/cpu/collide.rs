@@ -166,12 +166,12 @@ pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
     (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).map(|(a, b)| most(a, b)).collect()
 }
 
-/// All collisions of a tile in step `step`. `sums` is the width of a cell's sums if they are needed afterwards, or 0.
+/// All collisions of a tile in step `step`.
 #[inline(always)]
-pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
+pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
     match table.scheme {
         Scheme::None => {}
-        Scheme::Ntc | Scheme::Majorant => super::tries::tried(table, tile, mosaic, scratch, species, step, sums),
+        Scheme::Ntc | Scheme::Majorant => super::tries::tried(table, tile, mosaic, scratch, species, step),
         Scheme::Pairing => super::pairing::paired(table, tile, mosaic, scratch, species, step),
     }
 }

@@ -15,6 +15,7 @@ mod moments;
 mod pairing;
 mod rows;
 mod store;
+mod sums;
 pub(super) mod tile;
 mod totals;
 mod tries;
@@ -115,8 +116,7 @@ impl Work<'_> {
         let n = tile.index(keys, scratch, pass.flags);
         inflow::observe(&pass, faces, scratch);
         let kept = pass.model.collisions.kept();
-        let width = if pass.sample { species * kept } else { 0 };
-        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step, width);
+        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
         if pass.sample {
             // As constants, so that each is compiled by itself.
             match kept {

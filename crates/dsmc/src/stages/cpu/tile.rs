@@ -4,6 +4,7 @@ use super::math::Words;
 use super::moments::moments;
 use super::rows::Rows;
 use super::store::{Columns, HOLE, Kept, Leaver, Mosaic};
+use super::sums::Sums;
 use crate::gas::Species;
 use crate::model::Model;
 use crate::stages::Ledger;
@@ -45,8 +46,8 @@ pub(super) struct Tile {
     pub(super) len: usize,
     /// `[slot of the cell][pair]`.
     pub(super) majorants: Vec<Majorant>,
-    /// `[slot of the cell][species][kept]` of samples, see [`kept`]; empty until the first one.
-    pub(super) sums: Vec<f64>,
+    /// What samples add up to.
+    pub(super) sums: Sums,
     /// Meetings with surfaces while samples are taken.
     pub(super) impacts: Vec<Impact>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
@@ -194,7 +195,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         columns: Columns::default(),
         len: 0,
         majorants: if model.collisions.scheme == crate::model::Scheme::None { Vec::new() } else { majorants.collect() },
-        sums: Vec::new(),
+        sums: Sums::new(number, model.per_cell),
         impacts: Vec::new(),
         rate,
         parted: if parted.contains(&true) { parted } else { Vec::new() },
@@ -206,14 +207,13 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 /// Adds the particles of each cell to the tile's sums. `factors` are those of [`crate::stages::factors`].
 #[inline(always)]
 pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, wide: bool) {
-    tile.sums.resize(keys * kept, 0.0);
     let s = &scratch.sorted;
-    for (k, total) in tile.sums.chunks_exact_mut(kept).enumerate() {
+    for (k, total) in tile.sums.open(keys * kept).chunks_exact_mut(kept).enumerate() {
         let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
         if range.is_empty() {
             continue;
         }
-        total[0] += range.len() as f64;
+        total[0] += range.len() as f32;
         if let Some(total) = total[1..].first_chunk_mut() {
             moments(&s.v, range.clone(), total, wide);
         }
@@ -230,11 +230,12 @@ pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: &
             }
         }
     }
+    tile.sums.close();
 }
 
 /// Adds a mode's energy, and what of it flows along x and y.
 #[inline(always)]
-fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: impl Fn(T) -> f64) {
+fn internal<T: Copy>(total: &mut [f32], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: impl Fn(T) -> f64) {
     let (mut sum, mut x, mut y) = (0.0, 0.0, 0.0);
     for ((e, vx), vy) in mode.iter().zip(vx).zip(vy) {
         let e = wide(*e);
@@ -242,24 +243,9 @@ fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_
         x += e * f64::from(*vx);
         y += e * f64::from(*vy);
     }
-    total[into] += sum;
-    total[8] += per_mass * x;
-    total[9] += per_mass * y;
-}
-
-/// Asks the memory for the sums of cell `slot`, which the samples will need when all cells have collided: waiting for them there cost
-/// more than all their arithmetic.
-#[inline(always)]
-pub(super) fn prefetch(tile: &Tile, slot: usize, width: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(sums) = tile.sums.get(slot * width..(slot + 1) * width) {
-        for line in (0..width).step_by(8) {
-            // SAFETY: a hint; the place is inside the slice.
-            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(sums.as_ptr().add(line).cast()) };
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (tile, slot, width);
+    total[into] += sum as f32;
+    total[8] += (per_mass * x) as f32;
+    total[9] += (per_mass * y) as f32;
 }
 
 /// Whether a slot is free.

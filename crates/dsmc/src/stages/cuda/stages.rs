@@ -168,6 +168,11 @@ impl Stages for Gas {
         self.cuda.fill_zero(&mut self.surfaces)
     }
 
+    fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
+        self.take_samples(cells, surfaces)?;
+        self.put_samples(cells, surfaces)
+    }
+
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         let species = self.model.species.len();
         let (mosaic, grid) = (self.store.mosaic, &self.model.grid);
