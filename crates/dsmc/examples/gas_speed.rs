@@ -2,7 +2,8 @@
 //!
 //! `cargo run --profile quick -p zellige-dsmc --example gas_speed [CASE]...`; Linux only. Prints the least and the median of several
 //! parts, ns of processor time per particle-step. Beside the cases of the bench `near` (`collide-100k` with partners that are near, 10 and 40
-//! in a cell), `rotating` and `vibrating` (the same box of nitrogen at 300 K and at 3000 K).
+//! in a cell), `rotating` and `vibrating` (the same box of nitrogen at 300 K and at 3000 K). `samples [SIDE]` runs steps with samples and
+//! without in turn, of one gas, SIDE cells a side: the difference is what samples cost, whatever else the machine does meanwhile.
 
 use std::path::Path;
 
@@ -48,8 +49,41 @@ fn others() -> Vec<(&'static str, Config)> {
     ]
 }
 
+/// Steps with samples and without in turn.
+fn samples(side: usize) {
+    let mut config = config("dsmc/sampled-1m").expect("a case of the list");
+    (config.grid.cells, config.grid.size) = (vec![side; 2], vec![1e-5 * side as f64; 2]);
+    let mut flow = Flow::new(&config, Path::new(""), 1, &Device::Cpu(Cpu::new(1).expect("a thread"))).expect("memory");
+    let particles = flow.totals().expect("a sum").particles as f64;
+    let part = (1e6 / particles).ceil() as u64;
+    let mut step = 0;
+    let mut go = |sample: bool| {
+        let begin = processor_seconds();
+        for _ in 0..part {
+            flow.stages.advance(step, sample, &mut Profiler::off()).expect("a step");
+            step += 1;
+        }
+        (processor_seconds() - begin) * 1e9 / (particles * part as f64)
+    };
+    (0..40).for_each(|k| _ = go(k % 2 == 0));
+    let pairs: Vec<[f64; 2]> = (0..100).map(|_| [go(false), go(true)]).collect();
+    let median = |f: &dyn Fn(&[f64; 2]) -> f64| {
+        let mut all: Vec<f64> = pairs.iter().map(f).collect();
+        all.sort_by(f64::total_cmp);
+        [all[0], all[all.len() / 2]]
+    };
+    let ([plain, p], [sampled, s], [_, cost]) = (median(&|t| t[0]), median(&|t| t[1]), median(&|t| 100.0 * (t[1] / t[0] - 1.0)));
+    println!(
+        "{side}: plain least {plain:.2}, median {p:.2} ns; sampled {sampled:.2}, {s:.2}; least {:.1} %, median of pairs {cost:.1} % more",
+        100.0 * (sampled / plain - 1.0)
+    );
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if wanted.first().is_some_and(|w| w == "samples") {
+        return samples(wanted.get(1).and_then(|w| w.parse().ok()).unwrap_or(316));
+    }
     let device = Device::Cpu(Cpu::new(1).expect("a thread"));
     let cases = CASES.iter().filter(|c| !c.gpu_only).map(|c| (c.name, config(c.name).expect("a case of the list")));
     for (name, config) in cases.chain(others()) {

@@ -1,17 +1,19 @@
 //! Times steps of the benchmark cases on the first GPU with tiles of several sizes.
 //!
 //! `cargo run --profile quick -p zellige-dsmc --example gas_tiles -- CASE SIDE PARTICLES:THREADS:RESIDENT...`: SIDE cells along x,
-//! so many particles in a tile, threads to a block, blocks on a multiprocessor. With `bench CASE...` the cases as they are, checks too.
+//! so many particles in a tile, threads to a block, blocks on a multiprocessor. With `bench CASE...` the cases as they are, checks too; with
+//! `file INPUT [STEPS]` an input of either form, in ten parts.
 
 use std::path::Path;
 use std::time::Instant;
 
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::stages::{Stages, cuda};
-use zellige_dsmc::{Dsmc, bench};
+use zellige_dsmc::{Dsmc, bench, seed};
+use zellige_engine::config::Source;
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
 /// Steps before any is timed, those of a repetition, and repetitions.
@@ -21,6 +23,11 @@ fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|w| w == "bench") {
         return words[1..].iter().try_for_each(|name| whole(name));
+    }
+    if let [word, path, rest @ ..] = words.as_slice()
+        && word == "file"
+    {
+        return file(path, rest.first().and_then(|n| n.parse().ok()));
     }
     let [case, side, tiles @ ..] = words.as_slice() else {
         println!("CASE SIDE PARTICLES:THREADS:RESIDENT...");
@@ -52,6 +59,39 @@ fn main() -> Result<()> {
         stages.insert(&particles)?;
         time(tile, &mut *stages, case, false)?;
     }
+    Ok(())
+}
+
+/// An input as it stands, the steps of it or fewer, each tenth timed with everything that it does.
+fn file(path: &str, steps: Option<u64>) -> Result<()> {
+    let mut source = Source::read(path)?;
+    seed::adopt(&mut source.value).map_err(|problems| Error::Input { origin: path.into(), problems })?;
+    let config = source.typed::<Dsmc>()?.config;
+    let begin = Instant::now();
+    let folder = Path::new(path).parent().unwrap_or(Path::new("."));
+    let mut flow = Flow::new(&config, folder, 1, &Device::Cuda(Cuda::open(0)?))?;
+    let first = flow.totals()?;
+    println!("{path}: {} particles, set up in {:.1} s", first.particles, begin.elapsed().as_secs_f64());
+    let part = (steps.unwrap_or(config.steps).min(config.steps) / 10).max(1);
+    for _ in 0..10 {
+        let begin = Instant::now();
+        for _ in 0..part {
+            flow.advance(&mut Profiler::off())?;
+        }
+        flow.stages.wait()?;
+        let (seconds, ledger) = (begin.elapsed().as_secs_f64() / part as f64, flow.ledger()?);
+        let particles = (ledger.injected - ledger.removed) as f64;
+        println!(
+            "step {}: {particles} particles, {:.2} ms a step, {:.0} million particle-steps/s, {:.2} GB, samples {}",
+            flow.step,
+            1e3 * seconds,
+            1e-6 * particles / seconds,
+            1e-9 * flow.stages.memory() as f64,
+            flow.samples.taken
+        );
+    }
+    let (ledger, totals) = (flow.ledger()?, flow.totals()?);
+    println!("missing or too many: {}; {ledger:?}", (ledger.injected - ledger.removed).abs_diff(totals.particles));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use crate::flow::Flow;
 use crate::geometry::{Gas, Shape};
 use crate::model::Scheme;
 use crate::solver::cost;
-use crate::stages::{Ledger, SUMS, SURFACE_SUMS, Totals};
+use crate::stages::{Ledger, SURFACE_SUMS, Totals};
 
 /// The cases, with what others reach.
 pub const CASES: &[Case] = &[
@@ -141,7 +141,7 @@ fn first_drag(flow: &mut Flow) -> Result<f64> {
         flow.step += 1;
     }
     let model = &flow.model;
-    let mut cells = vec![0.0; model.grid.len() * model.species.len() * SUMS];
+    let mut cells = vec![0.0; model.grid.len() * model.species.len() * model.collisions.sums()];
     let mut surfaces = vec![0.0; (4 + model.geometry.segments().len()) * SURFACE_SUMS];
     flow.stages.take_samples(&mut cells, &mut surfaces)?;
     let momentum: f64 = surfaces.chunks_exact(SURFACE_SUMS).skip(4).map(|s| s[1]).sum();

@@ -83,6 +83,18 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         "weight".into(),
         format!("{:.4e} molecules a particle, {per_cell:.1} particles in a cell at the density of `gas`", model.weight),
     ));
+    for s in model.species.iter().filter(|s| s.vibration.modes().len() > 1) {
+        let soft = s.vibration.modes().iter().map(|m| m.theta).fold(f64::INFINITY, f64::min);
+        // A part exp(-8) of the molecules would be above it.
+        if f64::from(s.vibration.highest()) * soft < 8.0 * model.hottest[0] {
+            warnings.push(format!(
+                "{}: at {} K levels of the mode of {soft} K above {}, which are left out, would matter",
+                s.name,
+                model.hottest[0],
+                s.vibration.highest()
+            ));
+        }
+    }
     let uniform = grid.len() == 1;
     let narrow = grid.h[..grid.dimensions].iter().copied().fold(f64::MAX, f64::min);
     let lightest = model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min);

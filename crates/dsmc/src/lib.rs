@@ -19,6 +19,7 @@ pub mod seed;
 pub mod setup;
 pub mod solver;
 pub mod source;
+mod species;
 pub mod stages;
 pub mod step;
 pub mod surfaces;

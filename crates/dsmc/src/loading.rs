@@ -21,8 +21,8 @@ pub struct State {
     pub velocity: [f64; 3],
 }
 
-/// Energy of rotation (K) and level of vibration of a molecule in equilibrium.
-pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn FnMut() -> f64) -> (f32, u16) {
+/// Energy of rotation (K) and levels of vibration of a molecule in equilibrium.
+pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn FnMut() -> f64) -> (f32, u32) {
     let rotation = match species.rotation {
         0 => 0.0,
         2 => -temperature * uniform().ln(),
@@ -31,8 +31,7 @@ pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn Fn
             temperature * (0.5 * gauss * gauss - uniform().ln())
         }
     };
-    let level = if species.vibration > 0.0 { (-temperature / species.vibration * uniform().ln()) as u16 } else { 0 };
-    (rotation as f32, level)
+    (rotation as f32, species.vibration.draw(temperature, uniform))
 }
 
 /// Fills all cells. `state` gives the gas at a place.

@@ -10,6 +10,7 @@ use crate::gas::pair::Pair;
 use crate::geometry::Geometry;
 use crate::grid::Grid;
 use crate::source::LineSource;
+use crate::stages::SUMS;
 use crate::walls::Wall;
 use crate::walls::subsonic::Given;
 
@@ -64,6 +65,8 @@ pub struct Collisions {
     pub rotation: bool,
     /// Whether some species vibrates and its vibration is computed.
     pub vibration: bool,
+    /// Most modes of vibration of a species.
+    pub modes: usize,
     /// With whom a particle collides.
     pub partner: Partner,
     /// Whether vibration relaxes as Millikan and White have it, where no collision number is given.
@@ -77,8 +80,17 @@ pub enum Edge {
     Periodic,
     /// A wall, by its number.
     Wall(u32),
+    /// A wall whose temperature varies along it: the number of that of the first cell; those of the other cells follow.
+    Walls(u32),
     /// Nothing: what leaves is gone; gas of an inflow comes in.
     Open,
+}
+
+impl Edge {
+    /// Whether it is a wall.
+    pub fn is_wall(self) -> bool {
+        matches!(self, Self::Wall(_) | Self::Walls(_))
+    }
 }
 
 /// A uniform gas in equilibrium.
@@ -133,19 +145,22 @@ pub struct Model {
     pub seed: u64,
 }
 
-/// Sides of a mixture that follow the gas within, in words of the input.
-pub(crate) const MIXED_SIDES: &str = "`inlet` and `outlet` of a mixture";
+impl Collisions {
+    /// Numbers of a cell and species that are summed up for averages: [`SUMS`] with one mode of vibration or none, one more for each other.
+    pub fn sums(&self) -> usize {
+        SUMS - 1 + self.modes.max(1)
+    }
+
+    /// Those of them that are kept where they are summed up: none of internal modes where there are none.
+    pub fn kept(&self) -> usize {
+        if self.rotation || self.vibration { self.sums() } else { SUMS - 2 }
+    }
+}
 
 impl Model {
     /// The pair of two species.
     pub fn pair(&self, a: usize, b: usize) -> &Pair {
         &self.collisions.pairs[a * self.species.len() + b]
-    }
-
-    /// What of this run only the processor computes, in words of the input.
-    pub fn only_on_the_processor(&self) -> Vec<&'static str> {
-        let mixed = self.species.len() > 1 && self.given.iter().any(Option::is_some);
-        if mixed { vec![MIXED_SIDES] } else { Vec::new() }
     }
 
     /// Free volume of a cell, m^3.

@@ -5,7 +5,7 @@ use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Re
 
 use crate::flow::Flow;
 use crate::model::Scheme;
-use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, sections, width};
+use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, first_mode, modes, sections, width};
 use crate::{local, patches, surfaces};
 
 fn axes(flow: &Flow) -> Vec<Axis> {
@@ -108,12 +108,21 @@ pub fn records(flow: &Flow) -> Vec<Record> {
     }
     for (s, species) in model.species.iter().enumerate().filter(|_| model.species.len() > 1) {
         for (q, (name, title, unit, dimension)) in OF_SPECIES.into_iter().enumerate() {
-            if q == 5 && (species.rotation == 0 || !internal[0]) || q == 6 && (species.vibration == 0.0 || !internal[1]) {
+            if q == 5 && (species.rotation == 0 || !internal[0]) || q == 6 && species.vibration.is_empty() {
                 continue;
             }
             let (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
             all.extend(averaged(name, title, (unit, dimension), VALUES + s * OF_SPECIES.len(), q));
         }
+    }
+    for (at, (s, m)) in modes(model).enumerate() {
+        let (species, (_, title, unit, dimension)) = (&model.species[s], QUANTITIES[7]);
+        let mode = &species.vibration.modes()[m];
+        let (mut name, mut title) = (format!("temperature_mode_{}", m + 1), format!("{title}, mode of {:.0} K", mode.theta));
+        if model.species.len() > 1 {
+            (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
+        }
+        all.extend(averaged(name, title, (unit, dimension), 0, first_mode(model) + at));
     }
     if cells > 1 {
         let knudsen = (model.collisions.scheme != Scheme::None).then(|| local::knudsen(flow, &values));

@@ -13,8 +13,8 @@ pub struct Particles {
     pub velocity: [Vec<f32>; 3],
     /// Energy of the rotation over k, K; empty where nothing rotates.
     pub rotation: Vec<f32>,
-    /// Level of the vibration; empty where nothing vibrates.
-    pub level: Vec<u16>,
+    /// Levels of the vibration ([`crate::gas::vibration`]); empty where nothing vibrates.
+    pub level: Vec<u32>,
     /// A number shared with the last partner; empty where partners are chosen at random.
     pub tag: Vec<u32>,
 }
@@ -31,7 +31,7 @@ impl Particles {
     }
 
     /// Adds one.
-    pub fn push(&mut self, cell: u32, species: u16, offset: [f32; 2], velocity: [f32; 3], rotation: Option<f32>, level: Option<u16>) {
+    pub fn push(&mut self, cell: u32, species: u16, offset: [f32; 2], velocity: [f32; 3], rotation: Option<f32>, level: Option<u32>) {
         self.cell.push(cell);
         self.species.push(species);
         for d in 0..2 {

@@ -98,8 +98,27 @@ pub fn level_taken<R: RealScalar>(q: R, e: R, u: R, b: R) -> bool {
     (R::ONE - q / e).max(R::ZERO).powf(b) > u
 }
 
+/// Whether an oscillator of degeneracy `d`, up to 4, takes the level `q` of the pool `n` (in units of its temperature): probability
+/// `C(q + d - 1, d - 1) (1 - q/n)^b` relative to a bound of it, the largest value of `(q + d/2)^(d - 1) (1 - q/n)^b`, as the product of
+/// `q + 1` to `q + d - 1` is at most their mean to that power.
+#[device]
+#[inline(always)]
+pub fn levels_taken<R: RealScalar>(q: R, n: R, d: R, u: R, b: R) -> bool {
+    let middle = R::from_f64(0.5) * d;
+    let others = d - R::ONE;
+    let peak = ((others * n - b * middle) / (others + b)).max(R::ZERO);
+    let top = peak + middle;
+    let two = R::TWO;
+    let three = R::from_f64(3.0);
+    let second = select(d.gt(R::ONE), (q + R::ONE) / top, R::ONE);
+    let third = select(d.gt(two), (q + two) / top, R::ONE);
+    let fourth = select(d.gt(three), (q + three) / top, R::ONE);
+    second * third * fourth * ((n - q).max(R::ZERO) / (n - peak)).powf(b) > u
+}
+
 /// Everything of this module that kernels use.
-pub const PHYSICS: &[&str] = &device_source![Vec3, difference, moved, square, directed, deflected, rotor_share, top_takes, level_taken];
+pub const PHYSICS: &[&str] =
+    &device_source![Vec3, difference, moved, square, directed, deflected, rotor_share, top_takes, level_taken, levels_taken];
 
 #[cfg(test)]
 mod tests {
@@ -120,5 +139,18 @@ mod tests {
             }
         }
         assert_eq!(square(deflected(Vec3::default(), 1.0, 0.3, 1.0, 0.0)), square(Vec3 { x: 0.0, y: (1.0_f64 - 0.09).sqrt(), z: 0.0 }));
+    }
+
+    /// The bound of a level's probability is one, and close: no number above 1 is ever reached, and none is far below it at its largest.
+    #[test]
+    fn the_bound_of_degenerate_levels_holds() {
+        for d in [1.0, 2.0, 3.0, 4.0] {
+            for (n, b) in [(0.3, 0.7), (1.9, 0.4), (7.3, 0.76), (40.0, 1.0), (250.7, 0.69)] {
+                let reached = |u: f64| (0..=n as u32).any(|q| levels_taken(f64::from(q), n, d, u, b));
+                assert!(!reached(1.0 + 1e-12), "{d} {n} {b}");
+                // The mean of 1 to 3 to the third power is 8 for their product 6, and levels are whole.
+                assert!(reached(0.45), "{d} {n} {b}");
+            }
+        }
     }
 }

@@ -6,22 +6,23 @@ use std::sync::Arc;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::expr::Expr;
 
-use crate::config::sides::{SideConfig, SideWord};
-use crate::config::{Config, GasConfig, SpeciesConfig, Value, ZConfig};
-use crate::gas::pair::Pair;
-use crate::gas::{Relaxation, Scatter, Species, sparta, table};
+use crate::config::sides::{SideConfig, SideWall, SideWord};
+use crate::config::{Config, GasConfig, SourceConfig, Value};
+use crate::gas::Species;
 use crate::geometry::{Geometry, Outlines, read};
 use crate::grid::{Grid, Side};
 use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model};
 use crate::source::{self, LineSource};
+use crate::species::all_species;
 use crate::walls::subsonic::Given;
 use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 
 /// Most particles of a run: their numbers in tiles have 28 bits, and no machine holds as many.
 const PARTICLES: f64 = 1e11;
 
-fn input(path: &str, mut problem: Problem) -> Error {
+/// A problem of a key of the input.
+pub(crate) fn input(path: &str, mut problem: Problem) -> Error {
     problem.path = format!("dsmc.{path}");
     Error::input("the input", problem)
 }
@@ -92,90 +93,19 @@ impl Initial {
     }
 }
 
-/// A species of the input, with the place of its file's folder.
-fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&(Vec<Species>, sparta::Vss)>) -> Result<Species> {
-    let path = format!("species[{number}].name");
-    let from_files = match files.and_then(|(all, vss)| all.iter().find(|f| f.name == s.name).map(|f| (f, vss))) {
-        None => None,
-        Some((found, vss)) => {
-            let Some((_, scatter, parker)) = vss.species.iter().find(|(name, ..)| *name == s.name) else {
-                let problem = Problem::new("", format!("`{}` is in the species file but not in the vss file", s.name));
-                return Err(input(&path, problem.hint("add a line of the species to `vss_file`")));
-            };
-            let mut found = found.clone();
-            found.scatter = *scatter;
-            found.z_rotation = parker.unwrap_or(found.z_rotation);
-            Some(found)
+/// A file that cannot be read as a problem of its key; other errors as they are.
+pub(crate) fn unreadable(key: &str, path: &Path, error: Error) -> Error {
+    let Error::File { source, .. } = &error else { return error };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let hint = match source.kind() {
+        std::io::ErrorKind::NotFound if !folder.is_dir() => {
+            format!("there is no folder `{}`; paths are relative to the folder of the input file", folder.display())
         }
+        std::io::ErrorKind::NotFound => "paths are relative to the folder of the input file; put the file there or mend the name".into(),
+        std::io::ErrorKind::PermissionDenied => "mend the permissions of the file, or name another one".into(),
+        _ => "name a file of text".into(),
     };
-    let own = match (s.mass, s.diameter, s.omega) {
-        (Some(mass), Some(diameter), Some(omega)) => Some(Species {
-            name: s.name.clone(),
-            mass,
-            scatter: Scatter { diameter, omega, t_ref: table::T_REF, alpha: 1.0 },
-            rotation: 0,
-            z_rotation: Relaxation::Constant(table::Z_ROTATION),
-            vibration: 0.0,
-            z_vibration: Relaxation::Constant(f64::INFINITY),
-        }),
-        _ => None,
-    };
-    let Some(mut found) = from_files.or_else(|| table::find(&s.name, config.collisions.model)).or(own) else {
-        let mut names = table::names();
-        names.extend(files.iter().flat_map(|(all, _)| all.iter().map(|f| f.name.as_str())));
-        return Err(input(&path, Problem::new("", format!("the species `{}` is nowhere defined", s.name)).allowed(names.join(", "))));
-    };
-    found.mass = s.mass.unwrap_or(found.mass);
-    let scatter = &mut found.scatter;
-    scatter.diameter = s.diameter.unwrap_or(scatter.diameter);
-    scatter.omega = s.omega.unwrap_or(scatter.omega);
-    scatter.alpha = s.alpha.unwrap_or(scatter.alpha);
-    scatter.t_ref = s.t_ref.unwrap_or(scatter.t_ref);
-    found.rotation = s.rotation.unwrap_or(found.rotation);
-    found.vibration = s.vibration.unwrap_or(found.vibration);
-    found.z_rotation = match s.z_rotation {
-        None => found.z_rotation,
-        Some(ZConfig::Number(z)) => Relaxation::Constant(z),
-        Some(ZConfig::Parker(p)) => Relaxation::Parker { z_inf: p.z_inf, t_star: p.t_star },
-    };
-    found.z_vibration = s.z_vibration.map_or(found.z_vibration, Relaxation::Constant);
-    let c = &config.collisions;
-    if !c.rotation {
-        found.rotation = 0;
-    }
-    if !c.vibration {
-        found.vibration = 0.0;
-    }
-    Ok(found)
-}
-
-fn read(folder: &Path, path: &Path) -> Result<(std::path::PathBuf, String)> {
-    let path = folder.join(path);
-    let text = std::fs::read_to_string(&path).map_err(|e| Error::file("read", &path, e))?;
-    Ok((path, text))
-}
-
-/// The species of a checked input. Files are looked for in `folder`.
-pub fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<Pair>)> {
-    let files = match (&config.species_file, &config.vss_file) {
-        (Some(a), Some(b)) => {
-            let ((a, first), (b, second)) = (read(folder, a)?, read(folder, b)?);
-            Some((sparta::species(&a, &first)?, sparta::vss(&b, &second)?))
-        }
-        _ => None,
-    };
-    let all: Vec<Species> = config.species.iter().enumerate().map(|(i, s)| species(config, s, i, files.as_ref())).collect::<Result<_>>()?;
-    let mut pairs = Vec::with_capacity(all.len() * all.len());
-    for a in &all {
-        for b in &all {
-            let is = |names: &[String; 2]| *names == [a.name.clone(), b.name.clone()] || *names == [b.name.clone(), a.name.clone()];
-            let own = config.collisions.pairs.iter().find(|p| is(&p.species));
-            let own = own.map(|p| Scatter { diameter: p.diameter, omega: p.omega, t_ref: p.t_ref, alpha: p.alpha });
-            let from_file = files.as_ref().and_then(|(_, vss)| vss.pairs.iter().find(|(names, _)| is(names)).map(|(_, s)| *s));
-            pairs.push(Pair::new(a, b, own.or(from_file)));
-        }
-    }
-    Ok((all, pairs))
+    input(key, Problem::new("", format!("cannot read `{}`: {source}", path.display())).hint(hint))
 }
 
 /// The bodies of the input, their walls behind those of the sides.
@@ -196,7 +126,8 @@ fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: 
         }
         if let Some(file) = &body.file {
             let label = read::Label { name: &body.name, origin: &path, gas: body.gas, wall };
-            curves.extend(read::read(folder.join(file), grid, label)?);
+            let file = folder.join(file);
+            curves.extend(read::read(&file, grid, label).map_err(|e| unreadable(&format!("{path}.file"), &file, e))?);
         }
         if let Some(longest) = body.longest {
             for curve in &mut curves[first..] {
@@ -212,6 +143,29 @@ fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: 
     }
     heat(config, &mut geometry, walls)?;
     Ok((geometry, outlines.notes))
+}
+
+/// A wall on a side; where its temperature is an expression, a wall for each cell along it.
+fn wall_of(config: &Config, grid: &Grid, side: Side, given: &SideWall, walls: &mut Vec<Wall>) -> Result<Edge> {
+    let (first, wall, along) = (walls.len() as u32, given.wall.wall(), 1 - side.axis);
+    let Some(text) = &given.temperature else {
+        walls.push(wall);
+        return Ok(Edge::Wall(first));
+    };
+    let path = format!("{}.temperature", config.boundary.side(side).1);
+    let expression = config.along(&path, text).map_err(|p| input(&path, p))?;
+    for k in 0..grid.cells[along] {
+        let (mut cell, mut offset) = ([k; 2], [0.5; 2]);
+        (cell[side.axis], offset[side.axis]) = if side.upper { (grid.cells[side.axis] - 1, 1.0) } else { (0, 0.0) };
+        let [x, y] = grid.place(cell, offset);
+        let temperature = expression.eval(&[x, y, (k as f64 + 0.5) * grid.h[along]]);
+        if !(temperature > 0.0 && temperature.is_finite()) {
+            let problem = Problem::new("", format!("the temperature of the wall is {temperature} at ({x}, {y})"));
+            return Err(input(&path, problem.allowed("above 0 K everywhere on the wall")));
+        }
+        walls.push(Wall { temperature, ..wall });
+    }
+    Ok(Edge::Walls(first))
 }
 
 /// Gives segments of bodies whose temperature is an expression walls of their own.
@@ -232,6 +186,14 @@ fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Resu
     Ok(())
 }
 
+/// A file of a source that cannot be read: under which of its two keys it stands.
+fn unread_source(s: &SourceConfig, path: &str, folder: &Path, error: Error) -> Error {
+    let Error::File { path: file, .. } = &error else { return error };
+    let file = file.clone();
+    let key = if s.schedule_file.as_ref().is_some_and(|f| folder.join(f) == file) { "schedule_file" } else { "file" };
+    unreadable(&format!("{path}.{key}"), &file, error)
+}
+
 /// The sources of the input.
 fn sources(config: &Config, folder: &Path, species: &[Species], grid: &Grid, geometry: &Geometry) -> Result<Vec<LineSource>> {
     let mut all = Vec::new();
@@ -239,7 +201,7 @@ fn sources(config: &Config, folder: &Path, species: &[Species], grid: &Grid, geo
         let path = format!("sources[{i}]");
         let mut source = if let Some(file) = &s.file {
             let schedule = s.schedule_file.as_ref().map(|f| folder.join(f));
-            source::read(folder.join(file), schedule.as_deref(), species[0].mass)?
+            source::read(folder.join(file), schedule.as_deref(), species[0].mass).map_err(|e| unread_source(s, &path, folder, e))?
         } else {
             let (Some(ends), Some([x, y]), Some(temperature)) = (s.line, s.direction, s.temperature) else {
                 return Err(input(&path, Problem::new("", "the source is not whole")));
@@ -302,10 +264,7 @@ impl Model {
                     walls.push(Wall { model: WallModel::Specular, temperature: 0.0, velocity: [0.0; 3] });
                     Edge::Wall(walls.len() as u32 - 1)
                 }
-                SideConfig::Wall(w) => {
-                    walls.push(w.wall.wall());
-                    Edge::Wall(walls.len() as u32 - 1)
-                }
+                SideConfig::Wall(w) => wall_of(config, &grid, side, &w, &mut walls)?,
             };
         }
         let (geometry, notes) = bodies(config, folder, &grid, edges, &mut walls)?;
@@ -318,7 +277,8 @@ impl Model {
             pairs,
             z_definition: c.z_definition,
             rotation: species.iter().any(|s| s.rotation > 0),
-            vibration: species.iter().any(|s| s.vibration > 0.0),
+            modes: species.iter().map(|s| s.vibration.modes().len()).max().unwrap_or(0),
+            vibration: species.iter().any(|s| !s.vibration.is_empty()),
             partner: c.partner,
             millikan_white: c.millikan_white,
         };

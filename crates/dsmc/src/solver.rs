@@ -58,9 +58,8 @@ impl Dsmc {
 
 /// Model traffic of a step.
 pub fn cost(model: &Model, particles: u64, sample: bool) -> Cost {
-    let flags = (model.collisions.rotation, model.collisions.vibration);
     let n = particles as f64;
-    Cost { bytes: bytes_of(flags, sample, n, model.grid.len() * model.species.len()), flops: 30.0 * n, items: n }
+    Cost { bytes: bytes_of(model, sample, n), flops: 30.0 * n, items: n }
 }
 
 /// Cells that turned out wider than the free path of the gas in them, and the widest by its free path; nothing where that does not matter.
@@ -86,10 +85,6 @@ impl Solver for Dsmc {
 
     fn check(config: &Config) -> Vec<Problem> {
         config.check()
-    }
-
-    fn only_on_cpu(config: &Config) -> Vec<&'static str> {
-        if config.species.len() > 1 && config.follows() { vec![crate::model::MIXED_SIDES] } else { Vec::new() }
     }
 
     fn may_change() -> &'static [&'static str] {

@@ -4,7 +4,6 @@ use zellige_engine::record::{Column, Curve, Entries, Measured, Record, Table, Va
 
 use crate::flow::Flow;
 use crate::grid::Side;
-use crate::model::Edge;
 use crate::patches;
 use crate::walls::BOLTZMANN;
 use crate::walls::tally::{BodyLoad, Flux, Load, Reference};
@@ -12,7 +11,7 @@ use crate::walls::tally::{BodyLoad, Flux, Load, Reference};
 /// What the walls on the sides got, a line a wall.
 pub(crate) fn sides(flow: &Flow) -> Option<Record> {
     let model = &flow.model;
-    let walls: Vec<Side> = Side::ALL.into_iter().filter(|s| matches!(model.edges[s.index()], Edge::Wall(_))).collect();
+    let walls: Vec<Side> = Side::ALL.into_iter().filter(|s| model.edges[s.index()].is_wall()).collect();
     if walls.is_empty() {
         return None;
     }

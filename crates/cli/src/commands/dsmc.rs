@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use zellige_dsmc::Dsmc;
+use zellige_dsmc::gas::Species;
 use zellige_dsmc::gas::table::{self, Model};
 use zellige_dsmc::gas::transport::Transport;
+use zellige_dsmc::gas::vibration::Mode;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::sim::Solver;
 
@@ -41,16 +43,29 @@ pub(crate) fn dsmc(command: DsmcCommand) -> Result<u8> {
 
 /// All gases.
 fn list() -> String {
-    let mut text = format!("{:6}{:>14}{:>12}{:>8}{:>8}{:>6}{:>10}\n", "gas", "mass (kg)", "VSS d (m)", "omega", "alpha", "rot", "vib (K)");
+    let mut text = format!("{:6}{:>14}{:>12}{:>8}{:>8}{:>6}  {}\n", "gas", "mass (kg)", "VSS d (m)", "omega", "alpha", "rot", "vib (K)");
     for s in table::names().into_iter().filter_map(|n| table::find(n, Model::Vss)) {
         let c = s.scatter;
         let _ = writeln!(
             text,
-            "{:6}{:>14.4e}{:>12.3e}{:>8.3}{:>8.3}{:>6}{:>10}",
-            s.name, s.mass, c.diameter, c.omega, c.alpha, s.rotation, s.vibration
+            "{:6}{:>14.4e}{:>12.3e}{:>8.3}{:>8.3}{:>6}  {}",
+            s.name,
+            s.mass,
+            c.diameter,
+            c.omega,
+            c.alpha,
+            s.rotation,
+            modes(&s)
         );
     }
     text
+}
+
+/// Characteristic temperatures of a gas with their degeneracies; `-` of an atom.
+fn modes(gas: &Species) -> String {
+    let one = |m: &Mode| if m.degeneracy > 1 { format!("{} x {:.0}", m.degeneracy, m.theta) } else { format!("{:.0}", m.theta) };
+    let all: Vec<_> = gas.vibration.modes().iter().map(one).collect();
+    if all.is_empty() { "-".into() } else { all.join(", ") }
 }
 
 /// A gas at rest.
@@ -72,26 +87,23 @@ fn describe(name: &str, temperature: f64, density: f64) -> Result<String> {
         ("free path", t.free_path / density, "m"),
         ("collisions of a molecule", t.rate * density, "1/s"),
         ("time between them", 1.0 / (t.rate * density), "s"),
+        ("heat capacity, c_p", (1.0 + t.heat_capacity) * BOLTZMANN / gas.mass, "J/(kg K)"),
+        ("ratio of heats", (1.0 + t.heat_capacity) / t.heat_capacity, ""),
     ];
     let mut text = format!(
         "{name}: variable soft spheres, diameter {:.4e} m at {} K, omega {}, alpha {}\n",
         gas.scatter.diameter, gas.scatter.t_ref, gas.scatter.omega, gas.scatter.alpha
     );
     for (what, value, unit) in lines {
-        let _ = writeln!(text, "  {what:26} {value:.4e} {unit}");
+        let _ = writeln!(text, "{}", format!("  {what:26} {value:.4e} {unit}").trim_end());
     }
     if gas.rotation > 0 {
         let _ =
             writeln!(text, "  {:26} {:.3} (collision number {:.3})", "rotation, freedoms", gas.rotation, gas.z_rotation.at(temperature));
     }
-    if gas.vibration > 0.0 {
-        let _ = writeln!(
-            text,
-            "  {:26} {:.4} (characteristic temperature {} K)",
-            "vibration, freedoms",
-            gas.vibration_freedom(temperature),
-            gas.vibration
-        );
+    if !gas.vibration.is_empty() {
+        let freedom = gas.vibration.freedom(temperature);
+        let _ = writeln!(text, "  {:26} {freedom:.4} (characteristic temperatures {} K)", "vibration, freedoms", modes(&gas));
     }
     Ok(text)
 }

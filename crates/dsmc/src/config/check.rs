@@ -4,7 +4,8 @@ use zellige_engine::error::Problem;
 use zellige_engine::text::did_you_mean;
 
 use super::sides::{SideConfig, SideWord, WallConfig, WallModel};
-use super::{AUTO, Config, GasConfig, Value, ZConfig};
+use super::{AUTO, Config, GasConfig, SpeciesConfig, Value, VibrationConfig, ZConfig};
+use crate::gas::vibration::{DEGENERACY, Mode, Vibration};
 use crate::gas::{sparta, table};
 use crate::grid::Side;
 use crate::model::{Partner, Scheme};
@@ -44,7 +45,7 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     }
     gas("gas", &config.gas, &mut faults);
     species(config, &mut faults);
-    boundary(config, &mut faults);
+    boundary(config, sound, &mut faults);
     bodies(config, sound, &mut faults);
     sources(config, &mut faults);
     initial(config, sound, &mut faults);
@@ -107,6 +108,10 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
     if config.species.is_empty() || config.species.len() > SPECIES {
         faults.push(not("species", format!("{} species", config.species.len()), "1 to 255"));
     }
+    if config.vibration_file.is_some() && config.species_file.is_none() {
+        faults
+            .push(Problem::new("vibration_file", "`vibration_file` goes with a `species_file`").hint("or give `vibration` of the species"));
+    }
     if config.vss_file.is_some() != config.species_file.is_some() {
         faults.push(Problem::new("species_file", "`species_file` and `vss_file` go together").hint("give both or neither"));
     }
@@ -134,13 +139,13 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
             ("omega", s.omega, 0.5, 1.4),
             ("alpha", s.alpha, 0.5, 4.0),
             ("t_ref", s.t_ref, 1.0, 1e5),
-            ("vibration", s.vibration, 10.0, 1e5),
             ("z_vibration", s.z_vibration, 1.0, 1e12),
         ] {
             if let Some(value) = value {
                 within(&at(key), value, low, high, faults);
             }
         }
+        vibration(&at("vibration"), s, faults);
         if s.rotation.is_some_and(|r| ![0, 2, 3].contains(&r)) {
             faults.push(not(at("rotation"), format!("{} degrees of freedom", s.rotation.unwrap_or(0)), "0, 2 or 3"));
         }
@@ -171,6 +176,29 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
     }
 }
 
+/// The modes of a species.
+fn vibration(path: &str, s: &SpeciesConfig, faults: &mut Vec<Problem>) {
+    let Some(given) = &s.vibration else { return };
+    let modes = given.modes();
+    let numbered =
+        |m: usize, key: &str| if matches!(given, VibrationConfig::Single(_)) { path.to_owned() } else { format!("{path}[{m}].{key}") };
+    let before = faults.len();
+    for (m, mode) in modes.iter().enumerate() {
+        let least = if modes.len() > 1 { sparta::SOFTEST } else { 10.0 };
+        within(&numbered(m, "theta"), mode.theta, least, 1e5, faults);
+        if let Some(z) = mode.z {
+            within(&numbered(m, "z"), z, 1.0, 1e12, faults);
+        }
+        if !(1..=DEGENERACY).contains(&mode.degeneracy) {
+            faults.push(not(numbered(m, "degeneracy"), format!("{} modes of one temperature", mode.degeneracy), "1 to 4"));
+        }
+    }
+    let all: Vec<Mode> = modes.iter().map(|m| Mode { theta: m.theta, degeneracy: m.degeneracy, z: m.z.unwrap_or(0.0) }).collect();
+    if faults.len() == before {
+        faults.extend(Vibration::new(&all).err().map(|message| Problem::new(path, message)));
+    }
+}
+
 /// A wall of the input.
 pub(crate) fn wall(path: &str, wall: &WallConfig, faults: &mut Vec<Problem>) {
     if wall.model != WallModel::Specular {
@@ -184,7 +212,7 @@ pub(crate) fn wall(path: &str, wall: &WallConfig, faults: &mut Vec<Problem>) {
     }
 }
 
-fn boundary(config: &Config, faults: &mut Vec<Problem>) {
+fn boundary(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
     for axis in 0..config.dimensions().min(2) {
         let sides = [false, true].map(|upper| config.boundary.side(Side { axis, upper }));
         let periodic = sides.clone().map(|(s, _)| s == SideConfig::Word(SideWord::Periodic));
@@ -195,7 +223,18 @@ fn boundary(config: &Config, faults: &mut Vec<Problem>) {
         }
         for (side, path) in &sides {
             match side {
-                SideConfig::Wall(w) => wall(&format!("{path}.wall"), &w.wall, faults),
+                SideConfig::Wall(w) => {
+                    wall(&format!("{path}.wall"), &w.wall, faults);
+                    let path = format!("{path}.temperature");
+                    match &w.temperature {
+                        Some(_) if w.wall.model == WallModel::Specular => {
+                            let fault = Problem::new(path, "a mirror has no temperature");
+                            faults.push(fault.hint("leave it out, or take `model = \"diffuse\"` or `\"cll\"`"));
+                        }
+                        Some(text) if sound => faults.extend(config.along(&path, text).err()),
+                        _ => {}
+                    }
+                }
                 SideConfig::Inflow(g) => gas(&format!("{path}.inflow"), &g.inflow, faults),
                 SideConfig::Outlet(o) => {
                     within(&format!("{path}.outlet.pressure"), o.outlet.pressure, 1e-12, 1e9, faults);

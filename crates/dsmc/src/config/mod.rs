@@ -59,6 +59,9 @@ pub struct Config {
     /// A file of species in SPARTA's form, looked up before the program's own table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub species_file: Option<PathBuf>,
+    /// A file of the modes of molecules that have several, in SPARTA's form, which goes with `species_file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vibration_file: Option<PathBuf>,
     /// A file of cross-sections in SPARTA's form, which goes with `species_file`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vss_file: Option<PathBuf>,
@@ -139,10 +142,10 @@ pub struct SpeciesConfig {
     /// Collision number of the rotation: a number, or `{ z_inf, t_star }` of Parker's formula.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub z_rotation: Option<ZConfig>,
-    /// Characteristic temperature of the vibration, K.
+    /// Characteristic temperature of the vibration, K; or a list of modes, of which at most four may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vibration: Option<f64>,
-    /// Collision number of the vibration.
+    pub vibration: Option<VibrationConfig>,
+    /// Collision number of the vibration, of all modes that have none of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub z_vibration: Option<f64>,
 }
@@ -168,6 +171,44 @@ impl SpeciesConfig {
 
 fn one() -> f64 {
     1.0
+}
+
+/// A vibration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum VibrationConfig {
+    /// The characteristic temperature of the only mode, K.
+    Single(f64),
+    /// All modes.
+    Modes(Vec<ModeConfig>),
+}
+
+impl VibrationConfig {
+    /// The modes.
+    pub fn modes(&self) -> Vec<ModeConfig> {
+        match self {
+            Self::Single(theta) => vec![ModeConfig { theta: *theta, degeneracy: 1, z: None }],
+            Self::Modes(modes) => modes.clone(),
+        }
+    }
+}
+
+/// A mode of vibration.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModeConfig {
+    /// Characteristic temperature, K; of one of several 200 at least.
+    pub theta: f64,
+    /// How many modes of this temperature there are: 1 to 4.
+    #[serde(default = "single")]
+    pub degeneracy: u32,
+    /// Collision number in place of `z_vibration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z: Option<f64>,
+}
+
+fn single() -> u32 {
+    1
 }
 
 /// A collision number.
@@ -360,6 +401,7 @@ impl Config {
             gas: GasConfig { density, temperature, velocity: [0.0; 3] },
             species: vec![SpeciesConfig::named(species)],
             species_file: None,
+            vibration_file: None,
             vss_file: None,
             collisions: CollisionConfig::default(),
             boundary: Boundary::default(),

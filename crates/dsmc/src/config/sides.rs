@@ -69,6 +69,16 @@ pub enum SideWord {
 pub struct SideWall {
     /// The wall.
     pub wall: WallConfig,
+    /// Temperature along the side in place of the wall's own, K: an expression of the place `x`, `y` of the middle of a cell's face, m, and
+    /// of the way `s` along the side to there from its lower end, m.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<String>,
+}
+
+impl From<WallConfig> for SideConfig {
+    fn from(wall: WallConfig) -> Self {
+        Self::Wall(SideWall { wall, temperature: None })
+    }
 }
 
 /// A gas beyond a side.

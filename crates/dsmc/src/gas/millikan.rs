@@ -35,11 +35,13 @@ const ROUNDS: usize = 120;
 /// Temperatures of the fit, in units of theta.
 const RANGE: [f64; 2] = [0.15, 12.0];
 
-/// Collision number of the vibration of `species` with the partners of `pair`.
+/// Collision number of the vibration of `species` with the partners of `pair`. That of the softest mode for all of several: within a
+/// molecule they exchange energy faster than with its translation, for which the softest is the way in.
 pub fn collision_number(species: &Species, pair: &Pair, temperature: f64) -> f64 {
+    let theta = species.vibration.modes().iter().map(|m| m.theta).fold(f64::INFINITY, f64::min);
     // g/mol of the reduced mass.
     let mu = pair.reduced_mass * 6.022_140_76e26;
-    let exponent = 1.16e-3 * mu.sqrt() * species.vibration.powf(4.0 / 3.0) * (temperature.cbrt().recip() - 0.015 * mu.powf(0.25)) - 18.42;
+    let exponent = 1.16e-3 * mu.sqrt() * theta.powf(4.0 / 3.0) * (temperature.cbrt().recip() - 0.015 * mu.powf(0.25)) - 18.42;
     let rate = pair.mean_rate(temperature);
     let mean = (8.0 * BOLTZMANN * temperature / (std::f64::consts::PI * species.mass)).sqrt();
     let limit = 1e-20 * (50_000.0 / temperature).powi(2);
@@ -58,38 +60,41 @@ pub struct Chances {
 /// The pools of an oscillator: places, weights of a step of the logarithm, and the variance of the oscillator's energy, in units of theta.
 struct Pools {
     e: Vec<f64>,
-    /// Density of states of the pool, `sum (e - q)^b`.
+    /// Density of states of the pool, `sum C(q + d - 1, d - 1) (e - q)^b`.
     states: Vec<f64>,
     variance: Vec<f64>,
     b: f64,
+    degeneracy: u32,
     step: f64,
 }
 
 impl Pools {
-    fn new(b: f64) -> Self {
+    fn new(b: f64, degeneracy: u32) -> Self {
         let step = LARGEST.ln() / (PLACES - 1) as f64;
         let e: Vec<f64> = (0..PLACES).map(|i| (i as f64 * step).exp()).collect();
-        let moment = |e: f64, k: i32| (0..=e as u32).map(|q| (e - f64::from(q)).powf(b) * f64::from(q).powi(k)).sum::<f64>();
+        // States of a level of d oscillators.
+        let count = |q: u32| (1..degeneracy).map(|k| f64::from(q + k) / f64::from(k)).product::<f64>();
+        let moment = |e: f64, k: i32| (0..=e as u32).map(|q| count(q) * (e - f64::from(q)).powf(b) * f64::from(q).powi(k)).sum::<f64>();
         let states: Vec<f64> = e.iter().map(|e| moment(*e, 0)).collect();
         let variance = e.iter().zip(&states).map(|(e, s)| moment(*e, 2) / s - (moment(*e, 1) / s).powi(2)).collect();
-        Self { e, states, variance, b, step }
+        Self { e, states, variance, b, degeneracy, step }
     }
 
     /// Parts that the pools at all places have in the right-hand side at `t` (in units of theta), if the chance is 1.
     fn parts(&self, t: f64) -> Vec<f64> {
         let x = 1.0 / t;
-        let norm = super::gamma(self.b + 1.0) * t.powf(self.b + 1.0) / (1.0 - (-x).exp());
-        let all = x.exp() / x.exp_m1().powi(2);
+        let norm = super::gamma(self.b + 1.0) * t.powf(self.b + 1.0) / (1.0 - (-x).exp()).powi(self.degeneracy as i32);
+        let all = f64::from(self.degeneracy) * x.exp() / x.exp_m1().powi(2);
         let part = |i: usize| self.variance[i] * self.states[i] * (-self.e[i] * x).exp() * self.e[i] * self.step / (norm * all);
         (0..PLACES).map(part).collect()
     }
 }
 
 impl Chances {
-    /// For an oscillator of `theta` (K) in collisions with the exponent `omega` that relaxes with the collision number `z` of the
-    /// temperature.
-    pub fn new(theta: f64, omega: f64, z: impl Fn(f64) -> f64) -> Self {
-        let pools = Pools::new(1.5 - omega);
+    /// For an oscillator of `theta` (K) and `degeneracy` in collisions with the exponent `omega` that relaxes with the collision number
+    /// `z` of the temperature.
+    pub fn new(theta: f64, degeneracy: u32, omega: f64, z: impl Fn(f64) -> f64) -> Self {
+        let pools = Pools::new(1.5 - omega, degeneracy);
         let grid = |k: usize| RANGE[0] * (RANGE[1] / RANGE[0]).powf(k as f64 / (TEMPERATURES - 1) as f64);
         let kernel: Vec<(f64, Vec<f64>)> = (0..TEMPERATURES).map(|k| (1.0 / z(theta * grid(k)), pools.parts(grid(k)))).collect();
         // To begin with the number at the temperature whose pools are of this size on average.
@@ -162,25 +167,28 @@ mod tests {
     /// The table put back into the equation gives the collision number that it was made for.
     #[test]
     fn chances_average_to_the_collision_number() {
-        for (name, low, high) in [("N2", 0.25, 5.0_f64), ("O2", 0.25, 5.0), ("CO", 0.25, 5.0)] {
+        for (name, low, high) in [("N2", 0.25, 5.0_f64), ("O2", 0.25, 5.0), ("CO", 0.25, 5.0), ("CO2", 0.25, 5.0)] {
             let (species, pair) = of(name);
             let omega = pair.scatter.omega;
             let z = |t: f64| collision_number(&species, &pair, t);
-            let chances = Chances::new(species.vibration, omega, z);
-            let pools = Pools::new(1.5 - omega);
-            for k in 0..12 {
-                let t = low * (high / low).powf(f64::from(k) / 11.0);
-                let found: f64 = pools.parts(t).iter().zip(&chances.values).map(|(p, v)| p * v).sum();
-                let ratio = found * z(species.vibration * t);
-                // What the fit leaves of a function that falls by four orders over these temperatures.
-                assert!((ratio - 1.0).abs() < 0.04, "{name} at {} K: {ratio}", species.vibration * t);
+            for mode in species.vibration.modes() {
+                let chances = Chances::new(mode.theta, mode.degeneracy, omega, z);
+                let pools = Pools::new(1.5 - omega, mode.degeneracy);
+                for k in 0..12 {
+                    let t = low * (high / low).powf(f64::from(k) / 11.0);
+                    let found: f64 = pools.parts(t).iter().zip(&chances.values).map(|(p, v)| p * v).sum();
+                    let ratio = found * z(mode.theta * t);
+                    // What the fit leaves of a function that falls by four orders over these temperatures.
+                    assert!((ratio - 1.0).abs() < 0.04, "{name} at {} K: {ratio}", mode.theta * t);
+                }
             }
         }
         // The same number at any temperature: the chance at all pools is that of Jeans' equation on average.
-        let (n2, _) = of("N2");
-        let chances = Chances::new(n2.vibration, 0.74, |_| 50.0);
-        let pools = Pools::new(1.5 - 0.74);
-        let found: f64 = pools.parts(1.0).iter().zip(&chances.values).map(|(p, v)| p * v).sum();
-        assert!((found * 50.0 - 1.0).abs() < 0.01, "{found}");
+        for degeneracy in [1, 3] {
+            let chances = Chances::new(3371.0, degeneracy, 0.74, |_| 50.0);
+            let pools = Pools::new(1.5 - 0.74, degeneracy);
+            let found: f64 = pools.parts(1.0).iter().zip(&chances.values).map(|(p, v)| p * v).sum();
+            assert!((found * 50.0 - 1.0).abs() < 0.01, "{found}");
+        }
     }
 }

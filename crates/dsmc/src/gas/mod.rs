@@ -5,8 +5,10 @@ pub mod pair;
 pub mod sparta;
 pub mod table;
 pub mod transport;
+pub mod vibration;
 
 use crate::walls::{BOLTZMANN, Molecule};
+use vibration::Vibration;
 
 /// A species, in SI units.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,27 +23,14 @@ pub struct Species {
     pub rotation: u32,
     /// How many collisions the rotation takes to relax.
     pub z_rotation: Relaxation,
-    /// Characteristic temperature of the vibration, K; 0 for none.
-    pub vibration: f64,
-    /// How many collisions the vibration takes to relax.
-    pub z_vibration: Relaxation,
+    /// The modes of its vibration.
+    pub vibration: Vibration,
 }
 
 impl Species {
     /// Most probable speed at a temperature, `sqrt(2 k T/m)`, m/s.
     pub fn most_probable_speed(&self, temperature: f64) -> f64 {
         (2.0 * BOLTZMANN * temperature / self.mass).sqrt()
-    }
-
-    /// Degrees of freedom of the vibration at a temperature: `2 (theta/T)/(exp(theta/T) - 1)` of a harmonic oscillator.
-    pub fn vibration_freedom(&self, temperature: f64) -> f64 {
-        let x = self.vibration / temperature;
-        if self.vibration > 0.0 { 2.0 * x / x.exp_m1() } else { 0.0 }
-    }
-
-    /// Temperature of a vibration whose mean level is `level`, K; 0 where all are at rest.
-    pub fn vibration_temperature(&self, level: f64) -> f64 {
-        if level > 0.0 && self.vibration > 0.0 { self.vibration / (1.0 / level).ln_1p() } else { 0.0 }
     }
 
     /// What walls need of it.
@@ -64,7 +53,7 @@ pub struct Scatter {
     pub alpha: f64,
 }
 
-/// Collision number of an internal mode.
+/// Collision number of a rotation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Relaxation {
     /// The same at any energy; infinity freezes the mode.

@@ -1,7 +1,9 @@
-//! SPARTA's `.species` and `.vss` files, as they are.
+//! SPARTA's `.species`, `.vib` and `.vss` files, as they are.
 //!
 //! A line of the first: name, molecular weight, mass (kg), degrees of freedom of rotation, 1/Z of it, degrees of freedom of
-//! vibration, 1/Z of it, characteristic temperature (K), weight, charge. A line of the second: name, diameter (m), omega, reference
+//! vibration, 1/Z of it, characteristic temperature (K), weight, charge. A line of the second, for molecules with more than two degrees of
+//! freedom of vibration: name, number of modes, then of each its characteristic temperature (K), 1/Z and degeneracy; modes of one
+//! temperature may also stand there several times. A line of the third: name, diameter (m), omega, reference
 //! temperature (K), alpha, and in files with variable relaxation Z_inf and T* of the rotation and two constants of the vibration;
 //! two names at the beginning make a line of a pair. `#` begins a comment.
 
@@ -9,6 +11,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 
+use super::vibration::{Mode, Vibration};
 use super::{Relaxation, Scatter, Species};
 
 /// What a `.vss` file holds.
@@ -18,6 +21,15 @@ pub struct Vss {
     pub species: Vec<(String, Scatter, Option<Relaxation>)>,
     /// Scattering of pairs.
     pub pairs: Vec<([String; 2], Scatter)>,
+}
+
+/// A line of a `.species` file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The species; of several modes of vibration it has none yet.
+    pub species: Species,
+    /// Modes of vibration: half of the degrees of freedom.
+    pub modes: u32,
 }
 
 /// Words of a line with its number.
@@ -43,39 +55,86 @@ impl Faults<'_> {
         let value: f64 = word.parse().map_err(|_| self.at(line, &format!("{what} is `{word}`, not a number")))?;
         if value.is_finite() { Ok(value) } else { Err(self.at(line, &format!("{what} is {value}"))) }
     }
+
+    /// Z of a word that holds 1/Z.
+    fn z(&self, line: usize, words: &[&str], i: usize, what: &str) -> Result<f64> {
+        let part = self.number(line, words, i, what)?;
+        if part > 1.0 {
+            return Err(self.at(line, &format!("{what} is {part}, above 1: is it Z itself? then write {}", 1.0 / part)));
+        }
+        Ok(if part > 0.0 { 1.0 / part } else { f64::INFINITY })
+    }
+
+    /// A characteristic temperature.
+    fn theta(&self, line: usize, words: &[&str], i: usize, several: bool) -> Result<f64> {
+        let theta = self.number(line, words, i, "the temperature of the vibration")?;
+        let least = if several { SOFTEST } else { 10.0 };
+        if (least..=1e5).contains(&theta) {
+            return Ok(theta);
+        }
+        Err(self.at(line, &format!("the temperature of the vibration is {theta} K; it must be {least} to 1e5")))
+    }
 }
 
-/// The species of a `.species` file; how they scatter comes from [`vss`].
-pub fn species(path: &Path, text: &str) -> Result<Vec<Species>> {
+/// Lowest characteristic temperature of one of several oscillators, K: their levels have a byte each.
+pub const SOFTEST: f64 = 200.0;
+
+/// The species of a `.species` file; how they scatter comes from [`vss`], how molecules of several modes vibrate from [`vibrations`].
+pub fn species(path: &Path, text: &str) -> Result<Vec<Listed>> {
     let faults = Faults { path, format: "SPARTA species" };
-    let mut all: Vec<Species> = Vec::new();
+    let mut all: Vec<Listed> = Vec::new();
     for (line, words) in lines(text) {
         let number = |i, what| faults.number(line, &words, i, what);
         let mass = number(2, "the mass")?;
         let rotation = number(3, "the degrees of freedom of rotation")?;
-        let [rotational, vibrational] = [number(4, "1/Z of the rotation")?, number(6, "1/Z of the vibration")?];
-        let (modes, theta) = (number(5, "the degrees of freedom of vibration")?, number(7, "the temperature of the vibration")?);
+        let z_rotation = Relaxation::Constant(faults.z(line, &words, 4, "1/Z of the rotation")?);
+        let (freedom, z) = (number(5, "the degrees of freedom of vibration")?, faults.z(line, &words, 6, "1/Z of the vibration")?);
+        if ![0.0, 2.0, 4.0, 6.0, 8.0].contains(&freedom) {
+            return Err(faults.at(line, &format!("{freedom} degrees of freedom of vibration; 0, 2, 4, 6 or 8 are allowed")));
+        }
+        let vibration = if freedom == 2.0 { Vibration::single(faults.theta(line, &words, 7, false)?).relaxing(z) } else { Vibration::NONE };
         if mass <= 0.0 || mass > 1e-20 {
             return Err(faults.at(line, &format!("the mass of a molecule is {mass:e} kg; it must be above 0 and below 1e-20")));
         }
         if ![0.0, 2.0, 3.0].contains(&rotation) {
             return Err(faults.at(line, &format!("{rotation} degrees of freedom of rotation; 0, 2 or 3 are allowed")));
         }
-        if all.iter().any(|s| s.name == words[0]) {
+        if all.iter().any(|s| s.species.name == words[0]) {
             return Err(faults.at(line, &format!("the species `{}` is there twice", words[0])));
         }
-        let z = |p: f64| Relaxation::Constant(if p > 0.0 { 1.0 / p } else { f64::INFINITY });
-        all.push(Species {
-            name: words[0].into(),
-            mass,
-            scatter: Scatter { diameter: 0.0, omega: 0.5, t_ref: 273.15, alpha: 1.0 },
-            rotation: rotation as u32,
-            z_rotation: z(rotational),
-            vibration: if modes == 2.0 { theta } else { 0.0 },
-            z_vibration: z(vibrational),
-        });
+        let scatter = Scatter { diameter: 0.0, omega: 0.5, t_ref: 273.15, alpha: 1.0 };
+        let found = Species { name: words[0].into(), mass, scatter, rotation: rotation as u32, z_rotation, vibration };
+        all.push(Listed { species: found, modes: freedom as u32 / 2 });
     }
     if all.is_empty() { Err(faults.at(0, "there is no species in it")) } else { Ok(all) }
+}
+
+/// A `.vib` file: names with their modes.
+pub fn vibrations(path: &Path, text: &str) -> Result<Vec<(String, Vibration)>> {
+    let faults = Faults { path, format: "SPARTA vibration" };
+    let mut all: Vec<(String, Vibration)> = Vec::new();
+    for (line, words) in lines(text) {
+        let whole = |i, what: &str, most: f64| {
+            let value = faults.number(line, &words, i, what)?;
+            let allowed = value.fract() == 0.0 && (1.0..=most).contains(&value);
+            if allowed { Ok(value as usize) } else { Err(faults.at(line, &format!("{what} is {value}; 1 to {most} are allowed"))) }
+        };
+        let count = whole(1, "the number of modes", 16.0)?;
+        if words.len() != 2 + 3 * count {
+            return Err(faults.at(line, &format!("{} words for {count} modes; a name, their number, and three of each", words.len())));
+        }
+        let mode = |m: usize| -> Result<Mode> {
+            let theta = faults.theta(line, &words, 2 + 3 * m, count > 1)?;
+            let z = faults.z(line, &words, 3 + 3 * m, "1/Z of the vibration")?;
+            Ok(Mode { theta, degeneracy: whole(4 + 3 * m, "the degeneracy", 16.0)? as u32, z })
+        };
+        let modes = (0..count).map(mode).collect::<Result<Vec<_>>>()?;
+        if all.iter().any(|v| v.0 == words[0]) {
+            return Err(faults.at(line, &format!("the species `{}` is there twice", words[0])));
+        }
+        all.push((words[0].into(), Vibration::new(&modes).map_err(|message| faults.at(line, &message))?));
+    }
+    Ok(all)
 }
 
 /// A `.vss` file.
@@ -133,9 +192,15 @@ mod tests {
     #[test]
     fn files_of_sparta_are_read() {
         let all = species(Path::new("a.species"), SPECIES).unwrap();
-        assert_eq!((all.len(), all[0].mass, all[0].rotation, all[0].vibration), (2, 5.31e-26, 2, 2256.0));
-        assert_eq!(all[0].z_rotation, Relaxation::Constant(5.0));
-        assert_eq!(all[1].z_rotation, Relaxation::Constant(f64::INFINITY));
+        let (o2, ar) = (&all[0].species, &all[1].species);
+        assert_eq!((all.len(), o2.mass, o2.rotation, o2.vibration.modes()[0].theta), (2, 5.31e-26, 2, 2256.0));
+        assert_eq!((o2.z_rotation, ar.z_rotation), (Relaxation::Constant(5.0), Relaxation::Constant(f64::INFINITY)));
+        assert_eq!((o2.vibration.modes()[0].z, ar.vibration), (1.0 / 5.58659e-5, Vibration::NONE));
+        let text = "# three modes of two temperatures\nCO2 3 959.66 1.9e-5 1 959.66 1.9e-5 1  1918.7 1e-4 1\nX 1 500 0.1 3";
+        let found = vibrations(Path::new("a.vib"), text).unwrap();
+        let modes: Vec<_> = found.iter().flat_map(|v| v.1.modes()).map(|m| (m.theta, m.degeneracy, m.z)).collect();
+        assert_eq!(modes, [(959.66, 2, 1.0 / 1.9e-5), (1918.7, 1, 1.0 / 1e-4), (500.0, 3, 1.0 / 0.1)]);
+        assert_eq!(species(Path::new("a.species"), "CO2 44.0 7.31E-26 2 0.2 8 1.9e-5 959.66 1.0 0.0").unwrap()[0].modes, 4);
         let text = "Ar 4.11E-10 0.81 273.15 1.4\nO2 4.01e-10 0.77 273.15 1.4 16.5 113.5 56.5 153.5\nAr O2 4.0e-10 0.8 273.15 1.3";
         let found = vss(Path::new("a.vss"), text).unwrap();
         assert_eq!((found.species.len(), found.pairs.len()), (2, 1));
@@ -146,11 +211,20 @@ mod tests {
     #[test]
     fn broken_files_are_refused_with_the_line() {
         let refused = |text: &str| species(Path::new("a.species"), text).unwrap_err().to_string();
-        assert!(refused("O2 31 5e-26 2 0.2").contains("line 1: 1/Z of the vibration is missing"), "{}", refused("O2 31 5e-26 2 0.2"));
-        assert!(refused("\nO2 31 abc 2 0.2 2 0 0 1 0").contains("line 2: the mass is `abc`"));
-        assert!(refused("O2 31 -5e-26 2 0.2 2 0 0 1 0").contains("line 1: the mass of a molecule is -5e-26"));
+        assert!(refused("O2 31 5e-26 2 0.2 2").contains("line 1: 1/Z of the vibration is missing"), "{}", refused("O2 31 5e-26 2 0.2 2"));
+        assert!(refused("\nO2 31 abc 2 0.2 2 0 2256 1 0").contains("line 2: the mass is `abc`"));
+        assert!(refused("O2 31 -5e-26 2 0.2 2 0 2256 1 0").contains("line 1: the mass of a molecule is -5e-26"));
         assert!(refused(&SPECIES.replace("Ar", "O2")).contains("there twice"));
         assert!(refused("# nothing").contains("no species"));
+        assert!(refused("O2 31 5e-26 2 5.0 2 0 2256 1 0").contains("1/Z of the rotation is 5, above 1"));
+        assert!(refused("O2 31 5e-26 2 0.2 3 0 2256 1 0").contains("3 degrees of freedom of vibration"));
+        assert!(refused("O2 31 5e-26 2 0.2 2 0 0 1 0").contains("temperature of the vibration is 0 K"));
+        let refused = |text: &str| vibrations(Path::new("a.vib"), text).unwrap_err().to_string();
+        assert!(refused("CO2 2 959 1e-5 1 1918 1e-5").contains("line 1: 7 words for 2 modes"));
+        assert!(refused("CO2 0").contains("the number of modes is 0"));
+        assert!(refused("CO2 2 959 1e-5 1 19 1e-5 1").contains("200 to 1e5"));
+        assert!(refused("CO2 1 959 1e-5 1\nCO2 1 959 1e-5 1").contains("there twice"));
+        assert!(refused("X 5 300 0 1 400 0 1 500 0 1 600 0 1 700 0 1").contains("at most 4"));
         let refused = |text: &str| vss(Path::new("a.vss"), text).unwrap_err().to_string();
         assert!(refused("Ar 4.11 0.81 273.15 1.4").contains("line 1: the diameter in m is 4.11e0"));
         assert!(refused("Ar 4.11e-10 0.81 273.15").contains("alpha is missing"));

@@ -1,10 +1,12 @@
 //! The gases that come with the program.
 //!
 //! Diameters, exponents and masses: Bird, Molecular Gas Dynamics and the Direct Simulation of Gas Flows (1994), appendix A, at
-//! 273.15 K. Characteristic temperatures of vibration: the same, table A.4; of gases with several modes only those with one are
-//! kept (the others have none here: their vibration is not computed). Parker's constants: Lumpkin, Haas and Boyd, Phys. Fluids A
-//! 3 (1991) 2282 for N2 and O2. The viscosities that follow are tested against measured ones in [`super::transport`].
+//! 273.15 K. Characteristic temperatures of vibration: of diatomic molecules the same, table A.4; of the others the fundamental
+//! frequencies of Shimanouchi, Tables of Molecular Vibrational Frequencies, NSRDS-NBS 39 (1972). Parker's constants: Lumpkin, Haas and
+//! Boyd, Phys. Fluids A 3 (1991) 2282 for N2 and O2. The viscosities and heat capacities that follow are tested against measured ones in
+//! [`super::transport`].
 
+use super::vibration::{Mode, Vibration};
 use super::{Relaxation, Scatter, Species};
 
 /// Temperature that diameters belong to, K.
@@ -40,12 +42,33 @@ const LINES: [Line; 15] = [
     Line("O2", 53.12, 4.07, 0.77, 4.01, 1.40, 2, 2256.0),
     Line("CO", 46.5, 4.19, 0.73, 4.12, 1.49, 2, 3103.0),
     Line("NO", 49.88, 4.20, 0.79, 4.20, 1.00, 2, 2719.0),
+    // Of these three gases see SEVERAL.
     Line("CO2", 73.1, 5.62, 0.93, 5.54, 1.61, 2, 0.0),
     Line("CH4", 26.63, 4.83, 0.84, 4.78, 1.60, 3, 0.0),
     Line("NH3", 28.27, 5.94, 1.10, 5.90, 1.33, 3, 0.0),
     Line("O", 26.58, 3.00, 0.80, 3.00, 1.00, 0, 0.0),
     Line("N", 23.25, 3.00, 0.80, 3.00, 1.00, 0, 0.0),
 ];
+
+/// `h c/k`, cm K.
+const PER_CENTIMETRE: f64 = 1.438_777;
+
+/// Fundamental frequencies (1/cm) with their degeneracies, the softest first.
+const SEVERAL: [(&str, &[(f64, u32)]); 3] = [
+    ("CO2", &[(667.0, 2), (1333.0, 1), (2349.0, 1)]),
+    ("CH4", &[(1306.0, 3), (1534.0, 2), (2917.0, 1), (3019.0, 3)]),
+    ("NH3", &[(950.0, 1), (1627.0, 2), (3337.0, 1), (3444.0, 2)]),
+];
+
+/// The modes of a gas; `theta` is that of a diatomic molecule, 0 of others.
+fn modes(name: &str, theta: f64) -> Vibration {
+    let mode = |&(per_cm, degeneracy): &(f64, u32)| Mode { theta: per_cm * PER_CENTIMETRE, degeneracy, z: f64::INFINITY };
+    match SEVERAL.iter().find(|s| s.0 == name) {
+        Some((_, all)) => Vibration::new(&all.iter().map(mode).collect::<Vec<_>>()).unwrap_or(Vibration::NONE),
+        None if theta > 0.0 => Vibration::single(theta),
+        None => Vibration::NONE,
+    }
+}
 
 /// Names of all gases.
 pub fn names() -> Vec<&'static str> {
@@ -67,6 +90,5 @@ pub fn find(name: &str, model: Model) -> Option<Species> {
         "O2" => Relaxation::Parker { z_inf: 16.5, t_star: 113.5 },
         _ => Relaxation::Constant(Z_ROTATION),
     };
-    let z_vibration = Relaxation::Constant(f64::INFINITY);
-    Some(Species { name: name.into(), mass: mass * 1e-27, scatter, rotation, z_rotation, vibration, z_vibration })
+    Some(Species { name: name.into(), mass: mass * 1e-27, scatter, rotation, z_rotation, vibration: modes(name, vibration) })
 }

@@ -20,6 +20,8 @@ pub struct Transport {
     pub free_path: f64,
     /// Collisions of a molecule in a second, over the number density, m^3/s.
     pub rate: f64,
+    /// Heat capacity of a molecule at constant volume over Boltzmann's constant.
+    pub heat_capacity: f64,
 }
 
 impl Transport {
@@ -33,12 +35,7 @@ impl Transport {
         // Schmidt's number mu/(rho D) of the model: 5/6 for hard spheres.
         let schmidt = 5.0 / (7.0 - 2.0 * s.omega) * (s.alpha + 2.0) / (3.0 * s.alpha);
         let diffusion = viscosity / (m * schmidt);
-        let vibration = {
-            let x = species.vibration / temperature;
-            // Einstein's heat capacity in units of k.
-            if species.vibration > 0.0 { (x / (2.0 * (0.5 * x).sinh())).powi(2) } else { 0.0 }
-        };
-        let internal = 0.5 * f64::from(species.rotation) + vibration;
+        let internal = 0.5 * f64::from(species.rotation) + species.vibration.capacity(temperature);
         let conductivity = 3.75 * k / m * viscosity + diffusion * k * internal;
         let mean_speed = (8.0 * k * temperature / (pi * m)).sqrt();
         let free_path = 2.0 * (5.0 - 2.0 * s.omega) * (7.0 - 2.0 * s.omega) * viscosity
@@ -46,7 +43,7 @@ impl Transport {
             * (6.0 * s.alpha / ((s.alpha + 1.0) * (s.alpha + 2.0)));
         let rate = Pair::new(species, species, None).mean_rate(temperature);
         debug_assert!((free_path * rate / mean_speed).is_finite());
-        Self { viscosity, conductivity, diffusion, free_path, rate }
+        Self { viscosity, conductivity, diffusion, free_path, rate, heat_capacity: 1.5 + internal }
     }
 }
 
@@ -82,6 +79,29 @@ mod tests {
             }
         }
         assert!(names().iter().all(|n| find(n, Model::Vss).is_some()));
+    }
+
+    /// Heat capacities at constant pressure (J/(mol K)) at 298.15 and 1000 K, and conductivities at 300 K (W/(m K)): NIST-JANAF
+    /// Thermochemical Tables (Chase 1998); CRC Handbook of Chemistry and Physics.
+    #[test]
+    fn heat_capacities_are_those_measured() {
+        const MEASURED: [(&str, f64, f64, f64); 4] = [
+            ("N2", 29.124, 32.697, 0.0260),
+            ("CO2", 37.129, 54.308, 0.0168),
+            ("CH4", 35.639, 71.795, 0.0344),
+            ("NH3", 35.652, 56.491, 0.0251),
+        ];
+        for (name, cold, hot, conductivity) in MEASURED {
+            let gas = find(name, Model::Vss).unwrap();
+            let molar = |t: f64| 8.314_463 * (1.0 + Transport::new(&gas, t).heat_capacity);
+            // What anharmonic levels and the stretching of rotors add, which are left out.
+            assert!((molar(298.15) / cold - 1.0).abs() < 0.01, "{name}: {} for {cold}", molar(298.15));
+            assert!((molar(1000.0) / hot - 1.0).abs() < 0.02, "{name}: {} for {hot}", molar(1000.0));
+            // Eucken's form, in which internal energy diffuses as molecules do, is some ten per cent above polyatomic gases and 13 above
+            // ammonia, whose polar molecules hand their rotation on.
+            let found = Transport::new(&gas, 300.0).conductivity;
+            assert!((found / conductivity - 1.0).abs() < 0.15, "{name}: {found} for {conductivity}");
+        }
     }
 
     #[test]

@@ -13,10 +13,10 @@ use zellige_engine::error::Result;
 
 use crate::config::{AUTO, Config};
 use crate::model::Model;
-use crate::stages::{SUMS, SURFACE_SUMS, Stages};
+use crate::stages::{SURFACE_SUMS, Stages};
 use steady::Search;
 use values::all_values;
-pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, species_values, values, width};
+pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, first_mode, modes, species_values, values, width};
 
 /// Values of a surface: flux of molecules (1/(m^2 s)), momentum per area along x, y, z (Pa) and heat (W/m^2).
 pub const SURFACE_VALUES: usize = SURFACE_SUMS;
@@ -102,7 +102,7 @@ impl Samples {
             window: s.window.map_or(0, |w| w / s.every),
             full: false,
             width: width(model),
-            cells: vec![0.0; cells * model.species.len() * SUMS],
+            cells: vec![0.0; cells * model.species.len() * model.collisions.sums()],
             surfaces: vec![0.0; surfaces * SURFACE_SUMS],
             cell_spread: Spread::new(cells * width(model)),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
@@ -195,9 +195,9 @@ impl Samples {
         self.batches * self.batch
     }
 
-    /// Sums of a cell, `[species][SUMS]`.
+    /// Sums of a cell, `[species][sums]`.
     pub fn sums(&self, model: &Model, cell: usize) -> &[f64] {
-        let width = model.species.len() * SUMS;
+        let width = model.species.len() * model.collisions.sums();
         &self.cells[cell * width..][..width]
     }
 
@@ -237,8 +237,7 @@ impl Samples {
     pub fn save(&self, writer: &mut Writer, stages: &mut dyn Stages) -> Result<()> {
         let mut pending = [vec![0.0; self.cells.len()], vec![0.0; self.surfaces.len()]];
         let [cells, surfaces] = &mut pending;
-        stages.take_samples(cells, surfaces)?;
-        stages.put_samples(cells, surfaces)?;
+        stages.pending(cells, surfaces)?;
         let counts = [self.taken, self.current, self.batches, self.start, u64::from(self.full), self.batch];
         for (name, n) in COUNTS.into_iter().zip(counts) {
             writer.u64(name, n)?;

@@ -4,7 +4,6 @@
 //! steady and nothing comes or goes in between, all columns have the same.
 
 use crate::model::{Edge, Model};
-use crate::stages::SUMS;
 
 /// Lines of a section: the gas, and each species of a mixture.
 pub fn lines(model: &Model) -> usize {
@@ -29,9 +28,9 @@ pub(super) fn flows(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
     let mut first = 0;
     for axis in (0..2).filter(|axis| open(model, *axis)) {
         let scale = model.weight / (grid.h[axis] * samples as f64);
-        for (cell, sums) in sums.chunks_exact(species * SUMS).enumerate() {
+        for (cell, sums) in sums.chunks_exact(species * model.collisions.sums()).enumerate() {
             let out = &mut out[(first + grid.cell(cell)[axis]) * lines..][..lines];
-            for (s, sums) in sums.chunks_exact(SUMS).enumerate() {
+            for (s, sums) in sums.chunks_exact(model.collisions.sums()).enumerate() {
                 let flow = scale * model.species[s].mass * sums[1 + axis];
                 out[0] += flow;
                 if lines > 1 {

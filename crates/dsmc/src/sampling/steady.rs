@@ -17,8 +17,8 @@
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
-use crate::model::{Edge, Model};
-use crate::stages::{SUMS, SURFACE_SUMS};
+use crate::model::Model;
+use crate::stages::SURFACE_SUMS;
 
 /// Blocks of a run.
 const BLOCKS: u64 = 400;
@@ -67,8 +67,12 @@ pub struct Search {
 impl Search {
     /// Of a run of `steps` steps with a sample every `every`.
     pub fn new(model: &Model, steps: u64, every: u64) -> Self {
-        let width =
-            reduce(model, &vec![0.0; model.grid.len() * model.species.len() * SUMS], &vec![0.0; surfaces(model) * SURFACE_SUMS]).len();
+        let width = reduce(
+            model,
+            &vec![0.0; model.grid.len() * model.species.len() * model.collisions.sums()],
+            &vec![0.0; surfaces(model) * SURFACE_SUMS],
+        )
+        .len();
         let block = (steps / every).div_ceil(BLOCKS).max(1);
         Self { block, current: 0, deadline: steps - steps / 4, width, series: Vec::new(), passed: 0, measure: f64::NAN, found: None }
     }
@@ -145,21 +149,21 @@ fn reduce(model: &Model, cells: &[f64], surfaces: &[f64]) -> Vec<f64> {
     let most = REGIONS[usize::from(grid.cells[1] == 1)];
     let regions = [0, 1].map(|d| grid.cells[d].min(if grid.cells[1] == 1 && d == 1 { 1 } else { most }));
     let mut out = vec![0.0; regions[0] * regions[1] * 5];
-    for (c, sums) in cells.chunks_exact(species.len() * SUMS).enumerate() {
+    for (c, sums) in cells.chunks_exact(species.len() * model.collisions.sums()).enumerate() {
         let at = grid.cell(c);
         let r = [0, 1].map(|d| at[d] * regions[d] / grid.cells[d]);
         let to = &mut out[(r[1] * regions[0] + r[0]) * 5..][..5];
-        for (kind, s) in species.iter().zip(sums.chunks_exact(SUMS)) {
+        for (kind, s) in species.iter().zip(sums.chunks_exact(model.collisions.sums())) {
             to[0] += s[0];
             for i in 0..3 {
                 to[1 + i] += kind.mass * s[1 + i];
             }
-            // Translation and internal modes in one unit, J: of the levels only the first mode's size matters here.
-            to[4] += 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * (s[10] + kind.vibration * s[11]);
+            // Translation and internal modes in one unit, J.
+            to[4] += 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * (s[10] + kind.vibration.of_levels(&s[11..]));
         }
     }
     let gets = |range: std::ops::Range<usize>, i: usize| range.map(|k| surfaces[k * SURFACE_SUMS + i]).sum::<f64>();
-    for side in (0..4).filter(|s| matches!(model.edges[*s], Edge::Wall(_)) && s / 2 < grid.dimensions) {
+    for side in (0..4).filter(|s| model.edges[*s].is_wall() && s / 2 < grid.dimensions) {
         out.extend((1..5).map(|i| gets(side..side + 1, i)));
     }
     for body in model.geometry.bodies() {

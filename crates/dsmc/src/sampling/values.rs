@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::gas::Species;
+use crate::gas::vibration::MODES;
 use crate::model::Model;
-use crate::stages::SUMS;
 use crate::walls::BOLTZMANN;
 
 /// Values of a cell.
@@ -46,21 +47,44 @@ pub const OF_SPECIES: [Quantity; 7] = [
     ("temperature_vibration", "temperature of vibration", "K", KELVIN),
 ];
 
-/// Values of a cell with those of the species, which a pure gas does not have.
-pub fn width(model: &Model) -> usize {
+/// Values of all species of a cell, which a pure gas does not have.
+fn species_width(model: &Model) -> usize {
     let species = model.species.len();
-    VALUES + if species > 1 { species * OF_SPECIES.len() } else { 0 }
+    if species > 1 { species * OF_SPECIES.len() } else { 0 }
+}
+
+/// Species and number of each mode of vibration whose temperature is a value of its own: of species with several.
+pub fn modes(model: &Model) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let several = model.species.iter().enumerate().filter(|(_, s)| s.vibration.modes().len() > 1);
+    several.flat_map(|(s, kind)| (0..kind.vibration.modes().len()).map(move |m| (s, m)))
+}
+
+/// Place of the first of them among the values of a cell.
+pub fn first_mode(model: &Model) -> usize {
+    VALUES + species_width(model)
+}
+
+/// Values of a cell with those of its species, and of modes of vibration where a species has several.
+pub fn width(model: &Model) -> usize {
+    first_mode(model) + modes(model).count()
+}
+
+/// Temperature of a species' vibration by its energy, from the sums, K.
+fn vibration_temperature(kind: &Species, sums: &[f64]) -> f64 {
+    let mut levels = [0.0; MODES];
+    levels.iter_mut().zip(&sums[11..]).for_each(|(level, sum)| *level = sum / sums[0]);
+    kind.vibration.temperature(&levels)
 }
 
 /// The values of a cell from its sums over `samples` samples. Velocities are of the mass, temperatures about it.
 pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; VALUES] {
     let volume = model.cell_volume(cell) * samples as f64;
     let mut out = [0.0; VALUES];
-    let number: f64 = sums.chunks_exact(SUMS).map(|s| s[0]).sum();
+    let number: f64 = sums.chunks_exact(model.collisions.sums()).map(|s| s[0]).sum();
     if volume <= 0.0 || number == 0.0 {
         return out;
     }
-    let species = || model.species.iter().zip(sums.chunks_exact(SUMS)).filter(|(_, s)| s[0] > 0.0);
+    let species = || model.species.iter().zip(sums.chunks_exact(model.collisions.sums())).filter(|(_, s)| s[0] > 0.0);
     let density = model.weight / volume;
     let mass: f64 = species().map(|(k, s)| k.mass * s[0]).sum();
     let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
@@ -75,11 +99,11 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
     let rotation = if freedom > 0.0 { 2.0 * species().map(|(_, s)| s[10]).sum::<f64>() / freedom } else { 0.0 };
     // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
     let (mut vibration, mut weight, mut vibrational) = (0.0, 0.0, 0.0);
-    for (k, s) in species().filter(|(k, _)| k.vibration > 0.0) {
-        let t = k.vibration_temperature(s[11] / s[0]);
+    for (k, s) in species().filter(|(k, _)| !k.vibration.is_empty()) {
+        let t = vibration_temperature(k, s);
         vibration += t * s[0];
         weight += s[0];
-        vibrational += if t > 0.0 { k.vibration_freedom(t) * s[0] } else { 0.0 };
+        vibrational += if t > 0.0 { k.vibration.freedom(t) * s[0] } else { 0.0 };
     }
     vibration = if weight > 0.0 { vibration / weight } else { 0.0 };
     let all = 3.0 * number + freedom + vibrational;
@@ -95,7 +119,7 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
     out[11] = density * xy * unbiased;
     // (rho/2) (<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i); products with z are not summed: where the
     // flow has a part along z, the work of the stresses xz and yz is left in.
-    let internal: f64 = species().map(|(k, s)| 2.0 * BOLTZMANN * (s[10] + k.vibration * s[11])).sum();
+    let internal: f64 = species().map(|(k, s)| 2.0 * BOLTZMANN * (s[10] + k.vibration.of_levels(&s[11..]))).sum();
     let energy = squares.iter().sum::<f64>() + internal;
     let product = |i: usize, j: usize| if i == j { squares[i] } else { total(7) };
     for (out, i) in out[12..14].iter_mut().zip([0, 1]) {
@@ -112,7 +136,7 @@ fn free_path(model: &Model, sums: &[f64], number: f64, density: f64, temperature
     if temperature <= 0.0 {
         return f64::INFINITY;
     }
-    let part = |s: usize| sums[s * SUMS] / number;
+    let part = |s: usize| sums[s * model.collisions.sums()] / number;
     let all = 0..model.species.len();
     let rate = |a: usize| all.clone().map(|b| density * part(b) * model.pair(a, b).mean_rate(temperature)).sum::<f64>();
     let speed = |a: usize| (8.0 * BOLTZMANN * temperature / (std::f64::consts::PI * model.species[a].mass)).sqrt();
@@ -134,18 +158,24 @@ pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], 
     out[1..4].copy_from_slice(&u);
     out[4] = kind.mass * spread.max(0.0) * number / (number - 1.0).max(1.0) / (3.0 * BOLTZMANN);
     out[5] = if kind.rotation > 0 { 2.0 * sums[10] / (number * f64::from(kind.rotation)) } else { 0.0 };
-    out[6] = kind.vibration_temperature(sums[11] / number);
+    out[6] = vibration_temperature(kind, sums);
     out
 }
 
 /// All values of all cells, `[cell][width]`.
 pub(super) fn all_values(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
-    let (from, width) = (model.species.len() * SUMS, width(model));
+    let (one, width) = (model.collisions.sums(), width(model));
+    let from = model.species.len() * one;
     let mut out = vec![0.0; model.grid.len() * width];
     out.par_chunks_mut(width).zip(sums.par_chunks(from)).enumerate().for_each(|(cell, (out, sums))| {
         out[..VALUES].copy_from_slice(&values(model, cell, sums, samples));
-        for (s, out) in out[VALUES..].chunks_exact_mut(OF_SPECIES.len()).enumerate() {
-            out.copy_from_slice(&species_values(model, cell, s, &sums[s * SUMS..(s + 1) * SUMS], samples));
+        let (by_species, by_mode) = out[VALUES..].split_at_mut(species_width(model));
+        for (s, out) in by_species.chunks_exact_mut(OF_SPECIES.len()).enumerate() {
+            out.copy_from_slice(&species_values(model, cell, s, &sums[s * one..(s + 1) * one], samples));
+        }
+        for (out, (s, m)) in by_mode.iter_mut().zip(modes(model)) {
+            let sums = &sums[s * one..];
+            *out = if sums[0] > 0.0 { model.species[s].vibration.mode_temperature(m, sums[11 + m] / sums[0]) } else { 0.0 };
         }
     });
     out

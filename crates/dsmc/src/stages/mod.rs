@@ -7,13 +7,25 @@ pub mod cuda;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
+use crate::gas::Species;
+use crate::model::Model;
 use crate::particles::Particles;
+use crate::walls::BOLTZMANN;
 
 /// Sums of a cell and species: number, velocity (3), squares xx, yy, zz, product xy (m/s)^2, then `(c^2 + 2 e/m) v` along x and y
-/// (m/s)^3 with the internal energy e, energies of rotation and vibration over k (K).
+/// (m/s)^3 with the internal energy e, energy of the rotation over k (K), level of the vibration. Where a species has several modes,
+/// the level of each: [`crate::model::Collisions::sums`].
 pub const SUMS: usize = 12;
 /// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules) and energy (J).
 pub const SURFACE_SUMS: usize = 5;
+
+/// Energy over half of a molecule's mass by what is summed up: `2 k/m` by species, then `2 k theta/m` of each mode by species.
+fn factors(model: &Model) -> Vec<f64> {
+    let per_mass = |s: &Species| 2.0 * BOLTZMANN / s.mass;
+    let theta = |s: &Species, m: usize| s.vibration.modes().get(m).map_or(0.0, |mode| mode.theta);
+    let modes = (0..model.collisions.modes).flat_map(|m| model.species.iter().map(move |s| per_mass(s) * theta(s, m)));
+    model.species.iter().map(per_mass).chain(modes).collect()
+}
 
 /// What has gone in and out since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -59,11 +71,14 @@ pub trait Stages: Send {
     /// Removes all particles.
     fn clear(&mut self) -> Result<()>;
 
-    /// Adds the sums of all samples since the last call to `cells` (`[cell][species][SUMS]`) and `surfaces`
+    /// Adds the sums of all samples since the last call to `cells` (`[cell][species][sums]`) and `surfaces`
     /// (`[surface][SURFACE_SUMS]`, sides first) and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
-    /// Takes sums back that [`Stages::take_samples`] gave away.
+    /// The same for a checkpoint, without forgetting them: what is not in [`Stages::extra`].
+    fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
+
+    /// Takes sums back that [`Stages::take_samples`] gave away, or [`Stages::pending`].
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()>;
 
     /// What has gone in and out.

@@ -11,6 +11,7 @@ mod tests;
 use zellige_engine::error::Problem;
 use zellige_engine::expr::Expr;
 
+use crate::gas::vibration::Vibration;
 use crate::geometry::Geometry;
 use formulae::{cll_normal, cll_tangential, diffuse_normal, diffuse_tangential, rotation_three, rotation_two, vibration_level};
 
@@ -52,8 +53,8 @@ pub struct Molecule {
     pub mass: f64,
     /// Degrees of freedom of the rotation: 0, 2 or 3.
     pub rotation: u32,
-    /// Characteristic temperature of the vibration, K; 0 for none.
-    pub vibration: f64,
+    /// The modes of its vibration.
+    pub vibration: Vibration,
 }
 
 /// What a wall changes.
@@ -63,7 +64,7 @@ pub struct Motion {
     pub velocity: [f64; 3],
     /// Energy of the rotation over Boltzmann's constant, K.
     pub rotation: f64,
-    /// Level of the vibration.
+    /// Levels of the vibration ([`crate::gas::vibration`]).
     pub level: u32,
 }
 
@@ -71,7 +72,7 @@ impl Motion {
     /// Energy, J.
     pub fn energy(&self, molecule: &Molecule) -> f64 {
         let [x, y, z] = self.velocity;
-        0.5 * molecule.mass * (x * x + y * y + z * z) + BOLTZMANN * (self.rotation + f64::from(self.level) * molecule.vibration)
+        0.5 * molecule.mass * (x * x + y * y + z * z) + BOLTZMANN * (self.rotation + molecule.vibration.energy(self.level))
     }
 }
 
@@ -119,8 +120,8 @@ impl Wall {
                     rotation_three(kind, energy, uniform(), uniform(), uniform())
                 };
         }
-        if molecule.vibration > 0.0 && (kind == 1.0 || uniform() < kind) {
-            after.level = vibration_level(molecule.vibration / self.temperature, uniform()) as u32;
+        if !molecule.vibration.is_empty() && (kind == 1.0 || uniform() < kind) {
+            after.level = molecule.vibration.word(|mode| vibration_level(mode.theta / self.temperature, uniform()) as u32);
         }
         after
     }

@@ -2,7 +2,7 @@
 //! cavity. Seed 20261121.
 
 use crate::common::{K, close, flow, run};
-use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideConfig, SideInflow, SideInlet, SideOutlet, SideWall, SideWord};
+use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideConfig, SideInflow, SideInlet, SideOutlet, SideWord};
 use zellige_dsmc::config::{Config, GasConfig, WallConfig};
 use zellige_dsmc::gas::table::Model as Molecules;
 use zellige_dsmc::gas::transport::Transport;
@@ -10,7 +10,7 @@ use zellige_dsmc::model::Scheme;
 use zellige_dsmc::sampling::VALUES;
 
 fn wall(temperature: f64, velocity: [f64; 3]) -> SideConfig {
-    SideConfig::Wall(SideWall { wall: WallConfig::diffuse(temperature, velocity) })
+    WallConfig::diffuse(temperature, velocity).into()
 }
 
 /// Berman, J. Appl. Phys. 36 (1965) 3356, for plates `l` gaps long: within 1e-4 of the solution of Clausing's equation.

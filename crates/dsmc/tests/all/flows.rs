@@ -38,6 +38,42 @@ fn plates_without_collisions_have_the_free_molecular_fluxes() {
     close("heat of the work", heat, 100.0 * shear, 0.005, heat_error / heat);
 }
 
+/// Without collisions as many molecules hit every part of diffuse walls, whatever their temperatures. So the heat of each side of a square
+/// whose lower one is warmer along it follows from what each of its places sees of the others: a part `(1 - sin a)/2` of what leaves at
+/// `s` goes to the side at the distance `s`, `tan a` being `s` over the height.
+#[test]
+fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {
+    let mut config = argon(20, 20.0);
+    config.collisions.scheme = Scheme::None;
+    (config.gas.temperature, config.dt) = (300.0, 2e-8);
+    let wall = WallConfig::diffuse(300.0, [0.0; 3]);
+    config.boundary.all = Some(wall.clone().into());
+    config.boundary.y_lo = Some(SideConfig::Wall(SideWall { wall, temperature: Some("300 + 200*s/lx".into()) }));
+    (config.steps, config.sampling.start) = (6000, Some(500));
+    let mut gas = flow(&config, 0);
+    run(&mut gas, config.steps);
+    let found = [0, 1, 2, 3].map(|side| gas.samples.surface(&gas.model, side));
+    let flux = found.iter().map(|f| f[0][0]).sum::<f64>() / 4.0;
+    for (side, f) in found.iter().enumerate() {
+        close(&format!("hits of side {side}"), f[0][0], flux, 0.004, f[0][1] / flux);
+    }
+    // The part of the warmth that arrives: 200 K on average u for u = s/L in 0..1.
+    let n = 1000;
+    let seen = |away: fn(f64) -> f64| {
+        let part = |k: i32| {
+            let u = (f64::from(k) + 0.5) / f64::from(n);
+            u * 0.5 * (1.0 - away(u) / away(u).hypot(1.0))
+        };
+        (0..n).map(part).sum::<f64>() / f64::from(n)
+    };
+    let (low, high) = (seen(|u| u), seen(|u| 1.0 - u));
+    for (side, part) in [(0, low), (1, high), (2, -0.5), (3, 0.5 - low - high)] {
+        let expected = 2.0 * K * 200.0 * flux * part;
+        // Cells of a twentieth of the side, each of one temperature: an error of the order of 1/400 of the whole.
+        close(&format!("heat of side {side}"), found[side][4][0], expected, 0.01, found[side][4][1] / expected.abs());
+    }
+}
+
 /// A box with four open sides stays as the gas around it, at rest and in a fast oblique stream.
 #[test]
 fn open_sides_keep_the_gas_that_flows_through() {
@@ -175,8 +211,10 @@ fn everything() -> Config {
     config.gas.density = 2e19;
     config.collisions.scheme = Scheme::Ntc;
     config.collisions.vibration = true;
-    config.species = vec![SpeciesConfig { z_vibration: Some(20.0), ..SpeciesConfig::named("N2") }, SpeciesConfig::named("O")];
-    config.boundary.y_lo = Some(SideConfig::Wall(SideWall { wall: WallConfig::diffuse(3000.0, [100.0, 0.0, 50.0]) }));
+    let vibrating = |name: &str| SpeciesConfig { z_vibration: Some(20.0), ..SpeciesConfig::named(name) };
+    config.species = vec![vibrating("N2"), SpeciesConfig::named("O"), vibrating("CO2")];
+    let wall = WallConfig::diffuse(3000.0, [100.0, 0.0, 50.0]);
+    config.boundary.y_lo = Some(SideConfig::Wall(SideWall { wall, temperature: Some("3000 - 500*s/lx".into()) }));
     config.initial.temperature = Some("200 + 2000*(x > 0)".into_value());
     config.dt = 4e-5;
     config.steps = 60;

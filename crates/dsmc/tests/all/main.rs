@@ -14,3 +14,4 @@ mod subsonic;
 mod twins_collisions;
 mod twins_flows;
 mod twins_walls;
+mod vibration;

@@ -151,8 +151,8 @@ fn every_mode_gets_its_share() {
                 let (t, r, level) = temperatures(&mut gas);
                 translation += t.iter().sum::<f64>() / 3.0 / f64::from(looks);
                 rotation += r / f64::from(looks);
-                let theta = gas.model.species[0].vibration;
-                vibration += if theta > 0.0 { theta / (1.0 / level).ln_1p() / f64::from(looks) } else { 0.0 };
+                let modes = gas.model.species[0].vibration;
+                vibration += if modes.is_empty() { 0.0 } else { modes.temperature(&[level; 4]) / f64::from(looks) };
             }
             let after = gas.totals().unwrap();
             let [before, after] = [before, after].map(|t| t.translation + t.internal);

@@ -47,7 +47,7 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
         let mut gas = flow(&config, 0);
         let n = gas.totals().unwrap().particles as f64;
         let (kind, pair) = (find(name, Model::Vss).unwrap(), *gas.model.pair(0, 0));
-        let (theta, omega) = (kind.vibration, pair.scatter.omega);
+        let (theta, omega) = (kind.vibration.modes()[0].theta, pair.scatter.omega);
         let look = |gas: &mut zellige_dsmc::flow::Flow| {
             let (t, _, level) = temperatures(gas);
             (t.iter().sum::<f64>() / 3.0, theta * level)
@@ -57,8 +57,8 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
         run(&mut gas, 10);
         let collisions = 2.0 * gas.ledger().unwrap().collisions as f64 / n;
         let (last, end) = look(&mut gas);
-        let own = kind.vibration_temperature(0.5 * (begin + end) / theta);
-        let expected = gain(&Chances::new(theta, omega, z), theta, omega, 0.5 * (first + last), own) * collisions;
+        let own = kind.vibration.mode_temperature(0, 0.5 * (begin + end) / theta);
+        let expected = gain(&Chances::new(theta, 1, omega, z), theta, omega, 0.5 * (first + last), own) * collisions;
         // Some one collision each, in which a thirtieth of half a million molecules draw another level, some seven away: 2 % of what they
         // gain. High levels, which exchange in a tenth of their collisions, have begun to fill by then: 3 %. The sum of 2 (four times) and 3.
         close(name, end - begin, expected, 0.11, 0.0);

@@ -20,20 +20,20 @@ fn jump(mach: f64) -> [f64; 2] {
     [density, (5.0 * m2 - 1.0) / 4.0 / density]
 }
 
-/// A shock at rest in the middle of so many upstream free paths, a quarter of one a cell, and that free path,
+/// A shock at rest in the middle of so many upstream free paths, each of `fine` cells, and that free path,
 /// `(16/5)(mu/p) sqrt(k T/(2 pi m))`.
-fn shock(mach: f64, paths: usize) -> (Flow, f64) {
+fn shock(mach: f64, omega: f64, paths: usize, fine: usize, per_cell: f64) -> (Flow, f64) {
     let argon = find("Ar", Model::Vss).unwrap();
     let thermal = (K * TEMPERATURE / argon.mass).sqrt();
     let viscosity = Transport::new(&argon, TEMPERATURE).viscosity;
     // Of this viscosity at the temperature before the shock.
-    let across = 15.0 * argon.mass * thermal / (2.0 * std::f64::consts::PI.sqrt() * viscosity * (5.0 - 2.0 * OMEGA) * (7.0 - 2.0 * OMEGA));
+    let across = 15.0 * argon.mass * thermal / (2.0 * std::f64::consts::PI.sqrt() * viscosity * (5.0 - 2.0 * omega) * (7.0 - 2.0 * omega));
     let path = 3.2 * viscosity / (DENSITY * K * TEMPERATURE) * thermal / std::f64::consts::TAU.sqrt();
     let ([density, temperature], speed) = (jump(mach), mach * (5.0 / 3.0_f64).sqrt() * thermal);
-    let mut config = Config::new(vec![4 * paths], vec![paths as f64 * path], "Ar", DENSITY, TEMPERATURE);
+    let mut config = Config::new(vec![fine * paths], vec![paths as f64 * path], "Ar", DENSITY, TEMPERATURE);
     config.species[0] = SpeciesConfig {
         diameter: Some(across.sqrt()),
-        omega: Some(OMEGA),
+        omega: Some(omega),
         alpha: Some(1.0),
         t_ref: Some(TEMPERATURE),
         ..SpeciesConfig::named("Ar")
@@ -47,7 +47,7 @@ fn shock(mach: f64, paths: usize) -> (Flow, f64) {
     config.initial.density = Some(step(DENSITY, behind.density));
     config.initial.temperature = Some(step(TEMPERATURE, behind.temperature));
     config.initial.velocity = Some([step(speed, behind.velocity[0]), Value::Number(0.0), Value::Number(0.0)]);
-    config.particles_per_cell = Some(200.0);
+    config.particles_per_cell = Some(per_cell);
     // A tenth of a free path, and a tenth of the time between collisions behind a weak shock.
     config.dt = 0.1 * path / (speed + 2.0 * thermal);
     config.steps = 9000;
@@ -115,34 +115,82 @@ fn navier_stokes(mach: f64) -> (Vec<f64>, Vec<f64>) {
     (coarse.iter().map(|p| p[0]).collect(), coarse.iter().map(|p| p[1]).collect())
 }
 
-/// The reciprocal thickness of the density, `lambda_1 (dn/dx)/(n_2 - n_1)` at its steepest: of a weak shock that of Navier and Stokes,
-/// whose equations lack terms of the order of the free path over the thickness, which is this number, 8 % (5 % were asked for before
-/// the first run, which came out 6 % below); at Mach 8 as Alsmeyer measured it (J. Fluid Mech. 74 (1976) 497), 0.26 to 0.28, with 7 % to
-/// either side for molecules that are not argon's. The states at the ends are those of Rankine and Hugoniot, and the temperature rises
-/// first.
-#[test]
-#[ignore = "a minute in the profile quick"]
-fn a_shock_wave_is_as_thick_as_it_should_be() {
-    let (x, n) = navier_stokes(1.25);
-    let [_, weak] = middle(&x, &n, [1.0, jump(1.25)[0]], 24);
-    // Lines over half the thickness of the weak shock, in whose noise a shorter one would find any slope, and a quarter of the strong one.
-    for (mach, paths, neighbours, low, high) in
-        [(1.25, 80, 24, weak * (1.0 - weak), weak * (1.0 + weak)), (8.0, 40, 5, 0.93 * 0.26, 1.07 * 0.28)]
-    {
-        let (gas, path) = shock(mach, paths);
-        let values = gas.values();
-        let column = |q: usize| values.chunks_exact(VALUES).map(|v| v[q]).collect::<Vec<f64>>();
-        let x: Vec<f64> = (0..4 * paths).map(|i| gas.model.grid.place([i, 0], [0.5; 2])[0] / path).collect();
-        let ([density, temperature], n, t) = (jump(mach), column(0), column(4));
-        let mean = |v: &[f64]| v[4 * paths - 15..].iter().sum::<f64>() / 15.0;
-        let [at, slope] = middle(&x, &n, [DENSITY, DENSITY * density], neighbours);
-        let [first, _] = middle(&x, &t, [TEMPERATURE, TEMPERATURE * temperature], neighbours);
-        println!(
-            "Mach {mach}: reciprocal thickness {slope:.4} ({low:.4} to {high:.4}), density at {at:.2}, temperature at {first:.2} free paths"
-        );
-        close("density behind", mean(&n), DENSITY * density, 0.01, 0.0);
-        close("temperature behind", mean(&t), TEMPERATURE * temperature, 0.01, 0.0);
-        assert!(slope > low && slope < high, "Mach {mach}: {slope}, {low} to {high}");
+/// The steepest slope by cubics through `2 half + 1` neighbours `h` apart.
+fn steepest(part: &[f64], h: f64, half: usize) -> f64 {
+    let offset = |k: usize| (k as f64 - half as f64) * h;
+    let s = [2, 4, 6].map(|p| (0..=2 * half).map(|k| offset(k).powi(p)).sum::<f64>());
+    let slope = |y: &[f64]| {
+        let [a, b] = [1, 3].map(|p| y.iter().enumerate().map(|(k, y)| offset(k).powi(p) * y).sum::<f64>());
+        (a * s[2] - b * s[1]) / (s[0] * s[2] - s[1] * s[1])
+    };
+    part.windows(2 * half + 1).map(slope).fold(0.0, f64::max)
+}
+
+/// Profiles of a shock: places in upstream free paths, parts of the jumps of density and temperature, and those behind it on average.
+struct Profiles {
+    x: Vec<f64>,
+    density: Vec<f64>,
+    temperature: Vec<f64>,
+}
+
+impl Profiles {
+    fn new(mach: f64, omega: f64, paths: usize, fine: usize, per_cell: f64) -> Self {
+        let (gas, path) = shock(mach, omega, paths, fine, per_cell);
+        let (values, [density, temperature]) = (gas.values(), jump(mach));
+        let part = |q: usize, before: f64, ratio: f64| values.chunks_exact(VALUES).map(|v| (v[q] / before - 1.0) / (ratio - 1.0)).collect();
+        Self {
+            x: (0..fine * paths).map(|i| gas.model.grid.place([i, 0], [0.5; 2])[0] / path).collect(),
+            density: part(0, DENSITY, density),
+            temperature: part(4, TEMPERATURE, temperature),
+        }
+    }
+
+    /// States behind are those of Rankine and Hugoniot, the shock is where it was put, and the temperature rises first.
+    fn check(&self, mach: f64, neighbours: usize) {
+        for (what, part, ratio) in [("density", &self.density, jump(mach)[0]), ("temperature", &self.temperature, jump(mach)[1])] {
+            let last = &part[part.len() - 4 * part.len() / 40..];
+            let behind = 1.0 + (ratio - 1.0) * last.iter().sum::<f64>() / last.len() as f64;
+            close(&format!("Mach {mach}: {what} behind"), behind, ratio, 0.01, 0.0);
+        }
+        let [at, first] = [&self.density, &self.temperature].map(|p| middle(&self.x, p, [0.0, 1.0], neighbours)[0]);
         assert!(first < at && at.abs() < 8.0, "Mach {mach}: temperature at {first}, density at {at}");
+    }
+}
+
+/// The reciprocal thickness of the density, `lambda_1 (dn/dx)/(n_2 - n_1)` at its steepest, of a weak shock: that of Navier and Stokes, whose
+/// equations lack terms of the order of the free path over the thickness, which is this number, 8 % (5 % were asked for before the first
+/// run, which came out 6 % below).
+#[test]
+#[ignore = "half a minute in the profile quick"]
+fn a_weak_shock_is_as_thick_as_viscosity_makes_it() {
+    let (x, n) = navier_stokes(1.25);
+    // Lines over half the thickness, in whose noise a shorter one would find any slope.
+    let [_, weak] = middle(&x, &n, [1.0, jump(1.25)[0]], 24);
+    let found = Profiles::new(1.25, OMEGA, 80, 4, 200.0);
+    let [_, slope] = middle(&found.x, &found.density, [0.0, 1.0], 24);
+    println!("Mach 1.25: reciprocal thickness {slope:.4}, Navier and Stokes {weak:.4}");
+    assert!((slope / weak - 1.0).abs() < weak, "{slope} for {weak}");
+    found.check(1.25, 24);
+}
+
+/// The same of a strong shock. It goes as the free path behind the shock, whose temperature is 21 times higher: an exponent of the viscosity
+/// that is larger by 0.04 makes it thicker by 8 %.
+///
+/// With the exponent of molecules that repel each other with the 12th power of the distance, 1/2 + 2/11, with which computed shocks agree
+/// best with those measured in argon (Schmidt, J. Fluid Mech. 39 (1969) 361), it is what Alsmeyer measured (J. Fluid Mech. 74 (1976) 497),
+/// 0.26 to 0.28. For both exponents another program, sixty lines of numpy with another way to choose pairs, another way to let gas in and
+/// other random numbers, found 0.268 and 0.247 with the same cells and cubics over two free paths; both know it to 1 %.
+#[test]
+#[ignore = "half a minute in the profile quick"]
+fn a_strong_shock_is_as_thick_as_measured() {
+    for (omega, other) in [(0.5 + 2.0 / 11.0, 0.268), (OMEGA, 0.247)] {
+        let found = Profiles::new(8.0, omega, 40, 8, 100.0);
+        let slope = steepest(&found.density, 1.0 / 8.0, 8);
+        println!("Mach 8, omega {omega:.4}: reciprocal thickness {slope:.4}, another program {other}");
+        close(&format!("omega {omega}: against another program"), slope, other, 0.025, 0.0);
+        if omega < 0.7 {
+            assert!(slope > 0.26 && slope < 0.28, "Mach 8: {slope}, measured 0.26 to 0.28");
+        }
+        found.check(8.0, 9);
     }
 }

@@ -76,6 +76,7 @@ fn busy(scheme: Scheme) -> Config {
     config.boundary.x = Some(SideConfig::Word(SideWord::Stream));
     config.boundary.y_lo = Some(SideConfig::Wall(SideWall {
         wall: WallConfig { model: WallModel::Cll, normal: 0.7, tangential: 0.8, ..WallConfig::diffuse(400.0, [50.0, 0.0, 0.0]) },
+        temperature: Some("300 + 200*s/lx".into()),
     }));
     config.boundary.y_hi = Some(SideConfig::Word(SideWord::Vacuum));
     config.bodies = vec![
@@ -108,6 +109,36 @@ fn busy_near(scheme: Scheme) -> Config {
     config
 }
 
+/// The same, hot, of molecules with several modes of vibration, one, and none.
+fn busy_modes(scheme: Scheme) -> Config {
+    let mut config = busy(scheme);
+    config.species[0] = SpeciesConfig { fraction: 0.4, z_vibration: Some(8.0), ..SpeciesConfig::named("CO2") };
+    config.species.push(SpeciesConfig { fraction: 0.2, z_vibration: Some(20.0), ..SpeciesConfig::named("O2") });
+    config.collisions.vibration = true;
+    config.gas.temperature = 1500.0;
+    config.initial.internal_temperature = Some(800.0);
+    config.dt = 3e-9;
+    config
+}
+
+/// A mixture between sides that follow it: a flow comes in, a pressure lets it out.
+fn mixed(pressure: f64) -> Config {
+    let mut config = argon(20, 30.0);
+    config.species =
+        vec![SpeciesConfig { fraction: 0.3, ..SpeciesConfig::named("Ar") }, SpeciesConfig { fraction: 0.7, ..SpeciesConfig::named("He") }];
+    config.boundary.all = Some(WallConfig::diffuse(300.0, [0.0; 3]).into());
+    let mass = 0.3 * 66.3e-27 + 0.7 * 6.65e-27;
+    let mass_flow = Some(crate::common::BOX.0 * mass * 20.0 * 2e-4);
+    config.boundary.x_lo =
+        Some(SideConfig::Inlet(SideInlet { inlet: InletConfig { temperature: 273.15, pressure: None, mass_flow, memory: 200.0 } }));
+    config.boundary.x_hi = Some(SideConfig::Outlet(SideOutlet { outlet: OutletConfig { pressure, memory: 200.0 } }));
+    config.dt = 4e-9;
+    config.steps = 60;
+    config.sampling.start = Some(20);
+    config.sampling.batches = 4;
+    config
+}
+
 /// Everything that a step changes.
 fn state(gas: &mut Flow) -> (Particles, Vec<f64>, Vec<f64>) {
     let extra = gas.stages.extra().unwrap();
@@ -120,7 +151,8 @@ fn runs_on_the_gpu_are_the_same_to_the_bit_and_go_on_so_after_a_restart() {
     let device = Device::Cuda(cuda);
     let folder = tempfile::tempdir().unwrap();
     let near = [Scheme::Ntc, Scheme::Majorant].map(busy_near);
-    for config in [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing].map(busy).into_iter().chain(near) {
+    let others = [busy_modes(Scheme::Ntc), busy_modes(Scheme::Pairing)];
+    for config in [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing].map(busy).into_iter().chain(near).chain(others) {
         let scheme = (config.collisions.scheme, config.collisions.partner);
         let runs: Vec<_> = (0..3)
             .map(|_| {
@@ -154,7 +186,7 @@ fn runs_on_the_gpu_are_the_same_to_the_bit_and_go_on_so_after_a_restart() {
 fn averages_agree_within_their_errors() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let mut slow = argon(20, 30.0);
-    slow.boundary.all = Some(SideConfig::Wall(SideWall { wall: WallConfig::diffuse(300.0, [0.0; 3]) }));
+    slow.boundary.all = Some(WallConfig::diffuse(300.0, [0.0; 3]).into());
     let pressure = crate::common::BOX.0 * crate::common::K * 273.15;
     slow.boundary.x_lo = Some(SideConfig::Inlet(SideInlet {
         inlet: InletConfig { temperature: 273.15, pressure: Some(pressure * 1.1), mass_flow: None, memory: 200.0 },
@@ -162,7 +194,8 @@ fn averages_agree_within_their_errors() {
     slow.boundary.x_hi = Some(SideConfig::Outlet(SideOutlet { outlet: OutletConfig { pressure, memory: 200.0 } }));
     let all =
         [("busy", busy(Scheme::Ntc)), ("busy pairs", busy(Scheme::Pairing)), ("busy near", busy_near(Scheme::Ntc)), ("pressures", slow)];
-    for (name, config) in all {
+    let several = [("several modes", busy_modes(Scheme::Ntc)), ("pressure and flow of a mixture", mixed(pressure))];
+    for (name, config) in all.into_iter().chain(several) {
         let mut config = config;
         config.steps = 4000;
         config.sampling.start = Some(1000);
@@ -174,7 +207,7 @@ fn averages_agree_within_their_errors() {
         });
         // Density, speed along x, temperatures, pressure, heat flux: mean square of the differences over the errors, which is 1 for
         // independent batches; (1 + 1/16) and the correlation of neighbours widen it. Single cells may not be far off either.
-        for q in [0, 1, 2, 4, 5, 6, 8, 12] {
+        for q in [0, 1, 2, 4, 5, 6, 7, 8, 12] {
             let values = flows.each_ref().map(Flow::values);
             let (mut sum, mut count, mut worst) = (0.0, 0.0, 0.0_f64);
             for cell in 0..flows[0].model.grid.len() {

@@ -16,8 +16,8 @@ use super::exchange::{Modes, exchange};
 use super::math::{Stream, power, turn};
 use super::store::{Columns, Mosaic};
 use super::tile::{Majorant, Scratch, Tile};
-use crate::gas::Relaxation;
 use crate::gas::millikan::{Chances, collision_number};
+use crate::gas::vibration::MODES;
 use crate::geometry::Geometry;
 use crate::model::{Model, Partner, Scheme, ZDefinition, purpose};
 use crate::physics::{Vec3, deflected, difference, directed, moved};
@@ -50,8 +50,8 @@ pub(super) struct Kinetics {
     /// 5/2 - omega.
     pub(super) pool: f32,
     pub(super) inelastic: bool,
-    /// Place in [`Table::chances`] of the vibration of each by Millikan and White.
-    pub(super) chances: [Option<usize>; 2],
+    /// Place in [`Table::chances`] of each mode of both by Millikan and White, or -1.
+    pub(super) chances: Places,
 }
 
 /// Everything that collisions of a run need.
@@ -74,16 +74,7 @@ impl Table {
     pub(super) fn new(model: &Model) -> Self {
         let n = model.species.len();
         let c = &model.collisions;
-        let mode = |s: usize| {
-            let s = &model.species[s];
-            Modes {
-                rotation: if c.rotation { s.rotation } else { 0 },
-                z_rotation: s.z_rotation,
-                theta: if c.vibration { s.vibration as f32 } else { 0.0 },
-                z_vibration: s.z_vibration,
-            }
-        };
-        let modes: Vec<Modes> = (0..n).map(mode).collect();
+        let modes: Vec<Modes> = model.species.iter().map(Modes::new).collect();
         let (mut pairs, mut lookup) = (Vec::new(), vec![0; n * n]);
         let (chances, relaxing) = relaxing(model);
         for a in 0..n {
@@ -100,7 +91,7 @@ impl Table {
                     share: [model.species[b].mass / mass, model.species[a].mass / mass].map(|x| x as f32),
                     thermal: (0.5 * pair.reduced_mass / BOLTZMANN) as f32,
                     pool: (2.5 - pair.scatter.omega) as f32,
-                    inelastic: [a, b].iter().any(|s| modes[*s].rotation > 0 || modes[*s].theta > 0.0),
+                    inelastic: modes[a].any() || modes[b].any(),
                     chances: relaxing[pairs.len()],
                 });
             }
@@ -124,20 +115,26 @@ pub(in crate::stages) fn across(model: &Model) -> [f32; 2] {
     [0, 1].map(|d| if d < model.grid.dimensions { (model.grid.h[d] / model.grid.h[0]).powi(2) as f32 } else { 0.0 })
 }
 
-/// Chances of vibration by Millikan and White, and their places by pair for both species of it.
-pub(in crate::stages) fn relaxing(model: &Model) -> (Vec<Chances>, Vec<[Option<usize>; 2]>) {
+/// Places of tables for the modes of both species of a pair; -1 for none.
+pub(in crate::stages) type Places = [[i32; MODES]; 2];
+
+/// Chances of vibration by Millikan and White, and their places by pair.
+pub(in crate::stages) fn relaxing(model: &Model) -> (Vec<Chances>, Vec<Places>) {
     let (n, c) = (model.species.len(), &model.collisions);
     let (mut chances, mut places) = (Vec::new(), Vec::new());
     for (a, b) in (0..n).flat_map(|a| (a..n).map(move |b| (a, b))) {
         let pair = model.pair(a, b);
         let mut relaxing = |s: usize| {
             let kind = &model.species[s];
-            // A collision number that was given goes before the correlation.
-            let asked = c.vibration && c.millikan_white && kind.vibration > 0.0 && kind.z_vibration == Relaxation::Constant(f64::INFINITY);
-            asked.then(|| {
-                chances.push(Chances::new(kind.vibration, pair.scatter.omega, |t| collision_number(kind, pair, t)));
-                chances.len() - 1
-            })
+            let mut places = [-1; MODES];
+            for (place, mode) in places.iter_mut().zip(kind.vibration.modes()) {
+                // A collision number that was given goes before the correlation.
+                if c.millikan_white && mode.z == f64::INFINITY {
+                    *place = chances.len() as i32;
+                    chances.push(Chances::new(mode.theta, mode.degeneracy, pair.scatter.omega, |t| collision_number(kind, pair, t)));
+                }
+            }
+            places
         };
         let own = relaxing(a);
         places.push([own, if a == b { own } else { relaxing(b) }]);
@@ -169,12 +166,12 @@ pub(in crate::stages) fn majorants(model: &Model) -> Vec<Majorant> {
     (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).map(|(a, b)| most(a, b)).collect()
 }
 
-/// All collisions of a tile in step `step`. `sums` is the width of a cell's sums if they are needed afterwards, or 0.
+/// All collisions of a tile in step `step`.
 #[inline(always)]
-pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
+pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
     match table.scheme {
         Scheme::None => {}
-        Scheme::Ntc | Scheme::Majorant => super::tries::tried(table, tile, mosaic, scratch, species, step, sums),
+        Scheme::Ntc | Scheme::Majorant => super::tries::tried(table, tile, mosaic, scratch, species, step),
         Scheme::Pairing => super::pairing::paired(table, tile, mosaic, scratch, species, step),
     }
 }

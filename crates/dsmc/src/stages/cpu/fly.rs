@@ -155,7 +155,7 @@ pub(super) fn trace(
     uniform: &mut dyn FnMut() -> f64,
 ) -> Option<([usize; 2], Body)> {
     let model = pass.model;
-    let mut motion = Motion { velocity: body.v.map(f64::from), rotation: f64::from(body.rotation), level: u32::from(body.level) };
+    let mut motion = Motion { velocity: body.v.map(f64::from), rotation: f64::from(body.rotation), level: body.level };
     let path = |motion: &Motion, left: f64| [0, 1].map(|d| motion.velocity[d] * (left * model.dt) * model.cells_per_metre(d));
     flight.path = path(&motion, left);
     let mut meetings = 0;
@@ -177,6 +177,7 @@ pub(super) fn trace(
                         continue;
                     }
                     Edge::Wall(wall) => (side.index() as u32, side.normal(), wall),
+                    Edge::Walls(first) => (side.index() as u32, side.normal(), first + flight.cell[1 - side.axis] as u32),
                 }
             }
             Met::Segment { segment, normal, done } => {
@@ -200,7 +201,7 @@ pub(super) fn trace(
     }
     let [x, y] = model.geometry.settle(&flight);
     let v = motion.velocity.map(|v| v as f32);
-    Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level as u16, tag: body.tag }))
+    Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level, tag: body.tag }))
 }
 
 /// What a surface gets. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.

@@ -8,11 +8,11 @@ use zellige_engine::sim::Cost;
 use super::fly::Pass;
 use super::inflow::Face;
 use super::store::{Body, Leaver, Mosaic};
-use super::tile::{self, Impact, Majorant, Tile};
+use super::tile::{Impact, Majorant, Tile};
 use super::{Gas, Work, totals};
-use crate::model::Scheme;
+use crate::model::{Model, Scheme};
 use crate::particles::Particles;
-use crate::stages::{Ledger, SUMS, SURFACE_SUMS, Stages, Totals};
+use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
@@ -36,7 +36,7 @@ impl Stages for Gas {
             (_, true) => "sort, collide, sample, move",
         };
         let particles = self.tiles.iter().map(|t| t.len).sum::<usize>() as f64;
-        let bytes = bytes_of((pass.flags.rotation, pass.flags.level), sample, particles, self.model.grid.len() * self.model.species.len());
+        let bytes = bytes_of(&self.model, sample, particles);
         let cost = Cost { bytes, flops: 0.0, items: particles };
         profiler.stage(name, cost, || {
             self.cpu.install(|| {
@@ -117,32 +117,48 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        let (species, kept) = (self.model.species.len(), tile::kept(self.flags()));
+        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
         for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
                     let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    let from = tile.sums[slot * species * kept..].chunks_exact(kept);
-                    for (to, from) in cells[cell * species * SUMS..][..species * SUMS].chunks_exact_mut(SUMS).zip(from) {
-                        to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+                    for (s, to) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).enumerate() {
+                        let first = (slot * species + s) * kept;
+                        to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to += tile.sums.all(first + q));
                     }
                 }
             }
-            tile.sums.fill(0.0);
+            tile.sums.clear();
         }
         surfaces.iter_mut().zip(&mut self.surfaces).for_each(|(to, from)| *to += std::mem::take(from));
         Ok(())
     }
 
+    fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
+        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
+        let slots = self.mosaic.slots();
+        for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
+            for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
+                let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
+                let from = tile.sums.old(slots * species * kept)[slot * species * kept..].chunks_exact(kept);
+                for (to, from) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).zip(from) {
+                    to[..kept].copy_from_slice(from);
+                }
+            }
+        }
+        surfaces.copy_from_slice(&self.surfaces);
+        Ok(())
+    }
+
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
-        let (species, kept) = (self.model.species.len(), tile::kept(self.flags()));
+        let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
         for tile in &mut self.tiles {
-            tile.sums.resize(self.mosaic.slots() * species * kept, 0.0);
+            let own = tile.sums.old(self.mosaic.slots() * species * kept);
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
                     let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    let to = tile.sums[slot * species * kept..].chunks_exact_mut(kept);
-                    for (to, from) in to.zip(cells[cell * species * SUMS..][..species * SUMS].chunks_exact(SUMS)) {
+                    let to = own[slot * species * kept..].chunks_exact_mut(kept);
+                    for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
                         to.copy_from_slice(&from[..kept]);
                     }
                 }
@@ -175,7 +191,7 @@ impl Stages for Gas {
                 sum.momentum[c] += kind.mass * v[c];
             }
             sum.translation += 0.5 * kind.mass * v.iter().map(|v| v * v).sum::<f64>();
-            sum.internal += BOLTZMANN * (f64::from(b.rotation) + f64::from(b.level) * kind.vibration);
+            sum.internal += BOLTZMANN * (f64::from(b.rotation) + kind.vibration.energy(b.level));
         };
         // Tile by tile in parallel, then in their order: the same sums whatever the threads.
         let parts: Vec<Totals> = self.cpu.install(|| {
@@ -213,7 +229,8 @@ impl Stages for Gas {
         let species = self.model.species.len();
         let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some());
         let sides = sides.flat_map(|f| f.moving.numbers(species));
-        Ok(counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).collect())
+        let sums = self.tiles.iter().flat_map(|t| t.sums.numbers());
+        Ok(counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).chain(sums).collect())
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
@@ -221,12 +238,21 @@ impl Stages for Gas {
         let given = &self.model.given;
         let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
         let face_numbers = 6 + Moving::parts(self.model.species.len());
-        let expected = 6 + majorants + face_numbers * faces.len();
-        if extra.len() != expected {
-            return Err(format!("{} numbers of the collisions' state, {expected} expected", extra.len()));
+        let expected = 6 + majorants + face_numbers * faces.len() + self.tiles.len();
+        // Sums of samples are there once there was one.
+        let sums = self.mosaic.slots() * self.model.species.len() * self.model.collisions.kept();
+        let with_sums = expected + self.tiles.len() * sums;
+        if extra.len() != expected && extra.len() != with_sums {
+            return Err(format!("{} numbers of the collisions' state, {expected} or {with_sums} expected", extra.len()));
         }
+        let sampled = extra.len() == with_sums;
         let (counts, rest) = extra.split_at(6);
         let (rest, sides) = rest.split_at(majorants);
+        let (sides, recent) = sides.split_at(face_numbers * faces.len());
+        let mut recent = recent.iter().copied();
+        for tile in &mut self.tiles {
+            tile.sums.set_numbers(&mut recent, if sampled { sums } else { 0 });
+        }
         for (face, n) in faces.iter_mut().zip(sides.chunks_exact(face_numbers)) {
             face.moving = Moving::from_numbers(n);
         }
@@ -244,7 +270,7 @@ impl Stages for Gas {
         let tiles: usize = self
             .tiles
             .iter()
-            .map(|t| t.columns.bytes() + 12 * t.majorants.capacity() + 8 * t.sums.capacity() + 4 * t.rate.len() + size_of::<Tile>())
+            .map(|t| t.columns.bytes() + 12 * t.majorants.capacity() + t.sums.bytes() + 4 * t.rate.len() + size_of::<Tile>())
             .sum();
         let boxes: usize = self.boxes.iter().flatten().map(|b| b.capacity() * size_of::<Leaver>()).sum();
         (tiles + boxes) as u64
@@ -252,7 +278,8 @@ impl Stages for Gas {
 }
 
 /// Model traffic of a step: a particle is read and written once, the sums of a cell and species read and written when sampled.
-pub(crate) fn bytes_of(flags: (bool, bool), sample: bool, particles: f64, sums: usize) -> f64 {
-    let particle = 22.0 + if flags.0 { 4.0 } else { 0.0 } + if flags.1 { 2.0 } else { 0.0 };
-    2.0 * particle * particles + if sample { 2.0 * 8.0 * (SUMS * sums) as f64 } else { 0.0 }
+pub(crate) fn bytes_of(model: &Model, sample: bool, particles: f64) -> f64 {
+    let c = &model.collisions;
+    let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 4.0 } else { 0.0 };
+    2.0 * particle * particles + if sample { 2.0 * 8.0 * (c.kept() * model.grid.len() * model.species.len()) as f64 } else { 0.0 }
 }

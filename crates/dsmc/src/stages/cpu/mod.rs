@@ -15,6 +15,7 @@ mod moments;
 mod pairing;
 mod rows;
 mod store;
+mod sums;
 pub(super) mod tile;
 mod totals;
 mod tries;
@@ -34,7 +35,6 @@ use self::tile::{Scratch, Tile};
 use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
 use crate::model::{Edge, Model};
-use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
 /// The gas on the processor.
@@ -52,7 +52,7 @@ struct Gas {
     /// Leavers of the last pass that went further than a neighbour, by tile.
     far: Vec<Leaver>,
     scratch: Vec<Mutex<Scratch>>,
-    /// `2 k/m` and `2 k theta/m` by species, for samples.
+    /// For samples.
     factors: Vec<f64>,
     surfaces: Vec<f64>,
     /// Put in from outside, so many.
@@ -115,10 +115,15 @@ impl Work<'_> {
         tile.arrive(number, boxes, far, pass.flags);
         let n = tile.index(keys, scratch, pass.flags);
         inflow::observe(&pass, faces, scratch);
-        let width = if pass.sample { species * tile::kept(pass.flags) } else { 0 };
-        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step, width);
+        let kept = pass.model.collisions.kept();
+        collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
         if pass.sample {
-            tile::sample(tile, scratch, keys, species, factors, pass.flags, wide);
+            // As constants, so that each is compiled by itself.
+            match kept {
+                10 => tile::sample(tile, scratch, keys, &pass.model.species, factors, 10, wide),
+                12 => tile::sample(tile, scratch, keys, &pass.model.species, factors, 12, wide),
+                kept => tile::sample(tile, scratch, keys, &pass.model.species, factors, kept, wide),
+            }
         }
         fly::fly(&pass, number, tile, scratch, n, out);
         inflow::inflow(&pass, number, tile, faces, out);
@@ -162,8 +167,6 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
             faces[mosaic.place(cell).0].push(Face { side, cell, moving: Moving::default() });
         }
     }
-    let per_mass = |s: &crate::gas::Species| 2.0 * BOLTZMANN / s.mass;
-    let factors = model.species.iter().map(per_mass).chain(model.species.iter().map(|s| per_mass(s) * s.vibration)).collect();
     let surfaces = vec![0.0; (Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS];
     let boxes = [(); 2].map(|()| vec![Vec::new(); tiles.len()]);
     let scratch = (0..=cpu.threads()).map(|_| Mutex::default()).collect();
@@ -178,7 +181,7 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
         boxes,
         far: Vec::new(),
         scratch,
-        factors,
+        factors: super::factors(model),
         surfaces,
         inserted: 0,
     })

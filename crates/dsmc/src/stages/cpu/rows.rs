@@ -4,7 +4,7 @@
 
 use super::collide::{Table, change, hit, velocity};
 use super::math::{power, turn};
-use super::tile::{Scratch, Tile, prefetch};
+use super::tile::{Scratch, Tile};
 use super::tries::{AHEAD, number_of, partners};
 use crate::physics::{Vec3, deflected, difference, directed, square};
 use zellige_engine::rng::{open_f32, uniform_f32};
@@ -75,9 +75,9 @@ impl Rows {
 
 /// The tries in rows, where partners are any of the cell and no cell is parted.
 #[inline(always)]
-pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, species: usize, step: u64, total: usize, sums: usize) {
+pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, species: usize, step: u64, total: usize) {
     let pairs = table.pairs.len();
-    gather(table, tile, scratch, species, total, sums);
+    gather(table, tile, scratch, species, total);
     cross_sections(&mut scratch.rows, &scratch.words.words[1], total);
     let chosen = candidates(&mut scratch.rows, total);
     // Where all pairs scatter the same way and none has internal modes.
@@ -116,7 +116,7 @@ pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, spe
 
 /// Who meets whom, and their relative velocities.
 #[inline(always)]
-fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, total: usize, sums: usize) {
+fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, total: usize) {
     let pairs = table.pairs.len();
     let Scratch { rows, words, start, sorted, .. } = scratch;
     let n = start.last().copied().unwrap_or(0) as usize;
@@ -126,13 +126,7 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, tot
     let [gx, gy, gz] = &mut rows.g;
     let (at_i, at_j, gx, gy, gz) = (&mut at_i[..total], &mut at_j[..total], &mut gx[..total], &mut gy[..total], &mut gz[..total]);
     let (rate, exponent, most) = (&mut rows.rate[..total], &mut rows.power[..total], &mut rows.most[..total]);
-    let (slots, mut asked) = (tile.rate.len(), 0);
     for t in 0..total {
-        // One cell's sums after the other, as evenly as the tries go.
-        while sums > 0 && asked * total < (t + 1) * slots {
-            prefetch(tile, asked, sums);
-            asked += 1;
-        }
         let place = which[t] as usize;
         let (slot, p) = if pairs == 1 { (place, 0) } else { (place / pairs, place % pairs) };
         let pair = &table.pairs[p];

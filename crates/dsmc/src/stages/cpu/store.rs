@@ -26,11 +26,6 @@ impl Kept {
         let c = &model.collisions;
         Self { rotation: c.rotation, level: c.vibration, tag: c.partner == Partner::Near }
     }
-
-    /// Whether there are internal modes.
-    pub(super) fn internal(self) -> bool {
-        self.rotation || self.level
-    }
 }
 
 /// Columns of particles; those that no species needs stay empty.
@@ -40,7 +35,7 @@ pub(super) struct Columns {
     pub(super) y: Vec<f32>,
     pub(super) v: [Vec<f32>; 3],
     pub(super) rotation: Vec<f32>,
-    pub(super) level: Vec<u16>,
+    pub(super) level: Vec<u32>,
     pub(super) key: Vec<u16>,
     pub(super) tag: Vec<u32>,
 }
@@ -74,8 +69,9 @@ impl Columns {
             + self.y.capacity()
             + self.v.iter().map(Vec::capacity).sum::<usize>()
             + self.rotation.capacity()
+            + self.level.capacity()
             + self.tag.capacity())
-            + 2 * (self.level.capacity() + self.key.capacity())
+            + 2 * self.key.capacity()
     }
 
     /// The particle in slot `i`.
@@ -115,7 +111,7 @@ pub(super) struct Body {
     pub(super) y: f32,
     pub(super) v: [f32; 3],
     pub(super) rotation: f32,
-    pub(super) level: u16,
+    pub(super) level: u32,
     /// A number that it shares with the particle that it collided with last.
     pub(super) tag: u32,
 }

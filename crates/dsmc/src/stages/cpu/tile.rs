@@ -4,8 +4,10 @@ use super::math::Words;
 use super::moments::moments;
 use super::rows::Rows;
 use super::store::{Columns, HOLE, Kept, Leaver, Mosaic};
+use super::sums::Sums;
+use crate::gas::Species;
 use crate::model::Model;
-use crate::stages::{Ledger, SUMS};
+use crate::stages::Ledger;
 
 /// The largest cross-section times speed that pairs of two species are tried against in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,8 +46,8 @@ pub(super) struct Tile {
     pub(super) len: usize,
     /// `[slot of the cell][pair]`.
     pub(super) majorants: Vec<Majorant>,
-    /// `[slot of the cell][species][kept]` of samples, see [`kept`]; empty until the first one.
-    pub(super) sums: Vec<f64>,
+    /// What samples add up to.
+    pub(super) sums: Sums,
     /// Meetings with surfaces while samples are taken.
     pub(super) impacts: Vec<Impact>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
@@ -193,7 +195,7 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         columns: Columns::default(),
         len: 0,
         majorants: if model.collisions.scheme == crate::model::Scheme::None { Vec::new() } else { majorants.collect() },
-        sums: Vec::new(),
+        sums: Sums::new(number, model.per_cell),
         impacts: Vec::new(),
         rate,
         parted: if parted.contains(&true) { parted } else { Vec::new() },
@@ -202,49 +204,38 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     }
 }
 
-/// Sums that are kept of a cell and species: those of internal modes only where there are some, as their traffic is what samples cost.
+/// Adds the particles of each cell to the tile's sums. `factors` are those of [`crate::stages::factors`].
 #[inline(always)]
-pub(super) fn kept(flags: Kept) -> usize {
-    if flags.internal() { SUMS } else { SUMS - 2 }
-}
-
-/// Adds the particles of each cell to the tile's sums.
-#[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], flags: Kept, wide: bool) {
-    if flags.internal() {
-        sample_kept::<SUMS>(tile, scratch, keys, species, factors, wide);
-    } else {
-        sample_kept::<{ SUMS - 2 }>(tile, scratch, keys, species, factors, wide);
-    }
-}
-
-#[inline(always)]
-fn sample_kept<const KEPT: usize>(tile: &mut Tile, scratch: &Scratch, keys: usize, species: usize, factors: &[f64], wide: bool) {
-    tile.sums.resize(keys * KEPT, 0.0);
+pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, wide: bool) {
     let s = &scratch.sorted;
-    for (k, total) in tile.sums.chunks_exact_mut(KEPT).enumerate() {
+    for (k, total) in tile.sums.open(keys * kept).chunks_exact_mut(kept).enumerate() {
         let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
         if range.is_empty() {
             continue;
         }
-        total[0] += range.len() as f64;
+        total[0] += range.len() as f32;
         if let Some(total) = total[1..].first_chunk_mut() {
             moments(&s.v, range.clone(), total, wide);
         }
         let (vx, vy) = (&s.v[0][range.clone()], &s.v[1][range.clone()]);
         // Internal modes: twice the energy per mass, of an energy in K and of a level.
         if !s.rotation.is_empty() {
-            internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species], 10, f64::from);
+            internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], 10, f64::from);
         }
         if !s.level.is_empty() {
-            internal(total, &s.level[range], vx, vy, factors[species + k % species], 11, f64::from);
+            let vibration = &species[k % species.len()].vibration;
+            for m in 0..vibration.modes().len() {
+                let factor = factors[(1 + m) * species.len() + k % species.len()];
+                internal(total, &s.level[range.clone()], vx, vy, factor, 11 + m, |word| f64::from(vibration.level(word, m)));
+            }
         }
     }
+    tile.sums.close();
 }
 
 /// Adds a mode's energy, and what of it flows along x and y.
 #[inline(always)]
-fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: fn(T) -> f64) {
+fn internal<T: Copy>(total: &mut [f32], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: impl Fn(T) -> f64) {
     let (mut sum, mut x, mut y) = (0.0, 0.0, 0.0);
     for ((e, vx), vy) in mode.iter().zip(vx).zip(vy) {
         let e = wide(*e);
@@ -252,24 +243,9 @@ fn internal<T: Copy>(total: &mut [f64], mode: &[T], vx: &[f32], vy: &[f32], per_
         x += e * f64::from(*vx);
         y += e * f64::from(*vy);
     }
-    total[into] += sum;
-    total[8] += per_mass * x;
-    total[9] += per_mass * y;
-}
-
-/// Asks the memory for the sums of cell `slot`, which the samples will need when all cells have collided: waiting for them there cost
-/// more than all their arithmetic.
-#[inline(always)]
-pub(super) fn prefetch(tile: &Tile, slot: usize, width: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(sums) = tile.sums.get(slot * width..(slot + 1) * width) {
-        for line in (0..width).step_by(8) {
-            // SAFETY: a hint; the place is inside the slice.
-            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(sums.as_ptr().add(line).cast()) };
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (tile, slot, width);
+    total[into] += sum as f32;
+    total[8] += (per_mass * x) as f32;
+    total[9] += (per_mass * y) as f32;
 }
 
 /// Whether a slot is free.

@@ -23,7 +23,7 @@ pub(super) fn add(model: &Model, columns: &Columns, n: usize, sum: &mut Totals) 
                 mass[l] = kind.mass;
                 count += 1;
                 let level = columns.level.get(first + l).copied().unwrap_or(0);
-                internal[l] += f64::from(columns.rotation.get(first + l).copied().unwrap_or(0.0)) + f64::from(level) * kind.vibration;
+                internal[l] += f64::from(columns.rotation.get(first + l).copied().unwrap_or(0.0)) + kind.vibration.energy(level);
             }
         }
         let mut square = [0.0_f64; LANES];
@@ -66,7 +66,7 @@ mod tests {
             let mut expected = Totals::default();
             for i in 0..n {
                 let v = [i as f32, 3.0 - i as f32, 0.5 * i as f32];
-                let (rotation, level) = (10.0 * i as f32, (i % 3) as u16);
+                let (rotation, level) = (10.0 * i as f32, (i % 3) as u32);
                 let key = if i % 5 == 2 { HOLE } else { i as u16 };
                 columns.put(i, key, &Body { x: 0.1, y: 0.2, v, rotation, level, tag: 0 });
                 if key != HOLE {
@@ -76,7 +76,7 @@ mod tests {
                         expected.momentum[c] += kind.mass * f64::from(v[c]);
                     }
                     expected.translation += 0.5 * kind.mass * v.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>();
-                    expected.internal += BOLTZMANN * (f64::from(rotation) + f64::from(level) * kind.vibration);
+                    expected.internal += BOLTZMANN * (f64::from(rotation) + kind.vibration.energy(level));
                 }
             }
             let mut found = Totals::default();

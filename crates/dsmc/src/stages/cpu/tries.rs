@@ -19,9 +19,9 @@ const MARGIN: f32 = 1.05;
 /// Tries of a cell that are laid out without asking how many there are.
 pub(super) const AHEAD: usize = 4;
 
-/// All tries of a tile in step `step`. `sums` is the width of a cell's sums if they are needed afterwards, or 0.
+/// All tries of a tile in step `step`.
 #[inline(always)]
-pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, sums: usize) {
+pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
     let total = count_tries(table, tile, mosaic, scratch, species, step);
     if total == 0 {
         return;
@@ -33,7 +33,7 @@ pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &m
     if table.near.is_some() || !tile.parted.is_empty() {
         one_by_one(table, tile, mosaic, scratch, species, step);
     } else {
-        in_rows(table, tile, scratch, species, step, total, sums);
+        in_rows(table, tile, scratch, species, step, total);
     }
     settle(&mut tile.majorants, &scratch.tries, &scratch.rows.sigma_g);
 }
@@ -299,7 +299,7 @@ mod tests {
                 lay_out(&tile, &mosaic, &mut scratch, species.len(), total);
                 scratch.words.draw(purpose::PAIR, table.seed, 9);
                 if rows {
-                    in_rows(&table, &mut tile, &mut scratch, species.len(), 9, total, 0);
+                    in_rows(&table, &mut tile, &mut scratch, species.len(), 9, total);
                 } else {
                     one_by_one(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9);
                 }

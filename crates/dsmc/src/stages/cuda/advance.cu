@@ -9,12 +9,13 @@ struct Pass {
   float step[2];        // cells per velocity along each axis: dt / h, 0 where there is no axis
   u32 stride, unused;   // tiles * KEYS
   const u8* reach;      // by tile and cell; geometry/mod.rs
-  double* sums;         // [10 or, with internal modes, 12][tile][key]
-  const double* factor; // 2 k/m by species, then 2 k theta/m
+  double* sums;         // [KEPT][tile][key]
+  const double* factor; // 2 k/m by species, then 2 k theta/m of each mode by species
   const u32* follow_first;   // faces of sides that follow the gas within, by tile; one more than tiles
   const uint2* follow;       // cell in the tile, number of the face
   const double* memory;      // by face
-  double* moving;            // six numbers a face
+  double* moving;            // MOVING numbers a face
+  const double* mass;        // by species
 };
 
 static_assert(sizeof(Pass) == PASS_BYTES, "as arguments.rs has it");
@@ -24,9 +25,9 @@ __device__ __forceinline__ Sorted sorted_in(char* room) {
   Sorted s{f, f + ROOM, f + 2 * ROOM, f + 3 * ROOM, f + 4 * ROOM, f + 5 * ROOM, nullptr, nullptr, nullptr, nullptr};
   f += (5 + ROTATES) * ROOM;
   s.order = s.tag = reinterpret_cast<u32*>(f);  // never both
-  u16* h = reinterpret_cast<u16*>(f + (SCHEME == 3 || NEAR) * ROOM);
-  s.key = h;
-  s.level = h + ROOM;
+  f += (SCHEME == 3 || NEAR) * ROOM;
+  s.level = reinterpret_cast<Level*>(f);
+  s.key = reinterpret_cast<u16*>(s.level + (VIBRATES > 0) * ROOM);
   return s;
 }
 __device__ __forceinline__ Sorted sorted_at(const Store& st, u32 base) {
@@ -148,18 +149,23 @@ __device__ __forceinline__ void order(const Store& st, const Source& from, const
 __device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
   for (u32 f = p.follow_first[tile] + threadIdx.x; f < p.follow_first[tile + 1]; f += THREADS) {
     uint2 face = p.follow[f];
-    double sum[5] = {};
-    for (u32 i = start[face.x]; i < start[face.x + 1]; i++) {
-      double v[3] = {s.vx[i], s.vy[i], s.vz[i]};
-      sum[0] += 1;
-      for (int c = 0; c < 3; c++) {
-        sum[1 + c] += v[c];
-        sum[4] += v[c] * v[c];
+    double sum[MOVING] = {1.0};
+    for (u32 species = 0; species < SPECIES; species++) {
+      double own[4] = {}, heavy = p.mass[species] / p.mass[0];
+      u32 key = face.x * SPECIES + species, begin = start[key], end = start[key + 1];
+      for (u32 i = begin; i < end; i++) {
+        double v[3] = {s.vx[i], s.vy[i], s.vz[i]};
+        for (int c = 0; c < 3; c++) {
+          own[c] += v[c];
+          own[3] += v[c] * v[c];
+        }
       }
+      sum[1] += end - begin;
+      for (int c = 0; c < 4; c++) sum[2 + c] += heavy * own[c];
+      if (SPECIES > 1) sum[6 + species] = end - begin;
     }
-    double keep = 1.0 - 1.0 / fmax(p.memory[face.y], 1.0), *to = p.moving + 6 * face.y;
-    to[0] = to[0] * keep + 1.0;
-    for (int c = 0; c < 5; c++) to[1 + c] = to[1 + c] * keep + sum[c];
+    double keep = 1.0 - 1.0 / fmax(p.memory[face.y], 1.0), *to = p.moving + MOVING * u64(face.y);
+    for (int c = 0; c < MOVING; c++) to[c] = to[c] * keep + sum[c];
   }
 }
 
@@ -167,25 +173,30 @@ __device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s
 // precision over few particles at a time, then added to what there is, which nobody waits for either: a place has one thread, whose
 // additions come in their order.
 #define FEW (32 * LANES)
-__device__ __forceinline__ void sample(const Pass& p, u32 tile, const Sorted& s, const u32* start) {
-  const u32 SUMS = 10 + 2 * (ROTATES || VIBRATES), lane = threadIdx.x % LANES;
+__device__ __forceinline__ void sample(const Gas& gas, const Pass& p, u32 tile, const Sorted& s, const u32* start) {
+  const u32 SUMS = KEPT, lane = threadIdx.x % LANES;
   if (LANES > 1) __syncwarp();
   for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += THREADS / LANES)
     for (u32 species = 0; species < SPECIES; species++) {
       u32 key = slot * SPECIES + species, end = start[key + 1];
+      const bool several = VIBRATES > 1 && gas.modes[species].count > 1;
       for (u32 from = start[key]; LANES == 1 ? from < end : __any_sync(FULL_WARP, from < end); from += FEW) {
         float sums[SUMS] = {};
         for (u32 i = from + lane; i < least(from + FEW, end); i += LANES) {
           float x = s.vx[i], y = s.vy[i], z = s.vz[i], square = x * x + y * y + z * z;
           if (ROTATES) {
             float e = s.rotation[i];
-            sums[SUMS - 2] += e;
+            sums[10] += e;
             square += float(p.factor[species]) * e;
           }
           if (VIBRATES) {
-            float e = s.level[i];
-            sums[SUMS - 1] += e;
-            square += float(p.factor[SPECIES + species]) * e;
+            u32 word = s.level[i];
+#pragma unroll
+            for (u32 m = 0; m < VIBRATES; m++) {
+              float e = float(several ? word >> 8 * m & 0xff : m ? 0 : word);
+              sums[11 + m] += e;
+              square += float(p.factor[(1 + m) * SPECIES + species]) * e;
+            }
           }
           sums[0] += 1.0f;
           sums[1] += x;

@@ -2,6 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::gas::vibration::MODES;
+use crate::stages::cpu::collide::Places;
+
 /// `Columns` of common.cu: x, y, vx, vy, vz, rotation, level, key, tag.
 pub(super) type Columns = [u64; 9];
 
@@ -56,7 +59,7 @@ pub(super) struct Kinetics {
     pub(super) pool: f32,
     pub(super) inelastic: u32,
     pub(super) species: [u32; 2],
-    pub(super) chances: [i32; 2],
+    pub(super) chances: Places,
 }
 
 /// `Modes` of hit.cu.
@@ -64,10 +67,12 @@ pub(super) struct Kinetics {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct Modes {
     pub(super) rotation: u32,
-    pub(super) theta: f32,
+    pub(super) count: u32,
     pub(super) z_rotation: f32,
     pub(super) t_star: f32,
-    pub(super) z_vibration: f32,
+    pub(super) theta: [f32; MODES],
+    pub(super) degeneracy: [f32; MODES],
+    pub(super) z: [f32; MODES],
 }
 
 /// `Part` of hit.cu.
@@ -116,6 +121,7 @@ pub(super) struct PassArgument {
     pub(super) follow: u64,
     pub(super) memory: u64,
     pub(super) moving: u64,
+    pub(super) mass: u64,
 }
 
 /// `Wall` of wander.cu.
@@ -136,9 +142,10 @@ pub(super) struct WallArgument {
 pub(super) struct MoleculeArgument {
     pub(super) mass: f64,
     pub(super) thermal: f64,
-    pub(super) vibration: f64,
+    pub(super) theta: [f64; MODES],
+    pub(super) degeneracy: [u32; MODES],
     pub(super) rotation: u32,
-    pub(super) unused: u32,
+    pub(super) count: u32,
 }
 
 /// `Domain` of wander.cu.
@@ -146,6 +153,7 @@ pub(super) struct MoleculeArgument {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct DomainArgument {
     pub(super) edge: [i32; 4],
+    pub(super) along: [u32; 4],
     pub(super) path: [f32; 2],
     pub(super) dt: f64,
     pub(super) per_metre: [f64; 2],
@@ -236,7 +244,6 @@ pub(super) struct InflowArgument {
     pub(super) lines: u64,
     pub(super) groups: u64,
     pub(super) fractions: u64,
-    pub(super) gamma: f64,
     pub(super) per_flux: [f64; 2],
     pub(super) face_count: u32,
     pub(super) line_count: u32,

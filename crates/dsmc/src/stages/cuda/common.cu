@@ -2,6 +2,11 @@
 // its cell in the tile times SPECIES plus its species. Regions lie one behind the other, in the order of tiles, without room between.
 
 typedef unsigned short u16;
+#if VIBRATES > 1
+typedef u32 Level;  // a byte each mode
+#else
+typedef u16 Level;
+#endif
 #define CELLS (1u << (SX + SY))
 #define KEYS (CELLS * SPECIES)
 #define LISTS (THREADS / 32)  // lists of leavers of a tile, one a warp, each of its own part of the slots
@@ -15,7 +20,8 @@ enum Way : u32 { FAR = 9, PENDING = 10, LOST = 11 };  // any other tile, by `goa
 
 struct Columns {
   float *x, *y, *vx, *vy, *vz, *rotation;
-  u16 *level, *key;
+  Level* level;
+  u16* key;
   u32* tag;  // a number that a particle shares with its last partner
 };
 
@@ -57,6 +63,9 @@ __device__ __forceinline__ u32 neighbour(const Store& st, int x, int y, u32 way,
   y += sign * (int(way / 3) - 1);
   return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1] ? u32(y * st.tiles[0] + x) : NONE;
 }
+
+// Numbers of an average beside a side that follows the gas within: `Moving::numbers` of walls/subsonic.rs.
+#define MOVING (6 + (SPECIES > 1 ? SPECIES : 0))
 
 // Tile and key of a particle in a cell of the grid.
 __device__ __forceinline__ u32 tile_of(const Store& st, int x, int y) { return u32((y >> SY) * st.tiles[0] + (x >> SX)); }

@@ -32,7 +32,7 @@ __device__ __noinline__ Motion draw(const Molecule& m, double temperature, const
     double p = u.open(), q = u.open(), gauss = sqrt(-2.0 * log(p)) * cospi(2.0 * q);
     a.rotation = temperature * (0.5 * gauss * gauss - log(u.open()));
   }
-  if (m.vibration > 0.0) a.level = u32(fmin(-temperature / m.vibration * log(u.open()), 65535.0));
+  a.level = levels_at(m, temperature, u);
   // As the store rounds it.
   for (int k = 0; k < 3; k++) a.v[k] = float(a.v[k]);
   a.rotation = float(a.rotation);
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ S
       species = number % SPECIES;
       item = u64(number) << 40 | u64(k - in.from_lines - in.offsets[number] + 1) << 12;
       Stream u(INFLOW, d.seed, d.step, item);
-      Beam beam = beyond(in, face, species);
+      Beam beam = beyond(in, d, face, species);
       double n[2] = {face_normal(face.side, 0), face_normal(face.side, 1)};
       for (int c = 0; c < 2; c++) {
         f.cell[c] = face.cell[c];

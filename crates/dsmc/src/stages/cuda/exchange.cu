@@ -130,7 +130,8 @@ extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant_
   for (u32 k = threadIdx.x; k < far; k += 256) list[k] = room[k];
 }
 
-// Sums over all particles by block: number, mass times velocity, half mass times its square, internal energy over k.
+// Sums over all particles by block: number, mass times velocity, half mass times its square, internal energy over k. theta:
+// [mode][species], 0 where there is none.
 extern "C" __global__ void __launch_bounds__(256) totals(const __grid_constant__ Store st, const double* mass, const double* theta, double* out) {
   __shared__ double scratch[8];
   double sums[6] = {};
@@ -146,7 +147,11 @@ extern "C" __global__ void __launch_bounds__(256) totals(const __grid_constant__
     sums[3] += m * z;
     sums[4] += 0.5 * m * (x * x + y * y + z * z);
     if (ROTATES) sums[5] += st.now.rotation[k];
-    if (VIBRATES) sums[5] += st.now.level[k] * theta[s];
+#if VIBRATES
+    u32 word = st.now.level[k];
+    bool several = VIBRATES > 1 && theta[SPECIES + s] > 0.0;
+    for (u32 m = 0; m < VIBRATES; m++) sums[5] += double(several ? word >> 8 * m & 0xff : m ? 0 : word) * theta[m * SPECIES + s];
+#endif
   }
   for (int c = 0; c < 6; c++) {
     double sum = block_reduce<Sum<double>>(sums[c], scratch);

@@ -46,7 +46,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
     Tally mine{};
     collide(gas, tile, s, start,
             [&](u32 slot) { return u32(corner.y + int(slot >> SX)) * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1)); }, mine);
-    if (MODE == 2) sample(p, tile, s, start);
+    if (MODE == 2) sample(gas, p, tile, s, start);
     if (SCHEME > 0) {
       u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
       for (int c = 0; c < 3; c++) {

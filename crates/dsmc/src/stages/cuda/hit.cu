@@ -10,11 +10,12 @@
 struct Kinetics {
   float rate, power, soft, share[2], thermal, pool;  // Kinetics of collide.rs
   u32 inelastic, species[2];
-  int chances[2];  // of vibration by Millikan and White: place of each one's table, or -1
+  int chances[2][MODES];  // of vibration by Millikan and White: place of each one's table, or -1
 };
 struct Modes {
-  u32 rotation;
-  float theta, z_rotation, t_star, z_vibration;  // t_star: Parker's, 0 where z is constant
+  u32 rotation, count;  // modes of vibration
+  float z_rotation, t_star;  // t_star: Parker's, 0 where z is constant
+  float theta[MODES], degeneracy[MODES], z[MODES];
 };
 struct Part {
   float fraction;
@@ -40,7 +41,8 @@ static_assert(sizeof(Gas) == GAS_BYTES, "as arguments.rs has it");
 // The particles of a tile in order.
 struct Sorted {
   float *x, *y, *vx, *vy, *vz, *rotation;
-  u16 *level, *key;
+  Level* level;
+  u16* key;
   u32 *order, *tag;
 };
 struct Tally {
@@ -99,29 +101,31 @@ __device__ __forceinline__ float chance_of(const float* table, float pool) {
 }
 
 // Larsen and Borgnakke's exchange, one mode of one particle after the other. Returns the new relative speed.
-__device__ __noinline__ float exchange(const Gas& gas, const Kinetics& pair, float* rotation, u16* level, float g2, u64 number) {
+__device__ __noinline__ float exchange(const Gas& gas, const Kinetics& pair, float* rotation, Level* level, float g2, u64 number) {
   Stream stream(INTERNAL, gas.seed, gas.step, number << 10);
   float energy = pair.thermal * g2, b = pair.pool - 1.0f, freedom = 2.0f * pair.pool;
   for (u32 side = 0; side < 2; side++) {
-    Modes modes = gas.modes[pair.species[side]];
+    const Modes& modes = gas.modes[pair.species[side]];
 #if VIBRATES
-    if (modes.theta > 0.0f) {
-      float pool = energy + level[side] * modes.theta, t = 2.0f * pool / freedom, x = modes.theta / t;
-      int table = pair.chances[side];
-      float chance = table >= 0  ? chance_of(gas.chances + table * PLACES, pool / modes.theta)
-                     : gas.jeans ? (freedom + 2.0f * x / fmaxf(expm1f(x), 1e-30f)) / (freedom * modes.z_vibration)
-                                 : 1.0f / modes.z_vibration;
-      if (open_f32(stream.word()) < chance) {
-        float highest = fminf(pool / modes.theta, 65000.0f);
-        for (;;) {
-          float q = fminf(floorf(floorf(highest + 1.0f) * open_f32(stream.word())), floorf(highest));
-          if (level_taken<float>(q * modes.theta, pool, open_f32(stream.word()), b)) {
-            level[side] = u16(q);
-            energy = fmaxf(pool - q * modes.theta, 0.0f);
-            break;
-          }
-        }
+    // Of several modes each has a byte of the word.
+    const bool several = VIBRATES > 1 && modes.count > 1;
+    for (u32 m = 0; m < modes.count; m++) {
+      float theta = modes.theta[m], d = modes.degeneracy[m], z = modes.z[m];
+      u32 word = level[side], shift = several ? 8 * m : 0, own = several ? word >> shift & 0xff : word;
+      float pool = energy + own * theta, t = 2.0f * pool / freedom, x = theta / t;
+      int table = pair.chances[side][m];
+      float chance = table >= 0  ? chance_of(gas.chances + table * PLACES, pool / theta)
+                     : gas.jeans ? (freedom + d * (2.0f * x / fmaxf(expm1f(x), 1e-30f))) / (freedom * z)
+                                 : 1.0f / z;
+      if (open_f32(stream.word()) >= chance) continue;
+      float highest = fminf(pool / theta, several ? float(HIGHEST_OF_SEVERAL) : HIGHEST_ALONE), q;
+      for (bool taken = false; !taken;) {
+        q = fminf(floorf(floorf(highest + 1.0f) * open_f32(stream.word())), floorf(highest));
+        float u = open_f32(stream.word());
+        taken = d > 1.0f ? levels_taken<float>(q, pool / theta, d, u, b) : level_taken<float>(q * theta, pool, u, b);
       }
+      level[side] = Level(several ? (word & ~(0xffu << shift)) | u32(q) << shift : u32(q));
+      energy = fmaxf(pool - q * theta, 0.0f);
     }
 #endif
 #if ROTATES
@@ -156,7 +160,7 @@ __device__ __forceinline__ void hit(const Gas& gas, const Kinetics& pair, const 
 #if ROTATES || VIBRATES
   if (pair.inelastic) {
     float rotation[2] = {};
-    u16 level[2] = {};
+    Level level[2] = {};
     if (ROTATES) rotation[0] = s.rotation[i], rotation[1] = s.rotation[j];
     if (VIBRATES) level[0] = s.level[i], level[1] = s.level[j];
     speed = exchange(gas, pair, rotation, level, g2, number);

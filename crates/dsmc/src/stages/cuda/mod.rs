@@ -26,10 +26,11 @@ use self::program::Kind;
 use self::store::Store;
 use self::tables::Tables;
 use super::cpu::collide;
-use super::{SUMS, SURFACE_SUMS, Stages};
+use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
 use crate::model::{Edge, Model, Partner, ZDefinition};
 use crate::walls::BOLTZMANN;
+use crate::walls::subsonic::Moving;
 
 /// Whole numbers of a surface's sums for the momentum and the energy of the heaviest molecule at [`fastest`]: a step's rounding is
 /// 1e-8 of it, and 2^36 hits fit.
@@ -86,11 +87,6 @@ fn fastest(model: &Model) -> f64 {
 }
 
 fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
-    let without = model.only_on_the_processor();
-    if !without.is_empty() {
-        let message = format!("there are no GPU kernels for {}", without.join(", "));
-        return Err(Error::Device { device: cuda.name().to_owned(), message, hint: Some("`--device cpu`".into()) });
-    }
     if model.expected > MOST {
         let message = format!("{:.3e} particles are asked for; on a GPU there may be at most {MOST:.1e}", model.expected);
         let hint = "a larger `weight`, fewer `particles_per_cell`, or `--device cpu`".to_owned();
@@ -115,7 +111,7 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
         ],
         sums: numbers(0, "dsmc: averages")?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
-        moving: numbers(6 * tables.volume.len(), "dsmc: open sides")?,
+        moving: numbers((6 + Moving::parts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
         groups: pool.alloc_zeros(groups, "dsmc: sources")?,
         totals: numbers(6 * store::TOTAL_BLOCKS as usize, "dsmc: totals")?,
@@ -137,13 +133,11 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
 pub fn memory(model: &Model) -> u64 {
     let c = &model.collisions;
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
-    let particle = 22.0
-        + if c.rotation { 4.0 } else { 0.0 }
-        + if c.vibration { 2.0 } else { 0.0 }
-        + if c.partner == Partner::Near { 4.0 } else { 0.0 };
+    let particle =
+        22.0 + if c.rotation { 4.0 } else { 0.0 } + 2.0 * c.modes.min(2) as f64 + if c.partner == Partner::Near { 4.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
     let spare = if open { 17.0 / 16.0 } else { 1.0 };
-    let sums = 8.0 * species * if c.rotation || c.vibration { SUMS } else { SUMS - 2 } as f64;
+    let sums = 8.0 * species * c.kept() as f64;
     (model.expected * spare * (2.0 * particle + 4.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
 
@@ -190,6 +184,7 @@ impl Gas {
             follow: t.follow.address(),
             memory: t.memory.address(),
             moving: self.moving.address(),
+            mass: t.mass.address(),
         }
     }
 
@@ -197,10 +192,11 @@ impl Gas {
         let edge = |e: &Edge| match e {
             Edge::Periodic => -1,
             Edge::Open => -2,
-            Edge::Wall(wall) => *wall as i32,
+            Edge::Wall(wall) | Edge::Walls(wall) => *wall as i32,
         };
         DomainArgument {
             edge: self.model.edges.each_ref().map(edge),
+            along: self.model.edges.map(|e| u32::from(matches!(e, Edge::Walls(_)))),
             path: self.path(),
             dt: self.model.dt,
             per_metre: [0, 1].map(|d| self.model.cells_per_metre(d)),
@@ -232,7 +228,6 @@ impl Gas {
 
     fn inflow(&self, from_lines: u32) -> InflowArgument {
         let (t, model) = (&self.tables, &self.model);
-        let freedom = 3.0 + f64::from(model.species[0].rotation);
         InflowArgument {
             faces: t.faces.address(),
             beams: t.beams.address(),
@@ -243,7 +238,6 @@ impl Gas {
             lines: t.lines.address(),
             groups: self.groups.address(),
             fractions: t.fractions.address(),
-            gamma: (freedom + 2.0) / freedom,
             per_flux: [0, 1].map(|axis| model.grid.h[1 - axis] * model.dt / model.weight),
             face_count: t.faces.len() as u32,
             line_count: model.sources.len() as u32,

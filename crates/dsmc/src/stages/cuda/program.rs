@@ -8,8 +8,10 @@ use zellige_engine::real;
 
 use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, StoreArgument};
 use crate::gas::millikan::{LARGEST, PLACES};
+use crate::gas::vibration::{HIGHEST, MODES};
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
+use crate::stages::SUMS;
 use crate::walls::formulae::WALLS;
 
 /// What the programs are compiled for.
@@ -27,8 +29,10 @@ pub(super) struct Kind {
     pub(super) resident: u32,
     /// Threads that share a cell, a power of two.
     pub(super) lanes: u32,
-    /// Rotation and vibration have columns.
-    pub(super) modes: [bool; 2],
+    /// Rotation has a column.
+    pub(super) rotates: bool,
+    /// Most modes of vibration of a species; their levels have a column.
+    pub(super) modes: usize,
     /// How pairs are chosen.
     pub(super) scheme: Scheme,
     /// Partners are near: tags have a column.
@@ -55,9 +59,19 @@ impl Kind {
         self.threads as usize / 32
     }
 
+    /// Words of 16 bits of a particle's levels: a lone mode has one, several have a byte each of two.
+    pub(super) fn level_words(&self) -> usize {
+        self.modes.min(2)
+    }
+
+    /// Sums of a cell and species: [`crate::model::Collisions::kept`].
+    pub(super) fn kept(&self) -> usize {
+        if self.rotates || self.modes > 0 { SUMS - 1 + self.modes.max(1) } else { SUMS - 2 }
+    }
+
     /// Bytes of a particle.
     pub(super) fn particle(&self) -> usize {
-        22 + 4 * usize::from(self.modes[0]) + 2 * usize::from(self.modes[1]) + 4 * usize::from(self.near)
+        22 + 4 * usize::from(self.rotates) + 2 * self.level_words() + 4 * usize::from(self.near)
     }
 
     /// Bytes of shared memory that a block asks for: counts of each warp by key, and the columns of the particles in order.
@@ -82,8 +96,12 @@ impl Kind {
             define("THREADS", &self.threads),
             define("RESIDENT", &self.resident),
             define("LANES", &self.lanes),
-            define("ROTATES", &u8::from(self.modes[0])),
-            define("VIBRATES", &u8::from(self.modes[1])),
+            define("ROTATES", &u8::from(self.rotates)),
+            define("VIBRATES", &self.modes),
+            define("MODES", &MODES),
+            define("KEPT", &self.kept()),
+            define("HIGHEST_ALONE", &format!("{}.0f", HIGHEST[0])),
+            define("HIGHEST_OF_SEVERAL", &HIGHEST[1]),
             define("SCHEME", &scheme),
             define("NEAR", &u8::from(self.near)),
             define("PLACES", &PLACES),
@@ -161,7 +179,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         include_str!("emit.cu"),
     ]);
     // Of these, only what flights depend on: the same program then does for many runs.
-    let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "NEAR", "BODIES"];
+    let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "MODES", "HIGHEST_OF_SEVERAL", "NEAR", "BODIES"];
     let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),

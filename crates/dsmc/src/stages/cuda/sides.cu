@@ -24,7 +24,7 @@ struct Inflow {
   const Line* lines;
   const u32* groups;    // by line: particles before its schedule, before each species; at the end all
   const double* fractions;
-  double gamma, per_flux[2];  // per_flux: by axis, face area times dt over the weight
+  double per_flux[2];   // by axis, face area times dt over the weight
   u32 face_count, line_count, from_lines, unused;
 };
 
@@ -43,24 +43,44 @@ __device__ __forceinline__ double flux_of(const Beam& b, double inward) {
   return b.density * c * unit_flux(inward / c);
 }
 
-// The gas beyond a face: `Moving::gas` and `Given::beyond`.
-__device__ __noinline__ Beam beyond(const Inflow& in, const Face& face, u32 species) {
+// Mass through a face, one way, of a gas of which `parts` of the molecules are of each species: `Composition::mass_flux`.
+__device__ double mass_flux(const Domain& d, Beam gas, const double* parts, double inward) {
+  double sum = 0.0, density = gas.density;
+  for (u32 s = 0; s < SPECIES; s++) {
+    gas.density = density * parts[s];
+    gas.mass = d.species[s].mass;
+    sum += gas.mass * flux_of(gas, inward);
+  }
+  return sum;
+}
+
+// The gas beyond a face: `Moving::gas`, `Given::beyond` and `following` of stages/cpu/inflow.rs. Of a mixture both gases are one of the
+// mean mass until they are parted at the end.
+__device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Face& face, u32 species) {
   Beam beam = in.beams[face.side * SPECIES + species];
   if (face.follow == 0xffffffffu) return beam;
-  const double* m = in.moving + 6 * u64(face.follow);
+  const double* m = in.moving + MOVING * u64(face.follow);
   if (m[1] < 20.0) return beam;
   Beam cell = beam;
-  double spread = m[5] / m[1];
-  for (int c = 0; c < 3; c++) {
-    cell.velocity[c] = m[2 + c] / m[1];
-    spread -= cell.velocity[c] * cell.velocity[c];
+  double seen[SPECIES], freedom = 3.0, fresh = 0.0;
+  cell.mass = 0.0;
+  for (u32 s = 0; s < SPECIES; s++) {
+    seen[s] = SPECIES > 1 ? m[MOVING - SPECIES + s] / m[1] : 1.0;
+    cell.mass += seen[s] * d.species[s].mass;
+    fresh += in.fractions[s] * d.species[s].mass;
+    freedom += seen[s] * d.species[s].rotation;
   }
-  cell.temperature = beam.mass * spread / (3.0 * BOLTZMANN) * m[1] / (m[1] - 1.0);
+  double first = d.species[0].mass, heavy = cell.mass / first, spread = m[5] / m[1];
+  for (int c = 0; c < 3; c++) {
+    cell.velocity[c] = m[2 + c] / (m[1] * heavy);
+    spread -= heavy * cell.velocity[c] * cell.velocity[c];
+  }
+  cell.temperature = first * spread / (3.0 * BOLTZMANN) * m[1] / (m[1] - 1.0);
   cell.density = in.volume[face.follow] * m[1] / m[0];
   if (!(cell.temperature > 0.0)) return beam;
   Given given = in.given[face.side];
   double n[2] = {face_normal(face.side, 0), face_normal(face.side, 1)}, r = BOLTZMANN / cell.mass, rho = cell.density * cell.mass;
-  double a = sqrt(in.gamma * r * cell.temperature), pressure = rho * r * cell.temperature;
+  double a = sqrt((freedom + 2.0) / freedom * r * cell.temperature), pressure = rho * r * cell.temperature;
   double inward = cell.velocity[0] * n[0] + cell.velocity[1] * n[1];
   double above = fmin(fmax(given.value - pressure, -0.5 * pressure), 0.5 * pressure), u = inward;
   Beam out = cell;
@@ -79,10 +99,13 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Face& face, u32 spec
   double change = fmin(fmax(u, -a), a) - inward;
   for (int c = 0; c < 2; c++) out.velocity[c] += change * n[c];
   if (given.what == 2) {
-    double leaving = flux_of(cell, -inward);
+    double leaving = mass_flux(d, cell, seen, -inward);
     out.density = 1.0;
-    out.density = fmax((given.value + leaving) / flux_of(out, inward + change), 0.0);
+    out.density = fmax((given.value * fresh + leaving) / mass_flux(d, out, in.fractions, inward + change), 0.0);
   }
+  // What is beyond an outlet is what flows out of it.
+  out.density *= given.what == 0 ? seen[species] : in.fractions[species];
+  out.mass = d.species[species].mass;
   out.mean = flux_of(out, inward + change) * in.per_flux[face.side / 2];
   return out;
 }
@@ -98,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     u32 k = from + threadIdx.x, n = 0;
     if (k < all) {
       uint4 w = philox_draw(INFLOW, d.seed, d.step, u64(k) << 40);
-      n = u32(fmin(beyond(in, in.faces[k / SPECIES], k % SPECIES).mean + open_f64(w.x, w.y), 1e8));
+      n = u32(fmin(beyond(in, d, in.faces[k / SPECIES], k % SPECIES).mean + open_f64(w.x, w.y), 1e8));
     }
     u32 scan = warp_scan(n), warp = threadIdx.x / 32;
     if (lane_index() == 31) sums[warp] = scan;

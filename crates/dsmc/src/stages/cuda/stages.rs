@@ -11,7 +11,7 @@ use super::{Gas, WATCH, tables};
 use crate::model::{Scheme, purpose};
 use crate::particles::Particles;
 use crate::stages::cpu::{Stream, bytes_of};
-use crate::stages::{Ledger, SUMS, SURFACE_SUMS, Stages, Totals};
+use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
 /// Blocks of `emit`, whose threads take particles in turn.
@@ -98,8 +98,7 @@ impl Stages for Gas {
             (_, true) => "sort, collide, sample, move",
         };
         let particles = self.most as f64;
-        let flags = (self.model.collisions.rotation, self.model.collisions.vibration);
-        let cost = Cost { bytes: bytes_of(flags, sample, particles, keys), flops: 0.0, items: particles };
+        let cost = Cost { bytes: bytes_of(&self.model, sample, particles), flops: 0.0, items: particles };
         profiler.stage_on(&cuda, name, cost, || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
         profiler.stage_on(&cuda, "meet", Cost::default(), || {
             let warps = (self.store.mosaic.len() * self.store.kind.lists()) as u32;
@@ -151,12 +150,12 @@ impl Stages for Gas {
             let sums = self.cuda.download(&self.sums)?;
             let (mosaic, grid) = (&self.store.mosaic, &self.model.grid);
             let (keys, stride) = (self.store.kind.keys(), mosaic.len() * self.store.kind.keys());
-            let used = self.sums_used();
-            cells.par_chunks_mut(species * SUMS).enumerate().for_each(|(cell, to)| {
+            let (used, one) = (self.sums_used(), self.model.collisions.sums());
+            cells.par_chunks_mut(species * one).enumerate().for_each(|(cell, to)| {
                 let (tile, slot) = mosaic.place(grid.cell(cell));
                 for s in 0..species {
                     for q in 0..used {
-                        to[s * SUMS + q] += sums[q * stride + tile * keys + slot * species + s];
+                        to[s * one + q] += sums[q * stride + tile * keys + slot * species + s];
                     }
                 }
             });
@@ -169,6 +168,11 @@ impl Stages for Gas {
         self.cuda.fill_zero(&mut self.surfaces)
     }
 
+    fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
+        self.take_samples(cells, surfaces)?;
+        self.put_samples(cells, surfaces)
+    }
+
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         let species = self.model.species.len();
         let (mosaic, grid) = (self.store.mosaic, &self.model.grid);
@@ -177,13 +181,13 @@ impl Stages for Gas {
             self.sums = self.pool.alloc_zeros(stride * self.sums_used(), "dsmc: averages")?;
         }
         if !self.sums.is_empty() {
-            let used = self.sums_used();
+            let (used, one) = (self.sums_used(), self.model.collisions.sums());
             let mut sums = vec![0.0; stride * used];
-            for (cell, from) in cells.chunks_exact(species * SUMS).enumerate() {
+            for (cell, from) in cells.chunks_exact(species * one).enumerate() {
                 let (tile, slot) = mosaic.place(grid.cell(cell));
                 for s in 0..species {
                     for q in 0..used {
-                        sums[q * stride + tile * keys + slot * species + s] = from[s * SUMS + q];
+                        sums[q * stride + tile * keys + slot * species + s] = from[s * one + q];
                     }
                 }
             }
@@ -271,7 +275,7 @@ impl Stages for Gas {
 impl Gas {
     /// Sums of a cell and species: rotation and vibration have none where nothing has either.
     fn sums_used(&self) -> usize {
-        if self.model.collisions.rotation || self.model.collisions.vibration { SUMS } else { SUMS - 2 }
+        self.model.collisions.kept()
     }
 
     /// Whole numbers of sum `i` of the surfaces per real molecule, kg m/s or J.

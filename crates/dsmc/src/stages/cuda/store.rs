@@ -29,6 +29,7 @@ struct Set {
     /// x, y, vx, vy, vz.
     numbers: [Buffer<f32>; 5],
     rotation: Buffer<f32>,
+    /// One word of 16 bits a particle, or two.
     level: Buffer<u16>,
     key: Buffer<u16>,
     tag: Buffer<u32>,
@@ -40,8 +41,8 @@ impl Set {
         let used = |wanted: bool| if wanted { room } else { 0 };
         Ok(Self {
             numbers: [column()?, column()?, column()?, column()?, column()?],
-            rotation: pool.alloc_zeros(used(kind.modes[0]), "dsmc: particles")?,
-            level: pool.alloc_zeros(used(kind.modes[1]), "dsmc: particles")?,
+            rotation: pool.alloc_zeros(used(kind.rotates), "dsmc: particles")?,
+            level: pool.alloc_zeros(room * kind.level_words(), "dsmc: particles")?,
             key: pool.alloc_zeros(room, "dsmc: particles")?,
             tag: pool.alloc_zeros(used(kind.near), "dsmc: particles")?,
         })
@@ -245,7 +246,7 @@ impl Store {
         for (buffer, values) in set.numbers.iter_mut().chain([&mut set.rotation]).zip(&ordered) {
             cuda.upload(buffer, values)?;
         }
-        cuda.upload(&mut set.level, &scatter(&to, &p.level))?;
+        cuda.upload(&mut set.level, &narrowed(&scatter(&to, &p.level), self.kind.level_words()))?;
         cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.kind.near))?;
         cuda.upload(&mut self.first[self.current], &first)?;
         cuda.upload(&mut self.by_tile[0], &stay)
@@ -265,7 +266,10 @@ impl Store {
             offset: [column(x)?, column(y)?],
             velocity: [column(vx)?, column(vy)?, column(vz)?],
             rotation: column(&set.rotation)?,
-            level: cuda.download_range(&set.level, 0..n.min(set.level.len()))?,
+            level: widened(
+                &cuda.download_range(&set.level, 0..(n * self.kind.level_words()).min(set.level.len()))?,
+                self.kind.level_words(),
+            ),
             tag: cuda.download_range(&set.tag, 0..n.min(set.tag.len()))?,
         };
         for tile in 0..self.mosaic.len() {
@@ -283,6 +287,16 @@ impl Store {
 /// Tags of particles, which have none yet when they are loaded.
 fn tags(to: &[u32], from: &[u32], near: bool) -> Vec<u32> {
     if near && from.is_empty() { vec![0; to.len()] } else { scatter(to, from) }
+}
+
+/// Words of levels as the device has them: of 16 bits where that is enough.
+fn narrowed(levels: &[u32], words: usize) -> Vec<u16> {
+    levels.iter().flat_map(|l| [*l as u16, (*l >> 16) as u16].into_iter().take(words)).collect()
+}
+
+/// What [`narrowed`] was made of.
+fn widened(levels: &[u16], words: usize) -> Vec<u32> {
+    levels.chunks_exact(words.max(1)).map(|l| l.iter().rev().fold(0, |all, w| all << 16 | u32::from(*w))).collect()
 }
 
 /// `values[to[i]] = from[i]`; nothing of a column that is not in use.

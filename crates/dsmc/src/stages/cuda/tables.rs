@@ -1,6 +1,6 @@
 //! What kernels look up: molecules, pairs, walls, the bodies, what comes in.
 
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::Result;
 
@@ -32,9 +32,9 @@ pub(super) struct Tables {
     pub(super) parts: Buffer<Part>,
     pub(super) outline: Buffer<[i32; 2]>,
     pub(super) reach: Buffer<u8>,
-    /// `2 k/m` by species, then `2 k theta/m`.
+    /// [`crate::stages::factors`].
     pub(super) factor: Buffer<f64>,
-    /// Mass, and `k theta` over k, by species.
+    /// Mass by species, characteristic temperature (K) by mode and species.
     pub(super) mass: Buffer<f64>,
     pub(super) theta: Buffer<f64>,
     pub(super) walls: Buffer<WallArgument>,
@@ -75,9 +75,8 @@ impl Tables {
             cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| collide::rate(model, c))).collect()
         };
         let reach: Vec<u8> = cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
-        let per_mass = |s: &crate::gas::Species| 2.0 * BOLTZMANN / s.mass;
-        let factor: Vec<f64> = model.species.iter().map(per_mass).chain(model.species.iter().map(|s| per_mass(s) * s.vibration)).collect();
         let number = |from: &[f64], what: &str| pool.buffer_from(from, what);
+        let theta = |m: usize| model.species.iter().map(move |s| s.vibration.modes().get(m).map_or(0.0, |mode| mode.theta));
         let up = Upload { pool };
         Ok(Self {
             pairs: up.all(&pairs)?,
@@ -89,9 +88,9 @@ impl Tables {
             parts: up.all(&parts)?,
             outline: up.all(&outline)?,
             reach: up.all(&reach)?,
-            factor: number(&factor, "dsmc: tables")?,
+            factor: number(&crate::stages::factors(model), "dsmc: tables")?,
             mass: number(&model.species.iter().map(|s| s.mass).collect::<Vec<_>>(), "dsmc: tables")?,
-            theta: number(&model.species.iter().map(|s| s.vibration).collect::<Vec<_>>(), "dsmc: tables")?,
+            theta: number(&(0..model.collisions.modes).flat_map(theta).collect::<Vec<_>>(), "dsmc: tables")?,
             walls: up.all(&walls(model))?,
             molecules: up.all(&molecules(model))?,
             slots: up.all(slots)?,
@@ -127,10 +126,10 @@ impl Upload<'_> {
 }
 
 /// As `stages/cpu/collide.rs` has them.
-fn pairs(model: &Model, relaxing: &[[Option<usize>; 2]]) -> (Vec<Kinetics>, Vec<u32>) {
+fn pairs(model: &Model, relaxing: &[collide::Places]) -> (Vec<Kinetics>, Vec<u32>) {
     let n = model.species.len();
     let (mut pairs, mut lookup) = (Vec::new(), vec![0; n * n]);
-    let inelastic = |s: usize| model.species[s].rotation > 0 || model.species[s].vibration > 0.0;
+    let inelastic = |s: usize| model.species[s].rotation > 0 || !model.species[s].vibration.is_empty();
     for a in 0..n {
         for b in a..n {
             let pair = model.pair(a, b);
@@ -146,7 +145,7 @@ fn pairs(model: &Model, relaxing: &[[Option<usize>; 2]]) -> (Vec<Kinetics>, Vec<
                 pool: (2.5 - pair.scatter.omega) as f32,
                 inelastic: u32::from(inelastic(a) || inelastic(b)),
                 species: [a as u32, b as u32],
-                chances: relaxing[pairs.len()].map(|place| place.map_or(-1, |p| p as i32)),
+                chances: relaxing[pairs.len()],
             });
         }
     }
@@ -154,15 +153,18 @@ fn pairs(model: &Model, relaxing: &[[Option<usize>; 2]]) -> (Vec<Kinetics>, Vec<
 }
 
 fn modes(model: &Model) -> Vec<Modes> {
-    let numbers = |z: Relaxation| match z {
-        Relaxation::Constant(z) => (z as f32, 0.0),
-        Relaxation::Parker { z_inf, t_star } => (z_inf as f32, t_star as f32),
+    let modes = |s: &crate::gas::Species| {
+        let (z_rotation, t_star) = match s.z_rotation {
+            Relaxation::Constant(z) => (z as f32, 0.0),
+            Relaxation::Parker { z_inf, t_star } => (z_inf as f32, t_star as f32),
+        };
+        let mut all = Modes { rotation: s.rotation, count: s.vibration.modes().len() as u32, z_rotation, t_star, ..Modes::zeroed() };
+        for (m, mode) in s.vibration.modes().iter().enumerate() {
+            (all.theta[m], all.degeneracy[m], all.z[m]) = (mode.theta as f32, mode.degeneracy as f32, mode.z as f32);
+        }
+        all
     };
-    let mode = |s: &crate::gas::Species| {
-        let ((z_rotation, t_star), (z_vibration, _)) = (numbers(s.z_rotation), numbers(s.z_vibration));
-        Modes { rotation: s.rotation, theta: s.vibration as f32, z_rotation, t_star, z_vibration }
-    };
-    model.species.iter().map(mode).collect()
+    model.species.iter().map(modes).collect()
 }
 
 /// For each tile and cell the first of its parts with their number in the upper eight bits; the parts; their outlines.
@@ -194,12 +196,13 @@ fn walls(model: &Model) -> Vec<WallArgument> {
 }
 
 fn molecules(model: &Model) -> Vec<MoleculeArgument> {
-    let molecule = |s: &crate::gas::Species| MoleculeArgument {
-        mass: s.mass,
-        thermal: 2.0 * BOLTZMANN / s.mass,
-        vibration: s.vibration,
-        rotation: s.rotation,
-        unused: 0,
+    let molecule = |s: &crate::gas::Species| {
+        let (thermal, count) = (2.0 * BOLTZMANN / s.mass, s.vibration.modes().len() as u32);
+        let mut all = MoleculeArgument { mass: s.mass, thermal, rotation: s.rotation, count, ..MoleculeArgument::zeroed() };
+        for (m, mode) in s.vibration.modes().iter().enumerate() {
+            (all.theta[m], all.degeneracy[m]) = (mode.theta, mode.degeneracy);
+        }
+        all
     };
     model.species.iter().map(molecule).collect()
 }

@@ -10,7 +10,8 @@ const PLAIN: Kind = Kind {
     threads: 256,
     resident: 4,
     lanes: 2,
-    modes: [false; 2],
+    rotates: false,
+    modes: 0,
     scheme: Scheme::Ntc,
     near: false,
     bodies: [false; 2],
@@ -19,9 +20,10 @@ const PLAIN: Kind = Kind {
 
 #[test]
 fn kernels_compile() {
-    let everything = Kind { scheme: Scheme::Majorant, modes: [true; 2], species: 3, bodies: [true; 2], follows: true, near: true, ..PLAIN };
+    let everything =
+        Kind { scheme: Scheme::Majorant, rotates: true, modes: 1, species: 3, bodies: [true; 2], follows: true, near: true, ..PLAIN };
     let pairing =
-        Kind { scheme: Scheme::Pairing, modes: [true, false], species: 2, bodies: [true, false], shift: [2, 0], lanes: 32, ..PLAIN };
+        Kind { scheme: Scheme::Pairing, rotates: true, modes: 4, species: 2, bodies: [true, false], shift: [2, 0], lanes: 32, ..PLAIN };
     for kind in [everything, pairing] {
         recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
     }

@@ -8,11 +8,12 @@ struct Wall {
   double temperature, velocity[3], normal, tangential;  // of a diffuse wall `normal` is the part that it accommodates
 };
 struct Molecule {
-  double mass, thermal, vibration;  // thermal: 2 k / m
-  u32 rotation, unused;
+  double mass, thermal, theta[MODES];  // thermal: 2 k / m
+  u32 degeneracy[MODES], rotation, count;  // count: modes of vibration
 };
 struct Domain {
   int edge[4];              // -1 periodic, -2 open, else the number of the wall
+  u32 along[4];             // 1 where each cell along a side has a wall of its own, the first at `edge`
   float path[2];            // `step` of Pass
   double dt, per_metre[2];  // cells per metre, 0 where there is no axis
   u64 seed, step;
@@ -30,7 +31,23 @@ struct Motion {
 #define BOLTZMANN 1.380649e-23
 
 __device__ __forceinline__ double energy_of(const Molecule& m, const Motion& a) {
-  return 0.5 * m.mass * (a.v[0] * a.v[0] + a.v[1] * a.v[1] + a.v[2] * a.v[2]) + BOLTZMANN * (a.rotation + double(a.level) * m.vibration);
+  double internal = a.rotation;
+  for (u32 k = 0; k < m.count; k++) internal += double(m.count > 1 ? a.level >> 8 * k & 0xff : a.level) * m.theta[k];
+  return 0.5 * m.mass * (a.v[0] * a.v[0] + a.v[1] * a.v[1] + a.v[2] * a.v[2]) + BOLTZMANN * internal;
+}
+
+// Levels in equilibrium: `Vibration::word` of gas/vibration.rs.
+__device__ __noinline__ u32 levels_at(const Molecule& m, double temperature, Stream& u) {
+  u32 word = 0;
+  for (u32 k = 0; k < m.count; k++) {
+    u32 q;
+    do {
+      q = 0;
+      for (u32 d = 0; d < m.degeneracy[k]; d++) q += u32(fmin(vibration_level<double>(m.theta[k] / temperature, u.open()), 65535.0));
+    } while (m.count > 1 && q > HIGHEST_OF_SEVERAL);
+    word |= (m.count > 1 ? q : q < 65535u ? q : 65535u) << 8 * k;
+  }
+  return word;
 }
 
 __device__ __noinline__ void reflect(const Wall& w, const Molecule& m, const double* n, Motion& a, Stream& u) {
@@ -67,7 +84,7 @@ __device__ __noinline__ void reflect(const Wall& w, const Molecule& m, const dou
     double energy = a.rotation / w.temperature, r = u.open(), angle = u.open();
     a.rotation = w.temperature * (m.rotation == 2 ? rotation_two<double>(kind, energy, r, angle) : rotation_three<double>(kind, energy, r, angle, u.open()));
   }
-  if (m.vibration > 0.0 && (kind == 1.0 || u.open() < kind)) a.level = u32(fmin(vibration_level<double>(m.vibration / w.temperature, u.open()), 65535.0));
+  if (m.count > 0 && (kind == 1.0 || u.open() < kind)) a.level = levels_at(m, w.temperature, u);
 }
 
 // What a surface gets, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
@@ -111,7 +128,7 @@ __device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f
       }
       met.normal[met.axis] = met.upper ? -1.0 : 1.0;
       met.normal[1 - met.axis] = 0.0;
-      number = u32(edge);
+      number = u32(edge) + d.along[surface] * u32(f.cell[1 - met.axis]);
     } else {
       number = g.segments[met.segment].wall;
     }
@@ -135,7 +152,7 @@ __device__ __forceinline__ u32 arrive_at(const Store& st, const Geometry& g, con
   st.next.vy[slot] = float(a.v[1]);
   st.next.vz[slot] = float(a.v[2]);
   if (ROTATES) st.next.rotation[slot] = float(a.rotation);
-  if (VIBRATES) st.next.level[slot] = u16(a.level);
+  if (VIBRATES) st.next.level[slot] = Level(a.level);
   st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
   u32 tile = tile_of(st, f.cell[0], f.cell[1]);
   atomicAdd(st.far_in + tile, 1u);

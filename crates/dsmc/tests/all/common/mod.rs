@@ -3,8 +3,6 @@
 
 use std::path::Path;
 
-use zellige_dsmc::Dsmc;
-use zellige_dsmc::config::sides::{SideConfig, SideWall};
 use zellige_dsmc::config::{Config, WallConfig};
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::gas::table::Model as Molecules;
@@ -13,7 +11,6 @@ use zellige_dsmc::sampling::VALUES;
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
-use zellige_engine::sim::Solver;
 
 /// Number density of SPARTA's box of argon, 1/m^3, and its temperature, K.
 pub const BOX: (f64, f64) = (7.07043e22, 273.15);
@@ -29,10 +26,9 @@ pub fn device(threads: usize) -> Device {
     }
 }
 
-/// A flow there; on the processor where only that computes it.
+/// A flow there.
 pub fn flow(config: &Config, threads: usize) -> Flow {
-    let device = if Dsmc::only_on_cpu(config).is_empty() { device(threads) } else { Device::Cpu(Cpu::new(threads).unwrap()) };
-    flow_on(config, &device)
+    flow_on(config, &device(threads))
 }
 
 /// A flow on a device.
@@ -63,7 +59,7 @@ pub fn mean(flow: &Flow, q: usize) -> f64 {
     values.chunks_exact(VALUES).map(|v| v[q]).sum::<f64>() / (values.len() / VALUES) as f64
 }
 
-/// Temperatures of the particles' motion along each axis about their mean, of the rotation by `freedom`, and the mean level.
+/// Temperatures of the particles' motion along each axis about their mean, of the rotation, and the mean level of a lone mode.
 pub fn temperatures(flow: &mut Flow) -> ([f64; 3], f64, f64) {
     let p = flow.stages.particles().unwrap();
     let n = p.len() as f64;
@@ -92,7 +88,7 @@ pub fn gap(kn: f64, cells: usize, temperatures: [f64; 2], speeds: [f64; 2]) -> (
     let length = path / kn;
     config.grid.size = vec![length];
     config.dt = (0.1 * path / 380.0).min(0.3 * length / cells as f64 / 380.0);
-    let wall = |i: usize| Some(SideConfig::Wall(SideWall { wall: WallConfig::diffuse(temperatures[i], [0.0, speeds[i], 0.0]) }));
+    let wall = |i: usize| Some(WallConfig::diffuse(temperatures[i], [0.0, speeds[i], 0.0]).into());
     (config.boundary.x_lo, config.boundary.x_hi) = (wall(0), wall(1));
     config.particles_per_cell = Some(100.0);
     (config, length)

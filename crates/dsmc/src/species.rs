@@ -1,0 +1,141 @@
+//! From the species of the input, SPARTA's files and the program's own table to molecules and how pairs of them collide.
+
+use std::path::{Path, PathBuf};
+
+use zellige_engine::error::{Error, Problem, Result};
+
+use crate::config::{Config, SpeciesConfig, VibrationConfig, ZConfig};
+use crate::gas::pair::Pair;
+use crate::gas::vibration::{Mode, Vibration};
+use crate::gas::{Relaxation, Scatter, Species, sparta, table};
+use crate::setup::{input, unreadable};
+
+/// SPARTA's files of a run.
+struct Files {
+    species: Vec<sparta::Listed>,
+    vibrations: Vec<(String, Vibration)>,
+    vss: sparta::Vss,
+}
+
+impl Files {
+    /// Of a checked input; nothing where it names none.
+    fn read(config: &Config, folder: &Path) -> Result<Option<Self>> {
+        let (Some(species), Some(vss)) = (&config.species_file, &config.vss_file) else { return Ok(None) };
+        let ((a, first), (b, second)) = (read_file(folder, species, "species_file")?, read_file(folder, vss, "vss_file")?);
+        let vibrations = match &config.vibration_file {
+            Some(file) => read_file(folder, file, "vibration_file").and_then(|(path, text)| sparta::vibrations(&path, &text))?,
+            None => Vec::new(),
+        };
+        Ok(Some(Self { species: sparta::species(&a, &first)?, vibrations, vss: sparta::vss(&b, &second)? }))
+    }
+
+    /// The species of a name, if there is one.
+    fn find(&self, name: &str, config: &Config, given: bool, path: &str) -> Result<Option<Species>> {
+        let Some(listed) = self.species.iter().find(|f| f.species.name == name) else { return Ok(None) };
+        let Some((_, scatter, parker)) = self.vss.species.iter().find(|(n, ..)| *n == name) else {
+            let problem = Problem::new("", format!("`{name}` is in the species file but not in the vss file"));
+            return Err(input(path, problem.hint("add a line of the species to `vss_file`")));
+        };
+        let mut found = listed.species.clone();
+        found.scatter = *scatter;
+        found.z_rotation = parker.unwrap_or(found.z_rotation);
+        let all = |v: &Vibration| v.modes().iter().map(|m| m.degeneracy).sum::<u32>();
+        match self.vibrations.iter().find(|(n, _)| *n == name) {
+            Some((_, vibration)) if all(vibration) == listed.modes => found.vibration = *vibration,
+            Some((_, vibration)) => {
+                let problem =
+                    format!("`{name}` has {} modes in the species file and {} in the vibration file", listed.modes, all(vibration));
+                return Err(input(path, Problem::new("", problem).hint("degrees of freedom are twice the modes, degenerate ones counted")));
+            }
+            None if listed.modes > 1 && config.collisions.vibration && !given => {
+                let problem = format!("`{name}` has {} modes of vibration, of which the species file names one temperature", listed.modes);
+                return Err(input(path, Problem::new("", problem).hint("give `vibration_file`, or `vibration` of the species")));
+            }
+            None => {}
+        }
+        Ok(Some(found))
+    }
+}
+
+/// A species of the input.
+fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&Files>) -> Result<Species> {
+    let path = format!("species[{number}].name");
+    let from_files = match files {
+        None => None,
+        Some(files) => files.find(&s.name, config, s.vibration.is_some(), &path)?,
+    };
+    let own = match (s.mass, s.diameter, s.omega) {
+        (Some(mass), Some(diameter), Some(omega)) => Some(Species {
+            name: s.name.clone(),
+            mass,
+            scatter: Scatter { diameter, omega, t_ref: table::T_REF, alpha: 1.0 },
+            rotation: 0,
+            z_rotation: Relaxation::Constant(table::Z_ROTATION),
+            vibration: Vibration::NONE,
+        }),
+        _ => None,
+    };
+    let Some(mut found) = from_files.or_else(|| table::find(&s.name, config.collisions.model)).or(own) else {
+        let mut names = table::names();
+        names.extend(files.iter().flat_map(|f| f.species.iter().map(|f| f.species.name.as_str())));
+        return Err(input(&path, Problem::new("", format!("the species `{}` is nowhere defined", s.name)).allowed(names.join(", "))));
+    };
+    found.mass = s.mass.unwrap_or(found.mass);
+    let scatter = &mut found.scatter;
+    scatter.diameter = s.diameter.unwrap_or(scatter.diameter);
+    scatter.omega = s.omega.unwrap_or(scatter.omega);
+    scatter.alpha = s.alpha.unwrap_or(scatter.alpha);
+    scatter.t_ref = s.t_ref.unwrap_or(scatter.t_ref);
+    found.rotation = s.rotation.unwrap_or(found.rotation);
+    found.z_rotation = match s.z_rotation {
+        None => found.z_rotation,
+        Some(ZConfig::Number(z)) => Relaxation::Constant(z),
+        Some(ZConfig::Parker(p)) => Relaxation::Parker { z_inf: p.z_inf, t_star: p.t_star },
+    };
+    found.vibration = vibration(s, found.vibration, &format!("species[{number}].vibration"))?;
+    let c = &config.collisions;
+    if !c.rotation {
+        found.rotation = 0;
+    }
+    if !c.vibration {
+        found.vibration = Vibration::NONE;
+    }
+    Ok(found)
+}
+
+/// The modes of a species: those of the input, else `known`, with the collision number of the input where modes have none.
+fn vibration(s: &SpeciesConfig, known: Vibration, path: &str) -> Result<Vibration> {
+    let Some(given) = &s.vibration else { return Ok(s.z_vibration.map_or(known, |z| known.relaxing(z))) };
+    // What a file or the table has for the first mode holds for a temperature by itself.
+    let before = known.modes().first().map_or(f64::INFINITY, |m| m.z);
+    let other = s.z_vibration.unwrap_or(if matches!(given, VibrationConfig::Single(_)) { before } else { f64::INFINITY });
+    let modes: Vec<Mode> =
+        given.modes().iter().map(|m| Mode { theta: m.theta, degeneracy: m.degeneracy, z: m.z.unwrap_or(other) }).collect();
+    Vibration::new(&modes).map_err(|message| input(path, Problem::new("", message)))
+}
+
+/// A file of the input with its path. What went wrong names the key.
+fn read_file(folder: &Path, file: &Path, key: &str) -> Result<(PathBuf, String)> {
+    let path = folder.join(file);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok((path, text)),
+        Err(e) => Err(unreadable(key, &path, Error::file("read", &path, e))),
+    }
+}
+
+/// The species of a checked input. Files are looked for in `folder`.
+pub(crate) fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species>, Vec<Pair>)> {
+    let files = Files::read(config, folder)?;
+    let all: Vec<Species> = config.species.iter().enumerate().map(|(i, s)| species(config, s, i, files.as_ref())).collect::<Result<_>>()?;
+    let mut pairs = Vec::with_capacity(all.len() * all.len());
+    for a in &all {
+        for b in &all {
+            let is = |names: &[String; 2]| *names == [a.name.clone(), b.name.clone()] || *names == [b.name.clone(), a.name.clone()];
+            let own = config.collisions.pairs.iter().find(|p| is(&p.species));
+            let own = own.map(|p| Scatter { diameter: p.diameter, omega: p.omega, t_ref: p.t_ref, alpha: p.alpha });
+            let from_file = files.as_ref().and_then(|f| f.vss.pairs.iter().find(|(names, _)| is(names)).map(|(_, s)| *s));
+            pairs.push(Pair::new(a, b, own.or(from_file)));
+        }
+    }
+    Ok((all, pairs))
+}
