@@ -47,8 +47,8 @@ fn compare(what: &str, setup: &Setup, particles: &Particles) {
     }
 }
 
-fn agree(what: &str, setup: &Setup, rows: &mut dyn Stages, single: &mut dyn Stages) {
-    let both = [rows, single];
+fn agree<'a>(what: &str, setup: &Setup, rows: &'a mut dyn Stages, single: &'a mut dyn Stages) {
+    let mut both = [rows, single];
     let eps = if setup.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let [a, b] = [0, 1].map(|k| sorted(&both[k].particles(0).unwrap()));
     assert_eq!(a.len(), b.len(), "{what}");
