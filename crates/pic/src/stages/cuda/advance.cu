@@ -134,9 +134,10 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 keep(st, stream, list, base, who, crossing, now, [&](u32 homeless) {
                     leave(st, tile, sent[warp], stream, homeless, now, int(now.cell & 255), int(now.cell >> 8), base);
                 });
+                // What was read of this round has been read, and what waits can be seen.
+                __syncwarp();
 #if ORDER == 1
                 waiting += __popc(crossers);
-                __syncwarp();
                 while (waiting >= WARP) {
                     waiting -= WARP;
                     Path w = queue.get(int(waiting + lane_index()), unit);
