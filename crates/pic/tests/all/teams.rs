@@ -184,3 +184,87 @@ fn helpers_go_along_with_what_is_dense() {
         assert!(away.min(CELLS[0] as f64 - away) < 120.0 * 3e-7, "{a:?} {b:?}");
     }
 }
+
+/// A window moves on while helpers are at work: a very full cloud goes through one tile after the other towards the side behind which
+/// everything is lost, a cell a step beside its own way, and out there.
+#[test]
+fn a_window_moves_while_helpers_are_at_work() {
+    let Some(cuda) = zellige_engine::testing::gpu() else { return };
+    for weighted in [false, true] {
+        let (mut setup, p) = (setup(weighted), dense(weighted));
+        setup.grid.fields[0] = [FieldSide::Absorbing; 2];
+        setup.grid.particles[0] = [ParticleSide::Absorb; 2];
+        setup.absorbing_cells = 6;
+        let mut here = cpu::new(&setup, &Cpu::new(2).unwrap()).unwrap();
+        fill(&setup, here.as_mut(), &p);
+        let [mut there, mut again] = [0, 1].map(|_| on_gpu(&setup, &cuda, &p, 512));
+        let mut unsplit = on_gpu(&setup, &cuda, &p, 1 << 20);
+        // Four particles a cell come in with each new column.
+        let fresh = |step: u64| {
+            let (random, last) = (Philox::new(12, 4), CELLS[0] as u32 - 1);
+            let mut p = Particles::default();
+            for k in 0..4 * CELLS[1] as u64 {
+                let ([a, b], [x, y]) = (random.uniforms(step, 2 * k), random.normals(step, 2 * k + 1));
+                p.i.push(last);
+                p.j.push((k / 4) as u32);
+                p.s.push(a - 0.5);
+                p.t.push(b - 0.5);
+                p.u.iter_mut().zip([x, y, 0.0]).for_each(|(u, v)| u.push(0.3 * v));
+                p.tag.push(1_000_000 * (step + 1) + k);
+                if weighted {
+                    p.weight.push(0.5);
+                }
+            }
+            p
+        };
+        let mut busy = 0;
+        for k in 0..48 {
+            for stages in [here.as_mut() as &mut dyn Stages, &mut there, &mut again, &mut unsplit] {
+                run(&setup, stages, k, 1);
+                stages.shift(&[fresh(k)], &mut Profiler::off()).unwrap();
+            }
+            let [helping, spare] = there.helpers(0).unwrap();
+            busy += u32::from(helping - spare > 5);
+            assert_eq!(unsplit.helpers(0).unwrap()[0], 0);
+            if k == 2 {
+                // As in three steps of the test above; cells are counted from the window's side.
+                let tolerance = 4.0 * 4e-6;
+                let (a, b) = (sorted(&here.particles(0).unwrap()), sorted(&there.particles(0).unwrap()));
+                assert_eq!(a.len(), b.len());
+                for (x, y) in a.iter().zip(&b) {
+                    assert_eq!(x.0, y.0);
+                    for c in 0..5 {
+                        let away = (x.1[c] - y.1[c]).abs();
+                        let away = if c == 1 { away.min((away - CELLS[1] as f64).abs()) } else { away };
+                        assert!(away <= tolerance * x.1[c].abs().max(1.0), "weighted {weighted}, column {c}: {x:?} {y:?}");
+                    }
+                }
+                let (l, m) = (&here.ledger().unwrap()[0], &there.ledger().unwrap()[0]);
+                assert_eq!((l.injected, l.removed), (m.injected, m.removed));
+                let near = |x: f64, y: f64| (x - y).abs() <= 64.0 * tolerance * x.abs().max(1e-3);
+                assert!(near(l.energy_out, m.energy_out) && near(l.charge_out, m.charge_out), "{l:?} {m:?}");
+            }
+            // The same bits whoever did the work, all along.
+            let all: Vec<_> = [&mut there, &mut again, &mut unsplit]
+                .map(|stages| {
+                    let p = sorted(&stages.particles(0).unwrap());
+                    let (l, fields) = (stages.ledger().unwrap(), Component::ALL.map(|c| stages.component(c).unwrap()));
+                    assert_eq!(
+                        p.len() as u64,
+                        l[0].injected - l[0].removed,
+                        "weighted {weighted}: number of particles after {} steps",
+                        k + 1
+                    );
+                    (p, fields, l)
+                })
+                .into();
+            assert!(all[0].0 == all[1].0 && all[0].0 == all[2].0, "weighted {weighted}: particles after {} steps", k + 1);
+            assert!(all[0].1 == all[1].1 && all[0].1 == all[2].1, "weighted {weighted}: fields after {} steps", k + 1);
+            assert!(all[0].2 == all[1].2 && all[0].2 == all[2].2, "weighted {weighted}: ledgers after {} steps", k + 1);
+        }
+        // The cloud has needed 24 to 32 steps to the side, more or less with its own speed.
+        assert!(busy >= 20, "helpers were at work in {busy} steps");
+        let left = there.particles(0).unwrap().len();
+        assert!(left < N / 2, "{left} particles are left: the cloud has gone");
+    }
+}

@@ -55,6 +55,12 @@ struct Domain {
     double thermal[4];    // u_th of each side
 };
 
+// A tile of a unit: its first cell, its cells, which part of it, and how many particles the unit has.
+struct Tile {
+    int x, y, nx, ny;
+    u32 part, whole;
+};
+
 // A particle on its way to another unit.
 struct Record {
     u32 unit;
@@ -83,7 +89,7 @@ struct Store {
     u32* table;            // its pages, `room` of each
     Inbox now, next;       // what came in the last step and is read in this one; what leaves in this one
     u32* ring;             // free pages
-    Record *outbox, *common;  // OUT records of each block; those that found no page
+    Record *outbox, *common;  // OUT records of each warp; those that found no page
     u32* place;            // of those, their number in the inbox
     uint2* team;           // of each unit of a tile: where its helpers stand in `members`, and how many
     u32 *members, *owner;  // helpers; the unit of a tile that each of them helps
@@ -107,14 +113,21 @@ typedef float4 Quad;
 #define CELLS (REST + (1 + WEIGHTED) * PAGE * int(sizeof(real)))
 #define TAGS (CELLS + 2 * PAGE)
 #define PAGE_BYTES (TAGS + 8 * TAGGED * PAGE)
+// Number `k` of a column that begins `offset` bytes behind `page`. One instruction by name, where shifts, masks and additions of two words each
+// would be four: addresses were a tenth of all instructions.
+template <class T> __device__ __forceinline__ T& entry(u8* page, int offset, u32 k) {
+    u64 at;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(k), "n"(sizeof(T)), "l"(page));
+    return *reinterpret_cast<T*>(static_cast<u8*>(__cvta_global_to_generic(at)) + offset);
+}
 struct Place {
     u8* page;
     u32 k;
-    __device__ __forceinline__ Quad& four() const { return reinterpret_cast<Quad*>(page)[k]; }
+    __device__ __forceinline__ Quad& four() const { return entry<Quad>(page, 0, k); }
     // 0: uz, 1: weight.
-    __device__ __forceinline__ real& rest(int c) const { return reinterpret_cast<real*>(page + REST)[c * PAGE + k]; }
-    __device__ __forceinline__ u16& cell() const { return reinterpret_cast<u16*>(page + CELLS)[k]; }
-    __device__ __forceinline__ u64& tag() const { return reinterpret_cast<u64*>(page + TAGS)[k]; }
+    __device__ __forceinline__ real& rest(int c) const { return entry<real>(page, REST + c * PAGE * int(sizeof(real)), k); }
+    __device__ __forceinline__ u16& cell() const { return entry<u16>(page, CELLS, k); }
+    __device__ __forceinline__ u64& tag() const { return entry<u64>(page, TAGS, k); }
     __device__ __forceinline__ void get(real* v) const {
         Quad q = four();
         v[0] = q.x;

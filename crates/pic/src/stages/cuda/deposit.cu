@@ -45,58 +45,6 @@ __device__ __forceinline__ Point point(real s, real t, const Unit& u) {
     return p;
 }
 
-#define JX (TX + 1 + 2 * MARGIN)
-#define JY (TY + 1 + 2 * MARGIN)
-#define JN (JX * JY)
-
-// In shared memory: x, y, z, and z of slow particles; in global memory x, y and z, z in fine units. What lies behind a periodic side
-// goes to the node that it is an image of.
-struct Sums {
-    const Domain& d;
-    fixed* near;      // [COMPONENTS][JN]
-    long long* far;   // [3][length]
-    int corner[2];    // node of near[0]
-    int sign;
-};
-#if WIDE
-#define FINE 0
-#define COMPONENTS 3
-#else
-#define FINE 6
-#define COMPONENTS 4
-#endif
-
-__device__ __forceinline__ int inside(int k, int n, int side) {
-    if (side == 0) {
-        while (k < 0) k += n;
-        while (k >= n) k -= n;
-    }
-    return k + BELOW;
-}
-// What sum `k` of shared memory has come to, into global memory.
-__device__ __forceinline__ void carry(const Sums& j, int k, long long v) {
-    const Domain& d = j.d;
-    int c = k / JN, n = k - c * JN, y = n / JX, x = n - y * JX;
-    if (c == 2) v *= 1 << FINE;
-    x = inside(j.corner[0] + x, d.cells[0], d.sides[0]);
-    y = inside(j.corner[1] + y, d.cells[1], d.sides[2]);
-    atomicAdd((u64*)(j.far + min(c, 2) * d.length + (long long)y * d.pitch + x), u64(v * j.sign));
-}
-// All that the sums have come to, into global memory; they are zero afterwards.
-__device__ __forceinline__ void empty(const Sums& j) {
-    const Domain& d = j.d;
-    for (int n = threadIdx.x; n < JN; n += BLOCK) {
-        int y = n / JX, x = n - y * JX;
-        long long* to = j.far + (long long)inside(j.corner[1] + y, d.cells[1], d.sides[2]) * d.pitch + inside(j.corner[0] + x, d.cells[0], d.sides[0]);
-        long long v[3] = {j.near[n], j.near[JN + n], (long long)j.near[2 * JN + n] * (1 << FINE)};
-        if (COMPONENTS == 4) v[2] += j.near[(COMPONENTS - 1) * JN + n];
-#pragma unroll
-        for (int c = 0; c < 3; c++)
-            if (v[c]) atomicAdd((u64*)(to + c * d.length), u64(v[c] * j.sign));
-#pragma unroll
-        for (int c = 0; c < COMPONENTS; c++) j.near[c * JN + n] = 0;
-    }
-}
 // 4 K v_z in the units of the sums that it belongs to, and where they are.
 __device__ __forceinline__ int z_sums(real& qz, const Unit& u) {
 #if !WIDE
@@ -108,32 +56,17 @@ __device__ __forceinline__ int z_sums(real& qz, const Unit& u) {
 #endif
 }
 
-#if CHECKED
-// A sum that would leave 32 bits is carried to the array in global memory at once.
-__device__ __forceinline__ void carry_over(const Sums& j, int k, fixed v) { carry(j, k, (v > 0 ? 1ll : -1ll) << 32); }
-// Whether the sum of a and b left 32 bits: in the sign.
-__device__ __forceinline__ int overflow(int a, int b) {
-    int sum = int(u32(a) + u32(b));
-    return (a ^ sum) & (b ^ sum);
-}
+// The most that a particle adds to one sum.
+#define BOUNDED (!CHECKED && !WIDE)
+__device__ __forceinline__ real most_of(real dx, real dy, real qz, const Unit& u) {
+#if BOUNDED
+    z_sums(qz, u);
+    return fmaxf(real(4) * u.k * fmaxf(fabsf(dx), fabsf(dy)), fabsf(qz));
 #else
-// Sums of 32 bits run over nowhere: a particle adds at most 4 K times the part of a cell that light passes to a sum of x or y, and
-// 2 K to one of z. Once in SCAN rounds of a block all sums of 2^28 and more are emptied; what the particles of SCAN rounds and
-// those that waited, fewer than 256, add until the next time is less than 7 x 2^28 (see `Kind::scan`). Between two barriers.
-__device__ __forceinline__ void relieve(const Sums& j) {
-#if !WIDE
-    static_assert(BLOCK <= 256, "more particles a round than SCAN counts on");
-#pragma unroll 1
-    for (int k = threadIdx.x; k < COMPONENTS * JN; k += BLOCK) {
-        fixed v = j.near[k];
-        if (v >= 1 << 28 || v <= -(1 << 28)) {
-            carry(j, k, v);
-            j.near[k] = 0;
-        }
-    }
+    return 0;
 #endif
 }
-#endif
+
 __device__ __forceinline__ void put(const Sums& j, int at, fixed v) {
     fixed before = shared_add(j.near + at, v);
 #if CHECKED

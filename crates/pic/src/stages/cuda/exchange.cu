@@ -13,9 +13,11 @@ __device__ __forceinline__ void give(const Store& st, u32 page) { st.ring[atomic
 
 // A record into the inbox of its unit; one for which there is no page waits in the common list until `turn` has found one.
 __device__ __noinline__ void post(const Store& st, Record r) {
+    // Nobody changes these in this launch. What the first place takes is read ahead: a block may wait for this.
+    const u32 *table = st.next.table + u64(r.unit) * st.inbox_room, pages = st.next.pages[r.unit], first = *table;
     u32 at = atomicAdd(st.next.count + r.unit, 1u), page = at >> SHIFT;
-    if (page < st.next.pages[r.unit]) {
-        save(st, st.next.table[u64(r.unit) * st.inbox_room + page], at, r);
+    if (page < pages) {
+        save(st, page ? table[page] : first, at, r);
         return;
     }
     u32 k = atomicAdd(&st.counters->common, 1u);
@@ -49,27 +51,36 @@ __device__ __forceinline__ Record record(u32 unit, const Slot& p) {
 
 // What a warp reads: `own` particles of its list, then the inbox from number `from` on, `all` together.
 struct Stream {
-    u32 own, all, from, rounds, whole;  // `rounds`: the most of a warp of the block; `whole`: particles of the unit
-    u32 arrived, held;                  // particles in the inbox, and its pages
+    u32 own, all, from, stop, unit;     // `stop`: where it is left off
+    u32 whole, arrived, inbox, held;  // particles of the unit, and of the inbox, and pages of that and of the list
 };
-// Lane k says what list k has.
-__device__ __forceinline__ Stream stream_of(u32 mine, u32 arrived, u32 held) {
-    u32 lane = lane_index(), warp = threadIdx.x / WARP, whole = __shfl_sync(FULL_WARP, warp_scan(mine), WARP - 1) + arrived;
-    // Lists that have less than their share of whole rounds fill up with what came.
-    u32 share = ((whole + WARPS - 1) / WARPS + WARP - 1) / WARP * WARP, wanted = lane < WARPS && mine < share ? share - mine : 0;
-    u32 upto = warp_scan(wanted), from = min(upto - wanted, arrived), all = mine + min(upto, arrived) - from;
-    u32 most = all;
+__device__ __forceinline__ u32 pages_for(u32 n) { return (n + PAGE - 1) >> SHIFT; }
+// Lane k: of list k, which has `mine`; 0 where there is none.
+__device__ __forceinline__ u32 scan_lists(u32 value) {
 #pragma unroll
-    for (int d = WARP / 2; d; d /= 2) most = max(most, __shfl_xor_sync(FULL_WARP, most, d));
-    return {__shfl_sync(FULL_WARP, mine, warp), __shfl_sync(FULL_WARP, all, warp), __shfl_sync(FULL_WARP, from, warp),
-            (most + WARP - 1) / WARP, whole, arrived, held};
+    for (int d = 1; d < WARPS; d *= 2) {
+        u32 before = __shfl_up_sync(FULL_WARP, value, d);
+        if (lane_index() >= d) value += before;
+    }
+    return value;
+}
+__device__ __forceinline__ Stream stream_of(u32 unit, u32 mine, u32 arrived, u32 inbox) {
+    u32 whole = __shfl_sync(FULL_WARP, scan_lists(mine), WARPS - 1) + arrived;
+    // Lists that have less than their share of whole rounds fill up with what came: where that is not too much, each no more than its last
+    // round, so that as few rounds as can be have idle lanes.
+    u32 share = ((whole + WARPS - 1) / WARPS + WARP - 1) / WARP * WARP, wanted = lane_index() < WARPS && mine < share ? share - mine : 0;
+    u32 some = wanted % WARP, few = scan_lists(some), upto = scan_lists(wanted);
+    if (arrived <= __shfl_sync(FULL_WARP, few, WARPS - 1)) {
+        wanted = some;
+        upto = few;
+    }
+    u32 from = min(upto - wanted, arrived);
+    return {mine, mine + min(upto, arrived) - from, from, 0, unit, whole, arrived, inbox, pages_for(mine)};
 }
 __device__ __forceinline__ Stream stream_of(const Store& st, u32 unit) {
-    u32 lane = lane_index();
-    return stream_of(lane < WARPS ? st.count[unit * WARPS + lane] : 0, st.now.count[unit], st.now.pages[unit]);
+    return stream_of(unit, lane_index() < WARPS ? st.count[unit * WARPS + lane_index()] : 0, st.now.count[unit], st.now.pages[unit]);
 }
-__device__ __forceinline__ u32* pages_of(const Store& st, u32 unit) { return st.table + u64(unit * WARPS + threadIdx.x / WARP) * st.room; }
-__device__ __forceinline__ u32 page_at(const Stream& s, const u32* pages, u32 k) { return k < s.own ? pages[k >> SHIFT] : 0; }
+__device__ __forceinline__ u32 below() { return (1u << lane_index()) - 1; }
 __device__ __forceinline__ Slot slot_of(const Place& from) {
     Slot p{};
     p.cell = from.cell();
@@ -80,29 +91,39 @@ __device__ __forceinline__ Slot slot_of(const Place& from) {
 #endif
     return p;
 }
-// Particle `k` + lane, of the list in `page`.
-__device__ __forceinline__ Slot fetch(const Store& st, u32 unit, const Stream& s, u32 page, u32 k) {
-    Slot p{};
-    k += lane_index();
-    if (k < s.all) {
-        if (k >= s.own) {
-            k += s.from - s.own;
-            page = st.now.table[u64(unit) * st.inbox_room + (k >> SHIFT)];
+
+// A warp's list while it is read and written.
+struct List {
+    u32 mine;   // page number `lane`: where the first WARP pages lie is known without reading it
+    u32 plain;  // a round that ends no later is of the list alone, and of these pages
+    u32 count;  // particles that have been kept
+};
+__device__ __forceinline__ u32* pages_of(const Store& st, u32 unit) { return st.table + u64(unit * WARPS + threadIdx.x / WARP) * st.room; }
+__device__ __forceinline__ List list_of(const Store& st, const Stream& s) {
+    return {lane_index() < s.held ? pages_of(st, s.unit)[lane_index()] : NONE, min(s.own, u32(WARP << SHIFT)), 0};
+}
+// Particle `k` + lane; nobody's `cell` is NONE.
+__device__ __forceinline__ Slot fetch(const Store& st, const Stream& s, const List& list, u32 k) {
+    Slot p;
+    p.cell = NONE;
+    u32 at = k + lane_index(), page = __shfl_sync(FULL_WARP, list.mine, k >> SHIFT);
+    // What is beyond the end becomes NONE.
+    if (k + WARP > list.plain) {
+        if (at >= s.all) {
+            at = NONE;
+        } else if (at >= s.own) {
+            at += s.from - s.own;
+            page = st.now.table[u64(s.unit) * st.inbox_room + (at >> SHIFT)];
+        } else if (k >= WARP << SHIFT) {
+            page = pages_of(st, s.unit)[k >> SHIFT];
         }
-        p = slot_of(place(st, page, k));
+        // Used at once: a load that is under way where paths meet again makes all that follows wait for the particle's, too.
+        page = min(page, NONE - 1);
     }
+    if (at != NONE) p = slot_of(place(st, page, at));
     return p;
 }
 
-// In shared memory: what a warp has kept so far, how many pages its list has, and those of the next place and behind it.
-struct __align__(16) Kept {
-    u32 count, pages, page, next;
-};
-// Where all of the first `count` have been kept.
-__device__ __forceinline__ Kept kept_of(const Stream& s, const u32* pages, u32 count) {
-    u32 n = (s.own + PAGE - 1) >> SHIFT, at = count >> SHIFT;
-    return {count, n, at < n ? pages[at] : NONE, at + 1 < n ? pages[at + 1] : NONE};
-}
 // One more page for a list, or NONE.
 __device__ __forceinline__ u32 another_page(const Store& st, u32* pages, u32 n) {
     u32 page = NONE;
@@ -115,48 +136,54 @@ __device__ __forceinline__ u32 another_page(const Store& st, u32* pages, u32 n) 
     }
     return __shfl_sync(FULL_WARP, page, 0);
 }
-// Writes the particles of the lanes that stay; all lanes of a warp. Where a list cannot grow, particles go to the unit's inbox by `homeless`: they are part of the next step as others are.
-template <class F> __device__ __forceinline__ void keep(const Store& st, u32* pages, Kept& kept, bool stays, const Slot& p, F homeless) {
-    Kept o = kept;
-    u32 who = __ballot_sync(FULL_WARP, stays), at = o.count + __popc(who & ((1u << lane_index()) - 1)), end = o.count + __popc(who);
-    if ((end + PAGE - 1) >> SHIFT > o.pages) {
-        u32 page = another_page(st, pages, o.pages);
-        if (page != NONE) {
-            (o.pages == o.count >> SHIFT ? o.page : o.next) = page;
-            o.pages++;
-        } else {
-            end = o.pages << SHIFT;
-            if (stays && at >= end) {
-                homeless();
-                stays = false;
+// Writes the particles of the lanes that stay, read as numbers from `k` on; all lanes of a warp. Their cells only where they have `moved` to another
+// one or have not been in this place. Where a list cannot grow, particles go to the unit's inbox by `homeless`: they are part of the next step as others are.
+template <class F> __device__ __forceinline__ void keep(const Store& st, Stream& s, List& list, u32 k, u32 who, bool moved, const Slot& p, F homeless) {
+    bool stays = who >> lane_index() & 1;
+    u32 at = list.count + __popc(who & below()), end = list.count + __popc(who);
+    if (((end - 1) ^ (list.count - 1)) >> SHIFT) {
+        u32 n = s.held;
+        if (pages_for(end) > n) {
+            u32 page = another_page(st, pages_of(st, s.unit), n);
+            if (page != NONE) {
+                if (lane_index() == n) list.mine = page;
+                if (lane_index() == 0) s.held = n + 1;
+            } else {
+                end = n << SHIFT;
+                homeless(__ballot_sync(FULL_WARP, stays && at >= end));
+                stays = stays && at < end;
             }
+            __syncwarp();
         }
     }
+    u32 page = __shfl_sync(FULL_WARP, list.mine, at >> SHIFT);
+    if (end > WARP << SHIFT) {
+        if (stays && at >= WARP << SHIFT) page = pages_of(st, s.unit)[at >> SHIFT];
+        // As in `fetch`.
+        page = min(page, NONE - 1);
+        __syncwarp();
+    }
     if (stays) {
-        Place to = place(st, (at ^ o.count) >> SHIFT ? o.next : o.page, at);
+        Place to = place(st, page, at);
         to.set(p.v);
-        to.cell() = u16(p.cell);
+        bool came = k + WARP > list.plain;
+        if (moved || came || at != k + lane_index()) {
+            to.cell() = u16(p.cell);
 #if WEIGHTED
-        to.rest(1) = p.weight;
+            to.rest(1) = p.weight;
 #endif
 #if TAGGED
-        to.tag() = p.tag;
+            to.tag() = p.tag;
 #endif
+        }
     }
-    if ((end ^ o.count) >> SHIFT) {
-        u32 behind = (end >> SHIFT) + 1;
-        o.page = o.next;
-        o.next = behind < o.pages ? pages[behind] : NONE;
-    }
-    o.count = end;
-    __syncwarp();
-    if (lane_index() == 0) kept = o;
-    __syncwarp();
+    list.count = end;
 }
 // The end of a warp's list: its number, and pages that it no longer fills.
-__device__ __forceinline__ void close(const Store& st, u32 unit, const u32* pages, const Kept& o) {
-    for (u32 k = ((o.count + PAGE - 1) >> SHIFT) + lane_index(); k < o.pages; k += WARP) give(st, pages[k]);
-    if (lane_index() == 0) st.count[unit * WARPS + threadIdx.x / WARP] = o.count;
+__device__ __forceinline__ void close(const Store& st, const Stream& s, const List& list) {
+    if (list.count == s.own) return;
+    for (u32 k = pages_for(list.count) + lane_index(); k < s.held; k += WARP) give(st, pages_of(st, s.unit)[k]);
+    if (lane_index() == 0) st.count[s.unit * WARPS + threadIdx.x / WARP] = list.count;
 }
 // The inbox that was read, of `have` pages, becomes empty, with pages for `expected` records; one warp.
 __device__ __forceinline__ void prepare(const Store& st, u32 unit, u32 have, u32 expected) {

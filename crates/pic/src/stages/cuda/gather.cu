@@ -10,35 +10,63 @@ struct Fields {
 struct Six {
     real ex, ey, ez, bx, by, bz;
 };
+// All of it has been made before what follows.
+__device__ __forceinline__ void settled(Six& f) {
+#if WIDE
+    asm volatile("" : "+d"(f.ex), "+d"(f.ey), "+d"(f.ez), "+d"(f.bx), "+d"(f.by), "+d"(f.bz));
+#else
+    asm volatile("" : "+f"(f.ex), "+f"(f.ey), "+f"(f.ez), "+f"(f.bx), "+f"(f.by), "+f"(f.bz));
+#endif
+}
 
 #if ORDER == 1
 #define QX (TX + 1)
 #define QN (QX * (TY + 1))
 #define FIELD_BYTES (6 * QN * 4 * sizeof(real))
 
-// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). Reads 24 values a cell, mostly from the cache. A thread has
-// all components of its cell; in tiles that end early the last ones are read again.
+// Threads that share a column of a component's cells, and cells of it that a thread takes at a time.
+#define COLUMNS (6 * QX)
+#define SHARES (BLOCK < COLUMNS ? 1 : BLOCK / COLUMNS)
+#define STRETCH ((TY + SHARES) / SHARES)
+#define PIECE (STRETCH < 9 ? STRETCH : 9)
+
+// Cells `first` to `first` + PIECE - 1 of a column, with nodes up to number `most`. All is asked for before the first is needed. PLAIN: there
+// is nothing to add, and the tile is whole.
+template <bool PLAIN>
+__device__ __forceinline__ void load_piece(Quad* to, const real* own, const real* external, real alpha, int first, int most, int pitch) {
+    real left[PIECE + 1], right[PIECE + 1];
+#pragma unroll
+    for (int r = 0; r <= PIECE; r++) {
+        const real* at = own + (long long)(PLAIN ? r : min(first + r, most) - first) * pitch;
+        left[r] = at[0];
+        right[r] = at[1];
+        if (!PLAIN && external) {
+            left[r] += external[at - own];
+            right[r] += external[at - own + 1];
+        }
+    }
+#pragma unroll
+    for (int r = 0; r <= PIECE; r++) {
+        left[r] = times(alpha, left[r]);
+        right[r] = times(alpha, right[r]) - left[r];
+        if (r && first + r <= TY + 1) to[(r - 1) * QX] = Quad{left[r - 1], right[r - 1], left[r] - left[r - 1], right[r] - right[r - 1]};
+    }
+}
+// Lattice cells -1 .. nx - 1 of each axis, `corner` that of (-1, -1). A thread goes up a column of cells, so that it reads two values for
+// each of them, not four. What lies above a tile that ends early is read again.
 __device__ __forceinline__ void load_fields(Quad* q, const Fields& f, real alpha, long long corner, int pitch, int nx, int ny) {
+    for (int k = threadIdx.x; k < COLUMNS * SHARES; k += BLOCK) {
+        int share = k / COLUMNS, column = k - share * COLUMNS, c = column / QX, x = column - c * QX;
 #pragma unroll 1
-    for (int k = threadIdx.x; k < QN; k += BLOCK) {
-        int y = k / QX, x = k - y * QX;
-        long long at = corner + min(y, ny) * pitch + min(x, nx);
-#pragma unroll 3
-        for (int c = 0; c < 6; c++) {
+        for (int first = share * STRETCH; first < min((share + 1) * STRETCH, TY + 1); first += PIECE) {
+            long long at = corner + min(x, nx) + (long long)first * pitch;
             const real *own = f.f[c] + at, *external = f.external[c];
-            real f00 = own[0], f10 = own[1], f01 = own[pitch], f11 = own[pitch + 1];
-            if (external) {
-                external += at;
-                f00 += external[0];
-                f10 += external[1];
-                f01 += external[pitch];
-                f11 += external[pitch + 1];
-            }
-            f00 = times(alpha, f00);
-            f10 = times(alpha, f10);
-            f01 = times(alpha, f01);
-            f11 = times(alpha, f11);
-            q[c * QN + k] = Quad{f00, f10 - f00, f01 - f00, (f11 - f01) - (f10 - f00)};
+            Quad* to = q + c * QN + first * QX + x;
+            // Nodes up to two above the tile's are there.
+            if (external == nullptr && ny == TY && first + PIECE <= TY + 3)
+                load_piece<true>(to, own, nullptr, alpha, first, ny + 1, pitch);
+            else
+                load_piece<false>(to, own, external ? external + at : nullptr, alpha, first, ny + 1, pitch);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Particles lie in lists of pages that come from one pool, a list for each warp that works on a tile (`store.rs`). One kernel
 //! pushes, moves, deposits, keeps those that stay in order and sends the others on (`advance.cu`, `exchange.cu`); what comes to a tile
 //! is part of its next step. Tiles far fuller than the mean are shared among several blocks (`team.cu`). The sums of the current are
-//! integers, which do not depend on the order of the additions and conserve charge exactly (`deposit.cu`). Fields of a periodic domain
+//! integers, which do not depend on the order of the additions and conserve charge exactly (`deposit.cu`, `sums.cu`). Fields of a periodic domain
 //! take one more kernel (`leap.cu`). Nothing in a step waits for the host.
 
 mod arguments;
@@ -146,15 +146,15 @@ fn kind_of(setup: &Setup, expected: usize, multiprocessors: u32) -> Kind {
         block,
         resident,
         checked: checked(setup),
-        scan: Kind::scan(reach),
+        most: Kind::most(reach),
         looks: looks(expected, per_tile / parts, block),
         target: TARGET,
         ahead: 128,
     }
 }
 
-/// Rounds between two looks into an outbox: all of a unit with few, and fewer than is best where the outboxes of all blocks would be a
-/// tenth of what the particles take.
+/// Rounds of a warp that its outbox is made for: all of a unit with few, and fewer than is best where the outboxes of all blocks would be
+/// a tenth of what the particles take.
 fn looks(expected: usize, per_unit: usize, block: u32) -> u32 {
     let rounds = (per_unit as u32).div_ceil(block) + 1;
     rounds.clamp(1, if expected < 1 << 23 { 3 } else { 8 })
@@ -240,7 +240,7 @@ mod tests {
             block: 256,
             resident: 4,
             checked: false,
-            scan: 8,
+            most: Kind::most(0.7),
             looks: 8,
             target: TARGET,
             ahead: 128,
@@ -261,11 +261,13 @@ mod tests {
     #[test]
     fn sums_are_emptied_before_they_run_over() {
         for reach in [0.1, 0.7, 1.0] {
-            // What is added in the rounds and by those that waited, on what was left.
-            let particles = f64::from(Kind::scan(reach)) * 256.0 + 256.0;
-            assert!(particles * 20.0_f64.exp2() * f64::max(reach, 0.5) + 28.0_f64.exp2() < 31.0_f64.exp2());
+            // What was left in a sum, what 256 lanes have added by the time at which they look, and what 256 particles that waited add.
+            let once = 20.0_f64.exp2() * f64::max(reach, 0.5);
+            let lanes = 256.0 * (f64::from(Kind::most(reach)) + once) + 256.0 * once;
+            assert!(28.0_f64.exp2() + lanes < 31.0_f64.exp2());
+            // Several rounds at the speed of light.
+            assert!(f64::from(Kind::most(reach)) > 4.0 * once);
         }
-        assert_eq!(Kind::scan(0.7), 8);
     }
 
     #[test]
@@ -293,7 +295,7 @@ mod tests {
             block: 256,
             resident: 4,
             checked: false,
-            scan: 8,
+            most: Kind::most(0.7),
             looks: 8,
             target: TARGET,
             ahead: 128,

@@ -42,9 +42,9 @@ pub struct Kind {
     pub resident: u32,
     /// Sums of the current are checked in each addition, which particles with weights and quadratic shapes need.
     pub checked: bool,
-    /// Rounds of a block after which sums that are not checked are emptied where they are large.
-    pub scan: u32,
-    /// Rounds between two looks into the outbox while it is nearly empty, `scan` at most: its size.
+    /// The most that the particles of a lane add to one sum that is not checked before its warp empties those that are large.
+    pub most: u32,
+    /// Rounds of a warp, of whose particles a fifth and more may leave the unit before the outbox is emptied: its size.
     pub looks: u32,
     /// Least particles of the parts that a very full unit is split into.
     pub target: usize,
@@ -63,9 +63,9 @@ impl Kind {
         self.block as usize / 32
     }
 
-    /// Records of a block's outbox: all particles of the rounds between two looks may leave, where it is a fifth full.
+    /// Records of a warp's outbox: more than two rounds of it.
     pub(super) fn out(&self) -> usize {
-        5 * (self.scan.min(self.looks) * self.block) as usize / 4
+        40 * self.looks.max(2) as usize
     }
 
     /// Bytes of a number.
@@ -85,12 +85,12 @@ impl Kind {
         self.page() * (2 + (5 + usize::from(self.weighted)) * self.real() + 8 * usize::from(self.tagged))
     }
 
-    /// Rounds after which sums of 32 bits may have grown by 7 x 2^28 where a particle crosses at most `reach` cells in a step: see
-    /// deposit.cu. A power of two; places are rounded, which the thousandth part covers.
-    pub(super) fn scan(reach: f64) -> u32 {
-        let most = UNIT_BITS.exp2() * 4.0 * reach.max(0.5) * 1.001;
-        let rounds = (((7.0 * 28.0_f64.exp2() / most - 256.0) / f64::from(MOST_THREADS)) as u32).max(1);
-        1 << rounds.ilog2()
+    /// What a lane may add to a sum of 32 bits, see sums.cu, where a particle crosses at most `reach` cells in a step: beside the 2^28 that are
+    /// left in a sum, 256 lanes may have come to this and add once more, and 256 particles wait, together less than 2^31. Places are
+    /// rounded, which the hundredth part covers for up to 2^22 particles of a unit.
+    pub(super) fn most(reach: f64) -> u32 {
+        let once = (UNIT_BITS + 2.0).exp2() * reach.max(0.5);
+        (0.99 * 7.0 * 28.0_f64.exp2() / f64::from(MOST_THREADS) - 2.0 * once) as u32
     }
 
     /// Bytes of shared memory that `advance` needs: fields and sums of a tile, and with linear shapes a queue for each warp.
@@ -154,6 +154,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
         include_str!("common.cu"),
         include_str!("walls.cu"),
         include_str!("gather.cu"),
+        include_str!("sums.cu"),
         include_str!("deposit.cu"),
         include_str!("quadratic.cu"),
         include_str!("exchange.cu"),
@@ -186,7 +187,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
         define("BLOCK", &kind.block),
         define("RESIDENT", &kind.resident),
         define("CHECKED", &u8::from(kind.checked)),
-        define("SCAN", &kind.scan),
+        define("MOST", &kind.most),
     ];
     let recipe = Recipe::new(&format!("pic {kind}"), &sources, &defines, NAMES);
     // Division and square root to two units in the last place: 4 % of the time; lengths of momenta do not depend on them.

@@ -24,13 +24,12 @@ struct Waiting {
 };
 // Those that still wait at the end of a unit, `left` of each warp, all warps together: where particles are few that is every second
 // lane, and many warps that would have no more than a few.
-__device__ __forceinline__ void deposit_left(const Sums& j, const Waiting* queues, const int* left, const Push& p) {
+__device__ __forceinline__ void deposit_left(const Sums& j, const Waiting* queues, const u32* left, const Push& p) {
     Unit unit = unit_of(p, real(1));
-    for (int k = threadIdx.x;; k += BLOCK) {
-        int at = k, warp = 0;
-        while (warp < WARPS && at >= left[warp]) at -= left[warp++];
-        if (warp == WARPS) return;
-        Path w = queues[warp].get(at, unit);
+    const u32 all = sum_of(left);
+    for (u32 k = threadIdx.x; k < all; k += BLOCK) {
+        u32 at = k, warp = warp_of(left, at);
+        Path w = queues[warp].get(int(at), unit);
         // It crosses two borders at most.
         if (deposit_first(j, w, unit)) deposit_first(j, w, unit);
         deposit(j, w.n, point(w.s, w.t, unit), point(w.s1, w.t1, unit), w.s, w.t, w.s1, w.t1, w.qz, unit);

@@ -1,12 +1,8 @@
 // settle: what becomes of a particle that leaves its tile: another tile, the sides of the domain.
 
-// A tile of a unit: its first cell, its cells, and which part of it.
-struct Tile {
-    int x, y, nx, ny;
-    u32 part;
-};
-__device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 unit) {
+__device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 unit, u32 whole = 0) {
     Tile t;
+    t.whole = whole;
     unit = owner_of(st, unit);
     if (unit == NONE) unit = 0;  // any: nobody is there
     u32 number = unit / st.parts;
@@ -17,19 +13,45 @@ __device__ __forceinline__ Tile tile_of(const Domain& d, const Store& st, u32 un
     t.ny = min(TY, d.cells[1] - t.y);
     return t;
 }
-__device__ __forceinline__ bool outside(const Tile& t, int x, int y) { return u32(x) >= u32(t.nx) || u32(y) >= u32(t.ny); }
+__device__ __forceinline__ bool outside(const Tile& t, int x, int y) { return (u32(x) >= u32(t.nx)) | (u32(y) >= u32(t.ny)); }
 
-// Particle `p` has left its tile for cell (x, y), counted from the tile's first: into the outbox of the block, which is emptied in
-// time (see `advance`). Until then `unit` and `cell` of a record are the cell in the domain.
-__device__ __forceinline__ void leave(const Store& st, const Tile& t, u32* outgoing, Slot& p, int x, int y) {
-    p.cell = u32(t.y + y);
-    st.outbox[u64(blockIdx.x) * OUT + atomicAdd(outgoing, 1u)] = record(u32(t.x + x), p);
+// Number `k` of what the warps have together, `n` of each: of which warp, and its number there.
+__device__ __forceinline__ u32 warp_of(const u32* n, u32& k) {
+    u32 warp = 0;
+    while (k >= n[warp]) k -= n[warp++];
+    return warp;
+}
+__device__ __forceinline__ u32 sum_of(const u32* n) {
+    u32 sum = 0;
+#pragma unroll
+    for (u32 warp = 0; warp < WARPS; warp++) sum += n[warp];
+    return sum;
 }
 
-// All of a block's outbox, between two barriers: into the inboxes, also of the same unit where a wall sends a particle back.
-__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Tile& t, const Sums& j, const Push& push, u32 n, bool teams) {
-    for (u32 k = threadIdx.x; k < n; k += BLOCK) {
-        Record r = st.outbox[u64(blockIdx.x) * OUT + k];
+// The lanes `who` of a warp have particles `p` that are in cell (x, y), counted from the tile's first: into its outbox, which is emptied in time
+// (see `advance`): where it could not take another round after this one, `k`, the warp stops. Until then `unit` and `cell` of a record are the cell
+// in the domain.
+__device__ __forceinline__ void leave(const Store& st, const Tile& t, u32& sent, Stream& s, u32 who, Slot p, int x, int y, u32 k) {
+    u32 first = sent, all = first + __popc(who);
+    if (who >> lane_index() & 1) {
+        p.cell = u32(t.y + y);
+        st.outbox[u64(blockIdx.x * WARPS + threadIdx.x / WARP) * OUT + first + __popc(who & below())] = record(u32(t.x + x), p);
+    }
+    __syncwarp();
+    if (lane_index() == 0) {
+        sent = all;
+        if (all > OUT - WARP) s.stop = min(s.stop, k + WARP);
+    }
+    __syncwarp();
+}
+
+// All outboxes of a block, `sent` records in those of its warps, between two barriers: into the inboxes, also of the same unit where a wall
+// sends a particle back. The last warp has other work then and comes last.
+__device__ __forceinline__ void settle(const Domain& d, const Store& st, const Walls& walls, const Tile& t, const Sums& j, const Push& push, const u32* sent, bool teams) {
+    const u32 all = sum_of(sent);
+    for (u32 k = (2 * BLOCK - WARP - 1 - threadIdx.x) % BLOCK; k < all; k += BLOCK) {
+        u32 at = k, warp = warp_of(sent, at);
+        Record r = st.outbox[u64(blockIdx.x * WARPS + warp) * OUT + at];
         int x = int(r.unit), y = int(r.cell);
         if (x < 0 || x >= d.cells[0] || y < 0 || y >= d.cells[1]) {
             real weight = WEIGHTED ? r.v[4 + WEIGHTED] : real(1);

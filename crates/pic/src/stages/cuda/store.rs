@@ -169,7 +169,7 @@ impl Store {
             *buffer = pool.alloc_zeros(n, "pic: teams")?;
         }
         self.ring = pool.alloc_zeros(pages.next_power_of_two(), "pic: free pages")?;
-        self.outbox = pool.alloc_zeros(self.blocks() as usize * kind.out() * kind.record(), "pic: leaving particles")?;
+        self.outbox = pool.alloc_zeros(self.blocks() as usize * warps * kind.out() * kind.record(), "pic: leaving particles")?;
         self.common = pool.alloc_zeros(common * kind.record(), "pic: leaving particles")?;
         self.place = pool.alloc_zeros(common, "pic: leaving particles")?;
         (self.room, self.pages) = (n, pages);

@@ -43,26 +43,27 @@ extern "C" __global__ void __launch_bounds__(1024) turn(const __grid_constant__ 
 
 // Every particle of a unit through `f`, which tells whether it stays; what came is in the lists afterwards.
 template <class F> __device__ __forceinline__ void sweep(const Store& st, F f) {
-    __shared__ Kept lists[WARPS];
+    __shared__ Stream streams[WARPS];
+    const u32 warp = threadIdx.x / WARP;
     for (u32 unit = blockIdx.x; unit < all_units(st); unit += gridDim.x) {
-        Stream stream = stream_of(st, unit);
-        u32* pages = pages_of(st, unit);
-        Kept& kept = lists[threadIdx.x / WARP];
-        {
-            Kept begin = kept_of(stream, pages, 0);
-            if (lane_index() == 0) kept = begin;
-        }
+        Stream found = stream_of(st, unit);
+        if (lane_index() == warp) streams[warp] = found;
         __syncwarp();
+        Stream& stream = streams[warp];
+        List list = list_of(st, stream);
         for (u32 base = 0; base < stream.all; base += WARP) {
-            Slot p = fetch(st, unit, stream, page_at(stream, pages, base), base);
-            bool stays = base + lane_index() < stream.all && f(unit, p);
+            Slot p = fetch(st, stream, list, base);
+            bool stays = p.cell != NONE && f(unit, p);
+            u32 who = __ballot_sync(FULL_WARP, stays);
+            keep(st, stream, list, base, who, true, p, [&](u32 homeless) {
+                if (homeless >> lane_index() & 1) post(st, record(unit, p));
+            });
             __syncwarp();
-            keep(st, pages, kept, stays, p, [&] { post(st, record(unit, p)); });
         }
-        close(st, unit, pages, kept);
+        close(st, stream, list);
         if (threadIdx.x == 0) find_heavy(st, unit, stream.whole);
         __syncthreads();
-        if (stream.whole && threadIdx.x < WARP) prepare(st, unit, stream.held, max(stream.arrived / 4, stream.whole / 8));
+        if (stream.whole && threadIdx.x < WARP) prepare(st, unit, stream.inbox, max(stream.arrived / 4, stream.whole / 8));
         __syncthreads();
     }
 }
