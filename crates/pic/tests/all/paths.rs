@@ -43,11 +43,12 @@ fn stepped(setup: &Setup, particles: &Particles, path: Path) -> Box<dyn Stages> 
 fn compare(what: &str, setup: &Setup, particles: &Particles) {
     let mut single = stepped(setup, particles, Path::Single);
     for isa in Isa::all() {
-        agree(&format!("{isa:?} {what}"), setup, [&mut *stepped(setup, particles, Path::Rows(isa)), &mut *single]);
+        agree(&format!("{isa:?} {what}"), setup, &mut *stepped(setup, particles, Path::Rows(isa)), &mut *single);
     }
 }
 
-fn agree(what: &str, setup: &Setup, both: [&mut dyn Stages; 2]) {
+fn agree<'a>(what: &str, setup: &Setup, rows: &'a mut dyn Stages, single: &'a mut dyn Stages) {
+    let mut both = [rows, single];
     let eps = if setup.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let [a, b] = [0, 1].map(|k| sorted(&both[k].particles(0).unwrap()));
     assert_eq!(a.len(), b.len(), "{what}");
