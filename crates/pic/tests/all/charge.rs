@@ -80,7 +80,9 @@ fn every_side() {
     for (fields, particles) in kinds {
         for axes in [[true, false], [false, true], [true, true]] {
             for order in [1, 2] {
-                for precision in [Precision::F32, Precision::F64] {
+                // Walls in both directions have all that walls in one have.
+                let precisions = if axes == [true, true] { &[Precision::F32, Precision::F64][..] } else { &[Precision::F64] };
+                for &precision in precisions {
                     let mut s = setup([20, 24]);
                     (s.order, s.precision) = (order, precision);
                     for axis in (0..2).filter(|a| axes[*a]) {
