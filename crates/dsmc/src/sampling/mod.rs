@@ -8,6 +8,7 @@ pub mod sections;
 pub mod steady;
 mod values;
 
+use rayon::prelude::*;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
@@ -20,6 +21,9 @@ pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, first_mode, modes, sp
 
 /// Values of a surface: flux of molecules (1/(m^2 s)), momentum per area along x, y, z (Pa) and heat (W/m^2).
 pub const SURFACE_VALUES: usize = SURFACE_SUMS;
+
+/// Numbers that a thread takes at a time.
+const PIECE: usize = 1 << 14;
 
 /// Mean and summed squared deviation of batches (Welford).
 #[derive(Debug, Clone, Default)]
@@ -35,11 +39,11 @@ impl Spread {
 
     /// Takes batch number `count`, from 1.
     fn add(&mut self, values: &[f64], count: u64) {
-        for ((mean, square), x) in self.mean.iter_mut().zip(&mut self.square).zip(values) {
+        self.mean.par_iter_mut().zip(&mut self.square).zip(values).with_min_len(PIECE).for_each(|((mean, square), x)| {
             let before = x - *mean;
             *mean += before / count as f64;
             *square += before * (x - *mean);
-        }
+        });
     }
 
     /// Standard error of the mean of `count` batches.
@@ -184,7 +188,7 @@ impl Samples {
         let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, &surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
         self.section_spread.add(&sections::flows(model, &cells, self.current), self.batches);
-        self.cells.iter_mut().zip(cells).for_each(|(to, from)| *to += from);
+        self.cells.par_iter_mut().zip(cells).with_min_len(PIECE).for_each(|(to, from)| *to += from);
         self.surfaces.iter_mut().zip(surfaces).for_each(|(to, from)| *to += from);
         self.current = 0;
         Ok(())
