@@ -78,19 +78,16 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
         let shown = Shown::new(results, i);
         all.extend(shown.fields(model, storage, &suffix));
         let layers = &results.state.object[storage.offset..][..model.modes[1] * storage.layer()];
-        all.push(wave(
-            format!("object{suffix}"),
-            "object",
-            layers,
-            [model.modes[1], storage.shape[0], storage.shape[1]],
-            model.pixel,
-            storage.origin,
-        ));
+        let shape = [model.modes[1], storage.shape[0], storage.shape[1]];
+        let mut object = wave(format!("object{suffix}"), "object", layers, shape, model.pixel, storage.origin);
+        // What no light fell on is anything, and often large.
+        object.brightest = shown.values.iter().map(|v| v.norm() as f32).filter(|v| v.is_finite()).reduce(f32::max);
+        all.push(Record::Wave(object));
     }
     for (s, probe) in probes(results).into_iter().enumerate() {
         let suffix = if model.probes > 1 { format!("_{}", owner(model, |v| v.probe as usize == s)) } else { String::new() };
         let shape = [model.modes[0], model.frame[0], model.frame[1]];
-        all.push(wave(format!("probe{suffix}"), "probe", &probe, shape, model.pixel, probe_origin(model)));
+        all.push(Record::Wave(wave(format!("probe{suffix}"), "probe", &probe, shape, model.pixel, probe_origin(model))));
     }
     all.extend(diffraction(results));
     all.extend(errors(results.history));
@@ -112,11 +109,8 @@ pub fn live(results: &Results) -> Option<Record> {
     let origin = [shown.rows.start, shown.columns.start];
     let origin = [0, 1].map(|d| storage.origin[d] + origin[d] as f64 * results.model.pixel[d]);
     let title = format!("object after {} iterations", results.history.len());
-    let record = wave("live".into(), &title, &shown.values, [1, rows, columns], results.model.pixel, origin);
-    match record {
-        Record::Wave(wave) => Some(Record::Wave(Wave { live: true, ..wave })),
-        _ => None,
-    }
+    let object = wave("live".into(), &title, &shown.values, [1, rows, columns], results.model.pixel, origin);
+    Some(Record::Wave(Wave { live: true, ..object }))
 }
 
 /// Name of the first scan one of whose views is meant.
@@ -140,10 +134,10 @@ fn probes(results: &Results) -> Vec<Vec<Complex<f64>>> {
     results.state.probe.chunks_exact(size.max(1)).map(plain).collect()
 }
 
-fn wave(name: String, title: &str, values: &[Complex<f64>], shape: [usize; 3], pixel: [f64; 2], origin: [f64; 2]) -> Record {
+fn wave(name: String, title: &str, values: &[Complex<f64>], shape: [usize; 3], pixel: [f64; 2], origin: [f64; 2]) -> Wave {
     let axes = [1, 0].map(|d| Axis { unit: "m".into(), ..Axis::bare(1 - d, origin[d], pixel[d], shape[1 + d]) });
     let values = values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
-    Record::Wave(Wave { name, title: title.into(), shape, axes, values, live: false })
+    Wave { name, title: title.into(), shape, axes, values, brightest: None, live: false }
 }
 
 /// Most views that are looked at to find what was lit.

@@ -45,7 +45,7 @@ pub(super) fn draw(wave: &Wave) -> Result<Canvas, String> {
     for layer in 0..layers {
         let area =
             Area { left: left + layer % across * (width + GAP), top: top + layer / across * (height + caption + GAP), width, height };
-        paint(&mut canvas, area, &wave.values[layer * rows * columns..][..rows * columns], rows, columns);
+        paint(&mut canvas, area, &wave.values[layer * rows * columns..][..rows * columns], [rows, columns], wave.brightest);
         canvas.frame(area, 2, INK);
         if layers > 1 {
             let text = format!("mode {}: {:.1} %", layer + 1, 100.0 * power(layer) / total.max(f64::MIN_POSITIVE));
@@ -75,11 +75,12 @@ fn colour(value: Complex<f32>, brightest: f32) -> Rgb {
     Map::Cyclic.colour(turn).map(|c| (f32::from(c) * 1.12 * bright).min(255.0) as u8)
 }
 
-fn paint(canvas: &mut Canvas, area: Area, values: &[Complex<f32>], rows: usize, columns: usize) {
+fn paint(canvas: &mut Canvas, area: Area, values: &[Complex<f32>], [rows, columns]: [usize; 2], most: Option<f32>) {
     let mut moduli: Vec<f32> = values.iter().map(|v| v.norm()).filter(|v| v.is_finite()).collect();
     moduli.sort_unstable_by(f32::total_cmp);
     // A few hot pixels must not darken the rest.
-    let brightest = moduli.get(moduli.len().saturating_sub(1 + moduli.len() / 1000)).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
+    let brightest = moduli.get(moduli.len().saturating_sub(1 + moduli.len() / 1000)).copied().unwrap_or(1.0);
+    let brightest = most.map_or(brightest, |most| brightest.min(most)).max(f32::MIN_POSITIVE);
     for y in 0..area.height {
         let row = (y * rows / area.height).min(rows - 1);
         for x in 0..area.width {
@@ -150,8 +151,21 @@ mod tests {
             shape: [layers, 20, 30],
             axes: [axis(0, 30), axis(1, 20)],
             values: (0..layers * 600).map(value).collect(),
+            brightest: None,
             live: false,
         }
+    }
+
+    #[test]
+    fn what_is_beyond_the_brightest_does_not_darken_the_rest() {
+        let (mut plain, mut rimmed) = (ramp(1), ramp(1));
+        plain.brightest = Some(6.0);
+        rimmed.brightest = plain.brightest;
+        // A column of the border, more than a thousandth of the pixels.
+        rimmed.values.iter_mut().step_by(30).for_each(|v| *v *= 50.0);
+        let [plain, rimmed] = [plain, rimmed].map(|wave| draw(&wave).unwrap());
+        let half = |c: &Canvas| (0..c.height).flat_map(|y| c.pixels[y * c.width..][c.width / 4..c.width / 2].to_vec()).collect::<Vec<_>>();
+        assert_eq!(half(&plain), half(&rimmed));
     }
 
     #[test]
