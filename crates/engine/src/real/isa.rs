@@ -14,6 +14,11 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// The best one of this machine.
+    pub fn best() -> Self {
+        Self::all()[0]
+    }
+
     /// All that this machine has, the best one first. `Avx512` means the foundation with its parts VL, DQ and BW.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();

@@ -26,6 +26,7 @@ pub(crate) use math::Stream;
 use std::sync::Mutex;
 
 use zellige_engine::device::Cpu;
+use zellige_engine::real::Isa;
 
 use self::fly::Pass;
 use self::inflow::Face;
@@ -57,39 +58,6 @@ struct Gas {
     surfaces: Vec<f64>,
     /// Put in from outside, so many.
     inserted: u64,
-}
-
-/// Instruction sets that the pass is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Isa {
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    Baseline,
-}
-
-impl Isa {
-    fn best() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let has = |all: &[bool]| all.iter().all(|b| *b);
-            let avx2 = is_x86_feature_detected!("avx2");
-            if has(&[
-                avx2,
-                is_x86_feature_detected!("avx512f"),
-                is_x86_feature_detected!("avx512vl"),
-                is_x86_feature_detected!("avx512dq"),
-                is_x86_feature_detected!("avx512bw"),
-            ]) {
-                return Self::Avx512;
-            }
-            if avx2 {
-                return Self::Avx2;
-            }
-        }
-        Self::Baseline
-    }
 }
 
 /// Everything that the pass over a tile works on.

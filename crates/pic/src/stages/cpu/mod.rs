@@ -62,7 +62,7 @@ pub enum Path {
 
 /// The stages of the processor for `setup`, on the threads of `cpu`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
-    with_path(setup, cpu, Path::Rows(Isa::all()[0]))
+    with_path(setup, cpu, Path::Rows(Isa::best()))
 }
 
 /// As [`new`], on a path of one's choice: for tests and measurements. Tiles wider than a register are cut to that.

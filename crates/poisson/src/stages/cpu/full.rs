@@ -3,7 +3,7 @@
 use zellige_engine::real::RealScalar;
 
 use super::field::{Field, PAD, Shape};
-use super::isa::{Isa, Work};
+use super::isa::{Isa, Run, Work};
 use crate::grid::{Axis, Grid};
 
 /// Interpolation of one axis: each fine node from four coarse ones.

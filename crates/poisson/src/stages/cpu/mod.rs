@@ -115,7 +115,7 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
         let coarsest = &levels[levels.len() - 1].grid;
         Self {
             solver: CoarseSolver::new(coarsest, operator_scale),
-            isa: Isa::detect(),
+            isa: Isa::best(),
             inner: Workspace::new(cpu.threads()),
             outer: Workspace::new(cpu.threads()),
             cpu: cpu.clone(),

@@ -18,7 +18,7 @@ use zellige_engine::real::RealScalar;
 use super::band::{Band, Slabs};
 use super::field::{Field, Shape};
 use super::in_place::RelaxInPlace;
-use super::isa::Isa;
+use super::isa::{Isa, Run};
 use super::ring::Scratch;
 use super::rows::{AddScaled, Neighbours, OuterResidual, Relax, RelaxZero, Residual};
 use super::tables::{AxisTransfer, Colour, Operator};

@@ -9,6 +9,7 @@ use zellige_engine::sim::Cost;
 use super::coarse::{CoarseSolver, apply_inverse, remove_mean};
 use super::field::{Field, Shape};
 use super::full::{Rows, interpolate_slab};
+use super::isa::Run;
 use super::level::{LevelData, Outer};
 use super::pass::{Correct, Pass, SlabSums};
 use super::stream::Array;

@@ -17,7 +17,7 @@ use zellige_engine::real::RealScalar;
 use super::band::{Band, bounds, split};
 use super::field::{Field, PAD, Shape};
 use super::in_place::{PlainRows, RelaxInPlace};
-use super::isa::{Isa, Work};
+use super::isa::{Isa, Run, Work};
 use super::pass::{HalfSweep, SlabSums};
 use super::rows::Neighbours;
 use super::stream::Workspace;

@@ -268,10 +268,10 @@ fn passes_equal_the_definition_bit_for_bit() {
     for case in cases() {
         for smoother in smoothers() {
             for (pre, post) in [(1, 1), (2, 1), (0, 2)] {
-                compare::<f32, f64>(case, smoother, pre, post, Start::Zero, 1, Isa::detect());
+                compare::<f32, f64>(case, smoother, pre, post, Start::Zero, 1, Isa::best());
             }
-            compare::<f64, f64>(case, smoother, 1, 1, Start::Current, 1, Isa::detect());
-            compare::<f64, f64>(case, smoother, 6, 5, Start::Zero, 2, Isa::detect());
+            compare::<f64, f64>(case, smoother, 1, 1, Start::Current, 1, Isa::best());
+            compare::<f64, f64>(case, smoother, 6, 5, Start::Zero, 2, Isa::best());
         }
     }
 }
@@ -310,7 +310,7 @@ fn compare_sweeps<U: RealScalar>(case: Case, smoother: Smoother, nu: u32, thread
 fn sweeps_equal_the_definition_bit_for_bit() {
     for case in cases() {
         for smoother in smoothers() {
-            compare_sweeps::<f64>(case, smoother, 6, 2, Isa::detect());
+            compare_sweeps::<f64>(case, smoother, 6, 2, Isa::best());
         }
         for isa in Isa::all() {
             compare_sweeps::<f32>(case, smoothers()[0], 5, 1, isa);

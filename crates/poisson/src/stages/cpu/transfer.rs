@@ -3,6 +3,7 @@
 use zellige_engine::real::RealScalar;
 
 use super::field::{PAD, Shape};
+use super::isa::Run;
 use super::pass::{BandData, Pass};
 use super::ring::Scratch;
 use super::rows::AddScaled;

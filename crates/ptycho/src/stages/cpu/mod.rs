@@ -134,12 +134,12 @@ impl<T: Number> Fixed<T> {
 /// The stages of a model on the processor, in single or double precision.
 pub fn new(model: &Model, cpu: &Cpu, double: bool) -> Box<dyn Stages> {
     // In memory there is nothing that could fail but the memory.
-    if double { Box::new(Host::<f64>::new(model, cpu, Isa::all()[0])) } else { Box::new(Host::<f32>::new(model, cpu, Isa::all()[0])) }
+    if double { Box::new(Host::<f64>::new(model, cpu, Isa::best())) } else { Box::new(Host::<f32>::new(model, cpu, Isa::all()[0])) }
 }
 
 /// The same with moduli and exit waves in files in `folder`, of which the system keeps in memory what there is room for.
 pub fn new_in(model: &Model, cpu: &Cpu, double: bool, folder: &Path) -> Result<Box<dyn Stages>> {
-    let isa = Isa::all()[0];
+    let isa = Isa::best();
     Ok(if double {
         Box::new(Host::<f64>::new_in(model, cpu, isa, Some(folder))?)
     } else {
