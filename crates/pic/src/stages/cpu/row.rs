@@ -127,33 +127,24 @@ fn prefetch_next<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize) {
     }
 }
 
-/// Pushes and moves the particles from slot `k` on, writes the paths of those that stay in their cell to `paths` from `to` on and
-/// lists the others at `list`; `first` is the slot where the block begins. Returns how many were listed.
+/// Changes the momenta of the particles from slot `k` on.
 ///
-/// Depositing is another loop ([`deposit_stayers`]): the two chains of operations, of which this one is long, then fit into what
-/// a processor looks ahead, and their numbers into registers.
+/// Pushing, moving ([`shift`]) and depositing ([`deposit_stayers`]) are loops of their own: the chains of operations, which are
+/// long, then fit several times into what a processor looks ahead, and their numbers into registers.
 #[inline(always)]
-unsafe fn push<X: Lanes, const ORDER: usize>(
-    c: &Context<'_, X::Scalar>,
-    k: usize,
-    first: usize,
-    list: *mut u32,
-    paths: &mut Paths<X::Scalar>,
-    to: usize,
-) -> usize {
+unsafe fn push<X: Lanes, const ORDER: usize>(c: &Context<'_, X::Scalar>, k: usize) {
     let [ps, pt, px, py, pz, pw] = c.columns.v;
     prefetch_next::<X>(c, k);
-    // SAFETY: rows and paths have room for whole registers.
+    // SAFETY: rows have room for whole registers.
     unsafe {
-        let valid = X::first(c.columns.len - k);
         // Slots behind the last particle hold old numbers.
         let cell = X::both(X::load_cells(c.columns.cells.add(k)), X::every(X::CELLS as u32 - 1));
         let (s, t) = (X::load(ps.add(k)), X::load(pt.add(k)));
         let (e, b) = if ORDER == 1 { interpolate::<X>(c.table, cell, s, t) } else { quadratic::interpolate::<X>(c.table, cell, s, t) };
         let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
-        let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
         if c.measure {
-            measure(c, valid, weight, u, e);
+            let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
+            measure(c, X::first(c.columns.len - k), weight, u, e);
         }
         let u = match c.pusher {
             Pusher::Boris => boris(u, e, b),
@@ -163,6 +154,28 @@ unsafe fn push<X: Lanes, const ORDER: usize>(
         u.x.store(px.add(k));
         u.y.store(py.add(k));
         u.z.store(pz.add(k));
+    }
+}
+
+/// Moves the particles from slot `k` on, writes the paths of those that stay in their cell to `paths` from `to` on and lists the
+/// others at `list`; `first` is the slot where the block begins. Returns how many were listed.
+#[inline(always)]
+unsafe fn shift<X: Lanes, const ORDER: usize>(
+    c: &Context<'_, X::Scalar>,
+    k: usize,
+    first: usize,
+    list: *mut u32,
+    paths: &mut Paths<X::Scalar>,
+    to: usize,
+) -> usize {
+    let [ps, pt, px, py, pz, pw] = c.columns.v;
+    // SAFETY: rows and paths have room for whole registers.
+    unsafe {
+        let valid = X::first(c.columns.len - k);
+        let cell = X::both(X::load_cells(c.columns.cells.add(k)), X::every(X::CELLS as u32 - 1));
+        let (s, t) = (X::load(ps.add(k)), X::load(pt.add(k)));
+        let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
+        let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
         let [dx, dy, vz] = displacement(u, c.reach);
         let (s1, t1) = (s + dx, t + dy);
         let (by_x, by_y) = (s1.crossed(), t1.crossed());
@@ -286,8 +299,14 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
             unsafe {
                 while k < last {
                     let begin = k;
-                    while k < last.min(begin + FLIGHT) {
-                        listed += push::<X, ORDER>(&c, k, first, list.add(listed), &mut scratch.paths, k - begin);
+                    let end = last.min(begin + FLIGHT);
+                    while k < end {
+                        push::<X, ORDER>(&c, k);
+                        k += X::LANES;
+                    }
+                    k = begin;
+                    while k < end {
+                        listed += shift::<X, ORDER>(&c, k, first, list.add(listed), &mut scratch.paths, k - begin);
                         k += X::LANES;
                     }
                     if ORDER == 1 {
