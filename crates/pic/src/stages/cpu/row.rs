@@ -21,7 +21,7 @@ use crate::physics::{Vec3, add, boris, higuera_cary, inverse_gamma, kinetic_ener
 /// Particles whose crossings are listed together.
 const BLOCK: usize = 1024;
 /// Particles that are pushed before their paths are deposited: paths and particles stay in the first cache.
-pub(super) const FLIGHT: usize = 256;
+pub(super) const FLIGHT: usize = 64;
 /// Bits of a listed crossing: place in the block, column, steps in x and y plus one.
 pub(super) const COLUMN: u32 = 12;
 pub(super) const STEP_X: u32 = 16;
@@ -113,17 +113,18 @@ pub(super) fn displacement<X: Real>(u: Vec3<X>, reach: [X::Scalar; 2]) -> [X; 3]
     [u.x * X::splat(reach[0]) * inverse, u.y * X::splat(reach[1]) * inverse, u.z * inverse]
 }
 
-/// Asks for the cache lines of the next row that lie as those from slot `k` on do in this one.
+/// Asks for the cache lines of two columns of the next row that lie as those from slot `k` on do in this one; `N` is 0 where
+/// particles are pushed, 1 where they are moved, 2 where they are deposited. A core has 16 lines or so under way at a time, and
+/// all columns at once would have to wait for each other.
 #[inline(always)]
-fn prefetch_next<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize) {
+pub(super) fn prefetch_next<X: Lanes, const N: usize>(c: &Context<'_, X::Scalar>, k: usize) {
     if k.is_multiple_of(64 / size_of::<X::Scalar>()) {
-        let [s, t, x, y, z, _] = c.next.v;
-        prefetch(s.wrapping_add(k));
-        prefetch(t.wrapping_add(k));
-        prefetch(x.wrapping_add(k));
-        prefetch(y.wrapping_add(k));
-        prefetch(z.wrapping_add(k));
-        prefetch(c.next.cells.wrapping_add(k));
+        prefetch(c.next.v[2 * N].wrapping_add(k));
+        if N < 2 {
+            prefetch(c.next.v[2 * N + 1].wrapping_add(k));
+        } else {
+            prefetch(c.next.cells.wrapping_add(k));
+        }
     }
 }
 
@@ -134,7 +135,7 @@ fn prefetch_next<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize) {
 #[inline(always)]
 unsafe fn push<X: Lanes, const ORDER: usize>(c: &Context<'_, X::Scalar>, k: usize) {
     let [ps, pt, px, py, pz, pw] = c.columns.v;
-    prefetch_next::<X>(c, k);
+    prefetch_next::<X, 0>(c, k);
     // SAFETY: rows have room for whole registers.
     unsafe {
         // Slots behind the last particle hold old numbers.
@@ -169,6 +170,7 @@ unsafe fn shift<X: Lanes, const ORDER: usize>(
     to: usize,
 ) -> usize {
     let [ps, pt, px, py, pz, pw] = c.columns.v;
+    prefetch_next::<X, 1>(c, k);
     // SAFETY: rows and paths have room for whole registers.
     unsafe {
         let valid = X::first(c.columns.len - k);
