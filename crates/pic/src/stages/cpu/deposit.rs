@@ -6,7 +6,7 @@ use zellige_engine::real::{Real, RealScalar};
 
 use super::advance::Pass;
 use super::lanes::{Lanes, MOST, any};
-use super::row::{COLUMN, Context, FLIGHT, Movers, STEP_X, STEP_Y, displacement};
+use super::row::{COLUMN, Context, FLIGHT, Movers, STEP_X, STEP_Y, displacement, prefetch_next};
 use super::window::Window;
 use crate::physics::{Vec3, segment_current};
 use crate::shapes::border;
@@ -71,6 +71,7 @@ unsafe fn deposit_at<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index, from: [
 pub(super) unsafe fn deposit_stayers<X: Lanes>(c: &Context<'_, X::Scalar>, paths: &Paths<X::Scalar>, slots: std::ops::Range<usize>) {
     let mut at = 0;
     while slots.start + at < slots.end {
+        prefetch_next::<X, 2>(c, slots.start + at);
         // SAFETY: rows and paths have room for whole registers. What is listed as crossing has no charge here.
         unsafe {
             let from = [X::load(paths.from[0].as_ptr().add(at)), X::load(paths.from[1].as_ptr().add(at))];

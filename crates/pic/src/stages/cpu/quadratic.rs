@@ -14,7 +14,7 @@ use zellige_engine::real::{Real, RealScalar};
 use super::advance::{Pass, Path, deposit_esirkepov};
 use super::deposit::{CURRENTS, Cell, Paths};
 use super::lanes::Lanes;
-use super::row::{COLUMN, Context, Movers, STEP_X, STEP_Y};
+use super::row::{COLUMN, Context, Movers, STEP_X, STEP_Y, prefetch_next};
 use super::table::BY_CELL;
 use super::window::Window;
 use crate::physics::Vec3;
@@ -209,6 +209,7 @@ pub(super) fn places<X: Lanes>(c: &Context<'_, X::Scalar>, cell: X::Index, s: X,
 pub(super) unsafe fn deposit_stayers<X: Lanes>(c: &Context<'_, X::Scalar>, paths: &Paths<X::Scalar>, slots: std::ops::Range<usize>) {
     let mut at = 0;
     while slots.start + at < slots.end {
+        prefetch_next::<X, 2>(c, slots.start + at);
         // SAFETY: rows and paths have room for whole registers. What is listed as crossing has no charge here.
         unsafe {
             let s0 = X::load(paths.from[0].as_ptr().add(at));

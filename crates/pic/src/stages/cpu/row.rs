@@ -21,7 +21,7 @@ use crate::physics::{Vec3, add, boris, higuera_cary, inverse_gamma, kinetic_ener
 /// Particles whose crossings are listed together.
 const BLOCK: usize = 1024;
 /// Particles that are pushed before their paths are deposited: paths and particles stay in the first cache.
-pub(super) const FLIGHT: usize = 256;
+pub(super) const FLIGHT: usize = 64;
 /// Bits of a listed crossing: place in the block, column, steps in x and y plus one.
 pub(super) const COLUMN: u32 = 12;
 pub(super) const STEP_X: u32 = 16;
@@ -113,47 +113,39 @@ pub(super) fn displacement<X: Real>(u: Vec3<X>, reach: [X::Scalar; 2]) -> [X; 3]
     [u.x * X::splat(reach[0]) * inverse, u.y * X::splat(reach[1]) * inverse, u.z * inverse]
 }
 
-/// Asks for the cache lines of the next row that lie as those from slot `k` on do in this one.
+/// Asks for the cache lines of two columns of the next row that lie as those from slot `k` on do in this one; `N` is 0 where
+/// particles are pushed, 1 where they are moved, 2 where they are deposited. A core has 16 lines or so under way at a time, and
+/// all columns at once would have to wait for each other.
 #[inline(always)]
-fn prefetch_next<X: Lanes>(c: &Context<'_, X::Scalar>, k: usize) {
+pub(super) fn prefetch_next<X: Lanes, const N: usize>(c: &Context<'_, X::Scalar>, k: usize) {
     if k.is_multiple_of(64 / size_of::<X::Scalar>()) {
-        let [s, t, x, y, z, _] = c.next.v;
-        prefetch(s.wrapping_add(k));
-        prefetch(t.wrapping_add(k));
-        prefetch(x.wrapping_add(k));
-        prefetch(y.wrapping_add(k));
-        prefetch(z.wrapping_add(k));
-        prefetch(c.next.cells.wrapping_add(k));
+        prefetch(c.next.v[2 * N].wrapping_add(k));
+        if N < 2 {
+            prefetch(c.next.v[2 * N + 1].wrapping_add(k));
+        } else {
+            prefetch(c.next.cells.wrapping_add(k));
+        }
     }
 }
 
-/// Pushes and moves the particles from slot `k` on, writes the paths of those that stay in their cell to `paths` from `to` on and
-/// lists the others at `list`; `first` is the slot where the block begins. Returns how many were listed.
+/// Changes the momenta of the particles from slot `k` on.
 ///
-/// Depositing is another loop ([`deposit_stayers`]): the two chains of operations, of which this one is long, then fit into what
-/// a processor looks ahead, and their numbers into registers.
+/// Pushing, moving ([`shift`]) and depositing ([`deposit_stayers`]) are loops of their own: the chains of operations, which are
+/// long, then fit several times into what a processor looks ahead, and their numbers into registers.
 #[inline(always)]
-unsafe fn push<X: Lanes, const ORDER: usize>(
-    c: &Context<'_, X::Scalar>,
-    k: usize,
-    first: usize,
-    list: *mut u32,
-    paths: &mut Paths<X::Scalar>,
-    to: usize,
-) -> usize {
+unsafe fn push<X: Lanes, const ORDER: usize>(c: &Context<'_, X::Scalar>, k: usize) {
     let [ps, pt, px, py, pz, pw] = c.columns.v;
-    prefetch_next::<X>(c, k);
-    // SAFETY: rows and paths have room for whole registers.
+    prefetch_next::<X, 0>(c, k);
+    // SAFETY: rows have room for whole registers.
     unsafe {
-        let valid = X::first(c.columns.len - k);
         // Slots behind the last particle hold old numbers.
         let cell = X::both(X::load_cells(c.columns.cells.add(k)), X::every(X::CELLS as u32 - 1));
         let (s, t) = (X::load(ps.add(k)), X::load(pt.add(k)));
         let (e, b) = if ORDER == 1 { interpolate::<X>(c.table, cell, s, t) } else { quadratic::interpolate::<X>(c.table, cell, s, t) };
         let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
-        let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
         if c.measure {
-            measure(c, valid, weight, u, e);
+            let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
+            measure(c, X::first(c.columns.len - k), weight, u, e);
         }
         let u = match c.pusher {
             Pusher::Boris => boris(u, e, b),
@@ -163,6 +155,29 @@ unsafe fn push<X: Lanes, const ORDER: usize>(
         u.x.store(px.add(k));
         u.y.store(py.add(k));
         u.z.store(pz.add(k));
+    }
+}
+
+/// Moves the particles from slot `k` on, writes the paths of those that stay in their cell to `paths` from `to` on and lists the
+/// others at `list`; `first` is the slot where the block begins. Returns how many were listed.
+#[inline(always)]
+unsafe fn shift<X: Lanes, const ORDER: usize>(
+    c: &Context<'_, X::Scalar>,
+    k: usize,
+    first: usize,
+    list: *mut u32,
+    paths: &mut Paths<X::Scalar>,
+    to: usize,
+) -> usize {
+    let [ps, pt, px, py, pz, pw] = c.columns.v;
+    prefetch_next::<X, 1>(c, k);
+    // SAFETY: rows and paths have room for whole registers.
+    unsafe {
+        let valid = X::first(c.columns.len - k);
+        let cell = X::both(X::load_cells(c.columns.cells.add(k)), X::every(X::CELLS as u32 - 1));
+        let (s, t) = (X::load(ps.add(k)), X::load(pt.add(k)));
+        let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
+        let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
         let [dx, dy, vz] = displacement(u, c.reach);
         let (s1, t1) = (s + dx, t + dy);
         let (by_x, by_y) = (s1.crossed(), t1.crossed());
@@ -286,8 +301,14 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
             unsafe {
                 while k < last {
                     let begin = k;
-                    while k < last.min(begin + FLIGHT) {
-                        listed += push::<X, ORDER>(&c, k, first, list.add(listed), &mut scratch.paths, k - begin);
+                    let end = last.min(begin + FLIGHT);
+                    while k < end {
+                        push::<X, ORDER>(&c, k);
+                        k += X::LANES;
+                    }
+                    k = begin;
+                    while k < end {
+                        listed += shift::<X, ORDER>(&c, k, first, list.add(listed), &mut scratch.paths, k - begin);
                         k += X::LANES;
                     }
                     if ORDER == 1 {

@@ -29,6 +29,9 @@ pub(super) trait Lanes: Real {
     const CELLS: usize;
     /// Whether tables are kept by cells, for [`Lanes::lookup_four`].
     const BY_CELL: bool = false;
+    /// Whether tables of linear shapes have slopes of halves, for [`Lanes::lookup_half`]: where one instruction does that. Not
+    /// together with [`Lanes::BY_CELL`].
+    const HALVES: bool = false;
 
     /// Numbers from anywhere.
     unsafe fn load(from: *const Self::Scalar) -> Self;
@@ -44,6 +47,18 @@ pub(super) trait Lanes: Real {
     unsafe fn store_index(i: Self::Index, to: *mut u32);
     /// `table[i]` for each lane; `i` below [`Lanes::CELLS`].
     unsafe fn lookup(table: *const Self::Scalar, i: Self::Index) -> Self;
+    /// `table[i]` for each lane; `i` below twice [`Lanes::CELLS`], and as many numbers are read.
+    #[inline(always)]
+    unsafe fn lookup_half(table: *const Self::Scalar, i: Self::Index) -> Self {
+        // SAFETY: the caller's.
+        unsafe { Self::gather(table, i) }
+    }
+    /// `cell`, plus [`Lanes::CELLS`] where `self` is below 0; -0 may be taken for either.
+    #[inline(always)]
+    fn half(self, cell: Self::Index) -> Self::Index {
+        let cells = Self::splat(Self::Scalar::from_f64(Self::CELLS as f64));
+        Self::plus(cell, Self::select(self.lt(Self::ZERO), cells, Self::ZERO).whole())
+    }
     /// `table[at]`, `table[at + 1]`, `table[at + 2]` and `table[at + 3]` for each lane.
     #[inline(always)]
     unsafe fn lookup_four(table: *const Self::Scalar, at: Self::Index) -> [Self; 4] {

@@ -128,6 +128,7 @@ impl Lanes for F32x16 {
     type Index = __m512i;
 
     const CELLS: usize = 16;
+    const HALVES: bool = true;
 
     // SAFETY of all below: see the module for instructions, the trait for memory.
     #[inline(always)]
@@ -157,6 +158,15 @@ impl Lanes for F32x16 {
     #[inline(always)]
     unsafe fn lookup(t: *const f32, i: __m512i) -> Self {
         Self(unsafe { _mm512_permutexvar_ps(i, _mm512_loadu_ps(t)) })
+    }
+    #[inline(always)]
+    unsafe fn lookup_half(t: *const f32, i: __m512i) -> Self {
+        Self(unsafe { _mm512_permutex2var_ps(_mm512_loadu_ps(t), i, _mm512_loadu_ps(t.add(16))) })
+    }
+    #[inline(always)]
+    fn half(self, cell: __m512i) -> __m512i {
+        // `cell | sign & 16`, the sign bit moved to 16.
+        unsafe { _mm512_ternarylogic_epi32::<0xf8>(cell, _mm512_srli_epi32::<27>(_mm512_castps_si512(self.0)), _mm512_set1_epi32(16)) }
     }
     #[inline(always)]
     unsafe fn gather(p: *const f32, i: __m512i) -> Self {
