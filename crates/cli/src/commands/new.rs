@@ -50,6 +50,7 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "ptycho/position_errors",
     "ptycho/weak_phase",
     "ptycho/near_field",
+    "ptycho/wide_beam",
     "ptycho/streamed",
 ];
 

@@ -194,12 +194,10 @@ mod tests {
             zellige_engine::testing::compiles(&recipe);
         }
         let binned = Kind { bin: [3, 2], ..pieces };
-        for recipe in
-            [frames_recipe(&binned), pieces_recipe(&binned), sweeps_recipe(&binned), pieces_likelihood_recipe(&binned, Noise::Gaussian)]
-        {
+        let likelihood = pieces_likelihood_recipe(&binned, Noise::Gaussian);
+        for recipe in [frames_recipe(&binned), pieces_recipe(&binned), sweeps_recipe(&binned), likelihood] {
             zellige_engine::testing::compiles(&recipe);
         }
-        super::super::stream::recipes(&binned).iter().for_each(zellige_engine::testing::compiles);
         // The formulae are those of the kernels in registers, which take the compiler ten times as long.
         for noise in [Noise::Gaussian, Noise::Poisson, Noise::Euclid] {
             zellige_engine::testing::compiles(&pieces_likelihood_recipe(&pieces, noise));
