@@ -51,6 +51,7 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "ptycho/position_errors",
     "ptycho/weak_phase",
     "ptycho/near_field",
+    "ptycho/wide_beam",
     "ptycho/streamed",
 ];
 
