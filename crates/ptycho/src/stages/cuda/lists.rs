@@ -222,6 +222,7 @@ pub(super) mod tests {
             storages: vec![storage(0), storage(64 * 90)],
             views,
             shifts: Vec::new(),
+            bin: [1, 1],
             mag: Vec::new(),
             transfer: Transfer::Far,
             pixel: [1.0; 2],
