@@ -3,11 +3,10 @@
 //! An entry says where it goes, so any distance will do. Every tile takes what is for it in the order of the tiles that it
 //! comes from, whatever the number of threads.
 
-use rayon::prelude::*;
-
 use super::mosaic::Place;
 use super::row::Particle;
 use super::store::Tile;
+use crate::parallel::{chunks, chunks_mut, map_tasks};
 use crate::real::RealScalar;
 
 /// What leaves one tile, and what its sender counted meanwhile (`tally`).
@@ -105,7 +104,7 @@ pub fn deliver<T: RealScalar, S: Default + Sync, const N: usize, const B: usize>
             inboxes[to as usize].push((from as u32, range));
         }
     }
-    let take = |(tile, inbox): (&mut Tile<T, N, B>, &Vec<(u32, std::ops::Range<u32>)>)| {
+    let take = |tile: &mut Tile<T, N, B>, inbox: &[(u32, std::ops::Range<u32>)]| {
         if inbox.is_empty() {
             return 0;
         }
@@ -119,6 +118,8 @@ pub fn deliver<T: RealScalar, S: Default + Sync, const N: usize, const B: usize>
         }
         tile.len() - before
     };
-    let received = tiles.par_iter_mut().zip(&inboxes).with_max_len(8).map(take).sum();
-    Moved { sent: outboxes.iter().map(Outbox::len).sum(), received }
+    let received = map_tasks((chunks_mut(tiles, 8), chunks(&inboxes, 8)), |_, (tiles, inboxes)| {
+        tiles.iter_mut().zip(inboxes).map(|(tile, inbox)| take(tile, inbox)).sum::<usize>()
+    });
+    Moved { sent: outboxes.iter().map(Outbox::len).sum(), received: received.iter().sum() }
 }

@@ -5,8 +5,9 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::testing;
 
-use super::*;
-use crate::operator;
+use zellige_poisson::direct::Direct;
+use zellige_poisson::grid::{Axis, Bc, Grid};
+use zellige_poisson::{Method, Options, Precision, Problem, Status, Tolerance, operator, solve_batch};
 
 const PAIRS: [(Bc, Bc); 5] = [
     (Bc::Dirichlet, Bc::Dirichlet),
@@ -70,6 +71,17 @@ fn backward_error(grid: &Grid, u: &[f64], f: &[f64], removed: f64, eps: f64) -> 
     operator::residual_norms(grid, u, &f).max / (eps * (norm_a * max(u) + max(&f)))
 }
 
+/// The angles of the eigenvectors of an axis of `n` intervals, each pair of a periodic one twice.
+fn angles(bc: usize, n: usize) -> Vec<f64> {
+    let part = |k: f64| std::f64::consts::PI * k / n as f64;
+    match PAIRS[bc] {
+        (Bc::Dirichlet, Bc::Dirichlet) => (1..n).map(|k| part(k as f64)).collect(),
+        (Bc::Neumann, Bc::Neumann) => (0..=n).map(|k| part(k as f64)).collect(),
+        (Bc::Periodic, _) => (0..n).map(|k| part(2.0 * (k / 2 + k % 2) as f64)).collect(),
+        _ => (0..n).map(|k| part(k as f64 + 0.5)).collect(),
+    }
+}
+
 #[test]
 fn every_pair_of_conditions_has_exact_eigenvectors() {
     for (bc, (lo, hi)) in PAIRS.into_iter().enumerate() {
@@ -77,7 +89,7 @@ fn every_pair_of_conditions_has_exact_eigenvectors() {
             // x carries the mode, y is constant or a half wave that its own conditions know.
             let grid = grid([nodes, 5, 1], [1.0, 1.0, 1.0], [bc, 1, 0]);
             let axis = &grid.axes[0];
-            let angles = transform::angles(transform::Kind::of(axis), axis.intervals(), transform::SMALL);
+            let angles = angles(bc, axis.intervals());
             // The rounding of phi i, up to eps n, times lambda_max, seen through the smallest eigenvalue: (2 n / pi)^2 together.
             let limit = f64::EPSILON * (nodes as f64).powi(3);
             assert_eq!(angles.len(), axis.unknowns().len(), "{lo:?} {hi:?} {nodes}");
@@ -367,22 +379,7 @@ fn the_gpu_solves_to_rounding_and_repeats_itself() {
 }
 
 #[test]
-fn kernels_compile_for_every_architecture() {
-    if !testing::compiler() {
-        return;
-    }
-    for (arch, bc) in testing::ARCHITECTURES.into_iter().zip([0, 1, 2, 4]) {
-        for (real, nodes) in [("float", 4097), ("double", 513)] {
-            let (last, flat) = (Axis::new(nodes, 1.0, PAIRS[bc].0, PAIRS[bc].1), Axis::flat());
-            let middle = if nodes == 513 { &last } else { &flat };
-            cuda::recipe(real, [&last, middle, &last], nodes == 513, nodes == 513).compile_only(arch).unwrap();
-        }
-    }
-}
-
-#[test]
 fn many_problems_on_the_gpu_end_as_each_alone_does() {
-    use crate::{Options, Problem, Status, Tolerance, solve_batch};
     let Some(cuda) = testing::gpu() else { return };
     let gpu = Device::Cuda(cuda);
     let (m, n) = (129, 97);
@@ -393,11 +390,11 @@ fn many_problems_on_the_gpu_end_as_each_alone_does() {
     problems.push(Problem::plane([65, 65], [1.0, 1.0], noise(65 * 65, 9)).periodic(0).periodic(1).mean(3.0));
     problems.extend([plane(7, 1.0).guess(vec![0.5; m * n]), plane(8, 1.0)]);
     for tolerance in [1e-6, 1e-13] {
-        let options = Options { tolerance: Tolerance::Relative(tolerance), method: crate::Method::Direct, ..Options::default() };
+        let options = Options { tolerance: Tolerance::Relative(tolerance), method: Method::Direct, ..Options::default() };
         let batch = solve_batch(&problems, &options, &gpu).unwrap();
         assert_eq!(batch.len(), problems.len());
         for (k, (problem, together)) in problems.iter().zip(&batch).enumerate() {
-            let alone = crate::solve(problem, &options, &gpu).unwrap();
+            let alone = zellige_poisson::solve(problem, &options, &gpu).unwrap();
             assert!(alone.u == together.u, "problem {k} to {tolerance}");
             assert_eq!((alone.report.status, &alone.report.history), (together.report.status, &together.report.history), "problem {k}");
             assert!(tolerance < 1e-12 || together.report.status == Status::Converged, "{:?}", together.report);

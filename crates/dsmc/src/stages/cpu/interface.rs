@@ -1,7 +1,7 @@
 //! The gas on the processor as the trait of stages has it.
 
-use rayon::prelude::*;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{each, items, items_mut, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -40,7 +40,7 @@ impl Stages for Gas {
         let cost = Cost { bytes, flops: 0.0, items: particles };
         profiler.stage(name, cost, || {
             self.cpu.install(|| {
-                self.tiles.par_iter_mut().zip(&mut self.faces).zip(&mut *out).enumerate().for_each(|(number, ((tile, faces), out))| {
+                each((items_mut(&mut self.tiles), items_mut(&mut self.faces), items_mut(out)), |number, (tile, faces, out)| {
                     out.clear();
                     let thread = rayon::current_thread_index().unwrap_or(threads);
                     let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -203,7 +203,7 @@ impl Stages for Gas {
                 }
                 sum
             };
-            self.tiles.par_iter().zip(&self.boxes[0]).map(|(tile, out)| of(tile, out)).collect()
+            map((items(&self.tiles), items(&self.boxes[0])), |_, (tile, out)| of(tile, out))
         });
         let mut all = Totals::default();
         self.far.iter().for_each(|l| add(&mut all, usize::from(l.key) % species, &l.body));
