@@ -226,7 +226,7 @@ impl<T: Number> Host<T> {
                     work(one, &mut differences[..stored], &mut found[0]);
                 } else {
                     each((items(batch), chunks_mut(&mut differences, stored), items_mut(&mut found)), |_, (j, out, found)| {
-                        work(j, out, found)
+                        work(j, out, found);
                     });
                 }
                 if rule.probe {
