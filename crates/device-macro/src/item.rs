@@ -6,7 +6,8 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Fields, FnArg, GenericParam, Generics, Item, ItemConst, ItemFn, ItemStruct, Result, ReturnType, Token, TypeParamBound,
+    Attribute, Fields, FnArg, GenericParam, Generics, Item, ItemConst, ItemFn, ItemStruct, Result, ReturnType, Safety, Token,
+    TypeParamBound,
 };
 
 use crate::emit::{Emitter, refuse};
@@ -59,8 +60,10 @@ pub(crate) fn source(items: TokenStream) -> Result<TokenStream> {
 
 fn function(item: &ItemFn) -> Result<String> {
     let sig = &item.sig;
-    if let Some(token) = &sig.unsafety {
-        return Err(refuse(token, "no `unsafe`: formulae have no need of it"));
+    match &sig.safety {
+        Safety::Default => {}
+        Safety::Unsafe(token) => return Err(refuse(token, "no `unsafe`: formulae have no need of it")),
+        Safety::Safe(token) => return Err(refuse(token, "an ordinary Rust function is wanted")),
     }
     if let Some(token) = &sig.asyncness {
         return Err(refuse(token, "no `async`"));

@@ -1,6 +1,6 @@
 //! The gas at the start.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{indices, map};
 
 use crate::gas::Species;
 use crate::model::{Model, purpose};
@@ -38,16 +38,13 @@ pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn Fn
 pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync)) -> Particles {
     let cells = model.grid.len();
     let chunk = 4096;
-    let parts: Vec<Particles> = (0..cells.div_ceil(chunk))
-        .into_par_iter()
-        .map(|c| {
-            let mut particles = Particles::default();
-            for cell in c * chunk..((c + 1) * chunk).min(cells) {
-                fill_cell(model, state, cell, &mut particles);
-            }
-            particles
-        })
-        .collect();
+    let parts = map(indices(cells.div_ceil(chunk)), |_, c| {
+        let mut particles = Particles::default();
+        for cell in c * chunk..((c + 1) * chunk).min(cells) {
+            fill_cell(model, state, cell, &mut particles);
+        }
+        particles
+    });
     let mut all = Particles::default();
     for part in parts {
         all.append(part);

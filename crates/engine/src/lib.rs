@@ -13,6 +13,7 @@ pub mod expr;
 pub mod files;
 pub mod large;
 pub mod ops;
+pub mod parallel;
 pub mod profile;
 pub mod real;
 pub mod record;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use zellige_engine::error::{Problem, Result};
+use zellige_engine::parallel::{each, items, items_mut, map, owned};
 
 use crate::config::species::Positions;
 use crate::grid::{BELOW, Grid};
@@ -27,7 +28,7 @@ impl Model {
             let band = first..(first + rows).min(self.grid.cells[1]);
             first = band.end;
             let parts: Vec<(Particles, Vec<u32>)> =
-                band.into_par_iter().map(|j| self.row(load, j, columns.clone(), moved)).collect::<Result<_>>()?;
+                map(band, |_, j| self.row(load, j, columns.clone(), moved)).into_iter().collect::<Result<_>>()?;
             give(dealt(&parts))?;
         }
         Ok(())
@@ -190,8 +191,8 @@ fn take_off_mean(vectors: &mut [[f64; 3]]) {
 fn dealt(rows: &[(Particles, Vec<u32>)]) -> Particles {
     // Where each cell of a row begins.
     let begins: Vec<Vec<u32>> =
-        rows.par_iter().map(|(_, counts)| counts.iter().scan(0, |sum, c| Some(std::mem::replace(sum, *sum + c))).collect()).collect();
-    let most = rows.par_iter().flat_map_iter(|r| r.1.iter().copied()).max().unwrap_or(0);
+        map(items(rows), |_, (_, counts)| counts.iter().scan(0, |sum, c| Some(std::mem::replace(sum, *sum + c))).collect());
+    let most = map(items(rows), |_, row| row.1.iter().copied().max().unwrap_or(0)).into_iter().max().unwrap_or(0);
     // What a row has for a round of dealing lies in one piece: round, row, length.
     let plan: Vec<(u32, usize, usize)> = (0..most)
         .into_par_iter()
@@ -227,7 +228,7 @@ impl Deal<'_> {
         let mut rest = out.as_mut_slice();
         let pieces: Vec<_> =
             self.plan.iter().map(|(round, j, len)| (rest.split_off_mut(..*len).expect("as many as there are"), *round, *j)).collect();
-        pieces.into_par_iter().for_each(|(piece, round, j)| {
+        each(owned(pieces), |_, (piece, round, j)| {
             let (from, counts) = (of(&self.rows[j].0), &self.rows[j].1);
             let cells = self.begins[j].iter().zip(counts).filter(|(_, n)| **n > round);
             piece.iter_mut().zip(cells).for_each(|(to, (begin, _))| *to = from[(begin + round) as usize]);
@@ -257,9 +258,9 @@ pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>;
     let alpha = 0.5 * grid.dt * species.charge_to_mass();
     let Particles { i, j, s, t, u, .. } = particles;
     let [ux, uy, uz] = u;
-    let columns = (i.par_iter(), j.par_iter(), s.par_iter(), t.par_iter());
-    let momenta = (ux.par_iter_mut(), uy.par_iter_mut(), uz.par_iter_mut());
-    (columns, momenta).into_par_iter().for_each(|((i, j, s, t), (ux, uy, uz))| {
+    let columns = (items(i), items(j), items(s), items(t));
+    let momenta = (items_mut(ux), items_mut(uy), items_mut(uz));
+    each((columns, momenta), |_, ((i, j, s, t), (ux, uy, uz))| {
         let at = |c: usize| {
             let field = &fields[c];
             if field.is_empty() { 0.0 } else { alpha * gathered(grid, order, field, Component::ALL[c].stagger(), [*i, *j], [*s, *t]) }

@@ -5,9 +5,9 @@
 
 use std::f64::consts::PI;
 
-use rayon::prelude::*;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::parallel::{chunks_mut, each, items};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost};
@@ -81,28 +81,43 @@ pub const CASES: &[Case] = &[
 /// Side of the plane domain.
 const LENGTH: f64 = 32.0;
 /// Cycles of the cycle case, sweeps of the sweep case.
-const REPEATS: u32 = 10;
+pub const REPEATS: u32 = 10;
 /// `u` at these points for 1024 and 4096 intervals.
 const PROBES: [[f64; 2]; 3] = [[12.0, 16.0], [8.0, 8.0], [14.0, 18.0]];
 const GOLDEN_1024: [f64; 3] = [-1.912791556204, -0.276416686906, -0.748983977921];
 const GOLDEN_4096: [f64; 3] = [-1.912735502679, -0.276416794737, -0.748986645877];
 
 /// How the physics is looked at.
-enum Truth {
+#[derive(Debug)]
+pub enum Truth {
     /// Values at the probes, with the largest difference that passes.
-    Golden { values: [f64; 3], limit: f64 },
+    Golden {
+        /// The values.
+        values: [f64; 3],
+        /// The difference.
+        limit: f64,
+    },
     /// The same sweeps done slowly around the first probe.
-    Sweeps { omega: f64 },
+    Sweeps {
+        /// Their factor of relaxation.
+        omega: f64,
+    },
     /// The discrete solution in closed form.
-    Modes { limit: f64 },
+    Modes {
+        /// The largest difference over the largest value that passes.
+        limit: f64,
+    },
 }
 
-struct SolveBench {
+/// A solve that is timed and held against what is known of it.
+pub struct SolveBench {
     device: Device,
     driver: Driver,
-    folded: Folded,
+    /// What is loaded before a run.
+    pub folded: Folded,
     levels: Vec<Level>,
-    truth: Truth,
+    /// What is known.
+    pub truth: Truth,
     /// Steps to take, whatever the residual; the solver's own end if `None`.
     steps: Option<u32>,
     /// Largest relative residual, recomputed in double precision, that passes.
@@ -135,7 +150,7 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         }
         "poisson/sor-f32-4096" => {
             let mut bench = SolveBench::new(device, dipole(4096), &f32_only(Method::Sor), Truth::Sweeps { omega: 1.0 }, Some(1), None)?;
-            bench.truth = Truth::Sweeps { omega: bench.driver.fix_block(REPEATS) };
+            bench.truth = Truth::Sweeps { omega: bench.repeat() };
             bench
         }
         "poisson/direct-4097" => {
@@ -152,12 +167,12 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
 }
 
 /// Two opposite Gaussian charges on `n^2` nodes.
-fn dipole(n: usize) -> Problem<'static> {
+pub fn dipole(n: usize) -> Problem<'static> {
     let h = LENGTH / (n - 1) as f64;
     let mut rhs = vec![0.0; n * n];
     let profile = |centre: f64| -> Vec<f64> { (0..n).map(|i| (-0.5 * (i as f64 * h - centre).powi(2)).exp()).collect() };
     let (left, right, y) = (profile(12.0), profile(20.0), profile(16.0));
-    rhs.par_chunks_mut(n).zip(&y).for_each(|(row, y)| {
+    each((chunks_mut(&mut rhs, n), items(&y)), |_, (row, y)| {
         for (i, v) in row.iter_mut().enumerate() {
             *v = y * (left[i] - right[i]);
         }
@@ -174,11 +189,11 @@ fn wave(n: usize, p: f64) -> Vec<f64> {
 }
 
 /// A right-hand side of two sine modes, whose solution is the same modes over their eigenvalues.
-fn modes(n: usize) -> Problem<'static> {
+pub fn modes(n: usize) -> Problem<'static> {
     let mut rhs = vec![0.0; n * n * n];
     for (p, amplitude) in MODES {
         let [x, y, z] = p.map(|p| wave(n, p));
-        rhs.par_chunks_mut(n).enumerate().for_each(|(row, out)| {
+        each(chunks_mut(&mut rhs, n), |row, out| {
             let scale = amplitude * y[row % n] * z[row / n];
             out.iter_mut().zip(&x).for_each(|(v, x)| *v += scale * x);
         });
@@ -198,7 +213,8 @@ fn modes_solution(n: usize, node: [usize; 3]) -> f64 {
 }
 
 impl SolveBench {
-    fn new(
+    /// Of `problem` with `options`: to its end, or `steps` of it.
+    pub fn new(
         device: &Device,
         problem: Problem<'static>,
         options: &Options,
@@ -211,6 +227,11 @@ impl SolveBench {
         let levels = cycle_levels(&folded.grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { usize::MAX } else { 0 });
         let driver = Driver::new(&folded.grid, choice, device)?;
         Ok(Self { device: device.clone(), driver, folded, levels, truth, steps, residual_limit })
+    }
+
+    /// Makes a step [`REPEATS`] sweeps of one factor of relaxation, and gives that.
+    pub fn repeat(&mut self) -> f64 {
+        self.driver.fix_block(REPEATS)
     }
 
     /// Value of `u` at a point of the plane domain by cubics through 4 x 4 nodes.
@@ -332,58 +353,5 @@ impl Bench for SolveBench {
             figures.extend([("sweeps", f64::from(block)), ("omega", omega)]);
         }
         figures
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zellige_engine::device::Cpu;
-
-    fn device() -> Device {
-        Device::Cpu(Cpu::new(1).unwrap())
-    }
-
-    fn failures(bench: &mut SolveBench) -> Vec<Check> {
-        bench.reset().unwrap();
-        bench.run(&mut Profiler::off()).unwrap();
-        bench.checks().unwrap().into_iter().filter(|c| !c.ok).collect()
-    }
-
-    /// The golden values on 256 intervals.
-    fn small() -> SolveBench {
-        let values = [-1.913689495130, -0.276414958844, -0.748941088868];
-        let options = Options { tolerance: Tolerance::Relative(1e-10), ..Options::default() };
-        SolveBench::new(&device(), dipole(257), &options, Truth::Golden { values, limit: 1e-9 }, None, Some(1.1e-10)).unwrap()
-    }
-
-    #[test]
-    fn a_right_solve_passes_and_a_wrong_problem_fails() {
-        let mut bench = small();
-        assert!(failures(&mut bench).is_empty());
-        // One part in 10^6 of the right-hand side.
-        bench.folded.f.iter_mut().for_each(|f| *f *= 1.000001);
-        bench.reset().unwrap();
-        bench.run(&mut Profiler::off()).unwrap();
-        assert!(bench.checks().unwrap().iter().any(|c| !c.ok));
-        assert!(bench.cost().bytes > 0.0 && bench.memory() > 0);
-    }
-
-    #[test]
-    fn sweeps_are_held_against_slow_ones() {
-        let options = Options { method: Method::Sor, precision: Precision::F32, tolerance: Tolerance::Relative(0.0), ..Options::default() };
-        let mut bench = SolveBench::new(&device(), dipole(256), &options, Truth::Sweeps { omega: 1.0 }, Some(1), None).unwrap();
-        let omega = bench.driver.fix_block(REPEATS);
-        bench.truth = Truth::Sweeps { omega };
-        assert_eq!(failures(&mut bench), []);
-        bench.truth = Truth::Sweeps { omega: omega * 0.9999 };
-        assert_eq!(failures(&mut bench).len(), 1);
-    }
-
-    #[test]
-    fn modes_in_space_have_their_closed_form() {
-        let options = Options { tolerance: Tolerance::Relative(1e-8), ..Options::default() };
-        let mut bench = SolveBench::new(&device(), modes(32), &options, Truth::Modes { limit: 1e-7 }, None, Some(1.1e-8)).unwrap();
-        assert_eq!(failures(&mut bench), []);
     }
 }

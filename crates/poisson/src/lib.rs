@@ -40,9 +40,6 @@ pub mod status;
 pub mod step;
 pub mod truncation;
 
-#[cfg(test)]
-mod tests;
-
 pub use config::Config;
 pub use method::{Method, Options, Relaxation, Tolerance};
 pub use problem::{Precision, Problem, Side, SideValues};

@@ -1,7 +1,7 @@
 //! The operator `A` of the finest grid spelt out in double precision: the definition that the fast stages are held to.
 //! The checks of a run and of a benchmark recompute the residual with it.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks, indices, map, map_with};
 
 use crate::grid::Grid;
 use crate::stages::Norms;
@@ -26,35 +26,36 @@ fn rows<R: Send>(grid: &Grid, u: &[f64], each: impl Fn(usize, usize, &[f64]) -> 
     let [wx, wy, wz] = [0, 1, 2].map(|d| Weights::new(grid, d));
     let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
     let row = |j: usize, k: usize| &u[m * (j + n * k)..m * (j + n * k) + m];
-    (0..n * l)
-        .into_par_iter()
-        .filter(|r| y.contains(&(r % n)) && z.contains(&(r / n)))
-        .map_init(
-            || vec![0.0; m],
-            |au, r| {
-                let (j, k) = (r % n, r / n);
-                let c = row(j, k);
-                for i in x.clone() {
-                    let (w, e) = (c[(i + m - 1) % m], c[(i + 1) % m]);
-                    au[i] = wx.west[i] * (w - c[i]) + wx.east[i] * (e - c[i]);
-                }
-                let others = [
-                    (wy.west[j], row((j + n - 1) % n, k)),
-                    (wy.east[j], row((j + 1) % n, k)),
-                    (wz.west[k], row(j, (k + l - 1) % l)),
-                    (wz.east[k], row(j, (k + 1) % l)),
-                ];
-                for (weight, other) in others {
-                    if weight != 0.0 {
-                        for i in x.clone() {
-                            au[i] += weight * (other[i] - c[i]);
-                        }
+    let of_rows = map_with(
+        || vec![0.0; m],
+        indices(n * l),
+        |au, _, r| {
+            let (j, k) = (r % n, r / n);
+            if !(y.contains(&j) && z.contains(&k)) {
+                return None;
+            }
+            let c = row(j, k);
+            for i in x.clone() {
+                let (w, e) = (c[(i + m - 1) % m], c[(i + 1) % m]);
+                au[i] = wx.west[i] * (w - c[i]) + wx.east[i] * (e - c[i]);
+            }
+            let others = [
+                (wy.west[j], row((j + n - 1) % n, k)),
+                (wy.east[j], row((j + 1) % n, k)),
+                (wz.west[k], row(j, (k + l - 1) % l)),
+                (wz.east[k], row(j, (k + 1) % l)),
+            ];
+            for (weight, other) in others {
+                if weight != 0.0 {
+                    for i in x.clone() {
+                        au[i] += weight * (other[i] - c[i]);
                     }
                 }
-                each(j, k, au)
-            },
-        )
-        .collect()
+            }
+            Some(each(j, k, au))
+        },
+    );
+    of_rows.into_iter().flatten().collect()
 }
 
 /// `f - A u` over all nodes, zero on Dirichlet nodes.
@@ -108,19 +109,15 @@ pub fn mean(grid: &Grid, v: &[f64]) -> f64 {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);
     let vx: Vec<f64> = (0..m).map(|i| x.volume(i)).collect();
-    let sums: Vec<f64> = v
-        .par_chunks(m)
-        .enumerate()
-        .map(|(row, v)| {
-            let (j, k) = (row % n, row / n);
-            if y.unknowns().contains(&j) && z.unknowns().contains(&k) {
-                let sum: f64 = x.unknowns().map(|i| vx[i] * v[i]).sum();
-                sum * y.volume(j) * z.volume(k)
-            } else {
-                0.0
-            }
-        })
-        .collect();
+    let sums = map(chunks(v, m), |row, v| {
+        let (j, k) = (row % n, row / n);
+        if y.unknowns().contains(&j) && z.unknowns().contains(&k) {
+            let sum: f64 = x.unknowns().map(|i| vx[i] * v[i]).sum();
+            sum * y.volume(j) * z.volume(k)
+        } else {
+            0.0
+        }
+    });
     let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
     sums.iter().sum::<f64>() / volume
 }

@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::parallel::{chunks, chunks_mut, each, items_mut};
 
 use crate::grid::{Axis, Bc, Grid, Level, cycle_levels};
 use crate::operator;
@@ -306,7 +307,7 @@ impl<'a> Problem<'a> {
         set_boundary(&grid, &sides, &mut u, &mut f);
         let imbalance = if grid.singular() { operator::mean(&grid, &f) } else { 0.0 };
         if imbalance != 0.0 {
-            f.par_iter_mut().for_each(|v| *v -= imbalance);
+            each(items_mut(&mut f), |_, v| *v -= imbalance);
         }
         let norms = operator::residual_norms(&grid, &u, &f);
         let reference = Reference { l2: norms.l2, max: norms.max };
@@ -392,7 +393,7 @@ fn set_boundary(grid: &Grid, sides: &[[Side; 2]; 3], u: &mut [f64], f: &mut [f64
 fn copy_unknowns(grid: &Grid, from: &[f64], to: &mut [f64]) {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
-    to.par_chunks_mut(m).zip(from.par_chunks(m)).enumerate().for_each(|(row, (to, from))| {
+    each((chunks_mut(to, m), chunks(from, m)), |row, (to, from)| {
         if y.contains(&(row % n)) && z.contains(&(row / n)) {
             to[x.clone()].copy_from_slice(&from[x.clone()]);
         }

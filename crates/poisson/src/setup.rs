@@ -5,6 +5,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::expr::{Column, Expr};
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_io::Array;
 
 use crate::config::{Config, FileSource, Source};
@@ -109,7 +110,7 @@ fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, folder: &Pa
 fn evaluate(expression: &Expr, dimensions: usize, nodes: &Nodes) -> Vec<f64> {
     let [x, y, z] = &nodes.coordinates;
     let mut values = vec![0.0; nodes.len()];
-    values.par_chunks_mut(x.len()).enumerate().for_each(|(row, out)| {
+    each(chunks_mut(&mut values, x.len()), |row, out| {
         let columns = [Column::Values(x), Column::Constant(y[row % y.len()]), Column::Constant(z[row / y.len()])];
         expression.eval_many(&columns[..dimensions], out);
     });

@@ -1,6 +1,6 @@
 //! Values of a cell from its sums: of the gas as a whole, and of each species of a mixture.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use crate::gas::Species;
 use crate::gas::vibration::MODES;
@@ -167,7 +167,7 @@ pub(super) fn all_values(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> 
     let (one, width) = (model.collisions.sums(), width(model));
     let from = model.species.len() * one;
     let mut out = vec![0.0; model.grid.len() * width];
-    out.par_chunks_mut(width).zip(sums.par_chunks(from)).enumerate().for_each(|(cell, (out, sums))| {
+    each((chunks_mut(&mut out, width), chunks(sums, from)), |cell, (out, sums)| {
         out[..VALUES].copy_from_slice(&values(model, cell, sums, samples));
         let (by_species, by_mode) = out[VALUES..].split_at_mut(species_width(model));
         for (s, out) in by_species.chunks_exact_mut(OF_SPECIES.len()).enumerate() {

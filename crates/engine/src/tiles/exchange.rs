@@ -4,13 +4,15 @@
 //! which parts of which outboxes a tile has to take, and every tile takes them in an order of its own, whatever the number of threads:
 //! at once ([`Post::deliver`]), or at the beginning of its next pass ([`Post::take`]), while its particles are in the cache anyway.
 
-use rayon::prelude::*;
-
 use super::column::{Key, Word};
 use super::mosaic::Place;
 use super::row::{Particle, Row};
 use super::store::Tile;
+use crate::parallel::{chunks_mut, map_tasks};
 use crate::real::RealScalar;
+
+/// Tiles of one task of [`Post::deliver`].
+const TILES_AT_A_TIME: usize = 8;
 
 /// A particle on its way, flat: a particle and a row beside each other would be padded twice.
 #[derive(Debug, Clone, Copy)]
@@ -195,9 +197,11 @@ impl Post {
         outboxes: &[Outbox<T, S, N, I, W, K>],
     ) -> Moved {
         self.sort(outboxes);
-        let take = |(number, tile): (usize, &mut Tile<T, N, I, W, K>)| self.take(outboxes, number, &[], &mut tile.rows);
-        let received = tiles.par_iter_mut().enumerate().with_max_len(8).map(take).sum();
-        Moved { sent: self.sent, received }
+        let received = map_tasks(chunks_mut(tiles, TILES_AT_A_TIME), |part, tiles| {
+            let numbers = part * TILES_AT_A_TIME..;
+            numbers.zip(tiles).map(|(number, tile)| self.take(outboxes, number, &[], &mut tile.rows)).sum::<usize>()
+        });
+        Moved { sent: self.sent, received: received.iter().sum() }
     }
 
     /// Bytes of memory held.

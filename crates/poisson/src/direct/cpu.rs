@@ -8,9 +8,9 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
 use rustfft::num_complex::Complex;
 use zellige_engine::device::Cpu;
+use zellige_engine::parallel::{chunks, chunks_mut, each, items_mut};
 
 use super::line::{Lines, WIDTH};
 use super::relax::Field;
@@ -189,11 +189,11 @@ impl<T: Scalar> Solver<T> {
             let span = batch.start * plane..batch.end * plane;
             let (planes, f) = (&mut u[span.clone()], &f[span]);
             let size = self.group() * plane;
-            planes.par_chunks_mut(size).zip(f.par_chunks(size)).for_each(|(u, f)| self.with_worker(|w| self.analyse(u, f, w)));
+            each((chunks_mut(planes, size), chunks(f, size)), |_, (u, f)| self.with_worker(|w| self.analyse(u, f, w)));
             if let Some((place, _)) = &self.zero {
                 column.extend(planes.chunks(plane).map(|p| p[*place].to_f64()));
             }
-            self.stretches(planes, batch.start, carry, border).par_iter_mut().for_each(|s| {
+            each(items_mut(&mut self.stretches(planes, batch.start, carry, border)), |_, s| {
                 wide(|| s.rows.iter_mut().for_each(|(l, row)| self.lines.eliminate(*l, s.block, row, s.carry, s.border)));
             });
         }
@@ -202,7 +202,7 @@ impl<T: Scalar> Solver<T> {
         carry.fill(T::ZERO);
         for batch in batches.iter().rev() {
             let planes = &mut u[batch.start * plane..batch.end * plane];
-            self.stretches(planes, batch.start, carry, border).par_iter_mut().for_each(|s| {
+            each(items_mut(&mut self.stretches(planes, batch.start, carry, border)), |_, s| {
                 wide(|| s.rows.iter_mut().rev().for_each(|(l, row)| self.lines.substitute(*l, s.block, row, s.carry, s.border)));
             });
             if let Some((place, _)) = &self.zero {
@@ -210,7 +210,7 @@ impl<T: Scalar> Solver<T> {
                     p[*place] = T::of(*value);
                 }
             }
-            planes.par_chunks_mut(self.group() * plane).for_each(|u| self.with_worker(|w| self.synthesise(u, w)));
+            each(chunks_mut(planes, self.group() * plane), |_, u| self.with_worker(|w| self.synthesise(u, w)));
         }
         removed
     }

@@ -88,7 +88,7 @@ impl Direct {
     }
 
     /// As [`Direct::batch`], eliminating along the axis `turn` in place of the last one: on the processor only.
-    fn turned(grid: &Grid, turn: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
+    pub fn turned(grid: &Grid, turn: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
         assert!(grid.axes.iter().all(|a| a.theta == 1.0), "the direct solver takes grids of equal intervals");
         assert!(turn.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the processor only");
         let most = if matches!(device, Device::Cpu(_)) { 1 } else { SYSTEMS };

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, each_with, indices, map_with};
 
 use super::transform::Scalar;
 use super::wide::wide;
@@ -96,27 +96,26 @@ impl Field {
     pub(super) fn norms<T: Scalar>(&self, u: &[T], f: &[T]) -> Norms {
         let x = self.unknowns[0].clone();
         let ends = [1.0 - self.share(0, x.start), if x.len() > 1 { 1.0 - self.share(0, x.end - 1) } else { 0.0 }];
-        let sums: Vec<_> = (0..self.nodes[1] * self.nodes[2])
-            .into_par_iter()
-            .filter_map(|row| self.place(row))
-            .map_init(
-                || vec![0.0; x.len()],
-                |r, [q, l]| {
-                    wide(|| {
-                        self.row(u, f, [q, l], r);
-                        let u = &u[self.nodes[0] * (q + self.nodes[1] * l)..][x.clone()];
-                        let share = self.share(1, q) * self.share(2, l);
-                        let [r2, u2, max] = sums(r, u);
-                        // What lies beyond a Neumann end does not count.
-                        let last = x.len() - 1;
-                        let beyond = |v: [f64; 2]| ends[0] * v[0] * v[0] + ends[1] * v[1] * v[1];
-                        [share * (r2 - beyond([r[0], r[last]])), share * (u2 - beyond([u[0].to_f64(), u[last].to_f64()])), max]
-                    })
-                },
-            )
-            .collect();
+        let rows = indices(self.nodes[1] * self.nodes[2]);
+        let sums = map_with(
+            || vec![0.0; x.len()],
+            rows,
+            |r, _, row| {
+                let [q, l] = self.place(row)?;
+                Some(wide(|| {
+                    self.row(u, f, [q, l], r);
+                    let u = &u[self.nodes[0] * row..][x.clone()];
+                    let share = self.share(1, q) * self.share(2, l);
+                    let [r2, u2, max] = sums(r, u);
+                    // What lies beyond a Neumann end does not count.
+                    let last = x.len() - 1;
+                    let beyond = |v: [f64; 2]| ends[0] * v[0] * v[0] + ends[1] * v[1] * v[1];
+                    [share * (r2 - beyond([r[0], r[last]])), share * (u2 - beyond([u[0].to_f64(), u[last].to_f64()])), max]
+                }))
+            },
+        );
         let mut total = Norms::default();
-        for [r2, u2, max] in sums {
+        for [r2, u2, max] in sums.into_iter().flatten() {
             (total.l2, total.u_l2) = (total.l2 + r2, total.u_l2 + u2);
             total.max = if max.is_nan() || total.max.is_nan() { f64::NAN } else { total.max.max(max) };
         }
@@ -129,9 +128,10 @@ impl Field {
         let x = self.unknowns[0].clone();
         // The diagonal of A is negative.
         let factor = -omega / self.weight.iter().map(|w| 2.0 * w).sum::<f64>();
-        to.par_chunks_mut(self.nodes[0]).enumerate().for_each_init(
+        each_with(
             || vec![0.0; x.len()],
-            |r, (row, to)| {
+            chunks_mut(to, self.nodes[0]),
+            |r, row, to| {
                 let Some([q, l]) = self.place(row) else { return };
                 wide(|| {
                     self.row(u, f, [q, l], r);

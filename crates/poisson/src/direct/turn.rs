@@ -3,7 +3,7 @@
 //! Arrays are turned on loading and on reading, so the solver itself knows nothing of it. On a GPU that would be done in the
 //! host's memory, whose bandwidth makes it cost more than it saves: there the last axis is always the one eliminated along.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
 
 use super::last;
 use crate::grid::Grid;
@@ -34,7 +34,7 @@ pub(super) fn strides(grid: &Grid, turn: Option<usize>) -> [usize; 3] {
 /// changed places. On the current thread pool.
 pub(super) fn copy<A: Copy + Sync, B: Send>(grid: &Grid, turn: Option<usize>, from: &[A], to: &mut [B], convert: impl Fn(A) -> B + Sync) {
     let Some(axis) = turn else {
-        to.par_iter_mut().zip(from).for_each(|(to, from)| *to = convert(*from));
+        each((items_mut(to), items(from)), |_, (to, from)| *to = convert(*from));
         return;
     };
     let (n, last) = (grid.nodes(), last(grid));
@@ -45,7 +45,7 @@ pub(super) fn copy<A: Copy + Sync, B: Send>(grid: &Grid, turn: Option<usize>, fr
     step.swap(axis, last);
     if axis > 0 {
         // Rows of x stay whole.
-        to.par_chunks_mut(n[0]).enumerate().for_each(|(row, to)| {
+        each(chunks_mut(to, n[0]), |row, to| {
             let first = row % count[1] * step[1] + row / count[1] * step[2];
             to.iter_mut().zip(&from[first..]).for_each(|(to, from)| *to = convert(*from));
         });
@@ -64,7 +64,7 @@ pub(super) fn copy<A: Copy + Sync, B: Send>(grid: &Grid, turn: Option<usize>, fr
         }
     };
     if last == 1 {
-        to.par_chunks_mut(TILE * width).enumerate().for_each(|(stack, to)| {
+        each(chunks_mut(to, TILE * width), |stack, to| {
             line(&mut to.chunks_mut(width).collect::<Vec<_>>(), stack * TILE);
         });
         return;
@@ -79,7 +79,7 @@ pub(super) fn copy<A: Copy + Sync, B: Send>(grid: &Grid, turn: Option<usize>, fr
             stacks[l / TILE * count[1] + q].1.push(row);
         }
     }
-    stacks.par_iter_mut().for_each(|(first, rows)| line(rows, *first));
+    each(items_mut(&mut stacks), |_, (first, rows)| line(rows, *first));
 }
 
 #[cfg(test)]

@@ -23,5 +23,11 @@ pub(super) fn wide<R>(work: impl FnOnce() -> R) -> R {
             return unsafe { avx2(work) };
         }
     }
+    plain(work)
+}
+
+/// Not inlined, as the others cannot be: once in the binary, not once in everything that a caller is inlined into.
+#[inline(never)]
+fn plain<R>(work: impl FnOnce() -> R) -> R {
     work()
 }

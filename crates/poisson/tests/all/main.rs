@@ -1,11 +1,14 @@
 //! What is verified from outside, in one program: linking one for each file took most of the time of building them.
 
+mod bench;
 mod common;
 mod convergence;
+mod direct;
 mod every_grid;
 mod golden;
 mod physics;
 mod robustness;
+mod solves;
 mod twins;
 mod twins_solves;
 mod twins_stages;

@@ -1,7 +1,7 @@
 //! The gas on the processor as the trait of stages has it.
 
-use rayon::prelude::*;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{items, items_mut, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -34,15 +34,15 @@ impl Stages for Gas {
         let arrived = profiler.stage(name, cost, || {
             self.cpu.install(|| {
                 // A tile of the gas is one row of the store.
-                let rows = self.store.tiles.par_iter_mut().map(|t| &mut t.rows[0]);
-                let tiles = self.tiles.par_iter_mut().zip(rows).zip(&mut self.faces).zip(&mut *out).enumerate();
-                let arrived = tiles.map(|(number, (((tile, row), faces), out))| {
+                let tiles = (items_mut(&mut self.tiles), items_mut(&mut self.store.tiles), items_mut(&mut self.faces), items_mut(out));
+                let arrived = map(tiles, |number, (tile, place, faces, out)| {
                     out.clear();
                     let thread = rayon::current_thread_index().unwrap_or(threads);
                     let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    Work { pass, table, number, tile, row, faces, boxes, post, out, scratch: &mut scratch, factors }.on(isa)
+                    Work { pass, table, number, tile, row: &mut place.rows[0], faces, boxes, post, out, scratch: &mut scratch, factors }
+                        .on(isa)
                 });
-                arrived.sum::<usize>()
+                arrived.into_iter().sum::<usize>()
             })
         });
         self.check(arrived)?;
@@ -199,7 +199,7 @@ impl Stages for Gas {
                 }
                 sum
             };
-            self.store.tiles.par_iter_mut().zip(&self.boxes[0]).map(|(tile, out)| of(&mut tile.rows, out)).collect()
+            map((items_mut(&mut self.store.tiles), items(&self.boxes[0])), |_, (tile, out)| of(&mut tile.rows, out))
         });
         let mut all = Totals::default();
         for part in parts {

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use zellige_fft::{Fft, FftDirection, Planned};
 
 use super::{Direction, Shape};
+use crate::parallel::{chunks, chunks_mut, each};
 
 /// `f32` or `f64`.
 pub trait Real: Planned + Default + bytemuck::Pod {
@@ -95,8 +95,9 @@ impl<T: Real> Plan<T> {
             lines(if shape.columns == 1 { columns } else { rows }, data, scratch, scratch_len, parts);
         } else if shape.batch >= parts {
             let frames = shape.batch.div_ceil(parts) * shape.frame();
-            data.par_chunks_mut(frames).zip(transposed.par_chunks_mut(shape.frame())).zip(scratch.par_chunks_mut(scratch_len)).for_each(
-                |((frames, turned), scratch)| {
+            each(
+                (chunks_mut(data, frames), chunks_mut(transposed, shape.frame()), chunks_mut(scratch, scratch_len)),
+                |_, (frames, turned, scratch)| {
                     for frame in frames.chunks_mut(shape.frame()) {
                         rows.process_with_scratch(frame, scratch);
                         turn(frame, turned, 0, shape.rows, shape.columns);
@@ -117,14 +118,14 @@ impl<T: Real> Plan<T> {
 /// Transforms every line of `data`, in `parts` parts.
 fn lines<T: Real>(line: &Line<T>, data: &mut [Complex<T>], scratch: &mut [Complex<T>], scratch_len: usize, parts: usize) {
     let part = (data.len() / line.len()).div_ceil(parts) * line.len();
-    data.par_chunks_mut(part).zip(scratch.par_chunks_mut(scratch_len)).for_each(|(part, scratch)| line.process_with_scratch(part, scratch));
+    each((chunks_mut(data, part), chunks_mut(scratch, scratch_len)), |_, (part, scratch)| line.process_with_scratch(part, scratch));
 }
 
 /// `to = transpose(from)` for every frame of `rows` x `columns`, the lines of `to` dealt to the threads.
 fn turn_all<T: Real>(from: &[Complex<T>], to: &mut [Complex<T>], rows: usize, columns: usize) {
     let frame = rows * columns;
-    to.par_chunks_mut(frame).zip(from.par_chunks(frame)).for_each(|(to, from)| {
-        to.par_chunks_mut(SQUARE * rows).enumerate().for_each(|(band, to)| turn(from, to, band * SQUARE, rows, columns));
+    each((chunks_mut(to, frame), chunks(from, frame)), |_, (to, from)| {
+        each(chunks_mut(to, SQUARE * rows), |band, to| turn(from, to, band * SQUARE, rows, columns));
     });
 }
 

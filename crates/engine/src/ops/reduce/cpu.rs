@@ -1,9 +1,8 @@
 //! Reduction on the threads of the current rayon pool.
 
-use rayon::prelude::*;
-
 use super::Op;
 use crate::ops::{Number, Total};
+use crate::parallel::{chunks, map};
 
 /// Values a block: the partition, and with it the result, does not depend on the threads.
 const BLOCK: usize = 8192;
@@ -38,7 +37,7 @@ fn run<T: Number>(op: Op, x: &[T], load: impl Fn(T) -> T::Total + Sync, join: im
     if x.len() <= BLOCK {
         return block(x);
     }
-    let mut blocks: Vec<T::Total> = x.par_chunks(BLOCK).map(block).collect();
+    let mut blocks = map(chunks(x, BLOCK), |_, part| block(part));
     tree(&mut blocks, op, &join)
 }
 

@@ -1,8 +1,7 @@
 //! Running sums on the threads of the current rayon pool: sums of blocks, their running sums, then each block.
 
-use rayon::prelude::*;
-
 use super::{Integer, Kind};
+use crate::parallel::{chunks, chunks_mut, each, items, map};
 
 /// Values a block: two passes over one stay in the second-level cache.
 pub(super) const BLOCK: usize = 16_384;
@@ -12,9 +11,9 @@ pub fn scan<T: Integer>(kind: Kind, x: &mut [T]) -> T {
     if x.len() <= 2 * BLOCK || rayon::current_num_threads() == 1 {
         return serial(kind, x, T::zeroed());
     }
-    let mut starts: Vec<T> = x.par_chunks(BLOCK).map(|block| block.iter().fold(T::zeroed(), |s, v| s.plus(*v))).collect();
+    let mut starts = map(chunks(x, BLOCK), |_, block| block.iter().fold(T::zeroed(), |s, v| s.plus(*v)));
     let total = serial(Kind::Exclusive, &mut starts, T::zeroed());
-    x.par_chunks_mut(BLOCK).zip(&starts).for_each(|(block, start)| {
+    each((chunks_mut(x, BLOCK), items(&starts)), |_, (block, start)| {
         serial(kind, block, *start);
     });
     total

@@ -1,7 +1,7 @@
 //! [`Stages`] on the processor.
 
-use rayon::prelude::*;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{each, each_task, items, items_mut, map_tasks, owned};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -61,9 +61,9 @@ impl<T: Format> CpuStages<T> {
             Path::Single => advance_tile::<T, 2>(&pass, &mut tile, window, out),
         };
         // Tile by tile: where a target is dense, its tiles must not be one thread's share of the domain.
-        let tiles = population.store.tiles.par_iter_mut().zip(&mut self.windows).zip(&mut self.outboxes).with_max_len(1);
+        let tiles = (items_mut(&mut population.store.tiles), items_mut(&mut self.windows), items_mut(&mut self.outboxes));
         self.cpu.install(|| {
-            tiles.for_each(|((tile, window), out)| {
+            each_task(tiles, |_, (tile, window, out)| {
                 out.clear();
                 window.clear();
                 if tile.band_count(BAND) == 1 {
@@ -71,14 +71,14 @@ impl<T: Format> CpuStages<T> {
                     return;
                 }
                 let bands: Vec<_> = tile.bands(BAND, 1).collect();
-                let parts = bands.into_par_iter().with_max_len(1).map(|band| {
+                let parts = map_tasks(owned(bands), |_, band| {
                     let first = band.first;
                     let (mut window, mut out) = (Window::new([window.width(), band.cells[1]]), Outbox::default());
                     advance(band, &mut window, &mut out);
                     (first, window, out)
                 });
                 // In the order of the bands, whichever was done first.
-                for (first, part, mut leavers) in parts.collect::<Vec<_>>() {
+                for (first, part, mut leavers) in parts {
                     window.add(&part, first);
                     out.tally += leavers.tally;
                     out.append(&mut leavers);
@@ -148,7 +148,7 @@ impl<T: Format> Stages for CpuStages<T> {
             for k in 0..self.species.len() {
                 let (mosaic, population) = (self.mosaic, &mut self.species[k]);
                 self.cpu.install(|| {
-                    population.store.tiles.par_iter_mut().zip(&mut self.outboxes).for_each(|(tile, out)| {
+                    each((items_mut(&mut population.store.tiles), items_mut(&mut self.outboxes)), |_, (tile, out)| {
                         out.clear();
                         shift_tile(&mosaic, tile, out);
                     });
@@ -216,7 +216,7 @@ impl<T: Format> Stages for CpuStages<T> {
                 1 => deposit_charge::<T, 1>(tile, width),
                 _ => deposit_charge::<T, 2>(tile, width),
             };
-            let parts: Vec<Vec<f64>> = self.cpu.install(|| tiles.par_iter().with_max_len(1).map(deposit).collect());
+            let parts: Vec<Vec<f64>> = self.cpu.install(|| map_tasks(items(tiles), |_, tile| deposit(tile)));
             for (tile, part) in tiles.iter().zip(&parts) {
                 let reach = BELOW + tile.cells[0] + ABOVE;
                 for (row, part) in part.chunks_exact(width).enumerate() {

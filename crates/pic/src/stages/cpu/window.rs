@@ -4,7 +4,7 @@
 //! domain then collect from the tiles in the order of the tiles: no two threads write to one place, and the sums do not depend
 //! on their number.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
 use super::store::Mosaic;
@@ -62,8 +62,7 @@ pub(super) fn collect<T: RealScalar>(grid: &Grid, mosaic: &Mosaic, windows: &[Wi
     let pitch = grid.pitch();
     let height = mosaic.tile[1] as isize;
     let [jx, jy, jz] = j;
-    let rows = jx.par_chunks_mut(pitch).zip(jy.par_chunks_mut(pitch)).zip(jz.par_chunks_mut(pitch)).enumerate();
-    rows.with_min_len(4).for_each(|(row, ((jx, jy), jz))| {
+    each((chunks_mut(jx, pitch), chunks_mut(jy, pitch), chunks_mut(jz, pitch)), |row, (jx, jy, jz)| {
         let row = row as isize - BELOW as isize;
         // Tiles that reach this row: those whose last cell is ABOVE rows below it, to those whose first is BELOW above it.
         let first = (row - ABOVE as isize).div_euclid(height).max(0) as usize;

@@ -1,7 +1,7 @@
 //! The stages of the cycle as passes.
 
-use rayon::prelude::*;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks, chunks_mut, each_with, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::RealScalar;
 use zellige_engine::sim::Cost;
@@ -131,12 +131,11 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             shape.close(to_u, periodic);
             largest
         };
-        let from = u.par_chunks_exact(per_slab).zip(f.par_chunks_exact(per_slab));
-        let to = own_u.all_mut().par_chunks_exact_mut(shape.slab()).zip(own_f.all_mut().par_chunks_exact_mut(shape.slab()));
+        let (from_u, from_f) = (chunks(u, per_slab), chunks(f, per_slab));
+        let (to_u, to_f) = (chunks_mut(own_u.all_mut(), shape.slab()), chunks_mut(own_f.all_mut(), shape.slab()));
         let larger = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
-        let (largest_f, largest_u) = self.cpu.install(|| {
-            from.zip(to).enumerate().map(|(k, ((u, f), (to_u, to_f)))| slab(k, [u, f], [to_u, to_f])).reduce(|| (0.0, 0.0), larger)
-        });
+        let of_slabs = self.cpu.install(|| map((from_u, from_f, to_u, to_f), |k, (u, f, to_u, to_f)| slab(k, [u, f], [to_u, to_f])));
+        let (largest_f, largest_u) = of_slabs.into_iter().fold((0.0, 0.0), larger);
         if size_of::<U>() == 4 {
             // As in the residual: numbers below the normal ones are slow, and these are far below rounding.
             let negligible = U::from_f64(1e-30 * largest_f);
@@ -381,11 +380,14 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             let [x, rows, slabs] = data.grid.axes.each_ref().map(Axis::unknowns);
             let periodic = data.periodic[0];
             cpu.install(|| {
-                outer.u.all_mut().par_chunks_exact_mut(shape.slab()).enumerate().filter(|(k, _)| slabs.contains(k)).for_each_init(
+                each_with(
                     || Rows::new(shape, below.u.shape),
-                    |scratch, (k, u)| {
-                        interpolate_slab(isa, tables, &below.u, shape, [&x, &rows], k, scratch, u);
-                        shape.close(u, periodic);
+                    chunks_mut(outer.u.all_mut(), shape.slab()),
+                    |scratch, k, u| {
+                        if slabs.contains(&k) {
+                            interpolate_slab(isa, tables, &below.u, shape, [&x, &rows], k, scratch, u);
+                            shape.close(u, periodic);
+                        }
                     },
                 );
             });

@@ -1,7 +1,7 @@
 //! Runs a pass over all bands of a level, on the threads of the processor.
 
-use rayon::prelude::*;
 use zellige_engine::device::Cpu;
+use zellige_engine::parallel::{chunks_mut, each, items_mut, owned};
 use zellige_engine::real::RealScalar;
 
 use super::band::{Slabs, bounds, split};
@@ -108,7 +108,7 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
                 pass.run(band);
             }
         } else {
-            cpu.install(|| bands.into_par_iter().for_each(|band| pass.run(band)));
+            cpu.install(|| each(owned(bands), |_, band| pass.run(band)));
         }
         &self.sums
     }
@@ -119,14 +119,14 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         let slab = pass.shape.slab();
         self.sums.clear();
         self.sums.resize(pass.shape.slabs, SlabSums::default());
-        let one = |(j, (r, sums)): (usize, (&mut [T], &mut SlabSums))| {
+        let one = |j: usize, (r, sums): (&mut [T], &mut SlabSums)| {
             *sums = pass.outer_residual(correct, |j| u.wrapped(j), r, j as isize);
         };
         let sums = &mut self.sums;
         if bounds(pass.shape.slabs, pass.shape.nodes(), self.scratch.len(), 1).len() == 1 {
-            r.all_mut().chunks_exact_mut(slab).zip(sums).enumerate().for_each(one);
+            r.all_mut().chunks_exact_mut(slab).zip(sums).enumerate().for_each(|(j, parts)| one(j, parts));
         } else {
-            cpu.install(|| r.all_mut().par_chunks_exact_mut(slab).zip(sums).enumerate().for_each(one));
+            cpu.install(|| each((chunks_mut(r.all_mut(), slab), items_mut(sums)), one));
         }
         &self.sums
     }

@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use zellige_engine::device::Cpu;
+use zellige_engine::parallel::{each, owned};
 use zellige_engine::real::RealScalar;
 
 use super::band::{Band, bounds, split};
@@ -205,7 +205,7 @@ impl<R: RealScalar> Workspace<R, R> {
                 isa.run(band);
             }
         } else {
-            cpu.install(|| bands.into_par_iter().for_each(|band| isa.run(band)));
+            cpu.install(|| each(owned(bands), |_, band| isa.run(band)));
         }
         &self.sums
     }

@@ -1,8 +1,8 @@
 //! The Fourier step of the projection engines, view by view.
 
-use rayon::prelude::*;
 use zellige_engine::error::Result;
 use zellige_engine::large::Large;
+use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
 use zellige_engine::real::Real;
 
 use super::fft::PAD;
@@ -181,7 +181,7 @@ impl<T: Number> Host<T> {
         let fixed = &*fixed;
         let size = fixed.exits() * 2 * fixed.shape.stored();
         fixed.cpu.install(|| {
-            exit.par_chunks_exact_mut(size).zip(errors.par_iter_mut()).enumerate().for_each(|(j, (exit, errors))| {
+            each((chunks_mut(exit, size), items_mut(errors)), |j, (exit, errors)| {
                 let step = Step {
                     fixed,
                     rule,
@@ -208,7 +208,7 @@ impl<T: Number> Host<T> {
             *exit = Large::zeros(len, folder.as_deref())?;
         }
         fixed.cpu.install(|| {
-            exit.par_chunks_exact_mut(fixed.exits() * 2 * stored).zip(views.par_iter()).for_each(|(exit, view)| {
+            each((chunks_mut(exit, fixed.exits() * 2 * stored), items(views)), |_, (exit, view)| {
                 let product = &mut fixed.scratch().product;
                 fixed.products(&state.probe, &state.object, view, product);
                 for (to, from) in exit.chunks_exact_mut(stored).zip(product.chunks_exact(plane)) {

@@ -1,7 +1,7 @@
 //! LSQML on the processor. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
 
-use rayon::prelude::*;
 use zellige_engine::large::Large;
+use zellige_engine::parallel::{chunks, chunks_mut, items, map};
 use zellige_engine::real::{Real, select};
 
 use super::lanes::{Lanes, Number, Work};
@@ -148,12 +148,12 @@ impl<T: Number> Host<T> {
             let state_now = &*state;
             let noise = rule.noise;
             let found: Vec<[f64; 3]> = fixed.cpu.install(|| {
-                let one = |(j, out): (&u32, &mut [T])| {
+                let one = |_, (j, out): (&u32, &mut [T])| {
                     let (j, scratch) = (*j as usize, &mut *fixed.scratch());
                     let (view, mag, valid) = (views[j], fixed.moduli(j), fixed.valid[j]);
                     T::with(fixed.isa, Residual { fixed, noise, state: state_now, view, mag, valid, out, scratch })
                 };
-                batch.par_iter().zip(residuals.par_chunks_exact_mut(size)).map(one).collect()
+                map((items(batch), chunks_mut(&mut residuals, size)), one)
             });
             for (j, found) in batch.iter().zip(found) {
                 errors[*j as usize] = found;
@@ -179,11 +179,11 @@ impl<T: Number> Host<T> {
             }
             let both = [rule.object, rule.probe];
             let steps: Vec<[f64; 2]> = fixed.cpu.install(|| {
-                let one = |(j, residual): (&u32, &[T])| {
+                let one = |_, (j, residual): (&u32, &[T])| {
                     let (view, scratch) = (views[*j as usize], &mut *fixed.scratch());
                     T::with(fixed.isa, Solve { fixed, state: state_now, direction: &direction, both, view, residual, scratch })
                 };
-                batch.par_iter().zip(residuals.par_chunks_exact(size)).map(one).collect()
+                map((items(batch), chunks(&residuals, size)), one)
             });
             let mean = |i: usize| rule.step[i] * steps.iter().map(|s| s[i]).sum::<f64>() / steps.len() as f64;
             add(&mut state.object, &direction.object, mean(0));

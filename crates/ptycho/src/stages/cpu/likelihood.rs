@@ -1,7 +1,7 @@
 //! The likelihood's gradient and its expansion along a direction. Views go in chunks of a fixed number: their waves are computed by
 //! all threads, then summed in the order of the views.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, indices, items, map};
 use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
@@ -254,11 +254,11 @@ impl<T: Number> Host<T> {
         let fixed = &*fixed;
         if rule.noise == Noise::Poisson && constants.is_empty() {
             // `sum ln n!` of each frame: as expensive as a transform, and always the same.
-            let one = |j: usize| {
+            let one = |_, j: usize| {
                 let valid = fixed.moduli(j).iter().map(|m| m.to_f64()).filter(|m| *m >= 0.0);
                 valid.map(|m| ln_factorial(m * m)).sum()
             };
-            *constants = fixed.cpu.install(|| (0..views.len()).into_par_iter().map(one).collect());
+            *constants = fixed.cpu.install(|| map(indices(views.len()), one));
         }
         gradient.probe.fill(T::ZERO);
         gradient.object.fill(T::ZERO);
@@ -270,13 +270,13 @@ impl<T: Number> Host<T> {
         let mut value = 0.0;
         for chunk in all.chunks(CHUNK) {
             let found: Vec<[f64; 2]> = fixed.cpu.install(|| {
-                let one = |([j, _], out): (&[u32; 2], &mut [T])| {
+                let one = |_, ([j, _], out): (&[u32; 2], &mut [T])| {
                     let j = *j as usize;
                     let (probe, object, view, mag) = (&state.probe[..], &state.object[..], views[j], fixed.moduli(j));
                     let (constant, scratch) = (constants.get(j).copied().unwrap_or(0.0), &mut *fixed.scratch());
                     T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, constant, out, scratch })
                 };
-                chunk.par_iter().zip(waves.par_chunks_exact_mut(size)).map(one).collect()
+                map((items(chunk), chunks_mut(&mut waves, size)), one)
             });
             for ([j, _], [here, factor]) in chunk.iter().zip(&found) {
                 value += here;
@@ -313,13 +313,13 @@ impl<T: Number> Host<T> {
         let fixed = &*fixed;
         factors.resize(views.len(), 1.0);
         let parts: Vec<[f64; 2]> = fixed.cpu.install(|| {
-            let one = |(j, view): (usize, &View)| {
+            let one = |j: usize, view: &View| {
                 let mut scratch = fixed.scratch();
                 scratch.need(2);
                 let (view, mag, factor, noise) = (*view, fixed.moduli(j), factors[j], rule.noise);
                 T::with(fixed.isa, Line { fixed, noise, state, direction, view, mag, factor, scratch: &mut scratch })
             };
-            views.par_iter().enumerate().map(one).collect()
+            map(items(views), one)
         });
         let mut both = parts.iter().fold([0.0; 2], |all, part| [all[0] + part[0], all[1] + part[1]]);
         if rule.smoothness > 0.0 {

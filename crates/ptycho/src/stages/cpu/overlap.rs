@@ -1,7 +1,7 @@
 //! The overlap loop: object and probe from all exit waves. A band of rows of the object (of the probe) is one piece of work; it adds
 //! the views that see it in their order.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, each, indices, items, map};
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
@@ -166,8 +166,8 @@ impl<T: Number> Host<T> {
                     let (width, pixels) = (place.shape[1], place.model.layer());
                     let [re, im] = place.layer_mut(&mut state.object, layer);
                     let band = BAND * width;
-                    let parts = re[..pixels].par_chunks_mut(band).zip(im[..pixels].par_chunks_mut(band));
-                    parts.zip(bands).enumerate().for_each(|(i, ((re, im), list))| {
+                    let parts = (chunks_mut(&mut re[..pixels], band), chunks_mut(&mut im[..pixels], band), items(bands));
+                    each(parts, |i, (re, im, list)| {
                         let (mut a, mut b, mut norm) = (vec![T::ZERO; re.len()], vec![T::ZERO; re.len()], vec![T::ZERO; re.len()]);
                         let sums = [&mut a[..], &mut b[..], &mut norm[..]];
                         T::with(fixed.isa, ObjectBand { fixed, waves, list, probe: &state.probe, layer, first: i * BAND, width, sums });
@@ -218,14 +218,15 @@ impl<T: Number> Fixed<T> {
     /// Sums of probe number `set` over the listed views, band by band.
     pub(super) fn probe_sums(&self, waves: Waves<T>, list: &[[u32; 2]], set: usize, object: &[T]) -> Vec<BandSums<T>> {
         let shape = self.shape;
-        let band = |first: usize| {
+        let band = |_, number: usize| {
+            let first = number * ROWS;
             let size = ROWS.min(shape.ny - first) * shape.sx;
             let (mut sums, mut norm) = (vec![T::ZERO; 2 * self.modes[0] * size], vec![T::ZERO; size]);
             let (numerators, norms) = (&mut sums[..], &mut norm[..]);
             T::with(self.isa, ProbeBand { fixed: self, waves, list, set: set as u32, object, first, sums: numerators, norm: norms });
             (sums, norm)
         };
-        self.cpu.install(|| (0..shape.ny).into_par_iter().step_by(ROWS).map(band).collect())
+        self.cpu.install(|| map(indices(shape.ny.div_ceil(ROWS)), band))
     }
 
     /// Does `work` with the planes of each mode's bands and their sums.
@@ -255,9 +256,9 @@ impl<T: Number> Fixed<T> {
                 let [re, im] = place.layer_mut(sum, layer).map(|plane| &mut plane[..pixels]);
                 let norm = if layer == 0 { &mut *here } else { &mut none[..] };
                 let band = BAND * width;
-                let parts = re.par_chunks_mut(band).zip(im.par_chunks_mut(band)).zip(norm.par_chunks_mut(band)).enumerate();
+                let parts = (chunks_mut(re, band), chunks_mut(im, band), chunks_mut(norm, band));
                 self.cpu.install(|| {
-                    parts.for_each(|(i, ((re, im), norm))| {
+                    each(parts, |i, (re, im, norm)| {
                         let first = i * BAND;
                         let sees = |[j, _]: &&[u32; 2]| {
                             let top = waves.views[*j as usize].row as usize;

@@ -1,6 +1,6 @@
 //! How well views would fit elsewhere.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{items, map};
 use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
@@ -139,22 +139,22 @@ impl<T: Number> Host<T> {
     /// Errors of all views, moved.
     pub(super) fn trials(&self, moved: &[[i32; 2]]) -> Vec<f64> {
         let Self { fixed, views, state, .. } = self;
-        let one = |(j, (view, by)): (usize, (&View, &[i32; 2]))| {
+        let one = |j: usize, (view, by): (&View, &[i32; 2])| {
             let view = View { row: view.row + by[0], col: view.col + by[1], ..*view };
             let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
             T::with(fixed.isa, Trial { fixed, state, view, mag, valid, scratch })
         };
-        fixed.cpu.install(|| views.par_iter().zip(moved).enumerate().map(one).collect())
+        fixed.cpu.install(|| map((items(views), items(moved)), one))
     }
 
     /// Derivatives of all views.
     pub(super) fn slopes(&self) -> Vec<[f64; 5]> {
         let Self { fixed, views, state, .. } = self;
-        let one = |(j, view): (usize, &View)| {
+        let one = |j: usize, view: &View| {
             let mut scratch = fixed.scratch();
             scratch.need(1);
             T::with(fixed.isa, Slope { fixed, state, view: *view, mag: fixed.moduli(j), scratch: &mut scratch })
         };
-        fixed.cpu.install(|| views.par_iter().enumerate().map(one).collect())
+        fixed.cpu.install(|| map(items(views), one))
     }
 }

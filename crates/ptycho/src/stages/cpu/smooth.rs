@@ -1,6 +1,6 @@
 //! Gaussian smoothing of objects, mirrored at the edges.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use super::Fixed;
 use super::lanes::Number;
@@ -39,7 +39,7 @@ pub(super) fn objects<T: Number>(fixed: &Fixed<T>, object: &mut [T], sigma: f64)
 fn layer<T: Number>(plane: &mut [T], [height, width]: [usize; 2], weights: &[T]) {
     let from = plane.to_vec();
     let mut middle = vec![T::ZERO; plane.len()];
-    middle.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
+    each(chunks_mut(&mut middle, width), |y, row| {
         for (i, weight) in weights.iter().enumerate() {
             for side in if i == 0 { &[0_isize][..] } else { &[-1, 1] } {
                 let other = &from[mirrored(y as isize + side * i as isize, height) * width..][..width];
@@ -49,7 +49,7 @@ fn layer<T: Number>(plane: &mut [T], [height, width]: [usize; 2], weights: &[T])
             }
         }
     });
-    plane.par_chunks_mut(width).zip(middle.par_chunks(width)).for_each(|(row, from)| {
+    each((chunks_mut(plane, width), chunks(&middle, width)), |_, (row, from)| {
         for (x, to) in row.iter_mut().enumerate() {
             let mut all = weights[0] * from[x];
             for (i, weight) in weights.iter().enumerate().skip(1) {

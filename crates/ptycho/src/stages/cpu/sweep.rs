@@ -1,7 +1,7 @@
 //! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads; what they do to object and
 //! probe is applied view by view in the order of the batch.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
 
 use super::fourier::{mix, update_to};
 use super::lanes::{Lanes, Number, Work};
@@ -214,7 +214,7 @@ impl<T: Number> Host<T> {
         fixed.cpu.install(|| {
             for batch in order.chunks(rule.batch) {
                 let state_now = &*state;
-                let work = |(j, (out, found)): (&u32, (&mut [T], &mut [f64; 3]))| {
+                let work = |j: &u32, out: &mut [T], found: &mut [f64; 3]| {
                     let j = *j as usize;
                     // SAFETY: `order` holds each view at most once, so that no other work has this wave.
                     let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
@@ -223,9 +223,11 @@ impl<T: Number> Host<T> {
                     *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
                 };
                 if let [one] = batch {
-                    work((one, (&mut differences[..stored], &mut found[0])));
+                    work(one, &mut differences[..stored], &mut found[0]);
                 } else {
-                    batch.par_iter().zip(differences.par_chunks_exact_mut(stored).zip(found.par_iter_mut())).for_each(work);
+                    each((items(batch), chunks_mut(&mut differences, stored), items_mut(&mut found)), |_, (j, out, found)| {
+                        work(j, out, found);
+                    });
                 }
                 if rule.probe {
                     steps.fill(T::ZERO);

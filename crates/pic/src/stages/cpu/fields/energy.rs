@@ -1,7 +1,7 @@
 //! Field energies: `1/2 integral F^2` per component. A wall corner stands for half a cell.
 
-use rayon::prelude::*;
 use zellige_engine::ops::reduce::{Op, reduce};
+use zellige_engine::parallel::{chunks, map};
 use zellige_engine::real::RealScalar;
 
 use super::FieldSet;
@@ -27,16 +27,12 @@ fn energy<T: RealScalar>(grid: &Grid, component: Component, array: &[T]) -> f64 
     let walls = [0, 1].map(|axis| images::walls(grid, axis, quantity));
     let pitch = grid.pitch();
     let inside = &array[BELOW * pitch..(BELOW + counts[1]) * pitch];
-    let rows: Vec<f64> = inside
-        .par_chunks(pitch)
-        .enumerate()
-        .map(|(j, row)| {
-            let row = &row[BELOW..BELOW + counts[0]];
-            let ends: f64 = walls[0].iter().map(|i| square(row[*i as usize])).sum();
-            let weight = if walls[1].contains(&(j as isize)) { 0.5 } else { 1.0 };
-            weight * (squares(row) - 0.5 * ends)
-        })
-        .collect();
+    let rows = map(chunks(inside, pitch), |j, row| {
+        let row = &row[BELOW..BELOW + counts[0]];
+        let ends: f64 = walls[0].iter().map(|i| square(row[*i as usize])).sum();
+        let weight = if walls[1].contains(&(j as isize)) { 0.5 } else { 1.0 };
+        weight * (squares(row) - 0.5 * ends)
+    });
     0.5 * grid.cell_volume() * reduce(Op::Sum, &rows)
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Source: Birdsall and Langdon (1991), appendix C.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, each, each_with};
 use zellige_engine::real::RealScalar;
 
 use super::{BAND, sides};
@@ -22,9 +22,10 @@ pub(super) fn smooth<T: RealScalar>(grid: &Grid, smoothing: [Smoothing; 2], quan
     if !weights[0].is_empty() {
         let images: Vec<_> = near(grid, 0, quantity);
         let inside = &mut array[BELOW * pitch..(BELOW + grid.nodes(1)) * pitch];
-        inside.par_chunks_mut(pitch * BAND).for_each_init(
+        each_with(
             || vec![T::ZERO; pitch],
-            |old, band| {
+            chunks_mut(inside, pitch * BAND),
+            |old, _, band| {
                 for row in band.chunks_mut(pitch) {
                     for weights in &weights[0] {
                         along_x(row, old, *weights, &images, grid.nodes(0));
@@ -75,7 +76,7 @@ fn along_x<T: RealScalar>(row: &mut [T], old: &mut [T], [middle, side]: [T; 2], 
 fn along_y<T: RealScalar>(grid: &Grid, from: &[T], to: &mut [T], [middle, side]: [T; 2]) {
     let pitch = grid.pitch();
     let inside = &mut to[BELOW * pitch..(BELOW + grid.nodes(1)) * pitch];
-    inside.par_chunks_mut(pitch).enumerate().for_each(|(j, row)| {
+    each(chunks_mut(inside, pitch), |j, row| {
         let here = (BELOW + j) * pitch;
         let (down, own, up) = (&from[here - pitch..here], &from[here..here + pitch], &from[here + pitch..here + 2 * pitch]);
         for i in 0..pitch {

@@ -3,7 +3,7 @@
 //! `psi` is kept for each derivative and each side that has a layer: for derivatives along x `cells` values a row,
 //! for those along y `cells` rows; index 0 is at the wall.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
 use crate::grid::{BELOW, Grid};
@@ -92,8 +92,7 @@ impl<T: RealScalar> Layers<T> {
             // A half node's derivative is forward, a corner's backward.
             let (ahead, behind) = if half { (1, 0) } else { (0, 1) };
             if term.axis == 0 {
-                let rows = to.par_chunks_mut(self.pitch).zip(from.par_chunks(self.pitch)).zip(psi.par_chunks_mut(layer.cells));
-                rows.with_min_len(super::BAND).for_each(|((to, from), psi)| {
+                each((chunks_mut(to, self.pitch), chunks(from, self.pitch), chunks_mut(psi, layer.cells)), |_, (to, from, psi)| {
                     for (s, i) in nodes.iter().enumerate() {
                         one(&mut to[*i], &mut psi[s], from[i + ahead] - from[i - behind], coefficients[s]);
                     }

@@ -1,6 +1,6 @@
 //! Guards filled and folded, row by row. What to do is in [`crate::stages::images`].
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
 use super::BAND;
@@ -14,13 +14,13 @@ fn place(i: isize) -> usize {
 
 /// All values zero.
 pub(super) fn clear<T: RealScalar>(grid: &Grid, array: &mut [T]) {
-    array.par_chunks_mut(grid.pitch() * BAND).for_each(|band| band.fill(T::ZERO));
+    each(chunks_mut(array, grid.pitch() * BAND), |_, band| band.fill(T::ZERO));
 }
 
 /// `sum = a + b`.
 pub(super) fn sum<T: RealScalar>(grid: &Grid, sum: &mut [T], a: &[T], b: &[T]) {
     let band = grid.pitch() * BAND;
-    sum.par_chunks_mut(band).zip(a.par_chunks(band).zip(b.par_chunks(band))).for_each(|(sum, (a, b))| {
+    each((chunks_mut(sum, band), chunks(a, band), chunks(b, band)), |_, (sum, a, b)| {
         for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
             *sum = *a + *b;
         }
@@ -38,7 +38,7 @@ pub(super) fn guards_x<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &m
     let images = scaled::<T>(&images::guards(grid, 0, quantity));
     let pitch = grid.pitch();
     let inside = &mut array[BELOW * pitch..(BELOW + grid.nodes(1)) * pitch];
-    inside.par_chunks_mut(pitch * BAND).for_each(|band| {
+    each(chunks_mut(inside, pitch * BAND), |_, band| {
         for row in band.chunks_mut(pitch) {
             for (guard, image, factor) in &images {
                 row[*guard] = *factor * row[*image];
@@ -64,7 +64,7 @@ pub(super) fn fold<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [
     let pitch = grid.pitch();
     let along_x = scaled::<T>(&images::folds(grid, 0, quantity));
     let walls: Vec<usize> = images::walls(grid, 0, quantity).into_iter().map(place).collect();
-    array.par_chunks_mut(pitch * BAND).for_each(|band| {
+    each(chunks_mut(array, pitch * BAND), |_, band| {
         for row in band.chunks_mut(pitch) {
             for (guard, image, factor) in &along_x {
                 let deposit = row[*guard];
@@ -95,5 +95,5 @@ fn scaled<T: RealScalar>(images: &[Image]) -> Vec<(usize, usize, T)> {
 pub(super) fn copy<T: RealScalar>(grid: &Grid, from: &[T], to: &mut [T]) {
     let inside = BELOW * grid.pitch()..(BELOW + grid.nodes(1)) * grid.pitch();
     let band = grid.pitch() * BAND;
-    to[inside.clone()].par_chunks_mut(band).zip(from[inside].par_chunks(band)).for_each(|(to, from)| to.copy_from_slice(from));
+    each((chunks_mut(&mut to[inside.clone()], band), chunks(&from[inside], band)), |_, (to, from)| to.copy_from_slice(from));
 }

@@ -8,7 +8,7 @@
 //! Source: Yee, IEEE Trans. Antennas Propag. 14 (1966) 302. A pass reads the one field and writes the other, so rows are
 //! independent: 9 and 12 values a cell.
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
 use super::{BAND, FieldSet, sides};
@@ -93,7 +93,7 @@ impl<T: RealScalar> FieldSet<T> {
 fn rows<T: RealScalar>(arrays: &mut [Vec<T>; 3], pitch: usize, work: impl Fn(usize, [&mut [T]; 3]) + Sync) {
     let [x, y, z] = arrays;
     let band = pitch * BAND;
-    x.par_chunks_mut(band).zip(y.par_chunks_mut(band)).zip(z.par_chunks_mut(band)).enumerate().for_each(|(k, ((x, y), z))| {
+    each((chunks_mut(x, band), chunks_mut(y, band), chunks_mut(z, band)), |k, (x, y, z)| {
         let rows = x.chunks_mut(pitch).zip(y.chunks_mut(pitch)).zip(z.chunks_mut(pitch));
         for (r, ((x, y), z)) in rows.enumerate() {
             let row = k * BAND + r;

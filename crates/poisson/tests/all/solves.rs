@@ -8,9 +8,9 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Record;
 use zellige_engine::sim::{Ending, Environment, Solver};
 
-use crate::grid::Bc;
-use crate::method::Scheme;
-use crate::*;
+use zellige_poisson::grid::Bc;
+use zellige_poisson::method::Scheme;
+use zellige_poisson::*;
 
 fn cpu() -> Device {
     Device::Cpu(Cpu::new(1).unwrap())
