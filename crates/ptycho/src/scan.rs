@@ -63,6 +63,7 @@ impl Beam {
     }
 
     /// The same beam on a detector whose pixels are parted into `bin` rows and columns each.
+    #[must_use]
     pub fn parted(&self, bin: [usize; 2]) -> Self {
         Self { pixel: [0, 1].map(|d| self.pixel[d] / bin[d] as f64), ..*self }
     }

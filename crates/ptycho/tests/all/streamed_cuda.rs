@@ -105,6 +105,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
         (Case { frame: [256, 256], views: 17, ..PLAIN }, vec![dm(2), steps(EngineName::Epie)]),
         (Case { frame: [96, 100], modes: [2, 2], views: 29, ..PLAIN }, vec![dm(2)]),
         (Case { frame: [64, 96], near: true, views: 29, ..PLAIN }, vec![dm(2)]),
+        (Case { frame: [61, 45], modes: [2, 1], ..many }, vec![dm(2), ml(NoiseName::Gaussian)]),
         (Case { bin: [2, 1], ..many }, vec![dm(2), steps(EngineName::Epie), ml(NoiseName::Gaussian), ml(NoiseName::Poisson)]),
     ] {
         for counts in [true, false] {

@@ -93,7 +93,7 @@ pub(super) fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
     }
 }
 
-const CASES: [Case; 18] = [
+const CASES: [Case; 20] = [
     PLAIN,
     Case { frame: [128, 128], ..PLAIN },
     Case { frame: [256, 256], views: 9, ..PLAIN },
@@ -112,6 +112,8 @@ const CASES: [Case; 18] = [
     Case { bin: [2, 2], ..PLAIN },
     Case { bin: [3, 2], frame: [96, 100], modes: [2, 2], sets: 2, ..PLAIN },
     Case { bin: [1, 4], near: true, ..PLAIN },
+    Case { frame: [63, 45], modes: [2, 1], sets: 2, ..PLAIN },
+    Case { frame: [50, 75], near: true, bin: [2, 3], ..PLAIN },
 ];
 
 /// Stages on both, and on the GPU in pieces.
@@ -274,6 +276,7 @@ fn the_likelihood_agrees() {
         (Case { frame: [64, 96], near: true, ..PLAIN }, &RULES[3..]),
         (Case { bin: [2, 2], modes: [2, 1], ..PLAIN }, &RULES[..]),
         (Case { bin: [3, 1], near: true, frame: [96, 64], ..PLAIN }, &RULES[1..2]),
+        (Case { frame: [63, 45], modes: [2, 1], sets: 2, ..PLAIN }, &RULES[1..2]),
     ] {
         let model = model(case);
         for (noise, floating) in rules.iter().copied() {

@@ -36,13 +36,13 @@ impl Stages for Gas {
                 // A tile of the gas is one row of the store.
                 let rows = self.store.tiles.par_iter_mut().map(|t| &mut t.rows[0]);
                 let tiles = self.tiles.par_iter_mut().zip(rows).zip(&mut self.faces).zip(&mut *out).enumerate();
-                let pass = |(number, (((tile, row), faces), out)): (usize, (((&mut Tile, &mut Row), &mut Vec<Face>), &mut Outbox))| {
+                let arrived = tiles.map(|(number, (((tile, row), faces), out))| {
                     out.clear();
                     let thread = rayon::current_thread_index().unwrap_or(threads);
                     let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     Work { pass, table, number, tile, row, faces, boxes, post, out, scratch: &mut scratch, factors }.on(isa)
-                };
-                tiles.map(pass).sum::<usize>()
+                });
+                arrived.sum::<usize>()
             })
         });
         self.check(arrived)?;

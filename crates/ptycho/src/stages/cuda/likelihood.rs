@@ -8,7 +8,7 @@ use zellige_engine::error::Result;
 use super::arguments::{ModelArgument, Search};
 use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
-use super::program::{Kind, TEAM, Way};
+use super::program::{Kind, TEAM, Way, pair};
 use super::recipes::{likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
 use super::sums::Sums;
 use super::{C, Pair, refused};
@@ -196,7 +196,7 @@ impl Descent {
             self.cuda.fill_zero(&mut to.object)?;
         }
         if rule.probe {
-            let launch = self.probe_parts.launch(((pixels / 2).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
+            let launch = self.probe_parts.launch(((pixels / pair(self.kind.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
             // SAFETY: (Model, const C*, Sums) as declared.
             unsafe { launch.plain(places).arg(&frames.exits).plain(list).run()? };
         }

@@ -17,6 +17,11 @@ pub(super) fn crowd(exits: usize) -> u32 {
     if exits > 1 { 2 } else { 4 }
 }
 
+/// `PAIR` of probe_sums.cu: neighbouring pixels of a frame that a thread sums over.
+pub(super) fn pair(frame: [usize; 2]) -> usize {
+    if frame[1].is_multiple_of(2) { 2 } else { 1 }
+}
+
 /// Floats of a warp's part of the exchange.
 const PART: u32 = 1056;
 

@@ -8,7 +8,7 @@ use super::{sums, touches};
 use crate::model::Model;
 use crate::stages::cuda::frames::GROUP;
 use crate::stages::cuda::lists;
-use crate::stages::cuda::program::{TEAM, TILE_ROWS, crowd};
+use crate::stages::cuda::program::{TEAM, TILE_ROWS, crowd, pair};
 
 /// What the input wants of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +74,13 @@ fn lots(model: &Model) -> usize {
 /// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view.
 fn fixed(model: &Model, multiprocessors: u32) -> u64 {
     let pixels = model.pixels();
-    let pair = 8 * (model.probe_len() + model.object_len());
+    let waves = 8 * (model.probe_len() + model.object_len());
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
     let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
-    let groups = (pixels / 2).div_ceil(TEAM as usize);
+    let groups = (pixels / pair(model.frame)).div_ceil(TEAM as usize);
     let parts = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1) + model.probes;
     let sums = parts * pixels * (8 * model.modes[0] + 4) + 8 * model.probe_len();
-    (4 * pair + lists + sums + lots(model) + (4 << 20)) as u64
+    (4 * waves + lists + sums + lots(model) + (4 << 20)) as u64
 }
 
 /// Bytes of blocks with waves or without, `bytes` a pixel of the frames.
