@@ -21,25 +21,26 @@ fn free(config: &mut Config) {
 /// Without collisions: `q = 2 k n sqrt(2 k/(pi m)) sqrt(T1 T2)(T1 - T2)/(sqrt T1 + sqrt T2)`, shear `rho U sqrt(k T/(2 pi m))`.
 #[test]
 fn plates_without_collisions_have_the_free_molecular_fluxes() {
-    let (mut config, _) = gap(1.0, 20, [323.15, 223.15], [0.0; 2]);
+    // The forms hold at any ratio and speed; large ones stand out of the noise.
+    let (mut config, _) = gap(1.0, 20, [450.0, 150.0], [0.0; 2]);
     free(&mut config);
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let (m, n) = (gas.model.species[0].mass, 1e20);
-    let (t1, t2): (f64, f64) = (323.15, 223.15);
+    let (t1, t2): (f64, f64) = (450.0, 150.0);
     let q = 2.0 * K * n * (2.0 * K / (std::f64::consts::PI * m)).sqrt() * (t1 * t2).sqrt() * (t1 - t2) / (t1.sqrt() + t2.sqrt());
     let ([heat, error], _) = on_plate(&gas);
     // The hot plate is the lower one: it loses heat. The number of particles is kept exactly, so the density is.
     close("heat", -heat, q, 0.005, error / q);
-    let (mut config, _) = gap(1.0, 20, [273.15; 2], [-100.0, 100.0]);
+    let (mut config, _) = gap(1.0, 20, [273.15; 2], [-300.0, 300.0]);
     free(&mut config);
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
-    let shear = n * m * 200.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
+    let shear = n * m * 600.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
     let ([heat, heat_error], [found, error]) = on_plate(&gas);
     close("shear", found, shear, 0.005, error / shear);
     // Each plate gets half of the work of both, seen from where it stands.
-    close("heat of the work", heat, 100.0 * shear, 0.005, heat_error / heat);
+    close("heat of the work", heat, 300.0 * shear, 0.005, heat_error / heat);
 }
 
 /// Without collisions as many molecules hit every part of diffuse walls, whatever their temperatures. So the heat of each side of a square
@@ -52,7 +53,7 @@ fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {
     (config.gas.temperature, config.dt) = (300.0, 8e-8);
     let wall = WallConfig::diffuse(300.0, [0.0; 3]);
     config.boundary.all = Some(wall.clone().into());
-    config.boundary.y_lo = Some(SideConfig::Wall(SideWall { wall, temperature: Some("300 + 200*s/lx".into()) }));
+    config.boundary.y_lo = Some(SideConfig::Wall(SideWall { wall, temperature: Some("300 + 900*s/lx".into()) }));
     (config.steps, config.sampling.start) = (1500, Some(125));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
@@ -61,7 +62,7 @@ fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {
     for (side, f) in found.iter().enumerate() {
         close(&format!("hits of side {side}"), f[0][0], flux, 0.004, f[0][1] / flux);
     }
-    // The part of the warmth that arrives: 200 K on average u for u = s/L in 0..1.
+    // The part of the warmth that arrives: 900 K on average u for u = s/L in 0..1.
     let n = 1000;
     let seen = |away: fn(f64) -> f64| {
         let part = |k: i32| {
@@ -72,7 +73,7 @@ fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {
     };
     let (low, high) = (seen(|u| u), seen(|u| 1.0 - u));
     for (side, part) in [(0, low), (1, high), (2, -0.5), (3, 0.5 - low - high)] {
-        let expected = 2.0 * K * 200.0 * flux * part;
+        let expected = 2.0 * K * 900.0 * flux * part;
         // Cells of a twentieth of the side, each of one temperature: an error of the order of 1/400 of the whole.
         close(&format!("heat of side {side}"), found[side][4][0], expected, 0.01, found[side][4][1] / expected.abs());
     }
