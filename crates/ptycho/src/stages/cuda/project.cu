@@ -51,7 +51,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
   __syncthreads();
 #endif
   u32 phase = 0;
-  for (u32 i = blockIdx.x >> CL; i < count; i += groups, phase ^= 1) {
+  for (u32 i = blockIdx.x >> CL; i < count; i += groups) {
     const u32 n = first + i;
     const View view = model.views[n];
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
@@ -62,15 +62,13 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
 #if MODES == 1
     C* wave = waves + (u64)n * (NX * NY) + mine;
     const C* old = FETCH ? big : wave;
-    if (threadIdx.x == 0) {
-      expect(magnitudes, 32 * THREADS * 4);
-      if (CL > 0) expect(wave, 32 * THREADS * 8);
-    }
+    if (threadIdx.x == 0) expect(magnitudes, 32 * THREADS * 4);
+    if (CL > 0 && threadIdx.x == 0) expect(wave, 32 * THREADS * 8);
     product(v, model, view, 0, seat, scale);
     outward(v, model.near, seat, wide);
-    float4 m[8];
-    all_magnitudes(m, magnitudes);
-    if (FETCH) pass_gate(desk.gate, phase);
+    float4 measured[8];
+    if (FETCH) pass_gate(desk.gate, phase), phase ^= 1;
+    all_magnitudes(measured, magnitudes); // not before the gate, through which they would have to be kept
 #pragma unroll
     for (int s = 0; s < 32; s += 2 * AHEAD) {
       float4 e[AHEAD];
@@ -78,10 +76,10 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
 #pragma unroll
       for (int j = 0; j < AHEAD; j += 2) {
         const int r = s + 2 * j;
-        const float4 q = m[r >> 2];
+        float4 m = measured[r >> 2];
         float2 f = estimates(both(v, r), e[j], rule.c), h = estimates(both(v, r + 2), e[j + 1], rule.c);
-        sums = sums + misfit(power(v[r]), f.x, q.x) + misfit(power(v[r + 1]), f.y, q.y) + misfit(power(v[r + 2]), h.x, q.z) + misfit(power(v[r + 3]), h.y, q.w);
-        held[(r >> 2) * THREADS] = ratios(f, h, q);
+        sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
+        held[(r >> 2) * THREADS] = ratios(f, h, m);
       }
     }
     sums = everywhere(sums, desk);
