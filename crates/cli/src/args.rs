@@ -13,7 +13,7 @@ physics check failed; 4 device or memory; 5 files; 70 a defect of this program; 
 
 Results go to files and standard output, messages to standard error. NO_COLOR is respected.";
 
-/// Simulation on tiles: Poisson's equation today, on every CPU core and on NVIDIA GPUs, from one input file.
+/// Plasmas, rarefied gases, ptychography and Poisson's equation on every CPU core and on NVIDIA GPUs, from one input file.
 #[derive(Debug, Parser)]
 #[command(name = "zellige", version = crate::report::VERSION, after_help = EXIT_CODES, max_term_width = 120)]
 pub(crate) struct Arguments {
@@ -71,13 +71,13 @@ pub(crate) enum DsmcCommand {
         /// The gas, for example `N2`.
         name: Option<String>,
         /// Temperature, K.
-        #[arg(long = "T", value_name = "KELVIN", default_value_t = 300.0)]
+        #[arg(long = "T", value_name = "KELVIN", allow_negative_numbers = true, default_value_t = 300.0)]
         temperature: f64,
         /// Number density, 1/m^3.
-        #[arg(long = "n", value_name = "PER_CUBIC_METRE", conflicts_with = "pressure")]
+        #[arg(long = "n", value_name = "PER_CUBIC_METRE", allow_negative_numbers = true, conflicts_with = "pressure")]
         density: Option<f64>,
         /// Pressure, Pa; 101325 if neither it nor a density is given.
-        #[arg(long = "p", value_name = "PASCAL")]
+        #[arg(long = "p", value_name = "PASCAL", allow_negative_numbers = true)]
         pressure: Option<f64>,
     },
     /// Print free path, collision time, Knudsen number, memory and warnings of an input, and run nothing.

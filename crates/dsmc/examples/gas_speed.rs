@@ -1,9 +1,10 @@
 //! Processor time of the benchmark cases on one thread, from the system's own account: on a shared machine wall time says little.
 //!
 //! `cargo run --profile quick -p zellige-dsmc --example gas_speed [CASE]...`; Linux only. Prints the least and the median of several
-//! parts, ns of processor time per particle-step. Beside the cases of the bench `near` (`collide-100k` with partners that are near, 10 and 40
-//! in a cell), `rotating` and `vibrating` (the same box of nitrogen at 300 K and at 3000 K). `samples [SIDE]` runs steps with samples and
-//! without in turn, of one gas, SIDE cells a side: the difference is what samples cost, whatever else the machine does meanwhile.
+//! parts, ns of processor time per particle-step, and what the stages hold of memory for a particle. Beside the cases of the bench
+//! `near` (`collide-100k` with partners that are near, 10 and 40 in a cell), `rotating` and `vibrating` (the same box of nitrogen at
+//! 300 K and at 3000 K). `samples [SIDE]` runs steps with samples and without in turn, of one gas, SIDE cells a side: the difference
+//! is what samples cost, whatever else the machine does meanwhile.
 
 use std::path::Path;
 
@@ -105,12 +106,13 @@ fn main() {
         times.sort_by(f64::total_cmp);
         let million = |ns: f64| 1e3 / ns;
         println!(
-            "{:20} least {:6.2} ns ({:5.1} M/s), median {:6.2} ns ({:5.1} M/s)",
+            "{:20} least {:6.2} ns ({:5.1} M/s), median {:6.2} ns ({:5.1} M/s), {:.1} bytes",
             name,
             times[0],
             million(times[0]),
             times[12],
-            million(times[12])
+            million(times[12]),
+            flow.stages.memory() as f64 / particles
         );
     }
 }

@@ -157,9 +157,9 @@ impl Bench for Steps {
         Ok(())
     }
 
-    fn run(&mut self) -> Result<()> {
+    fn run(&mut self, profiler: &mut Profiler) -> Result<()> {
         for _ in 0..self.each {
-            self.flow.advance(&mut Profiler::off())?;
+            self.flow.advance(profiler)?;
         }
         self.flow.stages.wait()
     }

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use crate::device::Device;
 use crate::error::Result;
+use crate::profile::{Profiler, StageRow};
 use crate::record::Check;
-use crate::sim::{Case, Solver};
+use crate::sim::{Case, Solver, Stated};
 
 /// The least number of timed repetitions.
 const REPETITIONS: usize = 5;
@@ -68,6 +69,10 @@ pub struct BenchResult {
     pub figures: serde_json::Map<String, serde_json::Value>,
     /// The physics of what was timed.
     pub checks: Vec<Check>,
+    /// The stages of one more repetition, told apart; on a GPU without a recorded graph, so that their sum may be above the median.
+    pub stages: Vec<StageRow>,
+    /// What other programs state for their stages.
+    pub stated: &'static [Stated],
     /// Version of the program.
     pub version: String,
     /// Its commit.
@@ -85,16 +90,20 @@ impl BenchResult {
 pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &str) -> Result<BenchResult> {
     let mut work = S::bench(case, device)?;
     work.reset()?;
-    work.run()?;
+    work.run(&mut Profiler::off())?;
     let (mut times, first) = (Vec::new(), Instant::now());
     while times.len() < REPETITIONS || (first.elapsed().as_secs_f64() < PATIENCE && times.len() < MOST) {
         work.reset()?;
         let begun = Instant::now();
-        work.run()?;
+        work.run(&mut Profiler::off())?;
         times.push(begun.elapsed().as_secs_f64());
     }
     let (cost, seconds, bandwidth) = (work.cost(), Seconds::of(times), device.bandwidth()?);
-    let items = cost.items.max(1.0);
+    let (items, checks, figures) = (cost.items.max(1.0), work.checks()?, work.figures());
+    let mut profiler = Profiler::new();
+    profiler.set_bandwidth(bandwidth);
+    work.reset()?;
+    work.run(&mut profiler)?;
     Ok(BenchResult {
         name: case.name.to_owned(),
         device: device.name().to_owned(),
@@ -107,8 +116,10 @@ pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &
         fraction_of_bandwidth: cost.bytes / seconds.median / bandwidth,
         measured_bandwidth: bandwidth / 1e9,
         memory: work.memory(),
-        figures: work.figures().into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect(),
-        checks: work.checks()?,
+        figures: figures.into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect(),
+        checks,
+        stages: profiler.table(),
+        stated: work.stated(),
         version: version.to_owned(),
         git_hash: git_hash.to_owned(),
     })

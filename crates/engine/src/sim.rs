@@ -211,8 +211,9 @@ pub struct Case {
 pub trait Bench {
     /// Back to the start; not timed.
     fn reset(&mut self) -> Result<()>;
-    /// The work that is timed. Returns when the device is done.
-    fn run(&mut self) -> Result<()>;
+    /// The work that is timed. Returns when the device is done. `profiler` is off while it is timed; one more run with it on tells
+    /// the stages apart.
+    fn run(&mut self, profiler: &mut Profiler) -> Result<()>;
     /// The physics of what was timed last.
     fn checks(&mut self) -> Result<Vec<Check>>;
     /// Model cost of what was timed last.
@@ -221,4 +222,23 @@ pub trait Bench {
     fn memory(&self) -> u64;
     /// Further figures for the table, for example `("cycles", 5.0)`.
     fn figures(&self) -> Vec<(&'static str, f64)>;
+    /// What other programs state for their stages of the same work.
+    fn stated(&self) -> &'static [Stated] {
+        &[]
+    }
+}
+
+/// Time that another program states for one of its stages, to stand beside ours.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Stated {
+    /// Program and device.
+    pub by: &'static str,
+    /// Its name of the stage.
+    pub stage: &'static str,
+    /// Time per item, nanoseconds.
+    pub ns_per_item: f64,
+    /// Share of its bandwidth limit, per cent, where it is stated.
+    pub percent_of_bandwidth: Option<f64>,
+    /// Our stage that does this.
+    pub ours: &'static str,
 }

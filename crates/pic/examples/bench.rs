@@ -6,6 +6,7 @@ use std::time::Instant;
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
 use zellige_pic::bench::{CASES, open};
 
 fn main() -> Result<()> {
@@ -20,13 +21,13 @@ fn main() -> Result<()> {
             let figure =
                 |bench: &dyn zellige_engine::sim::Bench, name: &str| bench.figures().iter().find(|f| f.0 == name).map_or(0.0, |f| f.1);
             let items = bench.cost().items;
-            bench.run()?;
+            bench.run(&mut Profiler::off())?;
             let each = figure(bench.as_ref(), "steps");
             let mut times = Vec::new();
             while (times.len() as f64 + 1.0) * each < steps || times.len() < 5 {
                 bench.reset()?;
                 let clock = Instant::now();
-                bench.run()?;
+                bench.run(&mut Profiler::off())?;
                 times.push(clock.elapsed().as_secs_f64() * 1e9 / items);
             }
             let middle = |times: &[f64]| {

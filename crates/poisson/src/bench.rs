@@ -257,11 +257,10 @@ impl Bench for SolveBench {
         self.driver.load(self.folded.clone())
     }
 
-    fn run(&mut self) -> Result<()> {
-        let mut off = Profiler::off();
+    fn run(&mut self, profiler: &mut Profiler) -> Result<()> {
         match self.steps {
-            None => self.driver.run(&mut off).map(drop),
-            Some(steps) => self.driver.run_steps(steps, &mut off),
+            None => self.driver.run(profiler).map(drop),
+            Some(steps) => self.driver.run_steps(steps, profiler),
         }
     }
 
@@ -347,7 +346,7 @@ mod tests {
 
     fn failures(bench: &mut SolveBench) -> Vec<Check> {
         bench.reset().unwrap();
-        bench.run().unwrap();
+        bench.run(&mut Profiler::off()).unwrap();
         bench.checks().unwrap().into_iter().filter(|c| !c.ok).collect()
     }
 
@@ -365,7 +364,7 @@ mod tests {
         // One part in 10^6 of the right-hand side.
         bench.folded.f.iter_mut().for_each(|f| *f *= 1.000001);
         bench.reset().unwrap();
-        bench.run().unwrap();
+        bench.run(&mut Profiler::off()).unwrap();
         assert!(bench.checks().unwrap().iter().any(|c| !c.ok));
         assert!(bench.cost().bytes > 0.0 && bench.memory() > 0);
     }

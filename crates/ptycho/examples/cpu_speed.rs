@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Case;
 use zellige_ptycho::bench::{CASES, open};
 
@@ -26,11 +27,11 @@ fn main() -> Result<()> {
             continue;
         }
         let mut work = open(case, &device)?;
-        work.run()?;
+        work.run(&mut Profiler::off())?;
         let (mut wall, mut best, mut all) = (f64::INFINITY, f64::INFINITY, 0.0);
         for _ in 0..5 {
             let (begun, used) = (Instant::now(), processor());
-            work.run()?;
+            work.run(&mut Profiler::off())?;
             let each = work.figures()[0].1;
             wall = wall.min(1e3 * begun.elapsed().as_secs_f64() / each);
             let now = 1e3 * (processor() - used) / each;

@@ -140,9 +140,9 @@ impl Bench for Iterations {
         Ok(())
     }
 
-    fn run(&mut self) -> Result<()> {
+    fn run(&mut self, profiler: &mut Profiler) -> Result<()> {
         for _ in 0..self.each {
-            self.reconstruction.advance(&mut Profiler::off())?;
+            self.reconstruction.advance(profiler)?;
         }
         // Waits for the device.
         self.reconstruction.errors().map(|_| ())

@@ -61,7 +61,7 @@ impl Model {
 
 /// Every other view, from number `first` on.
 fn half(model: &Model, first: usize) -> Model {
-    let pixels = model.pixels();
+    let pixels = model.counted();
     let every = |i: &usize| i % 2 == first;
     let mag: Vec<f32> = model.mag.chunks_exact(pixels).enumerate().filter(|(i, _)| every(i)).flat_map(|(_, m)| m).copied().collect();
     Model {

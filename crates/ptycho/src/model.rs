@@ -2,11 +2,15 @@
 //!
 //! | array | shape | what |
 //! |---|---|---|
-//! | `mag` | `[n][ny][nx]` | square roots of the counts, in the order of the transform (pixel 0 is the optical axis); -1 where masked |
+//! | `mag` | `[n][my][mx]` | square roots of the counts, in the order of the transform (pixel 0 is the optical axis); -1 where masked |
 //! | exit waves | `[n][K][ny][nx]` | `K = P O` modes, `k = p O + o`; kept by the stages |
 //! | `probe` | `[sets][P][ny][nx]` | |
 //! | `object` | storages of `[O][H][W]` one behind the other | each with its own `H`, `W`, offset |
 //! | `views` | `[n]` | which probe and storage, and where: rows and columns of the storage |
+//!
+//! A frame that was counted has `my = ny / by`, `mx = nx / bx` pixels: where the model is sampled more finely than the detector, a counted pixel is
+//! the bin of `by x bx` pixels of the waves that begins at `[by y, bx x]`, in the order of the transform as well; the tilt that puts the middle of bin 0 on
+//! the optical axis is part of the phase below.
 //!
 //! The quadratic phase of the sample plane is multiplied into probe and exit waves when they come in and taken out when they
 //! go out ([`crate::propagation`]), so that the propagation to a far detector is a bare unitary transform in between.
@@ -98,8 +102,10 @@ pub struct State {
 /// The problem.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// Rows and columns of a frame.
+    /// Rows and columns of the waves of a frame.
     pub frame: [usize; 2],
+    /// Rows and columns of the waves that are counted as one pixel; they divide `frame`.
+    pub bin: [usize; 2],
     /// Modes of the probe (P) and of the object (O).
     pub modes: [usize; 2],
     /// Number of probes.
@@ -128,9 +134,19 @@ pub struct Model {
 }
 
 impl Model {
-    /// Pixels of a frame.
+    /// Pixels of the waves of a frame.
     pub fn pixels(&self) -> usize {
         self.frame[0] * self.frame[1]
+    }
+
+    /// Rows and columns of a frame as it was counted.
+    pub fn detector(&self) -> [usize; 2] {
+        [0, 1].map(|d| self.frame[d] / self.bin[d])
+    }
+
+    /// Pixels of it.
+    pub fn counted(&self) -> usize {
+        self.detector().iter().product()
     }
 
     /// Modes of an exit wave.

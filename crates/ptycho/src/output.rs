@@ -295,12 +295,12 @@ fn solved(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<[f64; 3]> {
 fn diffraction(results: &Results) -> Option<Record> {
     let (number, modelled) = results.frame?;
     let model = results.model;
-    let pixels = model.pixels();
+    let (pixels, frame) = (model.counted(), model.detector());
     let mag = model.mag.get(number * pixels..(number + 1) * pixels)?;
-    let [ny, nx] = model.frame;
+    let [ny, nx] = frame;
     let counts: Vec<f64> = mag.iter().map(|m| if *m < 0.0 { f64::NAN } else { f64::from(*m).powi(2) }).collect();
     let far = matches!(model.transfer, Transfer::Far);
-    let centred = |v: &[f64]| if far { middle_first(v, model.frame) } else { v.to_vec() };
+    let centred = |v: &[f64]| if far { middle_first(v, frame) } else { v.to_vec() };
     let (left, right) = (centred(&counts), centred(modelled));
     // A few dark columns part the two.
     let gap = (nx / 32).max(1);

@@ -5,6 +5,10 @@
 //! taken out when they go out: every update is the same with and without it, since sums over views hold `conj(pre) pre = 1`
 //! or go with `pre` themselves. What is left is a unitary transform.
 //!
+//! Where a counted pixel is a bin of `b` pixels of the wave, bin 0 begins at pixel 0 of the transform, and its middle is `(b - 1)/2` pixels beside it. A tilt of the
+//! sample plane, `exp(2 pi i x (b - 1)/(2 N))`, shifts the far field by that: it is multiplied into `pre`. In the near field the shift is one of the whole
+//! sample by less than a counted pixel, and left alone.
+//!
 //! Near field: `F(w) = FFT^-1(kernel FFT(w))` with Fresnel's `kernel = exp(-i pi lambda z (qx^2 + qy^2))` (Goodman, Introduction to Fourier
 //! Optics, ch. 4).
 
@@ -26,9 +30,15 @@ fn squares([ny, nx]: [usize; 2], pixel: [f64; 2]) -> impl Iterator<Item = f64> {
     (0..ny * nx).map(move |i| at(i / nx, ny, pixel[0]) + at(i % nx, nx, pixel[1]))
 }
 
-/// The phase of the sample plane; 1 in the near field.
-pub fn filter(beam: &Beam, shape: [usize; 2]) -> Vec<C> {
+/// The phase of the sample plane, with the tilt that `bin` rows and columns of the wave to a counted pixel take; 1 in the near field.
+pub fn filter(beam: &Beam, shape: [usize; 2], bin: [usize; 2]) -> Vec<C> {
+    let [_, nx] = shape;
     match beam.propagation {
+        Propagation::Far if bin != [1, 1] => {
+            let turns = |i: usize, d: usize| (bin[d] - 1) as f64 / 2.0 * (i as f64 - (shape[d] / 2) as f64) / shape[d] as f64;
+            let tilt = |i: usize| C::cis(std::f64::consts::TAU * (turns(i / nx, 0) + turns(i % nx, 1)));
+            filter(beam, shape, [1, 1]).into_iter().enumerate().map(|(i, f)| f * tilt(i)).collect()
+        }
         Propagation::Near => vec![C::new(1.0, 0.0); shape[0] * shape[1]],
         Propagation::Far => {
             let over = std::f64::consts::PI / (beam.wavelength * beam.distance);

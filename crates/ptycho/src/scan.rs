@@ -61,6 +61,12 @@ impl Beam {
             Propagation::Near => self.pixel,
         }
     }
+
+    /// The same beam on a detector whose pixels are parted into `bin` rows and columns each.
+    #[must_use]
+    pub fn parted(&self, bin: [usize; 2]) -> Self {
+        Self { pixel: [0, 1].map(|d| self.pixel[d] / bin[d] as f64), ..*self }
+    }
 }
 
 /// From the sample to the detector.

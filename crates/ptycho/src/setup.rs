@@ -10,7 +10,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use crate::config::{Config, PositionMethod};
 use crate::engines::corner_first;
 use crate::model::{MASKED, Model, Power, State, Storage, Transfer, View};
-use crate::scan::{Mask, Scan};
+use crate::scan::{Beam, Mask, Propagation, Scan};
 use crate::{data, propagation, start};
 
 /// Pixels around what the views see where positions are refined, unless the input says otherwise.
@@ -57,11 +57,14 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let Some(first) = scans.first() else {
         return Err(Error::input("ptycho", Problem::new("scan", "there is no scan")));
     };
-    let (frame, beam) = (first.shape, first.beam);
+    let bin = config.resample.both();
+    let (shape, beam) = (first.shape, first.beam.parted(bin));
+    // What the waves are sampled on: a finer detector, which sees a wider sample plane (a finer one in the near field).
+    let frame = [0, 1].map(|d| shape[d] * bin[d]);
     let pixel = beam.resolution(frame);
     alike(scans)?;
-    if frame.iter().any(|n| *n < 4) {
-        return Err(wrong(&first.name, format!("frames of {} x {} pixels: 4 are the least", frame[0], frame[1])));
+    if shape.iter().any(|n| *n < 4) {
+        return Err(wrong(&first.name, format!("frames of {} x {} pixels: 4 are the least", shape[0], shape[1])));
     }
     if !pixel.iter().all(|p| PIXELS.contains(p)) {
         let message = format!("the geometry gives pixels of {:e} x {:e} m in the sample plane", pixel[0], pixel[1]);
@@ -71,7 +74,7 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
     let (object_of, objects) = shared(config.scan.iter().map(|s| s.object.clone()));
     let margin = config.object.margin.unwrap_or_else(|| margin(config, pixel));
-    let (views, shifts, mut storages) = places(scans, [&probe_of, &object_of], objects, margin);
+    let (views, shifts, mut storages) = places(scans, [&probe_of, &object_of], objects, margin, (frame, pixel));
     let mut offset = 0;
     for storage in &mut storages {
         storage.offset = offset;
@@ -79,26 +82,27 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     }
     let transfer = propagation::transfer(&beam, frame);
     // Zeros that the system makes when they are first touched, by the threads that fill them.
-    let mut mag = vec![0.0; views.len() * frame[0] * frame[1]];
+    let counted = shape[0] * shape[1];
+    let mut mag = vec![0.0; views.len() * counted];
     let mut firsts = Vec::new();
     let (mut first, mut rest) = (0, &mut mag[..]);
     for scan in scans.iter_mut() {
         let count = scan.positions.len();
         firsts.push((scan.name.clone(), first));
-        moduli(scan, &transfer, rest.split_off_mut(..count * frame[0] * frame[1]).unwrap_or_default())?;
+        moduli(scan, &transfer, rest.split_off_mut(..count * counted).unwrap_or_default())?;
         first += count;
     }
-    let power = Power::of(&mag, frame[0] * frame[1]);
+    let power = Power::of(&mag, counted);
     if power.total <= 0.0 {
         return Err(wrong(&scans[0].name, "no frame has any counts in pixels that are not masked"));
     }
-    let filter = propagation::filter(&beam, frame);
+    let filter = propagation::filter(&beam, frame, bin);
     let start = State {
-        probe: start_probes(config, scans, &probe_of, probes, &filter, power)?,
+        probe: start_probes(config, scans, &probe_of, probes, (&beam, frame, &filter), power)?,
         object: start_objects(config, scans, &object_of, &storages, pixel, seed),
     };
     let modes = [config.probe.modes, config.object.modes];
-    Ok(Model { frame, modes, probes, storages, views, shifts, mag, transfer, pixel, filter, power, start, scans: firsts })
+    Ok(Model { frame, bin, modes, probes, storages, views, shifts, mag, transfer, pixel, filter, power, start, scans: firsts })
 }
 
 /// All scans have the same frames and geometry.
@@ -130,9 +134,13 @@ fn margin(config: &Config, pixel: [f64; 2]) -> usize {
 }
 
 /// Views, what is left of their places, and storages without offsets.
-fn places(scans: &[Scan], [probe_of, object_of]: [&[usize]; 2], objects: usize, margin: usize) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
-    let frame = scans[0].shape;
-    let pixel = scans[0].beam.resolution(frame);
+fn places(
+    scans: &[Scan],
+    [probe_of, object_of]: [&[usize]; 2],
+    objects: usize,
+    margin: usize,
+    (frame, pixel): ([usize; 2], [f64; 2]),
+) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
     let at = |p: &[f64; 2]| [0, 1].map(|d| p[d] / pixel[d]);
     let mut low = vec![[f64::INFINITY; 2]; objects];
     for (scan, object) in scans.iter().zip(object_of) {
@@ -216,7 +224,7 @@ fn start_probes(
     scans: &[Scan],
     probe_of: &[usize],
     probes: usize,
-    filter: &[Complex<f64>],
+    (beam, frame, filter): (&Beam, [usize; 2], &[Complex<f64>]),
     power: Power,
 ) -> Result<Vec<Complex<f64>>> {
     let mut all = Vec::new();
@@ -224,14 +232,18 @@ fn start_probes(
         let Some(scan) = scans.iter().zip(probe_of).find(|(_, p)| **p == set).map(|(s, _)| s) else { continue };
         let c = &config.probe;
         let waves = match scan.probe.as_ref().filter(|_| !c.ignore_file) {
-            Some(image) if image.shape[1..] == scan.shape && image.shape[0] > 0 => {
-                start::probe_from(image, scan.shape, c.modes, c.mode_power, c.photons)
+            Some(image) if image.shape[1..] == frame && image.shape[0] > 0 => {
+                start::probe_from(image, frame, c.modes, c.mode_power, c.photons)
+            }
+            // Of a run without the finer detector: the same pixels, in the middle of a wider plane.
+            Some(image) if image.shape[1..] == scan.shape && image.shape[0] > 0 && beam.propagation == Propagation::Far => {
+                start::probe_from(&start::widened(image, frame), frame, c.modes, c.mode_power, c.photons)
             }
             Some(image) => {
-                let message = format!("the probe of the file has {:?} pixels, frames have {:?}", &image.shape[1..], scan.shape);
+                let message = format!("the probe of the file has {:?} pixels, waves have {:?}", &image.shape[1..], frame);
                 return Err(wrong(&scan.name, message + ": `ignore_file = true` under [ptycho.probe] makes one"));
             }
-            None => start::probe(c, &scan.beam, scan.shape, c.modes, c.photons.unwrap_or(power.max)),
+            None => start::probe(c, beam, frame, c.modes, c.photons.unwrap_or(power.max)),
         };
         all.extend(waves.iter().enumerate().map(|(i, v)| v * filter[i % filter.len()]));
     }

@@ -41,7 +41,7 @@ impl Ptycho {
     /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
-        let pixels = model.pixels();
+        let pixels = model.counted();
         let counts =
             |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
         let brightest = || (0..model.views.len()).map(|j| (j, counts(j))).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
@@ -67,7 +67,7 @@ impl Ptycho {
 /// Model traffic of an iteration: exit waves read and written, moduli, exit waves again for object and probe.
 pub fn cost(model: &Model, exits: bool) -> Cost {
     let (pixels, modes) = ((model.views.len() * model.pixels()) as f64, model.exits() as f64);
-    let bytes = if exits { 24.0 * modes + 4.0 } else { 4.0 } * pixels;
+    let bytes = 4.0 * (model.views.len() * model.counted()) as f64 + if exits { 24.0 * modes } else { 0.0 } * pixels;
     let transforms = 3.0 * modes;
     Cost { bytes, flops: transforms * 5.0 * pixels * (model.pixels() as f64).log2(), items: model.views.len() as f64 }
 }
@@ -91,14 +91,23 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     let micro = |d: usize| format!("{:.4e}", model.pixel[d]);
     let engines: Vec<String> = config.engine.iter().map(|e| format!("{} {}", e.iterations(), e.name.as_str())).collect();
     let mut lines = vec![
-        ("frames".to_owned(), format!("{} of {} pixels in {} scan(s)", model.views.len(), join(&model.frame), model.scans.len())),
+        ("frames".to_owned(), format!("{} of {} pixels in {} scan(s)", model.views.len(), join(&model.detector()), model.scans.len())),
         ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
         ("modes".to_owned(), format!("{} of {} probe(s), {} of an object", model.modes[0], model.probes, model.modes[1])),
         ("counts".to_owned(), format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max)),
         ("engines".to_owned(), engines.join(", then ")),
     ];
+    if model.bin != [1, 1] {
+        let [by, bx] = model.bin;
+        let at = match &environment.device {
+            Device::Cpu(_) => "",
+            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers are counted pixel by pixel",
+        };
+        let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
+        lines.insert(1, ("resampled".to_owned(), what));
+    }
     let double = config.precision == Precision::F64;
-    let frames = (model.views.len() * model.pixels()) as u64;
+    let frames = (model.views.len() * model.counted()) as u64;
     let one = stages::memory(model, exits, double) + 4 * frames;
     let mut memory = if config.frc { 2 * one } else { one };
     let [room, _] = streaming::rooms(config, &environment.device);

@@ -35,6 +35,20 @@ pub(crate) fn probe_from(image: &Image, shape: [usize; 2], modes: usize, power: 
     with_modes(given, shape, modes, power, photons.unwrap_or(own))
 }
 
+/// The image in the middle of a larger one, nothing around it.
+pub(crate) fn widened(image: &Image, [height, width]: [usize; 2]) -> Image {
+    let [modes, ny, nx] = image.shape;
+    let (top, left) = (height / 2 - ny / 2, width / 2 - nx / 2);
+    let mut values = vec![Complex::default(); modes * height * width];
+    for (row, from) in image.values.chunks_exact(nx).enumerate() {
+        let at = (row / ny * height + top + row % ny) * width + left;
+        values[at..at + nx].copy_from_slice(from);
+    }
+    let origin = [top, left];
+    let origin = [0, 1].map(|d| image.origin[d] - origin[d] as f64 * image.spacing[d]);
+    Image { shape: [modes, height, width], values, origin, spacing: image.spacing }
+}
+
 /// Adds modes (the first times polynomials of the distance from its middle, made orthogonal) and brings all to the power `photons`.
 fn with_modes(mut given: Vec<Vec<C>>, shape: [usize; 2], modes: usize, power: f64, photons: f64) -> Vec<C> {
     let first = given[0].clone();

@@ -4,6 +4,7 @@ use zellige_engine::bench::BenchResult;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::sim::Case;
+use zellige_engine::text::did_you_mean;
 
 use crate::args::BenchArgs;
 use crate::commands::{print, run};
@@ -35,7 +36,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
             continue;
         }
         let result = solver.bench(case, &device)?;
-        print(&format!("{}\n", row(&result)))?;
+        print(&format!("{}\n{}", row(&result), stages(&result)))?;
         for check in result.checks.iter().filter(|c| !c.ok) {
             report::warning(&format!(
                 "{}: {} is {:.3e}, above {:.3e}: the time is worth nothing",
@@ -57,7 +58,9 @@ fn choose(words: &[String]) -> Result<Vec<(&'static dyn Entry, &'static Case)>> 
     for word in words {
         if !all().any(|(_, c)| c.name.starts_with(word.as_str())) {
             let names: Vec<_> = all().map(|(_, c)| c.name).collect();
-            return Err(Error::input("command line", Problem::new("", format!("no case begins with `{word}`")).allowed(names.join(", "))));
+            let mut problem = Problem::new("", format!("no case begins with `{word}`")).allowed(names.join(", "));
+            problem.hint = did_you_mean(word, names);
+            return Err(Error::input("command line", problem));
         }
     }
     Ok(all().filter(|(_, c)| words.is_empty() || words.iter().any(|w| c.name.starts_with(w.as_str()))).collect())
@@ -68,6 +71,36 @@ fn header() -> String {
         "{:26} {:>12} {:>10} {:>10} {:>9} {:>8} {:>9} {:>7} {:>11}  checks, figures",
         "case", "median", "min", "max", "ns/item", "B/item", "GB/s", "% of bw", "memory"
     )
+}
+
+/// The stages of a case, a line each under its row, and in the last column what others state for the same work.
+fn stages(result: &BenchResult) -> String {
+    if result.stages.len() < 2 && result.stated.is_empty() {
+        return String::new();
+    }
+    let items = result.items.max(1.0);
+    let number = |value: Option<f64>| value.map_or("-".into(), |v| format!("{v:.1}"));
+    let lines = result.stages.iter().map(|stage| {
+        let stated = result.stated.iter().filter(|s| s.ours == stage.name).map(|s| {
+            let percent = s.percent_of_bandwidth.map(|p| format!(" ({p} %)")).unwrap_or_default();
+            format!("{}: {} {:.3}{percent}", s.by, s.stage, s.ns_per_item)
+        });
+        let line = format!(
+            "  {:24} {:>12} {:>10} {:>10} {:>9.4} {:>8} {:>9} {:>7} {:>11}  {}",
+            stage.name,
+            report::seconds(stage.own),
+            "",
+            "",
+            1e9 * stage.own / items,
+            number((stage.bytes > 0.0).then_some(stage.bytes / items)),
+            number(stage.gb_per_s),
+            number(stage.fraction.map(|f| 100.0 * f)),
+            "",
+            stated.collect::<Vec<_>>().join("; ")
+        );
+        format!("{}\n", line.trim_end())
+    });
+    lines.collect()
 }
 
 fn row(result: &BenchResult) -> String {

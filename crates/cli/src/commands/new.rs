@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::text::did_you_mean;
 
 use crate::args::NewArgs;
 use crate::commands::print;
@@ -50,6 +51,7 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "ptycho/position_errors",
     "ptycho/weak_phase",
     "ptycho/near_field",
+    "ptycho/wide_beam",
     "ptycho/streamed",
 ];
 
@@ -78,6 +80,11 @@ fn all() -> Vec<(&'static str, Vec<(String, &'static str)>)> {
     own.chain(OLDER.iter().map(|(name, files)| (*name, files.iter().map(|(f, t)| ((*f).to_owned(), *t)).collect()))).collect()
 }
 
+/// Whether an example has that name.
+pub(crate) fn is_example(name: &str) -> bool {
+    all().iter().any(|(n, _)| *n == name)
+}
+
 /// Lists the examples.
 pub(crate) fn list() -> Result<u8> {
     let lines: Vec<String> = all().iter().map(|(name, files)| format!("{name:28} {}\n", headline(files[0].1))).collect();
@@ -93,7 +100,9 @@ pub(crate) fn new(arguments: &NewArgs) -> Result<u8> {
     let examples = all();
     let wrong = |message: String| {
         let names: Vec<_> = examples.iter().map(|e| e.0).collect();
-        Error::input("command line", Problem::new("", message).allowed(names.join(", ")))
+        let mut problem = Problem::new("", message).allowed(names.join(", "));
+        problem.hint = did_you_mean(name, names.iter().copied().chain(names.iter().filter_map(|n| n.rsplit('/').next())));
+        Error::input("command line", problem)
     };
     let wanted = name.trim_end_matches(".toml").trim_end_matches(".yaml");
     let found: Vec<_> = examples.iter().filter(|(n, _)| *n == wanted || n.rsplit('/').next() == Some(wanted)).collect();

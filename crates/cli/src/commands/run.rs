@@ -33,6 +33,12 @@ pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
 
 /// Reads an input and sets what the command line overrides.
 pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) -> Result<Source> {
+    let path = path.as_ref();
+    let name = path.to_string_lossy();
+    if !path.exists() && commands::new::is_example(&name) {
+        let problem = Problem::new("", "there is no such file, but an example of that name comes with the program");
+        return Err(Error::input(name.as_ref(), problem.hint(format!("`zellige new {name}` writes it into a file to run"))));
+    }
     let mut source = Source::read(path)?;
     source.set(overrides)?;
     let flags = [("geometry", &older.geometry), ("source", &older.source), ("schedule", &older.schedule)];

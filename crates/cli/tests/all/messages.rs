@@ -52,8 +52,9 @@ fn mistyped_inputs_are_answered_with_place_and_way_out() {
 fn mistyped_commands_are_answered() {
     let folder = here();
     std::fs::write(folder.path().join("input.toml"), SMALL).unwrap();
-    let cases: [(&str, &[&str]); 11] = [
+    let cases: [(&str, &[&str]); 14] = [
         ("no_file", &["run", "imput.toml"]),
+        ("run_example", &["run", "poisson/dipole"]),
         ("no_table", &["run", "input.toml", "--set", "poison.tolerance=1e-3"]),
         ("override", &["run", "input.toml", "--set", "poisson.tolerance=much"]),
         (
@@ -64,6 +65,8 @@ fn mistyped_commands_are_answered() {
         ("resume", &["run", "input.toml", "--resume", "elsewhere"]),
         ("bench", &["bench", "poisson/none"]),
         ("new", &["new", "poisson/monopole"]),
+        ("new_slip", &["new", "two_strem"]),
+        ("gas", &["dsmc", "gas", "N2", "--T", "-5"]),
         ("schema", &["schema", "navier"]),
         ("view", &["view", "input.toml"]),
         ("poisson", &["poisson", "1", "-2", "2", "65", "3", "1e-6", "2"]),

@@ -10,14 +10,20 @@ use zellige_dsmc::sampling::VALUES;
 use zellige_dsmc::surfaces;
 use zellige_engine::checkpoint::{Reader, Writer};
 
+/// Without collisions a step may be four times as long as one that must not cross a cell: flights are straight, and all hits count.
+fn free(config: &mut Config) {
+    config.collisions.scheme = Scheme::None;
+    config.dt *= 4.0;
+    config.steps = 1500;
+    config.sampling.start = Some(375);
+}
+
 /// Without collisions: `q = 2 k n sqrt(2 k/(pi m)) sqrt(T1 T2)(T1 - T2)/(sqrt T1 + sqrt T2)`, shear `rho U sqrt(k T/(2 pi m))`.
 #[test]
 fn plates_without_collisions_have_the_free_molecular_fluxes() {
     let (mut config, _) = gap(1.0, 20, [323.15, 223.15], [0.0; 2]);
-    config.collisions.scheme = Scheme::None;
-    config.steps = 6000;
-    config.sampling.start = Some(1500);
-    let mut gas = flow(&config, 0);
+    free(&mut config);
+    let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let (m, n) = (gas.model.species[0].mass, 1e20);
     let (t1, t2): (f64, f64) = (323.15, 223.15);
@@ -26,10 +32,8 @@ fn plates_without_collisions_have_the_free_molecular_fluxes() {
     // The hot plate is the lower one: it loses heat. The number of particles is kept exactly, so the density is.
     close("heat", -heat, q, 0.005, error / q);
     let (mut config, _) = gap(1.0, 20, [273.15; 2], [-100.0, 100.0]);
-    config.collisions.scheme = Scheme::None;
-    config.steps = 6000;
-    config.sampling.start = Some(1500);
-    let mut gas = flow(&config, 0);
+    free(&mut config);
+    let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let shear = n * m * 200.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
     let ([heat, heat_error], [found, error]) = on_plate(&gas);
@@ -45,12 +49,12 @@ fn plates_without_collisions_have_the_free_molecular_fluxes() {
 fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {
     let mut config = argon(20, 20.0);
     config.collisions.scheme = Scheme::None;
-    (config.gas.temperature, config.dt) = (300.0, 2e-8);
+    (config.gas.temperature, config.dt) = (300.0, 8e-8);
     let wall = WallConfig::diffuse(300.0, [0.0; 3]);
     config.boundary.all = Some(wall.clone().into());
     config.boundary.y_lo = Some(SideConfig::Wall(SideWall { wall, temperature: Some("300 + 200*s/lx".into()) }));
-    (config.steps, config.sampling.start) = (6000, Some(500));
-    let mut gas = flow(&config, 0);
+    (config.steps, config.sampling.start) = (1500, Some(125));
+    let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let found = [0, 1, 2, 3].map(|side| gas.samples.surface(&gas.model, side));
     let flux = found.iter().map(|f| f[0][0]).sum::<f64>() / 4.0;
@@ -82,14 +86,15 @@ fn open_sides_keep_the_gas_that_flows_through() {
         config.species = vec![SpeciesConfig::named(species)];
         config.gas.velocity = velocity;
         config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
-        config.dt = if velocity[0] > 1000.0 { 2e-9 } else { 7e-9 };
-        config.steps = 3000;
-        config.sampling.start = Some(300);
-        let mut gas = flow(&config, 0);
+        // A quarter of the time between collisions; a fast stream crosses half a cell.
+        config.dt = if velocity[0] > 1000.0 { 4e-9 } else { 1.4e-8 };
+        config.steps = 1500;
+        config.sampling.start = Some(150);
+        let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
         let spread = (gas.samples.closed() as f64 * 400.0 * 20.0).sqrt();
-        // Samples of successive steps are correlated over the time that a molecule stays: some tens of steps.
-        let sigma = 6.0 / spread;
+        // Samples of successive steps are correlated over the time that a molecule stays: some twenty steps.
+        let sigma = 4.3 / spread;
         close(&format!("{species} {velocity:?}: density"), mean(&gas, 0), common::BOX.0, 0.003, sigma);
         close(&format!("{species} {velocity:?}: temperature"), mean(&gas, 4), common::BOX.1, 0.003, sigma);
         for c in 0..3 {
@@ -112,18 +117,19 @@ fn effusion_into_a_vacuum_is_half_a_maxwellian() {
     config.boundary.x_hi = Some(SideConfig::Word(SideWord::Vacuum));
     config.initial.density = Some(Value::Number(0.0));
     config.particles_per_cell = Some(200.0);
-    config.dt = 1e-7;
+    // A step and a half for a cell, which changes no flight.
+    config.dt = 4e-7;
     // Slow molecules are the last to arrive: the density lacks those slower than a gap in the time passed, here 0.1 %.
-    config.steps = 30_000;
-    config.sampling.start = Some(15_000);
-    let mut gas = flow(&config, 0);
-    run(&mut gas, 15_000);
+    config.steps = 7500;
+    config.sampling.start = Some(3750);
+    let mut gas = flow(&config, 1);
+    run(&mut gas, 3750);
     let before = gas.ledger().unwrap();
-    run(&mut gas, 15_000);
+    run(&mut gas, 3750);
     let after = gas.ledger().unwrap();
     let m = gas.model.species[0].mass;
     let mean_speed = (8.0 * K * 300.0 / (std::f64::consts::PI * m)).sqrt();
-    let expected = 1e20 * mean_speed / 4.0 * 15_000.0 * gas.model.dt / gas.model.weight;
+    let expected = 1e20 * mean_speed / 4.0 * 3750.0 * gas.model.dt / gas.model.weight;
     close("flux in", (after.injected - before.injected) as f64, expected, 0.003, expected.sqrt().recip());
     close("flux out", (after.removed - before.removed) as f64, expected, 0.003, expected.sqrt().recip());
     close("density", mean(&gas, 0), 0.5e20, 0.005, 0.0);
@@ -157,9 +163,12 @@ fn cylinder(ratio: f64) -> Config {
 fn a_cylinder_in_free_flight_has_its_drag() {
     for (ratio, drag) in [(2.0, 3.0583), (5.0, 2.3381)] {
         let mut config = cylinder(ratio);
-        config.steps = 1500;
-        config.sampling.start = Some(300);
-        let mut gas = flow(&config, 0);
+        // Nothing comes back from beyond a box of twice the diameter; flights are straight, a cell a step, and every hit counts.
+        (config.grid.cells, config.grid.size, config.grid.origin) = (vec![20; 2], vec![2.0; 2], vec![-1.0; 2]);
+        config.dt *= 2.0;
+        config.steps = 650;
+        config.sampling.start = Some(50);
+        let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
         let m = gas.model.species[0].mass;
         let scale = 0.5 * 1e18 * m * config.gas.velocity[0].powi(2) * 1.0;
@@ -188,9 +197,10 @@ fn a_gas_at_rest_is_even_up_to_the_wall() {
         longest: None,
         temperature: None,
     });
-    config.steps = 6000;
-    config.sampling.start = Some(200);
-    let mut gas = flow(&config, 0);
+    config.dt = 1.4e-8;
+    config.steps = 2000;
+    config.sampling.start = Some(100);
+    let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let values = gas.values();
     let total = gas.totals().unwrap().particles as f64 * gas.model.weight;
@@ -294,7 +304,7 @@ fn nothing_collides_through_a_plate() {
             wall,
             temperature: None,
         });
-        let mut gas = flow(&config, 0);
+        let mut gas = flow(&config, 1);
         let before = beside(&mut gas);
         run(&mut gas, 100);
         let first = gas.ledger().unwrap().collisions;
@@ -321,7 +331,7 @@ fn a_closed_box_keeps_particles_and_energy() {
     config.boundary.all = Some(SideConfig::Word(SideWord::Specular));
     // All of the gas in one cell's width at the start: a cell with 300 times the mean, emptying into a vacuum.
     config.initial.density = Some("2e25*(x < hx)*(y < hy)".into_value());
-    let mut gas = flow(&config, 0);
+    let mut gas = flow(&config, 1);
     let before = gas.totals().unwrap();
     run(&mut gas, 400);
     let after = gas.totals().unwrap();

@@ -141,10 +141,12 @@ fn the_kinetic_equation_has_its_known_fluxes() {
         let found = shear(delta);
         assert!((found / expected - 1.0).abs() < 1e-3, "{delta}: {found}");
     }
-    assert!((heat(1e-3) - 1.0).abs() < 2e-3, "{}", heat(1e-3));
+    let free = heat(1e-3);
+    assert!((free - 1.0).abs() < 2e-3, "{free}");
     // Conductivity 15/4 k/m mu, and a jump of temperature of 1.95 viscous lengths at each wall (that of the model; Boltzmann's 1.9 to 2.0).
-    let continuum = 15.0 / 8.0 * std::f64::consts::PI.sqrt() / (40.0 + 2.0 * 1.95);
-    assert!((heat(40.0) / continuum - 1.0).abs() < 5e-3, "{} {continuum}", heat(40.0));
+    let continuum = 15.0 / 8.0 * std::f64::consts::PI.sqrt() / (20.0 + 2.0 * 1.95);
+    let dense = heat(20.0);
+    assert!((dense / continuum - 1.0).abs() < 5e-3, "{dense} {continuum}");
 }
 
 /// The gap's width in viscous lengths.
@@ -154,30 +156,34 @@ fn delta(gas: &Flow, length: f64, temperature: f64) -> f64 {
     length * 1e20 * K * temperature / (viscosity * argon.most_probable_speed(temperature))
 }
 
-/// Shear and heat at Knudsen numbers 0.05 to 2: 2 %, of which 1 % for what the model is to Boltzmann's equation and 1 % for what is left
-/// of second order in the differences of speed (0.3 thermal speeds) and temperature (a tenth of it to either side).
+/// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not meet in the first order. Four errors and 2 %, of which 1 % for
+/// what the model is to Boltzmann's equation and 1 % for what is left of second order in the differences of speed (half a thermal speed:
+/// friction warms the gas by 4 K at most) and temperature (a seventh of it to either side). The heat that friction makes goes to both
+/// plates alike and drops out of half of the difference of what they get.
 #[test]
 fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
-    for kn in [0.05, 0.3, 2.0] {
-        let cells = if kn < 0.1 { 60 } else { 20 };
-        let (mut config, length) = gap(kn, cells, [273.15; 2], [-50.0, 50.0]);
-        config.steps = 16_000;
-        config.sampling.start = Some(4000);
-        let mut gas = flow(&config, 0);
+    let (t1, t2): (f64, f64) = (313.15, 233.15);
+    for (kn, cells, steps) in [(0.1, 50, 16_000), (0.3, 30, 8000), (2.0, 20, 4000)] {
+        let (mut config, length) = gap(kn, cells, [t1, t2], [-80.0, 80.0]);
+        // A fifth of a free path, which adds 32/(150 pi) of its square to the viscosity, 0.3 %, or an eighth of the gap where that is less:
+        // flights are straight, and meet the plates where they are.
+        config.dt = (0.2 * kn * length).min(0.12 * length) / 380.0;
+        // Cells of a fifth of a free path and less, which add 16/(45 pi) of its square, 0.5 %.
+        config.particles_per_cell = Some(if kn > 1.0 { 100.0 } else { 60.0 });
+        config.steps = steps;
+        config.sampling.start = Some(steps / 4);
+        let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
-        let m = gas.model.species[0].mass;
-        let free = 1e20 * m * 100.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
-        let (_, [found, error]) = on_plate(&gas);
-        close(&format!("shear at Kn {kn}"), found, free * shear(delta(&gas, length, 273.15)), 0.02, error / found);
-        let (mut config, length) = gap(kn, cells, [303.15, 243.15], [0.0; 2]);
-        config.steps = 16_000;
-        config.sampling.start = Some(4000);
-        let mut gas = flow(&config, 0);
-        run(&mut gas, config.steps);
-        let (t1, t2): (f64, f64) = (303.15, 243.15);
+        let (m, delta) = (gas.model.species[0].mass, delta(&gas, length, 273.15));
+        let [lower, upper] = [0, 1].map(|side| gas.samples.surface(&gas.model, side));
+        // Without collisions as many molecules go either way, which is `n sqrt(k/(2 pi m))` times the harmonic mean of the roots.
+        let root = 2.0 / (t1.sqrt().recip() + t2.sqrt().recip());
+        let free = 1e20 * m * 160.0 * (K / (2.0 * std::f64::consts::PI * m)).sqrt() * root;
+        let [found, error] = lower[2];
+        close(&format!("shear at Kn {kn}"), found, free * shear(delta), 0.02 + 4.0 * error / found, 0.0);
         let free = 2.0 * K * 1e20 * (2.0 * K / (std::f64::consts::PI * m)).sqrt() * (t1 * t2).sqrt() * (t1 - t2) / (t1.sqrt() + t2.sqrt());
-        let ([found, error], _) = on_plate(&gas);
-        close(&format!("heat at Kn {kn}"), -found, free * heat(delta(&gas, length, 273.15)), 0.02, error / found.abs());
+        let (found, error) = (0.5 * (upper[4][0] - lower[4][0]), 0.5 * (upper[4][1] + lower[4][1]));
+        close(&format!("heat at Kn {kn}"), found, free * heat(delta), 0.02 + 4.0 * error / found, 0.0);
     }
 }
 
@@ -185,13 +191,14 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
 /// there are no walls; with a near one the shear is that of fine cells.
 #[test]
 fn near_partners_make_up_for_coarse_cells() {
-    let found = [Partner::Random, Partner::Near].map(|partner| {
+    // The first is far off, and need not be known so well.
+    let found = [(Partner::Random, 8000), (Partner::Near, 24_000)].map(|(partner, steps)| {
         let (mut config, length) = gap(0.05, 10, [273.15; 2], [-50.0, 50.0]);
         config.collisions.partner = partner;
         config.dt = (length / 200.0) / 380.0;
-        config.steps = 24_000;
-        config.sampling.start = Some(6000);
-        let mut gas = flow(&config, 0);
+        config.steps = steps;
+        config.sampling.start = Some(steps / 4);
+        let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
         let m = gas.model.species[0].mass;
         let free = 1e20 * m * 100.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();

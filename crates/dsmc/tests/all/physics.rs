@@ -13,14 +13,14 @@ const SCHEMES: [Scheme; 3] = [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing];
 #[test]
 fn collisions_are_as_frequent_as_theory_has_it() {
     for scheme in SCHEMES {
-        for per_cell in [2.0, 5.0, 10.0, 50.0] {
+        for per_cell in [2.0, 10.0, 50.0] {
             let side = (20_000.0_f64 / per_cell).sqrt() as usize;
             let mut config = argon(side, per_cell);
             config.collisions.scheme = scheme;
-            let mut gas = flow(&config, 0);
+            let mut gas = flow(&config, 1);
             // Cells begin with equal numbers; after so many steps they are Poisson's: a molecule crosses a cell in four.
             run(&mut gas, 60);
-            let (before, steps) = (gas.ledger().unwrap(), 300);
+            let (before, steps) = (gas.ledger().unwrap(), 200);
             run(&mut gas, steps);
             let after = gas.ledger().unwrap();
             let found = (after.collisions - before.collisions) as f64;
@@ -43,10 +43,10 @@ fn a_mixture_collides_as_its_pairs_do() {
         config.collisions.scheme = scheme;
         config.species = vec![SpeciesConfig { fraction: 0.3, ..SpeciesConfig::named("Ar") }, SpeciesConfig::named("He")];
         config.species[1].fraction = 0.7;
-        config.dt = 3e-9;
-        let mut gas = flow(&config, 0);
-        run(&mut gas, 60);
-        let (before, steps) = (gas.ledger().unwrap(), 300);
+        config.dt = 6e-9;
+        let mut gas = flow(&config, 1);
+        run(&mut gas, 30);
+        let (before, steps) = (gas.ledger().unwrap(), 150);
         run(&mut gas, steps);
         let found = (gas.ledger().unwrap().collisions - before.collisions) as f64;
         let volume = gas.model.grid.volume() * gas.model.grid.len() as f64;
@@ -75,7 +75,7 @@ fn stress_relaxes_as_viscosity_has_it() {
         let mut config = argon(60, 100.0);
         config.collisions.model = model;
         config.initial.temperatures = Some([400.0, 210.0, 210.0]);
-        let mut gas = flow(&config, 0);
+        let mut gas = flow(&config, 1);
         let difference = |t: [f64; 3]| t[0] - 0.5 * (t[1] + t[2]);
         let n = gas.totals().unwrap().particles as f64;
         let ([x, y, z], ..) = temperatures(&mut gas);
@@ -103,7 +103,7 @@ fn rotation_relaxes_at_the_rate_asked_for() {
         config.species = vec![SpeciesConfig { z_rotation: Some(ZConfig::Number(5.0)), ..SpeciesConfig::named("N2") }];
         config.collisions.z_definition = definition;
         config.initial.internal_temperature = Some(150.0);
-        let mut gas = flow(&config, 0);
+        let mut gas = flow(&config, 1);
         let n = gas.totals().unwrap().particles as f64;
         let difference = |(t, r, _): ([f64; 3], f64, f64)| t.iter().sum::<f64>() / 3.0 - r;
         let first = difference(temperatures(&mut gas));
@@ -133,21 +133,24 @@ fn every_mode_gets_its_share() {
         let mut definitions = [ZDefinition::Jeans, ZDefinition::Particle];
         definitions.rotate_left(n % 2);
         for (scheme, definition) in [Scheme::Ntc, Scheme::Pairing].into_iter().zip(definitions) {
-            let mut config = argon(20, 50.0);
+            let mut config = argon(17, 50.0);
             config.collisions.scheme = scheme;
             config.collisions.z_definition = definition;
             config.collisions.vibration = hot > 1000.0;
+            // A third of a collision a step, or half of one in hot oxygen: 35 and 55 are over before the first look, and the slowest mode needs
+            // 5 and 8 for each factor of e.
+            config.dt = 1.4e-8;
             config.species = vec![species.clone()];
             config.initial.temperature = Some(Value::Number(1.5 * hot));
             config.initial.internal_temperature = Some(0.5 * hot);
-            let mut gas = flow(&config, 0);
+            let mut gas = flow(&config, 1);
             let before = gas.totals().unwrap();
-            run(&mut gas, 450);
+            run(&mut gas, 110);
             // The mean of looks far enough apart to be nearly independent.
             let looks = 20;
             let (mut translation, mut rotation, mut vibration) = (0.0, 0.0, 0.0);
             for _ in 0..looks {
-                run(&mut gas, 20);
+                run(&mut gas, 10);
                 let (t, r, level) = temperatures(&mut gas);
                 translation += t.iter().sum::<f64>() / 3.0 / f64::from(looks);
                 rotation += r / f64::from(looks);
@@ -158,10 +161,10 @@ fn every_mode_gets_its_share() {
             let [before, after] = [before, after].map(|t| t.translation + t.internal);
             assert!((after / before - 1.0).abs() < 1e-5, "energy {before} {after}");
             let what = format!("{} {scheme:?} {definition:?}", species.name);
-            // 20000 particles: the ratio of a look fluctuates by sqrt(2/(3 N) + 2/(2 N)), 0.9 %, that of 20 looks by 0.2 %.
-            close(&format!("{what}: rotation over translation"), rotation, translation, 0.006, 0.002);
+            // 14450 particles: the ratio of a look fluctuates by sqrt(2/(3 N) + 2/(2 N)), 1.1 %, that of 20 looks by 0.24 %.
+            close(&format!("{what}: rotation over translation"), rotation, translation, 0.006, 0.0024);
             if vibration > 0.0 {
-                close(&format!("{what}: vibration over translation"), vibration, translation, 0.01, 0.003);
+                close(&format!("{what}: vibration over translation"), vibration, translation, 0.01, 0.0035);
             }
         }
     }
@@ -181,8 +184,10 @@ fn the_exact_solution_of_bobylev_krook_and_wu_is_followed() {
             alpha: Some(1.0),
             ..SpeciesConfig::named("Ar")
         };
-        config.dt = 2e-9;
-        let mut gas = flow(&config, 0);
+        // A twelfth of a collision a step. Pairing lets a particle collide once a step: a rate that is short by half of that, of which the
+        // moments feel 1e-3.
+        config.dt = 4e-9;
+        let mut gas = flow(&config, 1);
         let p = gas.stages.particles().unwrap();
         let thermal = (K * BOX.1 / 6.63e-26).sqrt();
         let philox = Philox::new(1, 20_261_121);
@@ -205,7 +210,7 @@ fn the_exact_solution_of_bobylev_krook_and_wu_is_followed() {
         let n = p.len() as f64;
         let nu = BOX.0 * gas.model.pair(0, 0).mean_rate(BOX.1);
         for _ in 0..5 {
-            run(&mut gas, 8);
+            run(&mut gas, 4);
             let p = gas.stages.particles().unwrap();
             let (mut second, mut fourth, mut sixth) = (0.0, 0.0, 0.0);
             for i in 0..p.len() {

@@ -44,7 +44,7 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
         config.gas.temperature = temperature;
         config.initial.internal_temperature = Some(0.3 * temperature);
         config.dt = 2e-9;
-        let mut gas = flow(&config, 0);
+        let mut gas = flow(&config, 1);
         let n = gas.totals().unwrap().particles as f64;
         let (kind, pair) = (find(name, Model::Vss).unwrap(), *gas.model.pair(0, 0));
         let (theta, omega) = (kind.vibration.modes()[0].theta, pair.scatter.omega);
@@ -73,7 +73,7 @@ fn near_partners_collide_as_often() {
         config.collisions.scheme = scheme;
         config.collisions.partner = Partner::Near;
         config.initial.temperatures = Some([400.0, 210.0, 210.0]);
-        let mut gas = flow(&config, 0);
+        let mut gas = flow(&config, 1);
         run(&mut gas, 60);
         let (before, steps) = (gas.ledger().unwrap(), 300);
         run(&mut gas, steps);

@@ -34,7 +34,7 @@ fn a_steady_line_makes_a_beam_of_its_density_and_temperature() {
     // At a speed ratio of 3 all but 1e-5 of the gas moves on: behind the line it is the Maxwellian of the source, before it nothing.
     let thermal = (2.0 * common::K * 300.0 / 66.3e-27_f64).sqrt();
     let config = channel(SourceConfig { density: Some(1e18), velocity: [3.0 * thermal, 0.0, 20.0], ..line() });
-    let mut flow = flow(&config, 2);
+    let mut flow = flow(&config, 1);
     run(&mut flow, config.steps);
     let values = flow.values();
     for cell in 0..40 * 8 {
@@ -137,7 +137,7 @@ fn the_heat_from_a_wall_follows_its_temperature() {
         longest: None,
         temperature: Some("400 + 2000*(x - 0.2)".into()),
     });
-    let mut flow = flow(&config, 2);
+    let mut flow = flow(&config, 1);
     run(&mut flow, config.steps);
     let mass = flow.model.species[0].mass;
     let flux = 1e18 * (8.0 * common::K * 300.0 / (std::f64::consts::PI * mass)).sqrt() / 4.0;

@@ -205,9 +205,9 @@ impl Bench for Toy {
         Ok(())
     }
 
-    fn run(&mut self) -> Result<()> {
+    fn run(&mut self, profiler: &mut Profiler) -> Result<()> {
         while self.outcome().is_none() {
-            self.step(&mut Profiler::off())?;
+            self.step(profiler)?;
         }
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! Very full tiles cut into bands of rows, so that a dense target does not keep one thread busy and all others waiting.
 
+use super::column::{Key, Word};
 use super::row::Row;
 use super::store::Tile;
 use crate::real::RealScalar;
 
 /// Some rows of a tile: what one task works on. A whole tile is one band where it is not too full.
 #[derive(Debug)]
-pub struct Band<'a, T, const N: usize, const B: usize = 0> {
+pub struct Band<'a, T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     /// Its lowest cell.
     pub corner: [usize; 2],
     /// Its cells per axis.
@@ -14,12 +15,12 @@ pub struct Band<'a, T, const N: usize, const B: usize = 0> {
     /// Number of the first row in the tile.
     pub first: usize,
     /// Particles, row by row.
-    pub rows: &'a mut [Row<T, N, B>],
+    pub rows: &'a mut [Row<T, N, I, W, K>],
 }
 
-impl<T: RealScalar, const N: usize, const B: usize> Tile<T, N, B> {
+impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Tile<T, N, I, W, K> {
     /// The tile as one band.
-    pub fn whole(&mut self) -> Band<'_, T, N, B> {
+    pub fn whole(&mut self) -> Band<'_, T, N, I, W, K> {
         Band { corner: self.corner, cells: self.cells, first: 0, rows: &mut self.rows }
     }
 
@@ -38,7 +39,7 @@ impl<T: RealScalar, const N: usize, const B: usize> Tile<T, N, B> {
     }
 
     /// The bands that [`Tile::band_count`] counts, `depth` rows of cells to a row.
-    pub fn bands(&mut self, most: usize, depth: usize) -> impl Iterator<Item = Band<'_, T, N, B>> {
+    pub fn bands(&mut self, most: usize, depth: usize) -> impl Iterator<Item = Band<'_, T, N, I, W, K>> {
         let (corner, cells) = (self.corner, self.cells);
         let (mut rest, mut first) = (&mut self.rows[..], 0);
         std::iter::from_fn(move || {

@@ -6,19 +6,26 @@
 //!
 //! | column | how many | for example |
 //! |---|---|---|
-//! | numbers `T` | up to `N`, as many as the [`Layout`] says | offsets in the cell, momentum, weight |
-//! | bytes | `B` | species, quantum number |
-//! | cell in the row | one byte | |
-//! | tag | 64 bits, where the layout says so | identity of a tracked particle |
+//! | numbers `T` | up to `N`, as many as the [`Layout`] says | offsets in the cell, momentum, weight, internal energy |
+//! | words `I` of 32 or 64 bits | up to `W`, those that the layout says | identity of a tracked particle, quantum numbers |
+//! | key, one byte or two | 1 | cell in the row, times the kinds plus the kind where there are several, as of species |
 //!
-//! Which row a particle lies in is exact after every step. Inside a row the order is free, or by cell after [`Row::sort`], which
-//! keeps the order of those in one cell. What leaves a tile goes into its [`Outbox`], with the place where it belongs, however
-//! far that is; [`deliver`] hands everything over when all tiles are done, at a cost proportional to the leavers. Rows grow when
-//! they are full; nothing is ever dropped, and [`Moved`] counts both ends of the way.
+//! There are two ways to keep a store, and a solver takes the one that its step wants:
+//!
+//! - **In place.** Particles are changed where they lie; which row one lies in is exact after every step, inside a row the order is free.
+//!   What changes row changes places with what comes the other way ([`Row::swap`], [`Row::fill`], [`Row::close`]), rows have no free
+//!   slots, and what leaves a tile is handed over when all tiles are done ([`Post::deliver`]).
+//! - **Through the order of keys.** A pass begins with what arrives ([`Post::take`]) and a stable counting sort into a thread's row
+//!   ([`Row::sort_into`]), works there, and writes the columns back as they stand, with new keys; what leaves becomes a free slot
+//!   ([`Key::HOLE`]) that the next sort leaves out. A particle is read and written once.
+//!
+//! What leaves a tile goes into its [`Outbox`], with the place where it belongs, however far that is; handing over costs in proportion to
+//! the leavers. Rows grow when they are full; nothing is ever dropped, and [`Moved`] counts both ends of the way.
 //!
 //! Nothing here depends on the number of threads: the order of particles is the same, to the slot.
 
 mod band;
+mod column;
 mod exchange;
 mod mosaic;
 mod row;
@@ -28,8 +35,8 @@ mod store;
 mod tests;
 
 pub use band::Band;
-pub use exchange::{Moved, Outbox, deliver};
+pub use column::{Key, Layout, Word};
+pub use exchange::{Moved, Outbox, Post};
 pub use mosaic::{Mosaic, Place};
-pub use row::{Columns, Layout, Particle, Row};
-pub use sort::Sorter;
+pub use row::{Columns, Particle, Row};
 pub use store::{Store, Tile};

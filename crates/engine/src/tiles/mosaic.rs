@@ -21,14 +21,14 @@ pub struct Place {
     /// Row in the tile.
     pub row: u16,
     /// Cell in the row; its column in the tile where a row is one row of cells.
-    pub column: u8,
+    pub cell: u8,
 }
 
 impl Mosaic {
     /// Tiles of `tile` cells over `cells` cells, a row of particles for each row of cells. The last tiles of an axis are smaller where
-    /// it does not divide. Tiles are at most 128 cells wide and 2^15 high: larger ones are cut to that.
+    /// it does not divide. Tiles are at most 256 cells wide and 2^15 high: larger ones are cut to that.
     pub fn new(cells: [usize; 2], tile: [usize; 2]) -> Self {
-        let tile = [tile[0].clamp(1, 128), tile[1].clamp(1, 1 << 15)];
+        let tile = [tile[0].clamp(1, 256), tile[1].clamp(1, 1 << 15)];
         Self { cells, tile, tiles: [cells[0].div_ceil(tile[0]), cells[1].div_ceil(tile[1])], depth: 1 }
     }
 
@@ -69,17 +69,17 @@ impl Mosaic {
         let tile = (y * self.tiles[0] + x) as u32;
         let (column, row) = (i - x * self.tile[0], j - y * self.tile[1]);
         if self.depth == 1 {
-            return Place { tile, row: row as u16, column: column as u8 };
+            return Place { tile, row: row as u16, cell: column as u8 };
         }
         let deep = row / self.depth;
-        Place { tile, row: deep as u16, column: ((row - deep * self.depth) * self.tile[0] + column) as u8 }
+        Place { tile, row: deep as u16, cell: ((row - deep * self.depth) * self.tile[0] + column) as u8 }
     }
 
     /// The cell of the domain at a place.
     #[inline]
     pub fn cell(&self, place: Place) -> [usize; 2] {
         let (corner, _) = self.bounds(place.tile as usize);
-        let cell = usize::from(place.column);
+        let cell = usize::from(place.cell);
         let (below, column) = if self.depth == 1 { (0, cell) } else { (cell / self.tile[0], cell % self.tile[0]) };
         [corner[0] + column, corner[1] + usize::from(place.row) * self.depth + below]
     }
@@ -87,5 +87,21 @@ impl Mosaic {
     /// Numbers that cells of a row may have: 0 to this, less one. Not all of them are cells of the domain in tiles that were cut.
     pub fn cells_of_row(&self) -> usize {
         self.tile[0] * self.depth
+    }
+
+    /// The tiles around a tile, across the sides of the domain too as if it were periodic, each once, in a fixed order: row by row
+    /// from the one below. The tile itself is one of them, since a particle may go round and arrive where it was.
+    pub fn near(&self, tile: usize) -> Vec<u32> {
+        let at = [tile % self.tiles[0], tile / self.tiles[0]];
+        let mut all = Vec::with_capacity(9);
+        for dy in [self.tiles[1] - 1, 0, 1] {
+            for dx in [self.tiles[0] - 1, 0, 1] {
+                let t = ((at[1] + dy) % self.tiles[1]) * self.tiles[0] + (at[0] + dx) % self.tiles[0];
+                if !all.contains(&(t as u32)) {
+                    all.push(t as u32);
+                }
+            }
+        }
+        all
     }
 }

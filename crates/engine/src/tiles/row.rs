@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::column::{Key, Layout, Word};
 use crate::real::RealScalar;
 
 /// Rows hold room for multiples of this many particles: two of the widest registers.
@@ -18,69 +19,58 @@ impl std::fmt::Debug for Line {
     }
 }
 
-/// Which of the columns that a type has room for are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
-    /// Columns of numbers: the first so many. Those that are not held read as 1, as a factor that all have in common.
-    pub width: usize,
-    /// Whether there are tags; they read as 0 where not.
-    pub tagged: bool,
-}
-
 /// One particle out of its row.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Particle<T, const N: usize, const B: usize = 0> {
+pub struct Particle<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     /// Numbers.
     pub v: [T; N],
-    /// Bytes.
-    pub bytes: [u8; B],
-    /// Tag, 0 where there is none.
-    pub tag: u64,
-    /// Its cell in the row.
-    pub column: u8,
+    /// Words.
+    pub words: [I; W],
+    /// Its cell in the row, and its kind.
+    pub key: K,
 }
 
 /// The columns of a row, `capacity` entries each, to be worked on. What lies behind the last particle is old, but never without
 /// value: whatever computes with it stays in bounds of its type.
 #[derive(Debug)]
-pub struct Columns<'a, T, const N: usize, const B: usize = 0> {
+pub struct Columns<'a, T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     /// Numbers; empty where not held.
     pub v: [&'a mut [T]; N],
-    /// Bytes.
-    pub bytes: [&'a mut [u8]; B],
-    /// Cells in the row.
-    pub cells: &'a mut [u8],
-    /// Tags; empty where not held.
-    pub tags: &'a mut [u64],
+    /// Words; empty where not held.
+    pub words: [&'a mut [I]; W],
+    /// Cells in the row, and kinds.
+    pub keys: &'a mut [K],
 }
 
 /// Particles in one row of a tile.
+///
+/// A row may have free slots among the others, marked by [`Key::HOLE`], from a pass that writes back what it has read to the next
+/// [`Row::sort_into`]. Everything else here takes it that there are none.
 #[derive(Debug, Clone)]
-pub struct Row<T, const N: usize, const B: usize = 0> {
+pub struct Row<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     len: usize,
     capacity: usize,
-    layout: Layout,
+    layout: Layout<W>,
     values: Vec<Line>,
-    bytes: [Vec<u8>; B],
-    cells: Vec<u8>,
-    tags: Vec<u64>,
+    words: [Vec<I>; W],
+    keys: Vec<K>,
     kind: std::marker::PhantomData<T>,
 }
 
-impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
+impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I, W, K> {
     /// An empty row with room for `capacity` particles at least.
     ///
     /// # Panics
     /// Where the layout is wider than `N`.
-    pub fn new(layout: Layout, capacity: usize) -> Self {
+    pub fn new(layout: Layout<W>, capacity: usize) -> Self {
         assert!(layout.width <= N, "{} columns of numbers, {N} are possible", layout.width);
-        let (bytes, kind) = (std::array::from_fn(|_| Vec::new()), std::marker::PhantomData);
-        let mut row = Self { len: 0, capacity: 0, layout, values: Vec::new(), bytes, cells: Vec::new(), tags: Vec::new(), kind };
+        let (words, kind) = (std::array::from_fn(|_| Vec::new()), std::marker::PhantomData);
+        let mut row = Self { len: 0, capacity: 0, layout, values: Vec::new(), words, keys: Vec::new(), kind };
         row.reserve(capacity);
         row
     }
 
-    /// Number of particles.
+    /// Number of particles; of slots in use where some are free.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
@@ -97,18 +87,21 @@ impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
     }
 
     /// The columns held.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout<W> {
         self.layout
     }
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.values.len() * size_of::<Line>() + self.capacity * (B + 1) + self.tags.len() * size_of::<u64>()
+        let words: usize = self.words.iter().map(Vec::len).sum();
+        self.values.len() * size_of::<Line>() + words * size_of::<I>() + self.capacity * size_of::<K>()
     }
 
-    /// Makes room for `capacity` particles at least. New slots hold zeros: whatever computes with them stays finite.
-    pub fn reserve(&mut self, capacity: usize) {
-        let capacity = capacity.next_multiple_of(GRAIN);
+    /// Makes room for `len` particles at least, and no more than a register. New slots hold zeros: whatever computes with them stays
+    /// finite.
+    pub fn reserve(&mut self, len: usize) {
+        let spare = if len == 0 { 0 } else { self.layout.spare };
+        let capacity = (len + spare).next_multiple_of(GRAIN);
         if capacity <= self.capacity {
             return;
         }
@@ -122,20 +115,33 @@ impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
             }
         }
         self.values = values;
-        self.cells.resize(capacity, 0);
-        self.bytes.iter_mut().for_each(|b| b.resize(capacity, 0));
-        if self.layout.tagged {
-            self.tags.resize(capacity, 0);
+        // To the slot, not to twice what was there.
+        let more = capacity - self.keys.len();
+        self.keys.reserve_exact(more);
+        self.keys.resize(capacity, K::zeroed());
+        for (column, held) in self.words.iter_mut().zip(self.layout.words) {
+            if held {
+                column.reserve_exact(more);
+                column.resize(capacity, I::zeroed());
+            }
         }
         self.capacity = capacity;
     }
 
+    /// Makes room for `len` particles, and for an eighth more where there was not enough.
+    #[inline(always)]
+    pub fn room(&mut self, len: usize) {
+        if len + self.layout.spare > self.capacity {
+            self.reserve(len + len / 8);
+        }
+    }
+
     /// All columns, to be worked on in place.
-    pub fn columns_mut(&mut self) -> Columns<'_, T, N, B> {
+    pub fn columns_mut(&mut self) -> Columns<'_, T, N, I, W, K> {
         let (capacity, width) = (self.capacity.max(1), self.layout.width);
         let mut columns = bytemuck::cast_slice_mut::<Line, T>(&mut self.values).chunks_exact_mut(capacity);
         let v = std::array::from_fn(|k| if k < width { columns.next().unwrap_or_default() } else { Default::default() });
-        Columns { v, bytes: self.bytes.each_mut().map(|b| &mut b[..]), cells: &mut self.cells, tags: &mut self.tags }
+        Columns { v, words: self.words.each_mut().map(|w| &mut w[..]), keys: &mut self.keys }
     }
 
     /// Column `k` of numbers, one of those that are held.
@@ -143,74 +149,68 @@ impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
         &bytemuck::cast_slice::<Line, T>(&self.values)[k * self.capacity..][..self.len]
     }
 
-    /// Cells of the particles.
-    pub fn cells(&self) -> &[u8] {
-        &self.cells[..self.len]
+    /// Keys of the particles: their cells where there is one kind.
+    #[inline(always)]
+    pub fn keys(&self) -> &[K] {
+        &self.keys[..self.len]
     }
 
     /// The same, to be changed.
-    pub fn cells_mut(&mut self) -> &mut [u8] {
-        &mut self.cells[..self.len]
+    pub fn keys_mut(&mut self) -> &mut [K] {
+        &mut self.keys[..self.len]
     }
 
-    /// Column `k` of bytes.
-    pub fn bytes(&self, k: usize) -> &[u8] {
-        &self.bytes[k][..self.len]
-    }
-
-    /// Tags; empty where there are none.
-    pub fn tags(&self) -> &[u64] {
-        &self.tags[..self.len.min(self.tags.len())]
+    /// Column `k` of words; empty where it is not held.
+    pub fn word(&self, k: usize) -> &[I] {
+        &self.words[k][..self.len.min(self.words[k].len())]
     }
 
     /// The particle in slot `k`.
     #[inline(always)]
-    pub fn get(&self, k: usize) -> Particle<T, N, B> {
+    pub fn get(&self, k: usize) -> Particle<T, N, I, W, K> {
         debug_assert!(k < self.capacity);
         let values: &[T] = bytemuck::cast_slice(&self.values);
         let mut v = [T::ONE; N];
         for (c, v) in v.iter_mut().enumerate().take(self.layout.width) {
             *v = values[c * self.capacity + k];
         }
-        let bytes = std::array::from_fn(|b| self.bytes[b][k]);
-        Particle { v, bytes, tag: if self.layout.tagged { self.tags[k] } else { 0 }, column: self.cells[k] }
+        let words = std::array::from_fn(|w| if self.layout.words[w] { self.words[w][k] } else { I::zeroed() });
+        Particle { v, words, key: self.keys[k] }
     }
 
     /// Puts a particle into slot `k`.
     #[inline(always)]
-    pub fn set(&mut self, k: usize, p: &Particle<T, N, B>) {
+    pub fn set(&mut self, k: usize, p: &Particle<T, N, I, W, K>) {
         let (width, capacity) = (self.layout.width, self.capacity);
         let values: &mut [T] = bytemuck::cast_slice_mut(&mut self.values);
         for c in 0..width {
             values[c * capacity + k] = p.v[c];
         }
-        self.cells[k] = p.column;
-        for (column, byte) in self.bytes.iter_mut().zip(p.bytes) {
-            column[k] = byte;
-        }
-        if self.layout.tagged {
-            self.tags[k] = p.tag;
+        self.keys[k] = p.key;
+        for w in 0..W {
+            if self.layout.words[w] {
+                self.words[w][k] = p.words[w];
+            }
         }
     }
 
-    /// Appends a particle, growing by a quarter where there is no room.
+    /// Appends a particle, growing by an eighth where there is no room.
     #[inline(always)]
-    pub fn push(&mut self, p: &Particle<T, N, B>) {
-        if self.len == self.capacity {
-            self.reserve(self.len + self.len / 4 + 1);
-        }
+    pub fn push(&mut self, p: &Particle<T, N, I, W, K>) {
+        self.room(self.len + 1);
         self.len += 1;
         self.set(self.len - 1, p);
+    }
+
+    /// Takes the first `len` slots to be in use. There is room for them; those that were not in use hold old values.
+    pub fn set_len(&mut self, len: usize) {
+        self.room(len);
+        self.len = len;
     }
 
     /// Removes all particles; the room stays.
     pub fn clear(&mut self) {
         self.len = 0;
-    }
-
-    /// Keeps the first `len` particles.
-    pub fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
     }
 
     /// Exchanges the particles in `slots` with those in `others` of another row, pair by pair.
@@ -222,17 +222,14 @@ impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
         for (mine, theirs) in columns {
             pairs().for_each(|(k, l)| std::mem::swap(&mut mine[k], &mut theirs[l]));
         }
-        pairs().for_each(|(k, l)| std::mem::swap(&mut self.cells[k], &mut row.cells[l]));
-        for (mine, theirs) in self.bytes.iter_mut().zip(&mut row.bytes) {
+        pairs().for_each(|(k, l)| std::mem::swap(&mut self.keys[k], &mut row.keys[l]));
+        for (mine, theirs) in self.words.iter_mut().zip(&mut row.words).filter(|(mine, _)| !mine.is_empty()) {
             pairs().for_each(|(k, l)| std::mem::swap(&mut mine[k], &mut theirs[l]));
-        }
-        if self.layout.tagged {
-            pairs().for_each(|(k, l)| std::mem::swap(&mut self.tags[k], &mut row.tags[l]));
         }
     }
 
     /// Puts a particle into the last free slot of `holes`, or behind the others where there is none.
-    pub fn fill(&mut self, holes: &mut Vec<u32>, p: &Particle<T, N, B>) {
+    pub fn fill(&mut self, holes: &mut Vec<u32>, p: &Particle<T, N, I, W, K>) {
         match holes.pop() {
             Some(slot) => self.set(slot as usize, p),
             None => self.push(p),
@@ -249,7 +246,7 @@ impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
     }
 
     /// Takes out slot `k`; the last particle moves there.
-    pub fn swap_remove(&mut self, k: usize) -> Particle<T, N, B> {
+    pub fn swap_remove(&mut self, k: usize) -> Particle<T, N, I, W, K> {
         let gone = self.get(k);
         self.len -= 1;
         if k < self.len {
@@ -259,11 +256,13 @@ impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
         gone
     }
 
-    /// The values by columns, for [`super::sort`]: a closure on each column of numbers that is held.
-    pub(super) fn each_column(&mut self, mut f: impl FnMut(&mut [T])) {
-        let (capacity, len) = (self.capacity.max(1), self.len);
-        for column in bytemuck::cast_slice_mut::<Line, T>(&mut self.values).chunks_exact_mut(capacity).take(self.layout.width) {
-            f(&mut column[..len]);
-        }
+    /// Where the columns of numbers begin and how far they are apart, for [`super::sort`].
+    pub(super) fn values(&self) -> (&[T], usize) {
+        (bytemuck::cast_slice(&self.values), self.capacity)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn values_mut(&mut self) -> (&mut [T], usize) {
+        (bytemuck::cast_slice_mut(&mut self.values), self.capacity)
     }
 }

@@ -1,82 +1,94 @@
-//! Order by cell inside a row: a stable counting sort whose work memory fits the first caches.
+//! Order by key: a stable counting sort from one row into another, whose work memory fits the first caches.
 
+use super::column::{Key, Word};
 use super::row::Row;
 use crate::real::RealScalar;
 
-/// Work memory of a thread that sorts rows.
-#[derive(Debug, Clone, Default)]
-pub struct Sorter<T> {
-    /// Slot that comes to lie in slot `k`.
-    from: Vec<u32>,
-    values: Vec<T>,
-    bytes: Vec<u8>,
-    tags: Vec<u64>,
+/// `to[places[k]] = from[k]`. Places are a permutation of the slots, which `to` has.
+fn scatter<V: Copy>(places: &[u32], from: &[V], to: &mut [V]) {
+    for (place, value) in places.iter().zip(from) {
+        to[*place as usize] = *value;
+    }
 }
 
-impl<T: RealScalar> Sorter<T> {
-    /// Nothing yet; it grows with the rows.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Finds the order; returns whether anything has to move. `starts` as in [`Row::sort`].
-    fn order(&mut self, cells: &[u8], starts: &mut [u32]) -> bool {
-        starts.fill(0);
-        let mut previous = 0;
-        let mut sorted = true;
-        for cell in cells {
-            starts[usize::from(*cell) + 1] += 1;
-            sorted &= *cell >= previous;
-            previous = *cell;
+impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I, W, K> {
+    /// Copies the particles into row `to` in the order of their keys, in place of what was there; those of one key keep their order.
+    /// Those of key `k` come to lie in the slots `starts[k]..starts[k + 1]`, of `keys` keys; what has no key below that, as free slots,
+    /// is left out. Returns the number of particles. `places` is work memory: where each slot went, free ones behind all others.
+    pub fn sort_into(&self, keys: usize, to: &mut Self, starts: &mut Vec<u32>, places: &mut Vec<u32>) -> usize {
+        let own = self.keys();
+        let n = own.len();
+        starts.clear();
+        // What has no key counts as the last one.
+        starts.resize(keys + 2, 0);
+        for key in own {
+            starts[key.number().min(keys) + 1] += 1;
         }
-        for c in 1..starts.len() {
-            starts[c] += starts[c - 1];
+        for k in 0..=keys {
+            starts[k + 1] += starts[k];
         }
-        if sorted {
-            return false;
+        let valid = starts[keys] as usize;
+        if places.len() < n {
+            places.resize(n + n / 8, 0);
         }
-        self.from.resize(cells.len(), 0);
-        // Each cell's place to fill next is kept where the cell's start will be: shifted by one, it is right again at the end.
-        for (k, cell) in cells.iter().enumerate() {
-            let next = &mut starts[usize::from(*cell)];
-            self.from[*next as usize] = k as u32;
-            *next += 1;
+        let places = &mut places[..n];
+        {
+            let starts = &mut starts[..];
+            for (place, key) in places.iter_mut().zip(own) {
+                let next = &mut starts[key.number().min(keys)];
+                *place = *next;
+                *next += 1;
+            }
         }
-        for c in (1..starts.len()).rev() {
-            starts[c] = starts[c - 1];
+        // Each entry has become the next one's begin.
+        for k in (0..keys).rev() {
+            starts[k + 1] = starts[k];
         }
         starts[0] = 0;
-        true
+        starts[keys] = valid as u32;
+        starts.truncate(keys + 1);
+        to.set_len(n);
+        // Keys and numbers in one loop: one look at the place and one check for all.
+        match self.layout().width {
+            0 => self.scatter::<0>(to, places),
+            1 => self.scatter::<1>(to, places),
+            2 => self.scatter::<2>(to, places),
+            3 => self.scatter::<3>(to, places),
+            4 => self.scatter::<4>(to, places),
+            5 => self.scatter::<5>(to, places),
+            _ => self.scatter::<6>(to, places),
+        }
+        for k in 6..self.layout().width {
+            let ((from, a), (to, b)) = (self.values(), to.values_mut());
+            scatter(places, &from[k * a..][..n], &mut to[k * b..][..n]);
+        }
+        for k in (0..W).filter(|k| self.layout().words[*k]) {
+            scatter(places, self.word(k), to.columns_mut().words[k]);
+        }
+        to.set_len(valid);
+        valid
     }
-}
 
-/// `column[k] = column[from[k]]`.
-fn permute<V: Copy>(column: &mut [V], from: &[u32], spare: &mut Vec<V>) {
-    spare.clear();
-    spare.extend(from.iter().map(|k| column[*k as usize]));
-    column.copy_from_slice(spare);
-}
-
-impl<T: RealScalar, const N: usize, const B: usize> Row<T, N, B> {
-    /// Puts the particles into the order of their cells; those of one cell keep their order. Those of cell `c` are then in the slots
-    /// `starts[c]..starts[c + 1]`: `starts` has one entry more than cells, see [`super::Mosaic::cells_of_row`].
-    ///
-    /// # Panics
-    /// Where a particle's cell is not below `starts.len() - 1`.
-    pub fn sort(&mut self, starts: &mut [u32], sorter: &mut Sorter<T>) {
-        if !sorter.order(self.cells(), starts) {
-            return;
-        }
-        let Sorter { from, values, bytes, tags } = sorter;
-        self.each_column(|column| permute(column, from, values));
-        let len = self.len();
-        let columns = self.columns_mut();
-        for column in columns.bytes {
-            permute(&mut column[..len], from, bytes);
-        }
-        permute(&mut columns.cells[..len], from, bytes);
-        if !columns.tags.is_empty() {
-            permute(&mut columns.tags[..len], from, tags);
+    /// Moves the keys and the first `M` columns of numbers, which are held.
+    fn scatter<const M: usize>(&self, to: &mut Self, places: &[u32]) {
+        let n = self.len();
+        assert!(places.len() == n && to.len() >= n && M <= self.layout().width && M <= to.layout().width, "rows of one layout");
+        let own = self.keys().as_ptr();
+        let (values, pitch) = self.values();
+        let from: [*const T; M] = std::array::from_fn(|c| values[c * pitch..][..n].as_ptr());
+        let keys = to.keys_mut().as_mut_ptr();
+        let (values, pitch) = to.values_mut();
+        let into: [*mut T; M] = std::array::from_fn(|c| values[c * pitch..][..n].as_mut_ptr());
+        for (k, place) in places.iter().enumerate() {
+            let place = *place as usize;
+            assert!(place < n, "places are a permutation");
+            // SAFETY: `k` and `place` are below `n`, and the columns have that many slots.
+            unsafe {
+                *keys.add(place) = *own.add(k);
+                for c in 0..M {
+                    *into[c].add(place) = *from[c].add(k);
+                }
+            }
         }
     }
 }

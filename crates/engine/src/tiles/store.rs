@@ -1,22 +1,23 @@
 //! Tiles with their particles.
 
+use super::column::{Key, Layout, Word};
 use super::mosaic::{Mosaic, Place};
-use super::row::{Layout, Particle, Row};
+use super::row::{Particle, Row};
 use crate::real::RealScalar;
 
 /// A rectangle of cells and its particles.
 #[derive(Debug, Clone)]
-pub struct Tile<T, const N: usize, const B: usize = 0> {
+pub struct Tile<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     /// Its lowest cell.
     pub corner: [usize; 2],
     /// Its cells per axis: fewer than the tile size at the upper sides.
     pub cells: [usize; 2],
     /// Particles, row by row.
-    pub rows: Vec<Row<T, N, B>>,
+    pub rows: Vec<Row<T, N, I, W, K>>,
 }
 
-impl<T: RealScalar, const N: usize, const B: usize> Tile<T, N, B> {
-    /// Number of particles.
+impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Tile<T, N, I, W, K> {
+    /// Number of particles; of slots in use where rows have free ones.
     pub fn len(&self) -> usize {
         self.rows.iter().map(Row::len).sum()
     }
@@ -29,17 +30,22 @@ impl<T: RealScalar, const N: usize, const B: usize> Tile<T, N, B> {
 
 /// All particles of one kind.
 #[derive(Debug, Clone)]
-pub struct Store<T, const N: usize, const B: usize = 0> {
+pub struct Store<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     /// How the domain is cut.
     pub mosaic: Mosaic,
     /// Tiles, as the mosaic numbers them.
-    pub tiles: Vec<Tile<T, N, B>>,
-    layout: Layout,
+    pub tiles: Vec<Tile<T, N, I, W, K>>,
+    layout: Layout<W>,
 }
 
-impl<T: RealScalar, const N: usize, const B: usize> Store<T, N, B> {
+impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N, I, W, K> {
     /// An empty store with room for `expected` particles spread evenly.
-    pub fn new(mosaic: Mosaic, layout: Layout, expected: usize) -> Self {
+    ///
+    /// # Panics
+    /// Where keys cannot tell all cells of a row and kinds apart.
+    pub fn new(mosaic: Mosaic, layout: Layout<W>, expected: usize) -> Self {
+        let keys = mosaic.cells_of_row() * layout.kinds;
+        assert!(keys <= K::COUNT, "{} cells and {} kinds, {} keys", mosaic.cells_of_row(), layout.kinds, K::COUNT);
         let per_cell = expected as f64 / (mosaic.cells[0] * mosaic.cells[1]) as f64;
         let tiles = (0..mosaic.len())
             .map(|t| {
@@ -54,11 +60,11 @@ impl<T: RealScalar, const N: usize, const B: usize> Store<T, N, B> {
     }
 
     /// The columns held.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout<W> {
         self.layout
     }
 
-    /// Number of particles.
+    /// Number of particles; of slots in use where rows have free ones.
     pub fn len(&self) -> usize {
         self.tiles.iter().map(Tile::len).sum()
     }
@@ -70,7 +76,7 @@ impl<T: RealScalar, const N: usize, const B: usize> Store<T, N, B> {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.tiles.iter().flat_map(|t| &t.rows).map(|row| row.memory() + size_of::<Row<T, N, B>>()).sum()
+        self.tiles.iter().flat_map(|t| &t.rows).map(|row| row.memory() + size_of::<Row<T, N, I, W, K>>()).sum()
     }
 
     /// Removes all particles; the room stays.
@@ -79,29 +85,31 @@ impl<T: RealScalar, const N: usize, const B: usize> Store<T, N, B> {
     }
 
     /// Rows with their lowest cell, tile by tile: the order in which everything is told and put back.
-    pub fn rows(&self) -> impl Iterator<Item = ([usize; 2], &Row<T, N, B>)> {
+    pub fn rows(&self) -> impl Iterator<Item = ([usize; 2], &Row<T, N, I, W, K>)> {
         let depth = self.mosaic.depth;
         self.tiles.iter().flat_map(move |t| t.rows.iter().enumerate().map(move |(r, row)| ([t.corner[0], t.corner[1] + r * depth], row)))
     }
 
-    /// All particles with their places, in the order of [`Store::rows`]. Put into an empty store of the same tiles with
-    /// [`Store::insert`] they come to lie as they did.
-    pub fn iter(&self) -> impl Iterator<Item = (Place, Particle<T, N, B>)> {
-        self.tiles.iter().enumerate().flat_map(|(t, tile)| {
+    /// All particles with their places and kinds, in the order of [`Store::rows`], without free slots. Put into an empty store of the
+    /// same tiles with [`Store::insert`] they come to lie as they did.
+    pub fn iter(&self) -> impl Iterator<Item = (Place, usize, Particle<T, N, I, W, K>)> {
+        let layout = self.layout;
+        self.tiles.iter().enumerate().flat_map(move |(t, tile)| {
             tile.rows.iter().enumerate().flat_map(move |(r, row)| {
-                (0..row.len()).map(move |k| {
+                (0..row.len()).filter(|k| !row.keys()[*k].is_hole()).map(move |k| {
                     let p = row.get(k);
-                    (Place { tile: t as u32, row: r as u16, column: p.column }, p)
+                    let (cell, kind) = layout.cell_and_kind(p.key);
+                    (Place { tile: t as u32, row: r as u16, cell }, kind, p)
                 })
             })
         })
     }
 
-    /// Puts a particle into cell `(i, j)` of the domain, whatever cell it names itself.
+    /// Puts a particle of a kind into cell `(i, j)` of the domain, whatever key it has itself.
     #[inline]
-    pub fn insert(&mut self, i: usize, j: usize, mut p: Particle<T, N, B>) {
+    pub fn insert(&mut self, i: usize, j: usize, kind: usize, mut p: Particle<T, N, I, W, K>) {
         let place = self.mosaic.place(i, j);
-        p.column = place.column;
+        p.key = self.layout.key(place.cell, kind);
         self.tiles[place.tile as usize].rows[usize::from(place.row)].push(&p);
     }
 }

@@ -11,7 +11,7 @@ const STEPS: u64 = 40;
 
 /// Largest change of `div E - rho` in [`STEPS`] steps of a warm plasma, in `n_0`.
 fn change(setup: &mut Setup, u_th: f64) -> f64 {
-    let ppc = 16;
+    let ppc = 8;
     if setup.species.is_empty() {
         setup.species = vec![electrons(ppc)];
     }
@@ -44,7 +44,7 @@ fn every_pusher_order_and_precision() {
             for precision in [Precision::F32, Precision::F64] {
                 let mut s = setup([24, 20]);
                 (s.order, s.precision) = (order, precision);
-                s.species = vec![electrons(16)];
+                s.species = vec![electrons(8)];
                 s.species[0].pusher = pusher;
                 hold(&format!("{pusher:?} {order} {precision:?}"), &mut s, 0.3);
             }
@@ -111,9 +111,9 @@ fn with_a_filter() {
 fn with_weights_and_species() {
     let mut s = setup([24, 20]);
     s.precision = Precision::F64;
-    let mut positrons = electrons(16);
+    let mut positrons = electrons(8);
     (positrons.charge, positrons.mass) = (1.0, 2.0);
-    s.species = vec![electrons(16), positrons];
+    s.species = vec![electrons(8), positrons];
     hold("two species", &mut s, 0.3);
 }
 

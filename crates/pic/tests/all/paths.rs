@@ -83,11 +83,11 @@ fn rows_are_what_single_particles_are() {
                 for (order, u_th) in [(1, 0.05), (1, 3.0), (2, if weighted { 3.0 } else { 0.2 })] {
                     let mut s = setup(cells);
                     (s.order, s.precision, s.tile) = (order, precision, tile);
-                    let mut species = electrons(16);
+                    let mut species = electrons(9);
                     (species.pusher, species.weighted, species.tagged) = (pusher, weighted, true);
                     s.species = vec![species];
-                    s.expected = vec![16 * cells[0] * cells[1]];
-                    let p = tagged(thermal(cells, 16, u_th, 5), weighted);
+                    s.expected = vec![9 * cells[0] * cells[1]];
+                    let p = tagged(thermal(cells, 9, u_th, 5), weighted);
                     compare(&format!("{precision:?} {order} {pusher:?} {weighted} {cells:?} {tile:?} {u_th}"), &s, &p);
                 }
             }
@@ -137,8 +137,8 @@ fn threads_do_not_change_a_bit() {
             walls(&mut s, 1, FieldSide::Pec, ParticleSide::Thermal);
             let p = tagged(thermal(cells, 8, 0.5, 2), false);
             let [mut one, mut three] = [1, 3].map(|threads| start(&s, std::slice::from_ref(&p), threads));
-            run(&s, &mut *one, 0, 30);
-            run(&s, &mut *three, 0, 30);
+            run(&s, &mut *one, 0, 15);
+            run(&s, &mut *three, 0, 15);
             assert_eq!(one.particles(0).unwrap(), three.particles(0).unwrap());
             assert_eq!(one.energies().unwrap(), three.energies().unwrap());
             for component in Component::ALL {

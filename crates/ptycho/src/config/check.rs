@@ -3,7 +3,7 @@
 use zellige_engine::error::Problem;
 
 use super::engine::{EngineConfig, PositionMethod};
-use super::{Config, EngineName, ObjectUpdate};
+use super::{Config, EngineName, MOST_RESAMPLED, ObjectUpdate};
 
 fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
     Problem::new(path, message).allowed(allowed)
@@ -18,6 +18,10 @@ fn within(path: &str, value: Option<f64>, low: f64, high: f64, faults: &mut Vec<
 
 pub(super) fn all(config: &Config) -> Vec<Problem> {
     let mut faults = Vec::new();
+    if config.resample.both().iter().any(|n| !(1..=MOST_RESAMPLED).contains(n)) {
+        let message = format!("{:?} pixels of the model to one of the detector", config.resample.both());
+        faults.push(not("resample", message, "1 (off) to 8, or one number each for rows and columns"));
+    }
     for (i, scan) in config.scan.iter().enumerate() {
         let path = |key: &str| format!("scan[{i}].{key}");
         if let Some(crop) = scan.crop.filter(|c| c.iter().any(|n| !n.is_multiple_of(2) || *n < 4 || *n > 1 << 14)) {

@@ -25,7 +25,7 @@ use zellige_engine::error::Problem;
 
 use crate::data::ReadConfig;
 use crate::output::OutputConfig;
-use crate::simulate::SimulateConfig;
+use crate::simulate::{Pair, SimulateConfig};
 use crate::stages::Room;
 use crate::stages::cuda::stream::plan::Demand;
 pub use crate::stages::scheme::ObjectUpdate;
@@ -49,6 +49,12 @@ pub struct Config {
     /// How sums over frames are taken for the object on GPUs (DM, RAAR, ML, LSQML).
     #[serde(default)]
     pub object_update: ObjectUpdate,
+    /// Rows and columns of the model's pixels at the detector to one of the detector's: one number, or one each. 1 computes the waves on the detector's own
+    /// pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared with the counts. In the far field
+    /// the probe has that many times the room, for beams that are too wide for the pixels of the detector; in the near field pixels of probe and object are
+    /// that much finer.
+    #[serde(default = "single", skip_serializing_if = "is_single")]
+    pub resample: Pair<usize>,
     /// Whether two half-scans are reconstructed as well and compared by Fourier ring correlation.
     #[serde(default)]
     pub frc: bool,
@@ -71,6 +77,18 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "MemoryConfig::is_default")]
     pub memory: MemoryConfig,
 }
+
+pub(crate) fn single() -> Pair<usize> {
+    Pair::Same(1)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+pub(crate) fn is_single(bin: &Pair<usize>) -> bool {
+    bin.both() == [1, 1]
+}
+
+/// Most rows or columns of a bin.
+pub(crate) const MOST_RESAMPLED: usize = 8;
 
 /// Numbers that the waves are computed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -211,6 +229,7 @@ impl Config {
             compatibility: Compatibility::None,
             deterministic: false,
             object_update: ObjectUpdate::Auto,
+            resample: single(),
             frc: false,
             scan: vec![scan],
             probe: ProbeConfig::default(),

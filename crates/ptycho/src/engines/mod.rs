@@ -24,7 +24,7 @@ pub struct Facts {
     pub views_of_probe: Vec<usize>,
     /// Modes of a probe and of an object.
     pub modes: [usize; 2],
-    /// Rows and columns of a frame.
+    /// Rows and columns of a frame as it was counted.
     pub frame: [usize; 2],
     /// Pixels of all objects, modes included.
     pub object: usize,
@@ -43,7 +43,7 @@ impl Facts {
             views: model.views.len(),
             views_of_probe: model.views_of_probe(),
             modes: model.modes,
-            frame: model.frame,
+            frame: model.detector(),
             object: model.object_len(),
             power: model.power,
             seed,

@@ -21,6 +21,7 @@ fn model() -> (Model, State) {
     let state = State { probe, object };
     let model = Model {
         frame,
+        bin: [1, 1],
         modes: [2, 1],
         probes: 1,
         storages: vec![storage],

@@ -3,6 +3,7 @@
 use zellige_engine::error::Problem;
 
 use super::config::{ObjectKind, SimulateConfig};
+use crate::config::MOST_RESAMPLED;
 
 /// A number that must be in a range.
 pub(crate) fn within(path: &str, value: f64, low: f64, high: f64, faults: &mut Vec<Problem>) {
@@ -23,6 +24,10 @@ impl SimulateConfig {
                 faults.push(Problem::new("size", format!("{n} pixels")).allowed("even numbers from 8 to 4096"));
                 break;
             }
+        }
+        if self.resample.both().iter().any(|n| !(1..=MOST_RESAMPLED).contains(n)) {
+            let message = format!("{:?} pixels of the waves to one of the detector", self.resample.both());
+            faults.push(Problem::new("resample", message).allowed("1 (off) to 8, or one number each for rows and columns"));
         }
         within("energy", self.energy, 1e-3, 1e4, &mut faults);
         within("distance", self.distance, 1e-6, 1e3, &mut faults);

@@ -18,8 +18,11 @@ const BLOCK: usize = 1 << 22;
 /// What frames are made from.
 pub(super) struct View<'a> {
     pub(super) config: &'a SimulateConfig,
+    /// Of the waves, as are shape and spacing.
     pub(super) beam: Beam,
     pub(super) shape: [usize; 2],
+    /// Rows and columns of the waves that a pixel of the detector counts.
+    pub(super) bin: [usize; 2],
     pub(super) spacing: [f64; 2],
     pub(super) probe: &'a Image,
     pub(super) sample: &'a [C],
@@ -52,12 +55,16 @@ fn place(view: &View, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
 pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
     let [rows, columns] = view.shape;
     let pixels = rows * columns;
+    let counts = view.counted().iter().product::<usize>();
     let modes = probe_modes(view);
     let block = (BLOCK / (pixels * modes.len())).clamp(1, positions.len().max(1));
     let mut plan = Plan::new(Shape::frames(rows, columns, block * modes.len()));
     let mut waves = vec![C::default(); block * modes.len() * pixels];
-    let (mut means, mut counted) = (vec![0.0; block * pixels], vec![0.0f32; block * pixels]);
-    let mut detector = (view.config.detector.spread > 0.0).then(|| Plan::new(Shape::frames(rows, columns, 1)));
+    let (mut means, mut counted) = (vec![0.0; block * counts], vec![0.0f32; block * counts]);
+    let mut detector = (view.config.detector.spread > 0.0).then(|| {
+        let [rows, columns] = view.counted();
+        Plan::new(Shape::frames(rows, columns, 1))
+    });
     let mut found = Found { counts: Vec::new(), real: Vec::new(), whole: view.config.noise };
     let light = Philox::new(noise::LIGHT, view.seed);
     for (number, part) in positions.chunks(block).enumerate() {
@@ -68,21 +75,22 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         let waves = &mut waves[..part.len() * modes.len() * pixels];
         exit_waves(view, &modes, part, waves, &mut plan);
         propagate(view, waves, &mut plan);
-        let means = &mut means[..part.len() * pixels];
-        means.par_chunks_mut(pixels).zip(waves.par_chunks(modes.len() * pixels)).enumerate().for_each(|(i, (mean, waves))| {
+        let means = &mut means[..part.len() * counts];
+        means.par_chunks_mut(counts).zip(waves.par_chunks(modes.len() * pixels)).enumerate().for_each(|(i, (mean, waves))| {
             let lamp = 1.0 + view.config.fluctuation * light.normals(0, (first + i) as u64)[0];
             for (q, value) in mean.iter_mut().enumerate() {
                 let from = source(view, q);
-                let sum: f64 = waves.iter().skip(from).step_by(pixels).map(Complex::norm_sqr).sum();
+                let one = |at: usize| waves.iter().skip(at).step_by(pixels).map(Complex::norm_sqr).sum::<f64>();
+                let sum: f64 = (0..view.bin[0]).flat_map(|y| (0..view.bin[1]).map(move |x| y * columns + x)).map(|by| one(from + by)).sum();
                 *value = lamp.max(0.02) * sum / pixels as f64 + view.config.detector.background;
             }
         });
         if let Some(plan) = &mut detector {
-            means.chunks_mut(pixels).for_each(|mean| spread(view, mean, plan));
+            means.chunks_mut(counts).for_each(|mean| spread(view, mean, plan));
         }
-        let counted = &mut counted[..part.len() * pixels];
+        let counted = &mut counted[..part.len() * counts];
         if view.config.noise {
-            noise::counts(Philox::new(noise::COUNTS, view.seed), (first * pixels) as u64, means, counted);
+            noise::counts(Philox::new(noise::COUNTS, view.seed), (first * counts) as u64, means, counted);
         } else {
             counted.iter_mut().zip(&*means).for_each(|(c, m)| *c = *m as f32);
         }
@@ -103,6 +111,7 @@ fn probe_modes(view: &View) -> Vec<Vec<C>> {
         let y = ((i / columns) as f64 - (rows / 2) as f64) * view.spacing[0];
         let x = ((i % columns) as f64 - (columns / 2) as f64) * view.spacing[1];
         let phase = if view.beam.propagation == Propagation::Far { std::f64::consts::PI * (x * x + y * y) / lz } else { 0.0 };
+        let phase = phase + view.tilt(i);
         C::new(f64::from(v.re), f64::from(v.im)) * C::from_polar(1.0, phase)
     };
     modes.map(|mode| mode.iter().enumerate().map(wide).collect()).collect()
@@ -153,18 +162,36 @@ fn propagate(view: &View, waves: &mut [C], plan: &mut Plan<f64>) {
     plan.run(waves, Direction::Inverse);
 }
 
-/// The value of the transform that belongs to pixel `q` of the centred frame.
+/// The first value of the transform that belongs to pixel `q` of the centred frame.
 fn source(view: &View, q: usize) -> usize {
-    let [rows, columns] = view.shape;
-    match view.beam.propagation {
-        Propagation::Near => q,
-        Propagation::Far => (q / columns + rows - rows / 2) % rows * columns + (q % columns + columns - columns / 2) % columns,
+    let [rows, columns] = view.counted();
+    let [row, column] = match view.beam.propagation {
+        Propagation::Near => [q / columns, q % columns],
+        Propagation::Far => [(q / columns + rows - rows / 2) % rows, (q % columns + columns - columns / 2) % columns],
+    };
+    row * view.bin[0] * view.shape[1] + column * view.bin[1]
+}
+
+impl View<'_> {
+    /// Rows and columns of a frame as it is counted.
+    fn counted(&self) -> [usize; 2] {
+        [0, 1].map(|d| self.shape[d] / self.bin[d])
+    }
+
+    /// The phase by which the far field is shifted so that the middle of the first pixels that are counted together lies on the optical axis.
+    fn tilt(&self, i: usize) -> f64 {
+        if self.bin == [1, 1] || self.beam.propagation == Propagation::Near {
+            return 0.0;
+        }
+        let at = [i / self.shape[1], i % self.shape[1]];
+        let turns = |d: usize| (self.bin[d] - 1) as f64 * (at[d] as f64 - (self.shape[d] / 2) as f64) / (2 * self.shape[d]) as f64;
+        std::f64::consts::TAU * (turns(0) + turns(1))
     }
 }
 
 /// A point of the detector spread into a Gaussian.
 fn spread(view: &View, mean: &mut [f64], plan: &mut Plan<f64>) {
-    let [rows, columns] = view.shape;
+    let [rows, columns] = view.counted();
     let mut plane: Vec<C> = mean.iter().map(|&v| C::from(v)).collect();
     plan.run(&mut plane, Direction::Forward);
     let width = 2.0 * (std::f64::consts::PI * view.config.detector.spread).powi(2);

@@ -30,7 +30,9 @@ const MARGIN: usize = 2;
 /// The scan of a table that was found sound. Pictures are looked for in `folder`; the same `seed` gives the same scan on any number of threads.
 pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
     let seed = seed.wrapping_add(config.seed);
-    let (beam, shape) = (config.beam(), config.size.both());
+    let (size, bin) = (config.size.both(), config.resample.both());
+    // What the waves are sampled on.
+    let (beam, shape) = (config.beam().parted(bin), [0, 1].map(|d| size[d] * bin[d]));
     let spacing = beam.resolution(shape);
     let probe = config.illumination.modes(&beam, shape, config.photons, seed);
     let (positions, real) = pattern::both(config, spacing, seed);
@@ -39,13 +41,14 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let grid = [0, 1].map(|d| ((high[d] - low[d]) / spacing[d]).ceil() as usize + shape[d] + 2 * MARGIN);
     let origin = [0, 1].map(|d| low[d] - (MARGIN + shape[d] / 2) as f64 * spacing[d]);
     let sample = object::transmission(&config.object, grid, shape, folder, seed)?;
-    let mask = light::mask(&config.detector, shape, seed);
-    let view = light::View { config, beam, shape, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
+    let mask = light::mask(&config.detector, size, seed);
+    let view = light::View { config, beam, shape, bin, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
     let frames = light::frames(&view, &real);
     let values = sample.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
     let truth = Some(Truth { probe, object, positions: real });
-    Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: None, object: None, truth, notes: Vec::new() })
+    let beam = config.beam();
+    Ok(Scan { name: name.into(), frames, shape: size, mask, positions, beam, probe: None, object: None, truth, notes: Vec::new() })
 }
 
 impl SimulateConfig {

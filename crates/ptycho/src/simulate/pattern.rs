@@ -46,7 +46,9 @@ pub(super) fn positions(config: &PatternConfig, frames: usize, step: f64, seed: 
 /// Reported and true positions, m.
 pub(super) fn both(config: &SimulateConfig, resolution: [f64; 2], seed: u64) -> (Vec<[f64; 2]>, Vec<[f64; 2]>) {
     let size = config.size.both();
-    let field = [0, 1].map(|d| size[d] as f64 * resolution[d]);
+    // What one pixel of the detector resolves: the step goes with it, however finely the waves are sampled.
+    let coarse = config.beam().resolution(size);
+    let field = [0, 1].map(|d| size[d] as f64 * coarse[d]);
     let step = config.pattern.step.unwrap_or(0.12 * field[0].min(field[1]));
     let whole = |p: [f64; 2]| if config.pattern.round { [0, 1].map(|d| (p[d] / resolution[d]).round() * resolution[d]) } else { p };
     let reported: Vec<_> = positions(&config.pattern, config.frames, step, seed).into_iter().map(whole).collect();

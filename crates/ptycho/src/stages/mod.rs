@@ -228,7 +228,7 @@ pub trait Stages: Send {
     /// Puts probe and object. Exit waves stay.
     fn set_state(&mut self, state: &State) -> Result<()>;
 
-    /// Modelled intensities of one view, `[ny][nx]` in the order of `mag`.
+    /// Modelled intensities of one view, as they are counted, in the order of `mag`.
     fn intensity(&mut self, view: usize) -> Result<Vec<f64>>;
 
     /// Multiplies probes and exit waves by changes of basis, `[sets][P][P]`, row by row of the new modes.
@@ -336,6 +336,7 @@ pub fn memory(model: &Model, exits: bool, double: bool) -> u64 {
 /// Bytes of frames and exit waves of these.
 pub fn mapped(model: &Model, exits: bool, double: bool) -> u64 {
     let word = if double { 8 } else { 4 };
-    let frames = (model.views.len() * model.pixels()) as u64;
-    frames * word + if exits { frames * model.exits() as u64 * 2 * word } else { 0 }
+    let views = model.views.len() as u64;
+    let waves = if exits { views * (model.pixels() * model.exits()) as u64 * 2 * word } else { 0 };
+    views * model.counted() as u64 * word + waves
 }

@@ -7,6 +7,7 @@ mod object_sums;
 mod packed;
 mod parity;
 mod physics;
+mod resample;
 mod simulate;
 mod streamed;
 mod streamed_cuda;

@@ -17,26 +17,26 @@ use zellige_ptycho::{halves, setup};
 use super::common::{Bench, Reference, mean};
 
 /// A small simulated scan.
-fn made(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfig {
+pub(super) fn made(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfig {
     let mut config = SimulateConfig { noise: false, ..SimulateConfig::case(36, 32, 1) };
     change(&mut config);
     config
 }
 
 /// The model of an input whose scans are simulated, and the truth of the first.
-fn model(config: &Config) -> (Model, Truth) {
+pub(super) fn model(config: &Config) -> (Model, Truth) {
     assert_eq!(config.check(), []);
     let mut scans: Vec<Scan> = setup::scans(config, Path::new(""), 7).unwrap();
     let model = setup::model(config, &mut scans, 7).unwrap();
     (model, scans.remove(0).truth.unwrap())
 }
 
-fn input(made: SimulateConfig, engine: EngineConfig) -> Config {
+pub(super) fn input(made: SimulateConfig, engine: EngineConfig) -> Config {
     Config::new(ScanConfig { simulate: Some(made), ..ScanConfig::default() }, engine)
 }
 
 /// Starts a model from the truth, shaken by `by`.
-fn from_truth(config: &Config, by: f32) -> (Model, Truth) {
+pub(super) fn from_truth(config: &Config, by: f32) -> (Model, Truth) {
     let mut scans = setup::scans(config, Path::new(""), 7).unwrap();
     for scan in &mut scans {
         let truth = scan.truth.clone().unwrap();
@@ -57,7 +57,7 @@ fn from_truth(config: &Config, by: f32) -> (Model, Truth) {
     (model, scans.remove(0).truth.unwrap())
 }
 
-fn run(config: &Config, model: Model, threads: usize) -> Reconstruction {
+pub(super) fn run(config: &Config, model: Model, threads: usize) -> Reconstruction {
     let device = Device::Cpu(Cpu::new(threads).unwrap());
     let mut reconstruction = Reconstruction::new(config, model, &device, 7).unwrap();
     while !reconstruction.finished() {
@@ -66,7 +66,7 @@ fn run(config: &Config, model: Model, threads: usize) -> Reconstruction {
     reconstruction
 }
 
-const ALL: [EngineName; 7] =
+pub(super) const ALL: [EngineName; 7] =
     [EngineName::Dm, EngineName::Raar, EngineName::Epie, EngineName::Rpie, EngineName::Sdr, EngineName::Ml, EngineName::Lsqml];
 
 /// Without noise, from the truth on pixels that are the truth's own, every engine stays where it is.
@@ -94,9 +94,9 @@ fn the_truth_is_a_fixed_point_of_every_engine() {
 }
 
 /// Frames from the start of a model.
-fn remake(model: &mut Model) {
+pub(super) fn remake(model: &mut Model) {
     let mut stages = cpu::new(model, &Cpu::new(1).unwrap(), true);
-    let pixels = model.pixels();
+    let pixels = model.counted();
     for j in 0..model.views.len() {
         for (mag, i) in model.mag[j * pixels..(j + 1) * pixels].iter_mut().zip(stages.intensity(j).unwrap()) {
             *mag = i.sqrt() as f32;
@@ -112,8 +112,9 @@ fn value(stages: &mut dyn Stages, rule: &Likelihood, state: &State) -> f64 {
 
 /// Central differences in doubles against the gradient and the two orders along a line: truncation is the step squared, rounding the value's
 /// 1e-16 over the step.
-fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, modes: [usize; 2]) {
+pub(super) fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, modes: [usize; 2], bin: [usize; 2]) {
     let made = made(|m| {
+        m.resample = Pair::Each(bin);
         m.frames = 9;
         m.photons = 1e5;
         if near {
@@ -123,6 +124,7 @@ fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, mod
     });
     let mut config = input(made, EngineConfig::new(EngineName::Ml, 1));
     (config.probe.modes, config.object.modes) = (modes[0], modes[1]);
+    config.resample = Pair::Each(bin);
     let (start, _) = from_truth(&config, 0.05);
     let mut stages = cpu::new(&start, &Cpu::new(2).unwrap(), true);
     let rule = Likelihood { noise, floating, floating_left_out: false, smoothness, probe: true, object: true };
@@ -147,7 +149,7 @@ fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, mod
     stages.set_state(&state).unwrap();
     let dot = stages.dot(Slot::Gradient, Slot::Direction).unwrap();
     let slope = 2.0 * (dot[0] + dot[1]);
-    let what = format!("{noise:?}, floating {floating}, smoothness {smoothness}, near {near}, modes {modes:?}");
+    let what = format!("{noise:?}, floating {floating}, smoothness {smoothness}, near {near}, modes {modes:?}, bins {bin:?}");
     // Poisson's factor of brightness is the best one without the 1e-6 counts that keep the logarithm off zero.
     let limit = if floating && noise == Noise::Poisson { 1e-5 } else { 1e-6 };
     assert!((slope / difference - 1.0).abs() < limit, "{what}: gradient {slope:e}, differences {difference:e}");
@@ -165,13 +167,20 @@ fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, mod
 
 #[test]
 fn gradients_are_the_differences_of_the_value() {
-    check_gradient(Noise::Gaussian, false, 0.0, false, [1, 1]);
-    check_gradient(Noise::Gaussian, true, 0.3, false, [2, 1]);
-    check_gradient(Noise::Gaussian, false, 0.3, true, [1, 2]);
-    check_gradient(Noise::Poisson, false, 0.0, false, [2, 2]);
-    check_gradient(Noise::Poisson, true, 0.0, true, [1, 1]);
-    check_gradient(Noise::Euclid, false, 0.0, false, [2, 1]);
-    check_gradient(Noise::Euclid, true, 0.0, false, [1, 1]);
+    check_gradient(Noise::Gaussian, false, 0.0, false, [1, 1], [1, 1]);
+    check_gradient(Noise::Gaussian, true, 0.3, false, [2, 1], [1, 1]);
+    check_gradient(Noise::Gaussian, false, 0.3, true, [1, 2], [1, 1]);
+    check_gradient(Noise::Poisson, false, 0.0, false, [2, 2], [1, 1]);
+    check_gradient(Noise::Poisson, true, 0.0, true, [1, 1], [1, 1]);
+    check_gradient(Noise::Euclid, false, 0.0, false, [2, 1], [1, 1]);
+    check_gradient(Noise::Euclid, true, 0.0, false, [1, 1], [1, 1]);
+    check_gradient(Noise::Gaussian, false, 0.0, false, [1, 1], [2, 2]);
+    check_gradient(Noise::Gaussian, true, 0.3, false, [2, 1], [3, 3]);
+    check_gradient(Noise::Gaussian, false, 0.0, true, [1, 2], [2, 2]);
+    check_gradient(Noise::Poisson, false, 0.0, false, [2, 1], [2, 2]);
+    check_gradient(Noise::Poisson, true, 0.0, false, [1, 1], [1, 2]);
+    check_gradient(Noise::Euclid, false, 0.0, false, [2, 1], [2, 2]);
+    check_gradient(Noise::Euclid, true, 0.0, true, [1, 1], [4, 2]);
 }
 
 /// Permuted frames, other numbers of threads: the difference map does not mind.

@@ -17,7 +17,11 @@ use super::twins_cuda::{Case, PLAIN, model};
 fn arrays_in_files_give_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let device = Cpu::new(2).unwrap();
-    for case in [PLAIN, Case { frame: [48, 40], modes: [2, 2], sets: 2, near: true, views: 11 }] {
+    for case in [
+        PLAIN,
+        Case { frame: [48, 40], modes: [2, 2], sets: 2, near: true, views: 11, ..PLAIN },
+        Case { frame: [48, 60], bin: [2, 3], modes: [2, 1], views: 11, ..PLAIN },
+    ] {
         let model = model(case);
         for name in [EngineName::Dm, EngineName::Sdr, EngineName::Rpie, EngineName::Ml, EngineName::Lsqml] {
             let config = EngineConfig::new(name, 3);

@@ -27,7 +27,7 @@ fn counted(mut model: Model) -> Model {
     for m in model.mag.iter_mut().filter(|m| **m != MASKED) {
         *m = (*m * *m).round().sqrt();
     }
-    model.power = Power::of(&model.mag, model.pixels());
+    model.power = Power::of(&model.mag, model.counted());
     model
 }
 
@@ -105,6 +105,8 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
         (Case { frame: [256, 256], views: 17, ..PLAIN }, vec![dm(2), steps(EngineName::Epie)]),
         (Case { frame: [96, 100], modes: [2, 2], views: 29, ..PLAIN }, vec![dm(2)]),
         (Case { frame: [64, 96], near: true, views: 29, ..PLAIN }, vec![dm(2)]),
+        (Case { frame: [61, 45], modes: [2, 1], ..many }, vec![dm(2), ml(NoiseName::Gaussian)]),
+        (Case { bin: [2, 1], ..many }, vec![dm(2), steps(EngineName::Epie), ml(NoiseName::Gaussian), ml(NoiseName::Poisson)]),
     ] {
         for counts in [true, false] {
             let model = if counts { counted(model(case)) } else { model(case) };
@@ -113,7 +115,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
                 for (outline, wish) in wishes(&model, &cuda, demand(config.name), false) {
-                    assert_eq!(outline.need.raw, if counts { 2 } else { 4 } * model.pixels() as u64);
+                    assert_eq!(outline.need.raw, if counts { 2 } else { 4 } * model.counted() as u64);
                     let mut part = run(&model, config, new_within(&model, &cuda, wish).unwrap());
                     let found: Vec<_> = (0..config.iterations()).map(|_| part.step(None)).collect();
                     let what = format!("{case:?}, {:?}, {:?}", config.name, outline.layout);

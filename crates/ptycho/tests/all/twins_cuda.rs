@@ -24,13 +24,15 @@ pub(super) struct Case {
     pub(super) sets: usize,
     pub(super) near: bool,
     pub(super) views: usize,
+    /// Rows and columns of the waves that are counted as one.
+    pub(super) bin: [usize; 2],
 }
 
-pub(super) const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23 };
+pub(super) const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23, bin: [1, 1] };
 
 /// A problem of noise: what is compared needs no solution.
 pub(super) fn model(case: Case) -> Model {
-    let Case { frame, modes, sets, near, views } = case;
+    let Case { frame, modes, sets, near, views, bin } = case;
     let philox = Philox::new(77, 5);
     let uniform = |purpose: u64, i: usize| philox.uniforms(purpose, i as u64)[0];
     let pixels = frame[0] * frame[1];
@@ -56,15 +58,17 @@ pub(super) fn model(case: Case) -> Model {
             col: (uniform(5, n) * 46.0) as i32,
         })
         .collect();
+    let counted = pixels / (bin[0] * bin[1]);
     let mag: Vec<f32> =
-        (0..views.len() * pixels).map(|i| if uniform(6, i) < 0.03 { MASKED } else { (20.0 * uniform(7, i).powi(3)) as f32 }).collect();
+        (0..views.len() * counted).map(|i| if uniform(6, i) < 0.03 { MASKED } else { (20.0 * uniform(7, i).powi(3)) as f32 }).collect();
     Model {
         frame,
+        bin,
         modes,
         probes: sets,
         storages: (0..sets).map(|s| Storage { shape, offset: s * modes[1] * layer, origin: [0.0; 2] }).collect(),
         shifts: vec![[0.0; 2]; views.len()],
-        power: Power::of(&mag, pixels),
+        power: Power::of(&mag, counted),
         transfer: if near { Transfer::Near((0..pixels).map(|i| Complex::cis(0.01 * i as f64)).collect()) } else { Transfer::Far },
         views,
         mag,
@@ -89,7 +93,7 @@ pub(super) fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
     }
 }
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 20] = [
     PLAIN,
     Case { frame: [128, 128], ..PLAIN },
     Case { frame: [256, 256], views: 9, ..PLAIN },
@@ -105,6 +109,11 @@ const CASES: [Case; 15] = [
     Case { near: true, frame: [128, 128], ..PLAIN },
     Case { near: true, frame: [256, 256], views: 5, ..PLAIN },
     Case { near: true, frame: [256, 128], modes: [2, 1], views: 5, ..PLAIN },
+    Case { bin: [2, 2], ..PLAIN },
+    Case { bin: [3, 2], frame: [96, 100], modes: [2, 2], sets: 2, ..PLAIN },
+    Case { bin: [1, 4], near: true, ..PLAIN },
+    Case { frame: [63, 45], modes: [2, 1], sets: 2, ..PLAIN },
+    Case { frame: [50, 75], near: true, bin: [2, 3], ..PLAIN },
 ];
 
 /// Stages on both, and on the GPU in pieces.
@@ -265,6 +274,9 @@ fn the_likelihood_agrees() {
         (Case { frame: [64, 128], near: true, ..PLAIN }, &RULES[1..2]),
         (Case { frame: [96, 100], modes: [2, 1], sets: 2, ..PLAIN }, &RULES[..3]),
         (Case { frame: [64, 96], near: true, ..PLAIN }, &RULES[3..]),
+        (Case { bin: [2, 2], modes: [2, 1], ..PLAIN }, &RULES[..]),
+        (Case { bin: [3, 1], near: true, frame: [96, 64], ..PLAIN }, &RULES[1..2]),
+        (Case { frame: [63, 45], modes: [2, 1], sets: 2, ..PLAIN }, &RULES[1..2]),
     ] {
         let model = model(case);
         for (noise, floating) in rules.iter().copied() {
@@ -310,6 +322,8 @@ fn places_agree() {
         Case { frame: [64, 64], near: true, ..PLAIN },
         Case { frame: [96, 100], modes: [2, 2], sets: 2, ..PLAIN },
         Case { frame: [64, 96], near: true, ..PLAIN },
+        Case { bin: [2, 2], modes: [2, 1], sets: 2, ..PLAIN },
+        Case { bin: [2, 3], frame: [96, 96], near: true, ..PLAIN },
     ] {
         let model = model(case);
         let cpu = zellige_engine::device::Cpu::new(2).unwrap();

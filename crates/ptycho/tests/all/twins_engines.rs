@@ -38,6 +38,9 @@ fn sweeps_in_pieces_and_with_supports_agree() {
         (Case { frame: [96, 100], sets: 2, ..PLAIN }, 5, [Some(0.7), None]),
         (Case { near: true, modes: [2, 1], views: 9, ..PLAIN }, 1, [None, None]),
         (Case { views: 9, ..PLAIN }, 1, [Some(0.6), Some(0.8)]),
+        (Case { bin: [2, 2], modes: [2, 1], views: 9, ..PLAIN }, 1, [Some(0.7), None]),
+        (Case { bin: [3, 2], frame: [96, 100], views: 9, ..PLAIN }, 4, [None, Some(0.8)]),
+        (Case { frame: [45, 63], modes: [2, 1], views: 9, ..PLAIN }, 1, [Some(0.7), None]),
         // This one in registers.
         (Case { frame: [128, 128], views: 9, sets: 2, ..PLAIN }, 1, [Some(0.7), None]),
     ] {
@@ -65,6 +68,9 @@ fn least_squares_agree() {
         (Case { modes: [3, 2], sets: 2, ..PLAIN }, Some(NoiseName::Poisson), [Some(0.7), None]),
         (Case { frame: [96, 100], near: true, ..PLAIN }, None, [None, Some(0.8)]),
         (Case { frame: [256, 256], views: 7, ..PLAIN }, Some(NoiseName::Poisson), [None, None]),
+        (Case { bin: [2, 2], modes: [2, 1], ..PLAIN }, None, [None, None]),
+        (Case { frame: [45, 63], modes: [2, 1], ..PLAIN }, None, [None, None]),
+        (Case { bin: [1, 3], frame: [64, 96], near: true, ..PLAIN }, Some(NoiseName::Poisson), [None, None]),
     ] {
         let config = EngineConfig {
             batch: Some(5),

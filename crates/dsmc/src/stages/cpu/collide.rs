@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::exchange::{Modes, exchange};
 use super::math::{Stream, power, turn};
-use super::store::{Columns, Mosaic};
+use super::store::{Columns, Mosaic, local};
 use super::tile::{Majorant, Scratch, Tile};
 use crate::gas::millikan::{Chances, collision_number};
 use crate::gas::vibration::MODES;
@@ -179,14 +179,14 @@ pub(super) fn collide(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: 
 /// Number of a cell in the grid, which its random numbers hang on.
 #[inline(always)]
 pub(super) fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
-    let (i, j) = (slot & ((1 << mosaic.shift[0]) - 1), slot >> mosaic.shift[0]);
+    let [i, j] = local(mosaic, slot);
     ((tile.corner[1] + j) * mosaic.cells[0] + tile.corner[0] + i) as u32
 }
 
 /// Whether two particles of a parted cell are in the same part, thinned by the smallest part's volume over that of theirs: the rate
 /// at which pairs are tried is that of the smallest part.
 #[inline(never)]
-pub(super) fn together(table: &Table, columns: &Columns, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
+pub(super) fn together(table: &Table, columns: &Columns<'_>, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
     let place = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];
     let part = |i: usize| table.geometry.part_at(place, [f64::from(columns.x[i]), f64::from(columns.y[i])]);
     let ((first, fraction), (second, _)) = (part(at[0]), part(at[1]));
@@ -195,7 +195,7 @@ pub(super) fn together(table: &Table, columns: &Columns, cell: u32, mosaic: &Mos
 }
 
 #[inline(always)]
-pub(super) fn velocity(columns: &Columns, i: usize) -> Vec3<f32> {
+pub(super) fn velocity(columns: &Columns<'_>, i: usize) -> Vec3<f32> {
     Vec3 { x: columns.v[0][i], y: columns.v[1][i], z: columns.v[2][i] }
 }
 
@@ -204,7 +204,7 @@ pub(super) fn velocity(columns: &Columns, i: usize) -> Vec3<f32> {
 pub(super) fn hit(
     table: &Table,
     pair: &Kinetics,
-    columns: &mut Columns,
+    columns: &mut Columns<'_>,
     at: [usize; 2],
     g: Vec3<f32>,
     g2: f32,
@@ -225,7 +225,7 @@ pub(super) fn hit(
 
 /// The relative velocity of two particles changes: the first gets `m_b/(m_a + m_b)` of it, the second the rest, backwards.
 #[inline(always)]
-pub(super) fn change(columns: &mut Columns, pair: &Kinetics, at: [usize; 2], change: Vec3<f32>) {
+pub(super) fn change(columns: &mut Columns<'_>, pair: &Kinetics, at: [usize; 2], change: Vec3<f32>) {
     let (v, w) = (moved(velocity(columns, at[0]), pair.share[0], change), moved(velocity(columns, at[1]), -pair.share[1], change));
     (columns.v[0][at[0]], columns.v[1][at[0]], columns.v[2][at[0]]) = (v.x, v.y, v.z);
     (columns.v[0][at[1]], columns.v[1][at[1]], columns.v[2][at[1]]) = (w.x, w.y, w.z);

@@ -46,7 +46,7 @@ impl Modes {
 
 /// Larsen and Borgnakke's exchange, one mode of one particle after the other. Returns the new relative speed.
 #[inline(never)]
-pub(super) fn exchange(table: &Table, pair: &Kinetics, columns: &mut Columns, at: [usize; 2], g2: f32, step: u64, number: u64) -> f32 {
+pub(super) fn exchange(table: &Table, pair: &Kinetics, columns: &mut Columns<'_>, at: [usize; 2], g2: f32, step: u64, number: u64) -> f32 {
     let mut stream = Stream::new(purpose::INTERNAL, table.seed, step, number);
     let mut uniform = || open_f32(stream.word());
     let mut energy = pair.thermal * g2;

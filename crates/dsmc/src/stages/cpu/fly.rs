@@ -2,7 +2,7 @@
 //! a few in a hundred, fly from one meeting to the next.
 
 use super::math::Stream;
-use super::store::{Body, Columns, HOLE, Kept, Leaver, Mosaic};
+use super::store::{Body, Columns, HOLE, Mosaic, Outbox, Row, local, shift_of};
 use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, Met};
 use crate::grid::Side;
@@ -21,41 +21,39 @@ pub(super) struct Pass<'a> {
     pub(super) mosaic: &'a Mosaic,
     pub(super) step: u64,
     pub(super) sample: bool,
-    /// Which columns there are.
-    pub(super) flags: Kept,
 }
 
-/// Moves the `n` particles of `scratch` into the tile's columns; those for other tiles go to `out`.
+/// Moves the `n` particles of `scratch` into the tile's row; those for other tiles go to `out`.
 #[inline(always)]
-pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scratch, n: usize, out: &mut Vec<Leaver>) {
-    tile.columns.reserve(n, pass.flags);
-    tile.len = n;
+pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut Row, scratch: &mut Scratch, n: usize, out: &mut Outbox) {
+    row.set_len(n);
+    let from = Columns::of(&mut scratch.sorted);
+    let mut to = Columns::of(row);
     if tile.reach.is_empty() {
-        straight::<false>(pass, tile, &scratch.sorted, n);
+        straight::<false>(pass, tile, &mut to, &from, n);
     } else {
-        straight::<true>(pass, tile, &scratch.sorted, n);
+        straight::<true>(pass, tile, &mut to, &from, n);
     }
-    let from = &scratch.sorted;
     for c in 0..3 {
-        tile.columns.v[c][..n].copy_from_slice(&from.v[c][..n]);
+        to.v[c][..n].copy_from_slice(&from.v[c][..n]);
     }
-    if pass.flags.rotation {
-        tile.columns.rotation[..n].copy_from_slice(&from.rotation[..n]);
+    if !from.rotation.is_empty() {
+        to.rotation[..n].copy_from_slice(&from.rotation[..n]);
     }
-    if pass.flags.level {
-        tile.columns.level[..n].copy_from_slice(&from.level[..n]);
+    if !from.level.is_empty() {
+        to.level[..n].copy_from_slice(&from.level[..n]);
     }
-    if pass.flags.tag {
-        tile.columns.tag[..n].copy_from_slice(&from.tag[..n]);
+    if !from.tag.is_empty() {
+        to.tag[..n].copy_from_slice(&from.tag[..n]);
     }
     // A block without a hole is passed over at once.
     for block in (0..n).step_by(16) {
         let end = (block + 16).min(n);
-        if tile.columns.key[block..end].iter().fold(0, |most, k| most.max(*k)) == HOLE {
+        if row.keys()[block..end].iter().fold(0, |most, k| most.max(*k)) == HOLE {
             for i in block..end {
-                if tile.columns.key[i] == HOLE {
+                if row.keys()[i] == HOLE {
                     let stream = Stream::new(purpose::WALL, pass.model.seed, pass.step, (number as u64) << 28 | i as u64);
-                    wander(pass, number, tile, from, i, stream, out);
+                    wander(pass, number, tile, row, &from, i, stream, out);
                 }
             }
         }
@@ -66,15 +64,15 @@ pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, scratch: &Scr
 // A clamp would let through what is not a number; `&` instead of `&&` leaves one loop without branches.
 #[allow(clippy::manual_clamp, clippy::needless_bitwise_bool)]
 #[inline(always)]
-fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &mut Tile, from: &Columns, n: usize) {
+fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &Tile, to: &mut Columns<'_>, from: &Columns<'_>, n: usize) {
     let species = pass.model.species.len() as i32;
     let inverse = 1.0 / species as f32;
     let scale = scale_of(pass);
-    let shift = pass.mosaic.shift[0];
+    let shift = shift_of(pass.mosaic);
     let mask = (1_i32 << shift) - 1;
     let size = tile.cells.map(|c| c as u32);
     let (x, y, vx, vy, key) = (&from.x[..n], &from.y[..n], &from.v[0][..n], &from.v[1][..n], &from.key[..n]);
-    let (to_x, to_y, to_key) = (&mut tile.columns.x[..n], &mut tile.columns.y[..n], &mut tile.columns.key[..n]);
+    let (to_x, to_y, to_key) = (&mut to.x[..n], &mut to.y[..n], &mut to.key[..n]);
     for i in 0..n {
         let k = i32::from(key[i]);
         // Exact: keys are below 2^16.
@@ -104,11 +102,21 @@ fn scale_of(pass: &Pass<'_>) -> [f32; 2] {
 
 /// The slow path of particle `i` of `from`.
 #[inline(never)]
-fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: usize, mut stream: Stream, out: &mut Vec<Leaver>) {
+fn wander(
+    pass: &Pass<'_>,
+    number: usize,
+    tile: &mut Tile,
+    row: &mut Row,
+    from: &Columns<'_>,
+    i: usize,
+    mut stream: Stream,
+    out: &mut Outbox,
+) {
     let count = pass.model.species.len();
     let species = usize::from(from.key[i]) % count;
     let slot = usize::from(from.key[i]) / count;
-    let cell = [tile.corner[0] + (slot & ((1 << pass.mosaic.shift[0]) - 1)), tile.corner[1] + (slot >> pass.mosaic.shift[0])];
+    let [column, line] = local(pass.mosaic, slot);
+    let cell = [tile.corner[0] + column, tile.corner[1] + line];
     let body = from.get(i);
     // Most have but left the tile and can meet nothing: they are where the fast path has put them.
     let scale = scale_of(pass);
@@ -123,9 +131,9 @@ fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: us
         && (goal[0] as usize) < pass.mosaic.cells[0]
         && (goal[1] as usize) < pass.mosaic.cells[1]
     {
-        let (home, slot) = pass.mosaic.place([goal[0] as usize, goal[1] as usize]);
+        let home = pass.mosaic.place(goal[0] as usize, goal[1] as usize);
         let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
-        out.push(Leaver { tile: home as u32, key: (slot * count + species) as u16, body });
+        out.push(home, body.with_key(row.layout().key(home.cell, species)));
         return;
     }
     let flight = Flight { cell, offset: [f64::from(body.x), f64::from(body.y)], path: [0.0; 2], left: None };
@@ -133,12 +141,12 @@ fn wander(pass: &Pass<'_>, number: usize, tile: &mut Tile, from: &Columns, i: us
     match trace(pass, tile, flight, species, &body, 1.0, &mut uniform) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
-            let (home, slot) = pass.mosaic.place(cell);
-            let key = (slot * count + species) as u16;
-            if home == number {
-                tile.columns.put(i, key, &body);
+            let home = pass.mosaic.place(cell[0], cell[1]);
+            let p = body.with_key(row.layout().key(home.cell, species));
+            if home.tile as usize == number {
+                row.set(i, &p);
             } else {
-                out.push(Leaver { tile: home as u32, key, body });
+                out.push(home, p);
             }
         }
     }

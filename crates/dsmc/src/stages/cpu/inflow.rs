@@ -2,7 +2,7 @@
 
 use super::fly::{Pass, trace};
 use super::math::Stream;
-use super::store::{Body, Leaver};
+use super::store::{Body, Outbox, Row};
 use super::tile::{Scratch, Tile};
 use crate::geometry::Flight;
 use crate::grid::Side;
@@ -27,14 +27,15 @@ pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
     let species = &pass.model.species;
     for face in faces {
         let Some((_, memory)) = pass.model.given[face.side.index()] else { continue };
-        let key = pass.mosaic.place(face.cell).1 * species.len();
+        let key = usize::from(pass.mosaic.place(face.cell[0], face.cell[1]).cell) * species.len();
+        let v = [2, 3, 4].map(|c| scratch.sorted.column(c));
         let (mut seen, mut parts) = (Seen::default(), Vec::with_capacity(Moving::parts(species.len())));
         for (s, kind) in species.iter().enumerate() {
             let range = scratch.start[key + s] as usize..scratch.start[key + s + 1] as usize;
             let (mut sum, mut square) = ([0.0; 3], 0.0);
             let count = range.len() as f64;
             for i in range {
-                let v = [0, 1, 2].map(|c| f64::from(scratch.sorted.v[c][i]));
+                let v = v.map(|v| f64::from(v[i]));
                 for c in 0..3 {
                     sum[c] += v[c];
                     square += v[c] * v[c];
@@ -55,7 +56,7 @@ pub(super) fn observe(pass: &Pass<'_>, faces: &mut [Face], scratch: &Scratch) {
 }
 
 /// Lets gas in through the faces of a tile.
-pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[Face], out: &mut Vec<Leaver>) {
+pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut Row, faces: &[Face], out: &mut Outbox) {
     let model = pass.model;
     let species_count = model.species.len();
     for face in faces {
@@ -82,7 +83,7 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, faces: &[F
                 }
                 let flight = Flight { cell: face.cell, offset, path: [0.0; 2], left: None };
                 let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
-                enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
+                enter(pass, number, tile, row, out, flight, species, &body, left, &mut stream);
             }
         }
     }
@@ -93,7 +94,8 @@ fn enter(
     pass: &Pass<'_>,
     number: usize,
     tile: &mut Tile,
-    out: &mut Vec<Leaver>,
+    row: &mut Row,
+    out: &mut Outbox,
     flight: Flight,
     species: usize,
     body: &Body,
@@ -104,21 +106,19 @@ fn enter(
     match trace(pass, tile, flight, species, body, left, &mut || stream.open()) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
-            let (home, slot) = pass.mosaic.place(cell);
-            let key = (slot * pass.model.species.len() + species) as u16;
-            if home == number {
-                tile.columns.reserve(tile.len + 1, pass.flags);
-                tile.columns.put(tile.len, key, &body);
-                tile.len += 1;
+            let home = pass.mosaic.place(cell[0], cell[1]);
+            let p = body.with_key(row.layout().key(home.cell, species));
+            if home.tile as usize == number {
+                row.push(&p);
             } else {
-                out.push(Leaver { tile: home as u32, key, body });
+                out.push(home, p);
             }
         }
     }
 }
 
 /// Lets gas in from the lines that cross a tile. Every tile goes through all particles of a line and takes those that begin in it.
-pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, out: &mut Vec<Leaver>) {
+pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut Row, out: &mut Outbox) {
     let model = pass.model;
     for (s, source) in model.sources.iter().enumerate() {
         let ends = [0.0, 1.0].map(|u| source.place(&model.grid, u).0);
@@ -142,7 +142,7 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, out: &mut
                 let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, (s as u64) << 36 | item, 12);
                 item += 1;
                 let (cell, offset) = source.place(&model.grid, stream.open());
-                if !model.geometry.in_gas(cell, offset) || pass.mosaic.place(cell).0 != number {
+                if !model.geometry.in_gas(cell, offset) || pass.mosaic.place(cell[0], cell[1]).tile as usize != number {
                     continue;
                 }
                 let species = if group > 0 { group - 1 } else { pick(&model.fractions, stream.open()) };
@@ -151,7 +151,7 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, out: &mut
                 let left = stream.open();
                 let flight = Flight { cell, offset, path: [0.0; 2], left: None };
                 let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
-                enter(pass, number, tile, out, flight, species, &body, left, &mut stream);
+                enter(pass, number, tile, row, out, flight, species, &body, left, &mut stream);
             }
         }
     }

@@ -7,7 +7,7 @@ use zellige_engine::sim::Cost;
 
 use super::fly::Pass;
 use super::inflow::Face;
-use super::store::{Body, Leaver, Mosaic};
+use super::store::{Body, Columns, Outbox, Row, held};
 use super::tile::{Impact, Majorant, Tile};
 use super::{Gas, Work, totals};
 use crate::model::{Model, Scheme};
@@ -16,18 +16,11 @@ use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
-/// The leavers from afar for a tile.
-pub(super) fn far_of(far: &[Leaver], tile: usize) -> &[Leaver] {
-    let begin = far.partition_point(|l| (l.tile as usize) < tile);
-    let end = far.partition_point(|l| l.tile as usize <= tile);
-    &far[begin..end]
-}
-
 impl Stages for Gas {
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
-        let pass = Pass { model: &self.model, mosaic: &self.mosaic, step, sample, flags: self.flags() };
+        let pass = Pass { model: &self.model, mosaic: &self.store.mosaic, step, sample };
         let [boxes, out] = &mut self.boxes;
-        let (boxes, far, scratch, table, isa, factors) = (&*boxes, &*self.far, &self.scratch, &self.table, self.isa, &self.factors);
+        let (boxes, post, scratch, table, isa, factors) = (&*boxes, &self.post, &self.scratch, &self.table, self.isa, &self.factors);
         let threads = self.cpu.threads();
         let name = match (self.model.collisions.scheme, sample) {
             (Scheme::None, false) => "sort, move",
@@ -35,20 +28,24 @@ impl Stages for Gas {
             (_, false) => "sort, collide, move",
             (_, true) => "sort, collide, sample, move",
         };
-        let particles = self.tiles.iter().map(|t| t.len).sum::<usize>() as f64;
+        let particles = self.store.len() as f64;
         let bytes = bytes_of(&self.model, sample, particles);
         let cost = Cost { bytes, flops: 0.0, items: particles };
-        profiler.stage(name, cost, || {
+        let arrived = profiler.stage(name, cost, || {
             self.cpu.install(|| {
-                self.tiles.par_iter_mut().zip(&mut self.faces).zip(&mut *out).enumerate().for_each(|(number, ((tile, faces), out))| {
+                // A tile of the gas is one row of the store.
+                let rows = self.store.tiles.par_iter_mut().map(|t| &mut t.rows[0]);
+                let tiles = self.tiles.par_iter_mut().zip(rows).zip(&mut self.faces).zip(&mut *out).enumerate();
+                let arrived = tiles.map(|(number, (((tile, row), faces), out))| {
                     out.clear();
                     let thread = rayon::current_thread_index().unwrap_or(threads);
                     let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    let far = far_of(far, number);
-                    Work { pass, table, number, tile, faces, boxes, far, out, scratch: &mut scratch, factors }.on(isa);
+                    Work { pass, table, number, tile, row, faces, boxes, post, out, scratch: &mut scratch, factors }.on(isa)
                 });
-            });
+                arrived.sum::<usize>()
+            })
         });
+        self.check(arrived)?;
         profiler.stage("route", Cost::default(), || self.route());
         if sample {
             profiler.stage("surfaces", Cost::default(), || {
@@ -67,18 +64,16 @@ impl Stages for Gas {
     }
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
-        let (species, flags) = (self.model.species.len(), self.flags());
         let mut count = vec![0; self.tiles.len()];
-        let place = |p: &Mosaic, grid: &crate::grid::Grid, i: usize| p.place(grid.cell(particles.cell[i] as usize));
-        for i in 0..particles.len() {
-            count[place(&self.mosaic, &self.model.grid, i).0] += 1;
+        for cell in &particles.cell {
+            let [x, y] = self.model.grid.cell(*cell as usize);
+            count[self.store.mosaic.place(x, y).tile as usize] += 1;
         }
-        for (tile, n) in self.tiles.iter_mut().zip(count) {
-            tile.columns.reserve(tile.len + n, flags);
+        for (tile, n) in self.store.tiles.iter_mut().zip(count) {
+            let len = tile.len();
+            tile.rows[0].room(len + n);
         }
         for i in 0..particles.len() {
-            let (t, slot) = place(&self.mosaic, &self.model.grid, i);
-            let tile = &mut self.tiles[t];
             let body = Body {
                 x: particles.offset[0][i],
                 y: particles.offset[1][i],
@@ -87,31 +82,29 @@ impl Stages for Gas {
                 level: particles.level.get(i).copied().unwrap_or(0),
                 tag: particles.tag.get(i).copied().unwrap_or(0),
             };
-            tile.columns.put(tile.len, (slot * species + usize::from(particles.species[i])) as u16, &body);
-            tile.len += 1;
+            let [x, y] = self.model.grid.cell(particles.cell[i] as usize);
+            self.store.insert(x, y, usize::from(particles.species[i]), body.with_key(0));
         }
         self.inserted += particles.len() as u64;
         Ok(())
     }
 
     fn particles(&mut self) -> Result<Particles> {
-        self.settle();
-        let kept = self.flags();
+        self.settle()?;
+        let [rotation, level, tag] = held(&self.store.layout());
         let mut all = Particles::default();
         self.for_each(|cell, species, b| {
-            all.push(cell as u32, species as u16, [b.x, b.y], b.v, kept.rotation.then_some(b.rotation), kept.level.then_some(b.level));
-            all.tag.extend(kept.tag.then_some(b.tag));
+            all.push(cell as u32, species as u16, [b.x, b.y], b.v, rotation.then_some(b.rotation), level.then_some(b.level));
+            all.tag.extend(tag.then_some(b.tag));
         });
         Ok(all)
     }
 
     fn clear(&mut self) -> Result<()> {
-        for tile in &mut self.tiles {
-            tile.len = 0;
-            tile.ledger = Ledger::default();
-        }
-        self.boxes.iter_mut().flatten().for_each(Vec::clear);
-        self.far.clear();
+        self.store.clear();
+        self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
+        self.boxes.iter_mut().flatten().for_each(Outbox::clear);
+        self.post.clear();
         self.inserted = 0;
         Ok(())
     }
@@ -121,7 +114,7 @@ impl Stages for Gas {
         for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
+                    let (slot, cell) = (j * self.store.mosaic.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
                     for (s, to) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).enumerate() {
                         let first = (slot * species + s) * kept;
                         to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to += tile.sums.all(first + q));
@@ -136,10 +129,10 @@ impl Stages for Gas {
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        let slots = self.mosaic.slots();
+        let slots = self.store.mosaic.cells_of_row();
         for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
             for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
-                let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
+                let (slot, cell) = (j * self.store.mosaic.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
                 let from = tile.sums.old(slots * species * kept)[slot * species * kept..].chunks_exact(kept);
                 for (to, from) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).zip(from) {
                     to[..kept].copy_from_slice(from);
@@ -153,10 +146,10 @@ impl Stages for Gas {
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
         for tile in &mut self.tiles {
-            let own = tile.sums.old(self.mosaic.slots() * species * kept);
+            let own = tile.sums.old(self.store.mosaic.cells_of_row() * species * kept);
             for j in 0..tile.cells[1] {
                 for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j << self.mosaic.shift[0] | i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
+                    let (slot, cell) = (j * self.store.mosaic.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
                     let to = own[slot * species * kept..].chunks_exact_mut(kept);
                     for (to, from) in to.zip(cells[cell * species * sums..][..species * sums].chunks_exact(sums)) {
                         to.copy_from_slice(&from[..kept]);
@@ -182,7 +175,7 @@ impl Stages for Gas {
     }
 
     fn totals(&mut self) -> Result<Totals> {
-        let (model, species) = (&self.model, self.model.species.len());
+        let (model, layout) = (&self.model, self.store.layout());
         let add = |sum: &mut Totals, s: usize, b: &Body| {
             let kind = &model.species[s];
             let v = b.v.map(f64::from);
@@ -195,18 +188,20 @@ impl Stages for Gas {
         };
         // Tile by tile in parallel, then in their order: the same sums whatever the threads.
         let parts: Vec<Totals> = self.cpu.install(|| {
-            let of = |tile: &Tile, out: &Vec<Leaver>| {
+            let of = |rows: &mut [Row], out: &Outbox| {
                 let mut sum = Totals::default();
-                totals::add(model, &tile.columns, tile.len, &mut sum);
-                for l in out {
-                    add(&mut sum, usize::from(l.key) % species, &l.body);
+                for row in rows {
+                    let n = row.len();
+                    totals::add(model, &Columns::of(row), n, &mut sum);
+                }
+                for p in out.iter() {
+                    add(&mut sum, layout.cell_and_kind(p.key).1, &Body::of(&p, &layout));
                 }
                 sum
             };
-            self.tiles.par_iter().zip(&self.boxes[0]).map(|(tile, out)| of(tile, out)).collect()
+            self.store.tiles.par_iter_mut().zip(&self.boxes[0]).map(|(tile, out)| of(&mut tile.rows, out)).collect()
         });
         let mut all = Totals::default();
-        self.far.iter().for_each(|l| add(&mut all, usize::from(l.key) % species, &l.body));
         for part in parts {
             all.particles += part.particles;
             for c in 0..3 {
@@ -240,7 +235,7 @@ impl Stages for Gas {
         let face_numbers = 6 + Moving::parts(self.model.species.len());
         let expected = 6 + majorants + face_numbers * faces.len() + self.tiles.len();
         // Sums of samples are there once there was one.
-        let sums = self.mosaic.slots() * self.model.species.len() * self.model.collisions.kept();
+        let sums = self.store.mosaic.cells_of_row() * self.model.species.len() * self.model.collisions.kept();
         let with_sums = expected + self.tiles.len() * sums;
         if extra.len() != expected && extra.len() != with_sums {
             return Err(format!("{} numbers of the collisions' state, {expected} or {with_sums} expected", extra.len()));
@@ -267,13 +262,10 @@ impl Stages for Gas {
     }
 
     fn memory(&self) -> u64 {
-        let tiles: usize = self
-            .tiles
-            .iter()
-            .map(|t| t.columns.bytes() + 12 * t.majorants.capacity() + t.sums.bytes() + 4 * t.rate.len() + size_of::<Tile>())
-            .sum();
-        let boxes: usize = self.boxes.iter().flatten().map(|b| b.capacity() * size_of::<Leaver>()).sum();
-        (tiles + boxes) as u64
+        let tiles: usize =
+            self.tiles.iter().map(|t| 12 * t.majorants.capacity() + t.sums.bytes() + 4 * t.rate.len() + size_of::<Tile>()).sum();
+        let boxes: usize = self.boxes.iter().flatten().map(Outbox::memory).sum();
+        (self.store.memory() + tiles + boxes + self.post.memory()) as u64
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A pass over a tile reads each particle once and writes it once: arrivals are put behind the tile's own, a counting sort brings
 //! all into the order of cells in a thread's scratch, where they collide and are sampled, and the move writes them back, in no
-//! order, with their new cells. What leaves goes to a box of the tile, which its neighbours empty at the beginning of the next pass.
+//! order, with their new cells. What leaves goes to an outbox of the tile, from which others take it at the beginning of the next pass.
+//! Tiles, sort and exchange are the engine's (`store`).
 //! Nothing depends on threads: every random number belongs to a cell, a face or a place in a tile, and every sum has its order.
 
 pub(super) mod collide;
@@ -26,12 +27,12 @@ pub(crate) use math::Stream;
 use std::sync::Mutex;
 
 use zellige_engine::device::Cpu;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::real::Isa;
 
 use self::fly::Pass;
 use self::inflow::Face;
-use self::interface::far_of;
-use self::store::{Body, Kept, Leaver, Mosaic};
+use self::store::{Body, Mosaic, Outbox, Post, Row, Store};
 use self::tile::{Scratch, Tile};
 use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
@@ -43,15 +44,16 @@ struct Gas {
     model: Model,
     cpu: Cpu,
     isa: Isa,
-    mosaic: Mosaic,
     table: collide::Table,
+    /// The particles, but for those in `boxes[0]`.
+    store: Store,
     tiles: Vec<Tile>,
     /// Faces of open sides by tile.
     faces: Vec<Vec<Face>>,
     /// Leavers of the last pass by tile, and of the one under way.
-    boxes: [Vec<Vec<Leaver>>; 2],
-    /// Leavers of the last pass that went further than a neighbour, by tile.
-    far: Vec<Leaver>,
+    boxes: [Vec<Outbox>; 2],
+    /// What of `boxes[0]` is for which tile.
+    post: Post,
     scratch: Vec<Mutex<Scratch>>,
     /// For samples.
     factors: Vec<f64>,
@@ -66,22 +68,23 @@ struct Work<'a> {
     table: &'a collide::Table,
     number: usize,
     tile: &'a mut Tile,
+    row: &'a mut Row,
     faces: &'a mut [Face],
-    boxes: &'a [Vec<Leaver>],
-    far: &'a [Leaver],
-    out: &'a mut Vec<Leaver>,
+    boxes: &'a [Outbox],
+    post: &'a Post,
+    out: &'a mut Outbox,
     scratch: &'a mut Scratch,
     factors: &'a [f64],
 }
 
 impl Work<'_> {
     #[inline(always)]
-    fn run(self, wide: bool) {
-        let Self { pass, table, number, tile, faces, boxes, far, out, scratch, factors } = self;
+    fn run(self, wide: bool) -> usize {
+        let Self { pass, table, number, tile, row, faces, boxes, post, out, scratch, factors } = self;
         let species = pass.model.species.len();
-        let keys = pass.mosaic.slots() * species;
-        tile.arrive(number, boxes, far, pass.flags);
-        let n = tile.index(keys, scratch, pass.flags);
+        let keys = pass.mosaic.cells_of_row() * species;
+        let arrived = post.take(boxes, number, &tile.near, std::slice::from_mut(row));
+        let n = scratch.order(row, keys);
         inflow::observe(&pass, faces, scratch);
         let kept = pass.model.collisions.kept();
         collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
@@ -93,12 +96,15 @@ impl Work<'_> {
                 kept => tile::sample(tile, scratch, keys, &pass.model.species, factors, kept, wide),
             }
         }
-        fly::fly(&pass, number, tile, scratch, n, out);
-        inflow::inflow(&pass, number, tile, faces, out);
-        inflow::sources(&pass, number, tile, out);
+        fly::fly(&pass, number, tile, row, scratch, n, out);
+        inflow::inflow(&pass, number, tile, row, faces, out);
+        inflow::sources(&pass, number, tile, row, out);
+        out.seal();
+        arrived
     }
 
-    fn on(self, isa: Isa) {
+    /// A tile's pass; returns how many particles had arrived.
+    fn on(self, isa: Isa) -> usize {
         match isa {
             // SAFETY: `Isa::best` asked the processor.
             #[cfg(target_arch = "x86_64")]
@@ -113,41 +119,42 @@ impl Work<'_> {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,popcnt,bmi1,bmi2")]
-fn avx512(work: Work<'_>) {
-    work.run(true);
+fn avx512(work: Work<'_>) -> usize {
+    work.run(true)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
-fn avx2(work: Work<'_>) {
-    work.run(true);
+fn avx2(work: Work<'_>) -> usize {
+    work.run(true)
 }
 
 /// The stages on a processor.
 pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
-    let mosaic = Mosaic::new(&model.grid, model.per_cell);
+    let mosaic = store::mosaic(&model.grid, model.per_cell);
+    let layout = store::layout(model);
     let tiles: Vec<Tile> = (0..mosaic.len()).map(|t| tile::empty(model, &mosaic, t)).collect();
     let mut faces = vec![Vec::new(); tiles.len()];
     for side in Side::ALL.into_iter().filter(|s| model.edges[s.index()] == Edge::Open && s.axis < model.grid.dimensions) {
         for along in 0..model.grid.cells[1 - side.axis] {
             let mut cell = [along; 2];
             cell[side.axis] = if side.upper { model.grid.cells[side.axis] - 1 } else { 0 };
-            faces[mosaic.place(cell).0].push(Face { side, cell, moving: Moving::default() });
+            faces[mosaic.place(cell[0], cell[1]).tile as usize].push(Face { side, cell, moving: Moving::default() });
         }
     }
     let surfaces = vec![0.0; (Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS];
-    let boxes = [(); 2].map(|()| vec![Vec::new(); tiles.len()]);
-    let scratch = (0..=cpu.threads()).map(|_| Mutex::default()).collect();
+    let boxes = [(); 2].map(|()| tiles.iter().map(|_| Outbox::default()).collect());
+    let scratch = (0..=cpu.threads()).map(|_| Mutex::new(Scratch::new(layout))).collect();
     Box::new(Gas {
         table: collide::Table::new(model),
         model: model.clone(),
         cpu: cpu.clone(),
         isa: Isa::best(),
-        mosaic,
+        store: Store::new(mosaic, layout, 0),
         tiles,
         faces,
         boxes,
-        far: Vec::new(),
+        post: Post::default(),
         scratch,
         factors: super::factors(model),
         surfaces,
@@ -156,49 +163,50 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
 }
 
 impl Gas {
-    fn flags(&self) -> Kept {
-        Kept::new(&self.model)
+    fn mosaic(&self) -> Mosaic {
+        self.store.mosaic
     }
 
-    /// Takes the leavers that go to no neighbour out of the boxes, in the order of their goals; leaves the boxes to the next pass.
+    /// Leaves the boxes of a pass to the next one.
     fn route(&mut self) {
-        self.far.clear();
-        for (t, out) in self.boxes[1].iter_mut().enumerate() {
-            let near = &self.tiles[t].near;
-            if out.iter().any(|l| !near.contains(&l.tile)) {
-                self.far.extend(out.iter().filter(|l| !near.contains(&l.tile)));
-                out.retain(|l| near.contains(&l.tile));
+        self.boxes.swap(0, 1);
+        self.post.sort(&self.boxes[0]);
+    }
+
+    /// Proves by two counts that all that left a tile arrived.
+    fn check(&self, arrived: usize) -> Result<()> {
+        let sent = self.post.sent();
+        if sent == arrived {
+            return Ok(());
+        }
+        let message = format!("{sent} particles left their tiles, {arrived} arrived");
+        Err(Error::Numerics { what: "gas".into(), place: "exchange".into(), message })
+    }
+
+    /// Puts arrivals into their tiles and orders all, so that rows hold particles cell by cell.
+    fn settle(&mut self) -> Result<()> {
+        let keys = self.mosaic().cells_of_row() * self.model.species.len();
+        let mut scratch = self.scratch[0].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut arrived = 0;
+        for (t, (tile, near)) in self.store.tiles.iter_mut().zip(self.tiles.iter().map(|t| &t.near)).enumerate() {
+            arrived += self.post.take(&self.boxes[0], t, near, &mut tile.rows);
+            for row in &mut tile.rows {
+                scratch.order(row, keys);
+                std::mem::swap(row, &mut scratch.sorted);
             }
         }
-        self.far.sort_by_key(|l| l.tile);
-        self.boxes.swap(0, 1);
-    }
-
-    /// Puts arrivals into their tiles and orders all, so that the columns hold particles cell by cell.
-    fn settle(&mut self) {
-        let flags = self.flags();
-        let keys = self.mosaic.slots() * self.model.species.len();
-        let mut scratch = self.scratch[0].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for (t, tile) in self.tiles.iter_mut().enumerate() {
-            tile.arrive(t, &self.boxes[0], far_of(&self.far, t), flags);
-            tile.len = tile.index(keys, &mut scratch, flags);
-            std::mem::swap(&mut tile.columns, &mut scratch.sorted);
-        }
-        self.boxes[0].iter_mut().for_each(Vec::clear);
-        self.far.clear();
+        drop(scratch);
+        self.check(arrived)?;
+        self.boxes[0].iter_mut().for_each(Outbox::clear);
+        self.post.clear();
+        Ok(())
     }
 
     /// Runs `each` over all particles: cell, species, particle.
     fn for_each(&self, mut each: impl FnMut(usize, usize, &Body)) {
-        let species = self.model.species.len();
-        for tile in &self.tiles {
-            for i in (0..tile.len).filter(|i| !tile::is_hole(tile.columns.key[*i])) {
-                let key = usize::from(tile.columns.key[i]);
-                let slot = key / species;
-                let local = [slot & ((1 << self.mosaic.shift[0]) - 1), slot >> self.mosaic.shift[0]];
-                let cell = self.model.grid.index([0, 1].map(|d| tile.corner[d] + local[d]));
-                each(cell, key % species, &tile.columns.get(i));
-            }
+        let layout = self.store.layout();
+        for (place, species, p) in self.store.iter() {
+            each(self.model.grid.index(self.store.mosaic.cell(place)), species, &Body::of(&p, &layout));
         }
     }
 }

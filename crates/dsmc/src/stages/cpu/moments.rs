@@ -14,7 +14,7 @@ const CHUNK: usize = 64;
 
 /// Adds the sums over a range of velocities to `total`. `wide` says that the processor has AVX2.
 #[inline(always)]
-pub(super) fn moments(v: &[Vec<f32>; 3], range: Range<usize>, total: &mut [f32; MOMENTS], wide: bool) {
+pub(super) fn moments(v: [&[f32]; 3], range: Range<usize>, total: &mut [f32; MOMENTS], wide: bool) {
     let mut begin = range.start;
     while begin < range.end {
         let end = (begin + CHUNK).min(range.end);
@@ -34,7 +34,7 @@ pub(super) fn moments(v: &[Vec<f32>; 3], range: Range<usize>, total: &mut [f32; 
 }
 
 /// The same without vector instructions, of one chunk.
-fn plain(v: &[Vec<f32>; 3], range: Range<usize>, total: &mut [f32; MOMENTS]) {
+fn plain(v: [&[f32]; 3], range: Range<usize>, total: &mut [f32; MOMENTS]) {
     let mut sums = [[0.0_f32; MOMENTS]; LANES];
     for (k, i) in range.enumerate() {
         let (x, y, z) = (v[0][i], v[1][i], v[2][i]);
@@ -147,11 +147,12 @@ mod tests {
         #[cfg(not(target_arch = "x86_64"))]
         let wide = false;
         let v = [0, 1, 2].map(|c| (0..300).map(|i| ((i * 7919 + c * 331) % 997) as f32 * 1.37 - 400.0).collect::<Vec<f32>>());
+        let columns = [&v[0][..], &v[1][..], &v[2][..]];
         for begin in 0..9 {
             for n in (0..40).chain([64, 65, 200]) {
                 let (mut found, mut plain) = ([1.0; MOMENTS], [1.0; MOMENTS]);
-                moments(&v, begin..begin + n, &mut found, wide);
-                moments(&v, begin..begin + n, &mut plain, false);
+                moments(columns, begin..begin + n, &mut found, wide);
+                moments(columns, begin..begin + n, &mut plain, false);
                 assert_eq!(found, plain, "{n} from {begin}");
                 let term = |i: usize| f64::from(v[0][i]) * f64::from(v[1][i]);
                 let direct: f64 = 1.0 + (begin..begin + n).map(term).sum::<f64>();

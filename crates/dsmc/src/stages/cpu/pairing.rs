@@ -2,7 +2,7 @@
 
 use super::collide::{Table, cell_number, hit, together, velocity};
 use super::math::{Stream, power};
-use super::store::Mosaic;
+use super::store::{Columns, Mosaic};
 use super::tile::{Scratch, Tile};
 use crate::model::purpose;
 use crate::physics::{difference, square};
@@ -14,10 +14,12 @@ const ROUNDS: u32 = 64;
 /// All collisions of a tile in step `step`.
 #[inline(always)]
 pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
-    let (slots, pairs) = (mosaic.slots(), table.pairs.len());
+    let (slots, pairs) = (mosaic.cells_of_row(), table.pairs.len());
+    let Scratch { sorted, start, order, .. } = scratch;
+    let sorted = &mut Columns::of(sorted);
     for slot in 0..slots {
-        let begin = scratch.start[slot * species] as usize;
-        let n = scratch.start[(slot + 1) * species] as usize - begin;
+        let begin = start[slot * species] as usize;
+        let n = start[(slot + 1) * species] as usize - begin;
         if n < 2 {
             continue;
         }
@@ -32,7 +34,6 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
         let probability = scale * tile.rate[slot] / rounds as f32;
         let mut stream = Stream::with_room(purpose::PERMUTE, table.seed, step, u64::from(cell), 30);
         for round in 0..rounds {
-            let order = &mut scratch.order;
             order.clear();
             order.extend(begin as u32..(begin + n) as u32);
             for i in (1..n).rev() {
@@ -41,11 +42,11 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
             }
             for (t, two) in order[..even].chunks_exact(2).enumerate() {
                 let (i, j) = (two[0] as usize, two[1] as usize);
-                let kind = |i: usize| usize::from(scratch.sorted.key[i]) % species;
+                let kind = |i: usize| usize::from(sorted.key[i]) % species;
                 let p = table.lookup[kind(i) * species + kind(j)];
                 let pair = &table.pairs[p];
                 let (i, j) = if kind(i) == pair.species[0] { (i, j) } else { (j, i) };
-                let g = difference(velocity(&scratch.sorted, i), velocity(&scratch.sorted, j));
+                let g = difference(velocity(sorted, i), velocity(sorted, j));
                 let g2 = square(g);
                 let sigma_g = pair.rate * power(g2, pair.power);
                 majorants[p].most = majorants[p].most.max(sigma_g);
@@ -53,11 +54,10 @@ pub(super) fn paired(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &
                 let chance = sigma_g * probability;
                 tile.ledger.exceeded += u64::from(chance > 1.0);
                 let number = u64::from(cell) << 24 | (u64::from(round) << 18 | t as u64) & 0xFF_FFFF;
-                if uniform_f32(stream.word()) < chance && (!parted || together(table, &scratch.sorted, cell, mosaic, [i, j], step, number))
-                {
+                if uniform_f32(stream.word()) < chance && (!parted || together(table, sorted, cell, mosaic, [i, j], step, number)) {
                     tile.ledger.collisions += 1;
                     let words = [stream.word(), stream.word()];
-                    hit(table, pair, &mut scratch.sorted, [i, j], g, g2, words, step, number);
+                    hit(table, pair, sorted, [i, j], g, g2, words, step, number);
                 }
             }
         }

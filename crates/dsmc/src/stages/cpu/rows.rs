@@ -4,6 +4,7 @@
 
 use super::collide::{Table, change, hit, velocity};
 use super::math::{power, turn};
+use super::store::Columns;
 use super::tile::{Scratch, Tile};
 use super::tries::{AHEAD, number_of, partners};
 use crate::physics::{Vec3, deflected, difference, directed, square};
@@ -87,6 +88,7 @@ pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, spe
         scatter(table, scratch, chosen, way);
     }
     let Scratch { rows, words, sorted, .. } = scratch;
+    let sorted = &mut Columns::of(sorted);
     let (mut collisions, mut exceeded) = (0, 0);
     for k in 0..chosen {
         let (t, shared) = ((rows.list[k] & !SHARED) as usize, rows.list[k] & SHARED != 0);
@@ -120,6 +122,7 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, tot
     let pairs = table.pairs.len();
     let Scratch { rows, words, start, sorted, .. } = scratch;
     let n = start.last().copied().unwrap_or(0) as usize;
+    let sorted = Columns::of(sorted);
     let (vx, vy, vz) = (&sorted.v[0][..n], &sorted.v[1][..n], &sorted.v[2][..n]);
     let (which, word) = (&rows.which[..total], &words.words[0][..total]);
     let [at_i, at_j] = &mut rows.at;

@@ -1,9 +1,11 @@
-//! A tile, and the first stage of its step: particles that arrived are put in, and all are ordered by cell and species.
+//! What a gas keeps of a tile's cells besides the particles, what a thread works in, and samples.
 
 use super::math::Words;
 use super::moments::moments;
 use super::rows::Rows;
-use super::store::{Columns, HOLE, Kept, Leaver, Mosaic};
+use zellige_engine::tiles::Layout;
+
+use super::store::{Columns, Mosaic, Row, local};
 use super::sums::Sums;
 use crate::gas::Species;
 use crate::model::Model;
@@ -31,19 +33,15 @@ pub(super) struct Impact {
     pub(super) energy: f64,
 }
 
-/// A tile of cells with its particles.
+/// A tile of cells, without its particles.
 #[derive(Debug)]
 pub(super) struct Tile {
     /// Lowest cell.
     pub(super) corner: [usize; 2],
     /// Cells of it that exist.
     pub(super) cells: [usize; 2],
-    /// Tiles that particles come from.
+    /// Tiles around it: what comes from these is taken first.
     pub(super) near: Vec<u32>,
-    /// The particles, in no order, with holes.
-    pub(super) columns: Columns,
-    /// Slots in use, holes included.
-    pub(super) len: usize,
     /// `[slot of the cell][pair]`.
     pub(super) majorants: Vec<Majorant>,
     /// What samples add up to.
@@ -61,14 +59,14 @@ pub(super) struct Tile {
 }
 
 /// What a thread works in.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scratch {
     /// Particles in order.
-    pub(super) sorted: Columns,
+    pub(super) sorted: Row,
     /// Begin of each cell and species in `sorted`, and the end.
     pub(super) start: Vec<u32>,
     /// New place of each slot.
-    place: Vec<u32>,
+    places: Vec<u32>,
     /// Random words of the tries.
     pub(super) words: Words,
     /// Tries: number by cell and pair.
@@ -79,104 +77,32 @@ pub(super) struct Scratch {
     pub(super) order: Vec<u32>,
 }
 
-impl Tile {
-    /// Takes particles that left other tiles for this one: those near in a fixed order, then those from afar.
-    pub(super) fn arrive(&mut self, number: usize, boxes: &[Vec<Leaver>], far: &[Leaver], flags: Kept) {
-        for t in 0..self.near.len() {
-            for leaver in &boxes[self.near[t] as usize] {
-                if leaver.tile as usize == number {
-                    self.take(leaver, flags);
-                }
-            }
-        }
-        for leaver in far {
-            self.take(leaver, flags);
+impl Scratch {
+    /// For rows of a layout.
+    pub(super) fn new(layout: Layout<2>) -> Self {
+        Self {
+            sorted: Row::new(layout, 0),
+            start: Vec::new(),
+            places: Vec::new(),
+            words: Words::default(),
+            tries: Vec::new(),
+            rows: Rows::default(),
+            order: Vec::new(),
         }
     }
 
-    /// Puts one behind the others.
-    #[inline(always)]
-    fn take(&mut self, leaver: &Leaver, flags: Kept) {
-        self.columns.reserve(self.len + 1, flags);
-        self.columns.put(self.len, leaver.key, &leaver.body);
-        self.len += 1;
-    }
-
-    /// Orders the particles by key into `scratch`, equal ones as they stood. Returns their number, without holes.
-    #[inline(always)]
-    pub(super) fn index(&self, keys: usize, scratch: &mut Scratch, flags: Kept) -> usize {
-        let n = self.len;
-        let key = &self.columns.key[..n];
-        let start = &mut scratch.start;
-        start.clear();
-        // Holes count as the last key.
-        start.resize(keys + 2, 0);
-        for k in key {
-            start[usize::from(*k).min(keys) + 1] += 1;
-        }
-        for k in 0..=keys {
-            start[k + 1] += start[k];
-        }
-        let valid = start[keys] as usize;
-        if scratch.place.len() < n {
-            scratch.place.resize(n + n / 8, 0);
-        }
-        let place = &mut scratch.place[..n];
-        let start = &mut start[..];
-        for (p, k) in place.iter_mut().zip(key) {
-            let next = &mut start[usize::from(*k).min(keys)];
-            *p = *next;
-            *next += 1;
-        }
-        // Each entry has become the next one's begin.
-        for k in (0..keys).rev() {
-            start[k + 1] = start[k];
-        }
-        start[0] = 0;
-        start[keys] = valid as u32;
-        scratch.sorted.reserve(n, flags);
-        let to = &mut scratch.sorted;
-        // All of these in one loop: their slices are of one length, so that one check of the place does for all.
-        let (x, y) = (&self.columns.x[..n], &self.columns.y[..n]);
-        let (vx, vy, vz) = (&self.columns.v[0][..n], &self.columns.v[1][..n], &self.columns.v[2][..n]);
-        let [to_vx, to_vy, to_vz] = &mut to.v;
-        let (to_vx, to_vy, to_vz) = (&mut to_vx[..n], &mut to_vy[..n], &mut to_vz[..n]);
-        let (to_x, to_y, to_key) = (&mut to.x[..n], &mut to.y[..n], &mut to.key[..n]);
-        for i in 0..n {
-            let p = place[i] as usize;
-            assert!(p < n, "places are a permutation");
-            (to_key[p], to_x[p], to_y[p]) = (key[i], x[i], y[i]);
-            (to_vx[p], to_vy[p], to_vz[p]) = (vx[i], vy[i], vz[i]);
-        }
-        if flags.rotation {
-            scatter(place, &self.columns.rotation, &mut to.rotation);
-        }
-        if flags.level {
-            scatter(place, &self.columns.level, &mut to.level);
-        }
-        if flags.tag {
-            scatter(place, &self.columns.tag, &mut to.tag);
-        }
-        valid
-    }
-}
-
-/// `to[place[i]] = from[i]`.
-#[inline(always)]
-fn scatter<T: Copy>(place: &[u32], from: &[T], to: &mut [T]) {
-    let from = &from[..place.len()];
-    for (p, value) in place.iter().zip(from) {
-        // Places are a permutation of the slots, which `to` has; the check is one predicted branch.
-        to[*p as usize] = *value;
+    /// Copies a tile's particles into `sorted`, by key. Returns their number, without holes.
+    pub(super) fn order(&mut self, row: &Row, keys: usize) -> usize {
+        row.sort_into(keys, &mut self.sorted, &mut self.start, &mut self.places)
     }
 }
 
 /// An empty tile.
 pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     let (corner, cells) = mosaic.bounds(number);
-    let slots = mosaic.slots();
+    let slots = mosaic.cells_of_row();
     let cell_of = |slot: usize| {
-        let local = [slot & ((1 << mosaic.shift[0]) - 1), slot >> mosaic.shift[0]];
+        let local = local(mosaic, slot);
         (local[0] < cells[0] && local[1] < cells[1]).then(|| model.grid.index([0, 1].map(|d| corner[d] + local[d])))
     };
     let rate = (0..slots).map(|slot| cell_of(slot).map_or(0.0, |c| super::collide::rate(model, c))).collect();
@@ -192,8 +118,6 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         corner,
         cells,
         near: mosaic.near(number),
-        columns: Columns::default(),
-        len: 0,
         majorants: if model.collisions.scheme == crate::model::Scheme::None { Vec::new() } else { majorants.collect() },
         sums: Sums::new(number, model.per_cell),
         impacts: Vec::new(),
@@ -206,18 +130,19 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 
 /// Adds the particles of each cell to the tile's sums. `factors` are those of [`crate::stages::factors`].
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, wide: bool) {
-    let s = &scratch.sorted;
+pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, wide: bool) {
+    let (s, start) = (Columns::of(&mut scratch.sorted), &scratch.start[..=keys]);
+    let v = [&*s.v[0], &*s.v[1], &*s.v[2]];
     for (k, total) in tile.sums.open(keys * kept).chunks_exact_mut(kept).enumerate() {
-        let range = scratch.start[k] as usize..scratch.start[k + 1] as usize;
+        let range = start[k] as usize..start[k + 1] as usize;
         if range.is_empty() {
             continue;
         }
         total[0] += range.len() as f32;
         if let Some(total) = total[1..].first_chunk_mut() {
-            moments(&s.v, range.clone(), total, wide);
+            moments(v, range.clone(), total, wide);
         }
-        let (vx, vy) = (&s.v[0][range.clone()], &s.v[1][range.clone()]);
+        let (vx, vy) = (&v[0][range.clone()], &v[1][range.clone()]);
         // Internal modes: twice the energy per mass, of an energy in K and of a level.
         if !s.rotation.is_empty() {
             internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], 10, f64::from);
@@ -246,10 +171,4 @@ fn internal<T: Copy>(total: &mut [f32], mode: &[T], vx: &[f32], vy: &[f32], per_
     total[into] += sum as f32;
     total[8] += (per_mass * x) as f32;
     total[9] += (per_mass * y) as f32;
-}
-
-/// Whether a slot is free.
-#[inline(always)]
-pub(super) fn is_hole(key: u16) -> bool {
-    key == HOLE
 }

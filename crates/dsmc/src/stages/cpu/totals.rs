@@ -9,7 +9,7 @@ use crate::walls::BOLTZMANN;
 const LANES: usize = 8;
 
 /// Adds the particles in the first `n` slots, of one real molecule each.
-pub(super) fn add(model: &Model, columns: &Columns, n: usize, sum: &mut Totals) {
+pub(super) fn add(model: &Model, columns: &Columns<'_>, n: usize, sum: &mut Totals) {
     let species = &model.species;
     let mut momentum = [[0.0_f64; LANES]; 3];
     let (mut energy, mut internal, mut count) = ([0.0_f64; LANES], [0.0_f64; LANES], 0_u64);
@@ -50,7 +50,7 @@ pub(super) fn add(model: &Model, columns: &Columns, n: usize, sum: &mut Totals) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::{Body, Kept};
+    use super::super::store::{Body, Row, layout};
     use super::*;
     use crate::config::{Config, SpeciesConfig};
 
@@ -61,14 +61,13 @@ mod tests {
         config.collisions.vibration = true;
         let model = Model::new(&config, std::path::Path::new(""), 1).unwrap();
         for n in [0_usize, 1, 7, 8, 9, 61] {
-            let mut columns = Columns::default();
-            columns.reserve(n, Kept { rotation: true, level: true, tag: false });
+            let mut row = Row::new(layout(&model), n);
             let mut expected = Totals::default();
             for i in 0..n {
                 let v = [i as f32, 3.0 - i as f32, 0.5 * i as f32];
                 let (rotation, level) = (10.0 * i as f32, (i % 3) as u32);
                 let key = if i % 5 == 2 { HOLE } else { i as u16 };
-                columns.put(i, key, &Body { x: 0.1, y: 0.2, v, rotation, level, tag: 0 });
+                row.push(&Body { x: 0.1, y: 0.2, v, rotation, level, tag: 0 }.with_key(key));
                 if key != HOLE {
                     let kind = &model.species[i % 2];
                     expected.particles += 1;
@@ -80,7 +79,7 @@ mod tests {
                 }
             }
             let mut found = Totals::default();
-            add(&model, &columns, n, &mut found);
+            add(&model, &Columns::of(&mut row), n, &mut found);
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-13 * b.abs();
             assert!(found.particles == expected.particles && near(found.translation, expected.translation), "{n}: {found:?} {expected:?}");
             assert!(near(found.internal, expected.internal) && (0..3).all(|c| near(found.momentum[c], expected.momentum[c])), "{n}");

@@ -118,6 +118,7 @@ pub(super) fn partners(start: &[u32], slot: usize, species: usize, pair: &Kineti
 fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) {
     let pairs = table.pairs.len();
     let Scratch { rows, words, start, sorted, .. } = scratch;
+    let sorted = &mut Columns::of(sorted);
     for t in 0..words.items[0].len() {
         let (slot, p) = (rows.which[t] as usize / pairs, rows.which[t] as usize % pairs);
         let pair = &table.pairs[p];
@@ -158,7 +159,7 @@ pub(super) fn number_of(items: &[Vec<u32>; 2], t: usize) -> u64 {
 /// How many pairs of each cell and kind are to be tried; returns their sum.
 #[inline(always)]
 fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) -> usize {
-    let (slots, pairs) = (mosaic.slots(), table.pairs.len());
+    let (slots, pairs) = (mosaic.cells_of_row(), table.pairs.len());
     // The numbers that round: a block for every four pairs of a cell, of cells that have someone.
     let blocks = pairs.div_ceil(4);
     let Scratch { words, start, tries, .. } = scratch;
@@ -235,7 +236,7 @@ const LOOKED_AT: usize = 48;
 /// The nearest of a cell's particles `range` to particle `i`, without itself and the one that it has just collided with, unless there
 /// is no other. Of a crowd only some are looked at, from `from` on.
 #[inline(never)]
-fn nearest(columns: &Columns, i: usize, from: usize, range: [usize; 2], across: [f32; 2]) -> usize {
+fn nearest(columns: &Columns<'_>, i: usize, from: usize, range: [usize; 2], across: [f32; 2]) -> usize {
     let [begin, end] = range;
     let (x, y, tag) = (columns.x[i], columns.y[i], columns.tag[i]);
     let (mut best, mut least) = (from, f32::INFINITY);
@@ -258,7 +259,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, SpeciesConfig};
     use crate::model::Model;
-    use crate::stages::cpu::store::Kept;
+    use crate::stages::cpu::store::{Body, Row, layout, mosaic};
     use crate::stages::cpu::tile;
     use zellige_engine::rng::Philox;
 
@@ -269,24 +270,19 @@ mod tests {
             species.iter().map(|s| SpeciesConfig { fraction: 1.0 / species.len() as f64, ..SpeciesConfig::named(s) }).collect();
         (config.dt, config.particles_per_cell, config.collisions.rotation) = (4e-8, Some(6.0), rotation);
         let model = Model::new(&config, Path::new(""), 3).unwrap();
-        let mosaic = Mosaic::new(&model.grid, 6.0);
-        let mut tile = tile::empty(&model, &mosaic, 0);
-        let (keys, flags, philox) = (mosaic.slots() * species.len(), Kept::new(&model), Philox::new(77, 5));
-        let n = 6 * mosaic.slots();
-        tile.columns.reserve(n, flags);
-        for i in 0..n {
+        let mosaic = mosaic(&model.grid, 6.0);
+        let tile = tile::empty(&model, &mosaic, 0);
+        let (keys, layout, philox) = (mosaic.cells_of_row() * species.len(), layout(&model), Philox::new(77, 5));
+        let mut row = Row::new(layout, 0);
+        for i in 0..6 * mosaic.cells_of_row() {
             let [a, b] = philox.normals(0, 2 * i as u64);
             let [c, d] = philox.normals(0, 2 * i as u64 + 1);
-            tile.columns.key[i] = ((i * 7919) % keys) as u16;
-            (tile.columns.v[0][i], tile.columns.v[1][i], tile.columns.v[2][i]) =
-                ((300.0 * a) as f32, (300.0 * b) as f32, (300.0 * c) as f32);
-            if flags.rotation {
-                tile.columns.rotation[i] = (200.0 * d * d) as f32;
-            }
+            let v = [a, b, c].map(|v| (300.0 * v) as f32);
+            let body = Body { x: 0.0, y: 0.0, v, rotation: (200.0 * d * d) as f32, level: 0, tag: 0 };
+            row.push(&body.with_key(((i * 7919) % keys) as u16));
         }
-        tile.len = n;
-        let mut scratch = Scratch::default();
-        tile.index(keys, &mut scratch, flags);
+        let mut scratch = Scratch::new(layout);
+        scratch.order(&row, keys);
         (model.clone(), Table::new(&model), tile, mosaic, scratch)
     }
 
@@ -303,8 +299,9 @@ mod tests {
                 } else {
                     one_by_one(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9);
                 }
-                let Scratch { sorted, rows, .. } = scratch;
-                (sorted.v, sorted.rotation, tile.ledger, rows.sigma_g[..total].to_vec())
+                let Scratch { mut sorted, rows, .. } = scratch;
+                let sorted = Columns::of(&mut sorted);
+                (sorted.v.map(|v| v.to_vec()), sorted.rotation.to_vec(), tile.ledger, rows.sigma_g[..total].to_vec())
             });
             let (a, b) = (std::mem::take(&mut found[0].0), std::mem::take(&mut found[1].0));
             assert!(a == b, "{species:?}: velocities");

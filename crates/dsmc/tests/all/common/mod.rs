@@ -26,7 +26,8 @@ pub fn device(threads: usize) -> Device {
     }
 }
 
-/// A flow there.
+/// A flow there. Tests ask for one thread: they run side by side, bits do not depend on the number, and threads that wait for each other
+/// at the end of steps of a millisecond cost as much as they bring.
 pub fn flow(config: &Config, threads: usize) -> Flow {
     flow_on(config, &device(threads))
 }
@@ -77,6 +78,7 @@ pub fn temperatures(flow: &mut Flow) -> ([f64; 3], f64, f64) {
 /// Fails where `found` is further from `expected` than the larger of the tolerance (relative) and four standard deviations (relative).
 pub fn close(what: &str, found: f64, expected: f64, tolerance: f64, sigma: f64) {
     let limit = tolerance.max(4.0 * sigma);
+    println!("{what}: {found:e}, expected {expected:e}, off by {:.2e} of {limit:.2e}", found / expected - 1.0);
     assert!((found / expected - 1.0).abs() < limit, "{what}: {found:e}, expected {expected:e} within {limit:.2e}");
 }
 

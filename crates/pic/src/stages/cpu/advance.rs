@@ -108,7 +108,7 @@ pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
         let mut k = 0;
         while k < row.len() {
             let mut p = row.get(k);
-            let (i, column) = (tile.corner[0] + usize::from(p.column), isize::from(p.column));
+            let (i, column) = (tile.corner[0] + usize::from(p.key), isize::from(p.key));
             let [s, t, ux, uy, uz, weight] = p.v;
             let (e, b) = pass.gather::<ORDER>(i, j, s, t);
             let u = Vec3 { x: ux, y: uy, z: uz };
@@ -141,7 +141,7 @@ pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
             row.swap_remove(k);
             let cell = [i as isize + di, j as isize + dj];
             if let Some(place) = pass.walls.settle(cell, &mut p, &mut out.tally) {
-                p.column = place.column;
+                p.key = place.cell;
                 out.push(place, p);
             } else if ORDER == 2 {
                 let outside = [0, 1].map(|a| cell[a] < 0 || cell[a] >= pass.grid.cells[a] as isize);
@@ -256,7 +256,7 @@ pub(super) fn deposit_charge<T: RealScalar, const ORDER: u32>(tile: &Tile<T>, wi
     for (r, row) in tile.rows.iter().enumerate() {
         let (s, t) = (row.column(0), row.column(1));
         let weights = (row.layout().width == COLUMNS).then(|| row.column(COLUMNS - 1));
-        for (k, column) in row.cells().iter().enumerate() {
+        for (k, column) in row.keys().iter().enumerate() {
             let (x, y) = (stencil::<f64, ORDER>(s[k].to_f64(), false), stencil::<f64, ORDER>(t[k].to_f64(), false));
             let weight = weights.map_or(1.0, |w| w[k].to_f64());
             let cell = [x.first + isize::from(*column), y.first + r as isize].map(|c| (c + BELOW as isize) as usize);

@@ -2,7 +2,7 @@
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::real::RealScalar;
-use zellige_engine::tiles;
+use zellige_engine::tiles::{self, Post};
 
 use super::store::{COLUMNS, Mosaic, Tile};
 use super::walls::energy;
@@ -41,8 +41,8 @@ impl std::ops::AddAssign for Tally {
 }
 
 /// Hands over everything in sealed outboxes, one per tile, and proves by two counts that all of it arrived.
-pub(super) fn deliver<T: RealScalar>(species: &str, tiles: &mut [Tile<T>], outboxes: &[Outbox<T>]) -> Result<()> {
-    let moved = tiles::deliver(tiles, outboxes);
+pub(super) fn deliver<T: RealScalar>(species: &str, post: &mut Post, tiles: &mut [Tile<T>], outboxes: &[Outbox<T>]) -> Result<()> {
+    let moved = post.deliver(tiles, outboxes);
     if moved.sent == moved.received {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(super) fn shift_tile<T: RealScalar>(mosaic: &Mosaic, tile: &mut Tile<T>, out
     for (r, row) in tile.rows.iter_mut().enumerate() {
         let mut k = 0;
         while k < row.len() {
-            let column = &mut row.cells_mut()[k];
+            let column = &mut row.keys_mut()[k];
             if *column > 0 {
                 *column -= 1;
                 k += 1;
@@ -69,7 +69,7 @@ pub(super) fn shift_tile<T: RealScalar>(mosaic: &Mosaic, tile: &mut Tile<T>, out
                 out.tally.energy_out += energy(&p);
             } else {
                 let place = mosaic.place(tile.corner[0] - 1, tile.corner[1] + r);
-                p.column = place.column;
+                p.key = place.cell;
                 out.push(place, p);
             }
         }

@@ -25,6 +25,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::tiles::Post;
 
 use self::exchange::{Outbox, Tally};
 use self::fields::FieldSet;
@@ -119,6 +120,7 @@ struct CpuStages<T: Format> {
     species: Vec<Population<T>>,
     windows: Vec<Window<T>>,
     outboxes: Vec<Outbox<T>>,
+    post: Post,
 }
 
 impl<T: Format> CpuStages<T> {
@@ -144,6 +146,7 @@ impl<T: Format> CpuStages<T> {
             species: species.collect(),
             windows: (0..mosaic.len()).map(|_| Window::new(mosaic.tile)).collect(),
             outboxes: (0..mosaic.len()).map(|_| Outbox::default()).collect(),
+            post: Post::default(),
             setup: setup.clone(),
         }
     }

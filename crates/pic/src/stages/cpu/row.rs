@@ -97,7 +97,7 @@ impl<T: RealScalar> Columns<T> {
     fn of(row: &mut Row<T>) -> Self {
         let len = row.len();
         let columns = row.columns_mut();
-        Self { v: columns.v.map(<[T]>::as_mut_ptr), cells: columns.cells.as_mut_ptr(), len }
+        Self { v: columns.v.map(<[T]>::as_mut_ptr), cells: columns.keys.as_mut_ptr(), len }
     }
 
     fn none() -> Self {
@@ -334,7 +334,7 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
                 let cell = [corner[0] as isize + column, corner[1] as isize + r as isize + step];
                 let end = [p.v[0], p.v[1]];
                 if let Some(place) = pass.walls.settle(cell, &mut p, &mut out.tally) {
-                    p.column = place.column;
+                    p.key = place.cell;
                     out.push(place, p);
                 } else if ORDER == 2 {
                     let outside = [0, 1].map(|a| cell[a] < 0 || cell[a] >= pass.grid.cells[a] as isize);

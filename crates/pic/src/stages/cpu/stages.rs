@@ -113,7 +113,7 @@ impl<T: Format> Stages for CpuStages<T> {
         let tally = self.tally();
         let population = &mut self.species[species];
         let (name, tiles) = (&population.species.name, &mut population.store.tiles);
-        profiler.stage("exchange", Cost::default(), || self.cpu.install(|| deliver(name, tiles, &self.outboxes)))?;
+        profiler.stage("exchange", Cost::default(), || self.cpu.install(|| deliver(name, &mut self.post, tiles, &self.outboxes)))?;
         let volume = self.setup.grid.cell_volume();
         enter(&mut population.ledger, &tally, &population.species, volume);
         if measure {
@@ -152,7 +152,7 @@ impl<T: Format> Stages for CpuStages<T> {
                         out.clear();
                         shift_tile(&mosaic, tile, out);
                     });
-                    deliver(&population.species.name, &mut population.store.tiles, &self.outboxes)
+                    deliver(&population.species.name, &mut self.post, &mut population.store.tiles, &self.outboxes)
                 })?;
                 let tally = self.tally();
                 let population = &mut self.species[k];
@@ -272,7 +272,7 @@ impl<T: Format> Stages for CpuStages<T> {
         let particles: usize = self.species.iter().map(|s| s.store.memory()).sum();
         let windows: usize = self.windows.iter().map(Window::bytes).sum();
         let outboxes: usize = self.outboxes.iter().map(Outbox::memory).sum();
-        (particles + windows + outboxes) as u64 + self.fields.memory()
+        (particles + windows + outboxes + self.post.memory()) as u64 + self.fields.memory()
     }
 
     fn wait(&mut self) -> Result<()> {

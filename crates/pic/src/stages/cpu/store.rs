@@ -1,7 +1,8 @@
 //! The store of one species: the engine's tiles of rows, a row of particles for each row of cells.
 //!
 //! A row holds columns of numbers (`s`, `t`, `ux`, `uy`, `uz`, and `weight` where the species has one) and the cell's column in the
-//! tile in a byte: 21 bytes a particle in single precision. Inside a row the order is free, so nothing is ever sorted.
+//! tile in a byte: 21 bytes a particle in single precision; a word for the tag where the species has them. The store is kept in place:
+//! inside a row the order is free, and nothing is ever sorted.
 
 use zellige_engine::real::RealScalar;
 use zellige_engine::tiles::{self, Layout};
@@ -27,8 +28,8 @@ pub(super) type Store<T> = tiles::Store<T, COLUMNS>;
 
 /// An empty store for a species, with room for `expected` particles spread evenly.
 pub(super) fn store<T: RealScalar>(mosaic: Mosaic, species: &Species, expected: usize) -> Store<T> {
-    let width = if species.weighted { COLUMNS } else { PLAIN };
-    Store::new(mosaic, Layout { width, tagged: species.tagged }, expected)
+    let layout = Layout { words: [species.tagged], ..Layout::new(if species.weighted { COLUMNS } else { PLAIN }) };
+    Store::new(mosaic, layout, expected)
 }
 
 /// Puts particles in, in their order. Cells and columns have been checked.
@@ -37,7 +38,7 @@ pub(super) fn insert<T: RealScalar>(store: &mut Store<T>, p: &Particles) {
         let weight = p.weight.get(k).copied().unwrap_or(1.0);
         let v = [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight].map(T::from_f64);
         let tag = p.tag.get(k).copied().unwrap_or(0);
-        store.insert(p.i[k] as usize, p.j[k] as usize, Particle { v, bytes: [], tag, column: 0 });
+        store.insert(p.i[k] as usize, p.j[k] as usize, 0, Particle { v, words: [tag], key: 0 });
     }
 }
 
@@ -47,7 +48,7 @@ pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
     let n = store.len();
     let mut p = Particles { i: Vec::with_capacity(n), j: Vec::with_capacity(n), ..Particles::default() };
     for ([i, j], row) in store.rows() {
-        p.i.extend(row.cells().iter().map(|c| (i + usize::from(*c)) as u32));
+        p.i.extend(row.keys().iter().map(|c| (i + usize::from(*c)) as u32));
         p.j.extend(std::iter::repeat_n(j as u32, row.len()));
         let into = |to: &mut Vec<f64>, k| to.extend(row.column(k).iter().map(|v| v.to_f64()));
         into(&mut p.s, 0);
@@ -58,7 +59,7 @@ pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
         if row.layout().width == COLUMNS {
             into(&mut p.weight, 5);
         }
-        p.tag.extend_from_slice(row.tags());
+        p.tag.extend_from_slice(row.word(0));
     }
     p
 }

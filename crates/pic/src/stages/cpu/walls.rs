@@ -104,7 +104,7 @@ fn key<T: RealScalar>(cell: [isize; 2], p: &Particle<T>) -> u64 {
         ^ bits(3)
         ^ bits(4) << 25
         ^ u64::from(place) << 13
-        ^ p.tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        ^ p.words[0].wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// `weight (gamma - 1)`.

@@ -142,7 +142,7 @@ impl<T: Number> Fixed<T> {
     #[inline(always)]
     pub(super) fn photons(&self, power: &[T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();
-        sum!(lines, length, |i| photon_error(Row::load(&mag[i..]), Row::load(&power[i..]))) / (self.shape.ny * self.shape.nx) as f64
+        sum!(lines, length, |i| photon_error(Row::load(&mag[i..]), Row::load(&power[i..]))) / self.counted()
     }
 
     /// Puts the measured moduli to waves of intensity `power`, as far as `bound` does not let the deviation through, with the factor
@@ -160,20 +160,16 @@ impl<T: Number> Fixed<T> {
         let scale = Row::splat(self.scale() * self.scale());
         if relax < 1.0 {
             let (relax, guard) = (Row::from_f64(relax), Row::from_f64(GUARD));
-            for i in (0..power.len()).step_by(PAD) {
+            for i in (0..self.bins.plane()).step_by(PAD) {
                 let factor = modulus_factor(Row::load(&mag[i..]), Row::load(&power[i..]), relax, guard);
                 (factor * scale).store(&mut power[i..]);
             }
         } else {
-            for i in (0..power.len()).step_by(PAD) {
+            for i in (0..self.bins.plane()).step_by(PAD) {
                 scale.store(&mut power[i..]);
             }
         }
-        for half in waves.chunks_exact_mut(self.shape.plane()) {
-            for i in (0..half.len()).step_by(PAD) {
-                (Row::load(&half[i..]) * Row::load(&power[i..])).store(&mut half[i..]);
-            }
-        }
+        self.apply(waves, power);
         error
     }
 }

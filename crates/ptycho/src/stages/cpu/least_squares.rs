@@ -4,7 +4,6 @@ use rayon::prelude::*;
 use zellige_engine::large::Large;
 use zellige_engine::real::{Real, select};
 
-use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
 use super::overlap::Waves;
 use super::store::{planes, planes_mut};
@@ -60,14 +59,9 @@ impl<T: Number> Work<T> for Residual<'_, T> {
             deviation(m, af)
         });
         let mut change = 0.0;
+        fixed.apply(wave, power);
         for (k, out) in out.chunks_exact_mut(stored).enumerate() {
-            let wave = &mut wave[k * size..(k + 1) * size];
-            for half in wave.chunks_exact_mut(size / 2) {
-                for i in (0..size / 2).step_by(PAD) {
-                    (Row::load(&half[i..]) * Row::load(&power[i..])).store(&mut half[i..]);
-                }
-            }
-            fixed.back(wave, one, two, room);
+            fixed.back(&wave[k * size..(k + 1) * size], one, two, room);
             for (to, from) in out.chunks_exact_mut(stored / 2).zip(one.chunks_exact(size / 2)) {
                 to.copy_from_slice(&from[..stored / 2]);
             }

@@ -72,8 +72,8 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
                 weighed * off
             }),
             Noise::Poisson => {
-                let value = poisson(power, mag, factor) + constant;
-                for i in (0..power.len()).step_by(PAD) {
+                let value = poisson(&power[..mag.len()], mag, factor) + constant;
+                for i in (0..mag.len()).step_by(PAD) {
                     let m = Row::load(&mag[i..]);
                     let model = Row::load(&power[i..]) * brightness + Row::from_f64(FLOOR);
                     let slope = (Row::ONE - m * m / model) * scale;
@@ -90,14 +90,9 @@ impl<T: Number> Work<T> for Gradient<'_, T> {
                 off * off
             }),
         };
+        fixed.apply(wave, power);
         for (k, out) in out.chunks_exact_mut(stored).enumerate() {
-            let wave = &mut wave[k * size..(k + 1) * size];
-            for half in wave.chunks_exact_mut(fixed.shape.plane()) {
-                for i in (0..half.len()).step_by(PAD) {
-                    (Row::load(&half[i..]) * Row::load(&power[i..])).store(&mut half[i..]);
-                }
-            }
-            fixed.back(wave, one, two, room);
+            fixed.back(&wave[k * size..(k + 1) * size], one, two, room);
             for plane in 0..2 {
                 let from = &one[plane * fixed.shape.plane()..];
                 out[plane * stored / 2..(plane + 1) * stored / 2].copy_from_slice(&from[..stored / 2]);
@@ -192,6 +187,9 @@ impl<T: Number> Work<T> for Line<'_, T> {
                 add_powers([first, second, third], [&mut *a0, &mut *a1, &mut *a2], scale);
             }
         }
+        for plane in [&mut *a0, a1, a2] {
+            fixed.bins.sum(plane);
+        }
         expand(fixed, noise, [a0, a1, a2], mag)
     }
 }
@@ -268,7 +266,7 @@ impl<T: Number> Host<T> {
         let size = fixed.exits() * 2 * fixed.shape.stored();
         let mut waves = vec![T::ZERO; CHUNK.min(views.len()) * size];
         let mut norm = vec![T::ZERO; fixed.places.iter().map(|p| p.model.layer()).sum()];
-        let pixels = (fixed.shape.ny * fixed.shape.nx) as f64;
+        let pixels = fixed.counted();
         let mut value = 0.0;
         for chunk in all.chunks(CHUNK) {
             let found: Vec<[f64; 2]> = fixed.cpu.install(|| {

@@ -2,6 +2,7 @@
 //! threads share the views, and sums over views are taken band by band of the object and of the probe in the order of the views, so that
 //! no result depends on the number of threads.
 
+mod bins;
 mod fft;
 mod fourier;
 mod lanes;
@@ -29,6 +30,7 @@ use zellige_engine::large::Large;
 
 use crate::model::{Model, Transfer, View};
 use crate::stages::{SLOTS, Stages};
+use bins::Bins;
 use fft::{Plan, Room, Shape};
 use lanes::{Isa, Number};
 use store::Place;
@@ -63,12 +65,14 @@ struct Fixed<T> {
     isa: Isa,
     plan: Plan<T>,
     shape: Shape,
+    /// The detector, whose pixels may be bins of the waves'.
+    bins: Bins,
     /// Modes of probe and object.
     modes: [usize; 2],
     places: Vec<Place>,
     /// Kernel of the near field where the transform leaves it, over the pixels: two planes.
     near: Option<Vec<T>>,
-    /// Moduli `[n][lines][length]`.
+    /// Moduli `[n][lines][length]`, as they were counted.
     mag: Large<T>,
     /// Pixels that count.
     valid: Vec<f64>,
@@ -168,7 +172,8 @@ impl<T: Number> Host<T> {
             }
         };
         let places = Place::all(&model.storages, model.modes[1]);
-        let (mag, valid) = store::moduli(model, shape, far, folder)?;
+        let bins = Bins::new(model.frame, model.bin, far);
+        let (mag, valid) = store::moduli(model, bins.shape, far, folder)?;
         let room = || Scratch {
             room: plan.room(),
             product: vec![T::ZERO; 2 * model.exits() * shape.plane()],
@@ -183,8 +188,20 @@ impl<T: Number> Host<T> {
             probe: store::frames_in(&model.start.probe, shape),
             object: store::objects_in(&model.start.object, &places, model.modes[1]),
         };
-        let fixed =
-            Fixed { cpu: cpu.clone(), isa, plan, shape, modes: model.modes, places, near, mag, valid, support: [None, None], scratch };
+        let fixed = Fixed {
+            cpu: cpu.clone(),
+            isa,
+            plan,
+            shape,
+            bins,
+            modes: model.modes,
+            places,
+            near,
+            mag,
+            valid,
+            support: [None, None],
+            scratch,
+        };
         let mut host = Self {
             fixed,
             views: model.views.clone(),

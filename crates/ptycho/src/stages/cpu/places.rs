@@ -108,6 +108,9 @@ impl<T: Number> Work<T> for Slope<'_, T> {
                 }
             }
         }
+        for plane in [&mut *power, dy, dx] {
+            fixed.bins.sum(plane);
+        }
         let [lines, length] = fixed.detector();
         let mut all = [0.0; 5];
         for line in 0..lines {

@@ -274,7 +274,8 @@ impl<T: Number> Stages for Host<T> {
             fixed.propagate(from, to, two, room);
         }
         fixed.intensity(wave, power);
-        Ok(store::from_detector(power, fixed.shape, fixed.far()).into_iter().map(zellige_engine::real::RealScalar::to_f64).collect())
+        let power = &power[..fixed.bins.plane()];
+        Ok(store::from_detector(power, fixed.bins.shape, fixed.far()).into_iter().map(zellige_engine::real::RealScalar::to_f64).collect())
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {

@@ -151,7 +151,7 @@ pub(crate) fn from_detector<T: Copy>(values: &[T], shape: Shape, far: bool) -> V
 /// Moduli of all frames, in a file in `folder` if there is one, and the number of pixels that count in each.
 pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: Option<&Path>) -> Result<(Large<T>, Vec<f64>)> {
     let mut out = Large::zeros(model.views.len() * shape.plane(), folder)?;
-    let places = out.par_chunks_exact_mut(shape.plane()).zip(model.mag.par_chunks_exact(model.pixels()));
+    let places = out.par_chunks_exact_mut(shape.plane()).zip(model.mag.par_chunks_exact(model.counted()));
     let valid = places.map(|(out, frame)| {
         for (out, m) in out.iter_mut().zip(to_detector(frame, shape, far, MASKED)) {
             *out = T::from_f64(f64::from(m));

@@ -67,6 +67,8 @@ fn transforms_are_those_of_the_library_on_every_instruction_set() {
             [46, 62],
             [256, 58],
             [250, 12],
+            [15, 21],
+            [63, 45],
         ] {
             check::<f32>(frame, isa, 2e-6);
             check::<f64>(frame, isa, 4e-15);

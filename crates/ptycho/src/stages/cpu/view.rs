@@ -96,12 +96,19 @@ impl<T: Number> Fixed<T> {
         self.plan.inverse(planes(one), planes_mut(out), room);
     }
 
-    /// Lines of the detector's plane and their length.
+    /// Lines of the detector's plane, as it was counted, and their length.
+    #[inline(always)]
     pub(super) fn detector(&self) -> [usize; 2] {
-        super::store::detector(self.shape, self.far())
+        self.bins.lines()
     }
 
-    /// Intensities of the waves `[K][2][..]` in room for a plane, scaled.
+    /// Pixels of a frame as it was counted.
+    #[inline(always)]
+    pub(super) fn counted(&self) -> f64 {
+        (self.bins.shape.ny * self.bins.shape.nx) as f64
+    }
+
+    /// Intensities of the waves `[K][2][..]` in room for a plane of the waves, scaled, summed over the bins: the detector's plane at its beginning.
     #[inline(always)]
     pub(super) fn intensity(&self, waves: &[T], out: &mut [T]) {
         let plane = self.shape.plane();
@@ -115,11 +122,23 @@ impl<T: Number> Fixed<T> {
                 (before + here).store(&mut out[i..]);
             }
         }
+        self.bins.sum(out);
+    }
+
+    /// Multiplies every plane of `waves` by the factors of the detector's plane at the beginning of `factors`, which are spread over the bins.
+    #[inline(always)]
+    pub(super) fn apply(&self, waves: &mut [T], factors: &mut [T]) {
+        self.bins.spread(factors);
+        for half in waves.chunks_exact_mut(self.shape.plane()) {
+            for i in (0..half.len()).step_by(PAD) {
+                (Row::load(&half[i..]) * Row::load(&factors[i..])).store(&mut half[i..]);
+            }
+        }
     }
 
     /// Moduli of a view.
     pub(super) fn moduli(&self, j: usize) -> &[T] {
-        &self.mag[j * self.shape.plane()..(j + 1) * self.shape.plane()]
+        &self.mag[j * self.bins.plane()..(j + 1) * self.bins.plane()]
     }
 }
 

@@ -75,7 +75,7 @@ impl Frames {
                 Kernels::Fused { begin: program.kernel("begin")?, project, blocks }
             }
         };
-        let pixels = model.pixels();
+        let pixels = model.counted();
         let weight: Vec<f32> =
             model.mag.par_chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
         let mag = match kind.order(4) {

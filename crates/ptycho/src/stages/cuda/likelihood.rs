@@ -8,7 +8,7 @@ use zellige_engine::error::Result;
 use super::arguments::{ModelArgument, Search};
 use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
-use super::program::{Kind, TEAM, Way};
+use super::program::{Kind, TEAM, Way, pair};
 use super::recipes::{likelihood_recipe, pieces_likelihood_recipe, vectors_recipe};
 use super::sums::Sums;
 use super::{C, Pair, refused};
@@ -117,41 +117,46 @@ impl Descent {
             .collect())
     }
 
-    /// Waves of the gradient of some views to `exits`; `places`, `exits` and `mag` begin with the first of them.
+    /// Waves of the gradient of some views to the exit waves' place; `places` and the arrays of `frames` begin with the first of them. Their values are
+    /// given where there are `pieces`, and are among [`Descent::totals`] otherwise.
     pub(super) fn gradient_part(
         &mut self,
         places: ModelArgument,
-        exits: &mut Buffer<C>,
-        mag: &Buffer<f32>,
+        frames: &mut Frames,
+        pieces: Option<&mut Pieces>,
         rule: &Likelihood,
         views: &Range<usize>,
-    ) -> Result<()> {
+    ) -> Result<Vec<f64>> {
         let Passes::Fused { gradient, blocks, .. } = &self.passes else {
-            return Err(refused("ML in blocks with frames of such pixels", "crop frames to powers of two, or allow more memory"));
+            let pieces = pieces.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
+            return self.gradient_in_pieces(places, frames, pieces, rule, views.start);
         };
         let values = self.values.from((views.start * 2) << self.kind.cluster());
-        let launch = self.launch(gradient, *blocks).plain(places).arg(exits).arg(mag).arg(values);
+        let launch = self.launch(gradient, *blocks).plain(places).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `gradient` declares; every array holds the views.
-        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
+        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
+        Ok(Vec::new())
     }
 
-    /// First and second order of some views, likewise; `exits` is overwritten.
+    /// First and second order of some views, likewise; exit waves are overwritten.
     pub(super) fn line_part(
         &mut self,
         places: ModelArgument,
         along: ModelArgument,
-        exits: &mut Buffer<C>,
-        mag: &Buffer<f32>,
+        frames: &mut Frames,
+        pieces: Option<&mut Pieces>,
         rule: &Likelihood,
         views: &Range<usize>,
-    ) -> Result<()> {
+    ) -> Result<Vec<[f64; 2]>> {
         let Passes::Fused { line, blocks, .. } = &self.passes else {
-            return Err(refused("ML in blocks with frames of such pixels", "crop frames to powers of two, or allow more memory"));
+            let pieces = pieces.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
+            return self.line_in_pieces(places, along, frames, pieces, views.start);
         };
         let values = self.values.from((views.start * 2) << self.kind.cluster());
-        let launch = self.launch(line, *blocks).plain(places).plain(along).arg(exits).arg(mag).arg(values);
+        let launch = self.launch(line, *blocks).plain(places).plain(along).arg(&mut frames.exits).arg(&frames.mag).arg(values);
         // SAFETY: arguments as `line` declares; every array holds the views.
-        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run() }
+        unsafe { launch.arg(self.factors.from(views.start)).plain(Self::search(views, rule)).run()? };
+        Ok(Vec::new())
     }
 
     /// The probe's part of the gradient from the sums of its parts, nothing where it is not asked for.
@@ -176,10 +181,7 @@ impl Descent {
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
-        if pieces.is_none() {
-            self.gradient_part(places, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
-        }
-        let values = pieces.map(|pieces| self.gradient_in_pieces(places, frames, pieces, rule)).transpose()?;
+        let values = self.gradient_part(places, frames, pieces, rule, &(0..frames.views))?;
         let list = sums.argument(0);
         if rule.object && sums.atomic() {
             self.cuda.fill_zero(&mut to.object)?;
@@ -194,12 +196,12 @@ impl Descent {
             self.cuda.fill_zero(&mut to.object)?;
         }
         if rule.probe {
-            let launch = self.probe_parts.launch(((pixels / 2).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
+            let launch = self.probe_parts.launch(((pixels / pair(self.kind.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);
             // SAFETY: (Model, const C*, Sums) as declared.
             unsafe { launch.plain(places).arg(&frames.exits).plain(list).run()? };
         }
         self.probe_gradient(sums, rule, &mut to.probe)?;
-        values.map_or_else(|| Ok(self.totals()?.iter().map(|v| v[0]).collect()), Ok)
+        if self.in_pieces() { Ok(values) } else { Ok(self.totals()?.iter().map(|v| v[0]).collect()) }
     }
 
     /// First and second order along a direction.
@@ -212,20 +214,27 @@ impl Descent {
         rule: &Likelihood,
     ) -> Result<[f64; 2]> {
         let all = |values: &[[f64; 2]]| values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]);
-        if let Some(pieces) = pieces {
-            return Ok(all(&self.line_in_pieces(places, along, frames, pieces)?));
+        if !self.in_pieces() {
+            frames.need_exits()?;
         }
-        frames.need_exits()?;
-        self.line_part(places, along, &mut frames.exits, &frames.mag, rule, &(0..frames.views))?;
-        Ok(all(&self.totals()?))
+        let values = self.line_part(places, along, frames, pieces, rule, &(0..frames.views))?;
+        Ok(all(&if self.in_pieces() { values } else { self.totals()? }))
     }
 
-    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views.
-    fn gradient_in_pieces(&self, places: ModelArgument, frames: &mut Frames, pieces: &mut Pieces, rule: &Likelihood) -> Result<Vec<f64>> {
+    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views, the first of which is view `start` of all.
+    fn gradient_in_pieces(
+        &self,
+        places: ModelArgument,
+        frames: &mut Frames,
+        pieces: &mut Pieces,
+        rule: &Likelihood,
+        start: usize,
+    ) -> Result<Vec<f64>> {
         let Passes::Pieces { brighten, settle_brightness, weigh, .. } = &self.passes else { return Ok(Vec::new()) };
         let (views, chunks, wave) = (frames.views, pieces.chunks(), pieces.wave());
         let group = pieces.group(views);
         let part = views * chunks as usize;
+        let factors = || self.factors.from(start);
         // Values, and behind them what brightness is found from.
         pieces.need(group, 0, 1, part + 2 * group * chunks as usize)?;
         for first in (0..views).step_by(group) {
@@ -242,10 +251,10 @@ impl Descent {
                 unsafe {
                     brighten.launch(grid, TEAM).plain(behind).run()?;
                     let launch = settle_brightness.launch((count as u32).div_ceil(TEAM), TEAM).plain(behind);
-                    launch.arg(chunks).arg(count as u32).arg(&self.factors).run()?;
+                    launch.arg(chunks).arg(count as u32).arg(factors()).run()?;
                 }
             }
-            let launch = weigh.launch(grid, TEAM).plain(lot).arg(&self.factors);
+            let launch = weigh.launch(grid, TEAM).plain(lot).arg(factors());
             // SAFETY: (Lot, const float*, u32) as `weigh` declares.
             unsafe { launch.arg(u32::from(rule.floating_left_out)).run()? };
             pieces.propagate_in(&mut frames.exits, first * wave, count, true)?;
@@ -253,8 +262,15 @@ impl Descent {
         Ok(pieces.totals::<1>(0..views)?.into_iter().map(|[v]| v).collect())
     }
 
-    /// First and second order of every view, around cuFFT.
-    fn line_in_pieces(&self, places: ModelArgument, along: ModelArgument, frames: &Frames, pieces: &mut Pieces) -> Result<Vec<[f64; 2]>> {
+    /// First and second order of every view, likewise.
+    fn line_in_pieces(
+        &self,
+        places: ModelArgument,
+        along: ModelArgument,
+        frames: &Frames,
+        pieces: &mut Pieces,
+        start: usize,
+    ) -> Result<Vec<[f64; 2]>> {
         let Passes::Pieces { bend, .. } = &self.passes else { return Ok(Vec::new()) };
         let (views, chunks) = (frames.views, pieces.chunks());
         let group = pieces.group(views);
@@ -274,7 +290,7 @@ impl Descent {
             pieces.intensity(lot, count)?;
             let launch = bend.launch((chunks, count as u32), TEAM).plain(lot).arg(&pieces.waves[1]).arg(&pieces.waves[2]);
             // SAFETY: (Lot, const C*, const C*, const float*) as `bend` declares; there is room for two sums a block of every view.
-            unsafe { launch.arg(&self.factors).run()? };
+            unsafe { launch.arg(self.factors.from(start)).run()? };
         }
         pieces.totals::<2>(0..views)
     }

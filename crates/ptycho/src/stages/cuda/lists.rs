@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use super::program::{TEAM, TILE_COLUMNS, TILE_ROWS, crowd};
+use super::program::{TEAM, TILE_COLUMNS, TILE_ROWS, crowd, pair};
 use crate::model::{Model, View};
 
 /// `Tile` of sums.cu.
@@ -181,7 +181,7 @@ pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
 pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
     listed.sort_by_key(|n| views[*n as usize].probe);
-    let groups = (model.pixels() / 2).div_ceil(TEAM as usize);
+    let groups = (model.pixels() / pair(model.frame)).div_ceil(TEAM as usize);
     let wanted = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1);
     let length = views.len().div_ceil(wanted).max(1);
     let (mut parts, mut first) = (Vec::new(), vec![0]);
@@ -222,6 +222,7 @@ pub(super) mod tests {
             storages: vec![storage(0), storage(64 * 90)],
             views,
             shifts: Vec::new(),
+            bin: [1, 1],
             mag: Vec::new(),
             transfer: Transfer::Far,
             pixel: [1.0; 2],

@@ -51,17 +51,11 @@ pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
 
 /// The same with a way of the caller's choice: for measurements and tests.
 pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
-    if model.frame[1] % 2 == 1 {
-        return Err(refused(format!("frames of {} columns", model.frame[1]), "crop them to an even number, or take `--device cpu`"));
-    }
     Ok(Box::new(CudaStages::new(model, cuda, kind)?))
 }
 
 /// The same within some device memory, frames and waves coming and going where they do not fit.
 pub fn new_within(model: &Model, cuda: &Cuda, wish: stream::plan::Wish) -> Result<Box<dyn Stages>> {
-    if model.frame[1] % 2 == 1 {
-        return Err(refused(format!("frames of {} columns", model.frame[1]), "crop them to an even number, or take `--device cpu`"));
-    }
     stream::new(model, cuda, Kind::of(model, cuda.properties()), wish)
 }
 

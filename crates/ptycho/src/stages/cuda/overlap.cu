@@ -5,7 +5,7 @@
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, const C* exits, Sums sums, Update update) {
   [[maybe_unused]] __shared__ float4 room[ATOMIC ? 1 : CREWS * TILE_ROWS * WARP];
   __shared__ float2 scratch[CREWS];
-  const u32 groups = (NX * NY / 2 + TEAM - 1) / TEAM;
+  const u32 groups = (NX * NY / PAIR + TEAM - 1) / TEAM;
   u32 pass = 0;
   for (bool rest = false; pass < update.most && !rest; ++pass) {
     if (update.object && (pass > 0 || !update.probe_first || !update.probe)) {
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(TEAM, CROWD) overlap(Model model, c
       continue;
     }
     for (u32 w = blockIdx.x; w < sums.part_count * groups; w += gridDim.x) {
-      u32 pixel = (w % groups * TEAM + threadIdx.x) * 2;
+      u32 pixel = (w % groups * TEAM + threadIdx.x) * PAIR;
       if (pixel < NX * NY) sum_probe(model, exits, sums, w / groups, pixel);
     }
     grid_barrier(sums.barrier);

@@ -8,7 +8,7 @@ struct Lot {
   const u32* wave_place; // and a wave's value
   const float* mag;
   C* work;      // [views][MODES][NY * NX]
-  float* power; // [views][NY * NX]
+  float* power; // [views][MY * MX]
   double* sums; // [views][CHUNKS][..]
   u32 first;
   float scale; // what a transform to the detector leaves out
@@ -16,10 +16,11 @@ struct Lot {
 
 __device__ __forceinline__ u32 view_number(const Lot& lot, u32 i) { return lot.list ? lot.list[i] : lot.first + i; }
 __device__ __forceinline__ float magnitude(const Lot& lot, u32 n, u32 pixel) {
-  return lot.mag[(u64)n * (NX * NY) + (lot.mag_place ? lot.mag_place[pixel] : pixel)];
+  return lot.mag[(u64)n * (MX * MY) + (lot.mag_place ? lot.mag_place[pixel] : pixel)];
 }
 __device__ __forceinline__ C* work_of(const Lot& lot, u32 i, u32 k) { return lot.work + ((u64)i * MODES + k) * (NX * NY); }
 #define EACH_PIXEL(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < NX * NY; pixel += gridDim.x * TEAM)
+#define EACH_COUNTED(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += gridDim.x * TEAM)
 
 // Sums of a block, in doubles, to its place.
 template <int COUNT> __device__ __forceinline__ void put_sums(const Lot& lot, const float (&value)[COUNT]) {
@@ -56,10 +57,13 @@ extern "C" __global__ void __launch_bounds__(TEAM) multiply(Model model, Model o
 
 // Intensities at the detector to `power`.
 extern "C" __global__ void __launch_bounds__(TEAM) intensity(Lot lot) {
-  EACH_PIXEL(pixel) {
+  EACH_COUNTED(pixel) {
     float sum = 0;
-    for (u32 k = 0; k < MODES; ++k) sum += power(work_of(lot, blockIdx.y, k)[pixel]);
-    lot.power[(u64)blockIdx.y * (NX * NY) + pixel] = sum * lot.scale * lot.scale;
+    EACH_PART(part) {
+      const u32 at = pixel_of(pixel, part);
+      for (u32 k = 0; k < MODES; ++k) sum += power(work_of(lot, blockIdx.y, k)[at]);
+    }
+    lot.power[(u64)blockIdx.y * (MX * MY) + pixel] = sum * lot.scale * lot.scale;
   }
 }
 
@@ -67,22 +71,25 @@ extern "C" __global__ void __launch_bounds__(TEAM) intensity(Lot lot) {
 extern "C" __global__ void __launch_bounds__(TEAM) deviation(Lot lot) {
   const u32 n = view_number(lot, blockIdx.y);
   float sum[1] = {0};
-  EACH_PIXEL(pixel) {
-    const float i = lot.power[(u64)blockIdx.y * (NX * NY) + pixel];
+  EACH_COUNTED(pixel) {
+    const float i = lot.power[(u64)blockIdx.y * (MX * MY) + pixel];
     sum[0] += misfit(i, i, magnitude(lot, n, pixel)).y;
   }
   put_sums(lot, sum);
 }
 
-// Re <waves, other waves> of all modes to `to` [views][NY * NX]: half of what intensities change by.
+// Re <waves, other waves> of all modes to `to` [views][MY * MX]: half of what intensities change by.
 extern "C" __global__ void __launch_bounds__(TEAM) change(Lot lot, const C* other, float* to) {
-  EACH_PIXEL(pixel) {
+  EACH_COUNTED(pixel) {
     float sum = 0;
-    for (u32 k = 0; k < MODES; ++k) {
-      const C a = work_of(lot, blockIdx.y, k)[pixel], b = other[((u64)blockIdx.y * MODES + k) * (NX * NY) + pixel];
-      sum += a.x * b.x + a.y * b.y;
+    EACH_PART(part) {
+      const u32 at = pixel_of(pixel, part);
+      for (u32 k = 0; k < MODES; ++k) {
+        const C a = work_of(lot, blockIdx.y, k)[at], b = other[((u64)blockIdx.y * MODES + k) * (NX * NY) + at];
+        sum += a.x * b.x + a.y * b.y;
+      }
     }
-    to[(u64)blockIdx.y * (NX * NY) + pixel] = sum * lot.scale * lot.scale;
+    to[(u64)blockIdx.y * (MX * MY) + pixel] = sum * lot.scale * lot.scale;
   }
 }
 
@@ -90,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(TEAM) change(Lot lot, const C* othe
 extern "C" __global__ void __launch_bounds__(TEAM) slopes(Lot lot, const float* down, const float* across) {
   const u32 n = view_number(lot, blockIdx.y);
   float sums[5] = {0, 0, 0, 0, 0};
-  EACH_PIXEL(pixel) {
-    const u64 at = (u64)blockIdx.y * (NX * NY) + pixel;
+  EACH_COUNTED(pixel) {
+    const u64 at = (u64)blockIdx.y * (MX * MY) + pixel;
     const float m = magnitude(lot, n, pixel), i = lot.power[at];
     if (m < 0 || !(i > 0)) continue;
     const float size = sqrtf(i), y = down[at] / size, x = across[at] / size, off = 2 * (size - m);

@@ -110,7 +110,7 @@ impl Pieces {
 
     /// Room for the waves and planes of a lot of so many views, and for `sums` numbers.
     pub(super) fn need(&mut self, views: usize, waves: usize, planes: usize, sums: usize) -> Result<()> {
-        let (len, plane) = (views * self.wave(), views * self.pixels());
+        let (len, plane) = (views * self.wave(), views * self.kind.counted());
         for buffer in self.waves[..waves].iter_mut().filter(|b| b.len() < len) {
             *buffer = self.pool.alloc_zeros(len, "ptycho: waves")?;
         }

@@ -4,8 +4,8 @@
 extern "C" __global__ void __launch_bounds__(TEAM) brighten(Lot lot) {
   const u32 n = view_number(lot, blockIdx.y);
   float sums[2] = {0, 0};
-  EACH_PIXEL(pixel) {
-    float2 both = brightness(lot.power[(u64)blockIdx.y * (NX * NY) + pixel], magnitude(lot, n, pixel));
+  EACH_COUNTED(pixel) {
+    float2 both = brightness(lot.power[(u64)blockIdx.y * (MX * MY) + pixel], magnitude(lot, n, pixel));
     sums[0] += both.x, sums[1] += both.y;
   }
   put_sums(lot, sums);
@@ -28,12 +28,15 @@ extern "C" __global__ void __launch_bounds__(TEAM) weigh(Lot lot, const float* f
   const u32 n = view_number(lot, blockIdx.y);
   const float factor = factors[n], weight = lot.scale * lot.scale * (left_out ? 1.0f : factor);
   float sum[1] = {0};
-  EACH_PIXEL(pixel) {
-    const float2 both = value_and_slope(lot.power[(u64)blockIdx.y * (NX * NY) + pixel] * factor, magnitude(lot, n, pixel));
+  EACH_COUNTED(pixel) {
+    const float2 both = value_and_slope(lot.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor, magnitude(lot, n, pixel));
     sum[0] += both.x;
-    for (u32 k = 0; k < MODES; ++k) {
-      C* wave = work_of(lot, blockIdx.y, k) + pixel;
-      *wave = *wave * (both.y * weight);
+    EACH_PART(part) {
+      const u32 at = pixel_of(pixel, part);
+      for (u32 k = 0; k < MODES; ++k) {
+        C* wave = work_of(lot, blockIdx.y, k) + at;
+        *wave = *wave * (both.y * weight);
+      }
     }
   }
   put_sums(lot, sum);
@@ -44,13 +47,15 @@ extern "C" __global__ void __launch_bounds__(TEAM) bend(Lot lot, const C* first,
   const u32 n = view_number(lot, blockIdx.y);
   const float factor = factors[n], scale = lot.scale * lot.scale * factor;
   float sums[2] = {0, 0};
-  EACH_PIXEL(pixel) {
-    const float m = magnitude(lot, n, pixel), i = lot.power[(u64)blockIdx.y * (NX * NY) + pixel] * factor;
+  EACH_COUNTED(pixel) {
+    const float m = magnitude(lot, n, pixel), i = lot.power[(u64)blockIdx.y * (MX * MY) + pixel] * factor;
     float once = 0, twice = 0;
-    for (u32 k = 0; k < MODES; ++k) {
-      const u64 at = ((u64)blockIdx.y * MODES + k) * (NX * NY) + pixel;
-      const C a = lot.work[at], b = first[at], c = second[at];
-      once += 2 * (a.x * b.x + a.y * b.y), twice += power(b) + 2 * (a.x * c.x + a.y * c.y);
+    EACH_PART(part) {
+      for (u32 k = 0; k < MODES; ++k) {
+        const u64 at = ((u64)blockIdx.y * MODES + k) * (NX * NY) + pixel_of(pixel, part);
+        const C a = lot.work[at], b = first[at], c = second[at];
+        once += 2 * (a.x * b.x + a.y * b.y), twice += power(b) + 2 * (a.x * c.x + a.y * c.y);
+      }
     }
     once *= scale, twice *= scale;
     const float slope = value_and_slope(i, m).y;

@@ -7,18 +7,24 @@
 extern "C" __global__ void __launch_bounds__(TEAM) residual(Lot lot, u32 poisson) {
   const u32 n = view_number(lot, blockIdx.y);
   float sums[3] = {0, 0, 0};
-  EACH_PIXEL(pixel) {
+  EACH_COUNTED(pixel) {
     const float m = magnitude(lot, n, pixel);
     float i = 0;
-    for (u32 k = 0; k < MODES; ++k) i += power(work_of(lot, blockIdx.y, k)[pixel]);
+    EACH_PART(part) {
+      const u32 at = pixel_of(pixel, part);
+      for (u32 k = 0; k < MODES; ++k) i += power(work_of(lot, blockIdx.y, k)[at]);
+    }
     i *= lot.scale * lot.scale;
     const float2 both = misfit(i, i, m);
     // Near the solution Poisson's is the ratio of magnitudes to first order.
     const float factor = m < 0 ? 0.0f : poisson ? 0.5f * (m * m - i) / (i + 1) : m / (sqrtf(i) + GUARD) - 1;
     sums[0] += both.x, sums[1] += both.y, sums[2] += i * factor * factor;
-    for (u32 k = 0; k < MODES; ++k) {
-      C* place = work_of(lot, blockIdx.y, k) + pixel;
-      *place = *place * (factor * lot.scale * lot.scale);
+    EACH_PART(part) {
+      const u32 at = pixel_of(pixel, part);
+      for (u32 k = 0; k < MODES; ++k) {
+        C* place = work_of(lot, blockIdx.y, k) + at;
+        *place = *place * (factor * lot.scale * lot.scale);
+      }
     }
   }
   put_sums(lot, sums);

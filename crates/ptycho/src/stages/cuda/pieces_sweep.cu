@@ -7,23 +7,30 @@ extern "C" __global__ void __launch_bounds__(TEAM) difference(Lot lot, C* waves,
   const u32 n = view_number(lot, blockIdx.y);
   const Blend blend = blend_of(rule, 0);
   float sums[3] = {0, 0, 0};
-  EACH_PIXEL(pixel) {
-    C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (lot.wave_place ? lot.wave_place[pixel] : pixel) : 0;
+  EACH_COUNTED(pixel) {
     const float m = magnitude(lot, n, pixel);
     float model = 0, estimate = 0;
-    for (u32 k = 0; k < MODES; ++k) {
-      const C g = work_of(lot, blockIdx.y, k)[pixel] * lot.scale, e = kept ? kept[k * (NX * NY)] : g;
-      model += power(g), estimate += power(g * rule.c + e * (1 - rule.c));
+    EACH_PART(part) {
+      const u32 at = pixel_of(pixel, part);
+      const C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (lot.wave_place ? lot.wave_place[at] : at) : 0;
+      for (u32 k = 0; k < MODES; ++k) {
+        const C g = work_of(lot, blockIdx.y, k)[at] * lot.scale, e = kept ? kept[k * (NX * NY)] : g;
+        model += power(g), estimate += power(g * rule.c + e * (1 - rule.c));
+      }
     }
     const float2 both = misfit(model, estimate, m);
     const float q = ratio(estimate, m), by_g = fmaf(blend.g_ratio, q, blend.g), by_e = fmaf(blend.e_ratio, q, blend.e);
     sums[0] += both.x, sums[1] += both.y;
-    for (u32 k = 0; k < MODES; ++k) {
-      C* place = work_of(lot, blockIdx.y, k) + pixel;
-      const C g = *place * lot.scale, e = kept ? kept[k * (NX * NY)] : g, now = g * by_g + e * by_e;
-      sums[2] += power(now - e);
-      if (kept) kept[k * (NX * NY)] = now;
-      *place = (now - g) * lot.scale;
+    EACH_PART(part) {
+      const u32 at = pixel_of(pixel, part);
+      C* kept = waves ? waves + (u64)n * MODES * (NX * NY) + (lot.wave_place ? lot.wave_place[at] : at) : 0;
+      for (u32 k = 0; k < MODES; ++k) {
+        C* place = work_of(lot, blockIdx.y, k) + at;
+        const C g = *place * lot.scale, e = kept ? kept[k * (NX * NY)] : g, now = g * by_g + e * by_e;
+        sums[2] += power(now - e);
+        if (kept) kept[k * (NX * NY)] = now;
+        *place = (now - g) * lot.scale;
+      }
     }
   }
   put_sums(lot, sums);
@@ -38,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) settle_errors(Lot lot, u32 ch
     for (int s = 0; s < 3; ++s) sums[s] += lot.sums[3 * c + s];
   }
   const u32 n = lot.list[i];
-  errors[3 * (u64)n] = float(sums[1] * weight[n]), errors[3 * (u64)n + 1] = float(sums[0] / (NX * NY));
+  errors[3 * (u64)n] = float(sums[1] * weight[n]), errors[3 * (u64)n + 1] = float(sums[0] / (MX * MY));
   errors[3 * (u64)n + 2] = float(sums[2] / (NX * NY));
 }
 

@@ -28,35 +28,44 @@ constrain(C* waves, C* exits, const float* mag, const float* weight, float* erro
   C* wave = waves + (u64)n * MODES * (NX * NY);
   C* exit = exits + (u64)n * MODES * (NX * NY);
   float2 sums = make_float2(0, 0);
-  for (u32 i = threadIdx.x; i < NX * NY; i += 512) {
+  for (u32 pixel = threadIdx.x; pixel < MX * MY; pixel += 512) {
     float model = 0, estimate = 0;
-    for (int k = 0; k < MODES; ++k) {
-      C g = exit[k * (NX * NY) + i] * scale;
-      model += power(g);
-      estimate += power(g * rule.c + wave[k * (NX * NY) + i] * (1 - rule.c));
+    EACH_PART(part) {
+      const u32 i = pixel_of(pixel, part);
+      for (int k = 0; k < MODES; ++k) {
+        C g = exit[k * (NX * NY) + i] * scale;
+        model += power(g);
+        estimate += power(g * rule.c + wave[k * (NX * NY) + i] * (1 - rule.c));
+      }
     }
-    sums = sums + misfit(model, estimate, mag[(u64)n * (NX * NY) + i]);
+    sums = sums + misfit(model, estimate, mag[(u64)n * (MX * MY) + pixel]);
   }
   sums.x = block_reduce<Sum<float>>(sums.x, scratch[0]);
   sums.y = block_reduce<Sum<float>>(sums.y, scratch[1]);
   __shared__ float fourier;
   if (threadIdx.x == 0) {
     fourier = sums.y * weight[n];
-    errors[3 * (u64)n] = fourier, errors[3 * (u64)n + 1] = sums.x / (NX * NY);
+    errors[3 * (u64)n] = fourier, errors[3 * (u64)n + 1] = sums.x / (MX * MY);
   }
   __syncthreads();
   const Blend blend = blend_of(rule, pull_of(fourier, rule.bound));
   float change = 0;
-  for (u32 i = threadIdx.x; i < NX * NY; i += 512) {
+  for (u32 pixel = threadIdx.x; pixel < MX * MY; pixel += 512) {
     float estimate = 0;
-    for (int k = 0; k < MODES; ++k) estimate += power(exit[k * (NX * NY) + i] * (scale * rule.c) + wave[k * (NX * NY) + i] * (1 - rule.c));
-    const float q = ratio(estimate, mag[(u64)n * (NX * NY) + i]);
+    EACH_PART(part) {
+      const u32 i = pixel_of(pixel, part);
+      for (int k = 0; k < MODES; ++k) estimate += power(exit[k * (NX * NY) + i] * (scale * rule.c) + wave[k * (NX * NY) + i] * (1 - rule.c));
+    }
+    const float q = ratio(estimate, mag[(u64)n * (MX * MY) + pixel]);
     const float g = fmaf(blend.g_ratio, q, blend.g) * scale, e = fmaf(blend.e_ratio, q, blend.e);
-    for (int k = 0; k < MODES; ++k) {
-      C old = wave[k * (NX * NY) + i], now = exit[k * (NX * NY) + i] * g + old * e;
-      change += power(now - old);
-      wave[k * (NX * NY) + i] = now;
-      exit[k * (NX * NY) + i] = now * scale;
+    EACH_PART(part) {
+      const u32 i = pixel_of(pixel, part);
+      for (int k = 0; k < MODES; ++k) {
+        C old = wave[k * (NX * NY) + i], now = exit[k * (NX * NY) + i] * g + old * e;
+        change += power(now - old);
+        wave[k * (NX * NY) + i] = now;
+        exit[k * (NX * NY) + i] = now * scale;
+      }
     }
   }
   change = block_reduce<Sum<float>>(change, scratch[2]);

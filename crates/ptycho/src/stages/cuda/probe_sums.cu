@@ -1,6 +1,9 @@
 // Sums over views for the probes: of parts, and of the parts in their order. Behind sums.cu.
 
-// conj(O) exit and |O|^2 of two neighbouring pixels, over the listed views `begin .. end`; `exits` begins with view `first`.
+// Neighbouring pixels that a thread sums over: two where rows hold whole pairs.
+#define PAIR (NX % 2 ? 1 : 2)
+
+// conj(O) exit and |O|^2 of PAIR neighbouring pixels, over the listed views `begin .. end`; `exits` begins with view `first`.
 __device__ __forceinline__ void add_views(const Model& model, const C* exits, u32 first, const u32* listed, u32 begin, u32 end, u32 pixel,
                                           C* numerator, float2& weight) {
   const int x = pixel % NX, y = pixel / NX;
@@ -9,39 +12,52 @@ __device__ __forceinline__ void add_views(const Model& model, const C* exits, u3
     const u32 n = listed[j];
     const View view = model.views[n];
     const Storage storage = model.storages[view.object];
-    const float4* exit = (const float4*)(exits + (u64)(n - first) * MODES * (NX * NY) + pixel);
+    const C* exit = exits + (u64)(n - first) * MODES * (NX * NY) + pixel;
 #pragma unroll
     for (int o = 0; o < OBJECTS; ++o) {
       const C* object = model.object + storage.offset + ((u64)o * storage.height + view.row + y) * storage.width + view.col + x;
-      C a = object[0], b = object[1];
-      weight.x += power(a), weight.y += power(b);
+      C a = object[0];
+      weight.x += power(a);
+#if NX % 2
+#pragma unroll
+      for (int q = 0; q < PROBES; ++q) add_overlap(numerator[q], a, __ldcs(exit + (q * OBJECTS + o) * (NX * NY)));
+#else
+      C b = object[1];
+      weight.y += power(b);
 #pragma unroll
       for (int q = 0; q < PROBES; ++q) {
-        float4 e = __ldcs(exit + (q * OBJECTS + o) * (NX * NY / 2));
+        float4 e = __ldcs((const float4*)exit + (q * OBJECTS + o) * (NX * NY / 2));
         add_overlap(numerator[2 * q], a, make_float2(e.x, e.y));
         add_overlap(numerator[2 * q + 1], b, make_float2(e.z, e.w));
       }
+#endif
     }
   }
 }
 
-// The sums of part `p` at two neighbouring pixels, kept from one block of frames to the next.
+// The sums of part `p` at PAIR neighbouring pixels, kept from one block of frames to the next.
 __device__ __forceinline__ void keep_part(const Sums& sums, u32 p, u32 pixel, const C* numerator, float2 weight) {
+#if NX % 2
+#pragma unroll
+  for (int q = 0; q < PROBES; ++q) sums.numerators[((u64)p * PROBES + q) * (NX * NY) + pixel] = numerator[q];
+  sums.weights[(u64)p * (NX * NY) + pixel] = weight.x;
+#else
 #pragma unroll
   for (int q = 0; q < PROBES; ++q) {
     const C* a = numerator + 2 * q;
     *(float4*)(sums.numerators + ((u64)p * PROBES + q) * (NX * NY) + pixel) = make_float4(a[0].x, a[0].y, a[1].x, a[1].y);
   }
   *(float2*)(sums.weights + (u64)p * (NX * NY) + pixel) = weight;
+#endif
 }
 
-// Sums of one part over two neighbouring pixels: a thread each.
+// Sums of one part over PAIR neighbouring pixels: a thread each.
 __device__ __forceinline__ void sum_probe(const Model& model, const C* exits, const Sums& sums, u32 p, u32 pixel) {
   const Part part = sums.parts[p];
-  C numerator[2 * PROBES];
+  C numerator[PAIR * PROBES];
   float2 weight = make_float2(0, 0);
 #pragma unroll
-  for (int q = 0; q < 2 * PROBES; ++q) numerator[q] = make_float2(0, 0);
+  for (int q = 0; q < PAIR * PROBES; ++q) numerator[q] = make_float2(0, 0);
   add_views(model, exits, 0, sums.listed, part.begin, part.end, pixel, numerator, weight);
   keep_part(sums, p, pixel, numerator, weight);
 }

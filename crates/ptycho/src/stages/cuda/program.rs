@@ -17,6 +17,11 @@ pub(super) fn crowd(exits: usize) -> u32 {
     if exits > 1 { 2 } else { 4 }
 }
 
+/// `PAIR` of probe_sums.cu: neighbouring pixels of a frame that a thread sums over.
+pub(super) fn pair(frame: [usize; 2]) -> usize {
+    if frame[1].is_multiple_of(2) { 2 } else { 1 }
+}
+
 /// Floats of a warp's part of the exchange.
 const PART: u32 = 1056;
 
@@ -37,8 +42,10 @@ pub enum Way {
 /// What programs are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
-    /// Rows and columns of a frame.
+    /// Rows and columns of the waves of a frame.
     pub frame: [usize; 2],
+    /// Rows and columns of them that are counted as one pixel; other than one by one only in pieces.
+    pub bin: [usize; 2],
     /// Modes of probe and object.
     pub modes: [usize; 2],
     /// Whether there are several probes.
@@ -59,6 +66,7 @@ impl Kind {
     pub fn of(model: &Model, device: &Properties) -> Self {
         let kind = Self {
             frame: model.frame,
+            bin: model.bin,
             modes: model.modes,
             several: model.probes > 1,
             near: model.transfer != Transfer::Far,
@@ -69,7 +77,7 @@ impl Kind {
         let hopper = device.capability.0 >= 9;
         let fits = |kind: &Self| kind.shared() <= device.shared_per_block && device.capability.0 >= 8;
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
-        if !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
+        if model.bin != [1, 1] || !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
             return kind;
         }
         // Eight blocks of 256 threads, two a multiprocessor, for 256 x 256: one frame's barriers are waited for while another computes.
@@ -80,6 +88,11 @@ impl Kind {
         let fetch = hopper && cluster == 0 && kind.exits() == 1;
         let fused = [fetch, false].map(|fetch| Self { way: Way::Fused { cluster, fetch }, ..kind });
         fused.into_iter().find(fits).unwrap_or(kind)
+    }
+
+    /// Pixels of a frame as it is counted.
+    pub(super) fn counted(&self) -> usize {
+        self.frame[0] / self.bin[0] * (self.frame[1] / self.bin[1])
     }
 
     /// Modes of an exit wave.
@@ -198,7 +211,9 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}, {} modes", self.frame[0], self.frame[1], self.exits())
+        let [by, bx] = self.bin;
+        let bins = if self.bin == [1, 1] { String::new() } else { format!(" in bins of {by}x{bx}") };
+        write!(f, "{}x{}{bins}, {} modes", self.frame[0], self.frame[1], self.exits())
     }
 }
 
@@ -211,6 +226,7 @@ mod tests {
         for (frame, cluster) in [([32, 32], 0), ([64, 128], 0), ([128, 128], 0), ([128, 256], 1), ([256, 256], 2)] {
             let kind = Kind {
                 frame,
+                bin: [1, 1],
                 modes: [1, 1],
                 several: false,
                 near: false,

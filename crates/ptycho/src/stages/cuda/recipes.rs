@@ -7,12 +7,14 @@ use zellige_engine::cuda::Recipe;
 use super::program::{Kind, TEAM, TILE_ROWS, Way, crowd};
 use crate::stages::Noise;
 
-/// A program of these sources behind `model.cu`, which all of them stand on.
+/// A program of these sources behind `model.cu` and `bins.cu`, which all of them stand on.
 pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
     let define = |name: &str, value: &dyn Display| (name.to_owned(), value.to_string());
     let mut defines = vec![
         define("NX", &kind.frame[1]),
         define("NY", &kind.frame[0]),
+        define("BX", &kind.bin[1]),
+        define("BY", &kind.bin[0]),
         define("PROBES", &kind.modes[0]),
         define("OBJECTS", &kind.modes[1]),
         define("MODES", &kind.exits()),
@@ -33,7 +35,7 @@ pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]
     }
     // Division and square root to two units in the last place; what is summed of them is compared to 1e-5.
     let options = ["-prec-div=false", "-prec-sqrt=false", "-ftz=true"];
-    let sources = [&[include_str!("model.cu")][..], sources].concat();
+    let sources = [&[include_str!("model.cu"), include_str!("bins.cu")][..], sources].concat();
     options.iter().fold(Recipe::new(&format!("ptycho {name} {kind}"), &sources, &defines, kernels), |recipe, option| recipe.option(option))
 }
 
@@ -163,7 +165,7 @@ mod tests {
 
     fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
         // A far detector's kernels are parts of a near one's.
-        Kind { frame, modes, several: frame[0] == 64, near: frame[0] != 128, atomic: modes[0] == 2, registers: true, way }
+        Kind { frame, bin: [1, 1], modes, several: frame[0] == 64, near: frame[0] != 128, atomic: modes[0] == 2, registers: true, way }
     }
 
     #[test]
@@ -189,6 +191,11 @@ mod tests {
         zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
         let pieces = kind([96, 100], [3, 2], Way::Plain);
         for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces)] {
+            zellige_engine::testing::compiles(&recipe);
+        }
+        let binned = Kind { bin: [3, 2], ..pieces };
+        let likelihood = pieces_likelihood_recipe(&binned, Noise::Gaussian);
+        for recipe in [frames_recipe(&binned), pieces_recipe(&binned), sweeps_recipe(&binned), likelihood] {
             zellige_engine::testing::compiles(&recipe);
         }
         // The formulae are those of the kernels in registers, which take the compiler ten times as long.

@@ -170,7 +170,7 @@ impl Stages for CudaStages {
             let gradient = rule.object.then_some(&to.object);
             value += descent.neighbours(model, &state.object, None, gradient, rule.smoothness)?[0];
         }
-        let pixels = model.pixels() as f64;
+        let pixels = model.counted() as f64;
         self.likelihoods = Some(values.iter().map(|v| v / pixels).collect());
         Ok(value)
     }
@@ -313,7 +313,9 @@ impl Stages for CudaStages {
         let view = self.places.views[view];
         let storage = &self.model.storages[view.object as usize];
         let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));
-        let mut sum = vec![0.0; pixels];
+        let (bin, [_, columns]) = (self.model.bin, self.model.detector());
+        let counted = |i: usize| i / frame[1] / bin[0] * columns + i % frame[1] / bin[1];
+        let mut sum = vec![0.0; self.model.counted()];
         for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
             let probe = &state.probe[(view.probe as usize * probes + p) * pixels..][..pixels];
             let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
@@ -326,7 +328,7 @@ impl Stages for CudaStages {
                 plan.run(&mut wave, Direction::Inverse);
                 scale *= scale;
             }
-            sum.iter_mut().zip(&wave).for_each(|(sum, w)| *sum += w.norm_sqr() * scale);
+            wave.iter().enumerate().for_each(|(i, w)| sum[counted(i)] += w.norm_sqr() * scale);
         }
         Ok(sum)
     }

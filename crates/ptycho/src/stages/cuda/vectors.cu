@@ -22,9 +22,9 @@ extern "C" __global__ void __launch_bounds__(TEAM) object_adds(Model model, cons
   for (u32 w = blockIdx.x; w < sums.views * LOTS; w += gridDim.x) scatter<false>(model, exits, sums, to, w);
 }
 
-// conj(O) exit over the views of each part. Grid: (pixels / 2 / TEAM, parts).
+// conj(O) exit over the views of each part. Grid: (pixels / PAIR / TEAM, parts).
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) probe_parts(Model model, const C* exits, Sums sums) {
-  u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * 2;
+  u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * PAIR;
   if (pixel < NX * NY) sum_probe(model, exits, sums, blockIdx.y, pixel);
 }
 

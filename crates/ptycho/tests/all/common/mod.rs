@@ -79,6 +79,7 @@ impl Reference {
         let probe = self.waves("probe_init").iter().zip(&filter).map(|(p, f)| p * f).collect();
         Model {
             frame,
+            bin: [1, 1],
             modes: [1, 1],
             probes: 1,
             storages: vec![Storage { shape: [116, 116], offset: 0, origin: [0.0; 2] }],

@@ -3,15 +3,15 @@
 // Magnitudes in the kernels' order from counts of 16 bits (all bits: nothing was measured) or from magnitudes. Grid: (pixels / TEAM, frames).
 extern "C" __global__ void __launch_bounds__(TEAM) from_counts(const unsigned short* raw, const u32* order, float* mag) {
   const u32 i = blockIdx.x * TEAM + threadIdx.x;
-  if (i >= NX * NY) return;
-  const u64 frame = (u64)blockIdx.y * (NX * NY);
+  if (i >= MX * MY) return;
+  const u64 frame = (u64)blockIdx.y * (MX * MY);
   const u32 counts = raw[frame + (order ? order[i] : i)];
   mag[frame + i] = counts == 0xffff ? -1.0f : __fsqrt_rn(float(counts));
 }
 extern "C" __global__ void __launch_bounds__(TEAM) from_magnitudes(const float* raw, const u32* order, float* mag) {
   const u32 i = blockIdx.x * TEAM + threadIdx.x;
-  if (i >= NX * NY) return;
-  const u64 frame = (u64)blockIdx.y * (NX * NY);
+  if (i >= MX * MY) return;
+  const u64 frame = (u64)blockIdx.y * (MX * MY);
   mag[frame + i] = raw[frame + (order ? order[i] : i)];
 }
 

@@ -63,7 +63,7 @@ impl Turn {
             magnitudes: program.kernel("from_magnitudes")?,
             narrow: program.kernel("narrow")?,
             widen: program.kernel("widen")?,
-            pixels: kind.frame[0] * kind.frame[1],
+            pixels: kind.counted(),
         })
     }
 

@@ -65,7 +65,7 @@ struct Streamed {
 
 /// The stages of a model on `cuda` within some memory.
 pub(super) fn new(model: &Model, cuda: &Cuda, kind: Kind, memory: plan::Wish) -> Result<Box<dyn Stages>> {
-    let pixels = model.pixels();
+    let pixels = model.counted();
     let counted: Vec<f32> =
         model.mag.par_chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
     let bytes_of_pixel = keep::bytes_of_pixel(&model.mag);
@@ -109,7 +109,7 @@ impl Streamed {
         let multiprocessors = cuda.properties().multiprocessors;
         let need = plan::need(&inner.model, multiprocessors, self.bytes_of_pixel, waves, memory.half);
         let (layout, _) = plan::layout(&inner.model, &need, multiprocessors, memory.allowance)?;
-        let (pixels, wave) = (inner.model.pixels(), inner.model.exits() * inner.model.pixels());
+        let (pixels, wave) = (inner.model.counted(), inner.model.exits() * inner.model.pixels());
         frames.mag = pool.alloc_zeros(layout.block * pixels, "ptycho: frames")?;
         frames.exits = pool.alloc_zeros(layout.block * wave, "ptycho: exit waves")?;
         frames.weight = pool.alloc_zeros(layout.block, "ptycho: frames")?;

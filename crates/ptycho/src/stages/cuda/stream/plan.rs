@@ -6,8 +6,9 @@ use zellige_engine::error::Result;
 use super::layout::{Layout, Need};
 use super::{sums, touches};
 use crate::model::Model;
+use crate::stages::cuda::frames::GROUP;
 use crate::stages::cuda::lists;
-use crate::stages::cuda::program::{TEAM, TILE_ROWS, crowd};
+use crate::stages::cuda::program::{TEAM, TILE_ROWS, crowd, pair};
 
 /// What the input wants of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,28 +61,38 @@ pub(in crate::stages::cuda) fn without_frames(model: &Model) -> Model {
     }
 }
 
+/// Bytes of the waves and planes of a lot of views, where frames may go in pieces (`pieces.rs`).
+fn lots(model: &Model) -> usize {
+    if model.bin == [1, 1] && model.frame.iter().all(|n| n.is_power_of_two()) {
+        return 0;
+    }
+    let wave = 8 * model.pixels() * model.exits();
+    let group = (GROUP / (2 * wave)).clamp(1, model.views.len().max(1)).min(4096);
+    group * (3 * wave + 12 * model.counted())
+}
+
 /// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view.
 fn fixed(model: &Model, multiprocessors: u32) -> u64 {
     let pixels = model.pixels();
-    let pair = 8 * (model.probe_len() + model.object_len());
+    let waves = 8 * (model.probe_len() + model.object_len());
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
     let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
-    let groups = (pixels / 2).div_ceil(TEAM as usize);
+    let groups = (pixels / pair(model.frame)).div_ceil(TEAM as usize);
     let parts = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1) + model.probes;
     let sums = parts * pixels * (8 * model.modes[0] + 4) + 8 * model.probe_len();
-    (4 * pair + lists + sums + (4 << 20)) as u64
+    (4 * waves + lists + sums + lots(model) + (4 << 20)) as u64
 }
 
 /// Bytes of blocks with waves or without, `bytes` a pixel of the frames.
 pub(super) fn need(model: &Model, multiprocessors: u32, bytes: u64, waves: bool, half: bool) -> Need {
-    let (pixels, values) = (model.pixels() as u64, (model.pixels() * model.exits()) as u64);
+    let (counted, values) = (model.counted() as u64, (model.pixels() * model.exits()) as u64);
     let wave = match (waves, half) {
         (false, _) => 0,
         (true, true) => 4 * values,
         (true, false) => 8 * values,
     };
-    let work = 4 * pixels + 8 * values + if waves && half { 8 * values } else { 0 };
-    Need { fixed: fixed(model, multiprocessors), raw: bytes * pixels, wave, work }
+    let work = 4 * counted + 8 * values + if waves && half { 8 * values } else { 0 };
+    Need { fixed: fixed(model, multiprocessors), raw: bytes * counted, wave, work }
 }
 
 /// Blocks within `allowance`.
@@ -106,7 +117,7 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
         Demand { likelihood: true, .. } => 8 * values,
         _ => 0,
     };
-    let frame = if demand.sequence { 8 } else { 4 } * model.pixels() as u64;
+    let frame = if demand.sequence { 8 } else { 4 } * model.counted() as u64;
     fixed(model, device.multiprocessors) + model.views.len() as u64 * (frame + waves)
 }
 

@@ -43,7 +43,7 @@ impl Stages for Streamed {
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
         self.flush()?;
         let values = self.likelihood_gradient(rule)?;
-        let pixels = self.inner.model.pixels() as f64;
+        let pixels = self.inner.model.counted() as f64;
         let value = values.iter().sum::<f64>();
         self.inner.likelihoods = Some(values.iter().map(|v| v / pixels).collect());
         Ok(value + self.inner.smoothness(rule, false)?[0])

@@ -70,19 +70,27 @@ object_part(Model model, const C* exits, u32 first, Sums sums, const Touch* touc
   }
 }
 
-// conj(O) exit and |O|^2 of the block's views, added to the sums of the parts. Grid: (pixels / 2 / TEAM, pieces of the block).
+// conj(O) exit and |O|^2 of the block's views, added to the sums of the parts. Grid: (pixels / PAIR / TEAM, pieces of the block).
 extern "C" __global__ void __launch_bounds__(TEAM, CROWD) probe_part(Model model, const C* exits, u32 first, Sums sums, const Piece* pieces) {
-  const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * 2;
+  const u32 pixel = (blockIdx.x * TEAM + threadIdx.x) * PAIR;
   if (pixel >= NX * NY) return;
   const Piece piece = pieces[blockIdx.y];
-  C numerator[2 * PROBES];
+  C numerator[PAIR * PROBES];
   float2 weight = make_float2(0, 0);
+#if NX % 2
+  if (!piece.fresh) weight.x = sums.weights[(u64)piece.part * (NX * NY) + pixel];
+#else
   if (!piece.fresh) weight = *(float2*)(sums.weights + (u64)piece.part * (NX * NY) + pixel);
+#endif
 #pragma unroll
   for (int q = 0; q < PROBES; ++q) {
     const C* kept = sums.numerators + ((u64)piece.part * PROBES + q) * (NX * NY) + pixel;
+#if NX % 2
+    numerator[q] = piece.fresh ? make_float2(0, 0) : *kept;
+#else
     float4 old = piece.fresh ? make_float4(0, 0, 0, 0) : *(const float4*)kept;
     numerator[2 * q] = make_float2(old.x, old.y), numerator[2 * q + 1] = make_float2(old.z, old.w);
+#endif
   }
   add_views(model, exits, first, sums.listed, piece.begin, piece.end, pixel, numerator, weight);
   keep_part(sums, piece.part, pixel, numerator, weight);

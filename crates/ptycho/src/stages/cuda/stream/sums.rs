@@ -9,7 +9,7 @@ use crate::model::{Model, View};
 use crate::stages::cuda::C;
 use crate::stages::cuda::arguments::{ModelArgument, Update};
 use crate::stages::cuda::lists;
-use crate::stages::cuda::program::{Kind, TEAM, TILE_COLUMNS, TILE_ROWS};
+use crate::stages::cuda::program::{Kind, TEAM, TILE_COLUMNS, TILE_ROWS, pair};
 use crate::stages::cuda::recipes::recipe;
 use crate::stages::cuda::sums::Sums;
 
@@ -47,6 +47,8 @@ pub(super) struct BlockSums {
     held_weights: Buffer<f32>,
     moved: Mapped<f32>,
     pixels: u32,
+    /// Neighbouring pixels of a thread.
+    pair: u32,
 }
 
 impl BlockSums {
@@ -70,6 +72,7 @@ impl BlockSums {
             held_weights: pool.alloc_zeros(values, what)?,
             moved: cuda.mapped(1)?,
             pixels: model.pixels() as u32,
+            pair: pair(model.frame) as u32,
         })
     }
 
@@ -86,7 +89,7 @@ impl BlockSums {
         if let Target::Probe = target {
             let (begin, end) = (self.first_piece[b], self.first_piece[b + 1]);
             // Pieces of a block are at most the parts: some hundred a probe.
-            let launch = self.probe.launch(((self.pixels / 2).div_ceil(TEAM), (end - begin) as u32), TEAM);
+            let launch = self.probe.launch(((self.pixels / self.pair).div_ceil(TEAM), (end - begin) as u32), TEAM);
             let launch = launch.plain(model).arg(exits).arg(first as u32).plain(argument).arg(self.pieces.from(begin));
             // SAFETY: (Model, const C*, u32, Sums, const Piece*) as declared; the pieces name views of the block.
             return unsafe { launch.run() };

@@ -153,10 +153,11 @@ impl Streamed {
         self.ready(false)?;
         self.inner.descent(Some(rule.noise))?;
         self.inner.slot(Slot::Gradient)?;
+        let mut values = Vec::new();
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, blocks, b, range| {
             let (model, all) = (block_model(inner, range.start), inner.places.model(&inner.state));
-            let CudaStages { descent: Some(descent), slots: [Some(to), ..], frames, sums, .. } = inner else { return Ok(()) };
-            descent.gradient_part(model, &mut frames.exits, &frames.mag, rule, range)?;
+            let CudaStages { descent: Some(descent), slots: [Some(to), ..], frames, sums, pieces, .. } = inner else { return Ok(()) };
+            values.extend(descent.gradient_part(model, frames, pieces.as_mut(), rule, range)?);
             if rule.object {
                 blocks.add(all, &frames.exits, (b, range.start), sums, &Target::Gradient(&to.object))?;
             }
@@ -170,7 +171,7 @@ impl Streamed {
             cuda.fill_zero(&mut to.object)?;
         }
         descent.probe_gradient(sums, rule, &mut to.probe)?;
-        Ok(descent.totals()?.iter().map(|v| v[0]).collect())
+        if descent.in_pieces() { Ok(values) } else { Ok(descent.totals()?.iter().map(|v| v[0]).collect()) }
     }
 
     /// First and second order along the direction.
@@ -178,14 +179,19 @@ impl Streamed {
         self.ready(false)?;
         self.inner.descent(Some(rule.noise))?;
         self.inner.slot(Slot::Direction)?;
+        let mut values = Vec::new();
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
             let model = block_model(inner, range.start);
-            let CudaStages { descent: Some(descent), slots: [_, _, Some(along)], frames, places, .. } = inner else { return Ok(()) };
+            let CudaStages { descent: Some(descent), slots: [_, _, Some(along)], frames, places, pieces, .. } = inner else {
+                return Ok(());
+            };
             let along = ModelArgument { views: model.views, ..places.model(along) };
-            descent.line_part(model, along, &mut frames.exits, &frames.mag, rule, range)
+            values.extend(descent.line_part(model, along, frames, pieces.as_mut(), rule, range)?);
+            Ok(())
         })?;
         let Some(descent) = &self.inner.descent else { return Ok([0.0; 2]) };
-        Ok(descent.totals()?.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
+        let values = if descent.in_pieces() { values } else { descent.totals()? };
+        Ok(values.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]]))
     }
 }
 
