@@ -6,8 +6,10 @@ struct Rule {
 
 // A pixel's part of E_LL and E_F: intensities of the model and of the estimate, measured magnitude (negative where there is none).
 __device__ __forceinline__ float2 misfit(float model, float estimate, float m) {
-  float d = model - m * m, off = sqrtf(estimate) - m;
-  return m < 0 ? make_float2(0, 0) : make_float2(d * d / (m * m + 1), off * off);
+  // Chosen before and not after: a branch here would have the loads of one pixel wait for those of the last.
+  const bool none = m < 0;
+  const float s = none ? 0.0f : m, d = (none ? 0.0f : model) - s * s, off = sqrtf(none ? 0.0f : estimate) - s;
+  return make_float2(d * d / (s * s + 1), off * off);
 }
 
 // Measured over estimated magnitude; 1 where nothing was measured. f is multiplied by pull + (1 - pull) times this, where `pull` is 0 if

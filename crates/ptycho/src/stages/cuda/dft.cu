@@ -14,7 +14,7 @@
 #define SLOW (1 << (WB + CL))
 // Floats of a warp's part of the exchange: 32 rows of 33, so that rows and columns both lie in different banks.
 #define PART 1056
-// The last exchange of a cluster has shared memory of its own where no intensities wait there: one barrier, always arrived at, never two.
+// The last exchange of a cluster has shared memory of its own where no intensities wait there.
 #ifndef NARROW
 #define NARROW 0
 #endif

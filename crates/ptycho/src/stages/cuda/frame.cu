@@ -30,47 +30,68 @@ template <bool FORWARD> __device__ __forceinline__ void across_warps(C* v, const
 #pragma unroll
     for (int r = 0; r < 32; ++r) component(v[r], half) = FORWARD ? column[(r & (WARPS - 1)) * PART + (r >> WB) * 32 * WARPS] : mine[r * 32];
   }
-  if (FORWARD) __syncthreads();
+  if (FORWARD && CL == 0) __syncthreads(); // a cluster's blocks wait for each other anyway
   else __syncwarp();
 }
 
-// Exchange 3: from value m << CL | b of block c to value m << CL | c of block b; its own inverse. `wide`: shared memory for 32 values a
-// thread, which nothing else uses; without it the halves go through the exchange one after the other.
+// One component of the values that go to the blocks of a cluster, and of those that came.
+__device__ __forceinline__ void send_half(C* v, const Seat& seat, bool second) {
+  const unsigned base = shared_address(seat.all + seat.block * (32 / BLOCKS) * THREADS + threadIdx.x);
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) {
+    const unsigned there = remote(base, b);
+#pragma unroll
+    for (int m = 0; m < 32 / BLOCKS; ++m) send(there + m * THREADS * 4, component(v[m << CL | b], second));
+  }
+}
+__device__ __forceinline__ void read_half(C* v, const Seat& seat, bool second) {
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) {
+#pragma unroll
+    for (int m = 0; m < 32 / BLOCKS; ++m) component(v[m << CL | b], second) = seat.all[(b * (32 / BLOCKS) + m) * THREADS + threadIdx.x];
+  }
+}
+
+// The same of both components, two values at a time.
+__device__ __forceinline__ void send_pairs(const C* v, const Seat& seat, C* wide) {
+  const unsigned base = shared_address((float4*)wide + seat.block * (16 / BLOCKS) * THREADS + threadIdx.x);
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) {
+    const unsigned there = remote(base, b);
+#pragma unroll
+    for (int m = 0; m < 32 / BLOCKS; m += 2) {
+      const C p = v[m << CL | b], q = v[(m + 1) << CL | b];
+      send(there + m * THREADS * 8, make_float4(p.x, p.y, q.x, q.y));
+    }
+  }
+}
+__device__ __forceinline__ void read_pairs(C* v, const C* wide) {
+#pragma unroll
+  for (int b = 0; b < BLOCKS; ++b) {
+#pragma unroll
+    for (int m = 0; m < 32 / BLOCKS; m += 2) {
+      const float4 g = ((const float4*)wide)[(b * (16 / BLOCKS) + m / 2) * THREADS + threadIdx.x];
+      v[m << CL | b] = make_float2(g.x, g.y), v[(m + 1) << CL | b] = make_float2(g.z, g.w);
+    }
+  }
+}
+
+// Exchange 3: from value m << CL | b of block c to value m << CL | c of block b; its own inverse. Every block has said that it is
+// `ready`. `wide`: shared memory for 32 values a thread, which nothing else uses; without it the halves go through the exchange one after the
+// other.
 __device__ __forceinline__ void across_blocks(C* v, const Seat& seat, C* wide) {
   if (CL == 0) return;
-  if (wide) {
-    cluster_wait(); // all have read what came last time
-    unsigned base = shared_address(wide + threadIdx.x);
 #pragma unroll
-    for (int b = 0; b < BLOCKS; ++b) {
-      unsigned there = remote(base, b);
-#pragma unroll
-      for (int m = 0; m < 32 / BLOCKS; ++m) send(there + (m * BLOCKS + seat.block) * THREADS * 8, v[m * BLOCKS + b]);
-    }
+  for (int half = 0; half < (wide ? 1 : 2); ++half) {
+    if (half) cluster_ready();
+    cluster_wait();
+    if (wide) send_pairs(v, seat, wide);
+    else send_half(v, seat, half);
     cluster_arrive();
     cluster_wait();
-#pragma unroll
-    for (int r = 0; r < 32; ++r) v[r] = wide[r * THREADS + threadIdx.x];
-    cluster_arrive();
-    return;
+    if (wide) read_pairs(v, wide);
+    else read_half(v, seat, half);
   }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    cluster_arrive();
-    cluster_wait();
-    unsigned base = shared_address(seat.all + threadIdx.x);
-#pragma unroll
-    for (int b = 0; b < BLOCKS; ++b) {
-      unsigned there = remote(base, b);
-#pragma unroll
-      for (int m = 0; m < 32 / BLOCKS; ++m) send(there + (m * BLOCKS + seat.block) * THREADS * 4, component(v[m * BLOCKS + b], half));
-    }
-    cluster_arrive();
-    cluster_wait();
-#pragma unroll
-    for (int r = 0; r < 32; ++r) component(v[r], half) = seat.all[r * THREADS + threadIdx.x];
-  }
-  __syncthreads();
 }
 
 // Factors between pass 1 and pass 2: exp(SIGN 2 pi i (lane kx / NX + s ky / NY)).
@@ -126,18 +147,22 @@ template <int SIGN> __device__ __forceinline__ void pass_four(C* v) {
 }
 
 __device__ __forceinline__ void forward(C* v, const Seat& seat, C* wide) {
+  if (CL > 0 && wide) cluster_ready();
   pass_one<-1>(v);
   turn<-1>(v, seat);
   across_lanes(v, seat);
   dft<-1, 32, 1>(v);
   across_warps<true>(v, seat);
+  if (CL > 0 && !wide) cluster_ready();
   pass_three<-1>(v);
   turn_blocks<-1>(v, seat);
   across_blocks(v, seat, wide);
+  if (CL > 0 && !wide) __syncthreads();
   pass_four<-1>(v);
 }
 
 __device__ __forceinline__ void inverse(C* v, const Seat& seat, C* wide) {
+  if (CL > 0) cluster_ready();
   pass_four<1>(v);
   across_blocks(v, seat, wide);
   turn_blocks<1>(v, seat);

@@ -6,6 +6,9 @@ __device__ __forceinline__ unsigned shared_address(const void* p) { return (unsi
 // Barrier of a cluster in two halves: what was done before `arrive` by any thread is seen after `wait` by all.
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+// An arrival that says only that this thread has read what it wanted from its block's shared memory: it does not wait for writes that are on their way
+// to global memory, as `release` does.
+__device__ __forceinline__ void cluster_ready() { asm volatile("fence.acq_rel.cta;\n\tbarrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 // Writes to the shared memory of block `rank` of the cluster.
 __device__ __forceinline__ unsigned remote(unsigned address, int rank) {
   unsigned there;
@@ -13,6 +16,9 @@ __device__ __forceinline__ unsigned remote(unsigned address, int rank) {
   return there;
 }
 __device__ __forceinline__ void send(unsigned there, float value) { asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory"); }
+__device__ __forceinline__ void send(unsigned there, float4 value) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(value.x), "f"(value.y), "f"(value.z), "f"(value.w) : "memory");
+}
 __device__ __forceinline__ void send(unsigned there, C value) {
   asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x), "f"(value.y) : "memory");
 }
@@ -42,6 +48,7 @@ __device__ __forceinline__ void expect(const void* from, unsigned bytes) {
 // Programs with CL > 0 or FETCH are not made for these devices; only the compiler comes by.
 __device__ __forceinline__ void cluster_arrive() {}
 __device__ __forceinline__ void cluster_wait() {}
+__device__ __forceinline__ void cluster_ready() {}
 __device__ __forceinline__ unsigned remote(unsigned address, int) { return address; }
 template <class T> __device__ __forceinline__ void send(unsigned, T) {}
 __device__ __forceinline__ void make_gate(u64*) {}

@@ -14,7 +14,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
   const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
   const Seat& seat = desk.seat;
   C* wide = WIDE ? big : 0;
-  if (WIDE) cluster_arrive();
   for (u32 i = blockIdx.x >> CL; i < views * MODES; i += gridDim.x >> CL) {
     C v[32];
     if (from_exits) fill(v, exits + (u64)i * (NX * NY), seat);
@@ -27,8 +26,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
       ((float4*)(waves + (u64)i * (NX * NY)))[(seat.block * 16 + (r >> 1)) * THREADS + threadIdx.x] =
           make_float4(v[r].x * scale, v[r].y * scale, v[r + 1].x * scale, v[r + 1].y * scale);
   }
-  if (WIDE) cluster_wait();
 }
+
+// Pairs of e that are asked for at once: as many as there are registers for, or what shared memory gives at once.
+#define AHEAD (FETCH ? 16 : 4)
+
+#define AT_ONCE (FETCH ? 4 : 8)
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 project(Model model, C* waves, C* exits, const float* mag, const float* weight, float* errors, u32 first, u32 count, Rule rule) {
@@ -48,8 +51,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
   __syncthreads();
 #endif
   u32 phase = 0;
-  if (WIDE) cluster_arrive();
-  for (u32 i = blockIdx.x >> CL; i < count; i += groups, phase ^= 1) {
+  for (u32 i = blockIdx.x >> CL; i < count; i += groups) {
     const u32 n = first + i;
     const View view = model.views[n];
     const float* magnitudes = mag + (u64)n * (NX * NY) + mine;
@@ -60,22 +62,38 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
 #if MODES == 1
     C* wave = waves + (u64)n * (NX * NY) + mine;
     const C* old = FETCH ? big : wave;
+    if (threadIdx.x == 0) expect(magnitudes, 32 * THREADS * 4);
+    if (CL > 0 && threadIdx.x == 0) expect(wave, 32 * THREADS * 8);
     product(v, model, view, 0, seat, scale);
     outward(v, model.near, seat, wide);
-    if (FETCH) pass_gate(desk.gate, phase);
+    float4 measured[8];
+    if (FETCH) pass_gate(desk.gate, phase), phase ^= 1;
+    all_magnitudes(measured, magnitudes); // not before the gate, through which they would have to be kept
 #pragma unroll
-    for (int r = 0; r < 32; r += 4) {
-      float4 m = magnitudes_at(magnitudes, r);
-      float2 f = estimates(both(v, r), pair(old, r), rule.c), h = estimates(both(v, r + 2), pair(old, r + 2), rule.c);
-      sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
-      held[(r >> 2) * THREADS] = ratios(f, h, m);
+    for (int s = 0; s < 32; s += 2 * AHEAD) {
+      float4 e[AHEAD];
+      some_pairs<AHEAD>(e, old, s, false);
+#pragma unroll
+      for (int j = 0; j < AHEAD; j += 2) {
+        const int r = s + 2 * j;
+        float4 m = measured[r >> 2];
+        float2 f = estimates(both(v, r), e[j], rule.c), h = estimates(both(v, r + 2), e[j + 1], rule.c);
+        sums = sums + misfit(power(v[r]), f.x, m.x) + misfit(power(v[r + 1]), f.y, m.y) + misfit(power(v[r + 2]), h.x, m.z) + misfit(power(v[r + 3]), h.y, m.w);
+        held[(r >> 2) * THREADS] = ratios(f, h, m);
+      }
     }
     sums = everywhere(sums, desk);
     const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
 #pragma unroll
-    for (int r = 0; r < 32; r += 2) {
-      float4 q = held[(r >> 2) * THREADS];
-      change += advance(v, both(v, r), FETCH ? pair(old, r) : pair_last(old, r), wave, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
+    for (int s = 0; s < 32; s += 2 * AT_ONCE) {
+      float4 e[AT_ONCE];
+      some_pairs<AT_ONCE>(e, old, s, !FETCH);
+#pragma unroll
+      for (int j = 0; j < AT_ONCE; ++j) {
+        const int r = s + 2 * j;
+        float4 q = held[(r >> 2) * THREADS];
+        change += advance(v, both(v, r), e[j], wave, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
+      }
     }
     tell(change, desk);
 #if FETCH
@@ -92,24 +110,29 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
       product(v, model, view, k, seat, scale);
       outward(v, model.near, seat, wide);
 #pragma unroll
-      for (int r = 0; r < 32; r += 4) {
+      for (int s = 0; s < 32; s += 8) {
+        float4 e[4];
         // The waves of the last two modes may still be in the cache when they come up again.
-        float4 e = k + 2 < MODES ? pair_last(waves + frame, r) : pair(waves + frame, r);
-        float4 d = k + 2 < MODES ? pair_last(waves + frame, r + 2) : pair(waves + frame, r + 2);
-        float2 f = estimates(both(v, r), e, rule.c), h = estimates(both(v, r + 2), d, rule.c);
-        if (k < MODES - 1) {
-          ((float4*)(exits + frame))[(r >> 1) * THREADS + threadIdx.x] = both(v, r);
-          ((float4*)(exits + frame))[(r >> 1) * THREADS + THREADS + threadIdx.x] = both(v, r + 2);
+        some_pairs<4>(e, waves + frame, s, k + 2 < MODES);
+#pragma unroll
+        for (int r = s; r < s + 8; r += 4) {
+          float2 f = estimates(both(v, r), e[(r - s) / 2], rule.c), h = estimates(both(v, r + 2), e[(r - s) / 2 + 1], rule.c);
+          if (k < MODES - 1) {
+            ((float4*)(exits + frame))[(r >> 1) * THREADS + threadIdx.x] = both(v, r);
+            ((float4*)(exits + frame))[(r >> 1) * THREADS + THREADS + threadIdx.x] = both(v, r + 2);
+          }
+          float4 old = make_float4(0, 0, 0, 0), before = old;
+          if (k > 0) old = seen[(r >> 2) * THREADS], before = meant[(r >> 2) * THREADS];
+          seen[(r >> 2) * THREADS] = make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
+          meant[(r >> 2) * THREADS] = make_float4(before.x + f.x, before.y + f.y, before.z + h.x, before.w + h.y);
         }
-        float4 old = make_float4(0, 0, 0, 0), before = old;
-        if (k > 0) old = seen[(r >> 2) * THREADS], before = meant[(r >> 2) * THREADS];
-        seen[(r >> 2) * THREADS] = make_float4(old.x + power(v[r]), old.y + power(v[r + 1]), old.z + power(v[r + 2]), old.w + power(v[r + 3]));
-        meant[(r >> 2) * THREADS] = make_float4(before.x + f.x, before.y + f.y, before.z + h.x, before.w + h.y);
       }
     }
+    float4 measured[8];
+    all_magnitudes(measured, magnitudes);
 #pragma unroll
     for (int r = 0; r < 32; r += 4) {
-      float4 s = seen[(r >> 2) * THREADS], f = meant[(r >> 2) * THREADS], m = magnitudes_at(magnitudes, r);
+      float4 s = seen[(r >> 2) * THREADS], f = meant[(r >> 2) * THREADS], m = measured[r >> 2];
       sums = sums + misfit(s.x, f.x, m.x) + misfit(s.y, f.y, m.y) + misfit(s.z, f.z, m.z) + misfit(s.w, f.w, m.w);
       meant[(r >> 2) * THREADS] = ratios(make_float2(f.x, f.y), make_float2(f.z, f.w), m);
     }
@@ -117,11 +140,17 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
     const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
     for (int k = MODES - 1; k >= 0; --k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY);
+      if (k < MODES - 1) take_pairs_last(v, exits + frame + mine);
 #pragma unroll
-      for (int r = 0; r < 32; r += 2) {
-        float4 q = meant[(r >> 2) * THREADS];
-        change += advance(v, k == MODES - 1 ? both(v, r) : pair_last(exits + frame + mine, r), pair_last(waves + frame + mine, r), waves + frame + mine, r,
-                          r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
+      for (int s = 0; s < 32; s += 2 * AT_ONCE) {
+        float4 e[AT_ONCE];
+        some_pairs<AT_ONCE>(e, waves + frame + mine, s, true);
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j) {
+          const int r = s + 2 * j;
+          float4 q = meant[(r >> 2) * THREADS];
+          change += advance(v, both(v, r), e[j], waves + frame + mine, r, r & 2 ? make_float2(q.z, q.w) : make_float2(q.x, q.y), blend, scale);
+        }
       }
       if (k == 0) tell(change, desk);
       homeward(v, model.near, seat, wide);
@@ -130,5 +159,4 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
 #endif
     report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n], desk);
   }
-  if (WIDE) cluster_wait();
 }

@@ -82,14 +82,12 @@ __device__ __forceinline__ float2 everywhere(float2 value, const Desk& desk) {
     value = across(desk.scratch[desk.seat.lane & (WARPS - 1)], WARPS);
   }
   if (CL == 0) return value;
-  if (WIDE) cluster_wait();
   if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.seat.block), threadIdx.x), value);
   cluster_arrive();
   cluster_wait();
   value = desk.others[0];
 #pragma unroll
   for (int b = 1; b < BLOCKS; ++b) value = value + desk.others[b];
-  if (WIDE) cluster_arrive();
   return value;
 }
 
@@ -106,14 +104,13 @@ __device__ __forceinline__ float highest(float value, const Desk& desk) {
     __syncthreads();
   }
   if (CL == 0) return value;
-  if (WIDE) cluster_wait();
   if (threadIdx.x < BLOCKS) send(remote(shared_address(desk.others + desk.seat.block), threadIdx.x), make_float2(value, 0));
   cluster_arrive();
   cluster_wait();
 #pragma unroll
   for (int b = 0; b < BLOCKS; ++b) value = fmaxf(value, desk.others[b].x);
   cluster_arrive();
-  if (!WIDE) cluster_wait();
+  cluster_wait();
   return value;
 }
 

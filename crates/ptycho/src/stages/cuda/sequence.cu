@@ -16,7 +16,6 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
   C* wide = WIDE ? big : 0;
   u32 set = 0xffffffffu;
   float brightest = 0;
-  if (WIDE) cluster_arrive();
   for (u32 i = 0; i < count; ++i) {
     const u32 n = order[i];
     const View view = model.views[n];
@@ -92,7 +91,6 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
     }
     report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n], desk);
   }
-  if (WIDE) cluster_wait();
 #pragma unroll
   for (int r = 0; r < 32; ++r)
     if (set != 0xffffffffu) model.probe[(u64)set * (NX * NY) + row_of(seat, r) * NX + (r & ((1 << XR) - 1)) * 32 + seat.lane] = probe[r * THREADS];

@@ -44,6 +44,31 @@ __device__ __forceinline__ void take_pairs(C* v, const C* wave) {
   }
 }
 
+// The same for the last time.
+__device__ __forceinline__ void take_pairs_last(C* v, const C* wave) {
+#pragma unroll
+  for (int r = 0; r < 32; r += 2) {
+    float4 g = pair_last(wave, r);
+    v[r] = make_float2(g.x, g.y), v[r + 1] = make_float2(g.z, g.w);
+  }
+}
+
+// COUNT pairs of a wave from value `r` on, all asked for before the first is needed. Stores wait for what was loaded before them and loads
+// are not moved past stores, so that pair by pair every load waits for the one before it.
+template <int COUNT> __device__ __forceinline__ void some_pairs(float4* e, const C* wave, int r, bool last) {
+#pragma unroll
+  for (int j = 0; j < COUNT; ++j) {
+    if (last) e[j] = pair_last(wave, r + 2 * j);
+    else e[j] = pair(wave, r + 2 * j);
+  }
+}
+
+// All magnitudes of a thread.
+__device__ __forceinline__ void all_magnitudes(float4* m, const float* mag) {
+#pragma unroll
+  for (int r = 0; r < 32; r += 4) m[r >> 2] = magnitudes_at(mag, r);
+}
+
 // Intensities of a mode, added to those of the modes before it.
 __device__ __forceinline__ void add_powers(float4* power_of, const C* v, bool first) {
 #pragma unroll
