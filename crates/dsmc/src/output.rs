@@ -135,7 +135,7 @@ pub fn records(flow: &Flow) -> Vec<Record> {
         all.push(profiles(flow, &values));
     }
     all.extend(flows(flow));
-    all.extend(patches::gas(flow, &all));
+    all.extend(patches::gas(&flow.model, &all));
     all.extend(surfaces::sides(flow));
     all.extend(surfaces::bodies(flow));
     all

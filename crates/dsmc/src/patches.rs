@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use zellige_engine::record::{Entries, Field, PatchValues, Patches, Record, Table};
 
-use crate::flow::Flow;
+use crate::model::Model;
 
 /// Cells of a plane with the fields among `records`; velocities and heat fluxes are vectors. Cells inside bodies are left out. Where a
 /// body parts a cell, all its parts have the values of the cell.
-pub(crate) fn gas(flow: &Flow, records: &[Record]) -> Option<Record> {
-    let (grid, geometry) = (&flow.model.grid, &flow.model.geometry);
+pub(crate) fn gas(model: &Model, records: &[Record]) -> Option<Record> {
+    let (grid, geometry) = (&model.grid, &model.geometry);
     if grid.dimensions < 2 || grid.len() < 2 {
         return None;
     }
@@ -70,10 +70,10 @@ fn values(fields: &[&Field], cells: &[usize]) -> Vec<PatchValues> {
 }
 
 /// The segments of bodies with the columns of their table.
-pub(crate) fn walls(flow: &Flow, table: &Table) -> Record {
+pub(crate) fn walls(model: &Model, table: &Table) -> Record {
     let mut known: HashMap<[u64; 2], u32> = HashMap::new();
     let (mut points, mut corners) = (Vec::new(), Vec::new());
-    for end in flow.model.geometry.segments().iter().flat_map(|s| s.ends) {
+    for end in model.geometry.segments().iter().flat_map(|s| s.ends) {
         corners.push(*known.entry(end.map(f64::to_bits)).or_insert_with(|| {
             points.push(end);
             points.len() as u32 - 1
@@ -104,7 +104,6 @@ mod tests {
     use super::*;
     use crate::config::{BodyConfig, Config, WallConfig};
     use crate::geometry::Shape;
-    use zellige_engine::device::{Cpu, Device};
 
     fn area(patches: &Patches, k: usize) -> f64 {
         let from = if k == 0 { 0 } else { patches.ends[k - 1] as usize };
@@ -132,14 +131,14 @@ mod tests {
                 _ => {}
             }
         }
-        let flow = Flow::new(&config, std::path::Path::new("."), 1, &Device::Cpu(Cpu::new(1).unwrap())).unwrap();
+        let model = Model::new(&config, std::path::Path::new("."), 1).unwrap();
         let numbers: Vec<f64> = (0..320).map(f64::from).collect();
         let field = |name: &str| {
             let values = zellige_engine::record::Values::F64(numbers.clone());
             Record::Field(Field::bare(name, Vec::new(), zellige_engine::record::Centring::Cell, values))
         };
         let names = ["density", "velocity_x", "velocity_y", "velocity_z", "velocity_x_error", "velocity_y_error", "stress_xx", "stress_xy"];
-        let Some(Record::Patches(gas)) = gas(&flow, &names.map(field)) else { panic!() };
+        let Some(Record::Patches(gas)) = gas(&model, &names.map(field)) else { panic!() };
         let found: Vec<(&str, usize)> = gas.values.iter().map(|v| (v.name.as_str(), v.components)).collect();
         assert_eq!(found, [("density", 1), ("velocity", 3), ("velocity_error", 3), ("stress_xx", 1), ("stress_xy", 1)]);
         let mut volumes = vec![0.0; 320];
@@ -150,7 +149,7 @@ mod tests {
         }
         for (cell, volume) in volumes.iter().enumerate() {
             // Corners are on a lattice of 2^-24 of a cell; the volumes are those of the outline itself.
-            let exact = flow.model.cell_volume(cell);
+            let exact = model.cell_volume(cell);
             assert!((volume - exact).abs() < 0.01 * 1e-6, "cell {cell}: {volume} for {exact}");
         }
         // The column of cells that the plate parts: of the twelve that it crosses, all but the two in which it ends are two patches.

@@ -99,7 +99,7 @@ pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
         }
     }
     let surface = table("surface", "what the segments of bodies feel", segments.len(), columns);
-    let lines = patches::walls(flow, &surface);
+    let lines = patches::walls(&flow.model, &surface);
     let whole = whole(flow, &[means, errors]);
     let pictures = (0..flow.model.geometry.bodies().len()).map(|number| picture(flow, number, &found, &spread));
     [Record::Table(surface), lines, whole].into_iter().chain(pictures).collect()

@@ -8,6 +8,7 @@ mod kinetic;
 mod physics;
 mod refusals;
 mod relaxation;
+mod seed;
 mod shock;
 mod sources;
 mod subsonic;

@@ -6,6 +6,7 @@ mod convergence;
 mod direct;
 mod every_grid;
 mod golden;
+mod passes;
 mod physics;
 mod robustness;
 mod solves;

@@ -10,6 +10,7 @@ mod coarse;
 mod field;
 mod full;
 mod in_place;
+mod inside;
 mod isa;
 mod level;
 mod pass;
@@ -19,8 +20,6 @@ mod stages;
 mod stream;
 mod strips;
 mod tables;
-#[cfg(test)]
-mod tests;
 mod transfer;
 mod transfer_rows;
 
@@ -29,6 +28,7 @@ use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
 
 use self::coarse::CoarseSolver;
+pub use self::inside::{Array, Inside, inside, relaxations};
 use self::isa::Isa;
 use self::level::LevelData;
 use self::pass::HalfSweep;
@@ -36,18 +36,14 @@ use self::stream::Workspace;
 use self::tables::Colour;
 use super::{Norms, Smoother, Stages};
 use crate::physics::chebyshev;
-use crate::problem::{Precision, StageSetup};
+use crate::problem::StageSetup;
 
 /// Half-sweeps in one pass at most (a Chebyshev polynomial is never cut): more would leave the cache.
 const MAX_FUSED: usize = 8;
 
 /// The stages of the processor for `setup`, on the threads of `cpu`.
 pub fn new(setup: &StageSetup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
-    Ok(match setup.precision {
-        Precision::F32 => Box::new(CpuStages::<f32, f32>::new(setup, cpu)),
-        Precision::F64 => Box::new(CpuStages::<f64, f64>::new(setup, cpu)),
-        Precision::Mixed => Box::new(CpuStages::<f32, f64>::new(setup, cpu)),
-    })
+    Ok(inside(setup, cpu))
 }
 
 /// Data and methods of one problem on the processor: the correction in `T`, the solution in `U`.

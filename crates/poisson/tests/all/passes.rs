@@ -1,17 +1,13 @@
-//! The passes against the definition spelt out node by node, bit for bit: for every boundary condition, size, thread
-//! count and instruction set.
+//! The passes of the processor against the definition spelt out node by node, bit for bit: for every boundary condition, size,
+//! thread count and instruction set.
 
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
-use zellige_engine::real::RealScalar;
-
-use super::field::Field;
-use super::isa::Isa;
-use super::pass::HalfSweep;
-use super::tables::Colour;
-use super::*;
-use crate::grid::{Axis, Bc, Grid};
-use crate::stages::Start;
+use zellige_engine::real::{Isa, RealScalar};
+use zellige_poisson::grid::{Axis, Bc, Grid, Transfer};
+use zellige_poisson::problem::{Precision, StageSetup};
+use zellige_poisson::stages::cpu::{Array, Inside, inside, relaxations};
+use zellige_poisson::stages::{Smoother, Start};
 
 const D: Bc = Bc::Dirichlet;
 const N: Bc = Bc::Neumann;
@@ -23,17 +19,24 @@ fn noise(n: usize) -> f64 {
     2.0 * (x - x.floor()) - 1.0
 }
 
-fn fill<T: RealScalar>(field: &mut Field<T>, grid: &Grid, seed: usize) {
+/// Numbers at the unknowns; all else stays.
+fn fill(stages: &mut dyn Inside, level: usize, array: Array, seed: usize) {
+    let grid = stages.ordered()[level].grid.clone();
+    let mut values = stages.values(level, array).unwrap_or_else(|| vec![0.0; grid.len()]);
     let [x, y, z] = &grid.axes;
     for k in z.unknowns() {
         for j in y.unknowns() {
             for i in x.unknowns() {
-                *field.at_mut(i, j, k) = T::from_f64(noise(seed + i + 1000 * (j + 1000 * k)));
+                values[i + x.nodes * (j + y.nodes * k)] = noise(seed + i + 1000 * (j + 1000 * k));
             }
         }
     }
-    let (shape, periodic) = (field.shape, x.periodic());
-    field.all_mut().chunks_exact_mut(shape.slab()).for_each(|slab| shape.close(slab, periodic));
+    stages.set(level, array, &values);
+}
+
+/// The numbers of an array.
+fn values<T: RealScalar>(stages: &dyn Inside, level: usize, array: Array) -> Nodes<T> {
+    stages.values(level, array).expect("there is such an array").into_iter().map(T::from_f64).collect()
 }
 
 /// A level as plain tables of nodes.
@@ -43,6 +46,9 @@ struct Naive {
 }
 
 type Nodes<T> = Vec<T>;
+
+/// Colours, factor of relaxation, momentum.
+type Relaxation = ([bool; 2], f64, f64);
 
 impl Naive {
     fn at(&self, p: [usize; 3]) -> usize {
@@ -56,10 +62,6 @@ impl Naive {
 
     fn unknown(&self, p: [usize; 3]) -> bool {
         (0..3).all(|d| self.axes[d].unknowns().contains(&p[d]))
-    }
-
-    fn of<T: RealScalar>(&self, field: &Field<T>) -> Nodes<T> {
-        self.each().iter().map(|p| field.at(p[0], p[1], p[2])).collect()
     }
 
     /// `A u` at a node, rounded as the row operations round.
@@ -79,27 +81,23 @@ impl Naive {
         if self.axes[1].nodes == 1 { axis(0) + axis(2) } else { axis(0) + axis(1) + axis(2) }
     }
 
-    fn relax<T: RealScalar>(&self, u: &[T], before: &[T], rhs: &[T], sweep: HalfSweep<T>) -> Nodes<T> {
+    fn relax<T: RealScalar>(&self, u: &[T], before: &[T], rhs: &[T], sweep: Relaxation) -> Nodes<T> {
+        let (colours, omega, momentum) = sweep;
+        let (omega, momentum) = (T::from_f64(omega), T::from_f64(momentum));
         let new = |p: [usize; 3]| {
             let n = self.at(p);
-            let parity = (p[0] + p[1] + p[2]) % 2;
-            let coloured = match sweep.colour {
-                Colour::Red => parity == 0,
-                Colour::Black => parity == 1,
-                Colour::All => true,
-            };
-            if !coloured || !self.unknown(p) {
+            if !colours[(p[0] + p[1] + p[2]) % 2] || !self.unknown(p) {
                 return u[n];
             }
             let sum = |d: usize| self.axes[d].weights(p[d]).0 + self.axes[d].weights(p[d]).1;
-            let step = sweep.omega * T::from_f64(1.0 / (self.scale * (sum(0) + (sum(1) + sum(2)))));
-            let start = if sweep.momentum == T::ZERO { u[n] } else { u[n] + sweep.momentum * (u[n] - before[n]) };
+            let step = omega * T::from_f64(1.0 / (self.scale * (sum(0) + (sum(1) + sum(2)))));
+            let start = if momentum == T::ZERO { u[n] } else { u[n] + momentum * (u[n] - before[n]) };
             start - step * (rhs[n] - self.operator(u, p))
         };
         self.each().into_iter().map(new).collect()
     }
 
-    fn sweeps<T: RealScalar>(&self, mut u: Nodes<T>, rhs: &[T], sweeps: &[HalfSweep<T>]) -> Nodes<T> {
+    fn sweeps<T: RealScalar>(&self, mut u: Nodes<T>, rhs: &[T], sweeps: &[Relaxation]) -> Nodes<T> {
         let mut before = u.clone();
         for sweep in sweeps {
             let new = self.relax(&u, &before, rhs, *sweep);
@@ -114,7 +112,7 @@ impl Naive {
     }
 
     /// Restriction along axis `d`, coarse axis by coarse axis.
-    fn restrict<T: RealScalar>(&self, fine: &[T], d: usize, transfer: &crate::grid::Transfer, coarse: &Axis) -> (Self, Nodes<T>) {
+    fn restrict<T: RealScalar>(&self, fine: &[T], d: usize, transfer: &Transfer, coarse: &Axis) -> (Self, Nodes<T>) {
         let mut axes = self.axes.clone();
         axes[d] = coarse.clone();
         let out = Self { axes, scale: self.scale };
@@ -134,7 +132,7 @@ impl Naive {
     }
 
     /// Interpolation along axis `d` of values on `self`.
-    fn prolong<T: RealScalar>(&self, coarse: &[T], d: usize, transfer: &crate::grid::Transfer, fine: &Axis) -> (Self, Nodes<T>) {
+    fn prolong<T: RealScalar>(&self, coarse: &[T], d: usize, transfer: &Transfer, fine: &Axis) -> (Self, Nodes<T>) {
         let mut axes = self.axes.clone();
         axes[d] = fine.clone();
         let out = Self { axes, scale: self.scale };
@@ -192,56 +190,48 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     let precision = if size_of::<T>() == 4 { Precision::Mixed } else { Precision::F64 };
     let setup = StageSetup::new(&grid, 1, precision, false);
     let cpu = Cpu::new(threads).expect("threads");
-    let mut stages = CpuStages::<T, U>::new(&setup, &cpu);
-    stages.isa = isa;
+    let mut own = inside(&setup, &cpu);
+    let stages = &mut *own;
+    stages.use_only(isa);
     let context = format!("{case:?} {smoother:?} {pre} {post} {start:?} {threads} {isa:?}");
     let mut off = Profiler::off();
     let off = &mut off;
-    let setup = stages.setup.clone();
-    let (grid, coarse_grid, scale) = (setup.levels[0].grid.clone(), setup.levels[1].grid.clone(), stages.operator_scale);
+    let levels = stages.ordered().to_vec();
+    let (grid, coarse_grid, [scale, unit]) = (levels[0].grid.clone(), levels[1].grid.clone(), stages.units());
     let level = Naive { axes: grid.axes.clone(), scale };
-    stages.ensure_correction(0);
-    fill(&mut stages.levels[0].r, &grid, 1);
-    fill(&mut stages.levels[1].r, &coarse_grid, 5);
-    if let Some(e) = &mut stages.levels[0].e {
-        fill(e, &grid, 2);
-    }
-    let r = level.of(&stages.levels[0].r);
-    let stored = level.of(stages.levels[0].e.as_ref().expect("a correction"));
+    fill(stages, 0, Array::Residual, 1);
+    fill(stages, 1, Array::Residual, 5);
+    fill(stages, 0, Array::Correction, 2);
+    let r = values::<T>(stages, 0, Array::Residual);
+    let stored = values::<T>(stages, 0, Array::Correction);
     let zero = vec![T::ZERO; r.len()];
-    let e = level.sweeps(if start == Start::Current { stored } else { zero }, &r, &half_sweeps::<T>(smoother, pre));
+    let e = level.sweeps(if start == Start::Current { stored } else { zero }, &r, &relaxations(smoother, pre));
 
     stages.descend(0, start, pre, smoother, off).expect("descend");
     let mut expected = (Naive { axes: grid.axes.clone(), scale }, level.residual(&e, &r));
-    let transfer = setup.levels[0].transfer.clone().expect("a coarse level");
+    let transfer = levels[0].transfer.clone().expect("a coarse level");
     for d in [2, 1, 0] {
         expected = expected.0.restrict(&expected.1, d, &transfer[d], &coarse_grid.axes[d]);
     }
     let coarse = expected.0;
-    for (p, (found, wanted)) in coarse.each().iter().zip(coarse.of(&stages.levels[1].r).iter().zip(&expected.1)) {
+    for (p, (found, wanted)) in coarse.each().iter().zip(values::<T>(stages, 1, Array::Residual).iter().zip(&expected.1)) {
         assert!(found == wanted, "restricted residual at {p:?}: {found:?}, not {wanted:?}; {context}");
     }
 
-    if let Some(e) = &mut stages.levels[1].e {
-        fill(e, &coarse_grid, 3);
-    }
-    let mut added = (Naive { axes: coarse_grid.axes.clone(), scale }, coarse.of(stages.levels[1].e.as_ref().expect("a correction")));
+    fill(stages, 1, Array::Correction, 3);
+    let mut added = (Naive { axes: coarse_grid.axes.clone(), scale }, values::<T>(stages, 1, Array::Correction));
     for d in [2, 1, 0] {
         added = added.0.prolong(&added.1, d, &transfer[d], &grid.axes[d]);
     }
     let e: Vec<T> = e.iter().zip(&added.1).map(|(a, b)| *a + *b).collect();
-    let e = level.sweeps(e, &r, &half_sweeps::<T>(smoother, post));
+    let e = level.sweeps(e, &r, &relaxations(smoother, post));
     let outer = Naive { axes: grid.axes.clone(), scale: 1.0 };
-    {
-        let data = stages.levels[0].outer.as_mut().expect("a solution");
-        fill(&mut data.u, &grid, 7);
-        fill(&mut data.f, &grid, 8);
-    }
-    let data = stages.levels[0].outer.as_ref().expect("a solution");
-    let (u, f) = (outer.of(&data.u), outer.of(&data.f));
+    fill(stages, 0, Array::Solution, 7);
+    fill(stages, 0, Array::RightHandSide, 8);
+    let (u, f) = (values::<U>(stages, 0, Array::Solution), values::<U>(stages, 0, Array::RightHandSide));
     if start == Start::Current {
         stages.ascend(0, start, pre, post, smoother, off).expect("ascend");
-        let found = level.of(stages.levels[0].e.as_ref().expect("a correction"));
+        let found = values::<T>(stages, 0, Array::Correction);
         for (p, (found, wanted)) in level.each().iter().zip(found.iter().zip(&e)) {
             assert!(found == wanted, "correction at {p:?}: {found:?}, not {wanted:?}; {context}");
         }
@@ -249,15 +239,14 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
     } else {
         stages.ascend_correct(pre, post, smoother, off).expect("ascend and correct");
     }
-    let unit = U::from_f64(stages.e_scale());
+    let unit = U::from_f64(unit);
     let u: Vec<U> = u.iter().zip(&e).map(|(u, e)| *u + unit * U::from_f64(e.to_f64())).collect();
-    let data = stages.levels[0].outer.as_ref().expect("a solution");
-    for (p, (found, wanted)) in outer.each().iter().zip(outer.of(&data.u).iter().zip(&u)) {
+    for (p, (found, wanted)) in outer.each().iter().zip(values::<U>(stages, 0, Array::Solution).iter().zip(&u)) {
         assert!(found == wanted, "solution at {p:?}: {found:?}, not {wanted:?}; {context}");
     }
     if !grid.singular() {
         let wanted = outer.residual(&u, &f);
-        for (p, (found, wanted)) in level.each().iter().zip(level.of(&stages.levels[0].r).iter().zip(&wanted)) {
+        for (p, (found, wanted)) in level.each().iter().zip(values::<T>(stages, 0, Array::Residual).iter().zip(&wanted)) {
             assert!(*found == T::from_f64(wanted.to_f64()), "residual at {p:?}: {found:?}, not {wanted:?}; {context}");
         }
     }
@@ -290,17 +279,17 @@ fn threads_and_instruction_sets_do_not_change_a_bit() {
 fn compare_sweeps<U: RealScalar>(case: Case, smoother: Smoother, nu: u32, threads: usize, isa: Isa) {
     let precision = if size_of::<U>() == 4 { Precision::F32 } else { Precision::F64 };
     let cpu = Cpu::new(threads).expect("threads");
-    let mut stages = CpuStages::<U, U>::new(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
-    stages.isa = isa;
-    let grid = stages.setup.levels[0].grid.clone();
-    let level = Naive { axes: grid.axes.clone(), scale: 1.0 };
-    let data = stages.levels[0].outer.as_mut().expect("a solution");
-    fill(&mut data.u, &grid, 7);
-    fill(&mut data.f, &grid, 8);
+    let mut own = inside(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
+    let stages = &mut *own;
+    stages.use_only(isa);
+    let level = Naive { axes: stages.ordered()[0].grid.axes.clone(), scale: 1.0 };
+    fill(stages, 0, Array::Solution, 7);
+    fill(stages, 0, Array::RightHandSide, 8);
     // A fixed block of sweeps goes on where the last pass ended: a polynomial in one, half-sweeps in several passes.
-    let wanted = level.sweeps(level.of(&data.u), &level.of(&data.f), &half_sweeps::<U>(smoother, nu));
+    let (u, f) = (values::<U>(stages, 0, Array::Solution), values::<U>(stages, 0, Array::RightHandSide));
+    let wanted = level.sweeps(u, &f, &relaxations(smoother, nu));
     stages.sweep(0, nu, smoother, &mut Profiler::off()).expect("sweeps");
-    let found = level.of(&stages.levels[0].outer.as_ref().expect("a solution").u);
+    let found = values::<U>(stages, 0, Array::Solution);
     for (p, (found, wanted)) in level.each().iter().zip(found.iter().zip(&wanted)) {
         assert!(found == wanted, "at {p:?}: {found:?}, not {wanted:?}; {case:?} {smoother:?} {nu} {threads} {isa:?}");
     }
@@ -323,12 +312,11 @@ fn sweeps_equal_the_definition_bit_for_bit() {
 
 #[test]
 fn norms_after_sweeps_are_those_of_the_residual_whatever_the_threads() {
-    fn check<U: RealScalar>(case: Case) {
-        let precision = if size_of::<U>() == 4 { Precision::F32 } else { Precision::F64 };
+    fn check(case: Case, precision: Precision) {
         let mut first = None;
         for threads in [1, 2, 3] {
             let cpu = Cpu::new(threads).expect("threads");
-            let mut stages = CpuStages::<U, U>::new(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
+            let mut stages = inside(&StageSetup::new(&grid(case), 0, precision, false), &cpu);
             let n = grid(case).len();
             let (u, f): (Vec<f64>, Vec<f64>) = (0..n).map(|i| (0.0, noise(i))).unzip();
             let off = &mut Profiler::off();
@@ -346,9 +334,9 @@ fn norms_after_sweeps_are_those_of_the_residual_whatever_the_threads() {
         }
     }
     for case in cases() {
-        check::<f32>(case);
-        check::<f64>(case);
+        check(case, Precision::F32);
+        check(case, Precision::F64);
     }
     // Wider than a strip, and tall enough for three bands.
-    check::<f32>(([[D, D], [D, D], [N, N]], [2100, 330, 1], [1.0, 0.2, 0.0]));
+    check(([[D, D], [D, D], [N, N]], [2100, 330, 1], [1.0, 0.2, 0.0]), Precision::F32);
 }
