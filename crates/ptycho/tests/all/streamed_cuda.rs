@@ -56,7 +56,7 @@ fn wishes(model: &Model, cuda: &Cuda, demand: Demand, half: bool) -> Vec<(Outlin
             found.push((outline, Wish { allowance, half }));
         }
     }
-    assert!(seen[1] && seen[2], "no allowance makes blocks stay and go: {seen:?}");
+    assert!(seen[1], "no allowance makes blocks stay and go: {seen:?}");
     found
 }
 
@@ -114,7 +114,11 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 let mut whole = run(&model, config, new(&model, &cuda).unwrap());
                 let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
-                for (outline, wish) in wishes(&model, &cuda, demand(config.name), false) {
+                let wishes = wishes(&model, &cuda, demand(config.name), false);
+                // Where a frame is kept in little room beside what it is computed in, there is always some for a block that stays.
+                let small = case.bin != [1, 1] || case.frame[1] % 2 == 1;
+                assert!(small || wishes.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks()), "{case:?}: no block ever stays away");
+                for (outline, wish) in wishes {
                     assert_eq!(outline.need.raw, if counts { 2 } else { 4 } * model.counted() as u64);
                     let mut part = run(&model, config, new_within(&model, &cuda, wish).unwrap());
                     let found: Vec<_> = (0..config.iterations()).map(|_| part.step(None)).collect();
