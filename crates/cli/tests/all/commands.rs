@@ -93,6 +93,7 @@ fn every_example_is_written_and_has_a_sound_input() {
         let result = zellige(folder.path(), &["run", &file, "--dry-run"]);
         assert_eq!(result.code, 0, "{name}: {}", result.err);
         let text = std::fs::read_to_string(folder.path().join(&file)).unwrap();
+        assert!(text.lines().next().is_some_and(|line| line.ends_with('.')), "{name} does not begin with a whole sentence");
         assert!(text.starts_with("# ") && text.contains("# Expected: ") && text.contains("# Run time: "), "{name} lacks its header");
         let again = zellige(folder.path(), &["new", name, "-o", &file]);
         assert_eq!(again.code, 2, "an existing file was overwritten");
