@@ -52,7 +52,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
     Ok(if results.iter().all(BenchResult::ok) { 0 } else { 3 })
 }
 
-/// The cases whose names begin with one of the words.
+/// The cases that have one of the words for a name, or whose names begin with it.
 fn choose(words: &[String]) -> Result<Vec<(&'static dyn Entry, &'static Case)>> {
     let all = || SOLVERS.iter().flat_map(|s| s.cases().iter().map(move |c| (*s, c)));
     for word in words {
@@ -63,7 +63,9 @@ fn choose(words: &[String]) -> Result<Vec<(&'static dyn Entry, &'static Case)>> 
             return Err(Error::input("command line", problem));
         }
     }
-    Ok(all().filter(|(_, c)| words.is_empty() || words.iter().any(|w| c.name.starts_with(w.as_str()))).collect())
+    // A whole name means that case alone, though others may begin so.
+    let meant = |word: &str, name: &str| name == word || (name.starts_with(word) && !all().any(|(_, c)| c.name == word));
+    Ok(all().filter(|(_, c)| words.is_empty() || words.iter().any(|w| meant(w, c.name))).collect())
 }
 
 fn header() -> String {

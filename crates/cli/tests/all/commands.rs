@@ -158,6 +158,9 @@ fn data_goes_to_standard_output() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(zellige(folder.path(), &["completions", shell]).out.contains("zellige"));
     }
+    let listed = |word: &str| zellige(folder.path(), &["bench", "--list", word]).out.lines().count();
+    // `ptycho/dm-500x256m4` begins as `ptycho/dm-500x256`.
+    assert_eq!((listed("ptycho/dm-500x256"), listed("ptycho/dm-500x25")), (1, 2));
     let cases = zellige(folder.path(), &["bench", "--list"]).out;
     for case in [
         "mixed-1e-6-4097",
