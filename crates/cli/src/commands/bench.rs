@@ -3,6 +3,7 @@
 use zellige_engine::bench::BenchResult;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::profile::Clock;
 use zellige_engine::sim::Case;
 use zellige_engine::text::did_you_mean;
 
@@ -36,7 +37,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
             continue;
         }
         let result = solver.bench(case, &device)?;
-        print(&format!("{}\n{}", row(&result), stages(&result)))?;
+        print(&format!("{}\n{}", row(&result), stages(&result, on_gpu)))?;
         for check in result.checks.iter().filter(|c| !c.ok) {
             report::warning(&format!(
                 "{}: {} is {:.3e}, above {:.3e}: the time is worth nothing",
@@ -76,7 +77,7 @@ fn header() -> String {
 }
 
 /// The stages of a case, a line each under its row, and in the last column what others state for the same work.
-fn stages(result: &BenchResult) -> String {
+fn stages(result: &BenchResult, on_gpu: bool) -> String {
     if result.stages.len() < 2 && result.stated.is_empty() {
         return String::new();
     }
@@ -87,9 +88,10 @@ fn stages(result: &BenchResult) -> String {
             let percent = s.percent_of_bandwidth.map(|p| format!(" ({p} %)")).unwrap_or_default();
             format!("{}: {} {:.3}{percent}", s.by, s.stage, s.ns_per_item)
         });
+        // On a GPU the host's clock sees launches and waiting, not the work.
+        let name = if on_gpu && stage.clock == Clock::Host { format!("{} (host)", stage.name) } else { stage.name.to_owned() };
         let line = format!(
-            "  {:24} {:>12} {:>10} {:>10} {:>9.4} {:>8} {:>9} {:>7} {:>11}  {}",
-            stage.name,
+            "  {name:24} {:>12} {:>10} {:>10} {:>9.4} {:>8} {:>9} {:>7} {:>11}  {}",
             report::seconds(stage.own),
             "",
             "",
