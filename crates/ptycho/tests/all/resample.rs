@@ -3,7 +3,7 @@
 use num_complex::Complex;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
-use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionConfig, PositionMethod, ProbeShape};
+use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionMethod, ProbeShape};
 use zellige_ptycho::engines::middle_first;
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Frames, Propagation, Truth};
@@ -11,7 +11,7 @@ use zellige_ptycho::simulate::{Optic, Pair, SimulateConfig, simulate};
 use zellige_ptycho::stages::cpu;
 use zellige_ptycho::{halves, resolution, setup};
 
-use super::physics::{ALL, from_truth, input, made, model, remake, run};
+use super::physics::{ALL, from_truth, input, made, model, moved_views_come_back, remake, run};
 
 fn near(m: &mut SimulateConfig) {
     m.propagation = Propagation::Near;
@@ -209,24 +209,8 @@ fn a_coarse_probe_is_taken_to_the_middle() {
 #[test]
 fn positions_come_back() {
     for method in [PositionMethod::Annealing, PositionMethod::Gradient] {
-        let mut config = resampled([2, 2], EngineConfig::new(EngineName::Epie, 40), |m| (m.frames, m.pattern.jitter) = (49, 0.0));
-        config.object.margin = Some(6);
-        config.engine[0].positions = Some(PositionConfig { method, start: 0, every: 1, trials: 6, step: 0.5, ..PositionConfig::default() });
-        let (mut start, _) = from_truth(&config, 0.0);
-        remake(&mut start);
-        let truth = start.views.clone();
-        for (j, view) in start.views.iter_mut().enumerate().filter(|(j, _)| j % 3 == 0) {
-            view.row += if j % 2 == 0 { 1 } else { -1 };
-            view.col += i32::from(j % 4 < 2);
-        }
-        let far = |views: &[zellige_ptycho::model::View]| {
-            let off = views.iter().zip(&truth).map(|(a, b)| f64::from((a.row - b.row).pow(2) + (a.col - b.col).pow(2)));
-            (off.sum::<f64>() / truth.len() as f64).sqrt()
-        };
-        let before = far(&start.views);
-        let done = run(&config, start, 2);
-        let after = far(done.stages.views().0);
-        assert!(after < 0.5 * before, "{method:?}: {before} to {after} pixels");
+        let config = resampled([2, 2], EngineConfig::new(EngineName::Epie, 40), |m| (m.frames, m.pattern.jitter) = (49, 0.0));
+        moved_views_come_back(config, method);
     }
 }
 
