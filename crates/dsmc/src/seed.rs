@@ -117,37 +117,3 @@ pub fn adopt(value: &mut Value) -> Result<bool, Vec<Problem>> {
     *value = Value::Object(whole);
     Ok(true)
 }
-
-#[cfg(test)]
-mod tests {
-    use zellige_engine::config::{Format, Source};
-
-    use super::*;
-
-    const CASE: &str = "grid:\n  nx: 20\n  ny: 20\n  lx: 0.3\n  ly: 0.3\n\nphysics:\n  dt: 2.0e-8\n  total_steps: 100\n\n\
-        init:\n  temp: 200.0\n  density: 1.0e16\n  particle_weight: 1.0e10\n";
-
-    fn adopted(text: &str) -> Result<Source, Vec<Problem>> {
-        let mut source = Source::parse(text, Format::Yaml, "config.yaml").unwrap();
-        assert!(adopt(&mut source.value)?);
-        Ok(source)
-    }
-
-    #[test]
-    fn other_inputs_are_left_alone_and_broken_ones_refused() {
-        let mut value = json!({ "dsmc": {}, "grid": {}, "physics": {}, "init": {} });
-        let before = value.clone();
-        assert_eq!((adopt(&mut value), &value), (Ok(false), &before));
-        assert_eq!(adopt(&mut json!({ "grid": {}, "physics": {} })), Ok(false));
-        for (text, key, expected) in [
-            (CASE.replace("  nx: 20\n", ""), "grid", "missing field `nx`"),
-            (CASE.replace("temp:", "temperature:"), "init", "unknown field `temperature`"),
-            (format!("{CASE}colour: 3\n"), "colour", "`colour` is unknown"),
-            (format!("{CASE}geometry: 3\n"), "geometry", "this is no file"),
-            (format!("{CASE}schedule: a.dat\n"), "schedule", "1 schedules for 0 sources"),
-        ] {
-            let problems = adopted(&text).unwrap_err();
-            assert!(problems[0].path == key && problems[0].message.contains(expected), "{problems:?}");
-        }
-    }
-}

@@ -1,5 +1,6 @@
 //! Inputs in the older form, as the program reads them.
 
+use serde_json::json;
 use zellige_dsmc::Dsmc;
 use zellige_dsmc::model::Model;
 use zellige_dsmc::seed::adopt;
@@ -35,4 +36,22 @@ fn the_older_form_is_run_as_it_is() {
     assert!((model.expected / (1e6 * (0.09 - 4.5e-5)) - 1.0).abs() < 1e-9, "{}", model.expected);
     let empty = adopted(&CASE.replace("1.0e16", "0.0")).unwrap().typed::<Dsmc>().unwrap().config;
     assert_eq!(Model::new(&empty, folder.path(), 1).unwrap().expected, 0.0);
+}
+
+#[test]
+fn other_inputs_are_left_alone_and_broken_ones_refused() {
+    let mut value = json!({ "dsmc": {}, "grid": {}, "physics": {}, "init": {} });
+    let before = value.clone();
+    assert_eq!((adopt(&mut value), &value), (Ok(false), &before));
+    assert_eq!(adopt(&mut json!({ "grid": {}, "physics": {} })), Ok(false));
+    for (text, key, expected) in [
+        (CASE.replace("  nx: 20\n", ""), "grid", "missing field `nx`"),
+        (CASE.replace("temp:", "temperature:"), "init", "unknown field `temperature`"),
+        (format!("{CASE}colour: 3\n"), "colour", "`colour` is unknown"),
+        (format!("{CASE}geometry: 3\n"), "geometry", "this is no file"),
+        (format!("{CASE}schedule: a.dat\n"), "schedule", "1 schedules for 0 sources"),
+    ] {
+        let problems = adopted(&text).unwrap_err();
+        assert!(problems[0].path == key && problems[0].message.contains(expected), "{problems:?}");
+    }
 }
