@@ -5,6 +5,8 @@
 //! makes of whatever those have. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
 
 mod plain;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
