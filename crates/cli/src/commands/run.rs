@@ -147,7 +147,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
 }
 
 /// Names the file that the solver, which has not seen it, calls the input.
-fn named(error: Error, origin: &str) -> Error {
+pub(crate) fn named(error: Error, origin: &str) -> Error {
     match error {
         Error::Input { problems, .. } => Error::Input { origin: origin.to_owned(), problems },
         other => other,

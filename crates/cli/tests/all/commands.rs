@@ -179,6 +179,36 @@ fn data_goes_to_standard_output() {
     }
 }
 
+/// A scan goes through the formats of others and back: the same counts at the same places.
+#[test]
+fn scans_are_converted_and_nothing_is_overwritten() {
+    let folder = here();
+    let input = |scan: &str| format!("[ptycho]\n[[ptycho.scan]]\n{scan}\n[[ptycho.engine]]\nname = \"DM\"\niterations = 1\n");
+    std::fs::write(folder.path().join("made.toml"), input("simulate = { frames = 9, size = 16, photons = 1e4 }")).unwrap();
+    let convert = |from: &str, to: &[&str]| zellige(folder.path(), &[&["ptycho", "convert", from], to].concat());
+    let result = convert("made.toml", &["a.cxi", "a.ptyd", "a.npz"]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    assert_eq!(result.out.lines().count(), 3, "{}", result.out);
+    let values = |file: &str| {
+        let all = zellige_io::npz::from_bytes(&std::fs::read(folder.path().join(file)).unwrap()).unwrap();
+        ["intensity", "pos_m"].map(|name| format!("{:?}", all.iter().find(|a| a.0 == name).unwrap().1))
+    };
+    for from in ["a.cxi", "a.ptyd", "a.npz"] {
+        std::fs::write(folder.path().join("read.toml"), input(&format!("file = \"{from}\""))).unwrap();
+        let to = format!("{}.npz", &from[2..]);
+        let result = convert("read.toml", &[&to]);
+        assert_eq!(result.code, 0, "{}", result.err);
+        assert!(values(&to)[0] == values("a.npz")[0], "{from} has other counts");
+    }
+    let again = convert("made.toml", &["a.npz"]);
+    assert!(again.code == 2 && again.err.contains("exists and is left as it is"), "{}", again.err);
+    let other = convert("made.toml", &["a.tif"]);
+    assert!(other.code == 2 && other.err.contains(".cxi, .ptyd, .npz"), "{}", other.err);
+    std::fs::write(folder.path().join("lost.toml"), input("file = \"none.cxi\"")).unwrap();
+    let lost = convert("lost.toml", &["b.npz"]);
+    assert!(lost.code == 2 && lost.err.contains("lost.toml: 1 problem") && lost.err.contains("`ptycho.scan[0].file`"), "{}", lost.err);
+}
+
 /// Starts a run that would take hours, waits for the line that contains `sign`, and interrupts it.
 #[cfg(unix)]
 fn interrupt(folder: &Path, arguments: &[&str], sign: &str) -> (i32, String) {
