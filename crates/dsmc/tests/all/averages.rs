@@ -201,15 +201,15 @@ fn local_knudsen_numbers_are_those_of_the_gradient() {
 #[test]
 fn a_particle_alone_has_no_mach_number() {
     let mut config = argon(20, 0.02);
-    // A fraction of a cell in a step, two boxes in the run: no cell is crossed in four of the sixteen batches.
-    (config.dt, config.steps, config.gas.velocity) = (2e-9, 64, [3000.0, 0.0, 0.0]);
-    (config.sampling.start, config.sampling.batches) = (Some(0), 16);
+    // Half of a cell in a step, less than the box in the run: a particle comes by once, in two batches of fourteen at most.
+    (config.dt, config.steps, config.gas.velocity) = (2e-9, 28, [3000.0, 0.0, 0.0]);
+    (config.sampling.start, config.sampling.batches) = (Some(0), 14);
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let records = output::records(&gas);
     let (mach, density) = (field(&records, "mach"), field(&records, "density"));
     let crossed = density.iter().filter(|n| **n > 0.0).count();
     assert!(crossed > 40, "{crossed} cells were crossed");
-    // That of the stream is 9.7.
-    assert!(mach.iter().all(|m| m.is_nan() || *m < 30.0), "{:e}", mach.iter().copied().fold(0.0, f64::max));
+    // That of the stream is 9.7, of two particles by chance some ten times that; round-off of single precision leaves 1/sqrt(eps), thousands.
+    assert!(mach.iter().all(|m| m.is_nan() || *m < 1e3), "{:e}", mach.iter().copied().fold(0.0, f64::max));
 }
