@@ -10,6 +10,14 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Commit that the binary was built from.
 pub(crate) const GIT_HASH: &str = env!("ZELLIGE_GIT_HASH");
 
+/// A line on standard error. Whoever read it may have gone (`zellige run x.toml 2>&1 | head`): the work goes on, as its results are files.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($text)*)));
+    }};
+}
+pub(crate) use say;
+
 /// Whether standard error takes colours.
 fn colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal()
@@ -29,30 +37,30 @@ fn painted(code: &str, text: &str) -> String {
 
 /// `error: ...`, a blank line, `hint: ...`.
 pub(crate) fn error(error: &Error) {
-    eprintln!("{}: {error}", painted("1;31", "error"));
+    say!("{}: {error}", painted("1;31", "error"));
     if let Some(hint) = error.hint() {
-        eprintln!("\n{}: {hint}", painted("1;36", "hint"));
+        say!("\n{}: {hint}", painted("1;36", "hint"));
     }
 }
 
 /// `warning: ...`.
 pub(crate) fn warning(text: &str) {
-    eprintln!("{}: {text}", painted("1;33", "warning"));
+    say!("{}: {text}", painted("1;33", "warning"));
 }
 
 /// `note: ...`.
 pub(crate) fn note(text: &str) {
-    eprintln!("{}: {text}", painted("1;36", "note"));
+    say!("{}: {text}", painted("1;36", "note"));
 }
 
 /// A label of a plan or a result with its text.
 pub(crate) fn line(label: &str, text: &str) {
-    eprintln!("  {} {text}", painted("1", &format!("{label:<12}")));
+    say!("  {} {text}", painted("1", &format!("{label:<12}")));
 }
 
 /// A heading.
 pub(crate) fn heading(text: &str) {
-    eprintln!("{}", painted("1", text));
+    say!("{}", painted("1", text));
 }
 
 /// A count with thin groups: `16 777 216`.
@@ -113,8 +121,8 @@ pub(crate) fn defects_in_one_line() {
             usual(info);
         }
         let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
-        eprintln!("{}: a defect of zellige {VERSION} ({GIT_HASH}){place}: {}", painted("1;31", "error"), text.unwrap_or("no message"));
-        eprintln!("\n{}: please report this line with the input; `RUST_BACKTRACE=1` tells more", painted("1;36", "hint"));
+        say!("{}: a defect of zellige {VERSION} ({GIT_HASH}){place}: {}", painted("1;31", "error"), text.unwrap_or("no message"));
+        say!("\n{}: please report this line with the input; `RUST_BACKTRACE=1` tells more", painted("1;36", "hint"));
         std::process::exit(70);
     }));
 }

@@ -121,7 +121,7 @@ impl Sink for Output {
             bar.set_message(message);
         } else if progress.clock.step <= 1 || self.logged.elapsed() >= LOG_INTERVAL || progress.fraction >= 1.0 {
             self.logged = Instant::now();
-            eprintln!("  {:3.0} %  {message}", 100.0 * progress.fraction);
+            report::say!("  {:3.0} %  {message}", 100.0 * progress.fraction);
         }
     }
 

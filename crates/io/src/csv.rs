@@ -288,7 +288,9 @@ mod tests {
         let path = folder.path().join("rows.csv");
         let row = |names: &[&'static str], step: u64| {
             let mut row = Row::default();
-            names.iter().for_each(|name| row.push(name, "", step as f64 + 0.5));
+            for name in names {
+                row.push(name, "", step as f64 + 0.5);
+            }
             (Clock { step, time: Some(step as f64) }, row)
         };
         assert!(Earlier::read(&path, 9).unwrap().is_empty(), "there is no file yet");

@@ -7,6 +7,7 @@ use num_complex::Complex;
 use rayon::prelude::*;
 use zellige_engine::device::host_memory;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::text::bytes;
 
 use crate::config::{Config, PositionMethod, ScanConfig};
 use crate::engines::corner_first;
@@ -42,6 +43,36 @@ fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
     }
     let what = format!("the {} frames of the simulated scan `{name}`", made.frames);
     Err(Error::OutOfMemory { device: "the host".into(), what, requested: needed, free: Some(host_memory()) })
+}
+
+/// Objects that no memory of the host holds are refused before they are made: mostly a length or an energy in another unit.
+fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f64; 2]) -> Result<()> {
+    // The object, what is summed for it, and the weights of the sum: what every engine holds of it.
+    const BYTES: u64 = 8 + 8 + 4;
+    let layer = |s: &Storage| (s.shape[0] as u64).saturating_mul(s.shape[1] as u64);
+    let pixels = storages.iter().map(layer).fold(0, u64::saturating_add);
+    let needed = pixels.saturating_mul(BYTES * modes as u64);
+    if needed <= host_memory() {
+        return Ok(());
+    }
+    let largest = storages.iter().max_by_key(|s| layer(s)).map_or([0; 2], |s| s.shape);
+    let message = format!(
+        "the positions span {} x {} pixels of {:.3e} x {:.3e} m, which would take {} of memory, more than the {} of this machine",
+        largest[0],
+        largest[1],
+        pixel[0],
+        pixel[1],
+        bytes(needed as f64),
+        bytes(host_memory() as f64)
+    );
+    let beam = &first.beam;
+    let hint = format!(
+        "look at the units of the positions (metres), of the energy ({:.4} keV), of distance ({} m) and detector pixel ({:e} m)",
+        beam.energy(),
+        beam.distance,
+        beam.pixel[0]
+    );
+    Err(Error::input(format!("scan `{}`", first.name), Problem::new("", message).hint(hint)))
 }
 
 /// The key that names the file which could not be read.
@@ -114,6 +145,7 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
         storage.offset = offset;
         offset += config.object.modes * storage.layer();
     }
+    room_for_objects(&scans[0], &storages, config.object.modes, pixel)?;
     let transfer = propagation::transfer(&beam, frame);
     // Zeros that the system makes when they are first touched, by the threads that fill them.
     let counted = shape[0] * shape[1];

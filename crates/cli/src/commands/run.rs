@@ -259,7 +259,7 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: 
         let verdict = if check.ok { "ok" } else { "NOT OK" };
         report::line("check", &format!("{}: {:.3e} (at most {:.3e}) {verdict}", check.name, check.value, check.limit));
     }
-    eprintln!("{}", Table(&summary.stages));
+    report::say!("{}", Table(&summary.stages));
     let mut names: Vec<_> = output.written().iter().filter_map(|p| p.file_name()).map(|n| n.to_string_lossy()).collect();
     // A file that was written anew on the way is one file.
     let mut seen = BTreeSet::new();

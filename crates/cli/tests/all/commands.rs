@@ -272,6 +272,20 @@ fn a_killed_run_goes_on_with_the_rows_that_it_had() {
     assert!(after.len() > before && after.iter().enumerate().all(|(i, s)| *s == i as f64 + 1.0), "{before}: {after:?}");
 }
 
+/// Who read the messages has gone (`zellige run x.toml 2>&1 | head -1`): the run goes on, and its exit code says what became of it.
+#[cfg(unix)]
+#[test]
+fn a_run_whose_messages_nobody_reads_ends_as_any_other() {
+    let folder = here();
+    for (text, code) in [(SMALL.to_owned(), 0), (SMALL.replace("rhs", "rsh"), 2)] {
+        std::fs::write(folder.path().join("input.toml"), text).unwrap();
+        let mut child = command(folder.path(), &["run", "input.toml", "-o", "out"]).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+    }
+    assert!(folder.path().join("out/summary.json").exists());
+}
+
 /// An input that is wrong only as a whole leaves the results of a sound one as they are, with the input that made them.
 #[test]
 fn what_cannot_be_set_up_leaves_the_folder_as_it_is() {

@@ -78,6 +78,24 @@ fn mistyped_commands_are_answered() {
     }
 }
 
+/// What no machine of today holds is refused with the number, by every solver, before anything is asked of the system.
+#[test]
+fn what_memory_cannot_hold_is_an_error_that_says_how_much() {
+    let folder = here();
+    let plane = SMALL.replace("[33, 49]", "[1000000, 1000000]");
+    let plasma = "[pic]\nsteps = 1\n[pic.grid]\ncells = [60000, 60000]\nsize = [6000.0, 6000.0]\n[[pic.species]]\nname = \"e\"\nparticles_per_cell = 1000\n";
+    let gas = "[dsmc]\ndt = 1e-6\nsteps = 1\nparticles_per_cell = 1e7\nspecies = [{ name = \"Ar\" }]\n[dsmc.grid]\ncells = [100, 100]\nsize = [1.0, 1.0]\n\
+        [dsmc.gas]\ndensity = 1e20\ntemperature = 300.0\n";
+    let scan =
+        "[ptycho]\n[[ptycho.scan]]\nsimulate = { frames = 10000000, size = 1024 }\n[[ptycho.engine]]\nname = \"DM\"\niterations = 1\n";
+    for text in [&plane, plasma, gas, scan] {
+        let result = run_text(folder.path(), text, &["-o", "out"]);
+        assert_eq!(result.code, 4, "{}", result.err);
+        assert!(result.err.contains("error: out of memory on ") && result.err.contains("iB asked for "), "{}", result.err);
+        assert!(std::fs::read_dir(folder.path().join("out")).map_or(true, |mut d| d.next().is_none()), "something was left");
+    }
+}
+
 #[test]
 fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
     let folder = here();

@@ -1,12 +1,13 @@
 //! The direct solver against the operator, closed forms and a dense solve.
 
 use proptest::prelude::*;
-use zellige_engine::device::{Cpu, Device};
+use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
 use zellige_engine::testing;
 
+use crate::common::{self, cpu};
 use zellige_poisson::direct::Direct;
-use zellige_poisson::grid::{Axis, Bc, Grid};
+use zellige_poisson::grid::{Bc, Grid};
 use zellige_poisson::{Method, Options, Precision, Problem, Status, Tolerance, operator, solve_batch};
 
 const PAIRS: [(Bc, Bc); 5] = [
@@ -28,13 +29,7 @@ fn noise(n: usize, seed: u64) -> Vec<f64> {
 }
 
 fn grid(nodes: [usize; 3], sizes: [f64; 3], bcs: [usize; 3]) -> Grid {
-    let axes =
-        std::array::from_fn(|d| if nodes[d] == 1 { Axis::flat() } else { Axis::new(nodes[d], sizes[d], PAIRS[bcs[d]].0, PAIRS[bcs[d]].1) });
-    Grid { axes }
-}
-
-fn cpu() -> Device {
-    Device::Cpu(Cpu::new(2).unwrap())
+    common::grid(nodes, sizes, bcs.map(|pair| PAIRS[pair]))
 }
 
 /// Random values on Dirichlet nodes, NaN at the unknowns, which must not be read.
@@ -48,7 +43,7 @@ fn boundary(grid: &Grid, seed: u64) -> Vec<f64> {
 }
 
 fn solve(grid: &Grid, precision: Precision, threads: usize, u: &[f64], f: &[f64]) -> (Vec<f64>, f64) {
-    solve_on(&Device::Cpu(Cpu::new(threads).unwrap()), grid, precision, u, f)
+    solve_on(&cpu(threads), grid, precision, u, f)
 }
 
 fn solve_on(device: &Device, grid: &Grid, precision: Precision, u: &[f64], f: &[f64]) -> (Vec<f64>, f64) {
@@ -115,12 +110,12 @@ proptest! {
 
     #[test]
     fn plane_problems_solve_to_rounding(x in 3_usize..70, y in 3_usize..70, a in 0_usize..5, b in 0_usize..5, turn in prop::option::of(0_usize..1), stretch in 0.1_f64..10.0, seed in 0_u64..1000) {
-        check(&cpu(), &grid([x, y, 1], [1.0, stretch, 1.0], [a, b, 0]), turn, seed)?;
+        check(&cpu(2), &grid([x, y, 1], [1.0, stretch, 1.0], [a, b, 0]), turn, seed)?;
     }
 
     #[test]
     fn problems_in_space_solve_to_rounding(n in prop::array::uniform3(3_usize..24), bcs in prop::array::uniform3(0_usize..5), turn in prop::option::of(0_usize..2), stretch in 0.2_f64..5.0, seed in 0_u64..1000) {
-        check(&cpu(), &grid(n, [1.0, stretch, 1.0], bcs), turn, seed)?;
+        check(&cpu(2), &grid(n, [1.0, stretch, 1.0], bcs), turn, seed)?;
     }
 }
 
@@ -227,7 +222,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
 
 #[test]
 fn norms_are_those_of_the_operator_and_sweeps_reach_the_floor() {
-    let mut devices = vec![(cpu(), None), (cpu(), Some(0))];
+    let mut devices = vec![(cpu(2), None), (cpu(2), Some(0))];
     devices.extend(testing::gpu().map(|cuda| (Device::Cuda(cuda), None)));
     for (device, turn) in &devices {
         for (nodes, bcs) in [
@@ -271,7 +266,7 @@ fn a_sweep_takes_most_of_the_noise_away() {
     let wave = |i: usize| (std::f64::consts::PI * i as f64 / (n - 1) as f64).sin();
     let exact: Vec<f64> = (0..grid.len()).map(|i| wave(i % n) * wave(2 * (i / n))).collect();
     let lambda = -(1.0 + 4.0) * (2.0 * (n - 1) as f64 * (0.5 * std::f64::consts::PI / (n - 1) as f64).sin()).powi(2);
-    let mut devices = vec![cpu()];
+    let mut devices = vec![cpu(2)];
     devices.extend(testing::gpu().map(Device::Cuda));
     for device in &devices {
         let mut direct = Direct::new(&grid, Precision::F64, device).unwrap();
@@ -325,7 +320,7 @@ fn a_batch_on_the_gpu_gives_the_bits_of_single_solves() {
 #[test]
 fn a_plan_serves_many_right_hand_sides() {
     let grid = grid([40, 30, 1], [1.0, 1.0, 1.0], [1, 1, 0]);
-    let device = Device::Cpu(Cpu::new(1).unwrap());
+    let device = cpu(1);
     let mut direct = Direct::new(&grid, Precision::F64, &device).unwrap();
     let zero = vec![0.0; grid.len()];
     for seed in 0..3 {

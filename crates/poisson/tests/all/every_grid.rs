@@ -1,6 +1,7 @@
 //! V(1,1) cycles on the processor on grids of every kind: any mix of sides, sizes that no power of two divides, thin and
 //! stretched domains, two and three dimensions.
 
+use crate::common::noise;
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_poisson::grid::{Axis, Bc, Grid};
@@ -11,12 +12,6 @@ use zellige_poisson::step::{Cycle, CyclePlan, cycle};
 const D: Bc = Bc::Dirichlet;
 const N: Bc = Bc::Neumann;
 const P: Bc = Bc::Periodic;
-
-/// Values in -1 .. 1 that repeat nowhere.
-fn noise(n: usize) -> f64 {
-    let x = (n as f64 * 12.9898).sin() * 43758.5453;
-    2.0 * (x - x.floor()) - 1.0
-}
 
 fn grids() -> Vec<Grid> {
     let pairs = [((D, D), (D, D)), ((N, N), (N, N)), ((P, P), (P, P)), ((D, N), (P, P)), ((N, D), (D, N)), ((P, P), (N, D))];

@@ -1,6 +1,7 @@
 //! The passes of the processor against the definition spelt out node by node, bit for bit: for every boundary condition, size,
 //! thread count and instruction set.
 
+use crate::common::{self, noise};
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
 use zellige_engine::real::{Isa, RealScalar};
@@ -12,12 +13,6 @@ use zellige_poisson::stages::{Smoother, Start};
 const D: Bc = Bc::Dirichlet;
 const N: Bc = Bc::Neumann;
 const P: Bc = Bc::Periodic;
-
-/// Numbers in (-1, 1) without pattern.
-fn noise(n: usize) -> f64 {
-    let x = (n as f64 * 12.9898).sin() * 43758.5453;
-    2.0 * (x - x.floor()) - 1.0
-}
 
 /// Numbers at the unknowns; all else stays.
 fn fill(stages: &mut dyn Inside, level: usize, array: Array, seed: usize) {
@@ -153,10 +148,7 @@ impl Naive {
 type Case = ([[Bc; 2]; 3], [usize; 3], [f64; 3]);
 
 fn grid((sides, nodes, lengths): Case) -> Grid {
-    let axis = |d: usize| {
-        if nodes[d] == 1 { Axis::flat() } else { Axis::new(nodes[d], lengths[d], sides[d][0], sides[d][1]) }
-    };
-    Grid { axes: [axis(0), axis(1), axis(2)] }
+    common::grid(nodes, lengths, sides.map(|[lo, hi]| (lo, hi)))
 }
 
 fn cases() -> Vec<Case> {

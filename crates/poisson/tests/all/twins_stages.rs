@@ -4,6 +4,7 @@
 //! Without a GPU the tests say so and pass; `ZELLIGE_REQUIRE_GPU=1` makes that a failure. The kernels' compilation for
 //! other architectures needs NVRTC alone; `ZELLIGE_REQUIRE_NVRTC=1` makes its absence a failure.
 
+use crate::common::noise;
 use zellige_engine::cuda::{Cuda, compiler};
 use zellige_engine::device::Cpu;
 use zellige_engine::profile::Profiler;
@@ -28,12 +29,6 @@ fn gpu() -> Option<Cuda> {
             None
         }
     }
-}
-
-/// Numbers in (-1, 1) without pattern.
-fn noise(n: usize) -> f64 {
-    let x = (n as f64 * 12.9898).sin() * 43758.5453;
-    2.0 * (x - x.floor()) - 1.0
 }
 
 /// A right-hand side that a singular grid accepts, and a first guess with values on Dirichlet nodes.

@@ -187,6 +187,9 @@ fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<Str
             beam.pixel[0]
         ));
     }
+    if beam.energy() > 1e3 {
+        notes.push(format!("an energy of {:.4} keV: is it in eV? The pixel of the object is {:.3e} m with it", beam.energy(), pixel[0]));
+    }
     let edge = |d: usize, f: fn(f64, f64) -> f64| positions.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
     let extent = [0, 1].map(|d| edge(d, f64::max) - edge(d, f64::min));
     let wide: f64 = (0..2).map(|d| extent[d] / pixel[d] + shape[d] as f64).product();

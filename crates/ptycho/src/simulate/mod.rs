@@ -16,7 +16,8 @@ mod zernike;
 use std::path::Path;
 
 use num_complex::Complex;
-use zellige_engine::error::Result;
+use zellige_engine::device::host_memory;
+use zellige_engine::error::{Error, Result};
 
 pub use config::{DetectorConfig, ObjectConfig, ObjectKind, Pair, PatternConfig, PatternKind, SimulateConfig};
 pub use illumination::{Aperture, IlluminationConfig, Optic};
@@ -39,6 +40,11 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let edge = |d: usize, f: fn(f64, f64) -> f64| real.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
     let (low, high) = ([0, 1].map(|d| edge(d, f64::min)), [0, 1].map(|d| edge(d, f64::max)));
     let grid = [0, 1].map(|d| ((high[d] - low[d]) / spacing[d]).ceil() as usize + shape[d] + 2 * MARGIN);
+    let requested = (grid[0] as u64).saturating_mul(grid[1] as u64).saturating_mul(size_of::<Complex<f64>>() as u64);
+    if requested > host_memory() {
+        let what = format!("a sample of {} x {} pixels of {:.3e} m (is `pattern.step` in metres?)", grid[0], grid[1], spacing[0]);
+        return Err(Error::OutOfMemory { device: "the host".into(), what, requested, free: Some(host_memory()) });
+    }
     let origin = [0, 1].map(|d| low[d] - (MARGIN + shape[d] / 2) as f64 * spacing[d]);
     let sample = object::transmission(&config.object, grid, shape, folder, seed)?;
     let mask = light::mask(&config.detector, size, seed);

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use zellige_ptycho::config::ScanConfig;
+use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::data::{self, MaskValid, ReadConfig, write};
 use zellige_ptycho::scan::{Frames, Mask, Scan};
+use zellige_ptycho::setup;
 use zellige_ptycho::simulate::{self, Pair, SimulateConfig};
 
 fn folder() -> PathBuf {
@@ -186,6 +187,27 @@ fn odd_units_are_noted() {
     assert!(notes.iter().any(|n| n.starts_with("the pixel of the object is ")), "{notes:?}");
     let notes = odd(&|r| r.positions_unit = 1e-12);
     assert!(notes.iter().any(|n| n.starts_with("all positions lie within half a pixel")), "{notes:?}");
+    let notes = odd(&|r| r.energy = Some(8000.0));
+    assert!(notes.iter().any(|n| n.contains("is it in eV?")), "{notes:?}");
+}
+
+/// Positions a metre apart span an object that no memory holds: said with its size and the units, before anything of it is asked for.
+#[test]
+fn an_object_beyond_memory_is_refused_with_the_units() {
+    let made = SimulateConfig { frames: 9, size: Pair::Same(16), ..SimulateConfig::default() };
+    let config = Config::new(ScanConfig { simulate: Some(made), ..ScanConfig::default() }, EngineConfig::new(EngineName::Dm, 1));
+    let mut scans = setup::scans(&config, &folder(), 1).unwrap();
+    scans[0].positions[0] = [1.0, 1.0];
+    let error = setup::model(&config, &mut scans, 1).err().unwrap().to_string();
+    assert!(
+        error.contains("more than the") && error.contains("hint: look at the units of the positions (metres), of the energy (7.2"),
+        "{error}"
+    );
+    // A scan is not simulated either on a sample of such a size.
+    let mut made = config.scan[0].simulate.clone().unwrap();
+    made.pattern.step = Some(1.0);
+    let error = simulate::simulate(&made, "wide", &folder(), 1).err().unwrap().to_string();
+    assert!(error.starts_with("out of memory on the host") && error.contains("is `pattern.step` in metres?"), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::testing;
+use zellige_poisson::grid::{Axis, Bc, Grid};
 use zellige_poisson::{Method, Options, Precision, Problem, Solution, Status, Tolerance, solve};
 
 /// The processor, and the GPU where there is one: every test body runs on each.
@@ -15,6 +16,18 @@ pub fn devices() -> Vec<Device> {
 
 pub fn cpu(threads: usize) -> Device {
     Device::Cpu(Cpu::new(threads).unwrap())
+}
+
+/// Number `n` of a row in (-1, 1) without pattern.
+pub fn noise(n: usize) -> f64 {
+    let x = (n as f64 * 12.9898).sin() * 43758.5453;
+    2.0 * (x - x.floor()) - 1.0
+}
+
+/// A grid by nodes, lengths and sides (lower, upper) of each axis; an axis of one node is none.
+pub fn grid(nodes: [usize; 3], lengths: [f64; 3], sides: [(Bc, Bc); 3]) -> Grid {
+    let axis = |d: usize| if nodes[d] == 1 { Axis::flat() } else { Axis::new(nodes[d], lengths[d], sides[d].0, sides[d].1) };
+    Grid { axes: [axis(0), axis(1), axis(2)] }
 }
 
 /// `value(x, y)` at every node, sides included.
