@@ -1,7 +1,7 @@
 //! The gas on the processor as the trait of stages has it.
 
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{items, items_mut, map};
+use zellige_engine::parallel::{items, items_mut, map_tasks};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -35,7 +35,8 @@ impl Stages for Gas {
             self.cpu.install(|| {
                 // A tile of the gas is one row of the store.
                 let tiles = (items_mut(&mut self.tiles), items_mut(&mut self.store.tiles), items_mut(&mut self.faces), items_mut(out));
-                let arrived = map(tiles, |number, (tile, place, faces, out)| {
+                // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
+                let arrived = map_tasks(tiles, |number, (tile, place, faces, out)| {
                     out.clear();
                     let thread = rayon::current_thread_index().unwrap_or(threads);
                     let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -199,7 +200,7 @@ impl Stages for Gas {
                 }
                 sum
             };
-            map((items_mut(&mut self.store.tiles), items(&self.boxes[0])), |_, (tile, out)| of(&mut tile.rows, out))
+            map_tasks((items_mut(&mut self.store.tiles), items(&self.boxes[0])), |_, (tile, out)| of(&mut tile.rows, out))
         });
         let mut all = Totals::default();
         for part in parts {
