@@ -12,7 +12,7 @@ use super::tile::{Impact, Majorant, Tile};
 use super::{Gas, Work, totals};
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
-use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
+use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals, samples_at_a_time};
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
@@ -270,9 +270,11 @@ impl Stages for Gas {
     }
 }
 
-/// Model traffic of a step: a particle is read and written once, the sums of a cell and species read and written when sampled.
+/// Model traffic of a step: a particle is read and written once, the sums of a cell and species read and written when sampled, in single
+/// precision where those of several samples are.
 pub(crate) fn bytes_of(model: &Model, sample: bool, particles: f64) -> f64 {
     let c = &model.collisions;
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 4.0 } else { 0.0 };
-    2.0 * particle * particles + if sample { 2.0 * 8.0 * (c.kept() * model.grid.len() * model.species.len()) as f64 } else { 0.0 }
+    let number = if samples_at_a_time(model.per_cell) > 1 { 4.0 } else { 8.0 };
+    2.0 * particle * particles + if sample { 2.0 * number * (c.kept() * model.grid.len() * model.species.len()) as f64 } else { 0.0 }
 }

@@ -20,6 +20,8 @@ pub(super) struct Averages {
     pool: Pool,
     old: Buffer<f64>,
     recent: Buffer<f32>,
+    /// What comes over, kept: of pages that are there a copy takes a fraction of the time.
+    host: Vec<f64>,
     brief: bool,
     /// Samples in `recent`, and most of them: counted, so that nothing depends on who looks when.
     held: u32,
@@ -39,6 +41,7 @@ impl Averages {
             pool: pool.clone(),
             old: pool.alloc_zeros(0, "dsmc: averages")?,
             recent: pool.alloc_zeros(0, "dsmc: averages")?,
+            host: Vec::new(),
             brief: kind.brief,
             held: 0,
             most: samples_at_a_time(model.per_cell),
@@ -76,51 +79,43 @@ impl Averages {
             return Ok(());
         }
         self.held += 1;
-        if self.held == self.most {
-            self.held = 0;
-            let n = self.old.len() as u64;
-            // SAFETY: the arguments as declared, both of `n` numbers.
-            unsafe { fold.launch(FOLDERS, 256).arg(&mut self.recent).arg(&mut self.old).arg(n).run()? };
-        }
-        Ok(())
+        if self.held == self.most { self.fold(fold) } else { Ok(()) }
     }
 
-    /// Adds to each sum of `cells` what `of` has at its place.
-    fn gather(&self, cells: &mut [f64], of: impl Fn(usize) -> f64 + Sync) {
+    fn fold(&mut self, fold: &Kernel) -> Result<()> {
+        self.held = 0;
+        let n = self.old.len() as u64;
+        // SAFETY: the arguments as declared, both of `n` numbers.
+        unsafe { fold.launch(FOLDERS, 256).arg(&mut self.recent).arg(&mut self.old).arg(n).run() }
+    }
+
+    /// Adds all sums to `cells`, `[cell][species][sum]`, and forgets them. Waits.
+    pub(super) fn take(&mut self, cells: &mut [f64], fold: &Kernel) -> Result<()> {
+        // There, so that only one number of each comes over.
+        if self.held > 0 {
+            self.fold(fold)?;
+        }
+        self.look(cells)?;
+        self.cuda.fill_zero(&mut self.old)
+    }
+
+    /// Adds those in double precision, without forgetting them. Waits.
+    pub(super) fn look(&mut self, cells: &mut [f64]) -> Result<()> {
+        if self.old.is_empty() {
+            return Ok(());
+        }
+        self.host.resize(self.old.len(), 0.0);
+        self.cuda.download_to(&self.old, 0, &mut self.host)?;
+        let sums = &self.host;
         let ([used, one], stride) = (self.sums, self.stride());
         cells.par_chunks_mut(self.species * one).enumerate().for_each(|(cell, to)| {
             let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
             for s in 0..self.species {
                 for q in 0..used {
-                    to[s * one + q] += of(q * stride + tile * self.keys + slot * self.species + s);
+                    to[s * one + q] += sums[q * stride + tile * self.keys + slot * self.species + s];
                 }
             }
         });
-    }
-
-    /// Adds all sums to `cells`, `[cell][species][sum]`, and forgets them. Waits.
-    pub(super) fn take(&mut self, cells: &mut [f64]) -> Result<()> {
-        if self.old.is_empty() {
-            return Ok(());
-        }
-        let (old, recent) = (self.cuda.download(&self.old)?, self.cuda.download(&self.recent)?);
-        if self.brief {
-            self.gather(cells, |i| old[i] + f64::from(recent[i]));
-        } else {
-            self.gather(cells, |i| old[i]);
-        }
-        self.held = 0;
-        self.cuda.fill_zero(&mut self.old)?;
-        self.cuda.fill_zero(&mut self.recent)
-    }
-
-    /// Adds those in double precision, without forgetting them. Waits.
-    pub(super) fn look(&self, cells: &mut [f64]) -> Result<()> {
-        if self.old.is_empty() {
-            return Ok(());
-        }
-        let old = self.cuda.download(&self.old)?;
-        self.gather(cells, |i| old[i]);
         Ok(())
     }
 

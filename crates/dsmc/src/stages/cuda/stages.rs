@@ -146,7 +146,7 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        self.averages.take(cells)?;
+        self.averages.take(cells, &self.store.kernels.fold)?;
         self.add_surfaces(surfaces)?;
         self.cuda.fill_zero(&mut self.surfaces)
     }
