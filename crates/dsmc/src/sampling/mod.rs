@@ -8,22 +8,22 @@ pub mod sections;
 pub mod steady;
 mod values;
 
-use rayon::prelude::*;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use crate::config::{AUTO, Config};
 use crate::model::Model;
 use crate::stages::{SURFACE_SUMS, Stages};
 use steady::Search;
-use values::all_values;
 pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, first_mode, modes, species_values, values, width};
+use values::{all_values, cell_values};
 
 /// Values of a surface: flux of molecules (1/(m^2 s)), momentum per area along x, y, z (Pa) and heat (W/m^2).
 pub const SURFACE_VALUES: usize = SURFACE_SUMS;
 
-/// Numbers that a thread takes at a time.
-const PIECE: usize = 1 << 14;
+/// Cells whose values are made at a time.
+const PIECE: usize = 256;
 
 /// Mean and summed squared deviation of batches (Welford).
 #[derive(Debug, Clone, Default)]
@@ -39,16 +39,21 @@ impl Spread {
 
     /// Takes batch number `count`, from 1.
     fn add(&mut self, values: &[f64], count: u64) {
-        self.mean.par_iter_mut().zip(&mut self.square).zip(values).with_min_len(PIECE).for_each(|((mean, square), x)| {
-            let before = x - *mean;
-            *mean += before / count as f64;
-            *square += before * (x - *mean);
-        });
+        deviate(&mut self.mean, &mut self.square, values, count);
     }
 
     /// Standard error of the mean of `count` batches.
     fn error(&self, i: usize, count: u64) -> f64 {
         if count < 2 { f64::NAN } else { (self.square[i] / ((count - 1) * count) as f64).sqrt() }
+    }
+}
+
+/// Takes number `count` of each value into its mean and its summed squared deviation.
+fn deviate(mean: &mut [f64], square: &mut [f64], values: &[f64], count: u64) {
+    for ((mean, square), x) in mean.iter_mut().zip(square).zip(values) {
+        let before = x - *mean;
+        *mean += before / count as f64;
+        *square += before * (x - *mean);
     }
 }
 
@@ -183,12 +188,22 @@ impl Samples {
     fn close(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
         let (cells, surfaces) = self.take(stages)?;
         self.batches += 1;
-        let found = all_values(model, &cells, self.current);
-        self.cell_spread.add(&found, self.batches);
+        // Some cells at a time: their values stay in the cache, where those of all would be written to memory and read again.
+        let (count, samples, from, width) = (self.batches, self.current, model.species.len() * model.collisions.sums(), self.width);
+        let (mean, square) = (&mut self.cell_spread.mean, &mut self.cell_spread.square);
+        let spread = (chunks_mut(mean, PIECE * width), chunks_mut(square, PIECE * width));
+        each((spread.0, spread.1, chunks_mut(&mut self.cells, PIECE * from), chunks(&cells, PIECE * from)), |piece, part| {
+            let (mean, square, all, sums) = part;
+            let mut found = vec![0.0; mean.len()];
+            for (k, (sums, found)) in sums.chunks_exact(from).zip(found.chunks_exact_mut(width)).enumerate() {
+                cell_values(model, piece * PIECE + k, sums, samples, found);
+            }
+            deviate(mean, square, &found, count);
+            all.iter_mut().zip(sums).for_each(|(to, from)| *to += from);
+        });
         let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, &surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
         self.section_spread.add(&sections::flows(model, &cells, self.current), self.batches);
-        self.cells.par_iter_mut().zip(cells).with_min_len(PIECE).for_each(|(to, from)| *to += from);
         self.surfaces.iter_mut().zip(surfaces).for_each(|(to, from)| *to += from);
         self.current = 0;
         Ok(())

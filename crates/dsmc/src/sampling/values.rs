@@ -164,19 +164,22 @@ pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], 
 
 /// All values of all cells, `[cell][width]`.
 pub(super) fn all_values(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
-    let (one, width) = (model.collisions.sums(), width(model));
-    let from = model.species.len() * one;
+    let (from, width) = (model.species.len() * model.collisions.sums(), width(model));
     let mut out = vec![0.0; model.grid.len() * width];
-    each((chunks_mut(&mut out, width), chunks(sums, from)), |cell, (out, sums)| {
-        out[..VALUES].copy_from_slice(&values(model, cell, sums, samples));
-        let (by_species, by_mode) = out[VALUES..].split_at_mut(species_width(model));
-        for (s, out) in by_species.chunks_exact_mut(OF_SPECIES.len()).enumerate() {
-            out.copy_from_slice(&species_values(model, cell, s, &sums[s * one..(s + 1) * one], samples));
-        }
-        for (out, (s, m)) in by_mode.iter_mut().zip(modes(model)) {
-            let sums = &sums[s * one..];
-            *out = if sums[0] > 0.0 { model.species[s].vibration.mode_temperature(m, sums[11 + m] / sums[0]) } else { 0.0 };
-        }
-    });
+    each((chunks_mut(&mut out, width), chunks(sums, from)), |cell, (out, sums)| cell_values(model, cell, sums, samples, out));
     out
+}
+
+/// All values of a cell.
+pub(super) fn cell_values(model: &Model, cell: usize, sums: &[f64], samples: u64, out: &mut [f64]) {
+    let one = model.collisions.sums();
+    out[..VALUES].copy_from_slice(&values(model, cell, sums, samples));
+    let (by_species, by_mode) = out[VALUES..].split_at_mut(species_width(model));
+    for (s, out) in by_species.chunks_exact_mut(OF_SPECIES.len()).enumerate() {
+        out.copy_from_slice(&species_values(model, cell, s, &sums[s * one..(s + 1) * one], samples));
+    }
+    for (out, (s, m)) in by_mode.iter_mut().zip(modes(model)) {
+        let sums = &sums[s * one..];
+        *out = if sums[0] > 0.0 { model.species[s].vibration.mode_temperature(m, sums[11 + m] / sums[0]) } else { 0.0 };
+    }
 }

@@ -79,22 +79,16 @@ struct Work<'a> {
 
 impl Work<'_> {
     #[inline(always)]
-    fn run(self, wide: bool) -> usize {
+    fn run(self, isa: Isa) -> usize {
         let Self { pass, table, number, tile, row, faces, boxes, post, out, scratch, factors } = self;
         let species = pass.model.species.len();
         let keys = pass.mosaic.cells_of_row() * species;
         let arrived = post.take(boxes, number, &tile.near, std::slice::from_mut(row));
         let n = scratch.order(row, keys);
         inflow::observe(&pass, faces, scratch);
-        let kept = pass.model.collisions.kept();
         collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
         if pass.sample {
-            // As constants, so that each is compiled by itself.
-            match kept {
-                10 => tile::sample(tile, scratch, keys, &pass.model.species, factors, 10, wide),
-                12 => tile::sample(tile, scratch, keys, &pass.model.species, factors, 12, wide),
-                kept => tile::sample(tile, scratch, keys, &pass.model.species, factors, kept, wide),
-            }
+            tile::sample(tile, scratch, keys, &pass.model.species, factors, pass.model.collisions.kept(), isa);
         }
         fly::fly(&pass, number, tile, row, scratch, n, out);
         inflow::inflow(&pass, number, tile, row, faces, out);
@@ -112,7 +106,7 @@ impl Work<'_> {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => unsafe { avx2(self) },
-            Isa::Baseline => self.run(false),
+            Isa::Baseline => self.run(isa),
         }
     }
 }
@@ -120,13 +114,13 @@ impl Work<'_> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,popcnt,bmi1,bmi2")]
 fn avx512(work: Work<'_>) -> usize {
-    work.run(true)
+    work.run(Isa::Avx512)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
 fn avx2(work: Work<'_>) -> usize {
-    work.run(true)
+    work.run(Isa::Avx2)
 }
 
 /// The stages on a processor.

@@ -1,12 +1,7 @@
 //! What samples of a tile add up to: of the last few in single precision, which are added to those before in double precision after a
 //! fixed number of samples. So a sample reads and writes half as many bytes.
-//!
-//! A sum of 16 samples of ten particles rounds 160 times at random, by some 1e-6 of it; what a single particle more or less makes is ten
-//! thousand times as much.
 
-/// Terms of a sum in single precision, about, and most samples that they come from.
-const TERMS: f64 = 1024.0;
-const MOST: f64 = 16.0;
+use crate::stages::samples_at_a_time;
 
 /// The sums of a tile, `[slot of the cell][species][kept]`; empty until the first sample.
 #[derive(Debug)]
@@ -22,7 +17,7 @@ pub(super) struct Sums {
 impl Sums {
     /// Of tile `number`, with so many particles expected in a cell.
     pub(super) fn new(number: usize, per_cell: f64) -> Self {
-        let most = (TERMS / per_cell).clamp(1.0, MOST) as u32;
+        let most = samples_at_a_time(per_cell);
         let begin = number as u32 % most;
         Self { recent: Vec::new(), old: Vec::new(), held: begin, begin, most }
     }
@@ -115,19 +110,19 @@ mod tests {
                 }
                 sums.close();
             };
-            (0..21).for_each(|k| sample(&mut sums, k));
+            (0..37).for_each(|k| sample(&mut sums, k));
             let kept: Vec<f64> = sums.numbers().collect();
             let old = sums.old(3).to_vec();
             let mut other = Sums::new(number, per_cell);
             other.set_numbers(&mut kept.into_iter(), 3);
             other.old(3).copy_from_slice(&old);
-            (21..50).for_each(|k| sample(&mut sums, k));
-            (21..50).for_each(|k| sample(&mut other, k));
+            (37..80).for_each(|k| sample(&mut sums, k));
+            (37..80).for_each(|k| sample(&mut other, k));
             for i in 0..3 {
                 assert_eq!(sums.all(i).to_bits(), other.all(i).to_bits());
-                let exact = 1.37 * (49 * 50 / 2 * (i + 1)) as f64;
-                // Sixteen additions in a row.
-                assert!((sums.all(i) / exact - 1.0).abs() < 16.0 * 6e-8, "{}", sums.all(i) / exact);
+                let exact = 1.37 * (79 * 80 / 2 * (i + 1)) as f64;
+                // Thirty-two additions in a row.
+                assert!((sums.all(i) / exact - 1.0).abs() < 32.0 * 6e-8, "{}", sums.all(i) / exact);
             }
             sums.clear();
             assert_eq!(sums.all(1), 0.0);

@@ -1,8 +1,9 @@
 //! What a gas keeps of a tile's cells besides the particles, what a thread works in, and samples.
 
 use super::math::Words;
-use super::moments::moments;
+use super::moments;
 use super::rows::Rows;
+use zellige_engine::real::Isa;
 use zellige_engine::tiles::Layout;
 
 use super::store::{Columns, Mosaic, Row, local};
@@ -130,28 +131,28 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 
 /// Adds the particles of each cell to the tile's sums. `factors` are those of [`crate::stages::factors`].
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, wide: bool) {
+pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, isa: Isa) {
     let (s, start) = (Columns::of(&mut scratch.sorted), &scratch.start[..=keys]);
     let v = [&*s.v[0], &*s.v[1], &*s.v[2]];
-    for (k, total) in tile.sums.open(keys * kept).chunks_exact_mut(kept).enumerate() {
-        let range = start[k] as usize..start[k + 1] as usize;
-        if range.is_empty() {
-            continue;
-        }
-        total[0] += range.len() as f32;
-        if let Some(total) = total[1..].first_chunk_mut() {
-            moments(v, range.clone(), total, wide);
-        }
-        let (vx, vy) = (&v[0][range.clone()], &v[1][range.clone()]);
-        // Internal modes: twice the energy per mass, of an energy in K and of a level.
-        if !s.rotation.is_empty() {
-            internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], 10, f64::from);
-        }
-        if !s.level.is_empty() {
-            let vibration = &species[k % species.len()].vibration;
-            for m in 0..vibration.modes().len() {
-                let factor = factors[(1 + m) * species.len() + k % species.len()];
-                internal(total, &s.level[range.clone()], vx, vy, factor, 11 + m, |word| f64::from(vibration.level(word, m)));
+    let sums = tile.sums.open(keys * kept);
+    moments::add(v, start, sums, kept, isa);
+    if !(s.rotation.is_empty() && s.level.is_empty()) {
+        for (k, total) in sums.chunks_exact_mut(kept).enumerate() {
+            let range = start[k] as usize..start[k + 1] as usize;
+            if range.is_empty() {
+                continue;
+            }
+            let (vx, vy) = (&v[0][range.clone()], &v[1][range.clone()]);
+            // Internal modes: twice the energy per mass, of an energy in K and of a level.
+            if !s.rotation.is_empty() {
+                internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], 10, f64::from);
+            }
+            if !s.level.is_empty() {
+                let vibration = &species[k % species.len()].vibration;
+                for m in 0..vibration.modes().len() {
+                    let factor = factors[(1 + m) * species.len() + k % species.len()];
+                    internal(total, &s.level[range.clone()], vx, vy, factor, 11 + m, |word| f64::from(vibration.level(word, m)));
+                }
             }
         }
     }

@@ -1,15 +1,21 @@
 // A block a tile: its particles and those that come are put in order in shared memory (or, where they do not fit, in the region that
 // they are written to), collide, are sampled, fly, and are written back with their new keys; leavers are listed. Particles that may
-// meet something are left where they are for `wander`. Cost: 22 bytes read and 22 written a particle without internal modes, 192
-// a cell and species that is sampled.
+// meet something are left where they are for `wander`. Cost: 22 bytes read and 22 written a particle without internal modes, 80
+// (BRIEF) or 160 a cell and species that is sampled.
 
 #define WARPS (THREADS / 32)
+
+#if BRIEF
+typedef float Average;  // of the last few samples
+#else
+typedef double Average;
+#endif
 
 struct Pass {
   float step[2];        // cells per velocity along each axis: dt / h, 0 where there is no axis
   u32 stride, unused;   // tiles * KEYS
   const u8* reach;      // by tile and cell; geometry/mod.rs
-  double* sums;         // [KEPT][tile][key]
+  Average* sums;        // [KEPT][tile][key]
   const double* factor; // 2 k/m by species, then 2 k theta/m of each mode by species
   const u32* follow_first;   // faces of sides that follow the gas within, by tile; one more than tiles
   const uint2* follow;       // cell in the tile, number of the face
@@ -167,54 +173,4 @@ __device__ __forceinline__ void observe(const Pass& p, u32 tile, const Sorted& s
     double keep = 1.0 - 1.0 / fmax(p.memory[face.y], 1.0), *to = p.moving + MOVING * u64(face.y);
     for (int c = 0; c < MOVING; c++) to[c] = to[c] * keep + sum[c];
   }
-}
-
-// Sums of each cell and species by the LANES threads that its collisions have, so that nobody waits for others in between. In single
-// precision over few particles at a time, then added to what there is, which nobody waits for either: a place has one thread, whose
-// additions come in their order.
-#define FEW (32 * LANES)
-__device__ __forceinline__ void sample(const Gas& gas, const Pass& p, u32 tile, const Sorted& s, const u32* start) {
-  const u32 SUMS = KEPT, lane = threadIdx.x % LANES;
-  if (LANES > 1) __syncwarp();
-  for (u32 slot = threadIdx.x / LANES; slot < CELLS; slot += THREADS / LANES)
-    for (u32 species = 0; species < SPECIES; species++) {
-      u32 key = slot * SPECIES + species, end = start[key + 1];
-      const bool several = VIBRATES > 1 && gas.modes[species].count > 1;
-      for (u32 from = start[key]; LANES == 1 ? from < end : __any_sync(FULL_WARP, from < end); from += FEW) {
-        float sums[SUMS] = {};
-        for (u32 i = from + lane; i < least(from + FEW, end); i += LANES) {
-          float x = s.vx[i], y = s.vy[i], z = s.vz[i], square = x * x + y * y + z * z;
-          if (ROTATES) {
-            float e = s.rotation[i];
-            sums[10] += e;
-            square += float(p.factor[species]) * e;
-          }
-          if (VIBRATES) {
-            u32 word = s.level[i];
-#pragma unroll
-            for (u32 m = 0; m < VIBRATES; m++) {
-              float e = float(several ? word >> 8 * m & 0xff : m ? 0 : word);
-              sums[11 + m] += e;
-              square += float(p.factor[(1 + m) * SPECIES + species]) * e;
-            }
-          }
-          sums[0] += 1.0f;
-          sums[1] += x;
-          sums[2] += y;
-          sums[3] += z;
-          sums[4] += x * x;
-          sums[5] += y * y;
-          sums[6] += z * z;
-          sums[7] += x * y;
-          sums[8] += square * x;
-          sums[9] += square * y;
-        }
-#pragma unroll
-        for (u32 q = 0; q < SUMS; q++) {
-#pragma unroll
-          for (u32 k = LANES / 2; k > 0; k /= 2) sums[q] += __shfl_xor_sync(FULL_WARP, sums[q], k);
-          if (from < end && lane == 0) atomicAdd(p.sums + (u64(q) * p.stride + u64(tile) * KEYS + key), double(sums[q]));
-        }
-      }
-    }
 }

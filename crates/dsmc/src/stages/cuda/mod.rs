@@ -10,6 +10,7 @@
 //! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host.
 
 mod arguments;
+mod averages;
 mod mosaic;
 mod program;
 mod stages;
@@ -22,6 +23,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
 
 use self::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument};
+use self::averages::Averages;
 use self::program::Kind;
 use self::store::Store;
 use self::tables::Tables;
@@ -49,8 +51,7 @@ struct Gas {
     tables: Tables,
     /// Largest cross-sections kept, largest seen, tries: by pair, tile and cell.
     majorants: [Buffer<f32>; 3],
-    /// `[sum][tile][key]`; empty until the first sample.
-    sums: Buffer<f64>,
+    averages: Averages,
     surfaces: Buffer<u64>,
     moving: Buffer<f64>,
     offsets: Buffer<u32>,
@@ -109,7 +110,7 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
             pool.alloc_zeros(cells * pairs, "dsmc: largest cross-sections")?,
             pool.alloc_zeros(cells * pairs, "dsmc: largest cross-sections")?,
         ],
-        sums: numbers(0, "dsmc: averages")?,
+        averages: Averages::new(model, &kind, store.mosaic, cuda, &pool)?,
         surfaces: pool.alloc_zeros((Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS, "dsmc: surfaces")?,
         moving: numbers((6 + Moving::parts(model.species.len())) * tables.volume.len(), "dsmc: open sides")?,
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
@@ -137,7 +138,7 @@ pub fn memory(model: &Model) -> u64 {
         22.0 + if c.rotation { 4.0 } else { 0.0 } + 2.0 * c.modes.min(2) as f64 + if c.partner == Partner::Near { 4.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
     let spare = if open { 17.0 / 16.0 } else { 1.0 };
-    let sums = 8.0 * species * c.kept() as f64;
+    let sums = if super::samples_at_a_time(model.per_cell) > 1 { 12.0 } else { 8.0 } * species * c.kept() as f64;
     (model.expected * spare * (2.0 * particle + 4.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
 
@@ -178,7 +179,7 @@ impl Gas {
             stride: (self.store.mosaic.len() * self.store.kind.keys()) as u32,
             unused: 0,
             reach: t.reach.address(),
-            sums: self.sums.address(),
+            sums: self.averages.address(),
             factor: t.factor.address(),
             follow_first: t.follow_first.address(),
             follow: t.follow.address(),

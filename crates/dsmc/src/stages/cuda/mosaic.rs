@@ -5,6 +5,7 @@ use zellige_engine::cuda::Properties;
 use super::program::Kind;
 use crate::grid::Grid;
 use crate::model::{Edge, Model, Partner};
+use crate::stages::samples_at_a_time;
 
 /// Particles of a tile where there are enough of them for all multiprocessors, and blocks that one is to hold: where they stay evenly
 /// spread, and where shared memory has room for twice as many (`docs/performance/dsmc.md` has what was tried).
@@ -104,6 +105,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         near: model.collisions.partner == Partner::Near,
         bodies: [!geometry.is_empty(), geometry.parted().next().is_some()],
         follows: model.given.iter().any(Option::is_some),
+        brief: samples_at_a_time(model.per_cell) > 1,
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
     let mean = cells as f64 * model.per_cell;

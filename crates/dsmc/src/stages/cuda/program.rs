@@ -41,6 +41,8 @@ pub(super) struct Kind {
     pub(super) bodies: [bool; 2],
     /// Some side follows the gas within.
     pub(super) follows: bool,
+    /// A cell has so few particles that the sums of a few samples are kept in single precision.
+    pub(super) brief: bool,
 }
 
 impl Kind {
@@ -109,6 +111,7 @@ impl Kind {
             define("BODIES", &u8::from(self.bodies[0])),
             define("PARTED", &u8::from(self.bodies[1])),
             define("FOLLOWS", &u8::from(self.follows)),
+            define("BRIEF", &u8::from(self.brief)),
             define("STORE_BYTES", &size_of::<StoreArgument>()),
             define("GAS_BYTES", &size_of::<GasArgument>()),
             define("PASS_BYTES", &size_of::<PassArgument>()),
@@ -126,6 +129,7 @@ pub(super) struct Kernels {
     pub(super) place: Kernel,
     pub(super) deliver: Kernel,
     pub(super) totals: Kernel,
+    pub(super) fold: Kernel,
     /// Only in order, a step, a step with samples.
     pub(super) advance: [Kernel; 3],
     pub(super) wander: Kernel,
@@ -133,7 +137,7 @@ pub(super) struct Kernels {
     pub(super) emit: Kernel,
 }
 
-const BULK: [&str; 7] = ["layout", "place", "deliver", "totals", "advance<0>", "advance<1>", "advance<2>"];
+const BULK: [&str; 8] = ["layout", "place", "deliver", "totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
 const MEETINGS: [&str; 3] = ["wander", "tally_faces", "emit"];
 
 impl Kernels {
@@ -145,6 +149,7 @@ impl Kernels {
             place: bulk.kernel("place")?,
             deliver: bulk.kernel("deliver")?,
             totals: bulk.kernel("totals")?,
+            fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
             wander: meetings.kernel("wander")?,
             tally_faces: meetings.kernel("tally_faces")?,
@@ -166,6 +171,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         include_str!("tries.cu"),
         include_str!("pairing.cu"),
         include_str!("advance.cu"),
+        include_str!("sample.cu"),
         include_str!("fly.cu"),
     ]);
     let mut meetings = vec![real::CUDA];

@@ -1,6 +1,5 @@
 //! [`Stages`] on a GPU.
 
-use rayon::prelude::*;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
@@ -80,9 +79,8 @@ impl Gas {
 impl Stages for Gas {
     fn advance(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
         self.steps += 1;
-        let keys = self.store.mosaic.len() * self.store.kind.keys();
-        if sample && self.sums.is_empty() {
-            self.sums = self.pool.alloc_zeros(keys * self.sums_used(), "dsmc: averages")?;
+        if sample {
+            self.averages.reserve()?;
         }
         let fed = self.is_fed();
         let groups = if fed { self.groups_of(step) } else { Vec::new() };
@@ -100,6 +98,9 @@ impl Stages for Gas {
         let particles = self.most as f64;
         let cost = Cost { bytes: bytes_of(&self.model, sample, particles), flops: 0.0, items: particles };
         profiler.stage_on(&cuda, name, cost, || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
+        if sample {
+            self.averages.close(&self.store.kernels.fold)?;
+        }
         profiler.stage_on(&cuda, "meet", Cost::default(), || {
             let warps = (self.store.mosaic.len() * self.store.kind.lists()) as u32;
             let launch = self.store.kernels.wander.launch(warps.div_ceil(4), 128);
@@ -145,54 +146,18 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        let species = self.model.species.len();
-        if !self.sums.is_empty() {
-            let sums = self.cuda.download(&self.sums)?;
-            let (mosaic, grid) = (&self.store.mosaic, &self.model.grid);
-            let (keys, stride) = (self.store.kind.keys(), mosaic.len() * self.store.kind.keys());
-            let (used, one) = (self.sums_used(), self.model.collisions.sums());
-            cells.par_chunks_mut(species * one).enumerate().for_each(|(cell, to)| {
-                let (tile, slot) = mosaic.place(grid.cell(cell));
-                for s in 0..species {
-                    for q in 0..used {
-                        to[s * one + q] += sums[q * stride + tile * keys + slot * species + s];
-                    }
-                }
-            });
-            self.cuda.fill_zero(&mut self.sums)?;
-        }
-        let found = self.cuda.download(&self.surfaces)?;
-        for (i, (to, from)) in surfaces.iter_mut().zip(found).enumerate() {
-            *to += from as i64 as f64 / self.surface_unit(i);
-        }
+        self.averages.take(cells, &self.store.kernels.fold)?;
+        self.add_surfaces(surfaces)?;
         self.cuda.fill_zero(&mut self.surfaces)
     }
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
-        self.take_samples(cells, surfaces)?;
-        self.put_samples(cells, surfaces)
+        self.averages.look(cells)?;
+        self.add_surfaces(surfaces)
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
-        let species = self.model.species.len();
-        let (mosaic, grid) = (self.store.mosaic, &self.model.grid);
-        let (keys, stride) = (self.store.kind.keys(), mosaic.len() * self.store.kind.keys());
-        if self.sums.is_empty() && cells.iter().any(|v| *v != 0.0) {
-            self.sums = self.pool.alloc_zeros(stride * self.sums_used(), "dsmc: averages")?;
-        }
-        if !self.sums.is_empty() {
-            let (used, one) = (self.sums_used(), self.model.collisions.sums());
-            let mut sums = vec![0.0; stride * used];
-            for (cell, from) in cells.chunks_exact(species * one).enumerate() {
-                let (tile, slot) = mosaic.place(grid.cell(cell));
-                for s in 0..species {
-                    for q in 0..used {
-                        sums[q * stride + tile * keys + slot * species + s] = from[s * one + q];
-                    }
-                }
-            }
-            self.cuda.upload(&mut self.sums, &sums)?;
-        }
+        self.averages.put(cells)?;
         let whole: Vec<u64> = surfaces.iter().enumerate().map(|(i, v)| (v * self.surface_unit(i)).round() as i64 as u64).collect();
         self.cuda.upload(&mut self.surfaces, &whole)
     }
@@ -236,6 +201,7 @@ impl Stages for Gas {
             extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));
         }
         extra.extend(self.cuda.download(&self.moving)?);
+        extra.extend(self.averages.numbers()?);
         Ok(extra)
     }
 
@@ -243,7 +209,7 @@ impl Stages for Gas {
         let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
         let expected = 7 + a + b + c + self.moving.len();
         let tiles = self.store.mosaic.len() as f64;
-        if extra.len() != expected || extra[0] != tiles {
+        if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles {
             return Err(
                 "the state of the collisions was written on the processor or for other tiles; resume it on the device that wrote it".into(),
             );
@@ -256,7 +222,9 @@ impl Stages for Gas {
             at += column.len();
             self.cuda.upload(column, &values).map_err(word)?;
         }
-        self.cuda.upload(&mut self.moving, &extra[at..]).map_err(word)?;
+        let (moving, recent) = extra[at..].split_at(self.moving.len());
+        self.cuda.upload(&mut self.moving, moving).map_err(word)?;
+        self.averages.set_numbers(recent).map_err(word)?;
         let kept = self.store.counters().map_err(word)?;
         let counters = Counters { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5], ..kept };
         self.inserted = 0;
@@ -273,9 +241,13 @@ impl Stages for Gas {
 }
 
 impl Gas {
-    /// Sums of a cell and species: rotation and vibration have none where nothing has either.
-    fn sums_used(&self) -> usize {
-        self.model.collisions.kept()
+    /// Adds what surfaces got.
+    fn add_surfaces(&self, surfaces: &mut [f64]) -> Result<()> {
+        let found = self.cuda.download(&self.surfaces)?;
+        for (i, (to, from)) in surfaces.iter_mut().zip(found).enumerate() {
+            *to += from as i64 as f64 / self.surface_unit(i);
+        }
+        Ok(())
     }
 
     /// Whole numbers of sum `i` of the surfaces per real molecule, kg m/s or J.

@@ -16,14 +16,24 @@ const PLAIN: Kind = Kind {
     near: false,
     bodies: [false; 2],
     follows: false,
+    brief: true,
 };
 
 #[test]
 fn kernels_compile() {
     let everything =
         Kind { scheme: Scheme::Majorant, rotates: true, modes: 1, species: 3, bodies: [true; 2], follows: true, near: true, ..PLAIN };
-    let pairing =
-        Kind { scheme: Scheme::Pairing, rotates: true, modes: 4, species: 2, bodies: [true, false], shift: [2, 0], lanes: 32, ..PLAIN };
+    let pairing = Kind {
+        scheme: Scheme::Pairing,
+        rotates: true,
+        modes: 4,
+        species: 2,
+        bodies: [true, false],
+        shift: [2, 0],
+        lanes: 32,
+        brief: false,
+        ..PLAIN
+    };
     for kind in [everything, pairing] {
         recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
     }

@@ -1,0 +1,163 @@
+//! Sums of samples on the device, `[sum][tile][key]`: in double precision, and where a cell has few particles those of the last samples in
+//! single precision beside them, so that a sample reads and writes half as many bytes.
+
+use rayon::prelude::*;
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
+use zellige_engine::error::Result;
+
+use super::mosaic::Mosaic;
+use super::program::Kind;
+use crate::grid::Grid;
+use crate::model::Model;
+use crate::stages::samples_at_a_time;
+
+/// Blocks that add recent sums to old ones.
+const FOLDERS: u32 = 1056;
+
+/// The sums; empty until the first sample.
+pub(super) struct Averages {
+    cuda: Cuda,
+    pool: Pool,
+    old: Buffer<f64>,
+    recent: Buffer<f32>,
+    /// What comes over, kept: of pages that are there a copy takes a fraction of the time.
+    host: Vec<f64>,
+    brief: bool,
+    /// Samples in `recent`, and most of them: counted, so that nothing depends on who looks when.
+    held: u32,
+    most: u32,
+    mosaic: Mosaic,
+    grid: Grid,
+    keys: usize,
+    species: usize,
+    /// Sums of a cell and species that are kept here, and those of the caller.
+    sums: [usize; 2],
+}
+
+impl Averages {
+    pub(super) fn new(model: &Model, kind: &Kind, mosaic: Mosaic, cuda: &Cuda, pool: &Pool) -> Result<Self> {
+        Ok(Self {
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            old: pool.alloc_zeros(0, "dsmc: averages")?,
+            recent: pool.alloc_zeros(0, "dsmc: averages")?,
+            host: Vec::new(),
+            brief: kind.brief,
+            held: 0,
+            most: samples_at_a_time(model.per_cell),
+            mosaic,
+            grid: model.grid.clone(),
+            keys: kind.keys(),
+            species: model.species.len(),
+            sums: [model.collisions.kept(), model.collisions.sums()],
+        })
+    }
+
+    /// Numbers of a sum.
+    fn stride(&self) -> usize {
+        self.mosaic.len() * self.keys
+    }
+
+    /// Makes room for all sums.
+    pub(super) fn reserve(&mut self) -> Result<()> {
+        if self.old.is_empty() {
+            let n = self.stride() * self.sums[0];
+            self.old = self.pool.alloc_zeros(n, "dsmc: averages")?;
+            self.recent = self.pool.alloc_zeros(if self.brief { n } else { 0 }, "dsmc: averages")?;
+        }
+        Ok(())
+    }
+
+    /// What a sample is added to: `Pass::sums` of advance.cu.
+    pub(super) fn address(&self) -> u64 {
+        if self.brief { self.recent.address() } else { self.old.address() }
+    }
+
+    /// After a sample. Does not wait.
+    pub(super) fn close(&mut self, fold: &Kernel) -> Result<()> {
+        if !self.brief {
+            return Ok(());
+        }
+        self.held += 1;
+        if self.held == self.most { self.fold(fold) } else { Ok(()) }
+    }
+
+    fn fold(&mut self, fold: &Kernel) -> Result<()> {
+        self.held = 0;
+        let n = self.old.len() as u64;
+        // SAFETY: the arguments as declared, both of `n` numbers.
+        unsafe { fold.launch(FOLDERS, 256).arg(&mut self.recent).arg(&mut self.old).arg(n).run() }
+    }
+
+    /// Adds all sums to `cells`, `[cell][species][sum]`, and forgets them. Waits.
+    pub(super) fn take(&mut self, cells: &mut [f64], fold: &Kernel) -> Result<()> {
+        // There, so that only one number of each comes over.
+        if self.held > 0 {
+            self.fold(fold)?;
+        }
+        self.look(cells)?;
+        self.cuda.fill_zero(&mut self.old)
+    }
+
+    /// Adds those in double precision, without forgetting them. Waits.
+    pub(super) fn look(&mut self, cells: &mut [f64]) -> Result<()> {
+        if self.old.is_empty() {
+            return Ok(());
+        }
+        self.host.resize(self.old.len(), 0.0);
+        self.cuda.download_to(&self.old, 0, &mut self.host)?;
+        let sums = &self.host;
+        let ([used, one], stride) = (self.sums, self.stride());
+        cells.par_chunks_mut(self.species * one).enumerate().for_each(|(cell, to)| {
+            let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
+            for s in 0..self.species {
+                for q in 0..used {
+                    to[s * one + q] += sums[q * stride + tile * self.keys + slot * self.species + s];
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Takes back what [`Averages::look`] gave away.
+    pub(super) fn put(&mut self, cells: &[f64]) -> Result<()> {
+        if self.old.is_empty() && cells.iter().all(|v| *v == 0.0) {
+            return Ok(());
+        }
+        self.reserve()?;
+        let ([used, one], stride) = (self.sums, self.stride());
+        let mut sums = vec![0.0; stride * used];
+        for (cell, from) in cells.chunks_exact(self.species * one).enumerate() {
+            let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
+            for s in 0..self.species {
+                for q in 0..used {
+                    sums[q * stride + tile * self.keys + slot * self.species + s] = from[s * one + q];
+                }
+            }
+        }
+        self.cuda.upload(&mut self.old, &sums)
+    }
+
+    /// What a continuation needs besides the sums in double precision: the number of recent samples, and their sums where there are any.
+    pub(super) fn numbers(&self) -> Result<Vec<f64>> {
+        let recent = if self.held > 0 { self.cuda.download(&self.recent)? } else { Vec::new() };
+        Ok(std::iter::once(f64::from(self.held)).chain(recent.into_iter().map(f64::from)).collect())
+    }
+
+    /// How many [`Averages::numbers`] there are, with recent samples and without.
+    pub(super) fn lengths(&self) -> [usize; 2] {
+        [1 + if self.brief { self.stride() * self.sums[0] } else { 0 }, 1]
+    }
+
+    /// Takes them back.
+    pub(super) fn set_numbers(&mut self, numbers: &[f64]) -> Result<()> {
+        let [held, recent @ ..] = numbers else { return Ok(()) };
+        self.held = *held as u32 % self.most;
+        if recent.is_empty() {
+            return self.cuda.fill_zero(&mut self.recent);
+        }
+        self.reserve()?;
+        let recent: Vec<f32> = recent.iter().map(|v| *v as f32).collect();
+        self.cuda.upload(&mut self.recent, &recent)
+    }
+}
