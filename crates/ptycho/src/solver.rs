@@ -160,7 +160,7 @@ impl Solver for Ptycho {
     }
 
     fn only_on_cpu(config: &Config) -> Vec<&'static str> {
-        let list = [(config.precision == Precision::F64, "double precision")];
+        let list = [(config.precision == Precision::F64, "double precision"), (config.subpixel, "positions between pixels (`subpixel`)")];
         list.into_iter().filter_map(|(used, what)| used.then_some(what)).collect()
     }
 

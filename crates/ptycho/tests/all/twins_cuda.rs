@@ -67,6 +67,7 @@ pub(super) fn model(case: Case) -> Model {
         modes,
         probes: sets,
         storages: (0..sets).map(|s| Storage { shape, offset: s * modes[1] * layer, origin: [0.0; 2] }).collect(),
+        subpixel: false,
         shifts: vec![[0.0; 2]; views.len()],
         power: Power::of(&mag, counted),
         transfer: if near { Transfer::Near((0..pixels).map(|i| Complex::cis(0.01 * i as f64)).collect()) } else { Transfer::Far },
