@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
-use crate::{bench, resolution, setup, stages, streaming};
+use crate::{bench, engines, resolution, setup, stages, streaming};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
@@ -106,6 +106,13 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
         let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
         lines.insert(1, ("resampled".to_owned(), what));
     }
+    if model.subpixel {
+        let at = match &environment.device {
+            Device::Cpu(_) => "",
+            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers see the probe on whole pixels",
+        };
+        lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
+    }
     let double = config.precision == Precision::F64;
     let frames = (model.views.len() * model.counted()) as u64;
     let one = stages::memory(model, exits, double) + 4 * frames;
@@ -125,6 +132,7 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     if views < 4 {
         warnings.push(format!("{views} frame(s): object and probe cannot be told apart without overlapping frames"));
     }
+    warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
     if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
         warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part));
     }
@@ -160,7 +168,7 @@ impl Solver for Ptycho {
     }
 
     fn only_on_cpu(config: &Config) -> Vec<&'static str> {
-        let list = [(config.precision == Precision::F64, "double precision"), (config.subpixel, "positions between pixels (`subpixel`)")];
+        let list = [(config.precision == Precision::F64, "double precision")];
         list.into_iter().filter_map(|(used, what)| used.then_some(what)).collect()
     }
 

@@ -41,6 +41,9 @@ fn sweeps_in_pieces_and_with_supports_agree() {
         (Case { bin: [2, 2], modes: [2, 1], views: 9, ..PLAIN }, 1, [Some(0.7), None]),
         (Case { bin: [3, 2], frame: [96, 100], views: 9, ..PLAIN }, 4, [None, Some(0.8)]),
         (Case { frame: [45, 63], modes: [2, 1], views: 9, ..PLAIN }, 1, [Some(0.7), None]),
+        (Case { between: true, modes: [2, 2], sets: 2, views: 9, ..PLAIN }, 1, [None, None]),
+        (Case { between: true, frame: [45, 63], views: 11, ..PLAIN }, 4, [Some(0.7), None]),
+        (Case { between: true, frame: [96, 100], views: 9, ..PLAIN }, 1, [Some(0.6), Some(0.8)]),
         // This one in registers.
         (Case { frame: [128, 128], views: 9, sets: 2, ..PLAIN }, 1, [Some(0.7), None]),
     ] {
@@ -71,6 +74,11 @@ fn least_squares_agree() {
         (Case { bin: [2, 2], modes: [2, 1], ..PLAIN }, None, [None, None]),
         (Case { frame: [45, 63], modes: [2, 1], views: 25, ..PLAIN }, None, [None, None]),
         (Case { bin: [1, 3], frame: [64, 96], near: true, ..PLAIN }, Some(NoiseName::Poisson), [None, None]),
+        (Case { between: true, modes: [2, 2], sets: 2, ..PLAIN }, None, [Some(0.7), None]),
+        (Case { between: true, frame: [45, 63], ..PLAIN }, Some(NoiseName::Poisson), [None, Some(0.8)]),
+        // Batches of five and a last one of three.
+        (Case { frame: [44, 62], modes: [2, 1], ..PLAIN }, None, [None, None]),
+        (Case { frame: [45, 63], modes: [2, 1], ..PLAIN }, None, [None, None]),
     ] {
         let config = EngineConfig {
             batch: Some(5),
@@ -85,10 +93,27 @@ fn least_squares_agree() {
     }
 }
 
+/// What twins may differ by: single precision on the processor leaves as much of doubles as a GPU does.
+#[test]
+fn least_squares_in_single_precision_stay_near_doubles() {
+    for frame in [[44, 62], [45, 63]] {
+        let model = model(Case { frame, modes: [2, 1], ..PLAIN });
+        let config = EngineConfig { batch: Some(5), ..EngineConfig::new(EngineName::Lsqml, 2) };
+        let [double, single] = [true, false].map(|double| {
+            let mut bench = Bench::new(&model, &config, Compatibility::Ptypy, 2, double);
+            bench.step(None);
+            bench.step(None);
+            bench.stages.state().unwrap()
+        });
+        let (probe, object) = (off(&single.probe, &double.probe), off(&single.object, &double.object));
+        assert!(probe < 2e-4 && object < 2e-4, "{frame:?}: {probe:e} {object:e}");
+    }
+}
+
 #[test]
 fn supports_and_smoothing_agree() {
     let Some(cuda) = testing::gpu() else { return };
-    for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }] {
+    for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }, Case { between: true, ..PLAIN }] {
         let both = EngineConfig { probe_support: Some(0.7), probe_fourier_support: Some(0.8), ..EngineConfig::default() };
         for config in [
             EngineConfig { object_smooth: Some(1.5), ..both.clone() },
