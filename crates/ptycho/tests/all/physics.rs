@@ -294,17 +294,17 @@ fn sdr_goes() {
                 (config.engine[0].sigma, config.engine[0].tau) = (Some(sigma), Some(tau));
                 let (model, truth) = from_truth(&config, start);
                 let mut run = Reconstruction::new(&config, model, &Device::Cpu(Cpu::new(2).unwrap()), 7).unwrap();
-                let mut line = String::new();
+                let mut line = Vec::new();
                 while !run.finished() {
                     run.advance(&mut Profiler::off()).unwrap();
                     match run.errors() {
-                        Ok(e) if [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30].contains(&run.done) => line += &format!(" {:.3e}", e[1]),
+                        Ok(e) if [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30].contains(&run.done) => line.push(e[1]),
                         Ok(_) => {}
                         Err(_) => break,
                     }
                 }
                 let off = halves::off_truth(&mut run, &truth).unwrap();
-                println!("photons {photons:e} noise {noise} sigma {sigma} tau {tau} start {start}:{line}; off {off:?}");
+                println!("photons {photons:e} noise {noise} sigma {sigma} tau {tau} start {start}: {line:.3?}; off {off:?}");
             }
         }
     }

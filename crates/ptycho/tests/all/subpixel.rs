@@ -223,3 +223,34 @@ fn the_near_field_is_refused() {
     let error = setup::model(&config, &mut scans, 7).unwrap_err().to_string();
     assert!(error.contains("near field"), "{error}");
 }
+
+/// What the header of the example says: `cargo test --test all subpixel::example -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn example() {
+    use zellige_engine::sim::{Environment, Solver};
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
+    let whole = ["ptycho.subpixel=false"];
+    let still = ["ptycho.engine.0.positions.start=1000", "ptycho.engine.0.positions.stop=2000"];
+    for more in [&[][..], &whole, &still, &[whole[0], still[0], still[1]]] {
+        let overrides: Vec<String> = more.iter().map(|s| (*s).to_owned()).collect();
+        let config = zellige_engine::config::load::<zellige_ptycho::Ptycho>(folder.join("subpixel.toml"), &overrides).unwrap().config;
+        let device = Device::Cpu(Cpu::new(2).unwrap());
+        let mut solver = zellige_ptycho::Ptycho::setup(&config, &Environment { device, folder: folder.clone(), seed: 1 }).unwrap();
+        let (mut errors, begin) = (Vec::new(), std::time::Instant::now());
+        while solver.outcome().is_none() {
+            solver.step(&mut Profiler::off()).unwrap();
+            errors.push(solver.whole().errors().unwrap()[1]);
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        let checks = solver.checks().unwrap();
+        let truth = setup::scans(&config, &folder, 1).unwrap().remove(0).truth.unwrap();
+        let found = solver.whole().positions();
+        let n = found.len() as f64;
+        let mean = [0, 1].map(|d| found.iter().zip(&truth.positions).map(|(a, b)| a[d] - b[d]).sum::<f64>() / n);
+        let off = found.iter().zip(&truth.positions).map(|(a, b)| (0..2).map(|d| (a[d] - b[d] - mean[d]).powi(2)).sum::<f64>());
+        let off = (off.sum::<f64>() / n).sqrt();
+        println!("{more:?}: {:.4e} {:.4e} {:.4e}, places {off:.3e} m, {seconds:.1} s", errors[0], errors[99], errors[errors.len() - 1]);
+        println!("  {checks:?}");
+    }
+}

@@ -429,6 +429,11 @@ fn times() {
     for (name, engine, frame, modes, views, way) in [
         ("dm-1000x128", EngineName::Dm, 128, 1, 1000, None),
         ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(Way::Plain)),
+        ("dm-1000x128 between", EngineName::Dm, 128, 1, 1000, None),
+        ("epie-1000x128 between", EngineName::Epie, 128, 1, 1000, None),
+        ("ml-1000x128 between", EngineName::Ml, 128, 1, 1000, None),
+        ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(Way::Plain)),
+        ("lsqml-1000x128 between", EngineName::Lsqml, 128, 1, 1000, None),
         ("dm-500x128", EngineName::Dm, 128, 1, 500, None),
         ("dm-500x256", EngineName::Dm, 256, 1, 500, None),
         ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(Way::Plain)),
@@ -448,14 +453,14 @@ fn times() {
         if !name.contains(&wanted) {
             continue;
         }
-        let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, ..PLAIN });
+        let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, between: name.ends_with("between"), ..PLAIN });
         // A square scan with steps of a tenth of a frame.
         let side = (views as f64).sqrt().ceil() as usize;
         let shape = [frame + side * frame / 10 + 1; 2];
         model.views = (0..views)
             .map(|n| View { row: (n / side * frame / 10) as i32, col: (n % side * frame / 10) as i32, ..View::default() })
             .collect();
-        model.shifts = vec![[0.0; 2]; views];
+        model.shifts = (0..views).map(|n| if model.subpixel { [0.3, 0.01 * (n % 40) as f64 - 0.2] } else { [0.0; 2] }).collect();
         model.storages[0].shape = shape;
         model.start.object = (0..shape[0] * shape[1]).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();
         model.mag = model.mag.repeat(views);
@@ -476,6 +481,13 @@ fn times() {
             .skip(1)
             .collect();
         times.sort_by(f64::total_cmp);
+        let mut profiler = Profiler::new();
+        for _ in 0..repeats {
+            run.engine.iterate(&mut *run.stages, run.k, &mut run.memory, None, &mut profiler).unwrap();
+        }
+        for row in profiler.table() {
+            println!("  {:?} {}: {:.4} ms, {:.0} GB/s", row.clock, row.name, row.average * 1e3, row.gb_per_s.unwrap_or(0.0));
+        }
         println!("{name:20} least {:.4} ms, median {:.4} ms an iteration; {:.2} GB", times[0], times[3], run.stages.memory() as f64 * 1e-9);
     }
 }

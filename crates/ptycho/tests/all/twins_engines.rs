@@ -75,7 +75,7 @@ fn least_squares_agree() {
         (Case { frame: [45, 63], modes: [2, 1], views: 25, ..PLAIN }, None, [None, None]),
         (Case { bin: [1, 3], frame: [64, 96], near: true, ..PLAIN }, Some(NoiseName::Poisson), [None, None]),
         (Case { between: true, modes: [2, 2], sets: 2, ..PLAIN }, None, [Some(0.7), None]),
-        (Case { between: true, frame: [45, 63], ..PLAIN }, Some(NoiseName::Poisson), [None, Some(0.8)]),
+        (Case { between: true, frame: [45, 63], modes: [2, 1], ..PLAIN }, Some(NoiseName::Poisson), [None, Some(0.8)]),
         // Batches of five and a last one of three.
         (Case { frame: [44, 62], modes: [2, 1], ..PLAIN }, None, [None, None]),
         (Case { frame: [45, 63], modes: [2, 1], ..PLAIN }, None, [None, None]),
@@ -96,9 +96,15 @@ fn least_squares_agree() {
 /// What twins may differ by: single precision on the processor leaves as much of doubles as a GPU does.
 #[test]
 fn least_squares_in_single_precision_stay_near_doubles() {
-    for frame in [[44, 62], [45, 63]] {
-        let model = model(Case { frame, modes: [2, 1], ..PLAIN });
-        let config = EngineConfig { batch: Some(5), ..EngineConfig::new(EngineName::Lsqml, 2) };
+    for (frame, modes, between, noise, limit) in [
+        ([44, 62], [2, 1], false, None, 2e-5),
+        ([45, 63], [2, 1], false, None, 2e-5),
+        ([45, 63], [1, 1], true, None, 5e-5),
+        // One mode has pixels without light, over which Poisson's residual is divided: 1.8e-4 was measured.
+        ([45, 63], [1, 1], false, Some(NoiseName::Poisson), 1e-3),
+    ] {
+        let model = model(Case { frame, modes, between, ..PLAIN });
+        let config = EngineConfig { batch: Some(5), noise, object_clip: Some([0.1, 1.5]), ..EngineConfig::new(EngineName::Lsqml, 2) };
         let [double, single] = [true, false].map(|double| {
             let mut bench = Bench::new(&model, &config, Compatibility::Ptypy, 2, double);
             bench.step(None);
@@ -106,7 +112,7 @@ fn least_squares_in_single_precision_stay_near_doubles() {
             bench.stages.state().unwrap()
         });
         let (probe, object) = (off(&single.probe, &double.probe), off(&single.object, &double.object));
-        assert!(probe < 2e-4 && object < 2e-4, "{frame:?}: {probe:e} {object:e}");
+        assert!(probe < limit && object < limit, "{frame:?}, {noise:?}: {probe:e} {object:e}");
     }
 }
 
@@ -134,7 +140,7 @@ fn supports_and_smoothing_agree() {
 fn examples_run_on_both() {
     let Some(cuda) = testing::gpu() else { return };
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
-    for (name, refine) in [("near_field", false), ("position_errors", true), ("mixed_state", false)] {
+    for (name, refine) in [("near_field", false), ("position_errors", true), ("mixed_state", false), ("subpixel", true)] {
         let mut overrides = vec!["ptycho.engine.0.iterations=6", "ptycho.engine.1.iterations=3"];
         if refine {
             overrides.extend([
@@ -163,7 +169,11 @@ fn examples_run_on_both() {
             assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {k}: {a:?} and {b:?}");
         }
         // A view of which two trials are as good as one another may take the other one.
-        let apart = here.1.iter().zip(&there.1).filter(|(a, b)| a != b).count();
+        // Along a gradient both go by as much but for rounding: a hundredth of a pixel.
+        let pixel =
+            zellige_ptycho::setup::model(&config, &mut zellige_ptycho::setup::scans(&config, &folder, 1).unwrap(), 1).unwrap().pixel;
+        let elsewhere = |a: &[f64; 2], b: &[f64; 2]| (0..2).any(|d| (a[d] - b[d]).abs() > 0.01 * pixel[d]);
+        let apart = here.1.iter().zip(&there.1).filter(|(a, b)| elsewhere(a, b)).count();
         assert!(apart * 50 <= here.1.len(), "{name}: {apart} of {} views went elsewhere", here.1.len());
         assert_eq!(refine, here.2 > 0.0, "{name}");
     }
@@ -196,3 +206,28 @@ fn recorded_launches_do_the_same() {
 /// ePIE that changes nothing.
 const STILL: Sweep =
     Sweep { a: 0.0, b: 1.0, c: 1.0, step: [0.0; 2], local: [0.0; 2], probe: false, object: false, batch: 1, clip: None, likelihood: true };
+
+/// Stages on a GPU are timed by its events, with what they move; those of the processor by the host's clock.
+#[test]
+fn stages_are_timed_where_they_run() {
+    let Some(cuda) = testing::gpu() else { return };
+    let model = model(Case { frame: [128, 128], views: 60, ..PLAIN });
+    for (name, expected) in [
+        (EngineName::Dm, &["fourier", "overlap"][..]),
+        (EngineName::Ml, &["gradient", "line"]),
+        (EngineName::Epie, &["sweep"]),
+        (EngineName::Lsqml, &["least_squares"]),
+    ] {
+        let mut run = bench(&model, &EngineConfig::new(name, 4), &cuda, None);
+        let mut profiler = Profiler::new();
+        for k in 0..4 {
+            run.engine.iterate(&mut *run.stages, k, &mut run.memory, None, &mut profiler).unwrap();
+        }
+        let rows = profiler.table();
+        println!("{rows:?}");
+        assert_eq!(rows.iter().map(|r| r.name).collect::<Vec<_>>(), expected, "{name:?}");
+        for row in rows {
+            assert!(row.clock == zellige_engine::profile::Clock::Device && row.bytes > 0.0 && row.total > 0.0, "{row:?}");
+        }
+    }
+}

@@ -42,16 +42,17 @@ extern "C" __global__ void __launch_bounds__(TEAM) asked(Model model, Lot lot, u
   }
 }
 
-// Transforms `back` of the lot's views, shifted back and added in their order to `sums` [sets][P][NY * NX], times `scale`; |O|^2 to `norms` [sets][NY * NX]
-// unless that is null. Grid: (pixels / TEAM, sets).
+// Transforms `back` of the lot's views, shifted back, times `scale`, added in their order to `sums` [parts][sets][P][NY * NX], part s of views s, s + parts, ..;
+// |O|^2 to `norms` [parts][sets][NY * NX] unless that is null. What was there counts unless `fresh`. Grid: (pixels / TEAM, sets, parts).
 extern "C" __global__ void __launch_bounds__(TEAM)
-gather_back(Model model, Lot lot, const float2* shifts, const C* back, u32 count, float scale, C* sums, float* norms) {
+gather_back(Model model, Lot lot, const float2* shifts, const C* back, u32 count, float scale, u32 fresh, C* sums, float* norms) {
+  const u32 set = blockIdx.z * gridDim.y + blockIdx.y;
   EACH_PIXEL(pixel) {
     C sum[PROBES];
     float norm = 0;
 #pragma unroll
     for (int p = 0; p < PROBES; ++p) sum[p] = make_float2(0, 0);
-    for (u32 i = 0; i < count; ++i) {
+    for (u32 i = blockIdx.z; i < count; i += gridDim.z) {
       const u32 n = view_number(lot, i);
       const View view = model.views[n];
       if (view.probe != blockIdx.y) continue;
@@ -62,10 +63,24 @@ gather_back(Model model, Lot lot, const float2* shifts, const C* back, u32 count
     }
 #pragma unroll
     for (int p = 0; p < PROBES; ++p) {
-      C* place = sums + ((u64)blockIdx.y * PROBES + p) * (NX * NY) + pixel;
-      *place = *place + sum[p] * scale;
+      C* place = sums + ((u64)set * PROBES + p) * (NX * NY) + pixel;
+      *place = fresh ? sum[p] * scale : *place + sum[p] * scale;
     }
-    if (norms) norms[(u64)blockIdx.y * (NX * NY) + pixel] += norm;
+    if (norms) norms[(u64)set * (NX * NY) + pixel] = fresh ? norm : norms[(u64)set * (NX * NY) + pixel] + norm;
+  }
+}
+
+// The parts of the sums, in their order, to the first one. Grid: any; `values` of the sums and `weights` of the norms a part.
+extern "C" __global__ void __launch_bounds__(TEAM) add_parts(C* sums, float* norms, u32 parts, u64 values, u64 weights) {
+  for (u64 i = thread_index(); i < values; i += thread_count()) {
+    C sum = sums[i];
+    for (u32 s = 1; s < parts; ++s) sum = sum + sums[s * values + i];
+    sums[i] = sum;
+  }
+  for (u64 i = thread_index(); i < weights; i += thread_count()) {
+    float sum = norms[i];
+    for (u32 s = 1; s < parts; ++s) sum += norms[s * weights + i];
+    norms[i] = sum;
   }
 }
 

@@ -15,6 +15,9 @@ use super::{C, Pair};
 use crate::model::Model;
 use crate::stages::Overlap;
 
+/// Parts that sums over views are taken in: a frame alone has too few pixels to keep a device busy.
+const PARTS: usize = 8;
+
 /// Kernels and room.
 pub(super) struct Between {
     cuda: Cuda,
@@ -24,7 +27,8 @@ pub(super) struct Between {
     tilt: Kernel,
     asked: Kernel,
     gather_back: Kernel,
-    step_between: Kernel,
+    add_parts: Kernel,
+    settle: Kernel,
     brightest_seen: Kernel,
     turn: Kernel,
     /// What whole pixels leave over, of every view.
@@ -37,6 +41,8 @@ pub(super) struct Between {
     pub(super) back: Buffer<C>,
     pub(super) sums: Buffer<C>,
     pub(super) norms: Buffer<f32>,
+    /// Parts of the sums that are under way; none yet behind [`Between::begin`].
+    parts: usize,
     inertia: Buffer<f32>,
 }
 
@@ -56,15 +62,17 @@ impl Between {
             tilt: program.kernel("tilt")?,
             asked: program.kernel("asked")?,
             gather_back: program.kernel("gather_back")?,
-            step_between: program.kernel("step_between")?,
+            add_parts: program.kernel("add_parts")?,
+            settle: program.kernel("step_between")?,
             brightest_seen: program.kernel("brightest_seen")?,
             turn: program.kernel("turn")?,
             shifts: pool.buffer_from(&narrow(&model.shifts), "ptycho: places")?,
             spectra: pool.alloc_zeros(model.probe_len(), "ptycho: shifted probes")?,
             all: [nothing()?, nothing()?],
             back: nothing()?,
-            sums: pool.alloc_zeros(model.probe_len(), "ptycho: sums of the probes")?,
-            norms: pool.alloc_zeros(model.probes * model.pixels(), "ptycho: sums of the probes")?,
+            sums: pool.alloc_zeros(PARTS * model.probe_len(), "ptycho: sums of the probes")?,
+            norms: pool.alloc_zeros(PARTS * model.probes * model.pixels(), "ptycho: sums of the probes")?,
+            parts: 0,
             inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
         })
     }
@@ -142,9 +150,8 @@ impl Between {
     }
 
     /// Begins sums for the probes.
-    pub(super) fn begin(&mut self) -> Result<()> {
-        self.cuda.fill_zero(&mut self.sums)?;
-        self.cuda.fill_zero(&mut self.norms)
+    pub(super) fn begin(&mut self) {
+        self.parts = 0;
     }
 
     /// Adds what the views of a lot say: of their waves in the lot's work, or of what these leave beside P O.
@@ -160,21 +167,33 @@ impl Between {
     /// Adds what stands in `back` for the views of a lot to the sums.
     pub(super) fn bring_back(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, norms: bool) -> Result<()> {
         pieces.transform_at(&mut self.back, 0, count * self.kind.modes[0], Direction::Forward)?;
+        let fresh = self.parts == 0;
+        if fresh {
+            self.parts = count.clamp(1, PARTS);
+        }
         let pixels = self.kind.frame[0] * self.kind.frame[1];
-        let launch = self.gather_back.launch(((pixels as u32).div_ceil(TEAM), self.sets as u32), TEAM).plain(places).plain(lot);
-        let launch = launch.arg(&self.shifts).arg(&self.back).arg(count as u32).arg((1.0 / pixels as f64) as f32).arg(&self.sums);
-        // SAFETY: (Model, Lot, const float2*, const C*, u32, float, C*, float*) as `gather_back` declares.
+        let grid = ((pixels as u32).div_ceil(TEAM), self.sets as u32, self.parts as u32);
+        let launch = self.gather_back.launch(grid, TEAM).plain(places).plain(lot).arg(&self.shifts).arg(&self.back).arg(count as u32);
+        let launch = launch.arg((1.0 / pixels as f64) as f32).arg(u32::from(fresh)).arg(&self.sums);
+        // SAFETY: (Model, Lot, const float2*, const C*, u32, float, u32, C*, float*) as `gather_back` declares; there is room for all parts.
         unsafe { launch.arg(if norms { self.norms.address() } else { 0 }).run() }
     }
 
-    /// Ends them: the sums are those of the probes.
+    /// Ends them: the sums begin with those of the probes.
     pub(super) fn end(&mut self, pieces: &mut Pieces) -> Result<()> {
-        pieces.transform(&mut self.sums, Direction::Inverse)
+        let (values, weights) = (self.sets * self.modes(), self.norms.len() / PARTS);
+        if self.parts > 1 {
+            let launch =
+                self.add_parts.launch((values as u32).div_ceil(TEAM), TEAM).arg(&self.sums).arg(&self.norms).arg(self.parts as u32);
+            // SAFETY: (C*, float*, u32, u64, u64) as `add_parts` declares.
+            unsafe { launch.arg(values as u64).arg(weights as u64).run()? };
+        }
+        pieces.transform_at(&mut self.sums, 0, self.sets * self.kind.modes[0], Direction::Inverse)
     }
 
     /// Sums over all views, group by group, of waves behind the sample.
     pub(super) fn ask_all(&mut self, pieces: &mut Pieces, places: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
-        self.begin()?;
+        self.begin();
         let group = pieces.group(frames.views);
         for first in (0..frames.views).step_by(group) {
             let lot = Lot { work: frames.exits.from(first * pieces.wave()).value(), ..pieces.lot(frames, first, 0) };
@@ -238,7 +257,7 @@ impl Between {
             }
             supports.keep_before(sums)?;
             self.ask_all(room, seen, frames, true)?;
-            let launch = self.step_between.launch((room.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
+            let launch = self.settle.launch((room.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
             // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_between` declares.
             unsafe { launch.arg(&self.norms).arg(&self.inertia).arg(0_u64).run()? };
             supports.apply(Some(room), &mut state.probe)?;

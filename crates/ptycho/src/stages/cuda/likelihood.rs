@@ -198,7 +198,8 @@ impl Descent {
         }
         if let (Some(between), Some(pieces), true) = (between, pieces, rule.probe) {
             between.ask_all(pieces, places, frames, false)?;
-            self.cuda.copy(&between.sums, 0, &mut to.probe, 0, between.sums.len())?;
+            let len = to.probe.len();
+            self.cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
             return Ok(values);
         }
         if rule.probe {

@@ -149,7 +149,7 @@ pub(super) fn sweeps_recipe(kind: &Kind) -> Recipe {
 /// Kernels of probes between pixels.
 pub(super) fn between_recipe(kind: &Kind) -> Recipe {
     let sources = [include_str!("constrain.cu"), include_str!("pieces.cu"), include_str!("between.cu")];
-    let kernels = ["tilt", "asked", "gather_back", "step_between", "brightest_seen", "turn"];
+    let kernels = ["tilt", "asked", "gather_back", "add_parts", "step_between", "brightest_seen", "turn"];
     recipe(kind, "probes between pixels", &sources, &kernels)
 }
 

@@ -238,10 +238,11 @@ impl Sweeps {
         damping: f64,
         largest: usize,
     ) -> Result<()> {
-        between.begin()?;
+        between.begin();
         between.ask(pieces, places, lot, count as usize, false)?;
         between.end(pieces)?;
-        self.cuda.copy(&between.sums, 0, &mut to.probe, 0, between.sums.len())?;
+        let len = to.probe.len();
+        self.cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
         let (pixels, size) = (model.pixels(), model.modes[0] * model.pixels());
         for set in 0..model.probes {
             let brightest = || self.brightest.from(largest + set);

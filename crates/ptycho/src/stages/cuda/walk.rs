@@ -252,12 +252,13 @@ impl Kernels {
             }
             if let Some(between) = between.as_deref_mut() {
                 // What they ask for of the probes that they see, shifted back.
-                between.begin()?;
+                steps = room.steps.address();
                 if rule.probe {
+                    between.begin();
                     between.bring_back(pieces, places, lot, views, false)?;
                     between.end(pieces)?;
+                    steps = between.sums.address();
                 }
-                steps = between.sums.address();
             }
             let brightest = |slot: usize| room.brightest.from(slot * sets).value();
             if at_once {
