@@ -58,6 +58,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: DsmcCommand,
     },
+    /// Ptychography: a scan in other formats.
+    Ptycho {
+        #[command(subcommand)]
+        command: PtychoCommand,
+    },
     /// Solve Poisson's equation with the seven classical arguments X Y M N S ERR Q.
     #[command(after_long_help = POISSON_HELP, allow_negative_numbers = true)]
     Poisson(PoissonArgs),
@@ -89,6 +94,22 @@ pub(crate) enum DsmcCommand {
         overrides: Vec<String>,
         #[command(flatten)]
         older: Older,
+    },
+}
+
+/// About ptychography.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PtychoCommand {
+    /// Read or simulate the scan of an input and write it as .cxi, .ptyd or .npz, cut and summed as the input says.
+    Convert {
+        /// The input file.
+        input: PathBuf,
+        /// The files to write; the ending says the format.
+        #[arg(required = true, value_name = "OUTPUT")]
+        outputs: Vec<PathBuf>,
+        /// Set a key of the input, as for `run`.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
     },
 }
 

@@ -78,6 +78,11 @@ pub(crate) fn seconds(s: f64) -> String {
     }
 }
 
+/// A time of nanoseconds for people: three decimals where they say something.
+pub(crate) fn nanoseconds(ns: f64) -> String {
+    if ns < 1e5 { format!("{ns:.3} ns") } else { seconds(ns * 1e-9) }
+}
+
 /// Messages of the libraries, when they are asked for.
 pub(crate) fn log(verbose: bool) {
     if verbose {
@@ -126,5 +131,6 @@ mod tests {
         assert_eq!(bytes(3.5 * 1024.0 * 1024.0), "3.50 MiB");
         assert_eq!(seconds(0.0123), "12.30 ms");
         assert_eq!(seconds(75.0), "75.00 s");
+        assert_eq!((nanoseconds(13.9614), nanoseconds(653_951.72)), ("13.961 ns".into(), "654.0 us".into()));
     }
 }

@@ -36,11 +36,11 @@ pub fn duration(config: &Config, model: &Model, device: &Device) -> String {
     };
     let text = match seconds {
         s if s < 1.0 => "less than a second".to_owned(),
-        s if s < 100.0 => format!("{s:.0} s"),
-        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
+        s if s < 100.0 => format!("about {s:.0} s"),
+        s if s < 6000.0 => format!("about {:.0} min", s / 60.0),
+        s => format!("about {:.1} h", s / 3600.0),
     };
-    format!("about {text}, by {by}, if the number of particles stays")
+    format!("{text}, by {by}, if the number of particles stays")
 }
 
 /// Lines of the plan and warnings.
@@ -94,6 +94,13 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
                 s.vibration.highest()
             ));
         }
+    }
+    if config.sampling_start() != AUTO && config.sampling_start() >= config.steps {
+        warnings.push(format!(
+            "averages would begin with step {}, and the run ends with step {}: no fields and no loads will be written",
+            config.sampling_start(),
+            config.steps
+        ));
     }
     let uniform = grid.len() == 1;
     let narrow = grid.h[..grid.dimensions].iter().copied().fold(f64::MAX, f64::min);

@@ -41,13 +41,13 @@ pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
     })
 }
 
-/// The Mach number by the speed of sound of the gas in each cell. Not a number where the temperature is not at least twice its error: a few
-/// particles that flew by together are cold by chance, and would be very fast.
+/// The Mach number by the speed of sound of the gas in each cell. Not a number where density or temperature are not at least twice their
+/// errors: a few particles that flew by together are cold by chance, and one alone, met in two samples, has no temperature but round-off.
 pub(crate) fn mach(flow: &Flow, values: &[f64]) -> Local {
     let (samples, width) = (&flow.samples, width(&flow.model));
     let at = |c: usize| {
         let v = &values[c * width..][..width];
-        if flow.model.geometry.fraction(c) <= 0.0 || v[4] <= 0.0 || 2.0 * samples.error(c, 4) > v[4] {
+        if flow.model.geometry.fraction(c) <= 0.0 || [0, 4].iter().any(|q| v[*q] <= 0.0 || 2.0 * samples.error(c, *q) > v[*q]) {
             return [f64::NAN; 2];
         }
         let u = v[1..4].iter().map(|v| v * v).sum::<f64>().sqrt();

@@ -94,18 +94,8 @@ impl Initial {
 }
 
 /// A file that cannot be read as a problem of its key; other errors as they are.
-pub(crate) fn unreadable(key: &str, path: &Path, error: Error) -> Error {
-    let Error::File { source, .. } = &error else { return error };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let hint = match source.kind() {
-        std::io::ErrorKind::NotFound if !folder.is_dir() => {
-            format!("there is no folder `{}`; paths are relative to the folder of the input file", folder.display())
-        }
-        std::io::ErrorKind::NotFound => "paths are relative to the folder of the input file; put the file there or mend the name".into(),
-        std::io::ErrorKind::PermissionDenied => "mend the permissions of the file, or name another one".into(),
-        _ => "name a file of text".into(),
-    };
-    input(key, Problem::new("", format!("cannot read `{}`: {source}", path.display())).hint(hint))
+pub(crate) fn unreadable(key: &str, error: Error) -> Error {
+    error.of_key(format!("dsmc.{key}"))
 }
 
 /// The bodies of the input, their walls behind those of the sides.
@@ -127,7 +117,7 @@ fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: 
         if let Some(file) = &body.file {
             let label = read::Label { name: &body.name, origin: &path, gas: body.gas, wall };
             let file = folder.join(file);
-            curves.extend(read::read(&file, grid, label).map_err(|e| unreadable(&format!("{path}.file"), &file, e))?);
+            curves.extend(read::read(&file, grid, label).map_err(|e| unreadable(&format!("{path}.file"), e))?);
         }
         if let Some(longest) = body.longest {
             for curve in &mut curves[first..] {
@@ -189,9 +179,8 @@ fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Resu
 /// A file of a source that cannot be read: under which of its two keys it stands.
 fn unread_source(s: &SourceConfig, path: &str, folder: &Path, error: Error) -> Error {
     let Error::File { path: file, .. } = &error else { return error };
-    let file = file.clone();
-    let key = if s.schedule_file.as_ref().is_some_and(|f| folder.join(f) == file) { "schedule_file" } else { "file" };
-    unreadable(&format!("{path}.{key}"), &file, error)
+    let key = if s.schedule_file.as_ref().is_some_and(|f| folder.join(f) == *file) { "schedule_file" } else { "file" };
+    unreadable(&format!("{path}.{key}"), error)
 }
 
 /// The sources of the input.
@@ -302,7 +291,17 @@ impl Model {
             let mean = state.temperature.iter().sum::<f64>() / 3.0;
             let sound = state.density.is_finite() && state.density >= 0.0 && mean.is_finite() && mean >= 0.0 && speed(state.velocity) < 1e8;
             if !sound {
-                let message = format!("at x = {}, y = {} the gas would have {state:?}", place[0], place[1]);
+                let (t, u) = (state.temperature, state.velocity);
+                let message = format!(
+                    "at x = {}, y = {} the gas would have a density of {:e} 1/m^3, {} K and ({}, {}, {}) m/s",
+                    place[0],
+                    place[1],
+                    state.density,
+                    t.iter().sum::<f64>() / 3.0,
+                    u[0],
+                    u[1],
+                    u[2]
+                );
                 let problem = Problem::new("", message).allowed("finite numbers, density and temperature 0 or more");
                 return Err(input("initial", problem.hint("`max(0, ..)` cuts negative values off")));
             }

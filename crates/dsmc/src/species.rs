@@ -119,7 +119,7 @@ fn read_file(folder: &Path, file: &Path, key: &str) -> Result<(PathBuf, String)>
     let path = folder.join(file);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok((path, text)),
-        Err(e) => Err(unreadable(key, &path, Error::file("read", &path, e))),
+        Err(e) => Err(unreadable(key, Error::file("read", &path, e))),
     }
 }
 

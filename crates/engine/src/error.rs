@@ -172,6 +172,24 @@ impl Error {
         Self::Format { path: path.as_ref().to_owned(), format, message: message.into() }
     }
 
+    /// A file that the input names under `key` and that cannot be read is a problem of that key; other errors stay as they are.
+    #[must_use]
+    pub fn of_key(self, key: impl Into<String>) -> Self {
+        let Self::File { action: "read", path, source } = &self else { return self };
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let hint = match source.kind() {
+            std::io::ErrorKind::NotFound if !folder.is_dir() => {
+                format!("there is no folder `{}`; paths are relative to the folder of the input file", folder.display())
+            }
+            std::io::ErrorKind::NotFound => {
+                "paths are relative to the folder of the input file; put the file there or mend the name".into()
+            }
+            std::io::ErrorKind::PermissionDenied => "mend the permissions of the file, or name another one".into(),
+            _ => "name a file that can be read as a whole".into(),
+        };
+        Self::input("the input", Problem::new(key, format!("cannot read `{}`: {source}", path.display())).hint(hint))
+    }
+
     /// The way out, where one is known.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -68,6 +68,21 @@ pub trait Sink {
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
     /// Something that a person should know.
     fn notice(&mut self, text: &str);
+    /// All is set up, and steps come next. A clock that is not at 0 is that of a checkpoint: what was handed over up to there does not
+    /// come again.
+    ///
+    /// # Errors
+    /// Nothing can be written; the run does not begin.
+    fn started(&mut self, _clock: &Clock) -> Result<()> {
+        Ok(())
+    }
+    /// A checkpoint was saved: should the run break off, it can go on from here.
+    ///
+    /// # Errors
+    /// What was handed over could not be kept; the run goes on.
+    fn saved(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What a run comes to; written as `summary.json` by the command line.
@@ -157,6 +172,7 @@ pub fn run_from<S: Solver>(
             return Err(Error::input("schedules", Problem::new(key, message).allowed(format!("a number of {}s or a wall time", S::STEP))));
         }
     }
+    sink.started(&first)?;
     let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
     let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
     let mut checkpoints = options.checkpoint.map(trigger);
@@ -266,6 +282,8 @@ pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Resul
 fn save_or_notice<S: Solver>(solver: &mut S, config: &S::Config, folder: &Path, sink: &mut dyn Sink) {
     if let Err(error) = save(solver, config, &checkpoint_path(folder)) {
         sink.notice(&format!("no checkpoint this time, the last one stays: {error}"));
+    } else if let Err(error) = sink.saved() {
+        sink.notice(&format!("the checkpoint is saved, but not all that was measured up to it: {error}"));
     }
 }
 

@@ -31,7 +31,12 @@ fn cell(text: &str) -> String {
 }
 
 fn head(name: &str, unit: &str) -> String {
-    if unit.is_empty() { cell(name) } else { cell(&format!("{name} [{unit}]")) }
+    cell(&full(name, unit))
+}
+
+/// A column's name with its unit.
+fn full(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name} [{unit}]") }
 }
 
 /// Writes curves: the abscissa first, then one column per line. Every digit that is needed to read the same `f64` back.
@@ -67,23 +72,75 @@ pub fn write_measured(path: impl AsRef<Path>, measured: &Measured) -> Result<()>
     write_curve(path, &curve)
 }
 
-/// Writes the rows of a run: step, time where there is one, then the scalars of the first row's columns.
-pub fn write_rows(path: impl AsRef<Path>, rows: &[(Clock, Row)]) -> Result<()> {
-    let timed = rows.iter().any(|r| r.0.time.is_some());
+/// The rows of the part of a run before it went on from a checkpoint, as its file has them.
+#[derive(Debug, Clone, Default)]
+pub struct Earlier {
+    /// Names of the columns with their units, `step` first.
+    names: Vec<String>,
+    /// One row each.
+    lines: Vec<String>,
+}
+
+impl Earlier {
+    /// The rows up to step `last` of a file by [`write_rows`]; none where there is no file.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or was not written by [`write_rows`].
+    pub fn read(path: impl AsRef<Path>, last: u64) -> Result<Self> {
+        let path = path.as_ref();
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let text = read_text(path, FORMAT, LARGEST)?;
+        let mut lines = text.lines();
+        let names = split_names(lines.next().unwrap_or_default()).map_err(|message| Error::format(path, FORMAT, message))?;
+        if names[0] != "step" {
+            return Err(Error::format(path, FORMAT, format!("its first column is `{}`, expected `step`", names[0])));
+        }
+        let step = |line: &&str| line.split(',').next().and_then(|s| s.parse::<u64>().ok());
+        let whole = |line: &&str| line.split(',').count() == names.len();
+        let lines = lines.take_while(|line| whole(line) && step(line).is_some_and(|s| s <= last)).map(str::to_owned).collect();
+        Ok(Self { names, lines })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+}
+
+/// Writes the rows of a run: step, time where there is one, then the scalars of the first row's columns. Rows of an `earlier` part stand
+/// before them as they are; what one of the two does not have is `NaN`.
+pub fn write_rows(path: impl AsRef<Path>, earlier: &Earlier, rows: &[(Clock, Row)]) -> Result<()> {
+    let timed = rows.iter().any(|r| r.0.time.is_some()) || earlier.names.get(1).is_some_and(|n| n == "time");
+    let before = earlier.names.get(1 + usize::from(timed)..).unwrap_or_default();
+    let here: Vec<_> = rows.first().map_or(&[][..], |r| &r.1.0).iter().map(|s| (full(s.name, s.unit), s.name)).collect();
+    let of = |column: &String| here.iter().find(|h| h.0 == *column).map(|h| h.1);
+    let mut columns: Vec<_> = before.iter().map(|name| (name, of(name))).collect();
+    let added: Vec<_> = here.iter().filter(|h| !before.contains(&h.0)).map(|h| (&h.0, Some(h.1))).collect();
+    let unknown = ",NaN".repeat(added.len());
+    columns.extend(added);
     atomic_write(path, |out| {
-        let columns = rows.first().map_or(&[][..], |r| &r.1.0);
         write!(out, "step{}", if timed { ",time" } else { "" })?;
-        for scalar in columns {
-            write!(out, ",{}", head(scalar.name, scalar.unit))?;
+        for (name, _) in &columns {
+            write!(out, ",{}", cell(name))?;
         }
         writeln!(out)?;
+        for line in &earlier.lines {
+            writeln!(out, "{line}{unknown}")?;
+        }
         for (clock, row) in rows {
             write!(out, "{}", clock.step)?;
             if timed {
                 write!(out, ",{:e}", clock.time.unwrap_or(f64::NAN))?;
             }
-            for scalar in columns {
-                write!(out, ",{:e}", row.get(scalar.name).unwrap_or(f64::NAN))?;
+            for (_, scalar) in &columns {
+                write!(out, ",{:e}", scalar.and_then(|name| row.get(name)).unwrap_or(f64::NAN))?;
             }
             writeln!(out)?;
         }
@@ -219,10 +276,33 @@ mod tests {
         let path = folder.path().join("rows.csv");
         let mut row = Row::default();
         row.push("energy", "J", 2.5);
-        write_rows(&path, &[(Clock { step: 3, time: None }, row.clone())]).unwrap();
+        write_rows(&path, &Earlier::default(), &[(Clock { step: 3, time: None }, row.clone())]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "step,energy [J]\n3,2.5e0\n");
-        write_rows(&path, &[(Clock { step: 3, time: Some(0.5) }, row)]).unwrap();
+        write_rows(&path, &Earlier::default(), &[(Clock { step: 3, time: Some(0.5) }, row)]).unwrap();
         assert_eq!(read(&path).unwrap().columns, [[3.0], [0.5], [2.5]]);
+    }
+
+    #[test]
+    fn rows_of_an_earlier_part_are_kept_up_to_where_the_run_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let row = |names: &[&'static str], step: u64| {
+            let mut row = Row::default();
+            names.iter().for_each(|name| row.push(name, "", step as f64 + 0.5));
+            (Clock { step, time: Some(step as f64) }, row)
+        };
+        assert!(Earlier::read(&path, 9).unwrap().is_empty(), "there is no file yet");
+        write_rows(&path, &Earlier::default(), &[1, 2, 3].map(|step| row(&["a", "b"], step))).unwrap();
+        // A line that a broken-off program of another kind left half is not taken.
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{text}4,4e0,4.")).unwrap();
+        assert_eq!((Earlier::read(&path, 9).unwrap().len(), Earlier::read(&path, 2).unwrap().len()), (3, 2));
+        // After the checkpoint of step 2 other columns come: the part that each lacks is not known.
+        write_rows(&path, &Earlier::read(&path, 2).unwrap(), &[3, 4].map(|step| row(&["b", "c"], step))).unwrap();
+        let expected = "step,time,a,b,c\n1,1e0,1.5e0,1.5e0,NaN\n2,2e0,2.5e0,2.5e0,NaN\n3,3e0,NaN,3.5e0,3.5e0\n4,4e0,NaN,4.5e0,4.5e0\n";
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+        std::fs::write(&path, "x,y\n1,2\n").unwrap();
+        assert!(Earlier::read(&path, 2).unwrap_err().to_string().contains("expected `step`"));
     }
 
     #[test]

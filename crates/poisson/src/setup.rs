@@ -164,15 +164,16 @@ fn file(path: &str, source: &FileSource, nodes: &Nodes, folder: &Path) -> Result
 /// Reads NPY, or HDF5 where the name says `file.h5:/path/to/dataset`.
 fn read(path: &str, source: &FileSource, folder: &Path) -> Result<(String, Array)> {
     let name = source.file.to_string_lossy().into_owned();
+    let key = || format!("{}.file", absolute(path));
     // ASCII only: bytes stay where they are, and endings are ASCII.
     let lower = name.to_ascii_lowercase();
     let ends = |ending: &str| lower.as_bytes().ends_with(ending.as_bytes());
     if let Some(cut) = [".h5:", ".hdf5:"].iter().find_map(|ending| lower.find(ending).map(|at| at + ending.len() - 1)) {
-        let array = zellige_io::hdf5::read(folder.join(&name[..cut]), &name[cut + 1..])?;
+        let array = zellige_io::hdf5::read(folder.join(&name[..cut]), &name[cut + 1..]).map_err(|e| e.of_key(key()))?;
         return Ok((name, array));
     }
     if ends(".npy") {
-        let array = zellige_io::npy::read(folder.join(&source.file))?;
+        let array = zellige_io::npy::read(folder.join(&source.file)).map_err(|e| e.of_key(key()))?;
         return Ok((name, array));
     }
     let hint = if ends(".h5") || ends(".hdf5") {
@@ -180,7 +181,7 @@ fn read(path: &str, source: &FileSource, folder: &Path) -> Result<(String, Array
     } else {
         "save it with `numpy.save`".into()
     };
-    let fault = Fault::new(format!("{}.file", absolute(path)), format!("`{name}` is of no known type"));
+    let fault = Fault::new(key(), format!("`{name}` is of no known type"));
     Err(input(fault.allowed("`NAME.npy`, `NAME.h5:/path/to/dataset`").hint(hint)))
 }
 
@@ -266,6 +267,7 @@ mod tests {
         let nan = refusal(&config("nan.npy"), folder.path());
         assert!(nan.message.contains("NaN at index (1, 3)"), "{nan}");
         assert!(refusal(&config("rho.txt"), folder.path()).allowed.unwrap().contains("npy"));
-        assert!(matches!(problem(&config("absent.npy"), folder.path()), Err(Error::File { .. })));
+        let absent = refusal(&config("absent.npy"), folder.path());
+        assert!(absent.path == "poisson.rhs.file" && absent.message.contains("cannot read") && absent.hint.is_some(), "{absent}");
     }
 }

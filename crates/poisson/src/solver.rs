@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
-use zellige_engine::device::Device;
-use zellige_engine::error::{Problem as Fault, Result};
+use zellige_engine::device::{Device, host_memory};
+use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
@@ -91,7 +91,9 @@ fn grid_lines(config: &Config, grid: &Grid) -> Vec<(String, String)> {
     let join = |words: Vec<String>, by: &str| words.join(by);
     let axes = 0..config.dimensions();
     let nodes = join(axes.clone().map(|d| grid.axes[d].nodes.to_string()).collect(), " x ");
-    let spacing = join(axes.clone().map(|d| format!("{:.6}", grid.axes[d].h)).collect(), " x ");
+    // Six decimals where they hold the digits that matter; a grid may be of nanometres.
+    let length = |h: f64| if (1e-3..1e6).contains(&h) { format!("{h:.6}") } else { format!("{h:.6e}") };
+    let spacing = join(axes.clone().map(|d| length(grid.axes[d].h)).collect(), " x ");
     let word = |bc: Bc| match bc {
         Bc::Dirichlet => "Dirichlet",
         Bc::Neumann => "Neumann",
@@ -102,6 +104,26 @@ fn grid_lines(config: &Config, grid: &Grid) -> Vec<(String, String)> {
         if axis.lo == axis.hi { format!("{name} {}", word(axis.lo)) } else { format!("{name} {} to {}", word(axis.lo), word(axis.hi)) }
     });
     vec![("grid".into(), format!("{nodes} nodes, spacing {spacing}")), ("sides".into(), join(sides.collect(), ", "))]
+}
+
+/// Refuses what the machine cannot hold, before anything of it is asked for.
+fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device) -> Result<()> {
+    let needed = cost::memory(levels, choice.scheme, choice.precision, is_gpu(device));
+    // Besides, the host has the right-hand side as the input states it, whatever the device.
+    let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
+    let short = |name: &str, what: &str, requested: u64, all: u64| Error::OutOfMemory {
+        device: name.to_owned(),
+        what: format!("{what} of {} unknowns", grid.unknowns()),
+        requested,
+        free: Some(all),
+    };
+    if needed > device.memory() {
+        return Err(short(device.name(), "the levels of a problem", needed, device.memory()));
+    }
+    if given > host_memory() {
+        return Err(short("the host", "the right-hand side of a problem", given, host_memory()));
+    }
+    Ok(())
 }
 
 fn ending(status: Status, limit_was_asked_for: bool) -> Ending {
@@ -159,10 +181,11 @@ impl Solver for Poisson {
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
         let device = environment.device.clone();
         let folder: &Path = &environment.folder;
-        let problem = on_host(&device, || setup::problem(config, folder))?;
-        let grid = problem.grid();
-        let choice = config.options().choose_on(&grid, &device, problem.guess.is_some())?;
+        let grid = setup::grid(config);
+        let choice = config.options().choose_on(&grid, &device, config.guess.is_some())?;
         let levels = levels_of(&grid, &choice);
+        fits(&grid, &choice, &levels, &device)?;
+        let problem = on_host(&device, || setup::problem(config, folder))?;
         let driver = Driver::new(&grid, choice, &device)?;
         let mut solver = Self { config: config.clone(), device, problem, driver, levels, imbalance_scale: 0.0 };
         solver.load(None)?;

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use num_complex::Complex;
 use rayon::prelude::*;
+use zellige_engine::device::host_memory;
 use zellige_engine::error::{Error, Problem, Result};
 
-use crate::config::{Config, PositionMethod};
+use crate::config::{Config, PositionMethod, ScanConfig};
 use crate::engines::corner_first;
 use crate::model::{MASKED, Model, Power, State, Storage, Transfer, View};
 use crate::scan::{Beam, Mask, Propagation, Scan};
@@ -22,11 +23,44 @@ const BLOCK: usize = 1 << 22;
 
 /// All scans of the input.
 pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
-    let load = |(i, scan): (usize, &crate::config::ScanConfig)| {
+    let load = |(i, scan): (usize, &ScanConfig)| {
         let name = scan.name.clone().unwrap_or_else(|| format!("scan{i}"));
-        data::load(scan, &name, folder, seed)
+        room_for(scan, &name)?;
+        data::load(scan, &name, folder, seed).map_err(|error| of_scan(error, scan, &format!("ptycho.scan[{i}]"), folder))
     };
     config.scan.iter().enumerate().map(load).collect()
+}
+
+/// A simulated scan that no memory of the host holds is refused before it is made.
+fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
+    let Some(made) = &scan.simulate else { return Ok(()) };
+    // The moduli alone, which every run holds or maps.
+    let pixels = made.size.both().map(|n| n as u64);
+    let needed = (made.frames as u64).saturating_mul(pixels[0] * pixels[1] * size_of::<f32>() as u64);
+    if needed <= host_memory() {
+        return Ok(());
+    }
+    let what = format!("the {} frames of the simulated scan `{name}`", made.frames);
+    Err(Error::OutOfMemory { device: "the host".into(), what, requested: needed, free: Some(host_memory()) })
+}
+
+/// The key that names the file which could not be read.
+fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
+    let Error::File { path, .. } = &error else { return error };
+    let object = scan.simulate.as_ref().map(|s| &s.object);
+    let named = [
+        ("file", scan.file.as_ref()),
+        ("read.positions_file", scan.read.positions_file.as_ref()),
+        ("read.mask_file", scan.read.mask_file.as_ref()),
+        ("read.start", scan.read.start.as_ref()),
+        ("simulate.object.image", object.and_then(|o| o.image.as_ref())),
+        ("simulate.object.absorption_image", object.and_then(|o| o.absorption_image.as_ref())),
+    ];
+    match named.iter().find(|(_, file)| file.is_some_and(|file| folder.join(file) == *path)) {
+        Some((name, _)) => error.of_key(format!("{key}.{name}")),
+        // What a link in a file leads to.
+        None => error,
+    }
 }
 
 fn wrong(scan: &str, message: impl Into<String>) -> Error {

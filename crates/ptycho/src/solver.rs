@@ -83,6 +83,11 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams, notes))
 }
 
+/// `1 scan`, `2 scans`.
+fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
 /// What will be done with what was loaded.
 fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loaded) -> Result<Plan> {
     let exits = config.engine.iter().any(|e| e.name.keeps_exits());
@@ -90,10 +95,12 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
     let micro = |d: usize| format!("{:.4e}", model.pixel[d]);
     let engines: Vec<String> = config.engine.iter().map(|e| format!("{} {}", e.iterations(), e.name.as_str())).collect();
+    let scans = counted(model.scans.len(), "scan");
+    let probes = if model.probes == 1 { "the probe".to_owned() } else { format!("each of {} probes", model.probes) };
     let mut lines = vec![
-        ("frames".to_owned(), format!("{} of {} pixels in {} scan(s)", model.views.len(), join(&model.detector()), model.scans.len())),
+        ("frames".to_owned(), format!("{} of {} pixels in {scans}", model.views.len(), join(&model.detector()))),
         ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
-        ("modes".to_owned(), format!("{} of {} probe(s), {} of an object", model.modes[0], model.probes, model.modes[1])),
+        ("modes".to_owned(), format!("{} of {probes}, {} of an object", model.modes[0], model.modes[1])),
         ("counts".to_owned(), format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max)),
         ("engines".to_owned(), engines.join(", then ")),
     ];
@@ -130,11 +137,11 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     let mut warnings = notes.clone();
     let views = model.views.len();
     if views < 4 {
-        warnings.push(format!("{views} frame(s): object and probe cannot be told apart without overlapping frames"));
+        warnings.push(format!("{}: object and probe cannot be told apart without overlapping frames", counted(views, "frame")));
     }
     warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
     if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
-        warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part));
+        warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part.max(0.0)));
     }
     Ok(Plan { lines, items: views as u64, memory, traffic: cost(model, exits).bytes as u64, warnings })
 }
@@ -206,7 +213,10 @@ impl Solver for Ptycho {
             return None;
         }
         let [fourier, likelihood, _] = self.errors;
-        let message = format!("{} iterations; likelihood error {likelihood:.4e}, modulus error {fourier:.4e}", self.whole.done);
+        // Zero says that the engine has no such error: ML keeps to the likelihood, others may leave it out.
+        let known = [("likelihood", likelihood), ("modulus", fourier)].into_iter().filter(|(_, error)| *error > 0.0);
+        let known: Vec<String> = known.map(|(name, error)| format!("{name} error {error:.4e}")).collect();
+        let message = format!("{}; {}", counted(self.whole.done as usize, "iteration"), known.join(", "));
         Some(Outcome { ending: Ending::Finished, status: "finished", message })
     }
 

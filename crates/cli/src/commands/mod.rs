@@ -5,6 +5,7 @@ mod devices;
 mod dsmc;
 mod new;
 mod poisson;
+mod ptycho;
 pub(crate) mod run;
 mod view;
 
@@ -31,6 +32,7 @@ pub(crate) fn dispatch(command: Command) -> Result<u8> {
             print(&String::from_utf8_lossy(&text))
         }
         Command::Dsmc { command } => dsmc::dsmc(command),
+        Command::Ptycho { command } => ptycho::ptycho(command),
         Command::Poisson(arguments) => poisson::poisson(arguments),
     }
 }

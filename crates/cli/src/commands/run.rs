@@ -1,6 +1,6 @@
 //! `zellige run`: input, device, plan, run, results.
 
-use std::io::Write;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,9 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) 
     Ok(source)
 }
 
+/// Most threads that can be asked for, as in the input.
+const THREADS: usize = 4096;
+
 /// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what there
 /// are no kernels for GPUs for: `auto` is the processor then.
 pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
@@ -75,6 +78,11 @@ pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<
     if let (Some(what), DeviceSpec::Auto) = (without, &spec) {
         report::note(&format!("no GPU is used: there are no kernels for {what}"));
         spec = DeviceSpec::Cpu;
+    }
+    // The input's number is checked with the input.
+    if let Some(asked) = place.threads.filter(|n| *n > THREADS) {
+        let problem = Problem::new("--threads", format!("{asked} threads")).allowed(format!("0 (every core) to {THREADS}"));
+        return Err(Error::input("command line", problem));
     }
     let (device, notes) = Device::open(&spec, place.threads.unwrap_or(threads))?;
     for text in notes {
@@ -121,11 +129,10 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         return Err(Error::input("command line", problem.hint("name the output folder of the interrupted run")));
     }
     let resolved = format!("# zellige {VERSION} ({GIT_HASH}), device {}\n{}", device.name(), input.resolved::<S>()?);
-    files::atomic_write(folder.join("resolved.toml"), |out| out.write_all(resolved.as_bytes()))?;
-
     let options = options(&input, arguments, &folder);
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
-    let mut output = Output::new(&folder, formats(&input.output.formats), S::STEP, S::ITEM);
+    let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
+    let mut output = output.after(arguments.resume.clone());
     let result = run::run_from::<S>(&input.config, &environment, found, &options, &mut profiler, &mut output);
     // Rows are kept also when the run broke down or was interrupted.
     let finished = output.finish();
@@ -140,7 +147,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
 }
 
 /// Names the file that the solver, which has not seen it, calls the input.
-fn named(error: Error, origin: &str) -> Error {
+pub(crate) fn named(error: Error, origin: &str) -> Error {
     match error {
         Error::Input { problems, .. } => Error::Input { origin: origin.to_owned(), problems },
         other => other,
@@ -200,7 +207,8 @@ fn show(plan: &Plan, item: &str, step: &str, device: &Device) {
     }
     let (memory, traffic) = (report::bytes(plan.memory as f64), report::bytes(plan.traffic as f64));
     report::line(&format!("{item}s"), &report::count(plan.items));
-    report::line("memory", &format!("{memory}; traffic {traffic} a {step}"));
+    let article = if step.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    report::line("memory", &format!("{memory}; traffic {traffic} {article} {step}"));
     for text in &plan.warnings {
         report::warning(text);
     }
@@ -238,8 +246,8 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: 
     report::line(
         "speed",
         &format!(
-            "{:.3} ns per {} and {}, {:.1} GB/s of model traffic, {:.0} % of the {:.1} GB/s measured",
-            summary.ns_per_item,
+            "{} per {} and {}, {:.1} GB/s of model traffic, {:.0} % of the {:.1} GB/s measured",
+            report::nanoseconds(summary.ns_per_item),
             S::ITEM,
             S::STEP,
             summary.bytes_per_second / 1e9,
@@ -252,7 +260,10 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: 
         report::line("check", &format!("{}: {:.3e} (at most {:.3e}) {verdict}", check.name, check.value, check.limit));
     }
     eprintln!("{}", Table(&summary.stages));
-    let names: Vec<_> = output.written().iter().filter_map(|p| p.file_name()).map(|n| n.to_string_lossy()).collect();
+    let mut names: Vec<_> = output.written().iter().filter_map(|p| p.file_name()).map(|n| n.to_string_lossy()).collect();
+    // A file that was written anew on the way is one file.
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
     // Dozens of fields with their errors would bury the rest.
     let more = if names.len() > SHOWN { format!(", and {} more", names.len() - SHOWN) } else { String::new() };
     let shown = names[..names.len().min(SHOWN)].join(", ");

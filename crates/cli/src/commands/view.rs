@@ -96,6 +96,7 @@ fn split_dataset(source: &Path) -> (PathBuf, Option<String>) {
 
 fn read(source: &Path) -> Result<Record> {
     let (file, dataset) = split_dataset(source);
+    std::fs::metadata(&file).map_err(|e| Error::file("read", &file, e))?;
     let ending = file.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     match ending.as_str() {

@@ -179,6 +179,36 @@ fn data_goes_to_standard_output() {
     }
 }
 
+/// A scan goes through the formats of others and back: the same counts at the same places.
+#[test]
+fn scans_are_converted_and_nothing_is_overwritten() {
+    let folder = here();
+    let input = |scan: &str| format!("[ptycho]\n[[ptycho.scan]]\n{scan}\n[[ptycho.engine]]\nname = \"DM\"\niterations = 1\n");
+    std::fs::write(folder.path().join("made.toml"), input("simulate = { frames = 9, size = 16, photons = 1e4 }")).unwrap();
+    let convert = |from: &str, to: &[&str]| zellige(folder.path(), &[&["ptycho", "convert", from], to].concat());
+    let result = convert("made.toml", &["a.cxi", "a.ptyd", "a.npz"]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    assert_eq!(result.out.lines().count(), 3, "{}", result.out);
+    let values = |file: &str| {
+        let all = zellige_io::npz::from_bytes(&std::fs::read(folder.path().join(file)).unwrap()).unwrap();
+        ["intensity", "pos_m"].map(|name| format!("{:?}", all.iter().find(|a| a.0 == name).unwrap().1))
+    };
+    for from in ["a.cxi", "a.ptyd", "a.npz"] {
+        std::fs::write(folder.path().join("read.toml"), input(&format!("file = \"{from}\""))).unwrap();
+        let to = format!("{}.npz", &from[2..]);
+        let result = convert("read.toml", &[&to]);
+        assert_eq!(result.code, 0, "{}", result.err);
+        assert!(values(&to)[0] == values("a.npz")[0], "{from} has other counts");
+    }
+    let again = convert("made.toml", &["a.npz"]);
+    assert!(again.code == 2 && again.err.contains("exists and is left as it is"), "{}", again.err);
+    let other = convert("made.toml", &["a.tif"]);
+    assert!(other.code == 2 && other.err.contains(".cxi, .ptyd, .npz"), "{}", other.err);
+    std::fs::write(folder.path().join("lost.toml"), input("file = \"none.cxi\"")).unwrap();
+    let lost = convert("lost.toml", &["b.npz"]);
+    assert!(lost.code == 2 && lost.err.contains("lost.toml: 1 problem") && lost.err.contains("`ptycho.scan[0].file`"), "{}", lost.err);
+}
+
 /// Starts a run that would take hours, waits for the line that contains `sign`, and interrupts it.
 #[cfg(unix)]
 fn interrupt(folder: &Path, arguments: &[&str], sign: &str) -> (i32, String) {
@@ -198,14 +228,18 @@ fn interrupt(folder: &Path, arguments: &[&str], sign: &str) -> (i32, String) {
     (child.wait().unwrap().code().unwrap_or(-1), text)
 }
 
+/// A run of hours.
+#[cfg(unix)]
+fn endless() -> String {
+    let keys = "method = \"jacobi\"\nprecision = \"f64\"\ntolerance = 1e-15\nmax_cycles = 1000000000\nrhs";
+    SMALL.replace("[33, 49]", "[257, 257]").replace("rhs", keys)
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
     let folder = here();
-    let text = SMALL
-        .replace("[33, 49]", "[257, 257]")
-        .replace("rhs", "method = \"jacobi\"\nprecision = \"f64\"\ntolerance = 1e-15\nmax_cycles = 1000000000\nrhs");
-    std::fs::write(folder.path().join("input.toml"), text).unwrap();
+    std::fs::write(folder.path().join("input.toml"), endless()).unwrap();
     let run = ["run", "input.toml", "--threads", "1", "-o", "out"];
     let (code, text) = interrupt(folder.path(), &run, " 1: ");
     assert_eq!(code, 130, "{text}");
@@ -213,4 +247,38 @@ fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
     assert!(!folder.path().join("out/summary.json").exists(), "an interrupted run has no summary");
     let (code, text) = interrupt(folder.path(), &[&run[..], &["--resume", "out"]].concat(), "resumed after");
     assert_eq!(code, 130, "{text}");
+}
+
+/// What a batch system kills goes on from the last checkpoint, with the rows up to it.
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on_with_the_rows_that_it_had() {
+    let folder = here();
+    std::fs::write(folder.path().join("input.toml"), endless()).unwrap();
+    let run = ["run", "input.toml", "--threads", "1", "-o", "out"];
+    let every = [&run[..], &["--set", "run.checkpoint_every=2"]].concat();
+    let mut child = command(folder.path(), &every).stderr(Stdio::null()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while !folder.path().join("out/rows.csv").exists() && begun.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let steps = || zellige_io::csv::read(folder.path().join("out/rows.csv")).unwrap().columns.swap_remove(0);
+    let before = steps().len();
+    let result = zellige(folder.path(), &[&run[..], &["--resume", "out", "--set", "run.wall_time=1 s"]].concat());
+    assert_eq!(result.code, 75, "{}", result.err);
+    let after = steps();
+    assert!(after.len() > before && after.iter().enumerate().all(|(i, s)| *s == i as f64 + 1.0), "{before}: {after:?}");
+}
+
+/// An input that is wrong only as a whole leaves the results of a sound one as they are, with the input that made them.
+#[test]
+fn what_cannot_be_set_up_leaves_the_folder_as_it_is() {
+    let folder = here();
+    assert_eq!(run_text(folder.path(), SMALL, &["-o", "out"]).code, 0);
+    let before = std::fs::read(folder.path().join("out/resolved.toml")).unwrap();
+    let result = run_text(folder.path(), &SMALL.replace("sin(pi*x)", "sin(1/x)"), &["-o", "out"]);
+    assert_eq!(result.code, 2, "{}", result.err);
+    assert!(std::fs::read(folder.path().join("out/resolved.toml")).unwrap() == before, "the input of the results was overwritten");
 }

@@ -82,6 +82,11 @@ pub fn host_memory_free() -> Option<u64> {
     cpu::memory_free()
 }
 
+/// Bytes of host memory that this process can have at most: the machine's, or the limit set on its group.
+pub fn host_memory() -> u64 {
+    cpu::memory()
+}
+
 impl Device {
     /// Opens what `spec` asks for; `threads` is for the processor, 0 takes every core. With the device come the reasons,
     /// a line each, for which faster ones were passed over, with the command that mends it.

@@ -51,7 +51,8 @@ impl Layer {
     /// # Panics
     /// Where two layers would overlap: the configuration is checked for it.
     pub fn new(grid: &Grid, axis: usize, cells: usize) -> Self {
-        let sides = grid.fields[axis].map(|side| side == FieldSide::Absorbing);
+        // A layer of no cells leaves the conductor behind it.
+        let sides = grid.fields[axis].map(|side| side == FieldSide::Absorbing && cells > 0);
         let cells = if sides == [false; 2] { 0 } else { cells };
         assert!(sides.iter().filter(|s| **s).count() * cells < grid.cells[axis].max(1), "absorbing layers leave room between them");
         let at = |from_wall: f64| {

@@ -399,3 +399,17 @@ fn a_window_brings_nothing_into_a_layer() {
         assert!(memory.iter().any(|v| *v != 0.0), "{name}");
     }
 }
+
+/// A layer of no cells is the conductor behind it, to the bit.
+#[test]
+fn a_layer_of_no_cells_is_a_conductor() {
+    let after = |side: FieldSide| {
+        let g = grid([12, 9], [[side; 2]; 2], [0.1, 0.13], 0.9);
+        let bare = zellige_pic::stages::Setup { absorbing_cells: 0, ..setup(&g) };
+        let mut fields: FieldSet<f64> = randomised(&bare, 5);
+        (0..6).for_each(|_| fields.field());
+        fields.shift();
+        Component::ALL[..6].iter().map(|c| fields.get(*c)).collect::<Vec<_>>()
+    };
+    assert!(after(FieldSide::Absorbing) == after(PEC));
+}

@@ -4,13 +4,15 @@
 use std::sync::Mutex;
 
 pub use zellige_engine::real::Isa;
-use zellige_engine::real::{Lanes as Array, RealScalar};
+#[cfg(not(target_arch = "x86_64"))]
+use zellige_engine::real::Lanes as Array;
+use zellige_engine::real::RealScalar;
 
 use super::advance::Pass;
 use super::exchange::Outbox;
 use super::lanes::Lanes;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{F32x4, F32x8, F32x16, F64x8};
+use super::lanes::{F32x4, F32x8, F32x16, F64x2, F64x4, F64x8};
 use super::row::{Scratch, advance_rows};
 use super::store::Band;
 use super::window::Window;
@@ -94,8 +96,12 @@ impl Format for f64 {
             Isa::Avx512 => unsafe { avx512::<f64, F64x8>(work) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => unsafe { avx2::<f64, Array<f64, 4>>(work) },
+            Isa::Avx2 => unsafe { avx2::<f64, F64x4>(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Baseline => unsafe { work.run::<F64x2>() },
             // SAFETY: plain arrays need nothing.
+            #[cfg(not(target_arch = "x86_64"))]
             Isa::Baseline => unsafe { work.run::<Array<f64, 2>>() },
         }
     }

@@ -18,6 +18,7 @@ mod bottom;
 mod data;
 mod eigen;
 mod full;
+mod moves;
 mod passes;
 mod program;
 mod sines;
@@ -37,11 +38,6 @@ use super::{Norms, Smoother, Stages, Start, stage};
 use crate::grid::cycle_levels;
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
-
-/// A coarsest level above the bottom is solved by this many V(2,2) cycles down to it: a factor of some 0.05 each.
-const INNER_CYCLES: u32 = 6;
-const INNER_SWEEPS: u32 = 2;
-const INNER: Smoother = Smoother::RedBlack { omega: 1.0 };
 
 /// Values moved to or from the host in one piece.
 const PIECE: usize = 1 << 22;
@@ -114,101 +110,6 @@ impl CudaStages {
         for (l, f) in self.data.levels.iter_mut().enumerate() {
             let bits = (place >> (4 * l)) as usize;
             (f.u_at, f.r_at, f.ahead, f.stale) = (bits & 1, bits >> 1 & 1, bits & 4 != 0, bits & 8 != 0);
-        }
-    }
-
-    /// Bytes of `inner` words of the correction's format and `outer` words of the solution's per node of a level.
-    fn cost(&self, level: usize, inner: f64, outer: f64, flops: f64) -> Cost {
-        let n = self.data.levels[level].nodes as f64;
-        let bytes = n * (inner * self.data.inner.bytes() as f64 + outer * self.data.outer.bytes() as f64);
-        Cost { bytes, flops: n * flops, items: n }
-    }
-
-    /// Solves the bottom level.
-    fn solve_bottom(&self, profiler: &mut Profiler) -> Result<()> {
-        let bottom = &self.data.bottom;
-        let cost = self.cost(bottom.level, 2.0 * bottom.steps.len() as f64, 0.0, bottom.flops());
-        profiler.stage_on(&self.data.cuda, stage::COARSE_SOLVE, cost, || self.data.solve_bottom())
-    }
-
-    /// The factor of one red-black sweep from zero on a level that marches.
-    fn fuses(&self, level: usize, start: Start, pre: u32, smoother: Smoother) -> Option<f64> {
-        match smoother {
-            Smoother::RedBlack { omega } if self.data.levels[level].fused && start == Start::Zero && pre == 1 => Some(omega),
-            _ => None,
-        }
-    }
-
-    /// `nu` sweeps on `A e = r` by general kernels.
-    fn smooth(&mut self, level: usize, start: Start, nu: u32, smoother: Smoother) -> Result<()> {
-        if start == Start::Current {
-            return self.data.smooth(Target::Correction, level, nu, smoother);
-        }
-        if let (Smoother::RedBlack { omega }, 1..) = (smoother, nu) {
-            self.data.relax_zero(level, omega)?;
-            return self.data.smooth(Target::Correction, level, nu - 1, smoother);
-        }
-        self.data.clear(level)?;
-        self.data.smooth(Target::Correction, level, nu, smoother)
-    }
-
-    /// One V-cycle on `A e = r` down to the last level there is.
-    fn inner_cycle(&mut self, level: usize, start: Start, profiler: &mut Profiler) -> Result<()> {
-        if level + 1 == self.data.levels.len() {
-            return self.solve_bottom(profiler);
-        }
-        self.descend(level, start, INNER_SWEEPS, INNER, profiler)?;
-        self.inner_cycle(level + 1, Start::Zero, profiler)?;
-        self.ascend(level, start, INNER_SWEEPS, INNER_SWEEPS, INNER, profiler)
-    }
-
-    /// The factor of a cycle's first sweep if it can be a pass over the solution.
-    fn begins(&self, level: usize, pre: u32, smoother: Smoother) -> Option<f64> {
-        self.data.on_solution(level).and_then(|_| self.fuses(level, Start::Zero, pre, smoother))
-    }
-
-    /// The way up where `u` is ahead: `u += P e_{l+1}`, and `nu` sweeps on `u`; `carry`: and the first one of the next cycle.
-    fn up_ahead(&mut self, level: usize, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
-        let cuda = self.data.cuda.clone();
-        let more = match smoother {
-            Smoother::RedBlack { omega } if nu > 0 => {
-                let turns = carry && nu == 1 && level == 0;
-                let cost = self.cost(level, if turns { 0.5 } else { 0.25 }, 3.0, 80.0);
-                let pre = self.data.levels[level].omega;
-                profiler.stage_on(&cuda, stage::ASCEND, cost, || {
-                    if turns { self.data.turn_solution(pre, omega) } else { self.data.end_solution(level, omega) }
-                })?;
-                nu - 1
-            }
-            _ => {
-                self.data.clear(level)?;
-                self.data.prolong(level)?;
-                self.correct(level, profiler)?;
-                nu
-            }
-        };
-        if more == 0 {
-            return Ok(());
-        }
-        self.sweep(level, more, smoother, profiler)?;
-        if level == 0 { self.residual(level, profiler) } else { Ok(()) }
-    }
-
-    /// The pass up on the finest level with the correction of `u`; `carry`: the new residual is `r - A e`.
-    fn up(&mut self, pre: u32, nu: u32, smoother: Smoother, carry: bool, profiler: &mut Profiler) -> Result<()> {
-        if self.data.levels[0].ahead {
-            return self.up_ahead(0, nu, smoother, carry, profiler);
-        }
-        match self.fuses(0, Start::Zero, pre, smoother) {
-            Some(omega) if nu == 1 => {
-                let cost = self.cost(0, 2.25, if carry { 2.0 } else { 3.0 }, 100.0);
-                let cuda = self.data.cuda.clone();
-                profiler.stage_on(&cuda, stage::ASCEND, cost, || self.data.ascend_correct(0, omega, omega, carry))
-            }
-            _ => {
-                self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
-                self.correct(0, profiler)
-            }
         }
     }
 
@@ -305,7 +206,7 @@ impl Stages for CudaStages {
         if level + 1 == self.data.levels.len() {
             return self.solve_bottom(profiler);
         }
-        for cycle in 0..INNER_CYCLES {
+        for cycle in 0..moves::INNER_CYCLES {
             self.inner_cycle(level, if cycle == 0 { Start::Zero } else { Start::Current }, profiler)?;
         }
         Ok(())

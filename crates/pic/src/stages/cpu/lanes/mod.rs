@@ -1,17 +1,19 @@
 //! Registers of numbers for the rows of a tile: arithmetic as [`Real`], so that the formulae of [`crate::physics`] apply, and
 //! what a row of cells needs besides: looking up a number per cell, listing lanes, adding eight numbers per lane to a cell.
 //!
-//! Implementations: 64-byte, 32-byte and 16-byte registers of x86 (`x86`), and plain arrays that the compiler makes of whatever
-//! the processor has. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
+//! Implementations: 64-byte, 32-byte and 16-byte registers of x86 (`x86`), and on other processors plain arrays that the compiler
+//! makes of whatever those have. The first two fuse `a b + c`: instruction sets agree to round-off, not to the bit.
 
 mod plain;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use zellige_engine::real::{Mask, Real};
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use self::x86::{F32x4, F32x8, F32x16, F64x8};
+pub(super) use self::x86::{F32x4, F32x8, F32x16, F64x2, F64x4, F64x8};
 
 /// Lanes of the widest register, twice: for buffers.
 pub(super) const MOST: usize = 32;

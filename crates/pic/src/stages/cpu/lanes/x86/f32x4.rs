@@ -2,21 +2,19 @@
 
 #[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
-use std::ops::{BitAnd, BitOr, BitXor, Neg, Not};
+use std::ops::Neg;
 
-use zellige_engine::real::{Mask, Real};
+use zellige_engine::real::Real;
 
 use super::super::Lanes;
-use super::arithmetic;
+use super::{arithmetic, bits, whole_numbers};
 
 /// Four numbers.
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct F32x4(__m128);
 
-/// A truth value for each: all bits of its number, or none.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bits(__m128);
+bits! { Bits(__m128): _mm_and_ps _mm_or_ps _mm_xor_ps _mm_castsi128_ps(_mm_set1_epi32(-1)), _mm_movemask_ps 0xf }
 
 #[inline(always)]
 const fn constant(x: f32) -> F32x4 {
@@ -47,53 +45,6 @@ impl Neg for F32x4 {
     fn neg(self) -> Self {
         // SAFETY: see the module.
         Self(unsafe { _mm_xor_ps(self.0, constant(-0.0).0) })
-    }
-}
-
-macro_rules! bits {
-    ($($Op:ident $op:ident $intrinsic:ident;)*) => {$(
-        impl $Op for Bits {
-            type Output = Self;
-            #[inline(always)]
-            fn $op(self, o: Self) -> Self {
-                // SAFETY: see the module.
-                Self(unsafe { $intrinsic(self.0, o.0) })
-            }
-        }
-    )*};
-}
-
-bits! {
-    BitAnd bitand _mm_and_ps;
-    BitOr bitor _mm_or_ps;
-    BitXor bitxor _mm_xor_ps;
-}
-
-impl Bits {
-    #[inline(always)]
-    fn number(self) -> u32 {
-        // SAFETY: see the module.
-        unsafe { _mm_movemask_ps(self.0) as u32 }
-    }
-}
-
-impl Not for Bits {
-    type Output = Self;
-    #[inline(always)]
-    fn not(self) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm_xor_ps(self.0, _mm_castsi128_ps(_mm_set1_epi32(-1))) })
-    }
-}
-
-impl Mask for Bits {
-    #[inline(always)]
-    fn any(self) -> bool {
-        self.number() != 0
-    }
-    #[inline(always)]
-    fn all(self) -> bool {
-        self.number() == 0xf
     }
 }
 
@@ -241,29 +192,10 @@ impl Lanes for F32x4 {
     fn real(i: __m128i) -> Self {
         Self(unsafe { _mm_cvtepi32_ps(i) })
     }
-    #[inline(always)]
-    fn every(i: u32) -> __m128i {
-        unsafe { _mm_set1_epi32(i as i32) }
-    }
+    whole_numbers! { __m128i: _mm_set1_epi32 _mm_add_epi32 _mm_and_si128 _mm_sll_epi32 _mm_srl_epi32 }
     #[inline(always)]
     fn iota() -> __m128i {
         unsafe { _mm_setr_epi32(0, 1, 2, 3) }
-    }
-    #[inline(always)]
-    fn plus(a: __m128i, b: __m128i) -> __m128i {
-        unsafe { _mm_add_epi32(a, b) }
-    }
-    #[inline(always)]
-    fn both(a: __m128i, b: __m128i) -> __m128i {
-        unsafe { _mm_and_si128(a, b) }
-    }
-    #[inline(always)]
-    fn left<const N: u32>(a: __m128i) -> __m128i {
-        unsafe { _mm_sll_epi32(a, _mm_cvtsi32_si128(N as i32)) }
-    }
-    #[inline(always)]
-    fn right<const N: u32>(a: __m128i) -> __m128i {
-        unsafe { _mm_srl_epi32(a, _mm_cvtsi32_si128(N as i32)) }
     }
     #[inline(always)]
     fn first(n: usize) -> Bits {

@@ -2,22 +2,20 @@
 
 #[allow(clippy::wildcard_imports)] // some fifty intrinsics
 use std::arch::x86_64::*;
-use std::ops::{BitAnd, BitOr, BitXor, Neg, Not};
+use std::ops::Neg;
 
-use zellige_engine::real::{Mask, Real};
+use zellige_engine::real::Real;
 
 use super::super::Lanes;
-use super::arithmetic;
 use super::f32x16::add_one;
+use super::{arithmetic, bits, whole_numbers};
 
 /// Eight numbers.
 #[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct F32x8(__m256);
 
-/// A truth value for each: all bits of its number, or none.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bits(__m256);
+bits! { Bits(__m256): _mm256_and_ps _mm256_or_ps _mm256_xor_ps _mm256_castsi256_ps(_mm256_set1_epi32(-1)), _mm256_movemask_ps 0xff }
 
 #[inline(always)]
 const fn constant(x: f32) -> F32x8 {
@@ -45,53 +43,6 @@ impl Neg for F32x8 {
     fn neg(self) -> Self {
         // SAFETY: see the module.
         Self(unsafe { _mm256_xor_ps(self.0, constant(-0.0).0) })
-    }
-}
-
-macro_rules! bits {
-    ($($Op:ident $op:ident $intrinsic:ident;)*) => {$(
-        impl $Op for Bits {
-            type Output = Self;
-            #[inline(always)]
-            fn $op(self, o: Self) -> Self {
-                // SAFETY: see the module.
-                Self(unsafe { $intrinsic(self.0, o.0) })
-            }
-        }
-    )*};
-}
-
-bits! {
-    BitAnd bitand _mm256_and_ps;
-    BitOr bitor _mm256_or_ps;
-    BitXor bitxor _mm256_xor_ps;
-}
-
-impl Bits {
-    #[inline(always)]
-    fn number(self) -> u32 {
-        // SAFETY: see the module.
-        unsafe { _mm256_movemask_ps(self.0) as u32 }
-    }
-}
-
-impl Not for Bits {
-    type Output = Self;
-    #[inline(always)]
-    fn not(self) -> Self {
-        // SAFETY: see the module.
-        Self(unsafe { _mm256_xor_ps(self.0, _mm256_castsi256_ps(_mm256_set1_epi32(-1))) })
-    }
-}
-
-impl Mask for Bits {
-    #[inline(always)]
-    fn any(self) -> bool {
-        self.number() != 0
-    }
-    #[inline(always)]
-    fn all(self) -> bool {
-        self.number() == 0xff
     }
 }
 
@@ -235,29 +186,10 @@ impl Lanes for F32x8 {
     fn real(i: __m256i) -> Self {
         Self(unsafe { _mm256_cvtepi32_ps(i) })
     }
-    #[inline(always)]
-    fn every(i: u32) -> __m256i {
-        unsafe { _mm256_set1_epi32(i as i32) }
-    }
+    whole_numbers! { __m256i: _mm256_set1_epi32 _mm256_add_epi32 _mm256_and_si256 _mm256_sll_epi32 _mm256_srl_epi32 }
     #[inline(always)]
     fn iota() -> __m256i {
         unsafe { _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7) }
-    }
-    #[inline(always)]
-    fn plus(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_add_epi32(a, b) }
-    }
-    #[inline(always)]
-    fn both(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_and_si256(a, b) }
-    }
-    #[inline(always)]
-    fn left<const N: u32>(a: __m256i) -> __m256i {
-        unsafe { _mm256_sll_epi32(a, _mm_cvtsi32_si128(N as i32)) }
-    }
-    #[inline(always)]
-    fn right<const N: u32>(a: __m256i) -> __m256i {
-        unsafe { _mm256_srl_epi32(a, _mm_cvtsi32_si128(N as i32)) }
     }
     #[inline(always)]
     fn first(n: usize) -> Bits {

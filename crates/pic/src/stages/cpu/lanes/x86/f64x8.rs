@@ -6,7 +6,7 @@ use std::ops::Neg;
 use zellige_engine::real::Real;
 
 use super::super::Lanes;
-use super::{arithmetic, mask};
+use super::{arithmetic, mask, whole_numbers};
 
 /// Eight numbers.
 #[derive(Debug, Clone, Copy)]
@@ -160,29 +160,10 @@ impl Lanes for F64x8 {
     fn real(i: __m256i) -> Self {
         Self(unsafe { _mm512_cvtepi32_pd(i) })
     }
-    #[inline(always)]
-    fn every(i: u32) -> __m256i {
-        unsafe { _mm256_set1_epi32(i as i32) }
-    }
+    whole_numbers! { __m256i: _mm256_set1_epi32 _mm256_add_epi32 _mm256_and_si256 _mm256_sll_epi32 _mm256_srl_epi32 }
     #[inline(always)]
     fn iota() -> __m256i {
         unsafe { _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7) }
-    }
-    #[inline(always)]
-    fn plus(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_add_epi32(a, b) }
-    }
-    #[inline(always)]
-    fn both(a: __m256i, b: __m256i) -> __m256i {
-        unsafe { _mm256_and_si256(a, b) }
-    }
-    #[inline(always)]
-    fn left<const N: u32>(a: __m256i) -> __m256i {
-        unsafe { _mm256_sll_epi32(a, _mm_cvtsi32_si128(N as i32)) }
-    }
-    #[inline(always)]
-    fn right<const N: u32>(a: __m256i) -> __m256i {
-        unsafe { _mm256_srl_epi32(a, _mm_cvtsi32_si128(N as i32)) }
     }
     #[inline(always)]
     fn first(n: usize) -> Bits {
