@@ -93,6 +93,31 @@ fn least_squares_agree() {
     }
 }
 
+/// What lies beside the frames is nobody's: a bright stripe there, where rows are padded on the processor, changes nothing of a batch's probe.
+#[test]
+fn the_object_beside_the_frame_does_not_matter() {
+    let case = Case { frame: [44, 62], modes: [2, 1], views: 3, ..PLAIN };
+    let mut plain = model(case);
+    // All views in one place.
+    for view in &mut plain.views {
+        (view.row, view.col) = (3, 5);
+    }
+    let mut bright = plain.clone();
+    let width = plain.storages[0].shape[1];
+    for (i, value) in bright.start.object.iter_mut().enumerate() {
+        if !(5..5 + 62).contains(&(i % width)) {
+            *value *= 10.0;
+        }
+    }
+    let config = EngineConfig { batch: Some(3), ..EngineConfig::new(EngineName::Lsqml, 1) };
+    let [a, b] = [plain, bright].map(|model| {
+        let mut bench = Bench::new(&model, &config, Compatibility::Ptypy, 1, true);
+        bench.step(None);
+        bench.stages.state().unwrap().probe
+    });
+    assert!(a == b, "{:e}", off(&a, &b));
+}
+
 /// What twins may differ by: single precision on the processor leaves as much of doubles as a GPU does.
 #[test]
 fn least_squares_in_single_precision_stay_near_doubles() {

@@ -180,7 +180,9 @@ impl<T: Number> Host<T> {
                 let len = fixed.probe_len();
                 for (set, direction) in direction.probe.chunks_exact_mut(len).enumerate() {
                     let sums = fixed.any_probe_sums(waves, shifts, &list, set, &state_now.object);
-                    let largest = sums.iter().flat_map(|s| &s.1).fold(0.0, |a: f64, v| a.max(v.to_f64()));
+                    // What pads a row is the object beside the frame: not the probe's.
+                    let rows = sums.iter().flat_map(|s| s.1.chunks_exact(fixed.shape.sx));
+                    let largest = rows.flat_map(|row| &row[..fixed.shape.nx]).fold(0.0, |a: f64, v| a.max(v.to_f64()));
                     let damping = T::from_f64(rule.damping * largest);
                     fixed.each_band(direction, &sums, |re, im, [a, b, norm]| divide(re, im, a, b, norm, damping));
                 }
