@@ -114,8 +114,10 @@ pub struct Model {
     pub storages: Vec<Storage>,
     /// Where each view looks.
     pub views: Vec<View>,
-    /// What the whole pixels of `views` leave over, `[y, x]` in pixels, each -0.5 to 0.5; used where positions are refined below
-    /// a pixel.
+    /// Whether a view sees the probe shifted by what its whole pixels leave over, rather than at the nearest pixel.
+    pub subpixel: bool,
+    /// What the whole pixels of `views` leave over, `[y, x]` in pixels, each -0.5 to 0.5: where the probe stands in the frame of a view with
+    /// `subpixel`, and kept for refinement of positions without.
     pub shifts: Vec<[f64; 2]>,
     /// Square roots of the counts.
     pub mag: Vec<f32>,

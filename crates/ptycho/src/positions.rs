@@ -31,6 +31,8 @@ pub struct Frame<'a> {
     pub seed: u64,
     /// Number of the engine.
     pub number: usize,
+    /// Whether views see the probe between pixels.
+    pub subpixel: bool,
 }
 
 impl PositionConfig {
@@ -72,8 +74,9 @@ pub fn refine(stages: &mut dyn Stages, config: &PositionConfig, frame: &Frame, k
         for (j, slope) in stages.slope()?.into_iter().enumerate() {
             let step = newton(slope);
             let old = exact(&views[j], shifts[j]);
-            // The slope was taken where the view looks, on whole pixels: what it says is relative to that.
-            let goal = [f64::from(views[j].row) + step[0], f64::from(views[j].col) + step[1]];
+            // The slope was taken where the view looks, on whole pixels unless it sees the probe between them: what it says is relative to that.
+            let from = exact(&views[j], if frame.subpixel { shifts[j] } else { [0.0; 2] });
+            let goal = [from[0] + step[0], from[1] + step[1]];
             let new = [0, 1].map(|d| {
                 let reported = frame.reported[j][d];
                 (old[d] + config.step * (goal[d] - old[d])).clamp(reported - limit[d], reported + limit[d])
@@ -103,7 +106,9 @@ pub fn refine(stages: &mut dyn Stages, config: &PositionConfig, frame: &Frame, k
         }
         for (j, by) in moves.into_iter().enumerate().filter(|(_, by)| *by != [0; 2]) {
             (views[j].row, views[j].col) = (views[j].row + by[0], views[j].col + by[1]);
-            shifts[j] = [0.0; 2];
+            if !frame.subpixel {
+                shifts[j] = [0.0; 2];
+            }
         }
     }
     let moved = |(j, (v, s)): (usize, (&View, &[f64; 2]))| {

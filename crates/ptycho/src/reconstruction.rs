@@ -74,7 +74,7 @@ impl Reconstruction {
         if let Some(refinement) = config.positions.as_ref().filter(|p| p.due(k, iterations)) {
             let (model, reported) = (&self.model, &self.reported[..]);
             let (frame, pixel, storages) = (model.frame, model.pixel, &model.storages[..]);
-            let frame = Frame { frame, pixel, storages, reported, seed: self.seed, number };
+            let frame = Frame { frame, pixel, storages, reported, seed: self.seed, number, subpixel: model.subpixel };
             self.moved = profiler.stage("positions", Cost::default(), || positions::refine(stages, refinement, &frame, k, iterations))?;
         }
         self.done += 1;

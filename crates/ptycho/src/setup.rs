@@ -128,6 +128,10 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let frame = [0, 1].map(|d| shape[d] * bin[d]);
     let pixel = beam.resolution(frame);
     alike(scans)?;
+    if config.subpixel && beam.propagation == Propagation::Near {
+        let problem = Problem::new("subpixel", "scans of the near field are taken on whole pixels");
+        return Err(Error::input("ptycho", problem.hint("leave it out; `resample = 2` halves the pixels of the near field")));
+    }
     if shape.iter().any(|n| *n < 4) {
         return Err(wrong(&first.name, format!("frames of {} x {} pixels: 4 are the least", shape[0], shape[1])));
     }
@@ -168,7 +172,8 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
         object: start_objects(config, scans, &object_of, &storages, pixel, seed),
     };
     let modes = [config.probe.modes, config.object.modes];
-    Ok(Model { frame, bin, modes, probes, storages, views, shifts, mag, transfer, pixel, filter, power, start, scans: firsts })
+    let subpixel = config.subpixel;
+    Ok(Model { frame, bin, modes, probes, storages, views, subpixel, shifts, mag, transfer, pixel, filter, power, start, scans: firsts })
 }
 
 /// All scans have the same frames and geometry.

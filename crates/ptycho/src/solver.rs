@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
-use crate::{bench, resolution, setup, stages, streaming};
+use crate::{bench, engines, resolution, setup, stages, streaming};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
@@ -113,6 +113,13 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
         let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
         lines.insert(1, ("resampled".to_owned(), what));
     }
+    if model.subpixel {
+        let at = match &environment.device {
+            Device::Cpu(_) => "",
+            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers see the probe on whole pixels",
+        };
+        lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
+    }
     let double = config.precision == Precision::F64;
     let frames = (model.views.len() * model.counted()) as u64;
     let one = stages::memory(model, exits, double) + 4 * frames;
@@ -132,6 +139,7 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     if views < 4 {
         warnings.push(format!("{}: object and probe cannot be told apart without overlapping frames", counted(views, "frame")));
     }
+    warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
     if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
         warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part.max(0.0)));
     }

@@ -52,6 +52,7 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "ptycho/weak_phase",
     "ptycho/near_field",
     "ptycho/wide_beam",
+    "ptycho/subpixel",
     "ptycho/streamed",
 ];
 

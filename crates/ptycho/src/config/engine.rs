@@ -84,7 +84,7 @@ pub struct EngineConfig {
     /// RAAR: relaxation, 0.5 to 1 (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
-    /// SDR: relaxation of the reflection (1).
+    /// SDR: relaxation of the reflection (0.5). `sigma tau` of an old exit wave is left in the new one: from 0.9 on noise piles up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
     /// SDR: relaxation of the step (1).

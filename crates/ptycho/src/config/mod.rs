@@ -55,6 +55,10 @@ pub struct Config {
     /// that much finer.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
+    /// Whether views see the probe between pixels: at the places of the scan as they are, to which the probe is brought by a Fourier shift of up to half
+    /// a pixel. Otherwise it stands at the nearest pixel, as in PtyPy. Far field.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subpixel: bool,
     /// Whether two half-scans are reconstructed as well and compared by Fourier ring correlation.
     #[serde(default)]
     pub frc: bool,
@@ -230,6 +234,7 @@ impl Config {
             deterministic: false,
             object_update: ObjectUpdate::Auto,
             resample: single(),
+            subpixel: false,
             frc: false,
             scan: vec![scan],
             probe: ProbeConfig::default(),

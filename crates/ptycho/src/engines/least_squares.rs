@@ -3,9 +3,9 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
-use zellige_engine::sim::Cost;
 
-use super::{Engine, Facts, Memory, shuffled};
+use super::staged::staged;
+use super::{Engine, Facts, Memory, Sizes, shuffled};
 use crate::config::{EngineConfig, NoiseName};
 use crate::stages::{LeastSquares, Noise, Stages};
 
@@ -16,6 +16,7 @@ pub(super) struct Solving {
     views: usize,
     seed: u64,
     number: usize,
+    sizes: Sizes,
 }
 
 impl Solving {
@@ -32,7 +33,7 @@ impl Solving {
             likelihood: config.log_likelihood.unwrap_or(true),
         };
         let start = [config.probe_update_start.unwrap_or(0), config.object_update_start.unwrap_or(0)];
-        Self { rule, start, supports: super::supports(config, facts), views: facts.views, seed: facts.seed, number }
+        Self { rule, start, supports: super::supports(config, facts), views: facts.views, seed: facts.seed, number, sizes: facts.sizes }
     }
 }
 
@@ -40,7 +41,9 @@ impl Engine for Solving {
     fn iterate(&self, stages: &mut dyn Stages, k: u64, _: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         let rule = LeastSquares { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
         let order = order.map_or_else(|| shuffled(self.views, self.seed, self.number, k), <[u32]>::to_vec);
-        profiler.stage("least_squares", Cost::default(), || stages.least_squares(&rule, &order))
+        // Residual waves written, and read for both directions and for the steps along them.
+        let cost = self.sizes.cost(32.0, 1.0, 2.0);
+        staged(profiler, stages, "least_squares", cost, |stages| stages.least_squares(&rule, &order))
     }
 
     fn keeps_exits(&self) -> bool {

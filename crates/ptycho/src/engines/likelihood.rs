@@ -3,9 +3,9 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
-use zellige_engine::sim::Cost;
 
-use super::{Engine, Facts, Memory};
+use super::staged::staged;
+use super::{Engine, Facts, Memory, Sizes};
 use crate::config::{EngineConfig, NoiseName};
 use crate::stages::{Likelihood, Noise, Slot, Stages};
 
@@ -23,6 +23,7 @@ pub(super) struct Descending {
     smooth: f64,
     decay: f64,
     clip: Option<[f64; 2]>,
+    sizes: Sizes,
 }
 
 impl Descending {
@@ -54,6 +55,7 @@ impl Descending {
             smooth: config.smooth_gradient.unwrap_or(0.0),
             decay: config.smooth_gradient_decay.unwrap_or(0.95),
             clip: config.object_clip,
+            sizes: facts.sizes,
         }
     }
 
@@ -70,7 +72,9 @@ impl Descending {
 impl Engine for Descending {
     fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
         let rule = Likelihood { probe: k >= self.start[0], object: k >= self.start[1], ..self.rule };
-        memory.value = profiler.stage("gradient", Cost::default(), || stages.gradient(&rule))?;
+        // Waves of the gradient written, and read for the sums of object and probe; nothing but moduli is read along a line.
+        let (gradient, line) = (self.sizes.cost(24.0, 1.0, 2.0), self.sizes.cost(0.0, 1.0, 3.0));
+        memory.value = staged(profiler, stages, "gradient", gradient, |stages| stages.gradient(&rule))?;
         stages.support(Slot::Gradient)?;
         let sigma = self.smooth * self.decay.powf(k as f64 + 1.0);
         // A Gaussian that narrow leaves every pixel as it is, to a hundredth.
@@ -90,11 +94,11 @@ impl Engine for Descending {
         }
         stages.combine(Slot::Last, [0.0; 2], Slot::Gradient, [s, 1.0])?;
         stages.combine(Slot::Direction, [turn; 2], Slot::Last, [-1.0; 2])?;
-        let [mut b1, mut b2] = profiler.stage("line", Cost::default(), || stages.line(&rule))?;
+        let [mut b1, mut b2] = staged(profiler, stages, "line", line, |stages| stages.line(&rule))?;
         if !(b2 > 0.0 && b1 < 0.0) && turn > 0.0 {
             // The direction does not lead down: begin again along the gradient.
             stages.combine(Slot::Direction, [0.0; 2], Slot::Last, [-1.0; 2])?;
-            [b1, b2] = profiler.stage("line", Cost::default(), || stages.line(&rule))?;
+            [b1, b2] = staged(profiler, stages, "line", line, |stages| stages.line(&rule))?;
         }
         // Where the expansion has no minimum the step is left out; the next one begins along the gradient.
         let t = -0.5 * b1 / b2;

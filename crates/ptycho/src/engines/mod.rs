@@ -3,6 +3,7 @@
 mod least_squares;
 mod likelihood;
 mod projection;
+mod staged;
 mod sweep;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ use crate::model::{Model, Power};
 use crate::stages::Stages;
 
 pub use projection::bound;
+pub use staged::Sizes;
+pub use sweep::lasting;
 
 /// What an engine must know of the problem.
 #[derive(Debug, Clone)]
@@ -28,6 +31,8 @@ pub struct Facts {
     pub frame: [usize; 2],
     /// Pixels of all objects, modes included.
     pub object: usize,
+    /// What stages move.
+    pub sizes: Sizes,
     /// Counts.
     pub power: Power,
     /// Seed of random orders.
@@ -45,6 +50,7 @@ impl Facts {
             modes: model.modes,
             frame: model.detector(),
             object: model.object_len(),
+            sizes: Sizes::of(model),
             power: model.power,
             seed,
             compatibility,

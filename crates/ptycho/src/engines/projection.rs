@@ -2,9 +2,9 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
-use zellige_engine::sim::Cost;
 
-use super::{Engine, Facts, Memory};
+use super::staged::staged;
+use super::{Engine, Facts, Memory, Sizes};
 use crate::config::{EngineConfig, EngineName};
 use crate::stages::{ObjectLimits, Overlap, Projection, Stages};
 
@@ -24,6 +24,7 @@ pub(super) struct Projecting {
     overlap: Overlap,
     start: [u64; 2],
     supports: [Option<f64>; 2],
+    sizes: Sizes,
 }
 
 impl Projecting {
@@ -61,17 +62,23 @@ impl Projecting {
             },
             start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
             supports: super::supports(config, facts),
+            sizes: facts.sizes,
         }
     }
 }
 
 impl Engine for Projecting {
     fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, _: Option<&[u32]>, profiler: &mut Profiler) -> Result<()> {
-        profiler.stage("fourier", Cost::default(), || stages.project(&self.projection))?;
+        // The state read and written, exit waves written.
+        let cost = self.sizes.cost(24.0, 1.0, if self.projection.likelihood { 3.0 } else { 2.0 });
+        staged(profiler, stages, "fourier", cost, |stages| stages.project(&self.projection))?;
         let (probe, object) = (k >= self.start[0], k >= self.start[1]);
         if probe || object {
             let rule = Overlap { probe, object, ..self.overlap.clone() };
-            memory.passes = profiler.stage("overlap", Cost::default(), || stages.overlap(&rule))?;
+            // Exit waves read once for each sum, in as many passes as the loop before took.
+            let sums = f64::from(u8::from(probe) + u8::from(object)) * f64::from(memory.passes.max(1));
+            let cost = self.sizes.cost(8.0 * sums, 0.0, 0.0);
+            memory.passes = staged(profiler, stages, "overlap", cost, |stages| stages.overlap(&rule))?;
         }
         Ok(())
     }

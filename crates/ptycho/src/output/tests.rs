@@ -25,6 +25,7 @@ fn model() -> (Model, State) {
         modes: [2, 1],
         probes: 1,
         storages: vec![storage],
+        subpixel: false,
         shifts: vec![[0.0; 2]; views.len()],
         views,
         mag,

@@ -242,6 +242,11 @@ pub trait Stages: Send {
 
     /// Bytes held.
     fn memory(&self) -> u64;
+
+    /// The GPU whose one stream all of a stage goes through, if there is such: stages are timed by its events.
+    fn cuda(&self) -> Option<Cuda> {
+        None
+    }
 }
 
 /// Whether there are kernels for GPUs.

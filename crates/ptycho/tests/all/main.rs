@@ -11,5 +11,6 @@ mod resample;
 mod simulate;
 mod streamed;
 mod streamed_cuda;
+mod subpixel;
 mod twins_cuda;
 mod twins_engines;

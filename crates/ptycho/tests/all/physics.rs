@@ -7,6 +7,7 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, PositionConfig, PositionMethod, ScanConfig};
+use zellige_ptycho::engines::lasting;
 use zellige_ptycho::model::{Model, State};
 use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Propagation, Scan, Truth};
@@ -125,7 +126,13 @@ pub(super) fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near
     let mut config = input(made, EngineConfig::new(EngineName::Ml, 1));
     (config.probe.modes, config.object.modes) = (modes[0], modes[1]);
     config.resample = Pair::Each(bin);
-    let (start, _) = from_truth(&config, 0.05);
+    let what = format!("{noise:?}, floating {floating}, smoothness {smoothness}, near {near}, modes {modes:?}, bins {bin:?}");
+    gradient_is_right(&config, noise, floating, smoothness, &what);
+}
+
+/// The same for any input.
+pub(super) fn gradient_is_right(config: &Config, noise: Noise, floating: bool, smoothness: f64, what: &str) {
+    let (start, _) = from_truth(config, 0.05);
     let mut stages = cpu::new(&start, &Cpu::new(2).unwrap(), true);
     let rule = Likelihood { noise, floating, floating_left_out: false, smoothness, probe: true, object: true };
     let philox = Philox::new(5, 5);
@@ -149,7 +156,6 @@ pub(super) fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near
     stages.set_state(&state).unwrap();
     let dot = stages.dot(Slot::Gradient, Slot::Direction).unwrap();
     let slope = 2.0 * (dot[0] + dot[1]);
-    let what = format!("{noise:?}, floating {floating}, smoothness {smoothness}, near {near}, modes {modes:?}, bins {bin:?}");
     // Poisson's factor of brightness is the best one without the 1e-6 counts that keep the logarithm off zero.
     let limit = if floating && noise == Noise::Poisson { 1e-5 } else { 1e-6 };
     assert!((slope / difference - 1.0).abs() < limit, "{what}: gradient {slope:e}, differences {difference:e}");
@@ -248,31 +254,86 @@ fn every_engine_converges_on_every_kind_of_frame() {
 /// A run that is cut in two by a checkpoint gives the same bits.
 #[test]
 fn restarts_are_bit_equal() {
-    use zellige_engine::checkpoint::{Reader, Writer};
-    let folder = tempfile::tempdir().unwrap();
     for name in [EngineName::Dm, EngineName::Ml, EngineName::Sdr, EngineName::Lsqml] {
         let mut config = input(made(|m| m.noise = true), EngineConfig::new(name, 8));
         config.engine[0].positions = Some(PositionConfig { start: 2, every: 2, ..PositionConfig::default() });
-        let (start, _) = from_truth(&config, 0.1);
-        let device = Device::Cpu(Cpu::new(2).unwrap());
-        let mut whole = run(&config, start.clone(), 2);
-        let mut first = Reconstruction::new(&config, start.clone(), &device, 7).unwrap();
-        for _ in 0..4 {
-            first.advance(&mut Profiler::off()).unwrap();
-        }
-        let path = folder.path().join(name.as_str());
-        let mut writer = Writer::create(&path, "ptycho").unwrap();
-        first.save("x.", &mut writer).unwrap();
-        writer.finish().unwrap();
-        let mut second = Reconstruction::new(&config, start, &device, 7).unwrap();
-        second.restore("x.", &Reader::open(&path, "ptycho").unwrap()).unwrap();
-        while !second.finished() {
-            second.advance(&mut Profiler::off()).unwrap();
-        }
-        assert_eq!(whole.stages.errors().unwrap(), second.stages.errors().unwrap(), "{name:?}");
-        assert_eq!(whole.state().unwrap(), second.state().unwrap(), "{name:?}");
-        assert_eq!(whole.positions(), second.positions(), "{name:?}");
+        restart_is_bit_equal(&config);
     }
+}
+
+/// SDR on weak frames: as it stands it stays where it comes to; without relaxation it runs away, which the plan says.
+#[test]
+fn sdr_stays_on_noisy_frames() {
+    let errors = |sigma: Option<f64>| {
+        let mut config = input(made(|m| (m.noise, m.photons) = (true, 1e4)), EngineConfig::new(EngineName::Sdr, 30));
+        config.engine[0].sigma = sigma;
+        let (model, _) = from_truth(&config, 0.1);
+        let mut run = Reconstruction::new(&config, model, &Device::Cpu(Cpu::new(2).unwrap()), 7).unwrap();
+        let mut all = Vec::new();
+        while !run.finished() {
+            run.advance(&mut Profiler::off()).unwrap();
+            all.push(run.errors().unwrap()[1]);
+        }
+        (all.iter().copied().fold(f64::INFINITY, f64::min), all[29], lasting(&config.engine[0], config.compatibility))
+    };
+    // Sweeps in other orders, one after the other, wander by a tenth (seen: 0.264 at best and 0.293 in the end).
+    let (best, last, warning) = errors(None);
+    assert!(last < 1.3 * best && warning.is_none(), "{best} to {last}, {warning:?}");
+    let (best, last, warning) = errors(Some(1.0));
+    assert!(last > 1e3 * best && warning.is_some(), "{best} to {last}");
+}
+
+/// How SDR goes on frames with noise: `cargo test --test all sdr_goes -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn sdr_goes() {
+    for (photons, noise) in [(1e4, true), (1e5, true), (1e5, false)] {
+        for (sigma, tau) in [(1.0, 1.0), (1.0, 0.9), (1.0, 0.75), (0.5, 1.0), (1.0, 0.5)] {
+            for start in [0.1, 0.5] {
+                let mut config = input(made(|m| (m.noise, m.photons) = (noise, photons)), EngineConfig::new(EngineName::Sdr, 30));
+                (config.engine[0].sigma, config.engine[0].tau) = (Some(sigma), Some(tau));
+                let (model, truth) = from_truth(&config, start);
+                let mut run = Reconstruction::new(&config, model, &Device::Cpu(Cpu::new(2).unwrap()), 7).unwrap();
+                let mut line = Vec::new();
+                while !run.finished() {
+                    run.advance(&mut Profiler::off()).unwrap();
+                    match run.errors() {
+                        Ok(e) if [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30].contains(&run.done) => line.push(e[1]),
+                        Ok(_) => {}
+                        Err(_) => break,
+                    }
+                }
+                let off = halves::off_truth(&mut run, &truth).unwrap();
+                println!("photons {photons:e} noise {noise} sigma {sigma} tau {tau} start {start}: {line:.3?}; off {off:?}");
+            }
+        }
+    }
+}
+
+/// The run of an input of eight iterations against the same in two halves.
+pub(super) fn restart_is_bit_equal(config: &Config) {
+    use zellige_engine::checkpoint::{Reader, Writer};
+    let folder = tempfile::tempdir().unwrap();
+    let name = config.engine[0].name;
+    let (start, _) = from_truth(config, 0.1);
+    let device = Device::Cpu(Cpu::new(2).unwrap());
+    let mut whole = run(config, start.clone(), 2);
+    let mut first = Reconstruction::new(config, start.clone(), &device, 7).unwrap();
+    for _ in 0..4 {
+        first.advance(&mut Profiler::off()).unwrap();
+    }
+    let path = folder.path().join(name.as_str());
+    let mut writer = Writer::create(&path, "ptycho").unwrap();
+    first.save("x.", &mut writer).unwrap();
+    writer.finish().unwrap();
+    let mut second = Reconstruction::new(config, start, &device, 7).unwrap();
+    second.restore("x.", &Reader::open(&path, "ptycho").unwrap()).unwrap();
+    while !second.finished() {
+        second.advance(&mut Profiler::off()).unwrap();
+    }
+    assert_eq!(whole.stages.errors().unwrap(), second.stages.errors().unwrap(), "{name:?}");
+    assert_eq!(whole.state().unwrap(), second.state().unwrap(), "{name:?}");
+    assert_eq!(whole.positions(), second.positions(), "{name:?}");
 }
 
 /// Every third view is put a pixel off; at the end the places are half as far off as at the start, or less.

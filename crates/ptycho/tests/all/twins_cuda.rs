@@ -26,13 +26,15 @@ pub(super) struct Case {
     pub(super) views: usize,
     /// Rows and columns of the waves that are counted as one.
     pub(super) bin: [usize; 2],
+    /// Views see the probe between pixels.
+    pub(super) between: bool,
 }
 
-pub(super) const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23, bin: [1, 1] };
+pub(super) const PLAIN: Case = Case { frame: [64, 64], modes: [1, 1], sets: 1, near: false, views: 23, bin: [1, 1], between: false };
 
 /// A problem of noise: what is compared needs no solution.
 pub(super) fn model(case: Case) -> Model {
-    let Case { frame, modes, sets, near, views, bin } = case;
+    let Case { frame, modes, sets, near, views, bin, between } = case;
     let philox = Philox::new(77, 5);
     let uniform = |purpose: u64, i: usize| philox.uniforms(purpose, i as u64)[0];
     let pixels = frame[0] * frame[1];
@@ -67,7 +69,8 @@ pub(super) fn model(case: Case) -> Model {
         modes,
         probes: sets,
         storages: (0..sets).map(|s| Storage { shape, offset: s * modes[1] * layer, origin: [0.0; 2] }).collect(),
-        shifts: vec![[0.0; 2]; views.len()],
+        subpixel: between,
+        shifts: (0..views.len()).map(|n| if between { [uniform(8, n) - 0.5, uniform(9, n) - 0.5] } else { [0.0; 2] }).collect(),
         power: Power::of(&mag, counted),
         transfer: if near { Transfer::Near((0..pixels).map(|i| Complex::cis(0.01 * i as f64)).collect()) } else { Transfer::Far },
         views,
@@ -93,7 +96,7 @@ pub(super) fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
     }
 }
 
-const CASES: [Case; 20] = [
+const CASES: [Case; 23] = [
     PLAIN,
     Case { frame: [128, 128], ..PLAIN },
     Case { frame: [256, 256], views: 9, ..PLAIN },
@@ -114,6 +117,9 @@ const CASES: [Case; 20] = [
     Case { bin: [1, 4], near: true, ..PLAIN },
     Case { frame: [63, 45], modes: [2, 1], sets: 2, ..PLAIN },
     Case { frame: [50, 75], near: true, bin: [2, 3], ..PLAIN },
+    Case { between: true, ..PLAIN },
+    Case { between: true, frame: [96, 100], modes: [2, 2], sets: 2, ..PLAIN },
+    Case { between: true, frame: [63, 45], bin: [3, 1], modes: [2, 1], ..PLAIN },
 ];
 
 /// Stages on both, and on the GPU in pieces.
@@ -277,6 +283,8 @@ fn the_likelihood_agrees() {
         (Case { bin: [2, 2], modes: [2, 1], ..PLAIN }, &RULES[..]),
         (Case { bin: [3, 1], near: true, frame: [96, 64], ..PLAIN }, &RULES[1..2]),
         (Case { frame: [63, 45], modes: [2, 1], sets: 2, ..PLAIN }, &RULES[1..2]),
+        (Case { between: true, ..PLAIN }, &RULES[..]),
+        (Case { between: true, frame: [63, 45], modes: [2, 2], sets: 2, ..PLAIN }, &RULES[1..2]),
     ] {
         let model = model(case);
         for (noise, floating) in rules.iter().copied() {
@@ -324,6 +332,8 @@ fn places_agree() {
         Case { frame: [64, 96], near: true, ..PLAIN },
         Case { bin: [2, 2], modes: [2, 1], sets: 2, ..PLAIN },
         Case { bin: [2, 3], frame: [96, 96], near: true, ..PLAIN },
+        Case { between: true, ..PLAIN },
+        Case { between: true, frame: [45, 63], modes: [2, 2], sets: 2, ..PLAIN },
     ] {
         let model = model(case);
         let cpu = zellige_engine::device::Cpu::new(2).unwrap();
@@ -360,7 +370,12 @@ fn places_agree() {
 #[test]
 fn equal_runs_give_equal_bits() {
     let Some(cuda) = testing::gpu() else { return };
-    for case in [PLAIN, Case { frame: [128, 128], views: 150, ..PLAIN }, Case { frame: [96, 100], modes: [2, 2], ..PLAIN }] {
+    for case in [
+        PLAIN,
+        Case { frame: [128, 128], views: 150, ..PLAIN },
+        Case { frame: [96, 100], modes: [2, 2], ..PLAIN },
+        Case { between: true, modes: [2, 1], ..PLAIN },
+    ] {
         let model = model(case);
         let once = || {
             let mut run = bench(&model, &EngineConfig::new(EngineName::Dm, 6), &cuda, None);
@@ -374,24 +389,35 @@ fn equal_runs_give_equal_bits() {
 #[test]
 fn a_saved_state_goes_on_the_same_way() {
     let Some(cuda) = testing::gpu() else { return };
-    let model = model(PLAIN);
-    let config = EngineConfig::new(EngineName::Dm, 6);
+    for (name, between) in [(EngineName::Dm, false), (EngineName::Dm, true), (EngineName::Sdr, true), (EngineName::Ml, true)] {
+        goes_on(name, between, &cuda);
+    }
+}
+
+fn goes_on(name: EngineName, between: bool, cuda: &zellige_engine::cuda::Cuda) {
+    let model = model(Case { between, ..PLAIN });
+    let config = EngineConfig::new(name, 6);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
-    let mut run = bench(&model, &config, &cuda, None);
+    let mut run = bench(&model, &config, cuda, None);
     for _ in 0..3 {
         run.step(None);
+    }
+    if between {
+        // Places that were refined: waves have gone with them.
+        let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| s.map(|d| 0.8 * d)).collect();
+        run.stages.set_views(&model.views, &shifts).unwrap();
     }
     let mut writer = zellige_engine::checkpoint::Writer::create(&path, "ptycho").unwrap();
     run.stages.save("stages.", &mut writer).unwrap();
     writer.finish().unwrap();
-    let mut again = bench(&model, &config, &cuda, None);
+    let mut again = bench(&model, &config, cuda, None);
     again.stages.restore("stages.", &zellige_engine::checkpoint::Reader::open(&path, "ptycho").unwrap()).unwrap();
-    again.k = run.k;
+    (again.k, again.memory) = (run.k, run.memory);
     for _ in 0..3 {
-        assert_eq!(run.step(None), again.step(None));
+        assert_eq!(run.step(None), again.step(None), "{name:?} {between}");
     }
-    assert_eq!(run.stages.state().unwrap(), again.stages.state().unwrap());
+    assert_eq!(run.stages.state().unwrap(), again.stages.state().unwrap(), "{name:?} {between}");
 }
 
 /// Times of iterations, milliseconds: run by hand with `--ignored --nocapture` on a quiet GPU. `ZELLIGE_CASES` names those wanted.
@@ -403,6 +429,11 @@ fn times() {
     for (name, engine, frame, modes, views, way) in [
         ("dm-1000x128", EngineName::Dm, 128, 1, 1000, None),
         ("dm-1000x128 plain", EngineName::Dm, 128, 1, 1000, Some(Way::Plain)),
+        ("dm-1000x128 between", EngineName::Dm, 128, 1, 1000, None),
+        ("epie-1000x128 between", EngineName::Epie, 128, 1, 1000, None),
+        ("ml-1000x128 between", EngineName::Ml, 128, 1, 1000, None),
+        ("ml-1000x128 plain", EngineName::Ml, 128, 1, 1000, Some(Way::Plain)),
+        ("lsqml-1000x128 between", EngineName::Lsqml, 128, 1, 1000, None),
         ("dm-500x128", EngineName::Dm, 128, 1, 500, None),
         ("dm-500x256", EngineName::Dm, 256, 1, 500, None),
         ("dm-500x256 plain", EngineName::Dm, 256, 1, 500, Some(Way::Plain)),
@@ -422,14 +453,14 @@ fn times() {
         if !name.contains(&wanted) {
             continue;
         }
-        let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, ..PLAIN });
+        let mut model = model(Case { frame: [frame; 2], modes: [modes, 1], views: 1, between: name.ends_with("between"), ..PLAIN });
         // A square scan with steps of a tenth of a frame.
         let side = (views as f64).sqrt().ceil() as usize;
         let shape = [frame + side * frame / 10 + 1; 2];
         model.views = (0..views)
             .map(|n| View { row: (n / side * frame / 10) as i32, col: (n % side * frame / 10) as i32, ..View::default() })
             .collect();
-        model.shifts = vec![[0.0; 2]; views];
+        model.shifts = (0..views).map(|n| if model.subpixel { [0.3, 0.01 * (n % 40) as f64 - 0.2] } else { [0.0; 2] }).collect();
         model.storages[0].shape = shape;
         model.start.object = (0..shape[0] * shape[1]).map(|i| Complex::from_polar(0.8, 0.5 * (i as f64 * 0.01).sin())).collect();
         model.mag = model.mag.repeat(views);
@@ -450,6 +481,13 @@ fn times() {
             .skip(1)
             .collect();
         times.sort_by(f64::total_cmp);
+        let mut profiler = Profiler::new();
+        for _ in 0..repeats {
+            run.engine.iterate(&mut *run.stages, run.k, &mut run.memory, None, &mut profiler).unwrap();
+        }
+        for row in profiler.table() {
+            println!("  {:?} {}: {:.4} ms, {:.0} GB/s", row.clock, row.name, row.average * 1e3, row.gb_per_s.unwrap_or(0.0));
+        }
         println!("{name:20} least {:.4} ms, median {:.4} ms an iteration; {:.2} GB", times[0], times[3], run.stages.memory() as f64 * 1e-9);
     }
 }

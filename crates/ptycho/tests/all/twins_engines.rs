@@ -41,6 +41,9 @@ fn sweeps_in_pieces_and_with_supports_agree() {
         (Case { bin: [2, 2], modes: [2, 1], views: 9, ..PLAIN }, 1, [Some(0.7), None]),
         (Case { bin: [3, 2], frame: [96, 100], views: 9, ..PLAIN }, 4, [None, Some(0.8)]),
         (Case { frame: [45, 63], modes: [2, 1], views: 9, ..PLAIN }, 1, [Some(0.7), None]),
+        (Case { between: true, modes: [2, 2], sets: 2, views: 9, ..PLAIN }, 1, [None, None]),
+        (Case { between: true, frame: [45, 63], views: 11, ..PLAIN }, 4, [Some(0.7), None]),
+        (Case { between: true, frame: [96, 100], views: 9, ..PLAIN }, 1, [Some(0.6), Some(0.8)]),
         // This one in registers.
         (Case { frame: [128, 128], views: 9, sets: 2, ..PLAIN }, 1, [Some(0.7), None]),
     ] {
@@ -71,6 +74,11 @@ fn least_squares_agree() {
         (Case { bin: [2, 2], modes: [2, 1], ..PLAIN }, None, [None, None]),
         (Case { frame: [45, 63], modes: [2, 1], views: 25, ..PLAIN }, None, [None, None]),
         (Case { bin: [1, 3], frame: [64, 96], near: true, ..PLAIN }, Some(NoiseName::Poisson), [None, None]),
+        (Case { between: true, modes: [2, 2], sets: 2, ..PLAIN }, None, [Some(0.7), None]),
+        (Case { between: true, frame: [45, 63], modes: [2, 1], ..PLAIN }, Some(NoiseName::Poisson), [None, Some(0.8)]),
+        // Batches of five and a last one of three.
+        (Case { frame: [44, 62], modes: [2, 1], ..PLAIN }, None, [None, None]),
+        (Case { frame: [45, 63], modes: [2, 1], ..PLAIN }, None, [None, None]),
     ] {
         let config = EngineConfig {
             batch: Some(5),
@@ -85,10 +93,58 @@ fn least_squares_agree() {
     }
 }
 
+/// What lies beside the frames is nobody's: a bright stripe there, where rows are padded on the processor, changes nothing of a batch's probe.
+#[test]
+fn the_object_beside_the_frame_does_not_matter() {
+    let case = Case { frame: [44, 62], modes: [2, 1], views: 3, ..PLAIN };
+    let mut plain = model(case);
+    // All views in one place.
+    for view in &mut plain.views {
+        (view.row, view.col) = (3, 5);
+    }
+    let mut bright = plain.clone();
+    let width = plain.storages[0].shape[1];
+    for (i, value) in bright.start.object.iter_mut().enumerate() {
+        if !(5..5 + 62).contains(&(i % width)) {
+            *value *= 10.0;
+        }
+    }
+    let config = EngineConfig { batch: Some(3), ..EngineConfig::new(EngineName::Lsqml, 1) };
+    let [a, b] = [plain, bright].map(|model| {
+        let mut bench = Bench::new(&model, &config, Compatibility::Ptypy, 1, true);
+        bench.step(None);
+        bench.stages.state().unwrap().probe
+    });
+    assert!(a == b, "{:e}", off(&a, &b));
+}
+
+/// What twins may differ by: single precision on the processor leaves as much of doubles as a GPU does.
+#[test]
+fn least_squares_in_single_precision_stay_near_doubles() {
+    for (frame, modes, between, noise, limit) in [
+        ([44, 62], [2, 1], false, None, 2e-5),
+        ([45, 63], [2, 1], false, None, 2e-5),
+        ([45, 63], [1, 1], true, None, 5e-5),
+        // One mode has pixels without light, over which Poisson's residual is divided: 1.8e-4 was measured.
+        ([45, 63], [1, 1], false, Some(NoiseName::Poisson), 1e-3),
+    ] {
+        let model = model(Case { frame, modes, between, ..PLAIN });
+        let config = EngineConfig { batch: Some(5), noise, object_clip: Some([0.1, 1.5]), ..EngineConfig::new(EngineName::Lsqml, 2) };
+        let [double, single] = [true, false].map(|double| {
+            let mut bench = Bench::new(&model, &config, Compatibility::Ptypy, 2, double);
+            bench.step(None);
+            bench.step(None);
+            bench.stages.state().unwrap()
+        });
+        let (probe, object) = (off(&single.probe, &double.probe), off(&single.object, &double.object));
+        assert!(probe < limit && object < limit, "{frame:?}, {noise:?}: {probe:e} {object:e}");
+    }
+}
+
 #[test]
 fn supports_and_smoothing_agree() {
     let Some(cuda) = testing::gpu() else { return };
-    for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }] {
+    for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }, Case { between: true, ..PLAIN }] {
         let both = EngineConfig { probe_support: Some(0.7), probe_fourier_support: Some(0.8), ..EngineConfig::default() };
         for config in [
             EngineConfig { object_smooth: Some(1.5), ..both.clone() },
@@ -109,7 +165,7 @@ fn supports_and_smoothing_agree() {
 fn examples_run_on_both() {
     let Some(cuda) = testing::gpu() else { return };
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
-    for (name, refine) in [("near_field", false), ("position_errors", true), ("mixed_state", false)] {
+    for (name, refine) in [("near_field", false), ("position_errors", true), ("mixed_state", false), ("subpixel", true)] {
         let mut overrides = vec!["ptycho.engine.0.iterations=6", "ptycho.engine.1.iterations=3"];
         if refine {
             overrides.extend([
@@ -138,7 +194,11 @@ fn examples_run_on_both() {
             assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {k}: {a:?} and {b:?}");
         }
         // A view of which two trials are as good as one another may take the other one.
-        let apart = here.1.iter().zip(&there.1).filter(|(a, b)| a != b).count();
+        // Along a gradient both go by as much but for rounding: a hundredth of a pixel.
+        let pixel =
+            zellige_ptycho::setup::model(&config, &mut zellige_ptycho::setup::scans(&config, &folder, 1).unwrap(), 1).unwrap().pixel;
+        let elsewhere = |a: &[f64; 2], b: &[f64; 2]| (0..2).any(|d| (a[d] - b[d]).abs() > 0.01 * pixel[d]);
+        let apart = here.1.iter().zip(&there.1).filter(|(a, b)| elsewhere(a, b)).count();
         assert!(apart * 50 <= here.1.len(), "{name}: {apart} of {} views went elsewhere", here.1.len());
         assert_eq!(refine, here.2 > 0.0, "{name}");
     }
@@ -171,3 +231,28 @@ fn recorded_launches_do_the_same() {
 /// ePIE that changes nothing.
 const STILL: Sweep =
     Sweep { a: 0.0, b: 1.0, c: 1.0, step: [0.0; 2], local: [0.0; 2], probe: false, object: false, batch: 1, clip: None, likelihood: true };
+
+/// Stages on a GPU are timed by its events, with what they move; those of the processor by the host's clock.
+#[test]
+fn stages_are_timed_where_they_run() {
+    let Some(cuda) = testing::gpu() else { return };
+    let model = model(Case { frame: [128, 128], views: 60, ..PLAIN });
+    for (name, expected) in [
+        (EngineName::Dm, &["fourier", "overlap"][..]),
+        (EngineName::Ml, &["gradient", "line"]),
+        (EngineName::Epie, &["sweep"]),
+        (EngineName::Lsqml, &["least_squares"]),
+    ] {
+        let mut run = bench(&model, &EngineConfig::new(name, 4), &cuda, None);
+        let mut profiler = Profiler::new();
+        for k in 0..4 {
+            run.engine.iterate(&mut *run.stages, k, &mut run.memory, None, &mut profiler).unwrap();
+        }
+        let rows = profiler.table();
+        println!("{rows:?}");
+        assert_eq!(rows.iter().map(|r| r.name).collect::<Vec<_>>(), expected, "{name:?}");
+        for row in rows {
+            assert!(row.clock == zellige_engine::profile::Clock::Device && row.bytes > 0.0 && row.total > 0.0, "{row:?}");
+        }
+    }
+}

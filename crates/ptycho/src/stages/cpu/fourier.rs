@@ -7,6 +7,7 @@ use zellige_engine::real::Real;
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
+use super::shift::Seen;
 use super::view::{Row, sum};
 use super::{Fixed, Host, Scratch};
 use crate::model::View;
@@ -177,43 +178,44 @@ impl<T: Number> Fixed<T> {
 impl<T: Number> Host<T> {
     /// The Fourier step over all views.
     pub(super) fn fourier(&mut self, rule: &Projection) {
-        let Self { fixed, views, state, exit, errors, .. } = self;
+        let Self { fixed, views, shifts, state, exit, errors, .. } = self;
         let fixed = &*fixed;
         let size = fixed.exits() * 2 * fixed.shape.stored();
+        let spectra = fixed.spectra(&state.probe);
+        let plain = Seen { probe: &state.probe, object: &state.object };
         fixed.cpu.install(|| {
             each((chunks_mut(exit, size), items_mut(errors)), |j, (exit, errors)| {
-                let step = Step {
-                    fixed,
-                    rule,
-                    probe: &state.probe,
-                    object: &state.object,
-                    view: views[j],
-                    mag: fixed.moduli(j),
-                    valid: fixed.valid[j],
-                    exit,
-                    scratch: &mut fixed.scratch(),
-                };
-                *errors = T::with(fixed.isa, step);
+                let scratch = &mut *fixed.scratch();
+                let mut own = std::mem::take(&mut scratch.own);
+                let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);
+                let (mag, valid) = (fixed.moduli(j), fixed.valid[j]);
+                *errors = T::with(fixed.isa, Step { fixed, rule, probe, object, view, mag, valid, exit, scratch });
+                scratch.own = own;
             });
         });
     }
 
     /// Exit waves of the present probe and object.
     pub(super) fn exits(&mut self) -> Result<()> {
-        let Self { fixed, views, state, exit, folder, .. } = self;
+        let Self { fixed, views, shifts, state, exit, folder, .. } = self;
         let fixed = &*fixed;
         let (stored, plane) = (fixed.shape.stored(), fixed.shape.plane());
         let len = views.len() * fixed.exits() * 2 * stored;
         if exit.len() != len {
             *exit = Large::zeros(len, folder.as_deref())?;
         }
+        let spectra = fixed.spectra(&state.probe);
+        let plain = Seen { probe: &state.probe, object: &state.object };
         fixed.cpu.install(|| {
-            each((chunks_mut(exit, fixed.exits() * 2 * stored), items(views)), |_, (exit, view)| {
-                let product = &mut fixed.scratch().product;
-                fixed.products(&state.probe, &state.object, view, product);
-                for (to, from) in exit.chunks_exact_mut(stored).zip(product.chunks_exact(plane)) {
+            each((chunks_mut(exit, fixed.exits() * 2 * stored), items(views)), |j, (exit, view)| {
+                let scratch = &mut *fixed.scratch();
+                let mut own = std::mem::take(&mut scratch.own);
+                let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (*view, shifts[j]), &mut own, scratch);
+                fixed.products(probe, object, &view, &mut scratch.product);
+                for (to, from) in exit.chunks_exact_mut(stored).zip(scratch.product.chunks_exact(plane)) {
                     to.copy_from_slice(&from[..stored]);
                 }
+                scratch.own = own;
             });
         });
         Ok(())

@@ -6,6 +6,7 @@ use zellige_engine::real::{Real, select};
 
 use super::lanes::{Lanes, Number, Work};
 use super::overlap::Waves;
+use super::shift::Seen;
 use super::store::{planes, planes_mut};
 use super::view::{Row, product, sum};
 use super::{Fixed, Host, Pair, Scratch};
@@ -20,7 +21,7 @@ const GUARD: f64 = 1e-10;
 struct Residual<'a, T> {
     fixed: &'a Fixed<T>,
     noise: Noise,
-    state: &'a Pair<T>,
+    state: Seen<'a, T>,
     view: View,
     mag: &'a [T],
     valid: f64,
@@ -36,7 +37,7 @@ impl<T: Number> Work<T> for Residual<'_, T> {
         let Self { fixed, noise, state, view, mag, valid, out, scratch } = self;
         let Scratch { room, product: waves, wave, one, two, plane: [power, ..], .. } = scratch;
         let (size, stored) = (2 * fixed.shape.plane(), 2 * fixed.shape.stored());
-        fixed.products(&state.probe, &state.object, &view, waves);
+        fixed.products(state.probe, state.object, &view, waves);
         for (from, to) in waves.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
             fixed.propagate(from, to, two, room);
         }
@@ -77,8 +78,8 @@ impl<T: Number> Work<T> for Residual<'_, T> {
 /// The step of a view along the directions of object and probe.
 struct Solve<'a, T> {
     fixed: &'a Fixed<T>,
-    state: &'a Pair<T>,
-    direction: &'a Pair<T>,
+    state: Seen<'a, T>,
+    direction: Seen<'a, T>,
     both: [bool; 2],
     view: View,
     residual: &'a [T],
@@ -98,9 +99,9 @@ impl<T: Number> Work<T> for Solve<'_, T> {
         // <a, a>, <b, b>, Re<a, b>, Re<a, chi>, Re<b, chi> with a = P dO, b = dP O.
         let mut s = [0.0; 5];
         for p in 0..fixed.modes[0] {
-            let probes = [&state.probe, &direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
+            let probes = [state.probe, direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
             for o in 0..fixed.modes[1] {
-                let objects = [&state.object, &direction.object].map(|object| place.layer(object, o));
+                let objects = [state.object, direction.object].map(|object| place.layer(object, o));
                 let k = p * fixed.modes[1] + o;
                 let a = &mut first[..size];
                 product(fixed, probes[0], objects[1], &place, &view, a);
@@ -149,45 +150,52 @@ impl<T: Number> Host<T> {
         let mut direction = Pair { probe: vec![T::ZERO; self.state.probe.len()], object: vec![T::ZERO; self.state.object.len()] };
         let mut norm = vec![T::ZERO; self.fixed.places.iter().map(|p| p.model.layer()).sum()];
         for batch in order.chunks(most) {
-            let Self { fixed, views, state, errors, .. } = self;
+            let Self { fixed, views, shifts, state, errors, .. } = self;
             let fixed = &*fixed;
             let state_now = &*state;
             let noise = rule.noise;
+            let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, j)| [*j, slot as u32]).collect();
+            let own = fixed.all_shifted(&fixed.spectra(&state_now.probe), views, shifts, &list);
             let found: Vec<[f64; 3]> = fixed.cpu.install(|| {
-                let one = |_, (j, out): (&u32, &mut [T])| {
+                let one = |slot, (j, out): (&u32, &mut [T])| {
                     let (j, scratch) = (*j as usize, &mut *fixed.scratch());
-                    let (view, mag, valid) = (views[j], fixed.moduli(j), fixed.valid[j]);
-                    T::with(fixed.isa, Residual { fixed, noise, state: state_now, view, mag, valid, out, scratch })
+                    let (state, view) = fixed.own_or(state_now, &own, slot, views[j]);
+                    let (mag, valid) = (fixed.moduli(j), fixed.valid[j]);
+                    T::with(fixed.isa, Residual { fixed, noise, state, view, mag, valid, out, scratch })
                 };
                 map((items(batch), chunks_mut(&mut residuals, size)), one)
             });
             for (j, found) in batch.iter().zip(found) {
                 errors[*j as usize] = found;
             }
-            let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, j)| [*j, slot as u32]).collect();
-            let waves = Waves { views, exit: &residuals };
+            let waves = Waves { views, exit: &residuals, own: fixed.subpixel };
             direction.object.fill(T::ZERO);
             direction.probe.fill(T::ZERO);
             if rule.object {
                 norm.fill(T::ZERO);
-                fixed.object_sums(waves, &list, &state_now.probe, &mut direction.object, &mut norm);
+                fixed.object_sums(waves, &list, if fixed.subpixel { &own } else { &state_now.probe }, &mut direction.object, &mut norm);
                 fixed.precondition(&mut direction.object, &norm, rule.damping);
             }
             if rule.probe {
                 let len = fixed.probe_len();
                 for (set, direction) in direction.probe.chunks_exact_mut(len).enumerate() {
-                    let sums = fixed.probe_sums(waves, &list, set, &state_now.object);
-                    let largest = sums.iter().flat_map(|s| &s.1).fold(0.0, |a: f64, v| a.max(v.to_f64()));
+                    let sums = fixed.any_probe_sums(waves, shifts, &list, set, &state_now.object);
+                    // What pads a row is the object beside the frame: not the probe's.
+                    let rows = sums.iter().flat_map(|s| s.1.chunks_exact(fixed.shape.sx));
+                    let largest = rows.flat_map(|row| &row[..fixed.shape.nx]).fold(0.0, |a: f64, v| a.max(v.to_f64()));
                     let damping = T::from_f64(rule.damping * largest);
                     fixed.each_band(direction, &sums, |re, im, [a, b, norm]| divide(re, im, a, b, norm, damping));
                 }
                 fixed.supported(&mut direction.probe);
             }
             let both = [rule.object, rule.probe];
+            let along = fixed.all_shifted(&fixed.spectra(&direction.probe), views, shifts, &list);
             let steps: Vec<[f64; 2]> = fixed.cpu.install(|| {
-                let one = |_, (j, residual): (&u32, &[T])| {
-                    let (view, scratch) = (views[*j as usize], &mut *fixed.scratch());
-                    T::with(fixed.isa, Solve { fixed, state: state_now, direction: &direction, both, view, residual, scratch })
+                let one = |slot, (j, residual): (&u32, &[T])| {
+                    let scratch = &mut *fixed.scratch();
+                    let (state, view) = fixed.own_or(state_now, &own, slot, views[*j as usize]);
+                    let (direction, _) = fixed.own_or(&direction, &along, slot, view);
+                    T::with(fixed.isa, Solve { fixed, state, direction, both, view, residual, scratch })
                 };
                 map((items(batch), chunks(&residuals, size)), one)
             });

@@ -7,6 +7,7 @@ use zellige_engine::real::{Real, select};
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
 use super::overlap::Waves;
+use super::shift::Seen;
 use super::view::{Row, product, sum};
 use super::{Fixed, Host, Pair, Scratch};
 use crate::model::View;
@@ -146,8 +147,8 @@ impl<T: Number> Fixed<T> {
 struct Line<'a, T> {
     fixed: &'a Fixed<T>,
     noise: Noise,
-    state: &'a Pair<T>,
-    direction: &'a Pair<T>,
+    state: Seen<'a, T>,
+    direction: Seen<'a, T>,
     view: View,
     mag: &'a [T],
     factor: f64,
@@ -160,7 +161,7 @@ impl<T: Number> Work<T> for Line<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 2] {
         let Self { fixed, noise, state, direction, view, mag, factor, scratch } = self;
-        let Scratch { room, product: waves, wave, one, two, more, plane: [a0, a1, a2] } = scratch;
+        let Scratch { room, product: waves, wave, one, two, more, plane: [a0, a1, a2], .. } = scratch;
         let size = 2 * fixed.shape.plane();
         let place = fixed.places[view.object as usize];
         for plane in [&mut *a0, a1, a2] {
@@ -168,9 +169,9 @@ impl<T: Number> Work<T> for Line<'_, T> {
         }
         let scale = fixed.scale() * fixed.scale() * T::from_f64(factor);
         for p in 0..fixed.modes[0] {
-            let probes = [&state.probe, &direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
+            let probes = [state.probe, direction.probe].map(|probe| fixed.probe(probe, view.probe, p));
             for o in 0..fixed.modes[1] {
-                let objects = [&state.object, &direction.object].map(|object| place.layer(object, o));
+                let objects = [state.object, direction.object].map(|object| place.layer(object, o));
                 // Three waves: P O, P dO + dP O, dP dO. The rooms of one mode are used again for the next.
                 let first = &mut wave[..size];
                 product(fixed, probes[0], objects[0], &place, &view, &mut waves[..size]);
@@ -250,7 +251,7 @@ fn expand<T: Number>(fixed: &Fixed<T>, noise: Noise, [a0, a1, a2]: [&[T]; 3], ma
 impl<T: Number> Host<T> {
     /// Gradient into the given pair; value.
     pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood, gradient: &mut Pair<T>) -> f64 {
-        let Self { fixed, views, all, state, errors, factors, constants, .. } = self;
+        let Self { fixed, views, shifts, all, state, errors, factors, constants, .. } = self;
         let fixed = &*fixed;
         if rule.noise == Noise::Poisson && constants.is_empty() {
             // `sum ln n!` of each frame: as expensive as a transform, and always the same.
@@ -267,12 +268,15 @@ impl<T: Number> Host<T> {
         let mut waves = vec![T::ZERO; CHUNK.min(views.len()) * size];
         let mut norm = vec![T::ZERO; fixed.places.iter().map(|p| p.model.layer()).sum()];
         let pixels = fixed.counted();
+        let spectra = fixed.spectra(&state.probe);
         let mut value = 0.0;
         for chunk in all.chunks(CHUNK) {
+            let own = fixed.all_shifted(&spectra, views, shifts, chunk);
             let found: Vec<[f64; 2]> = fixed.cpu.install(|| {
-                let one = |_, ([j, _], out): (&[u32; 2], &mut [T])| {
+                let one = |slot: usize, ([j, _], out): (&[u32; 2], &mut [T])| {
                     let j = *j as usize;
-                    let (probe, object, view, mag) = (&state.probe[..], &state.object[..], views[j], fixed.moduli(j));
+                    let (Seen { probe, object }, view) = fixed.own_or(state, &own, slot, views[j]);
+                    let mag = fixed.moduli(j);
                     let (constant, scratch) = (constants.get(j).copied().unwrap_or(0.0), &mut *fixed.scratch());
                     T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, constant, out, scratch })
                 };
@@ -284,14 +288,15 @@ impl<T: Number> Host<T> {
                 factors[*j as usize] = *factor;
             }
             let list: Vec<[u32; 2]> = chunk.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
-            let waves = Waves { views, exit: &waves };
+            let waves = Waves { views, exit: &waves, own: fixed.subpixel };
             if rule.object {
-                fixed.object_sums(waves, &list, &state.probe, &mut gradient.object, &mut norm);
+                let probe = if fixed.subpixel { &own } else { &state.probe };
+                fixed.object_sums(waves, &list, probe, &mut gradient.object, &mut norm);
             }
             if rule.probe {
                 let len = fixed.probe_len();
                 for (set, gradient) in gradient.probe.chunks_exact_mut(len).enumerate() {
-                    let sums = fixed.probe_sums(waves, &list, set, &state.object);
+                    let sums = fixed.any_probe_sums(waves, shifts, &list, set, &state.object);
                     fixed.each_band(gradient, &sums, |re, im, [a, b, _]| {
                         for i in 0..re.len() {
                             re[i] += a[i];
@@ -309,15 +314,22 @@ impl<T: Number> Host<T> {
 
     /// Coefficients along the direction.
     pub(super) fn likelihood_line(&mut self, rule: &Likelihood, direction: &Pair<T>) -> [f64; 2] {
-        let Self { fixed, views, state, factors, .. } = self;
+        let Self { fixed, views, shifts, state, factors, .. } = self;
         let fixed = &*fixed;
         factors.resize(views.len(), 1.0);
+        let spectra = [&state.probe, &direction.probe].map(|probe| fixed.spectra(probe));
+        let plain = [state, direction].map(|pair| Seen { probe: &pair.probe, object: &pair.object });
         let parts: Vec<[f64; 2]> = fixed.cpu.install(|| {
             let one = |j: usize, view: &View| {
-                let mut scratch = fixed.scratch();
+                let scratch = &mut *fixed.scratch();
                 scratch.need(2);
-                let (view, mag, factor, noise) = (*view, fixed.moduli(j), factors[j], rule.noise);
-                T::with(fixed.isa, Line { fixed, noise, state, direction, view, mag, factor, scratch: &mut scratch })
+                let (mut own, mut other, at) = (std::mem::take(&mut scratch.own), Vec::new(), (*view, shifts[j]));
+                let (state, view) = fixed.seen(plain[0], &spectra[0], at, &mut own, scratch);
+                let (direction, _) = fixed.seen(plain[1], &spectra[1], at, &mut other, scratch);
+                let (mag, factor, noise) = (fixed.moduli(j), factors[j], rule.noise);
+                let both = T::with(fixed.isa, Line { fixed, noise, state, direction, view, mag, factor, scratch });
+                scratch.own = own;
+                both
             };
             map(items(views), one)
         });

@@ -10,6 +10,7 @@ mod least_squares;
 mod likelihood;
 mod overlap;
 mod places;
+mod shift;
 mod smooth;
 mod stages;
 mod store;
@@ -57,6 +58,8 @@ struct Scratch<T> {
     more: [Vec<T>; 3],
     /// Planes of the detector.
     plane: [Vec<T>; 3],
+    /// The probe as one view sees it, `[P][2][ny][sx]`: empty until it differs from view to view.
+    own: Vec<T>,
 }
 
 /// What stays.
@@ -69,6 +72,8 @@ struct Fixed<T> {
     bins: Bins,
     /// Modes of probe and object.
     modes: [usize; 2],
+    /// Whether views see the probe between pixels.
+    subpixel: bool,
     places: Vec<Place>,
     /// Kernel of the near field where the transform leaves it, over the pixels: two planes.
     near: Option<Vec<T>>,
@@ -182,6 +187,7 @@ impl<T: Number> Host<T> {
             two: vec![T::ZERO; 2 * shape.plane()],
             more: Default::default(),
             plane: std::array::from_fn(|_| vec![T::ZERO; shape.plane()]),
+            own: Vec::new(),
         };
         let scratch = (0..cpu.threads()).map(|_| Mutex::new(room())).collect();
         let state = Pair {
@@ -195,6 +201,7 @@ impl<T: Number> Host<T> {
             shape,
             bins,
             modes: model.modes,
+            subpixel: model.subpixel,
             places,
             near,
             mag,

@@ -14,13 +14,15 @@ use crate::stages::{ObjectLimits, Overlap};
 /// Rows of an object in a piece of work.
 pub(super) const BAND: usize = 32;
 /// Rows of a probe in a piece of work.
-const ROWS: usize = 4;
+pub(super) const ROWS: usize = 4;
 
 /// Waves of some views, `[slots][K][2][ny][sx]`.
 #[derive(Clone, Copy)]
 pub(super) struct Waves<'a, T> {
     pub(super) views: &'a [View],
     pub(super) exit: &'a [T],
+    /// Probes are not those of sets but of slots: a view has its own.
+    pub(super) own: bool,
 }
 
 /// Sums of a band of an object over its views: `sum += conj(P) psi`, `norm += |P|^2`.
@@ -43,7 +45,7 @@ impl<T: Number> Work<T> for ObjectBand<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, waves: Waves { views, exit }, list, probe, layer, first, width, sums: [re, im, norm] } = self;
+        let Self { fixed, waves: Waves { views, exit, own }, list, probe, layer, first, width, sums: [re, im, norm] } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
         let rows = re.len() / width;
         for [j, slot] in list {
@@ -54,7 +56,7 @@ impl<T: Number> Work<T> for ObjectBand<'_, T> {
                 for p in 0..fixed.modes[0] {
                     let k = *slot as usize * fixed.exits() + p * fixed.modes[1] + layer;
                     let wave = planes(&exit[2 * k * stored..2 * (k + 1) * stored]);
-                    let probe = fixed.probe(probe, view.probe, p);
+                    let probe = fixed.probe(probe, if own { *slot } else { view.probe }, p);
                     let row = y * shape.sx..y * shape.sx + shape.nx;
                     let (p0, p1) = (&probe[0][row.clone()], &probe[1][row.clone()]);
                     let (e0, e1) = (&wave[0][row.clone()], &wave[1][row]);
@@ -97,7 +99,7 @@ impl<T: Number> Work<T> for ProbeBand<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) {
-        let Self { fixed, waves: Waves { views, exit }, list, set, object, first, sums, norm } = self;
+        let Self { fixed, waves: Waves { views, exit, .. }, list, set, object, first, sums, norm } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());
         let (rows, size) = (norm.len() / shape.sx, norm.len());
         for [j, slot] in list {
@@ -157,8 +159,11 @@ impl<T: Number> Host<T> {
         if let Some(sigma) = limits.smooth {
             super::smooth::objects(&self.fixed, &mut self.state.object, sigma);
         }
+        if self.fixed.subpixel {
+            return self.object_between(inertia, limits);
+        }
         let Self { fixed, views, bands, state, exit, .. } = self;
-        let (fixed, waves) = (&*fixed, Waves { views, exit });
+        let (fixed, waves) = (&*fixed, Waves { views, exit, own: false });
         let inertia = T::from_f64(inertia);
         fixed.cpu.install(|| {
             for (place, bands) in fixed.places.iter().zip(&*bands) {
@@ -181,15 +186,49 @@ impl<T: Number> Host<T> {
         });
     }
 
+    /// The same where each view has a probe of its own: these are held for a lot of views at a time.
+    fn object_between(&mut self, inertia: f64, limits: &ObjectLimits) {
+        let Self { fixed, views, shifts, all, state, exit, .. } = self;
+        let fixed = &*fixed;
+        let spectra = fixed.spectra(&state.probe);
+        let size = fixed.exits() * 2 * fixed.shape.stored();
+        let mut sum = vec![T::ZERO; state.object.len()];
+        let mut norm = vec![T::ZERO; fixed.places.iter().map(|p| p.model.layer()).sum()];
+        for (lot, exit) in all.chunks(super::shift::LOT).zip(exit.chunks(super::shift::LOT * size)) {
+            let probes = fixed.all_shifted(&spectra, views, shifts, lot);
+            let list: Vec<[u32; 2]> = lot.iter().enumerate().map(|(slot, [j, _])| [*j, slot as u32]).collect();
+            fixed.object_sums(Waves { views, exit, own: true }, &list, &probes, &mut sum, &mut norm);
+        }
+        let (inertia, mut norm) = (T::from_f64(inertia), &norm[..]);
+        for place in &fixed.places {
+            let (here, rest) = norm.split_at(place.model.layer());
+            norm = rest;
+            for o in 0..fixed.modes[1] {
+                let [a, b] = place.layer(&sum, o).map(|plane| &plane[..here.len()]);
+                let [re, im] = place.layer_mut(&mut state.object, o).map(|plane| &mut plane[..here.len()]);
+                settle(re, im, [a, b, here], inertia);
+                if let Some(range) = limits.clip {
+                    clip(re, im, range);
+                }
+            }
+        }
+    }
+
     /// Every probe from its views; gives the relative change, root mean square over the probes.
     fn probe_update(&mut self, inertia: &[f64]) -> f64 {
-        let Self { fixed, views, all, state, exit, last, .. } = self;
-        let (fixed, waves) = (&*fixed, Waves { views, exit });
+        let Self { fixed, views, shifts, all, state, exit, last, .. } = self;
+        let (fixed, waves) = (&*fixed, Waves { views, exit, own: false });
         let set_len = fixed.probe_len();
+        let spectra = fixed.spectra(&state.probe);
         let mut change = 0.0;
         for (set, inertia) in inertia.iter().enumerate() {
             let weight = T::from_f64(*inertia);
-            let sums = fixed.probe_sums(waves, all, set, &state.object);
+            let sums = if fixed.subpixel {
+                let probe = &state.probe[set * set_len..(set + 1) * set_len];
+                fixed.returned_sums(waves, shifts, all, set, &state.object, Some((&spectra, probe)))
+            } else {
+                fixed.probe_sums(waves, all, set, &state.object)
+            };
             let probe = &mut state.probe[set * set_len..(set + 1) * set_len];
             fixed.each_band(probe, &sums, |re, im, sums| settle(re, im, sums, weight));
             fixed.supported(probe);

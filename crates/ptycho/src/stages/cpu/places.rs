@@ -5,16 +5,17 @@ use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
+use super::shift::Seen;
 use super::store::planes_mut;
 use super::view::{Row, product, sum, total};
-use super::{Fixed, Host, Pair, Scratch};
+use super::{Fixed, Host, Scratch};
 use crate::model::View;
 use crate::physics::deviation;
 
 /// Mean squared deviation of the moduli of a view.
 struct Trial<'a, T> {
     fixed: &'a Fixed<T>,
-    state: &'a Pair<T>,
+    state: Seen<'a, T>,
     view: View,
     mag: &'a [T],
     valid: f64,
@@ -29,7 +30,7 @@ impl<T: Number> Work<T> for Trial<'_, T> {
         let Self { fixed, state, view, mag, valid, scratch } = self;
         let Scratch { room, product, wave, two, plane: [power, ..], .. } = scratch;
         let size = 2 * fixed.shape.plane();
-        fixed.products(&state.probe, &state.object, &view, product);
+        fixed.products(state.probe, state.object, &view, product);
         for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
             fixed.propagate(from, to, two, room);
         }
@@ -42,7 +43,9 @@ impl<T: Number> Work<T> for Trial<'_, T> {
 /// Derivatives by the place of a view: gradient (y, x) and curvature (yy, xx, yx) of the summed squared deviation.
 struct Slope<'a, T> {
     fixed: &'a Fixed<T>,
-    state: &'a Pair<T>,
+    state: Seen<'a, T>,
+    /// Derivatives of the probe by the place along both axes, where it is shifted; those of the object, on whole pixels, otherwise.
+    along: Option<[&'a [T]; 2]>,
     view: View,
     mag: &'a [T],
     scratch: &'a mut Scratch<T>,
@@ -72,8 +75,8 @@ impl<T: Number> Work<T> for Slope<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 5] {
-        let Self { fixed, state, view, mag, scratch } = self;
-        let Scratch { room, product: waves, wave, one, two, more, plane: [power, dy, dx] } = scratch;
+        let Self { fixed, state, along, view, mag, scratch } = self;
+        let Scratch { room, product: waves, wave, one, two, more, plane: [power, dy, dx], .. } = scratch;
         let size = 2 * fixed.shape.plane();
         let place = fixed.places[view.object as usize];
         let scale = Row::splat(fixed.scale() * fixed.scale());
@@ -84,15 +87,19 @@ impl<T: Number> Work<T> for Slope<'_, T> {
         let patch = super::Place { shape: [fixed.shape.ny, fixed.shape.sx], offset: 0, plane: fixed.shape.plane(), ..place };
         let corner = View { row: 0, col: 0, ..view };
         for p in 0..fixed.modes[0] {
-            let probe = fixed.probe(&state.probe, view.probe, p);
+            let probe = fixed.probe(state.probe, view.probe, p);
             for o in 0..fixed.modes[1] {
-                let layer = place.layer(&state.object, o);
+                let layer = place.layer(state.object, o);
                 let first = &mut wave[..size];
                 product(fixed, probe, layer, &place, &view, &mut waves[..size]);
                 fixed.propagate(&waves[..size], first, two, room);
                 for (d, to) in [&mut *dy, dx].into_iter().enumerate() {
-                    differences(fixed, &place, layer, &view, d, one);
-                    product(fixed, probe, super::store::planes(one), &patch, &corner, &mut waves[..size]);
+                    if let Some(along) = along {
+                        product(fixed, fixed.probe(along[d], 0, p), layer, &place, &view, &mut waves[..size]);
+                    } else {
+                        differences(fixed, &place, layer, &view, d, one);
+                        product(fixed, probe, super::store::planes(one), &patch, &corner, &mut waves[..size]);
+                    }
                     let second = &mut more[0][..size];
                     fixed.propagate(&waves[..size], second, two, room);
                     let half = size / 2;
@@ -138,22 +145,43 @@ impl<T: Number> Work<T> for Slope<'_, T> {
 impl<T: Number> Host<T> {
     /// Errors of all views, moved.
     pub(super) fn trials(&self, moved: &[[i32; 2]]) -> Vec<f64> {
-        let Self { fixed, views, state, .. } = self;
+        let Self { fixed, views, shifts, state, .. } = self;
+        let spectra = fixed.spectra(&state.probe);
+        let plain = Seen { probe: &state.probe, object: &state.object };
         let one = |j: usize, (view, by): (&View, &[i32; 2])| {
             let view = View { row: view.row + by[0], col: view.col + by[1], ..*view };
             let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
-            T::with(fixed.isa, Trial { fixed, state, view, mag, valid, scratch })
+            let mut own = std::mem::take(&mut scratch.own);
+            let (state, view) = fixed.seen(plain, &spectra, (view, shifts[j]), &mut own, scratch);
+            let error = T::with(fixed.isa, Trial { fixed, state, view, mag, valid, scratch });
+            scratch.own = own;
+            error
         };
         fixed.cpu.install(|| map((items(views), items(moved)), one))
     }
 
     /// Derivatives of all views.
     pub(super) fn slopes(&self) -> Vec<[f64; 5]> {
-        let Self { fixed, views, state, .. } = self;
+        let Self { fixed, views, shifts, state, .. } = self;
+        let spectra = fixed.spectra(&state.probe);
+        let plain = Seen { probe: &state.probe, object: &state.object };
         let one = |j: usize, view: &View| {
-            let mut scratch = fixed.scratch();
+            let scratch = &mut *fixed.scratch();
             scratch.need(1);
-            T::with(fixed.isa, Slope { fixed, state, view: *view, mag: fixed.moduli(j), scratch: &mut scratch })
+            let mut own = std::mem::take(&mut scratch.own);
+            let (state, seen) = fixed.seen(plain, &spectra, (*view, shifts[j]), &mut own, scratch);
+            let mut along = [Vec::new(), Vec::new()];
+            if fixed.subpixel {
+                for (d, along) in along.iter_mut().enumerate() {
+                    along.resize(fixed.probe_len(), T::ZERO);
+                    fixed.shifted(&spectra, view, shifts[j], Some(d), along, scratch);
+                }
+            }
+            let derivatives = fixed.subpixel.then(|| along.each_ref().map(|a| &a[..]));
+            let slope = Slope { fixed, state, along: derivatives, view: seen, mag: fixed.moduli(j), scratch };
+            let found = T::with(fixed.isa, slope);
+            scratch.own = own;
+            found
         };
         fixed.cpu.install(|| map(items(views), one))
     }

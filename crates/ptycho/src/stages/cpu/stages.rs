@@ -4,8 +4,10 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::large::Large;
+use zellige_engine::parallel::{chunks_mut, each, items};
 
 use super::lanes::{Number, Work};
+use super::shift::Seen;
 use super::store::{self, planes_mut};
 use super::{Fixed, Host, lanes, least_squares, overlap, smooth};
 use crate::model::{State, View};
@@ -239,6 +241,19 @@ impl<T: Number> Stages for Host<T> {
     }
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        if self.fixed.subpixel && !self.exit.is_empty() {
+            // Waves go with the probe, which now stands elsewhere between the pixels of its frame.
+            let size = self.fixed.exits() * 2 * self.fixed.shape.stored();
+            let (fixed, old) = (&self.fixed, &self.shifts);
+            fixed.cpu.install(|| {
+                each((chunks_mut(&mut self.exit, size), items(shifts)), |j, (exit, new)| {
+                    let by = [0, 1].map(|d| new[d] - old[j][d]);
+                    if by != [0.0; 2] {
+                        fixed.moved(exit, by);
+                    }
+                });
+            });
+        }
         self.views.copy_from_slice(views);
         self.shifts.copy_from_slice(shifts);
         self.sort_views();
@@ -264,11 +279,15 @@ impl<T: Number> Stages for Host<T> {
     }
 
     fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
-        let Self { fixed, views, state, .. } = self;
+        let Self { fixed, views, shifts, state, .. } = self;
         let fixed = &*fixed;
+        let spectra = fixed.spectra(&state.probe);
         let mut scratch = fixed.scratch();
+        let plain = Seen { probe: &state.probe, object: &state.object };
+        let mut own = Vec::new();
+        let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[view], shifts[view]), &mut own, &mut scratch);
         let super::Scratch { room, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
-        fixed.products(&state.probe, &state.object, &views[view], product);
+        fixed.products(probe, object, &view, product);
         let size = 2 * fixed.shape.plane();
         for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
             fixed.propagate(from, to, two, room);

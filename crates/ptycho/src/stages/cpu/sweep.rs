@@ -5,6 +5,7 @@ use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
 
 use super::fourier::{mix, update_to};
 use super::lanes::{Lanes, Number, Work};
+use super::shift::Seen;
 use super::store::{planes, planes_mut};
 use super::{Fixed, Host, Scratch};
 use crate::model::View;
@@ -73,7 +74,7 @@ struct Apply<'a, T> {
     difference: &'a [T],
     /// Views of the batch: the probe takes their mean.
     batch: usize,
-    probe: &'a mut [T],
+    probe: &'a [T],
     object: &'a mut [T],
     /// Norm of a patch.
     norm: &'a mut [T],
@@ -202,7 +203,7 @@ impl<T: Number> Work<T> for Apply<'_, T> {
 impl<T: Number> Host<T> {
     /// One pass over the views in `order`.
     pub(super) fn sweep_views(&mut self, rule: &Sweep, order: &[u32]) {
-        let Self { fixed, views, state, exit, errors, .. } = self;
+        let Self { fixed, views, shifts, state, exit, errors, .. } = self;
         let fixed = &*fixed;
         let stored = fixed.exits() * 2 * fixed.shape.stored();
         let keeps = !exit.is_empty();
@@ -210,23 +211,28 @@ impl<T: Number> Host<T> {
         let mut found = vec![[0.0; 3]; rule.batch.min(order.len())];
         let mut norm = vec![T::ZERO; fixed.shape.stored()];
         let mut steps = vec![T::ZERO; state.probe.len()];
+        // The probe as the views of a batch see it, and the step that one of them asks for there.
+        let own = if fixed.subpixel { fixed.probe_len() } else { 0 };
+        let mut back = vec![T::ZERO; own];
         let exits = Exits(exit.as_mut_ptr());
         fixed.cpu.install(|| {
             for batch in order.chunks(rule.batch) {
                 let state_now = &*state;
-                let work = |j: &u32, out: &mut [T], found: &mut [f64; 3]| {
+                let list: Vec<[u32; 2]> = batch.iter().enumerate().map(|(slot, j)| [*j, slot as u32]).collect();
+                let probes = &fixed.all_shifted(&fixed.spectra(&state_now.probe), views, shifts, &list)[..];
+                let work = |slot: usize, j: &u32, out: &mut [T], found: &mut [f64; 3]| {
                     let j = *j as usize;
                     // SAFETY: `order` holds each view at most once, so that no other work has this wave.
                     let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
-                    let (probe, object, view) = (&state_now.probe[..], &state_now.object[..], views[j]);
+                    let (Seen { probe, object }, view) = fixed.own_or(state_now, probes, slot, views[j]);
                     let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
                     *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
                 };
                 if let [one] = batch {
-                    work(one, &mut differences[..stored], &mut found[0]);
+                    work(0, one, &mut differences[..stored], &mut found[0]);
                 } else {
-                    each((items(batch), chunks_mut(&mut differences, stored), items_mut(&mut found)), |_, (j, out, found)| {
-                        work(j, out, found);
+                    each((items(batch), chunks_mut(&mut differences, stored), items_mut(&mut found)), |slot, (j, out, found)| {
+                        work(slot, j, out, found);
                     });
                 }
                 if rule.probe {
@@ -236,18 +242,22 @@ impl<T: Number> Host<T> {
                     let view = views[*j as usize];
                     errors[*j as usize] = found[i];
                     let set = view.probe as usize * fixed.probe_len()..(view.probe as usize + 1) * fixed.probe_len();
-                    let apply = Apply {
-                        fixed,
-                        rule,
-                        view,
-                        difference: &differences[i * stored..(i + 1) * stored],
-                        batch: batch.len(),
-                        probe: &mut state.probe,
-                        object: &mut state.object,
-                        norm: &mut norm,
-                        step: &mut steps[set],
-                    };
-                    T::with(fixed.isa, apply);
+                    let (difference, batch, object, norm) =
+                        (&differences[i * stored..(i + 1) * stored], batch.len(), &mut state.object[..], &mut norm[..]);
+                    if fixed.subpixel {
+                        // The step is the usual one of the probe that the view sees; S is unitary, so that it is shifted back as it is.
+                        back.fill(T::ZERO);
+                        let (probe, view) = (&probes[i * own..(i + 1) * own], View { probe: 0, ..view });
+                        T::with(fixed.isa, Apply { fixed, rule, view, difference, batch, probe, object, norm, step: &mut back });
+                        if rule.probe {
+                            let by = shifts[*j as usize];
+                            fixed.moved(&mut back, [-by[0], -by[1]]);
+                            steps[set].iter_mut().zip(&back).for_each(|(step, back)| *step += *back);
+                        }
+                        continue;
+                    }
+                    let (probe, step) = (&state.probe[..], &mut steps[set]);
+                    T::with(fixed.isa, Apply { fixed, rule, view, difference, batch, probe, object, norm, step });
                 }
                 if rule.probe {
                     for (probe, step) in state.probe.iter_mut().zip(&steps) {

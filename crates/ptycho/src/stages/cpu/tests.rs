@@ -75,3 +75,64 @@ fn transforms_are_those_of_the_library_on_every_instruction_set() {
         }
     }
 }
+
+/// Probes between pixels: shifting is unitary, back is its adjoint, and a whole pixel is a whole pixel.
+#[test]
+fn shifts_are_unitary_and_go_back_by_their_adjoint() {
+    use super::Host;
+    use crate::model::{Model, Power, State, Storage, Transfer, View};
+    for frame in [[16, 16], [12, 20], [15, 21]] {
+        let pixels = frame[0] * frame[1];
+        let probe = noise(pixels);
+        let model = Model {
+            frame,
+            bin: [1, 1],
+            modes: [1, 1],
+            probes: 1,
+            storages: vec![Storage { shape: frame, offset: 0, origin: [0.0; 2] }],
+            views: vec![View::default()],
+            subpixel: true,
+            shifts: vec![[0.0; 2]],
+            mag: vec![1.0; pixels],
+            transfer: Transfer::Far,
+            pixel: [1.0; 2],
+            filter: Vec::new(),
+            power: Power::default(),
+            start: State { probe: probe.clone(), object: noise(pixels) },
+            scans: Vec::new(),
+        };
+        let host = Host::<f64>::new(&model, &zellige_engine::device::Cpu::new(1).unwrap(), Isa::best());
+        let shape = Shape::new(frame);
+        let moved = |values: &[Complex<f64>], by: [f64; 2]| {
+            let mut wave = store::frames_in::<f64>(values, shape);
+            host.fixed.moved(&mut wave, by);
+            let padded = wave.chunks_exact(shape.sx).all(|row| row[shape.nx..].iter().all(|v| *v == 0.0));
+            assert!(padded, "{frame:?}: padding");
+            store::frames_out(&wave, shape)
+        };
+        let dot = |a: &[Complex<f64>], b: &[Complex<f64>]| a.iter().zip(b).map(|(a, b)| a.conj() * b).sum::<Complex<f64>>();
+        let other: Vec<_> = noise(2 * pixels)[pixels..].to_vec();
+        let by = [0.37, -0.48];
+        let (there, back) = (moved(&probe, by), moved(&other, by.map(|d| -d)));
+        // Rounding of some transforms in doubles, as above.
+        let limit = 1e-13 * dot(&probe, &probe).re;
+        assert!((dot(&there, &other) - dot(&probe, &back)).norm() < limit, "{frame:?}: not the adjoint");
+        assert!((dot(&there, &there) - dot(&probe, &probe)).norm() < limit, "{frame:?}: not unitary");
+        // The one from the probe's transform is the same.
+        let mut own = vec![0.0; host.fixed.probe_len()];
+        let spectra = host.fixed.spectra(&host.state.probe);
+        host.fixed.shifted(&spectra, &View::default(), by, None, &mut own, &mut host.fixed.scratch());
+        assert!(difference(&store::frames_out(&own, shape), &there) < 1e-13, "{frame:?}");
+        // Its derivative is that of central differences, whose error is h^2/6 times the cube of the highest frequency, pi.
+        for d in 0..2 {
+            host.fixed.shifted(&spectra, &View::default(), by, Some(d), &mut own, &mut host.fixed.scratch());
+            let h = 1e-4;
+            let at = |sign: f64| moved(&probe, [0, 1].map(|e| if e == d { by[e] + sign * h } else { by[e] }));
+            let slope: Vec<_> = at(1.0).iter().zip(at(-1.0)).map(|(a, b)| (a - b) / (2.0 * h)).collect();
+            assert!(difference(&store::frames_out(&own, shape), &slope) < 1e-7, "{frame:?}: axis {d}");
+        }
+        let turned = moved(&probe, [1.0, 0.0]);
+        let rolled: Vec<_> = (0..pixels).map(|i| probe[(i + pixels - frame[1]) % pixels]).collect();
+        assert!(difference(&turned, &rolled) < 1e-13, "{frame:?}: a whole pixel");
+    }
+}

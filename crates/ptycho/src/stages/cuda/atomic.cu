@@ -12,7 +12,7 @@ template <bool WEIGHED> __device__ __forceinline__ void scatter(const Model& mod
   const u32 n = w / LOTS, begin = w % LOTS * (TEAM * LOT) + threadIdx.x;
   const View view = model.views[n];
   const Storage storage = model.storages[view.object];
-  const C* probe = model.probe + (SETS > 1 ? (u64)view.probe * (PROBES * NX * NY) : 0) + begin;
+  const C* probe = model.probe + (SHIFTED ? (u64)n : SETS > 1 ? (u64)view.probe : 0) * (PROBES * NX * NY) + begin;
   for (int o = 0; o < OBJECTS; ++o) {
     const C* exit = exits + ((u64)n * MODES + o) * (NX * NY) + begin;
     C sum[LOT];

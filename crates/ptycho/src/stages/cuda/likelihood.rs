@@ -6,6 +6,7 @@ use zellige_engine::cuda::{Address, Argument, Buffer, Cuda, Kernel, Launch, Pool
 use zellige_engine::error::Result;
 
 use super::arguments::{ModelArgument, Search};
+use super::between::Between;
 use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
 use super::program::{Kind, TEAM, Way, pair};
@@ -174,14 +175,14 @@ impl Descent {
         &mut self,
         places: ModelArgument,
         frames: &mut Frames,
-        pieces: Option<&mut Pieces>,
+        (mut pieces, between): (Option<&mut Pieces>, Option<&mut Between>),
         sums: &Sums,
         rule: &Likelihood,
         to: &mut Pair,
     ) -> Result<Vec<f64>> {
         frames.need_exits()?;
         let pixels = (self.kind.frame[0] * self.kind.frame[1]) as u32;
-        let values = self.gradient_part(places, frames, pieces, rule, &(0..frames.views))?;
+        let values = self.gradient_part(places, frames, pieces.as_deref_mut(), rule, &(0..frames.views))?;
         let list = sums.argument(0);
         if rule.object && sums.atomic() {
             self.cuda.fill_zero(&mut to.object)?;
@@ -194,6 +195,12 @@ impl Descent {
             unsafe { launch.arg(&mut to.object).run()? };
         } else {
             self.cuda.fill_zero(&mut to.object)?;
+        }
+        if let (Some(between), Some(pieces), true) = (between, pieces, rule.probe) {
+            between.ask_all(pieces, places, frames, false)?;
+            let len = to.probe.len();
+            self.cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
+            return Ok(values);
         }
         if rule.probe {
             let launch = self.probe_parts.launch(((pixels / pair(self.kind.frame) as u32).div_ceil(TEAM), sums.parts.len() as u32), TEAM);

@@ -221,6 +221,7 @@ pub(super) mod tests {
             probes: 2,
             storages: vec![storage(0), storage(64 * 90)],
             views,
+            subpixel: false,
             shifts: Vec::new(),
             bin: [1, 1],
             mag: Vec::new(),

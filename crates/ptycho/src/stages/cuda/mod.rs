@@ -8,6 +8,7 @@
 //! equal runs give equal bits, unless atomic ones are asked for ([`Kind::atomic`]).
 
 mod arguments;
+mod between;
 mod frames;
 mod likelihood;
 mod lists;
@@ -28,6 +29,7 @@ use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
 
 use self::arguments::{ModelArgument, StorageArgument};
+use self::between::Between;
 use self::frames::Frames;
 use self::likelihood::Descent;
 pub(super) use self::lists::crowding;
@@ -56,7 +58,16 @@ pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages
 
 /// The same within some device memory, frames and waves coming and going where they do not fit.
 pub fn new_within(model: &Model, cuda: &Cuda, wish: stream::plan::Wish) -> Result<Box<dyn Stages>> {
+    if model.subpixel {
+        return Err(no_blocks_between_pixels());
+    }
     stream::new(model, cuda, Kind::of(model, cuda.properties()), wish)
+}
+
+/// Why a scan that does not fit is not begun.
+pub(crate) fn no_blocks_between_pixels() -> Error {
+    let hint = "let the GPU hold the scan (`every`, `crop`, more memory), leave `subpixel` out, or take `--device cpu`";
+    refused("frames that come and go with probes between pixels (`subpixel`)", hint)
 }
 
 /// What is not there on GPUs.
@@ -114,6 +125,8 @@ struct CudaStages {
     descent: Option<Descent>,
     seeker: Option<Seeker>,
     pieces: Option<Pieces>,
+    /// Where views see the probe between pixels.
+    between: Option<Between>,
     sweeps: Option<Sweeps>,
     supports: Option<Supports>,
     /// Of the views, a pixel, where the last pass was one over the likelihood.
@@ -155,6 +168,7 @@ impl CudaStages {
             descent: None,
             seeker: None,
             pieces: None,
+            between: None,
             sweeps: None,
             supports: None,
             likelihoods: None,

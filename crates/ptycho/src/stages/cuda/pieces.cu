@@ -19,8 +19,20 @@ __device__ __forceinline__ float magnitude(const Lot& lot, u32 n, u32 pixel) {
   return lot.mag[(u64)n * (MX * MY) + (lot.mag_place ? lot.mag_place[pixel] : pixel)];
 }
 __device__ __forceinline__ C* work_of(const Lot& lot, u32 i, u32 k) { return lot.work + ((u64)i * MODES + k) * (NX * NY); }
+// Number of the probe that view `i` of the lot sees: of its set, or where views see it between pixels (SHIFTED) its own, in the order of the lot's list or of
+// all views.
+__device__ __forceinline__ u32 probe_number(const Lot& lot, const View& view, u32 i) {
+  return !SHIFTED ? view.probe : lot.list ? i : lot.first + i;
+}
 #define EACH_PIXEL(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < NX * NY; pixel += gridDim.x * TEAM)
 #define EACH_COUNTED(pixel) for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += gridDim.x * TEAM)
+
+// The greatest of values that are not negative, over all blocks: their bits have the same order.
+__device__ __forceinline__ void put_greatest(float value, u32* to) {
+  __shared__ float scratch[TEAM / WARP];
+  value = block_reduce<Max<float>>(value, scratch);
+  if (threadIdx.x == 0) atomicMax(to, __float_as_uint(value));
+}
 
 // Sums of a block, in doubles, to its place.
 template <int COUNT> __device__ __forceinline__ void put_sums(const Lot& lot, const float (&value)[COUNT]) {
@@ -47,7 +59,7 @@ __device__ __forceinline__ C patch_value(const Model& model, const View& view, u
 extern "C" __global__ void __launch_bounds__(TEAM) multiply(Model model, Model other, Lot lot, u32 both, i32 axis) {
   const u32 i = blockIdx.y, k = blockIdx.z;
   const View view = model.views[view_number(lot, i)];
-  const u64 probe = ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY);
+  const u64 probe = ((u64)probe_number(lot, view, i) * PROBES + k / OBJECTS) * (NX * NY);
   EACH_PIXEL(pixel) {
     C value = model.probe[probe + pixel] * patch_value(model, view, k % OBJECTS, pixel, axis);
     if (both) value = value + other.probe[probe + pixel] * patch_value(other, view, k % OBJECTS, pixel, axis);

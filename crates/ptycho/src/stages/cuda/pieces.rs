@@ -8,6 +8,7 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::arguments::ModelArgument;
+use super::between::Between;
 use super::frames::{Frames, GROUP};
 use super::program::{Kind, TEAM};
 use super::recipes::pieces_recipe;
@@ -202,9 +203,10 @@ impl Pieces {
     }
 
     /// Derivatives of the summed squared deviation by the place of every view: y, x, yy, xx and yx.
-    pub(super) fn slope(&mut self, model: ModelArgument, frames: &Frames) -> Result<Vec<[f64; 5]>> {
+    pub(super) fn slope(&mut self, model: ModelArgument, frames: &Frames, mut between: Option<&mut Between>) -> Result<Vec<[f64; 5]>> {
         let (views, chunks) = (frames.views, self.chunks() as usize);
         let group = self.group(views);
+        let mut along = self.pool.alloc_zeros(0, "ptycho: shifted probes")?;
         self.need(group, 2, 3, 5 * views * chunks)?;
         for first in (0..views).step_by(group) {
             let count = group.min(views - first);
@@ -214,7 +216,17 @@ impl Pieces {
             self.propagate(0, count, false)?;
             self.intensity(lot, count)?;
             for axis in 0..2 {
-                self.multiply(model, None, Lot { work: self.waves[1].address(), ..lot }, count, axis)?;
+                let other = Lot { work: self.waves[1].address(), ..lot };
+                if let Some(between) = between.as_deref_mut() {
+                    // Views see probes of their own, whose derivative is exact; they stand in the order of all views.
+                    between.grow(&mut along, group)?;
+                    between.see(self, model, lot, count, (&mut along, 0), axis)?;
+                    let before = (first * between.modes() * size_of::<C>()) as u64;
+                    let slopes = ModelArgument { probe: along.address().wrapping_sub(before), ..model };
+                    self.multiply(slopes, None, other, count, -1)?;
+                } else {
+                    self.multiply(model, None, other, count, axis)?;
+                }
                 self.propagate(1, count, false)?;
                 let launch = self.change.launch(grid, TEAM).plain(lot).arg(&self.waves[1]).arg(&self.planes[1 + axis as usize]);
                 // SAFETY: (Lot, const C*, float*) as `change` declares; waves and planes hold `count` views.
@@ -230,6 +242,11 @@ impl Pieces {
     pub(super) fn transform(&mut self, waves: &mut Buffer<C>, direction: Direction) -> Result<()> {
         let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], waves.len() / self.pixels());
         self.plans.get::<f32>(shape)?.run(waves, direction)
+    }
+
+    /// The same for `count` frames from value `at` on.
+    pub(super) fn transform_at(&mut self, waves: &mut Buffer<C>, at: usize, count: usize, direction: Direction) -> Result<()> {
+        self.plans.get::<f32>(Shape::frames(self.kind.frame[0], self.kind.frame[1], count))?.run_at(waves, at, direction)
     }
 }
 

@@ -61,7 +61,7 @@ object_direction(Model model, Lot lot, u32 number, u32 count, C* to, float* norm
       const u32 x = col - v.col, y = row - v.row;
       if (x >= NX || y >= NY) continue;
       for (u32 p = 0; p < PROBES; ++p) {
-        const C probe = model.probe[((u64)v.probe * PROBES + p) * (NX * NY) + y * NX + x];
+        const C probe = model.probe[((u64)probe_number(lot, v, hits[h]) * PROBES + p) * (NX * NY) + y * NX + x];
         norm += power(probe);
 #pragma unroll
         for (int o = 0; o < OBJECTS; ++o) sum[o] = sum[o] + conj(probe) * work_of(lot, hits[h], p * OBJECTS + o)[y * NX + x];
@@ -83,7 +83,7 @@ object_direction(Model model, Lot lot, u32 number, u32 count, C* to, float* norm
 extern "C" __global__ void __launch_bounds__(TEAM) object_scatter(Model model, Lot lot, C* to, float* norms) {
   const View view = model.views[view_number(lot, blockIdx.y)];
   const Storage storage = model.storages[view.object];
-  const C* probe = model.probe + (u64)view.probe * PROBES * (NX * NY);
+  const C* probe = model.probe + (u64)probe_number(lot, view, blockIdx.y) * PROBES * (NX * NY);
   EACH_PIXEL(pixel) {
     const u64 at = (u64)(view.row + pixel / NX) * storage.width + view.col + pixel % NX;
     float norm = 0;
@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) products(Model model, Model a
   float sums[5] = {0, 0, 0, 0, 0};
   EACH_PIXEL(pixel) {
     for (u32 k = 0; k < MODES; ++k) {
-      const u64 probe = ((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY) + pixel;
+      const u64 probe = ((u64)probe_number(lot, view, blockIdx.y) * PROBES + k / OBJECTS) * (NX * NY) + pixel;
       const C a = model.probe[probe] * patch_value(along, view, k % OBJECTS, pixel, -1);
       const C b = along.probe[probe] * patch_value(model, view, k % OBJECTS, pixel, -1), chi = work_of(lot, blockIdx.y, k)[pixel];
       sums[0] += power(a), sums[1] += power(b), sums[2] += a.x * b.x + a.y * b.y;

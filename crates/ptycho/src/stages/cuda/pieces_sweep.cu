@@ -49,19 +49,12 @@ extern "C" __global__ void __launch_bounds__(TEAM) settle_errors(Lot lot, u32 ch
   errors[3 * (u64)n + 2] = float(sums[2] / (NX * NY));
 }
 
-// The greatest of values that are not negative, over all blocks: their bits have the same order.
-__device__ __forceinline__ void put_greatest(float value, u32* to) {
-  __shared__ float scratch[TEAM / WARP];
-  value = block_reduce<Max<float>>(value, scratch);
-  if (threadIdx.x == 0) atomicMax(to, __float_as_uint(value));
-}
-
-// The object gets what view `i` of the lot asks for; its greatest |O|^2 in the view to `clearest`.
+// The object gets what view `i` of the lot asks for, where views see probes of their own with the greatest |P|^2 of each in `brightest`; its greatest |O|^2 in the view to `clearest`.
 extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Lot lot, u32 i, const u32* brightest, u32* clearest, Step step) {
   const View view = model.views[view_number(lot, i)];
   const Storage storage = model.storages[view.object];
-  const C* probe = model.probe + (u64)view.probe * PROBES * (NX * NY);
-  const float largest = __uint_as_float(brightest[view.probe]);
+  const C* probe = model.probe + (u64)probe_number(lot, view, i) * PROBES * (NX * NY);
+  const float largest = __uint_as_float(brightest[SHIFTED ? i : view.probe]);
   float most = 0;
   EACH_PIXEL(pixel) {
     float norm = 0, seen = 0;
@@ -83,11 +76,11 @@ extern "C" __global__ void __launch_bounds__(TEAM) step_object(Model model, Lot 
   put_greatest(most, clearest);
 }
 
-// What view `i` asks for of the probe, added to `steps` [sets][P][NY * NX].
+// What view `i` asks for of the probe, added to `steps` [sets][P][NY * NX]; of the one that it sees itself, to its place in [views][P][NY * NX].
 extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Lot lot, u32 i, const u32* clearest, Step step, float share, C* steps) {
   const View view = model.views[view_number(lot, i)];
   const Storage storage = model.storages[view.object];
-  C* to = steps + (u64)view.probe * PROBES * (NX * NY);
+  C* to = steps + (u64)probe_number(lot, view, i) * PROBES * (NX * NY);
   const float largest = __uint_as_float(*clearest);
   EACH_PIXEL(pixel) {
     const C* object = model.object + patch_of(model, view, 0) + (u64)(pixel / NX) * storage.width + pixel % NX;
@@ -98,7 +91,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) step_probe(Model model, Lot l
     for (u32 p = 0; p < PROBES; ++p) {
       C sum = make_float2(0, 0);
       for (u32 o = 0; o < OBJECTS; ++o) sum = sum + conj(object[o * layer]) * work_of(lot, i, p * OBJECTS + o)[pixel];
-      to[p * (NX * NY) + pixel] = to[p * (NX * NY) + pixel] + sum * w;
+      to[p * (NX * NY) + pixel] = SHIFTED ? sum * w : to[p * (NX * NY) + pixel] + sum * w;
     }
   }
 }

@@ -6,7 +6,7 @@ extern "C" __global__ void spread(Model model, C* exits, u32 first) {
   const u32 pixel = blockIdx.x * blockDim.x + threadIdx.x, n = first + blockIdx.y / MODES, k = blockIdx.y % MODES;
   if (pixel >= NX * NY) return;
   const View view = model.views[n];
-  const C p = model.probe[((u64)view.probe * PROBES + k / OBJECTS) * (NX * NY) + pixel];
+  const C p = model.probe[((u64)(SHIFTED ? n : view.probe) * PROBES + k / OBJECTS) * (NX * NY) + pixel];
   const C o = model.object[patch_of(model, view, k % OBJECTS) + (u64)(pixel / NX) * model.storages[view.object].width + pixel % NX];
   exits[((u64)n * MODES + k) * (NX * NY) + pixel] = p * o;
 }

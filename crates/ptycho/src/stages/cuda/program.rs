@@ -57,6 +57,8 @@ pub struct Kind {
     /// Whether engines that go from view to view with one mode hold a frame in registers, in one launch, where they can. Recorded launches around
     /// cuFFT are faster, and taken otherwise where that library is there.
     pub registers: bool,
+    /// Whether views see the probe between pixels, each its own; only in pieces.
+    pub shifted: bool,
     /// How.
     pub way: Way,
 }
@@ -72,12 +74,13 @@ impl Kind {
             near: model.transfer != Transfer::Far,
             atomic: false,
             registers: false,
+            shifted: model.subpixel,
             way: Way::Plain,
         };
         let hopper = device.capability.0 >= 9;
         let fits = |kind: &Self| kind.shared() <= device.shared_per_block && device.capability.0 >= 8;
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
-        if model.bin != [1, 1] || !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
+        if model.bin != [1, 1] || model.subpixel || !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
             return kind;
         }
         // Eight blocks of 256 threads, two a multiprocessor, for 256 x 256: one frame's barriers are waited for while another computes.
@@ -213,7 +216,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [by, bx] = self.bin;
         let bins = if self.bin == [1, 1] { String::new() } else { format!(" in bins of {by}x{bx}") };
-        write!(f, "{}x{}{bins}, {} modes", self.frame[0], self.frame[1], self.exits())
+        let between = if self.shifted { ", probes between pixels" } else { "" };
+        write!(f, "{}x{}{bins}, {} modes{between}", self.frame[0], self.frame[1], self.exits())
     }
 }
 
@@ -232,6 +236,7 @@ mod tests {
                 near: false,
                 atomic: false,
                 registers: false,
+                shifted: false,
                 way: Way::Fused { cluster, fetch: false },
             };
             for pack in [2, 4] {

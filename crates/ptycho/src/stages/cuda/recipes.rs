@@ -19,6 +19,7 @@ pub(super) fn recipe(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]
         define("OBJECTS", &kind.modes[1]),
         define("MODES", &kind.exits()),
         define("SETS", &if kind.several { 2 } else { 1 }),
+        define("SHIFTED", &u8::from(kind.shifted)),
         define("TEAM", &TEAM),
         define("CROWD", &crowd(kind.exits())),
         define("TILE_ROWS", &TILE_ROWS),
@@ -145,6 +146,13 @@ pub(super) fn sweeps_recipe(kind: &Kind) -> Recipe {
     recipe(kind, "sweeps in pieces", &sources, &kernels)
 }
 
+/// Kernels of probes between pixels.
+pub(super) fn between_recipe(kind: &Kind) -> Recipe {
+    let sources = [include_str!("constrain.cu"), include_str!("pieces.cu"), include_str!("between.cu")];
+    let kernels = ["tilt", "asked", "gather_back", "add_parts", "step_between", "brightest_seen", "turn"];
+    recipe(kind, "probes between pixels", &sources, &kernels)
+}
+
 /// Supports of probes and smoothing of objects, for every kind.
 pub(super) fn supports_recipe(kind: &Kind) -> Recipe {
     recipe(kind, "supports", &[include_str!("supports.cu")], &["smooth", "veil", "compare"])
@@ -165,7 +173,17 @@ mod tests {
 
     fn kind(frame: [usize; 2], modes: [usize; 2], way: Way) -> Kind {
         // A far detector's kernels are parts of a near one's.
-        Kind { frame, bin: [1, 1], modes, several: frame[0] == 64, near: frame[0] != 128, atomic: modes[0] == 2, registers: true, way }
+        Kind {
+            frame,
+            bin: [1, 1],
+            modes,
+            several: frame[0] == 64,
+            near: frame[0] != 128,
+            atomic: modes[0] == 2,
+            registers: true,
+            shifted: false,
+            way,
+        }
     }
 
     #[test]
@@ -191,6 +209,12 @@ mod tests {
         zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
         let pieces = kind([96, 100], [3, 2], Way::Plain);
         for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces)] {
+            zellige_engine::testing::compiles(&recipe);
+        }
+        let shifted = Kind { shifted: true, ..pieces };
+        for recipe in
+            [frames_recipe(&shifted), sums_recipe(&shifted), vectors_recipe(&shifted), sweeps_recipe(&shifted), between_recipe(&shifted)]
+        {
             zellige_engine::testing::compiles(&recipe);
         }
         let binned = Kind { bin: [3, 2], ..pieces };

@@ -5,15 +5,16 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 
-use super::arguments::{Rule, Step, Update};
+use super::arguments::{ModelArgument, Rule, Step, Update};
+use super::between::Between;
 use super::likelihood::Descent;
 use super::pieces::Pieces;
 use super::places::Seeker;
 use super::program::Way;
 use super::supports::Supports;
 use super::sweeps::Sweeps;
-use super::{CudaStages, narrow, refused, wide};
-use crate::model::{State, Transfer, View};
+use super::{CudaStages, narrow, refused, stream, wide};
+use crate::model::{Model, State, Transfer, View};
 use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
 
 /// What was made just before is not there: a defect.
@@ -76,6 +77,27 @@ impl CudaStages {
         Ok(())
     }
 
+    /// And those of probes between pixels, where views see them so; gives what the kernels of all views take.
+    pub(super) fn seen(&mut self) -> Result<ModelArgument> {
+        let places = self.places.model(&self.state);
+        if !self.frames.kind.shifted {
+            return Ok(places);
+        }
+        self.need_between()?;
+        let Self { state, frames, pieces: Some(pieces), between: Some(between), .. } = self else { return Err(absent()) };
+        Ok(ModelArgument { probe: between.all(pieces, places, frames, &state.probe, 0)?, ..places })
+    }
+
+    /// Makes the kernels of probes between pixels, where views see them so.
+    pub(super) fn need_between(&mut self) -> Result<()> {
+        if self.frames.kind.shifted && self.between.is_none() {
+            self.need_pieces()?;
+            let places = Model { shifts: self.places.shifts.clone(), ..stream::plan::without_frames(&self.model) };
+            self.between = Some(Between::new(&places, &self.cuda, &self.pool, self.frames.kind)?);
+        }
+        Ok(())
+    }
+
     /// And those of engines that go from view to view so.
     fn need_sweeps(&mut self) -> Result<()> {
         self.need_pieces()?;
@@ -104,18 +126,26 @@ impl CudaStages {
 
 impl Stages for CudaStages {
     fn exits_from_product(&mut self) -> Result<()> {
-        let model = self.places.model(&self.state);
+        let model = self.seen()?;
         self.frames.begin(model, false)
     }
 
     fn project(&mut self, rule: &Projection) -> Result<()> {
         self.likelihoods = None;
-        let model = self.places.model(&self.state);
+        let model = self.seen()?;
         self.frames.project(model, Rule::from(rule))
     }
 
     fn overlap(&mut self, rule: &Overlap) -> Result<u32> {
         let places = self.places.model(&self.state);
+        if self.frames.kind.shifted {
+            self.need_between()?;
+            self.need_supports()?;
+            let Self { model, state, frames, sums, pieces, supports: Some(supports), between: Some(between), .. } = self else {
+                return Err(absent());
+            };
+            return between.overlap(model, places, state, frames, sums, supports, pieces, rule);
+        }
         let apart = self.supports.as_ref().is_some_and(Supports::apart);
         if rule.limits.smooth.is_some() || apart {
             self.need_supports()?;
@@ -141,8 +171,11 @@ impl Stages for CudaStages {
             return self.frames.sequence(places, Rule::from(rule), step, keep, order);
         }
         self.need_sweeps()?;
-        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };
-        sweeps.walk.sweep(model, places, state, frames, pieces, supports.as_ref(), rule, order)
+        self.need_between()?;
+        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, between, .. } = self else {
+            return Err(absent());
+        };
+        sweeps.walk.sweep(model, places, state, frames, pieces, (supports.as_ref(), between.as_mut()), rule, order)
     }
 
     fn least_squares(&mut self, rule: &LeastSquares, order: &[u32]) -> Result<()> {
@@ -151,20 +184,23 @@ impl Stages for CudaStages {
         self.likelihoods = None;
         let places = self.places.model(&self.state);
         self.need_sweeps()?;
-        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, .. } = self else { return Err(absent()) };
-        sweeps.least_squares(model, places, state, frames, pieces, supports.as_ref(), rule, order)?;
+        self.need_between()?;
+        let Self { model, state, frames, pieces: Some(pieces), sweeps: Some(sweeps), supports, between, .. } = self else {
+            return Err(absent());
+        };
+        sweeps.least_squares(model, places, state, frames, pieces, (supports.as_ref(), between.as_mut()), rule, order)?;
         rule.clip.map_or(Ok(()), |range| self.clip(range))
     }
 
     fn gradient(&mut self, rule: &Likelihood) -> Result<f64> {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Gradient)?;
-        let places = self.places.model(&self.state);
-        let Self { model, state, slots: [Some(to), ..], frames, sums, pieces, descent: Some(descent), .. } = self else {
+        let places = self.seen()?;
+        let Self { model, state, slots: [Some(to), ..], frames, sums, pieces, descent: Some(descent), between, .. } = self else {
             return Err(absent());
         };
         let pieces = pieces.as_mut().filter(|_| descent.in_pieces());
-        let values = descent.gradient(places, frames, pieces, sums, rule, to)?;
+        let values = descent.gradient(places, frames, (pieces, between.as_mut()), sums, rule, to)?;
         let mut value = values.iter().sum();
         if rule.smoothness > 0.0 {
             let gradient = rule.object.then_some(&to.object);
@@ -178,12 +214,16 @@ impl Stages for CudaStages {
     fn line(&mut self, rule: &Likelihood) -> Result<[f64; 2]> {
         self.descent(Some(rule.noise))?;
         self.slot(Slot::Direction)?;
-        let places = self.places.model(&self.state);
-        let Self { model, state, slots: [_, _, Some(along)], frames, pieces, descent: Some(descent), .. } = self else {
+        let places = self.seen()?;
+        let Self { model, state, slots: [_, _, Some(along)], frames, pieces, descent: Some(descent), between, .. } = self else {
             return Err(absent());
         };
-        let pieces = pieces.as_mut().filter(|_| descent.in_pieces());
-        let mut both = descent.line(places, self.places.model(along), frames, pieces, rule)?;
+        let mut pieces = pieces.as_mut().filter(|_| descent.in_pieces());
+        let mut direction = self.places.model(along);
+        if let Some((between, pieces)) = between.as_mut().zip(pieces.as_deref_mut()) {
+            direction.probe = between.all(pieces, direction, frames, &along.probe, 1)?;
+        }
+        let mut both = descent.line(places, direction, frames, pieces, rule)?;
         if rule.smoothness > 0.0 {
             let more = descent.neighbours(model, &state.object, Some(&along.object), None, rule.smoothness)?;
             both = [both[0] + more[0], both[1] + more[1]];
@@ -260,7 +300,7 @@ impl Stages for CudaStages {
         let views: Vec<View> =
             self.places.views.iter().zip(moved).map(|(v, by)| View { row: v.row + by[0], col: v.col + by[1], ..*v }).collect();
         assert!(views.len() == self.places.views.len() && views.iter().all(|v| self.inside(v)), "a trial outside of the objects");
-        let places = self.places.model(&self.state);
+        let places = self.seen()?;
         self.need_seeker()?;
         match self {
             Self { seeker: Some(seeker), frames, .. } => seeker.trial(places, frames, &views),
@@ -270,11 +310,11 @@ impl Stages for CudaStages {
     }
 
     fn slope(&mut self) -> Result<Vec<[f64; 5]>> {
-        let places = self.places.model(&self.state);
+        let places = self.seen()?;
         self.need_seeker()?;
         match self {
             Self { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
-            Self { pieces: Some(pieces), frames, .. } => pieces.slope(places, frames),
+            Self { pieces: Some(pieces), frames, between, .. } => pieces.slope(places, frames, between.as_mut()),
             _ => Err(absent()),
         }
     }
@@ -284,6 +324,10 @@ impl Stages for CudaStages {
     }
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
+        self.need_between()?;
+        if let Self { between: Some(between), pieces: Some(pieces), frames, places, .. } = self {
+            between.set(pieces, frames, &places.shifts, shifts)?;
+        }
         self.places.views.copy_from_slice(views);
         self.places.shifts.copy_from_slice(shifts);
         self.cuda.upload(&mut self.places.on_device, views)?;
@@ -310,14 +354,29 @@ impl Stages for CudaStages {
     fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
         let state = self.state()?;
         let (frame, [probes, objects], pixels) = (self.model.frame, self.model.modes, self.model.pixels());
-        let view = self.places.views[view];
+        let (view, shift) = (self.places.views[view], self.places.shifts[view]);
         let storage = &self.model.storages[view.object as usize];
         let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));
         let (bin, [_, columns]) = (self.model.bin, self.model.detector());
         let counted = |i: usize| i / frame[1] / bin[0] * columns + i % frame[1] / bin[1];
         let mut sum = vec![0.0; self.model.counted()];
         for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
-            let probe = &state.probe[(view.probe as usize * probes + p) * pixels..][..pixels];
+            let mut probe = state.probe[(view.probe as usize * probes + p) * pixels..][..pixels].to_vec();
+            if self.model.subpixel {
+                plan.run(&mut probe, Direction::Forward);
+                for (i, value) in probe.iter_mut().enumerate() {
+                    let turns = |i: usize, d: usize| {
+                        let n = frame[d];
+                        let k = if i < n.div_ceil(2) { i as f64 } else { i as f64 - n as f64 };
+                        k * shift[d] / n as f64
+                    };
+                    *value *= Complex::from_polar(
+                        1.0 / pixels as f64,
+                        -std::f64::consts::TAU * (turns(i / frame[1], 0) + turns(i % frame[1], 1)),
+                    );
+                }
+                plan.run(&mut probe, Direction::Inverse);
+            }
             let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
             let at = |i: usize| state.object[corner + i / frame[1] * storage.shape[1] + i % frame[1]];
             let mut wave: Vec<Complex<f64>> = probe.iter().enumerate().map(|(i, p)| p * at(i)).collect();
@@ -347,5 +406,9 @@ impl Stages for CudaStages {
 
     fn memory(&self) -> u64 {
         self.pool.held()
+    }
+
+    fn cuda(&self) -> Option<zellige_engine::cuda::Cuda> {
+        Some(self.cuda.clone())
     }
 }

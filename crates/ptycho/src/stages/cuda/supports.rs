@@ -136,6 +136,11 @@ impl Supports {
             self.apply(pieces.as_mut(), &mut state.probe)?;
             self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
         }
+        self.change(model, state)
+    }
+
+    /// How much the probes have changed since [`Supports::keep_before`].
+    pub(super) fn change(&mut self, model: &Model, state: &Pair) -> Result<f64> {
         let launch = self.compare.launch((BLOCKS, model.probes as u32), TEAM).arg(&state.probe).arg(&self.before);
         // SAFETY: (const C*, const C*, double*) as `compare` declares; both are as long as the probes.
         unsafe { launch.arg(&mut self.sums).run()? };

@@ -3,14 +3,15 @@
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 
-use super::Pair;
 use super::arguments::ModelArgument;
+use super::between::Between;
 use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
 use super::program::{Kind, TEAM};
 use super::recipes::sweeps_recipe;
 use super::supports::Supports;
 use super::walk::Walk;
+use super::{C, Pair};
 use crate::model::{Model, Storage};
 use crate::stages::{LeastSquares, Noise, cpu};
 
@@ -39,6 +40,8 @@ pub(super) struct Sweeps {
     brightest: Buffer<u32>,
     direction: Option<Pair>,
     norms: Buffer<f32>,
+    /// Probes as the views of a batch see them, and directions, where these differ from view to view.
+    own: [Buffer<C>; 2],
 }
 
 impl Sweeps {
@@ -62,6 +65,7 @@ impl Sweeps {
             brightest: pool.alloc_zeros(0, "ptycho: greatest values")?,
             direction: None,
             norms: pool.alloc_zeros(0, "ptycho: norms")?,
+            own: [pool.alloc_zeros(0, "ptycho: shifted probes")?, pool.alloc_zeros(0, "ptycho: shifted probes")?],
         })
     }
 
@@ -81,7 +85,7 @@ impl Sweeps {
         state: &mut Pair,
         frames: &mut Frames,
         pieces: &mut Pieces,
-        supports: Option<&Supports>,
+        (supports, mut between): (Option<&Supports>, Option<&mut Between>),
         rule: &LeastSquares,
         order: &[u32],
     ) -> Result<()> {
@@ -103,11 +107,26 @@ impl Sweeps {
             Some(direction) => direction,
             None => Pair::zeros(model, &self.pool, "ptycho: directions")?,
         };
-        let along = ModelArgument { probe: direction.probe.address(), object: direction.object.address(), ..places };
+        let mut along = ModelArgument { probe: direction.probe.address(), object: direction.object.address(), ..places };
+        let mut own = self.own.each_ref().map(|_| None);
+        if let Some(between) = between.as_deref() {
+            for (own, kept) in own.iter_mut().zip(&mut self.own) {
+                let mut buffer = std::mem::replace(kept, self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
+                between.grow(&mut buffer, batch)?;
+                *own = Some(buffer);
+            }
+        }
+        let plain = places;
         for (number, views) in order.chunks(batch).enumerate() {
             let first = number * batch;
             let count = views.len() as u32;
             let lot = Lot { list: self.order.from(first).value(), ..pieces.lot(frames, 0, 3 * first * chunks as usize) };
+            let mut places = plain;
+            if let (Some(between), Some(own)) = (between.as_deref_mut(), &mut own[0]) {
+                between.take(pieces, &state.probe)?;
+                between.see(pieces, plain, lot, views.len(), (own, 0), -1)?;
+                places.probe = own.address();
+            }
             pieces.multiply(places, None, lot, views.len(), -1)?;
             pieces.propagate(0, views.len(), false)?;
             let poisson = u32::from(rule.noise == Noise::Poisson);
@@ -120,10 +139,20 @@ impl Sweeps {
                 self.object_directions(model, places, lot, count, &direction, rule.damping, number * each)?;
             }
             if rule.probe {
-                self.probe_directions(model, places, lot, count, &direction, rule.damping, number * each + layers.len(), chunks)?;
+                let largest = number * each + layers.len();
+                if let Some(between) = between.as_deref_mut() {
+                    self.probe_directions_between(model, plain, lot, count, pieces, between, &mut direction, rule.damping, largest)?;
+                } else {
+                    self.probe_directions(model, places, lot, count, &direction, rule.damping, largest, chunks)?;
+                }
                 if let Some(supports) = supports {
                     supports.apply(Some(pieces), &mut direction.probe)?;
                 }
+            }
+            if let (Some(between), Some(own)) = (between.as_deref_mut(), &mut own[1]) {
+                between.take(pieces, &direction.probe)?;
+                between.see(pieces, plain, lot, views.len(), (own, 0), -1)?;
+                along.probe = own.address();
             }
             let steps = Lot { sums: pieces.sums.from(behind).value(), ..lot };
             // SAFETY: (Model, Model, Lot) as `products` declares; five sums a block of every view of the batch lie behind those of the errors.
@@ -142,6 +171,11 @@ impl Sweeps {
             }
         }
         self.direction = Some(direction);
+        for (kept, own) in self.own.iter_mut().zip(own) {
+            if let Some(own) = own {
+                *kept = own;
+            }
+        }
         self.errors(pieces, frames, order.len())
     }
 
@@ -186,6 +220,40 @@ impl Sweeps {
             // SAFETY: (C*, const float*, const u32*, u64, u32, float) as `divide` declares; the layers lie in the object.
             unsafe { launch.arg(damping as f32).run()? };
             at += storage.layer();
+        }
+        Ok(())
+    }
+
+    /// And for the probes where views see them between pixels: what each says is shifted back, the transmission is that of the views' own pixels.
+    #[allow(clippy::too_many_arguments)] // as the kernels have
+    fn probe_directions_between(
+        &self,
+        model: &Model,
+        places: ModelArgument,
+        lot: Lot,
+        count: u32,
+        pieces: &mut Pieces,
+        between: &mut Between,
+        to: &mut Pair,
+        damping: f64,
+        largest: usize,
+    ) -> Result<()> {
+        between.begin();
+        between.ask(pieces, places, lot, count as usize, false)?;
+        between.end(pieces)?;
+        let len = to.probe.len();
+        self.cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
+        let (pixels, size) = (model.pixels(), model.modes[0] * model.pixels());
+        for set in 0..model.probes {
+            let brightest = || self.brightest.from(largest + set);
+            let norms = || between.norms.from(set * pixels);
+            let launch = self.greatest_of.launch(GREATEST, TEAM).arg(norms()).arg(pixels as u64).arg(brightest());
+            // SAFETY: (const float*, u64, u32*) as `greatest_of` declares.
+            unsafe { launch.run()? };
+            let launch = self.divide.launch((pixels as u32).div_ceil(TEAM), TEAM).arg(to.probe.from(set * size)).arg(norms());
+            let launch = launch.arg(brightest()).arg(pixels as u64).arg(model.modes[0] as u32);
+            // SAFETY: (C*, const float*, const u32*, u64, u32, float) as `divide` declares; the modes lie in the probes.
+            unsafe { launch.arg(damping as f32).run()? };
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use zellige_engine::cuda::{Argument, Buffer, Cuda, Graph, Kernel, Pool, Program}
 use zellige_engine::error::Result;
 
 use super::arguments::{ModelArgument, Rule, Step};
+use super::between::Between;
 use super::frames::Frames;
 use super::pieces::{Lot, Pieces};
 use super::program::TEAM;
@@ -48,6 +49,9 @@ struct Room {
     brightest: Buffer<u32>,
     last: Buffer<u32>,
     clearest: Buffer<u32>,
+    /// Where views see the probe between pixels: as those of a batch do, and the greatest value that each view of the group sees.
+    own: Buffer<C>,
+    seen: Buffer<u32>,
 }
 
 /// Launches of a whole group, once there were two alike.
@@ -93,6 +97,8 @@ impl Walk {
                 brightest: greatest()?,
                 last: pool.alloc_zeros(model.probes, "ptycho: greatest values")?,
                 clearest: greatest()?,
+                own: pool.alloc_zeros(0, "ptycho: shifted probes")?,
+                seen: greatest()?,
             },
             recorded: [None, None],
         })
@@ -106,7 +112,7 @@ impl Walk {
         state: &mut Pair,
         frames: &mut Frames,
         pieces: &mut Pieces,
-        supports: Option<&Supports>,
+        (supports, mut between): (Option<&Supports>, Option<&mut Between>),
         rule: &Sweep,
         order: &[u32],
     ) -> Result<()> {
@@ -124,12 +130,18 @@ impl Walk {
         if [room.brightest.len(), room.clearest.len()] != [greatest, group] {
             room.brightest = pool.alloc_zeros(greatest, what)?;
             room.clearest = pool.alloc_zeros(group, what)?;
+            room.seen = pool.alloc_zeros(group, what)?;
+        }
+        if let Some(between) = between.as_deref_mut() {
+            between.grow(&mut room.own, batch)?;
+            between.need_back(batch)?;
         }
         cuda.upload_at(&mut room.order, 0, order)?;
         cuda.fill_zero(&mut room.last)?;
         // The steps are zero: this only looks for the brightest pixels.
-        kernels.finish(pieces, state, room, pass.sets, room.last.address(), 0)?;
-        let here = pass.addresses(state, frames, pieces, room);
+        kernels.finish(pieces, state, room.steps.address(), pass.sets, room.last.address(), 0)?;
+        let mut here = pass.addresses(state, frames, pieces, room);
+        here.extend(between.as_deref().map(Between::addresses).into_iter().flatten());
         for first in (0..order.len()).step_by(group) {
             let count = group.min(order.len() - first);
             cuda.copy(&room.order, first, &mut room.group, 0, count)?;
@@ -139,11 +151,11 @@ impl Walk {
             let Some(alike) = alike else {
                 // Once as it is: what is made on the way must not be made while launches are recorded.
                 *recorded = Some(Recorded { rule: *rule, places: here, graph: None, refused: false });
-                kernels.group(&pass, cuda, room, state, frames, pieces, count)?;
+                kernels.group(&pass, cuda, room, state, frames, pieces, between.as_deref_mut(), count)?;
                 continue;
             };
             if alike.graph.is_none() && !alike.refused {
-                match cuda.capture(|| kernels.group(&pass, cuda, room, state, frames, pieces, count)) {
+                match cuda.capture(|| kernels.group(&pass, cuda, room, state, frames, pieces, between.as_deref_mut(), count)) {
                     Ok(graph) => alike.graph = Some(graph),
                     Err(error) => {
                         tracing::warn!("launches from view to view are not recorded and take longer: {error}");
@@ -154,7 +166,7 @@ impl Walk {
             match &mut alike.graph {
                 // SAFETY: everything lies where it lay when the launches were recorded, as much of it as then.
                 Some(graph) => unsafe { graph.launch()? },
-                None => kernels.group(&pass, cuda, room, state, frames, pieces, count)?,
+                None => kernels.group(&pass, cuda, room, state, frames, pieces, between.as_deref_mut(), count)?,
             }
         }
         Ok(())
@@ -167,7 +179,8 @@ impl Pass<'_> {
         let lot = pieces.lot(frames, 0, 0);
         let [real, apart] = self.supports.map_or([0, 0], |s| [s.real(), s.fourier()]);
         let buffers = [state.probe.address(), state.object.address(), frames.weight.address(), frames.errors.address(), self.waves];
-        let own = [room.steps.address(), room.brightest.address(), room.clearest.address()];
+        let own = [&room.brightest, &room.clearest, &room.seen].map(Buffer::address);
+        let own = [own[0], own[1], own[2], room.steps.address(), room.own.address()];
         let all = [bytemuck::cast_slice(&[self.places]), bytemuck::cast_slice(&[lot]), &buffers[..], &own[..]].concat();
         all.into_iter().chain([real, apart, self.batch as u64]).collect()
     }
@@ -175,8 +188,8 @@ impl Pass<'_> {
 
 impl Kernels {
     /// Gives the probes their steps, and the brightest pixel of each set to the address.
-    fn finish(&self, pieces: &Pieces, state: &Pair, room: &Room, sets: usize, brightest: u64, support: u64) -> Result<()> {
-        let launch = self.finish.launch((pieces.chunks(), sets as u32), TEAM).arg(&state.probe).arg(&room.steps).arg(support);
+    fn finish(&self, pieces: &Pieces, state: &Pair, steps: u64, sets: usize, brightest: u64, support: u64) -> Result<()> {
+        let launch = self.finish.launch((pieces.chunks(), sets as u32), TEAM).arg(&state.probe).arg(steps).arg(support);
         // SAFETY: (C*, C*, const float*, u32*) as `finish` declares; both are as long as the probes.
         unsafe { launch.arg(brightest).run() }
     }
@@ -190,6 +203,7 @@ impl Kernels {
         state: &mut Pair,
         frames: &Frames,
         pieces: &mut Pieces,
+        mut between: Option<&mut Between>,
         count: usize,
     ) -> Result<()> {
         let Pass { rule, places, batch, sets, waves, supports } = *pass;
@@ -198,17 +212,25 @@ impl Kernels {
         let (formula, step) = (Rule::from(rule), Step::new(rule, waves != 0, real));
         let apart = supports.filter(|s| s.apart() && rule.probe);
         // A support is put on all sets of probes after every batch.
-        let at_once = batch == 1 && apart.is_none() && (real == 0 || sets == 1);
+        let at_once = batch == 1 && between.is_none() && apart.is_none() && (real == 0 || sets == 1);
         let batches = count.div_ceil(batch);
         cuda.fill_zero(&mut room.clearest)?;
+        cuda.fill_zero(&mut room.seen)?;
         cuda.fill_zero(&mut room.brightest)?;
         cuda.copy(&room.last, 0, &mut room.brightest, 0, sets)?;
         for number in 0..batches {
             let first = number * batch;
             let views = batch.min(count - first);
             let lot = Lot { list: room.group.from(first).value(), ..pieces.lot(frames, 0, 3 * first * chunks as usize) };
+            let (mut here, mut steps, mut brightest_of) = (places, room.steps.address(), room.brightest.from(number * sets).value());
+            if let Some(between) = between.as_deref_mut() {
+                between.take(pieces, &state.probe)?;
+                between.see(pieces, places, lot, views, (&mut room.own, 0), -1)?;
+                (here.probe, steps, brightest_of) = (room.own.address(), between.back.address(), room.seen.from(first).value());
+                between.brightest(pieces, &room.own, views, brightest_of)?;
+            }
             if number == 0 || !at_once {
-                pieces.multiply(places, None, lot, views, -1)?;
+                pieces.multiply(here, None, lot, views, -1)?;
             }
             pieces.propagate(0, views, false)?;
             let launch = self.difference.launch((chunks, views as u32), TEAM).plain(lot).arg(waves).plain(formula);
@@ -217,15 +239,25 @@ impl Kernels {
             pieces.propagate(0, views, true)?;
             for i in 0..views {
                 let clearest = room.clearest.from(first + i);
-                let launch = self.step_object.launch(chunks, TEAM).plain(places).plain(lot).arg(i as u32);
-                let launch = launch.arg(room.brightest.from(number * sets)).arg(clearest).plain(step);
+                let launch = self.step_object.launch(chunks, TEAM).plain(here).plain(lot).arg(i as u32);
+                let launch = launch.arg(brightest_of).arg(clearest).plain(step);
                 // SAFETY: (Model, Lot, u32, const u32*, u32*, Step) as `step_object` declares.
                 unsafe { launch.run()? };
                 if rule.probe && !at_once {
-                    let launch = self.step_probe.launch(chunks, TEAM).plain(places).plain(lot).arg(i as u32);
+                    let launch = self.step_probe.launch(chunks, TEAM).plain(here).plain(lot).arg(i as u32);
                     let launch = launch.arg(clearest).plain(step).arg(1.0 / views as f32);
                     // SAFETY: (Model, Lot, u32, const u32*, Step, float, C*) as `step_probe` declares.
-                    unsafe { launch.arg(&room.steps).run()? };
+                    unsafe { launch.arg(steps).run()? };
+                }
+            }
+            if let Some(between) = between.as_deref_mut() {
+                // What they ask for of the probes that they see, shifted back.
+                steps = room.steps.address();
+                if rule.probe {
+                    between.begin();
+                    between.bring_back(pieces, places, lot, views, false)?;
+                    between.end(pieces)?;
+                    steps = between.sums.address();
                 }
             }
             let brightest = |slot: usize| room.brightest.from(slot * sets).value();
@@ -237,11 +269,11 @@ impl Kernels {
                 unsafe { launch.run()? };
             } else if let Some(supports) = apart {
                 // The support in Fourier space comes between the step and the search for the brightest pixel; the last slot is read by no one.
-                self.finish(pieces, state, room, sets, brightest(batches + 1), 0)?;
+                self.finish(pieces, state, steps, sets, brightest(batches + 1), 0)?;
                 supports.apply(Some(pieces), &mut state.probe)?;
-                self.finish(pieces, state, room, sets, brightest(number + 1), 0)?;
+                self.finish(pieces, state, steps, sets, brightest(number + 1), 0)?;
             } else {
-                self.finish(pieces, state, room, sets, brightest(number + 1), if rule.probe { real } else { 0 })?;
+                self.finish(pieces, state, steps, sets, brightest(number + 1), if rule.probe { real } else { 0 })?;
             }
         }
         cuda.copy(&room.brightest, batches * sets, &mut room.last, 0, sets)?;

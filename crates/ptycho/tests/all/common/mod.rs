@@ -83,6 +83,7 @@ impl Reference {
             modes: [1, 1],
             probes: 1,
             storages: vec![Storage { shape: [116, 116], offset: 0, origin: [0.0; 2] }],
+            subpixel: false,
             shifts: vec![[0.0; 2]; views.len()],
             views,
             power: Power::of(&mag, 4096),

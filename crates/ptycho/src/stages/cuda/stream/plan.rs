@@ -63,7 +63,7 @@ pub(in crate::stages::cuda) fn without_frames(model: &Model) -> Model {
 
 /// Bytes of the waves and planes of a lot of views, where frames may go in pieces (`pieces.rs`).
 fn lots(model: &Model) -> usize {
-    if model.bin == [1, 1] && model.frame.iter().all(|n| n.is_power_of_two()) {
+    if !model.subpixel && model.bin == [1, 1] && model.frame.iter().all(|n| n.is_power_of_two()) {
         return 0;
     }
     let wave = 8 * model.pixels() * model.exits();
@@ -117,6 +117,9 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
         Demand { likelihood: true, .. } => 8 * values,
         _ => 0,
     };
+    // Probes as all views see them, and directions of ML.
+    let own = 8 * (model.pixels() * model.modes[0]) as u64 * if demand.likelihood { 2 } else { 1 };
+    let waves = waves + if model.subpixel && (demand.waves || demand.likelihood) { own } else { 0 };
     let frame = if demand.sequence { 8 } else { 4 } * model.counted() as u64;
     fixed(model, device.multiprocessors) + model.views.len() as u64 * (frame + waves)
 }

@@ -109,7 +109,7 @@ impl Stages for Streamed {
         self.flush()?;
         self.ask_places(None, |inner, places, _| match inner {
             CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
-            CudaStages { pieces: Some(pieces), frames, .. } => pieces.slope(places, frames),
+            CudaStages { pieces: Some(pieces), frames, .. } => pieces.slope(places, frames, None),
             _ => Ok(Vec::new()),
         })
     }

@@ -1,0 +1,405 @@
+//! Probes between pixels: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the rest d of a view's place. Unitary, so that what comes back from a
+//! view's frame comes back by `S(-d)`, which is its adjoint. Where places are whole pixels nothing of this is done.
+
+use zellige_engine::parallel::{chunks_mut, each, each_with, items, map};
+use zellige_engine::real::Real;
+
+use super::fft::{PAD, Room, Shape};
+use super::lanes::{Lanes, Number, Work};
+use super::overlap::{BandSums, ROWS, Waves, gather};
+use super::store::{planes, planes_mut};
+use super::view::{Row, product};
+use super::{Fixed, Pair, Scratch};
+use crate::model::View;
+
+/// Views whose shifted probes are held at once, where sums go over all views.
+pub(super) const LOT: usize = 64;
+
+/// Probe and object as one view sees them: the probe may be its own.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a, T> {
+    pub(super) probe: &'a [T],
+    pub(super) object: &'a [T],
+}
+
+/// `exp(-2 pi i k d / n)` along both axes, in the order of the transform; nothing in the padding.
+pub(super) struct Ramp<T> {
+    /// Cosine and sine along rows' numbers (a line of Fourier space, which lies transposed) and along columns'.
+    y: [Vec<T>; 2],
+    x: [Vec<T>; 2],
+}
+
+/// Whole number of the frequency that stands at place `i` of `n`.
+fn frequency(i: usize, n: usize) -> f64 {
+    if i < n.div_ceil(2) { i as f64 } else { i as f64 - n as f64 }
+}
+
+impl<T: Number> Ramp<T> {
+    fn new(shape: Shape, by: [f64; 2]) -> Self {
+        let axis = |n: usize, padded: usize, by: f64| {
+            let mut out = [vec![T::ZERO; padded], vec![T::ZERO; padded]];
+            for i in 0..n {
+                let (sin, cos) = (-std::f64::consts::TAU * frequency(i, n) * by / n as f64).sin_cos();
+                (out[0][i], out[1][i]) = (T::from_f64(cos), T::from_f64(sin));
+            }
+            out
+        };
+        Self { y: axis(shape.ny, shape.sy, by[0]), x: axis(shape.nx, shape.sx, by[1]) }
+    }
+
+    /// `out = wave` times the ramp, `factor` and, along an axis, `-2 pi i k / n`.
+    #[inline(always)]
+    fn apply(&self, shape: Shape, wave: [&[T]; 2], out: [&mut [T]; 2], factor: f64, along: Option<usize>) {
+        let slope = |k: f64, n: usize| T::from_f64(-std::f64::consts::TAU * k / n as f64);
+        let slopes: Vec<T> = match along {
+            Some(0) => (0..shape.sy).map(|i| if i < shape.ny { slope(frequency(i, shape.ny), shape.ny) } else { T::ZERO }).collect(),
+            _ => Vec::new(),
+        };
+        let factor = T::from_f64(factor);
+        let [re, im] = out;
+        for x in 0..shape.nx {
+            let by = if along == Some(1) { factor * slope(frequency(x, shape.nx), shape.nx) } else { factor };
+            let (c, s) = (Row::splat(self.x[0][x] * by), Row::splat(self.x[1][x] * by));
+            for y in (0..shape.sy).step_by(PAD) {
+                let at = x * shape.sy + y;
+                let (d, e) = (Row::load(&self.y[0][y..]), Row::load(&self.y[1][y..]));
+                let (mut p, mut q) = (c * d - s * e, c * e + s * d);
+                if along == Some(0) {
+                    let slope = Row::load(&slopes[y..]);
+                    (p, q) = (p * slope, q * slope);
+                }
+                if along.is_some() {
+                    // Times i.
+                    (p, q) = (Row::ZERO - q, p);
+                }
+                let (a, b) = (Row::load(&wave[0][at..]), Row::load(&wave[1][at..]));
+                (a * p - b * q).store(&mut re[at..]);
+                (a * q + b * p).store(&mut im[at..]);
+            }
+        }
+    }
+}
+
+/// Transforms of the modes of probes, `[..][2][plane]`.
+struct Transformed<'a, T> {
+    fixed: &'a Fixed<T>,
+    /// `[2][ny][sx]`.
+    mode: &'a [T],
+    to: &'a mut [T],
+    room: &'a mut Room<T>,
+}
+
+impl<T: Number> Work<T> for Transformed<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        let Self { fixed, mode, to, room } = self;
+        fixed.plan.forward(planes(mode), planes_mut(to), room);
+    }
+}
+
+/// Modes shifted, from their transforms.
+struct Shifted<'a, T> {
+    fixed: &'a Fixed<T>,
+    spectra: &'a [T],
+    by: [f64; 2],
+    /// Derivative by the place along an axis in place of the probe.
+    along: Option<usize>,
+    /// `[P][2][ny][sx]`.
+    out: &'a mut [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Shifted<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        let Self { fixed, spectra, by, along, out, scratch: Scratch { room, one, two, .. } } = self;
+        let (shape, size) = (fixed.shape, 2 * fixed.shape.plane());
+        let ramp = Ramp::new(shape, by);
+        let factor = 1.0 / (shape.ny * shape.nx) as f64;
+        for (spectrum, out) in spectra.chunks_exact(size).zip(out.chunks_exact_mut(2 * shape.stored())) {
+            ramp.apply(shape, planes(spectrum), planes_mut(one), factor, along);
+            fixed.plan.inverse(planes(one), planes_mut(two), room);
+            for (to, from) in planes_mut(out).into_iter().zip(planes(two)) {
+                to.copy_from_slice(&from[..shape.stored()]);
+            }
+        }
+    }
+}
+
+/// A wave in the frame of a view, moved by some part of a pixel.
+struct Moved<'a, T> {
+    fixed: &'a Fixed<T>,
+    by: [f64; 2],
+    /// `[..][2][ny][sx]`.
+    waves: &'a mut [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Moved<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        let Self { fixed, by, waves, scratch: Scratch { room, one, two, .. } } = self;
+        let shape = fixed.shape;
+        let ramp = Ramp::new(shape, by);
+        let factor = 1.0 / (shape.ny * shape.nx) as f64;
+        for wave in waves.chunks_exact_mut(2 * shape.stored()) {
+            fixed.plan.forward(planes(wave), planes_mut(one), room);
+            ramp.apply(shape, planes(one), planes_mut(two), factor, None);
+            fixed.plan.inverse(planes(two), planes_mut(one), room);
+            for (to, from) in planes_mut(wave).into_iter().zip(planes(one)) {
+                to.copy_from_slice(&from[..shape.stored()]);
+            }
+        }
+    }
+}
+
+/// What a view says of the probe, in Fourier space and shifted back: `exp(+2 pi i k d / n) F [conj(O) psi]` a mode.
+struct Returned<'a, T> {
+    fixed: &'a Fixed<T>,
+    object: &'a [T],
+    /// The view's shifted probe, where `psi - P O` is meant instead of `psi`.
+    probe: Option<&'a [T]>,
+    view: View,
+    by: [f64; 2],
+    /// `[K][2][ny][sx]`.
+    wave: &'a [T],
+    /// `[P][2][plane]`.
+    out: &'a mut [T],
+    scratch: &'a mut Scratch<T>,
+}
+
+impl<T: Number> Work<T> for Returned<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        let Self { fixed, object, probe, view, by, wave, out, scratch: Scratch { room, one, two, plane: [unused, ..], .. } } = self;
+        let (shape, place) = (fixed.shape, fixed.places[view.object as usize]);
+        let (stored, size) = (2 * shape.stored(), 2 * shape.plane());
+        let ramp = Ramp::new(shape, [-by[0], -by[1]]);
+        for (p, out) in out.chunks_exact_mut(size).enumerate() {
+            one.fill(T::ZERO);
+            for o in 0..fixed.modes[1] {
+                let layer = place.layer(object, o);
+                let k = p * fixed.modes[1] + o;
+                let psi = &wave[k * stored..(k + 1) * stored];
+                let rest = &mut two[..size];
+                let half = size / 2;
+                if let Some(probe) = probe {
+                    product(fixed, fixed.probe(probe, 0, p), layer, &place, &view, rest);
+                    for plane in 0..2 {
+                        let (from, to) = (&psi[plane * stored / 2..], &mut rest[plane * half..]);
+                        for i in (0..stored / 2).step_by(PAD) {
+                            (Row::load(&from[i..]) - Row::load(&to[i..])).store(&mut to[i..]);
+                        }
+                    }
+                } else {
+                    rest[..stored / 2].copy_from_slice(&psi[..stored / 2]);
+                    rest[half..half + stored / 2].copy_from_slice(&psi[stored / 2..]);
+                }
+                let (sum, rest) = (planes_mut(one), planes(rest));
+                let [re, im] = sum;
+                for y in 0..shape.ny {
+                    let (from, row) = (place.at(&view, y), y * shape.sx..y * shape.sx + shape.nx);
+                    let (o0, o1) = (&layer[0][from..from + shape.nx], &layer[1][from..from + shape.nx]);
+                    let (e0, e1) = (&rest[0][row.clone()], &rest[1][row.clone()]);
+                    gather([o0, o1], [e0, e1], [&mut re[row.clone()], &mut im[row.clone()]], &mut unused[row]);
+                }
+            }
+            fixed.plan.forward(planes(one), planes_mut(two), room);
+            ramp.apply(shape, planes(two), planes_mut(out), 1.0, None);
+        }
+    }
+}
+
+/// `|O|^2` over the listed views, rows `first ..` of a probe.
+struct Clearness<'a, T> {
+    fixed: &'a Fixed<T>,
+    views: &'a [View],
+    list: &'a [[u32; 2]],
+    set: u32,
+    object: &'a [T],
+    first: usize,
+    norm: &'a mut [T],
+}
+
+impl<T: Number> Work<T> for Clearness<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        let Self { fixed, views, list, set, object, first, norm } = self;
+        for view in list.iter().map(|[j, _]| &views[*j as usize]).filter(|v| v.probe == set) {
+            let place = &fixed.places[view.object as usize];
+            for o in 0..fixed.modes[1] {
+                let layer = place.layer(object, o);
+                for (y, norm) in norm.chunks_exact_mut(fixed.shape.sx).enumerate() {
+                    let from = place.at(view, first + y);
+                    for x in (0..norm.len()).step_by(PAD) {
+                        let (a, b) = (Row::load(&layer[0][from + x..]), Row::load(&layer[1][from + x..]));
+                        (Row::load(&norm[x..]) + (a * a + b * b)).store(&mut norm[x..]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Number> Fixed<T> {
+    /// Transforms of all probes, where views see them between pixels; nothing otherwise.
+    pub(super) fn spectra(&self, probe: &[T]) -> Vec<T> {
+        if !self.subpixel {
+            return Vec::new();
+        }
+        let (stored, size) = (2 * self.shape.stored(), 2 * self.shape.plane());
+        let mut out = vec![T::ZERO; probe.len() / stored * size];
+        self.cpu.install(|| {
+            let room = || self.plan.room();
+            each_with(room, (zellige_engine::parallel::chunks(probe, stored), chunks_mut(&mut out, size)), |room, _, (mode, to)| {
+                T::with(self.isa, Transformed { fixed: self, mode, to, room });
+            });
+        });
+        out
+    }
+
+    /// Modes of a set among transforms.
+    fn set<'a>(&self, spectra: &'a [T], set: u32) -> &'a [T] {
+        let size = self.modes[0] * 2 * self.shape.plane();
+        &spectra[set as usize * size..(set as usize + 1) * size]
+    }
+
+    /// Derivative of a view's shifted probe by its place along an axis, or with none the probe itself.
+    pub(super) fn shifted(&self, spectra: &[T], view: &View, by: [f64; 2], along: Option<usize>, out: &mut [T], scratch: &mut Scratch<T>) {
+        T::with(self.isa, Shifted { fixed: self, spectra: self.set(spectra, view.probe), by, along, out, scratch });
+    }
+
+    /// What a view sees: the probes as they are, or shifted into `own` where there are transforms, as the only set.
+    pub(super) fn seen<'a>(
+        &self,
+        plain: Seen<'a, T>,
+        spectra: &[T],
+        (view, by): (View, [f64; 2]),
+        own: &'a mut Vec<T>,
+        scratch: &mut Scratch<T>,
+    ) -> (Seen<'a, T>, View) {
+        if spectra.is_empty() {
+            return (plain, view);
+        }
+        own.resize(self.probe_len(), T::ZERO);
+        self.shifted(spectra, &view, by, None, own, scratch);
+        (Seen { probe: own, ..plain }, View { probe: 0, ..view })
+    }
+
+    /// The shifted probes of listed views, one behind the other; nothing where views see whole pixels.
+    pub(super) fn all_shifted(&self, spectra: &[T], views: &[View], shifts: &[[f64; 2]], list: &[[u32; 2]]) -> Vec<T> {
+        if spectra.is_empty() {
+            return Vec::new();
+        }
+        let size = self.probe_len();
+        let mut out = vec![T::ZERO; list.len() * size];
+        self.cpu.install(|| {
+            each((chunks_mut(&mut out, size), items(list)), |_, (out, [j, _])| {
+                let j = *j as usize;
+                self.shifted(spectra, &views[j], shifts[j], None, out, &mut self.scratch());
+            });
+        });
+        out
+    }
+
+    /// What a view sees: of a pair, with the probe from place `slot` of [`Fixed::all_shifted`] as the only set where it has one of its own.
+    pub(super) fn own_or<'a>(&self, pair: &'a Pair<T>, all: &'a [T], slot: usize, view: View) -> (Seen<'a, T>, View) {
+        let seen = Seen { probe: &pair.probe, object: &pair.object };
+        if !self.subpixel {
+            return (seen, view);
+        }
+        (Seen { probe: &all[slot * self.probe_len()..(slot + 1) * self.probe_len()], ..seen }, View { probe: 0, ..view })
+    }
+
+    /// Sums for a probe in either way.
+    pub(super) fn any_probe_sums(
+        &self,
+        waves: Waves<T>,
+        shifts: &[[f64; 2]],
+        list: &[[u32; 2]],
+        set: usize,
+        object: &[T],
+    ) -> Vec<BandSums<T>> {
+        if self.subpixel { self.returned_sums(waves, shifts, list, set, object, None) } else { self.probe_sums(waves, list, set, object) }
+    }
+
+    /// Moves waves in the frame of a view by parts of a pixel.
+    pub(super) fn moved(&self, waves: &mut [T], by: [f64; 2]) {
+        T::with(self.isa, Moved { fixed: self, by, waves, scratch: &mut self.scratch() });
+    }
+
+    /// What [`Fixed::probe_sums`] gives, each view's part shifted back. With `rest` (transforms of all probes, and the probe of the set)
+    /// the sums are those of `psi - P O`, and what makes a step of them that begins at the probe: there the weight of a pixel is none of the unknown's, which
+    /// each view sees elsewhere.
+    pub(super) fn returned_sums(
+        &self,
+        waves: Waves<T>,
+        shifts: &[[f64; 2]],
+        list: &[[u32; 2]],
+        set: usize,
+        object: &[T],
+        rest: Option<(&[T], &[T])>,
+    ) -> Vec<BandSums<T>> {
+        let (shape, views) = (self.shape, waves.views);
+        let (stored, size) = (2 * shape.stored(), self.modes[0] * 2 * shape.plane());
+        let mut sum = vec![T::ZERO; size];
+        let own: Vec<[u32; 2]> = list.iter().copied().filter(|[j, _]| views[*j as usize].probe as usize == set).collect();
+        let mut back = vec![T::ZERO; own.len().min(LOT) * size];
+        self.cpu.install(|| {
+            for lot in own.chunks(LOT) {
+                let back = &mut back[..lot.len() * size];
+                each((chunks_mut(back, size), items(lot)), |_, (out, [j, slot])| {
+                    let (j, at) = (*j as usize, *slot as usize * self.exits() * stored);
+                    let wave = &waves.exit[at..at + self.exits() * stored];
+                    let scratch = &mut *self.scratch();
+                    let mut own = std::mem::take(&mut scratch.own);
+                    let seen = Seen { probe: &[], object };
+                    let probe = rest.map(|(spectra, _)| self.seen(seen, spectra, (views[j], shifts[j]), &mut own, scratch).0.probe);
+                    T::with(self.isa, Returned { fixed: self, object, probe, view: views[j], by: shifts[j], wave, out, scratch });
+                    scratch.own = own;
+                });
+                let back = &*back;
+                // In the order of the views, whatever the number of threads.
+                each(chunks_mut(&mut sum, shape.plane()), |i, sum| {
+                    for view in back.chunks_exact(size) {
+                        let from = &view[i * shape.plane()..];
+                        for at in (0..sum.len()).step_by(PAD) {
+                            (Row::load(&sum[at..]) + Row::load(&from[at..])).store(&mut sum[at..]);
+                        }
+                    }
+                });
+            }
+            let mut steps = vec![T::ZERO; self.probe_len()];
+            let one = Shifted { fixed: self, spectra: &sum, by: [0.0; 2], along: None, out: &mut steps, scratch: &mut self.scratch() };
+            T::with(self.isa, one);
+            self.banded(&steps, views, list, set, object, rest.map(|(_, probe)| probe))
+        })
+    }
+
+    /// Numerators by bands, with the sums of `|O|^2` there; `norm probe` added where the step is to begin at the probe.
+    fn banded(&self, steps: &[T], views: &[View], list: &[[u32; 2]], set: usize, object: &[T], probe: Option<&[T]>) -> Vec<BandSums<T>> {
+        let (shape, stored) = (self.shape, self.shape.stored());
+        map(zellige_engine::parallel::indices(shape.ny.div_ceil(ROWS)), |_, number: usize| {
+            let first = number * ROWS;
+            let size = ROWS.min(shape.ny - first) * shape.sx;
+            let (mut sums, mut norm) = (Vec::with_capacity(2 * self.modes[0] * size), vec![T::ZERO; size]);
+            T::with(self.isa, Clearness { fixed: self, views, list, set: set as u32, object, first, norm: &mut norm });
+            for plane in 0..2 * self.modes[0] {
+                let at = plane * stored + first * shape.sx;
+                let here = steps[at..at + size].iter().zip(&norm).enumerate();
+                sums.extend(here.map(|(i, (step, norm))| probe.map_or(*step, |probe| *step + *norm * probe[at + i])));
+            }
+            (sums, norm)
+        })
+    }
+}

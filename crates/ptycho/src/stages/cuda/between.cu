@@ -1,0 +1,116 @@
+// Probes between pixels: a view sees S(d) P = F^-1 exp(-2 pi i k d / n) F P with d what its whole pixels leave over, and what it says of the probe
+// goes back by S(-d). Behind pieces.cu. Transforms in natural order, without a factor.
+
+// exp(-2 pi i k d / n) of both axes at a pixel of Fourier space.
+__device__ __forceinline__ float place_of(u32 i, u32 n) { return i < (n + 1) / 2 ? float(i) : float(i) - float(n); }
+__device__ __forceinline__ C ramp(float2 by, u32 pixel) {
+  C value;
+  sincospif(-2 * (place_of(pixel / NX, NY) * by.x / NY + place_of(pixel % NX, NX) * by.y / NX), &value.y, &value.x);
+  return value;
+}
+
+// Transforms of the shifted modes of the lot's views to `to` [views][P][NY * NX], or with `axis` 0 (rows) or 1 of their derivative by the place.
+// Grid: (CHUNKS, views of the lot, PROBES).
+extern "C" __global__ void __launch_bounds__(TEAM) tilt(Model model, Lot lot, const float2* shifts, const C* spectra, C* to, i32 axis) {
+  const u32 n = view_number(lot, blockIdx.y);
+  const float2 by = shifts[n];
+  const C* from = spectra + ((u64)model.views[n].probe * PROBES + blockIdx.z) * (NX * NY);
+  EACH_PIXEL(pixel) {
+    C value = from[pixel] * ramp(by, pixel) * (1.0f / (NX * NY));
+    if (axis >= 0) {
+      const float k = axis ? place_of(pixel % NX, NX) / NX : place_of(pixel / NX, NY) / NY;
+      value = make_float2(-value.y, value.x) * (-6.2831853f * k);
+    }
+    to[((u64)blockIdx.y * PROBES + blockIdx.z) * (NX * NY) + pixel] = value;
+  }
+}
+
+// sum_o conj(O) psi of the lot's views to `to`, psi those in the lot's work, or with `rest` what P O leaves of them (P as the views see it).
+// Grid: (CHUNKS, views of the lot, PROBES).
+extern "C" __global__ void __launch_bounds__(TEAM) asked(Model model, Lot lot, u32 rest, C* to) {
+  const View view = model.views[view_number(lot, blockIdx.y)];
+  const C* probe = model.probe + ((u64)probe_number(lot, view, blockIdx.y) * PROBES + blockIdx.z) * (NX * NY);
+  EACH_PIXEL(pixel) {
+    C sum = make_float2(0, 0);
+    for (u32 o = 0; o < OBJECTS; ++o) {
+      const C object = patch_value(model, view, o, pixel, -1);
+      C psi = work_of(lot, blockIdx.y, blockIdx.z * OBJECTS + o)[pixel];
+      if (rest) psi = psi - probe[pixel] * object;
+      sum = sum + conj(object) * psi;
+    }
+    to[((u64)blockIdx.y * PROBES + blockIdx.z) * (NX * NY) + pixel] = sum;
+  }
+}
+
+// Transforms `back` of the lot's views, shifted back, times `scale`, added in their order to `sums` [parts][sets][P][NY * NX], part s of views s, s + parts, ..;
+// |O|^2 to `norms` [parts][sets][NY * NX] unless that is null. What was there counts unless `fresh`. Grid: (pixels / TEAM, sets, parts).
+extern "C" __global__ void __launch_bounds__(TEAM)
+gather_back(Model model, Lot lot, const float2* shifts, const C* back, u32 count, float scale, u32 fresh, C* sums, float* norms) {
+  const u32 set = blockIdx.z * gridDim.y + blockIdx.y;
+  EACH_PIXEL(pixel) {
+    C sum[PROBES];
+    float norm = 0;
+#pragma unroll
+    for (int p = 0; p < PROBES; ++p) sum[p] = make_float2(0, 0);
+    for (u32 i = blockIdx.z; i < count; i += gridDim.z) {
+      const u32 n = view_number(lot, i);
+      const View view = model.views[n];
+      if (view.probe != blockIdx.y) continue;
+      const C turn = conj(ramp(shifts[n], pixel));
+#pragma unroll
+      for (int p = 0; p < PROBES; ++p) sum[p] = sum[p] + turn * back[((u64)i * PROBES + p) * (NX * NY) + pixel];
+      for (u32 o = 0; norms && o < OBJECTS; ++o) norm += power(patch_value(model, view, o, pixel, -1));
+    }
+#pragma unroll
+    for (int p = 0; p < PROBES; ++p) {
+      C* place = sums + ((u64)set * PROBES + p) * (NX * NY) + pixel;
+      *place = fresh ? sum[p] * scale : *place + sum[p] * scale;
+    }
+    if (norms) norms[(u64)set * (NX * NY) + pixel] = fresh ? norm : norms[(u64)set * (NX * NY) + pixel] + norm;
+  }
+}
+
+// The parts of the sums, in their order, to the first one. Grid: any; `values` of the sums and `weights` of the norms a part.
+extern "C" __global__ void __launch_bounds__(TEAM) add_parts(C* sums, float* norms, u32 parts, u64 values, u64 weights) {
+  for (u64 i = thread_index(); i < values; i += thread_count()) {
+    C sum = sums[i];
+    for (u32 s = 1; s < parts; ++s) sum = sum + sums[s * values + i];
+    sums[i] = sum;
+  }
+  for (u64 i = thread_index(); i < weights; i += thread_count()) {
+    float sum = norms[i];
+    for (u32 s = 1; s < parts; ++s) sum += norms[s * weights + i];
+    norms[i] = sum;
+  }
+}
+
+// Probes get their steps over the weight; what lies outside of the support is lost. Grid: (CHUNKS, sets).
+extern "C" __global__ void __launch_bounds__(TEAM) step_between(C* probe, const C* sums, const float* norms, const float* inertia, const float* support) {
+  const u64 first = (u64)blockIdx.y * PROBES * (NX * NY);
+  EACH_PIXEL(pixel) {
+    const float weight = inertia[blockIdx.y] + norms[(u64)blockIdx.y * (NX * NY) + pixel], inside = support ? support[pixel] : 1.0f;
+    for (u32 p = 0; p < PROBES; ++p) {
+      const u64 at = first + p * (NX * NY) + pixel;
+      const C step = weight > 0 ? sums[at] * (1 / weight) : make_float2(0, 0);
+      probe[at] = (probe[at] + step) * inside;
+    }
+  }
+}
+
+// The greatest |P|^2 that each view of the lot sees. Grid: (CHUNKS, views of the lot).
+extern "C" __global__ void __launch_bounds__(TEAM) brightest_seen(const C* probe, u32* to) {
+  float most = 0;
+  EACH_PIXEL(pixel) {
+    float norm = 0;
+    for (u32 p = 0; p < PROBES; ++p) norm += power(probe[((u64)blockIdx.y * PROBES + p) * (NX * NY) + pixel]);
+    most = fmaxf(most, norm);
+  }
+  put_greatest(most, to + blockIdx.y);
+}
+
+// Waves at the detector go with their probes: view n by `by[n]`. Grid: (CHUNKS, views, MODES).
+extern "C" __global__ void __launch_bounds__(TEAM) turn(Lot lot, const float2* by, C* waves) {
+  const u32 n = view_number(lot, blockIdx.y);
+  C* wave = waves + ((u64)n * MODES + blockIdx.z) * (NX * NY);
+  EACH_PIXEL(pixel) wave[pixel] = wave[pixel] * ramp(by[n], pixel);
+}

@@ -1,0 +1,272 @@
+//! Probes between pixels, around cuFFT (`between.cu`).
+
+use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
+use zellige_engine::error::Result;
+use zellige_engine::ops::fft::Direction;
+
+use super::arguments::{ModelArgument, Update};
+use super::frames::Frames;
+use super::pieces::{Lot, Pieces};
+use super::program::{Kind, TEAM};
+use super::recipes::between_recipe;
+use super::sums::Sums;
+use super::supports::Supports;
+use super::{C, Pair};
+use crate::model::Model;
+use crate::stages::Overlap;
+
+/// Parts that sums over views are taken in: a frame alone has too few pixels to keep a device busy.
+const PARTS: usize = 8;
+
+/// Kernels and room.
+pub(super) struct Between {
+    cuda: Cuda,
+    pool: Pool,
+    kind: Kind,
+    sets: usize,
+    tilt: Kernel,
+    asked: Kernel,
+    gather_back: Kernel,
+    add_parts: Kernel,
+    settle: Kernel,
+    brightest_seen: Kernel,
+    turn: Kernel,
+    /// What whole pixels leave over, of every view.
+    shifts: Buffer<[f32; 2]>,
+    /// Transforms of probes.
+    spectra: Buffer<C>,
+    /// Probes as all views see them, and directions.
+    all: [Buffer<C>; 2],
+    /// What views of a lot say of the probe, and the sums over views.
+    pub(super) back: Buffer<C>,
+    pub(super) sums: Buffer<C>,
+    pub(super) norms: Buffer<f32>,
+    /// Parts of the sums that are under way; none yet behind [`Between::begin`].
+    parts: usize,
+    inertia: Buffer<f32>,
+}
+
+fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
+    shifts.iter().map(|s| s.map(|d| d as f32)).collect()
+}
+
+impl Between {
+    pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
+        let program = between_recipe(&kind).build(cuda)?;
+        let nothing = || pool.alloc_zeros::<C>(0, "ptycho: shifted probes");
+        Ok(Self {
+            cuda: cuda.clone(),
+            pool: pool.clone(),
+            kind,
+            sets: model.probes,
+            tilt: program.kernel("tilt")?,
+            asked: program.kernel("asked")?,
+            gather_back: program.kernel("gather_back")?,
+            add_parts: program.kernel("add_parts")?,
+            settle: program.kernel("step_between")?,
+            brightest_seen: program.kernel("brightest_seen")?,
+            turn: program.kernel("turn")?,
+            shifts: pool.buffer_from(&narrow(&model.shifts), "ptycho: places")?,
+            spectra: pool.alloc_zeros(model.probe_len(), "ptycho: shifted probes")?,
+            all: [nothing()?, nothing()?],
+            back: nothing()?,
+            sums: pool.alloc_zeros(PARTS * model.probe_len(), "ptycho: sums of the probes")?,
+            norms: pool.alloc_zeros(PARTS * model.probes * model.pixels(), "ptycho: sums of the probes")?,
+            parts: 0,
+            inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
+        })
+    }
+
+    /// What recorded launches depend on.
+    pub(super) fn addresses(&self) -> [u64; 4] {
+        [self.shifts.address(), self.spectra.address(), self.back.address(), self.sums.address()]
+    }
+
+    /// Values of the modes of one probe.
+    pub(super) fn modes(&self) -> usize {
+        self.kind.modes[0] * self.kind.frame[0] * self.kind.frame[1]
+    }
+
+    /// Room for the modes of so many views.
+    pub(super) fn grow(&self, buffer: &mut Buffer<C>, views: usize) -> Result<()> {
+        if buffer.len() < views * self.modes() {
+            *buffer = self.pool.alloc_zeros(views * self.modes(), "ptycho: shifted probes")?;
+        }
+        Ok(())
+    }
+
+    /// Room for what so many views say.
+    pub(super) fn need_back(&mut self, views: usize) -> Result<()> {
+        let mut back = std::mem::replace(&mut self.back, self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
+        let grown = self.grow(&mut back, views);
+        self.back = back;
+        grown
+    }
+
+    /// Takes the transforms of probes.
+    pub(super) fn take(&mut self, pieces: &mut Pieces, probe: &Buffer<C>) -> Result<()> {
+        self.cuda.copy(probe, 0, &mut self.spectra, 0, probe.len())?;
+        pieces.transform(&mut self.spectra, Direction::Forward)
+    }
+
+    /// Modes as the views of a lot see them, or their derivative along an axis, to `to` from value `at` on.
+    pub(super) fn see(
+        &self,
+        pieces: &mut Pieces,
+        places: ModelArgument,
+        lot: Lot,
+        count: usize,
+        (to, at): (&mut Buffer<C>, usize),
+        axis: i32,
+    ) -> Result<()> {
+        let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
+        let launch = self.tilt.launch(grid, TEAM).plain(places).plain(lot).arg(&self.shifts).arg(&self.spectra).arg(to.from(at));
+        // SAFETY: (Model, Lot, const float2*, const C*, C*, i32) as `tilt` declares; there is room for the modes of the lot from `at` on.
+        unsafe { launch.arg(axis).run()? };
+        pieces.transform_at(to, at, count * self.kind.modes[0], Direction::Inverse)
+    }
+
+    /// The probes (or directions, `which` 1) as all views see them; gives the address.
+    pub(super) fn all(
+        &mut self,
+        pieces: &mut Pieces,
+        places: ModelArgument,
+        frames: &Frames,
+        probe: &Buffer<C>,
+        which: usize,
+    ) -> Result<u64> {
+        self.take(pieces, probe)?;
+        let mut all = std::mem::replace(&mut self.all[which], self.pool.alloc_zeros(0, "ptycho: shifted probes")?);
+        let done = self.grow(&mut all, frames.views).and_then(|()| {
+            let group = pieces.group(frames.views);
+            (0..frames.views).step_by(group).try_for_each(|first| {
+                let count = group.min(frames.views - first);
+                let lot = pieces.lot(frames, first, 0);
+                self.see(pieces, places, lot, count, (&mut all, first * self.modes()), -1)
+            })
+        });
+        self.all[which] = all;
+        done.map(|()| self.all[which].address())
+    }
+
+    /// Begins sums for the probes.
+    pub(super) fn begin(&mut self) {
+        self.parts = 0;
+    }
+
+    /// Adds what the views of a lot say: of their waves in the lot's work, or of what these leave beside P O.
+    pub(super) fn ask(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, rest: bool) -> Result<()> {
+        self.need_back(count)?;
+        let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
+        let launch = self.asked.launch(grid, TEAM).plain(places).plain(lot).arg(u32::from(rest)).arg(&self.back);
+        // SAFETY: (Model, Lot, u32, C*) as `asked` declares; there is room for the modes of the lot.
+        unsafe { launch.run()? };
+        self.bring_back(pieces, places, lot, count, true)
+    }
+
+    /// Adds what stands in `back` for the views of a lot to the sums.
+    pub(super) fn bring_back(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, norms: bool) -> Result<()> {
+        pieces.transform_at(&mut self.back, 0, count * self.kind.modes[0], Direction::Forward)?;
+        let fresh = self.parts == 0;
+        if fresh {
+            self.parts = count.clamp(1, PARTS);
+        }
+        let pixels = self.kind.frame[0] * self.kind.frame[1];
+        let grid = ((pixels as u32).div_ceil(TEAM), self.sets as u32, self.parts as u32);
+        let launch = self.gather_back.launch(grid, TEAM).plain(places).plain(lot).arg(&self.shifts).arg(&self.back).arg(count as u32);
+        let launch = launch.arg((1.0 / pixels as f64) as f32).arg(u32::from(fresh)).arg(&self.sums);
+        // SAFETY: (Model, Lot, const float2*, const C*, u32, float, u32, C*, float*) as `gather_back` declares; there is room for all parts.
+        unsafe { launch.arg(if norms { self.norms.address() } else { 0 }).run() }
+    }
+
+    /// Ends them: the sums begin with those of the probes.
+    pub(super) fn end(&mut self, pieces: &mut Pieces) -> Result<()> {
+        let (values, weights) = (self.sets * self.modes(), self.norms.len() / PARTS);
+        if self.parts > 1 {
+            let launch =
+                self.add_parts.launch((values as u32).div_ceil(TEAM), TEAM).arg(&self.sums).arg(&self.norms).arg(self.parts as u32);
+            // SAFETY: (C*, float*, u32, u64, u64) as `add_parts` declares.
+            unsafe { launch.arg(values as u64).arg(weights as u64).run()? };
+        }
+        pieces.transform_at(&mut self.sums, 0, self.sets * self.kind.modes[0], Direction::Inverse)
+    }
+
+    /// Sums over all views, group by group, of waves behind the sample.
+    pub(super) fn ask_all(&mut self, pieces: &mut Pieces, places: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
+        self.begin();
+        let group = pieces.group(frames.views);
+        for first in (0..frames.views).step_by(group) {
+            let lot = Lot { work: frames.exits.from(first * pieces.wave()).value(), ..pieces.lot(frames, first, 0) };
+            self.ask(pieces, places, lot, group.min(frames.views - first), rest)?;
+        }
+        self.end(pieces)
+    }
+
+    /// The greatest |P|^2 that each of `count` views sees, in `probe`, to the address; there must be zeros.
+    pub(super) fn brightest(&self, pieces: &Pieces, probe: &Buffer<C>, count: usize, to: u64) -> Result<()> {
+        // SAFETY: (const C*, u32*) as `brightest_seen` declares.
+        unsafe { self.brightest_seen.launch((pieces.chunks(), count as u32), TEAM).arg(probe).arg(to).run() }
+    }
+
+    /// Views look elsewhere between the pixels; waves that are kept go with their probes.
+    pub(super) fn set(&mut self, pieces: &Pieces, frames: &mut Frames, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
+        if !frames.waves.is_empty() {
+            let by: Vec<[f64; 2]> = new.iter().zip(old).map(|(a, b)| [a[0] - b[0], a[1] - b[1]]).collect();
+            self.cuda.upload(&mut self.shifts, &narrow(&by))?;
+            // A grid has 65535 rows at most.
+            for first in (0..frames.views).step_by(1 << 15) {
+                let count = (frames.views - first).min(1 << 15);
+                let grid = (pieces.chunks(), count as u32, self.kind.exits() as u32);
+                let launch = self.turn.launch(grid, TEAM).plain(pieces.lot(frames, first, 0)).arg(&self.shifts).arg(&frames.waves);
+                // SAFETY: (Lot, const float2*, C*) as `turn` declares; the waves hold all views.
+                unsafe { launch.run()? };
+            }
+        }
+        self.cuda.upload(&mut self.shifts, &narrow(new))
+    }
+
+    /// The overlap loop, one step a launch; gives the passes made.
+    #[allow(clippy::too_many_arguments)] // the parts of the state that it touches
+    pub(super) fn overlap(
+        &mut self,
+        model: &Model,
+        places: ModelArgument,
+        state: &mut Pair,
+        frames: &Frames,
+        sums: &mut Sums,
+        supports: &mut Supports,
+        pieces: &mut Option<Pieces>,
+        rule: &Overlap,
+    ) -> Result<u32> {
+        let Some(room) = pieces.as_mut() else { return Ok(0) };
+        let once = Update::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() });
+        let weights: Vec<f32> = rule.probe_inertia.iter().map(|w| *w as f32).collect();
+        self.cuda.upload(&mut self.inertia, &weights)?;
+        let mut passes = rule.passes;
+        for pass in 0..rule.passes {
+            let seen = ModelArgument { probe: self.all(room, places, frames, &state.probe, 0)?, ..places };
+            if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
+                if let Some(sigma) = rule.limits.smooth {
+                    supports.smooth(model, &state.object, sigma)?;
+                }
+                sums.overlap(seen, &frames.exits, once, &rule.probe_inertia, 0)?;
+            }
+            if !rule.probe {
+                passes = pass + 1;
+                break;
+            }
+            supports.keep_before(sums)?;
+            self.ask_all(room, seen, frames, true)?;
+            let launch = self.settle.launch((room.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
+            // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_between` declares.
+            unsafe { launch.arg(&self.norms).arg(&self.inertia).arg(0_u64).run()? };
+            supports.apply(Some(room), &mut state.probe)?;
+            self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
+            if supports.change(model, state)? < rule.tolerance {
+                passes = pass + 1;
+                break;
+            }
+        }
+        Ok(passes)
+    }
+}
