@@ -47,8 +47,8 @@ fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
 
 /// Objects that no memory of the host holds are refused before they are made: mostly a length or an energy in another unit.
 fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f64; 2]) -> Result<()> {
-    // The object, what is summed for it, and the weights of the sum: what every engine holds of it.
-    const BYTES: u64 = 8 + 8 + 4;
+    // The start is made in double precision and put behind that of the objects before it: twice a complex number for a moment.
+    const BYTES: u64 = 2 * size_of::<Complex<f64>>() as u64;
     let layer = |s: &Storage| (s.shape[0] as u64).saturating_mul(s.shape[1] as u64);
     let pixels = storages.iter().map(layer).fold(0, u64::saturating_add);
     let needed = pixels.saturating_mul(BYTES * modes as u64);
