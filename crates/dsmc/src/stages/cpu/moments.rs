@@ -16,12 +16,16 @@ const LANES: usize = 16;
 const CHUNK: usize = 64;
 
 /// Adds the number of particles of each range `start[k]..start[k + 1]` and the sums over their velocities to the first ten of the `kept`
-/// places of `sums` that are the range's. The columns have sixteen values behind the last range.
+/// places of `sums` that are the range's. The columns have sixteen values behind the last range, or no particle at all.
 ///
 /// # Panics
 /// Where a range is not in the columns, or there are no ten places.
 pub(super) fn add(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize, isa: Isa) {
-    let end = start.last().map_or(0, |end| *end as usize) + LANES;
+    let end = match start.last() {
+        // Columns that never held a particle have no room behind it either.
+        None | Some(0) => return,
+        Some(end) => *end as usize + LANES,
+    };
     let [x, y, z] = v;
     let v = [&x[..end], &y[..end], &z[..end]];
     let ranges = start.len().saturating_sub(1);
@@ -278,6 +282,16 @@ mod avx2 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A thread whose first tile is empty has columns without any room.
+    #[test]
+    fn no_particles_need_no_columns() {
+        for isa in Isa::all() {
+            let mut sums = [1.0; 20];
+            add([&[]; 3], &[0, 0, 0], &mut sums, 10, isa);
+            assert_eq!(sums, [1.0; 20]);
+        }
+    }
 
     #[test]
     fn registers_give_the_bits_of_the_plain_sums() {
