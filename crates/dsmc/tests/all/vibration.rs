@@ -102,7 +102,7 @@ fn several_modes_come_to_the_equilibrium_of_their_energy() {
         let n = before.particles as f64;
         let energy = (before.translation + before.internal) / (gas.model.weight * n * K);
         let t = equilibrium(&kind.vibration, kind.rotation, energy);
-        let (looks, mut means) = (16, Vec::new());
+        let (looks, mut means) = (8, Vec::new());
         let mut levels = vec![[0.0; 256]; kind.vibration.modes().len()];
         for _ in 0..looks {
             run(&mut gas, 16);
@@ -119,7 +119,7 @@ fn several_modes_come_to_the_equilibrium_of_their_energy() {
         assert!((end / before - 1.0).abs() < 1e-5, "{name}: energy {before} {end}");
         for (i, found) in means.iter().enumerate() {
             // Of 14400 molecules a look knows translation and rotation to sqrt(2/(f N)), 0.7 %, a mode to sqrt(k/(c N)) by its heat
-            // capacity c: 8 % and less of the stiffest here at the lowest temperature; sixteen looks, as good as eight independent ones.
+            // capacity c: 8 % and less of the stiffest here at the lowest temperature; eight looks, as good as four independent ones.
             let capacity = match i {
                 0 => 1.5,
                 1 => 0.5 * f64::from(kind.rotation),
@@ -134,7 +134,7 @@ fn several_modes_come_to_the_equilibrium_of_their_energy() {
                 *found,
                 t,
                 0.003,
-                (capacity * n * 8.0).sqrt().recip(),
+                (capacity * n * 4.0).sqrt().recip(),
             );
         }
         for (m, found) in levels.iter().enumerate() {
