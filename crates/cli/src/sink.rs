@@ -15,7 +15,7 @@ use zellige_io::{Format, Stamp};
 
 use crate::report;
 
-/// Between two progress lines where there is no terminal.
+/// Between two lines of the running table where there is no terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// The file of rows.
 const ROWS: &str = "rows.csv";
@@ -23,6 +23,8 @@ const ROWS: &str = "rows.csv";
 const RESOLVED: &str = "resolved.toml";
 /// Parts of the bar.
 const BAR: u64 = 1000;
+/// Lines of the running table under one head.
+const PAGE: usize = 20;
 
 /// Writes into a folder and shows progress.
 pub(crate) struct Output {
@@ -35,6 +37,7 @@ pub(crate) struct Output {
     written: Vec<PathBuf>,
     bar: Option<ProgressBar>,
     logged: Instant,
+    lines: usize,
     step: &'static str,
     item: &'static str,
     writing: Duration,
@@ -51,7 +54,7 @@ impl Output {
         });
         let (earlier, rows, written) = (Earlier::default(), Vec::new(), Vec::new());
         let (folder, logged, writing) = (folder.to_owned(), Instant::now(), Duration::ZERO);
-        Self { folder, formats, resolved, resume: None, earlier, rows, written, bar, logged, step, item, writing }
+        Self { folder, formats, resolved, resume: None, earlier, rows, written, bar, logged, lines: 0, step, item, writing }
     }
 
     /// The run goes on from the one in a folder.
@@ -96,15 +99,23 @@ impl Output {
 /// Scalars of a row that fit into a line of progress; the file of rows has all of them.
 const SHOWN: usize = 4;
 
-/// The row's first scalars in one line, but for the number of the `step`, which stands before them.
-fn scalars(row: &Row, step: &str) -> String {
-    row.0
-        .iter()
-        .filter(|s| s.name != step)
-        .take(SHOWN)
-        .map(|s| format!("{} {:.3e}", s.name.replace('_', " "), s.value))
-        .collect::<Vec<_>>()
-        .join(", ")
+/// What a line of progress shows: names and values, the number of the `step` first, then the part done, the row's first scalars but for
+/// that number, and the pace.
+fn shown(progress: &Progress, row: &Row, step: &str, item: &str) -> Vec<(String, String)> {
+    let mut shown =
+        vec![(step.to_owned(), progress.clock.step.to_string()), ("done".into(), format!("{:.0} %", 100.0 * progress.fraction))];
+    let scalars = row.0.iter().filter(|s| s.name != step).take(SHOWN);
+    shown.extend(scalars.map(|s| (s.name.replace('_', " "), format!("{:.3e}", s.value))));
+    shown.push((format!("{item}s/s"), format!("{:.2e}", progress.items_per_second)));
+    shown
+}
+
+/// The head of the running table, or one of its lines: columns as wide as their names and as numbers are.
+fn table_line(shown: &[(String, String)], head: bool) -> String {
+    shown.iter().fold(String::new(), |line, (name, value)| {
+        let (text, width) = (if head { name } else { value }, name.len().max(9));
+        format!("{line}  {text:>width$}")
+    })
 }
 
 impl Sink for Output {
@@ -114,14 +125,18 @@ impl Sink for Output {
     }
 
     fn progress(&mut self, progress: &Progress, row: &Row) {
-        let rate = progress.items_per_second;
-        let message = format!("{} {}: {} ({rate:.2e} {}s/s)", self.step, progress.clock.step, scalars(row, self.step), self.item);
+        let shown = shown(progress, row, self.step, self.item);
         if let Some(bar) = &self.bar {
+            let words: Vec<String> = shown[2..].iter().map(|(name, value)| format!("{name} {value}")).collect();
             bar.set_position((progress.fraction.clamp(0.0, 1.0) * BAR as f64) as u64);
-            bar.set_message(message);
+            bar.set_message(format!("{} {}: {}", self.step, progress.clock.step, words.join(", ")));
         } else if progress.clock.step <= 1 || self.logged.elapsed() >= LOG_INTERVAL || progress.fraction >= 1.0 {
             self.logged = Instant::now();
-            report::say!("  {:3.0} %  {message}", 100.0 * progress.fraction);
+            if self.lines.is_multiple_of(PAGE) {
+                report::say!("{}", table_line(&shown, true));
+            }
+            self.lines += 1;
+            report::say!("{}", table_line(&shown, false));
         }
     }
 
@@ -154,5 +169,24 @@ impl Sink for Output {
 
     fn saved(&mut self) -> Result<()> {
         self.write_rows()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_running_table_has_its_columns_under_their_names() {
+        let clock = Clock { step: 1200, time: None };
+        let progress = Progress { clock, fraction: 0.25, wall: Duration::from_secs(2), items_per_second: 1.5e7 };
+        let mut row = Row::default();
+        for (name, value) in [("particles", 1e5), ("collisions_per_step", 412.5), ("step", 3.0), ("a", 1.0), ("b", -2.0), ("c", 3.0)] {
+            row.push(name, "", value);
+        }
+        let shown = shown(&progress, &row, "step", "particle");
+        let lines = [true, false].map(|head| table_line(&shown, head));
+        assert_eq!(lines[0], "       step       done  particles  collisions per step          a          b  particles/s");
+        assert_eq!(lines[1], "       1200       25 %    1.000e5              4.125e2    1.000e0   -2.000e0       1.50e7");
     }
 }

@@ -241,7 +241,7 @@ fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
     let folder = here();
     std::fs::write(folder.path().join("input.toml"), endless()).unwrap();
     let run = ["run", "input.toml", "--threads", "1", "-o", "out"];
-    let (code, text) = interrupt(folder.path(), &run, " 1: ");
+    let (code, text) = interrupt(folder.path(), &run, " done ");
     assert_eq!(code, 130, "{text}");
     assert!(text.contains("hint: go on with `--resume out`"), "{text}");
     assert!(!folder.path().join("out/summary.json").exists(), "an interrupted run has no summary");
