@@ -179,7 +179,7 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
-    /// The example, for example `poisson/dipole`.
+    /// The example, for example `poisson/dipole`; `poisson` lists those of a solver.
     pub(crate) example: Option<String>,
     /// File to write; by default the example's name in this folder.
     #[arg(short, long)]
@@ -188,7 +188,8 @@ pub(crate) struct NewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ViewArgs {
-    /// A result folder or file; `file.h5:/path` for a dataset.
+    /// A result folder or file; `file.h5:/path` for a dataset (also of .cxi, .ptyr, .ptyd, .nxs). In a folder, pictures that the run made stay unless
+    /// `--range`, `--log` or `--map` asks for others.
     pub(crate) path: PathBuf,
     /// Picture to write; by default beside the data.
     #[arg(short, long)]

@@ -37,7 +37,10 @@ pub(crate) struct Output {
     written: Vec<PathBuf>,
     bar: Option<ProgressBar>,
     logged: Instant,
+    origin: Option<(Duration, f64)>,
     lines: usize,
+    /// What stands in the head.
+    columns: Vec<String>,
     step: &'static str,
     item: &'static str,
     writing: Duration,
@@ -48,13 +51,30 @@ impl Output {
     pub(crate) fn new(folder: &Path, formats: Vec<Format>, resolved: String, step: &'static str, item: &'static str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(BAR);
-            let style = ProgressStyle::with_template("  {bar:30} {percent:>3} %  {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style =
+                ProgressStyle::with_template("  {bar:24} {percent:>3} %  {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style);
             bar
         });
         let (earlier, rows, written) = (Earlier::default(), Vec::new(), Vec::new());
         let (folder, logged, writing) = (folder.to_owned(), Instant::now(), Duration::ZERO);
-        Self { folder, formats, resolved, resume: None, earlier, rows, written, bar, logged, lines: 0, step, item, writing }
+        Self {
+            folder,
+            formats,
+            resolved,
+            resume: None,
+            earlier,
+            rows,
+            written,
+            bar,
+            logged,
+            origin: None,
+            lines: 0,
+            columns: Vec::new(),
+            step,
+            item,
+            writing,
+        }
     }
 
     /// The run goes on from the one in a folder.
@@ -99,15 +119,41 @@ impl Output {
 /// Scalars of a row that fit into a line of progress; the file of rows has all of them.
 const SHOWN: usize = 4;
 
-/// What a line of progress shows: names and values, the number of the `step` first, then the part done, the row's first scalars but for
-/// that number, and the pace.
-fn shown(progress: &Progress, row: &Row, step: &str, item: &str) -> Vec<(String, String)> {
-    let mut shown =
-        vec![(step.to_owned(), progress.clock.step.to_string()), ("done".into(), format!("{:.0} %", 100.0 * progress.fraction))];
+/// Below this part of the work nothing is said about the time that the rest will take.
+const BEGUN: f64 = 0.005;
+
+/// How long the rest will take if it goes on as since `origin` (time and part done), in two or three digits; nothing while that cannot
+/// be told.
+fn left(progress: &Progress, origin: (Duration, f64)) -> Option<String> {
+    let (wall, part) = (progress.wall.saturating_sub(origin.0).as_secs_f64(), progress.fraction - origin.1);
+    let seconds = (part >= BEGUN && wall > 0.0).then(|| wall * (1.0 - progress.fraction).max(0.0) / part)?;
+    Some(match seconds {
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 5970.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    })
+}
+
+/// What a line of progress shows: names and values, the number of the `step` first, then the part done, the time left, the row's first
+/// scalars but for that number, and the pace.
+fn shown(progress: &Progress, origin: (Duration, f64), row: &Row, step: &str, item: &str) -> Vec<(String, String)> {
+    let mut shown = vec![
+        (step.to_owned(), progress.clock.step.to_string()),
+        ("done".into(), format!("{:.0} %", 100.0 * progress.fraction)),
+        ("left".into(), left(progress, origin).unwrap_or_else(|| "-".into())),
+    ];
     let scalars = row.0.iter().filter(|s| s.name != step).take(SHOWN);
     shown.extend(scalars.map(|s| (s.name.replace('_', " "), format!("{:.3e}", s.value))));
     shown.push((format!("{item}s/s"), format!("{:.2e}", progress.items_per_second)));
     shown
+}
+
+/// What stands beside the bar: pace and time left before the scalars, of which a narrow terminal shows what it has room for.
+fn bar_words(shown: &[(String, String)]) -> String {
+    let [(step, number), _, (_, left), scalars @ .., (pace, rate)] = shown else { return String::new() };
+    let scalars: Vec<String> = scalars.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let left = if left == "-" { String::new() } else { format!(", {left} left") };
+    format!("{step} {number}, {rate} {pace}{left}: {}", scalars.join(", "))
 }
 
 /// The head of the running table, or one of its lines: columns as wide as their names and as numbers are.
@@ -125,13 +171,19 @@ impl Sink for Output {
     }
 
     fn progress(&mut self, progress: &Progress, row: &Row) {
-        let shown = shown(progress, row, self.step, self.item);
+        // After the first step, which has other things to do, and from where a run goes on that was resumed.
+        let origin = *self.origin.get_or_insert((progress.wall, progress.fraction));
+        let shown = shown(progress, origin, row, self.step, self.item);
         if let Some(bar) = &self.bar {
-            let words: Vec<String> = shown[2..].iter().map(|(name, value)| format!("{name} {value}")).collect();
             bar.set_position((progress.fraction.clamp(0.0, 1.0) * BAR as f64) as u64);
-            bar.set_message(format!("{} {}: {}", self.step, progress.clock.step, words.join(", ")));
+            bar.set_message(bar_words(&shown));
         } else if progress.clock.step <= 1 || self.logged.elapsed() >= LOG_INTERVAL || progress.fraction >= 1.0 {
             self.logged = Instant::now();
+            // Columns may come and go with what is at work.
+            let columns: Vec<String> = shown.iter().map(|s| s.0.clone()).collect();
+            if columns != self.columns {
+                (self.columns, self.lines) = (columns, 0);
+            }
             if self.lines.is_multiple_of(PAGE) {
                 report::say!("{}", table_line(&shown, true));
             }
@@ -184,9 +236,24 @@ mod tests {
         for (name, value) in [("particles", 1e5), ("collisions_per_step", 412.5), ("step", 3.0), ("a", 1.0), ("b", -2.0), ("c", 3.0)] {
             row.push(name, "", value);
         }
-        let shown = shown(&progress, &row, "step", "particle");
+        let shown = shown(&progress, (Duration::ZERO, 0.0), &row, "step", "particle");
         let lines = [true, false].map(|head| table_line(&shown, head));
-        assert_eq!(lines[0], "       step       done  particles  collisions per step          a          b  particles/s");
-        assert_eq!(lines[1], "       1200       25 %    1.000e5              4.125e2    1.000e0   -2.000e0       1.50e7");
+        assert_eq!(lines[0], "       step       done       left  particles  collisions per step          a          b  particles/s");
+        assert_eq!(lines[1], "       1200       25 %        6 s    1.000e5              4.125e2    1.000e0   -2.000e0       1.50e7");
+        let words = "step 1200, 1.50e7 particles/s, 6 s left: particles 1.000e5, collisions per step 4.125e2, a 1.000e0, b -2.000e0";
+        assert_eq!(bar_words(&shown), words);
+    }
+
+    #[test]
+    fn the_time_left_is_told_in_units_that_fit() {
+        let after = |wall: u64, fraction| {
+            let progress =
+                Progress { clock: Clock { step: 1, time: None }, fraction, wall: Duration::from_secs(wall), items_per_second: 1.0 };
+            left(&progress, (Duration::from_secs(2), 0.05))
+        };
+        assert_eq!((after(2, 0.05), after(10, 0.051)), (None, None));
+        // 0.45 of the work in 90 s, 0.05 in 20 s, 0.2 in 3600 s, all of it.
+        let told = [(92, 0.5), (22, 0.1), (3602, 0.25), (7, 1.0)].map(|(wall, fraction)| after(wall, fraction).unwrap());
+        assert_eq!(told, ["2 min", "6 min", "3.8 h", "0 s"]);
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::profile::{Profiler, StageRow};
+use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::Check;
 use crate::sim::{Case, Solver, Stated};
 
@@ -104,6 +104,8 @@ pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &
     profiler.set_bandwidth(bandwidth);
     work.reset()?;
     work.run(&mut profiler)?;
+    let mut stages = profiler.table();
+    per_item(&mut stages, cost.items);
     Ok(BenchResult {
         name: case.name.to_owned(),
         device: device.name().to_owned(),
@@ -118,7 +120,7 @@ pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &
         memory: work.memory(),
         figures: figures.into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect(),
         checks,
-        stages: profiler.table(),
+        stages,
         stated: work.stated(),
         version: version.to_owned(),
         git_hash: git_hash.to_owned(),

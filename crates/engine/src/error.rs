@@ -121,6 +121,18 @@ pub enum Error {
         /// Bytes free at that moment, where the device tells.
         free: Option<u64>,
     },
+    /// What is asked for is more than a device has at all: refused before anything of it is allocated.
+    #[error("out of memory on {device}: {} asked for {what}, {} there in all", crate::text::bytes(*requested as f64), crate::text::bytes(*memory as f64))]
+    TooLarge {
+        /// The device's name, or `the host`.
+        device: String,
+        /// What the memory was for.
+        what: String,
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes that the device has.
+        memory: u64,
+    },
     /// The computation broke down: values that are not finite, divergence.
     #[error("{what} at {place}: {message}")]
     Numerics {
@@ -172,9 +184,13 @@ impl Error {
         Self::Format { path: path.as_ref().to_owned(), format, message: message.into() }
     }
 
-    /// A file that the input names under `key` and that cannot be read is a problem of that key; other errors stay as they are.
+    /// A file that the input names under `key` and that cannot be read, or does not hold what it should, is a problem of that key;
+    /// other errors stay as they are.
     #[must_use]
     pub fn of_key(self, key: impl Into<String>) -> Self {
+        if let Self::Format { .. } = &self {
+            return Self::input("the input", Problem::new(key, self.to_string()));
+        }
         let Self::File { action: "read", path, source } = &self else { return self };
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let hint = match source.kind() {
@@ -204,11 +220,17 @@ impl Error {
                 std::io::ErrorKind::QuotaExceeded | std::io::ErrorKind::FileTooLarge => {
                     Some("the system limits what you may write here (quota, `ulimit -f`): choose another place with `-o DIR`; nothing half-written was left behind".into())
                 }
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                    Some("there is no such folder and it cannot be made there: choose another place with `-o`".into())
+                }
                 _ => None,
             },
             Self::Device { hint, .. } => hint.clone(),
             Self::OutOfMemory { .. } => {
-                Some("use a smaller grid or `precision = \"f32\"`, close other programs, or another `--device`".into())
+                Some("ask for less (`--dry-run` says what a run takes), close other programs, or take another `--device`".into())
+            }
+            Self::TooLarge { .. } => {
+                Some("ask for less (`--dry-run` says what a run takes), or take a `--device` or a machine with more memory".into())
             }
             Self::Interrupted { checkpoint: Some(path), .. } => {
                 Some(format!("go on with `--resume {}`", path.parent().and_then(Path::parent).unwrap_or(path).display()))
@@ -229,7 +251,7 @@ impl Error {
         match self {
             Self::Input { .. } | Self::Format { .. } => 2,
             Self::Numerics { .. } => 3,
-            Self::Device { .. } | Self::OutOfMemory { .. } => 4,
+            Self::Device { .. } | Self::OutOfMemory { .. } | Self::TooLarge { .. } => 4,
             Self::File { .. } => 5,
             Self::Kernel { .. } => 70,
             Self::Interrupted { reason, .. } => match *reason {

@@ -7,18 +7,69 @@ use bytemuck::Pod;
 
 use crate::error::Result;
 
+/// An array in memory that begins where a line of the cache begins: a register of 64 bytes is then never spread over two lines.
+#[derive(Debug)]
+pub struct Aligned<T> {
+    /// With up to a line too many; never grown, so that it stays where it is.
+    values: Vec<T>,
+    start: usize,
+    len: usize,
+}
+
+/// Bytes of a line.
+const LINE: usize = 64;
+
+impl<T: Pod> Aligned<T> {
+    /// `n` zeros, which the system hands out when they are first touched.
+    pub fn zeros(n: usize) -> Self {
+        let values = vec![T::zeroed(); n + LINE / size_of::<T>().clamp(1, LINE)];
+        // Of an odd size there may be no such place.
+        let start = Some(values.as_ptr().align_offset(LINE)).filter(|start| *start <= values.len() - n).unwrap_or(0);
+        Self { values, start, len: n }
+    }
+
+    /// Makes it `n` long; where that is not what it was, of zeros.
+    pub fn need(&mut self, n: usize) {
+        if self.len != n {
+            *self = Self::zeros(n);
+        }
+    }
+}
+
+impl<T: Pod> Default for Aligned<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), start: 0, len: 0 }
+    }
+}
+
+impl<T> Deref for Aligned<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.values[self.start..self.start + self.len]
+    }
+}
+
+impl<T> DerefMut for Aligned<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values[self.start..self.start + self.len]
+    }
+}
+
 /// An array in memory, or in a file that vanishes with it.
 #[derive(Debug)]
 pub enum Large<T> {
     /// In memory.
-    Memory(Vec<T>),
+    Memory(Aligned<T>),
     /// In a file.
     File(Mapping<T>),
 }
 
-impl<T> Default for Large<T> {
+impl<T: Pod> Default for Large<T> {
     fn default() -> Self {
-        Self::Memory(Vec::new())
+        Self::Memory(Aligned::default())
     }
 }
 
@@ -27,17 +78,14 @@ impl<T: Pod> Large<T> {
     pub fn zeros(n: usize, folder: Option<&Path>) -> Result<Self> {
         match folder {
             Some(folder) if n > 0 => Ok(Self::File(Mapping::new(n, folder)?)),
-            _ => Ok(Self::Memory(vec![T::zeroed(); n])),
+            _ => Ok(Self::Memory(Aligned::zeros(n))),
         }
     }
 
     /// The same values, where [`Large::zeros`] would put them.
-    pub fn from_vec(values: Vec<T>, folder: Option<&Path>) -> Result<Self> {
-        if folder.is_none() {
-            return Ok(Self::Memory(values));
-        }
+    pub fn of(values: &[T], folder: Option<&Path>) -> Result<Self> {
         let mut large = Self::zeros(values.len(), folder)?;
-        large.copy_from_slice(&values);
+        large.copy_from_slice(values);
         Ok(large)
     }
 
@@ -185,6 +233,22 @@ mod mapping {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_aligned_array_begins_at_a_line() {
+        for n in [0, 1, 15, 100_000] {
+            let mut array = Aligned::<f32>::zeros(n);
+            assert!(array.len() == n && array.iter().all(|x| *x == 0.0));
+            assert!(array.as_ptr().addr().is_multiple_of(64));
+            array.fill(1.0);
+            array.need(n);
+            assert!(array.iter().all(|x| *x == 1.0), "what is long enough stays");
+            array.need(n + 1);
+            assert!(array.len() == n + 1 && array.iter().all(|x| *x == 0.0));
+        }
+        // No multiple of 3 bytes need be one of 64 from where the system begins.
+        assert_eq!(Aligned::<[u8; 3]>::zeros(5).len(), 5);
+    }
 
     #[test]
     fn an_array_in_a_file_is_an_array_and_leaves_nothing() {

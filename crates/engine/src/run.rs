@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::checkpoint::{Reader, Writer};
 use crate::error::{BROKEN_DOWN, Error, Problem, Result};
 use crate::files;
-use crate::profile::{Profiler, StageRow};
+use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
 use crate::signal::Signals;
@@ -225,6 +225,8 @@ pub fn run_from<S: Solver>(
     let per_step = seconds / steps.max(1) as f64;
     let bandwidth = environment.device.bandwidth()?;
     profiler.set_bandwidth(bandwidth);
+    let mut stages = profiler.table();
+    per_item(&mut stages, cost.items * steps as f64);
     Ok(Summary {
         solver: S::NAME,
         outcome,
@@ -239,7 +241,7 @@ pub fn run_from<S: Solver>(
         ns_per_item: 1e9 * per_step / cost.items.max(1.0),
         bytes_per_second: cost.bytes / per_step.max(1e-12),
         bandwidth,
-        stages: profiler.table(),
+        stages,
         checks: solver.checks()?,
         row,
     })

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::files::{atomic_write, read_text};
-use zellige_engine::record::{self, Centring, Curve, Entries, Field, Measured, Row};
+use zellige_engine::record::{self, Centring, Curve, Entries, Field, Measured, Row, Scalar};
 use zellige_engine::sim::Clock;
 
 /// Largest table that is read back.
@@ -114,12 +114,21 @@ impl Earlier {
     }
 }
 
-/// Writes the rows of a run: step, time where there is one, then the scalars of the first row's columns. Rows of an `earlier` part stand
-/// before them as they are; what one of the two does not have is `NaN`.
+/// Writes the rows of a run: step, time where there is one, then the scalars in the order in which rows first have them. Rows of an `earlier` part stand
+/// before them as they are; what a row does not have is `NaN`.
 pub fn write_rows(path: impl AsRef<Path>, earlier: &Earlier, rows: &[(Clock, Row)]) -> Result<()> {
     let timed = rows.iter().any(|r| r.0.time.is_some()) || earlier.names.get(1).is_some_and(|n| n == "time");
     let before = earlier.names.get(1 + usize::from(timed)..).unwrap_or_default();
-    let here: Vec<_> = rows.first().map_or(&[][..], |r| &r.1.0).iter().map(|s| (full(s.name, s.unit), s.name)).collect();
+    let mut here: Vec<(String, &str)> = Vec::new();
+    let mut last: &[Scalar] = &[];
+    for (_, Row(row)) in rows {
+        // Most are like the one before.
+        if row.len() != last.len() || row.iter().zip(last).any(|(a, b)| a.name != b.name) {
+            let added = row.iter().filter(|s| here.iter().all(|h| h.1 != s.name)).map(|s| (full(s.name, s.unit), s.name));
+            here.extend(added.collect::<Vec<_>>());
+        }
+        last = row;
+    }
     let of = |column: &String| here.iter().find(|h| h.0 == *column).map(|h| h.1);
     let mut columns: Vec<_> = before.iter().map(|name| (name, of(name))).collect();
     let added: Vec<_> = here.iter().filter(|h| !before.contains(&h.0)).map(|h| (&h.0, Some(h.1))).collect();
@@ -280,6 +289,16 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "step,energy [J]\n3,2.5e0\n");
         write_rows(&path, &Earlier::default(), &[(Clock { step: 3, time: Some(0.5) }, row)]).unwrap();
         assert_eq!(read(&path).unwrap().columns, [[3.0], [0.5], [2.5]]);
+        // Columns come and go.
+        let row = |step: u64, names: &[&'static str]| {
+            let mut row = Row::default();
+            for name in names {
+                row.push(name, "", step as f64);
+            }
+            (Clock { step, time: None }, row)
+        };
+        write_rows(&path, &Earlier::default(), &[row(1, &["a", "b"]), row(2, &["b"]), row(3, &["b", "c"])]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "step,a,b,c\n1,1e0,1e0,NaN\n2,NaN,2e0,NaN\n3,NaN,3e0,3e0\n");
     }
 
     #[test]

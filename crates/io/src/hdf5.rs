@@ -19,7 +19,7 @@ pub mod openpmd;
 mod tree;
 
 pub use file::{File, Part};
-pub use tree::{Attribute, Node, Value, write_archive, write_tree, write_wave};
+pub use tree::{Attribute, Node, Value, read_wave, write_archive, write_tree, write_wave};
 
 const FORMAT: &str = "HDF5";
 /// Longest axis name or unit in an array of texts.
@@ -72,9 +72,20 @@ fn guarded<T>(path: &Path, action: &'static str, work: impl FnOnce() -> Result<T
         Ok(Err(e)) => match system_error(&e) {
             Some(e) => Err(Error::file(action, path, e)),
             None if action == "write" => Err(Error::file(action, path, std::io::Error::other(e.to_string()))),
-            None => Err(Error::format(path, FORMAT, e.to_string())),
+            None => Err(Error::format(path, FORMAT, plain(&e.to_string()))),
         },
         Err(_) => Err(Error::format(path, FORMAT, "the HDF5 library cannot handle it (it is damaged, or uses a rare feature)")),
+    }
+}
+
+/// The library's words about the two things that happen to files, for people.
+fn plain(text: &str) -> String {
+    if text.contains("invalid HDF5 signature") {
+        "it does not begin as such a file does".into()
+    } else if text.contains("buffer too short") || text.contains("file too short") {
+        format!("it was cut off or damaged ({text})")
+    } else {
+        text.to_owned()
     }
 }
 
@@ -240,11 +251,22 @@ pub fn read(path: impl AsRef<Path>, name: &str) -> Result<Array> {
         }
         Ok(Some(Array { shape, values }))
     })?;
-    found.ok_or_else(|| {
-        let listed = list(path).unwrap_or_default().into_iter().map(|(n, s)| format!("`{n}` {s:?}")).collect::<Vec<_>>();
-        let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
-        Error::format(path, FORMAT, format!("it has no dataset `{name}` (datasets: {listed})"))
-    })
+    found.ok_or_else(|| missing(path, name, &list(path).unwrap_or_default()))
+}
+
+/// The shape of the dataset that [`read()`] would read.
+pub fn shape_of(path: impl AsRef<Path>, name: &str) -> Result<Vec<usize>> {
+    let path = path.as_ref();
+    std::fs::metadata(path).map_err(|e| Error::file("read", path, e))?;
+    let (name, all) = (name.trim_start_matches('/'), list(path)?);
+    let found = all.iter().find(|(n, _)| n.trim_start_matches('/') == name);
+    found.map(|(_, shape)| shape.clone()).ok_or_else(|| missing(path, name, &all))
+}
+
+fn missing(path: &Path, name: &str, all: &[(String, Vec<usize>)]) -> Error {
+    let listed = all.iter().map(|(n, s)| format!("`{n}` {s:?}")).collect::<Vec<_>>();
+    let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
+    Error::format(path, FORMAT, format!("it has no dataset `{name}` (datasets: {listed})"))
 }
 
 /// Reads a field that [`write()`] wrote, with its axes.

@@ -27,14 +27,23 @@ const FORMAT: &str = "NPY";
 
 /// Reads an array; Fortran order is turned into C order, every type into `f64`.
 pub fn read(path: impl AsRef<Path>) -> Result<Array> {
-    let path = path.as_ref();
+    opened(path.as_ref(), parse)
+}
+
+/// The shape of an array that [`read()`] can read, its type and the file's length looked at, its values not.
+pub fn shape_of(path: impl AsRef<Path>) -> Result<Vec<usize>> {
+    opened(path.as_ref(), |file, length| claims(file, length).map(|(header, ..)| header.shape))
+}
+
+/// What `work` makes of a file, of which it is told the length.
+fn opened<T>(path: &Path, work: impl FnOnce(&mut BufReader<File>, u64) -> Result<T, Fault>) -> Result<T> {
     let failed = |e| Error::file("read", path, e);
     let file = File::open(path).map_err(failed)?;
     let data = file.metadata().map_err(failed)?;
     if data.is_dir() {
         return Err(failed(std::io::ErrorKind::IsADirectory.into()));
     }
-    parse(&mut BufReader::with_capacity(1 << 18, file), data.len()).map_err(|fault| match fault {
+    work(&mut BufReader::with_capacity(1 << 18, file), data.len()).map_err(|fault| match fault {
         Fault::System(e) => failed(e),
         Fault::Content(message) => Error::format(path, FORMAT, message),
     })
@@ -134,7 +143,8 @@ fn head(input: &mut impl Read) -> Result<(Header, u64), Fault> {
     Ok((Header::parse(text)?, prefix + header_length as u64))
 }
 
-fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
+/// The header, its type and the number of its values, held against the `length` of the file.
+fn claims(input: &mut impl Read, length: u64) -> Result<(Header, Kind, usize), Fault> {
     let (header, begin) = head(input)?;
     let kind = Kind::parse(&header.descr)?;
     let count = header.shape.iter().try_fold(1u64, |n, &m| n.checked_mul(m as u64));
@@ -149,7 +159,11 @@ fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
         }
         None => return Err(format!("the shape {:?} is beyond any memory", header.shape).into()),
     }
-    let count = count.unwrap_or(0) as usize;
+    Ok((header, kind, count.unwrap_or(0) as usize))
+}
+
+fn parse(input: &mut impl Read, length: u64) -> Result<Array, Fault> {
+    let (header, kind, count) = claims(input, length)?;
     let values = decode(input, kind, count)?;
     let values = if header.fortran { from_fortran(&header.shape, &values) } else { values };
     Ok(Array { shape: header.shape, values })

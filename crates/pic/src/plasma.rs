@@ -59,11 +59,7 @@ impl Plasma {
     /// Allocates, puts everything in, and takes the momenta half a step back.
     pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {
         let model = Model::new(config, seed)?;
-        let needed = model.memory();
-        if needed > device.memory() {
-            let what = "particles and fields of the plasma".to_owned();
-            return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
-        }
+        device.must_hold(model.memory(), "particles and fields of the plasma")?;
         let setup = model.setup(config)?;
         let mut stages = open(&setup, device)?;
         let fields = initial_fields(config, &model)?;

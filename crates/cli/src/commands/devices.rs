@@ -12,6 +12,10 @@ use crate::report;
 pub(crate) fn devices(json: bool, measure: bool) -> Result<u8> {
     let inventory = device::list();
     if json {
+        let mut inventory = serde_json::to_value(&inventory).map_err(|e| Error::file("write", "standard output", e.into()))?;
+        for listed in inventory["devices"].as_array_mut().into_iter().flatten().filter(|d| measure && d["refusal"].is_null()) {
+            listed["copy_bandwidth"] = bandwidth(listed["id"].as_str().unwrap_or_default())?.into();
+        }
         let text = serde_json::to_string_pretty(&inventory).map_err(|e| Error::file("write", "standard output", e.into()))?;
         return print(&(text + "\n"));
     }

@@ -86,9 +86,11 @@ pub(crate) fn is_example(name: &str) -> bool {
     all().iter().any(|(n, _)| *n == name)
 }
 
-/// Lists the examples.
-pub(crate) fn list() -> Result<u8> {
-    let lines: Vec<String> = all().iter().map(|(name, files)| format!("{name:28} {}\n", headline(files[0].1))).collect();
+/// Lists the examples whose names begin so.
+pub(crate) fn list(beginning: &str) -> Result<u8> {
+    let all = all();
+    let named = all.iter().filter(|(name, _)| name.starts_with(beginning));
+    let lines: Vec<String> = named.map(|(name, files)| format!("{name:28} {}\n", headline(files[0].1))).collect();
     report::note("these examples come with the program; `zellige new NAME` writes one, `zellige run FILE` runs it");
     print(&lines.concat())
 }
@@ -96,9 +98,14 @@ pub(crate) fn list() -> Result<u8> {
 /// The command.
 pub(crate) fn new(arguments: &NewArgs) -> Result<u8> {
     let Some(name) = &arguments.example else {
-        return list();
+        return list("");
     };
     let examples = all();
+    // `poisson` or `dsmc/seed/` is a folder of them.
+    let folder = format!("{}/", name.trim_end_matches('/'));
+    if examples.iter().any(|(n, _)| n.starts_with(&folder)) {
+        return list(&folder);
+    }
     let wrong = |message: String| {
         let names: Vec<_> = examples.iter().map(|e| e.0).collect();
         let mut problem = Problem::new("", message).allowed(names.join(", "));

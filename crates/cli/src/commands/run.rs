@@ -24,7 +24,7 @@ use crate::{commands, solvers};
 /// The command.
 pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
     let Some(path) = &arguments.input else {
-        return commands::new::list();
+        return commands::new::list("");
     };
     let source = read(path, &arguments.overrides, &arguments.older)?;
     let solver = source.solver(&solvers::names())?;
@@ -141,8 +141,20 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     if arguments.profile {
         files::atomic_write(folder.join("trace.json"), |out| profiler.write_trace(out))?;
     }
-    zellige_io::json::write(folder.join("summary.json"), &Whole { version: VERSION, git_hash: GIT_HASH, plan: &plan, run: &summary })?;
-    conclude::<S>(&summary, &output, &folder, begun.elapsed());
+    let (items, bytes) = (summary.cost_per_step.items, summary.cost_per_step.bytes);
+    let whole = Whole {
+        version: VERSION,
+        git_hash: GIT_HASH,
+        plan: &plan,
+        items,
+        bytes_per_item: bytes / items.max(1.0),
+        gb_per_s: summary.bytes_per_second / 1e9,
+        fraction_of_bandwidth: summary.bytes_per_second / summary.bandwidth.max(1.0),
+        measured_bandwidth: summary.bandwidth / 1e9,
+        run: &summary,
+    };
+    zellige_io::json::write(folder.join("summary.json"), &whole)?;
+    conclude::<S>(&summary, &output, &folder, begun.elapsed(), arguments.profile);
     Ok(summary.exit_code())
 }
 
@@ -168,6 +180,12 @@ struct Whole<'a> {
     version: &'a str,
     git_hash: &'a str,
     plan: &'a Plan,
+    // Under the names that `bench --json` uses.
+    items: f64,
+    bytes_per_item: f64,
+    gb_per_s: f64,
+    fraction_of_bandwidth: f64,
+    measured_bandwidth: f64,
     #[serde(flatten)]
     run: &'a Summary,
 }
@@ -206,7 +224,10 @@ fn show(plan: &Plan, item: &str, step: &str, device: &Device) {
         report::line(label, text);
     }
     let (memory, traffic) = (report::bytes(plan.memory as f64), report::bytes(plan.traffic as f64));
-    report::line(&format!("{item}s"), &report::count(plan.items));
+    let items = format!("{item}s");
+    if plan.lines.iter().all(|(label, _)| *label != items) {
+        report::line(&items, &report::count(plan.items));
+    }
     let article = if step.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     report::line("memory", &format!("{memory}; traffic {traffic} {article} {step}"));
     for text in &plan.warnings {
@@ -221,7 +242,7 @@ fn show(plan: &Plan, item: &str, step: &str, device: &Device) {
 const SHOWN: usize = 24;
 
 /// Status, times, stages, checks, files and what to type next.
-fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: Duration) {
+fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: Duration, profile: bool) {
     let outcome = &summary.outcome;
     let status = outcome.status.replace('_', " ");
     match outcome.ending {
@@ -267,6 +288,7 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: 
     // Dozens of fields with their errors would bury the rest.
     let more = if names.len() > SHOWN { format!(", and {} more", names.len() - SHOWN) } else { String::new() };
     let shown = names[..names.len().min(SHOWN)].join(", ");
-    report::line("files", &format!("{}: {shown}{more}, summary.json, resolved.toml", folder.display()));
+    let trace = if profile { ", trace.json" } else { "" };
+    report::line("files", &format!("{}: {shown}{more}, summary.json, resolved.toml{trace}", folder.display()));
     report::line("next", &format!("zellige view {}", folder.display()));
 }

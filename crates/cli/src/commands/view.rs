@@ -1,11 +1,13 @@
 //! `zellige view`: pictures of results.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values};
+use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values, Wave};
 use zellige_io::picture::{self, MAPS, Options, Rgb};
+use zellige_io::tensor::{Elements, Tensor};
 use zellige_io::{bov, csv, hdf5, npy, vti};
 
 use crate::args::ViewArgs;
@@ -14,25 +16,59 @@ use crate::report;
 
 /// Endings that can be drawn, the ones that say most about their data first.
 const ENDINGS: [&str; 5] = ["vti", "h5", "bov", "npy", "csv"];
+/// Other endings of HDF5, which are drawn when they are named.
+const ALSO_HDF5: [&str; 5] = ["hdf5", "cxi", "ptyr", "ptyd", "nxs"];
 
 /// The command.
 pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     let options = options(arguments)?;
-    let sources = if arguments.path.is_dir() { in_folder(&arguments.path)? } else { vec![arguments.path.clone()] };
+    let folder = arguments.path.is_dir();
+    let sources = if folder { in_folder(&arguments.path)? } else { vec![arguments.path.clone()] };
     if arguments.output.is_some() && sources.len() > 1 {
         let problem = Problem::new("--output", format!("`{}` holds {} results", arguments.path.display(), sources.len()));
         return Err(Error::input("command line", problem.hint("name one of the files in it")));
     }
+    let in_colour = arguments.terminal || report::terminal_takes_colours();
+    // A run's own pictures know more than the files do: titles, scales, what belongs together.
+    let keeping = folder && arguments.output.is_none() && options == Options::default();
+    let (mut done, mut failed) = (0, None);
     for source in &sources {
-        let record = read(source)?;
         let target = arguments.output.clone().unwrap_or_else(|| picture_of(source));
-        picture::write(&target, &record, &options)?;
-        report::line("picture", &target.display().to_string());
-        if let (Record::Field(field), true) = (&record, arguments.terminal || report::terminal_takes_colours()) {
+        let kept = keeping && is_of_the_run(&target, &arguments.path, source);
+        if kept {
+            report::line("kept", &target.display().to_string());
+        }
+        if kept && !in_colour {
+            done += 1;
+            continue;
+        }
+        let record = match read(source) {
+            Ok(record) => record,
+            // One file that cannot be drawn must not hide the others.
+            Err(error) if folder => {
+                report::note(&format!("not drawn: {error}"));
+                failed.get_or_insert(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if !kept {
+            picture::write(&target, &record, &options)?;
+            report::line("picture", &target.display().to_string());
+        }
+        done += 1;
+        if let (Record::Field(field), true) = (&record, in_colour) {
             print(&in_terminal(field, &options))?;
         }
     }
-    Ok(0)
+    failed.filter(|_| done == 0).map_or(Ok(0), Err)
+}
+
+/// Whether a picture is of the same run as the data: not older than the run's input with its defaults, or, in another folder, than the data.
+fn is_of_the_run(picture: &Path, folder: &Path, source: &Path) -> bool {
+    let time = |path: &Path| std::fs::metadata(path).and_then(|d| d.modified()).ok();
+    let begun = time(&folder.join("resolved.toml")).or_else(|| time(source));
+    time(picture).is_some_and(|drawn| begun.is_some_and(|begun| drawn >= begun))
 }
 
 fn options(arguments: &ViewArgs) -> Result<Options> {
@@ -57,7 +93,7 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::file("read", folder, e))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.is_file()).collect();
     let rank = |p: &PathBuf| p.extension().and_then(|e| ENDINGS.iter().position(|k| e.eq_ignore_ascii_case(k)));
-    files.retain(|p| rank(p).is_some() && p.file_name().is_none_or(|n| n != "rows.csv") && !holds_curve(p));
+    files.retain(|p| rank(p).is_some() && p.file_name().is_none_or(|n| n != "rows.csv") && !holds_curve(p) && !is_list(p));
     files.sort_by_key(|p| (p.file_stem().map(ToOwned::to_owned), rank(p)));
     files.dedup_by(|b, a| a.file_stem() == b.file_stem());
     if files.is_empty() {
@@ -71,6 +107,13 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
 fn holds_curve(file: &Path) -> bool {
     let is_hdf5 = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("h5"));
     is_hdf5 && hdf5::list(file).is_ok_and(|found| found.iter().any(|(name, _)| name.ends_with("/abscissa")))
+}
+
+/// A table that no curve comes of: its first column goes up and down, as the places of frames do.
+fn is_list(file: &Path) -> bool {
+    let is_csv = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
+    let goes_back = |x: &[f64]| !x.is_sorted() && !x.is_sorted_by(|a, b| a >= b);
+    is_csv && csv::read(file).is_ok_and(|table| table.columns.first().is_some_and(|x| goes_back(x)))
 }
 
 /// Where the picture goes: beside the data, `file.h5:/a/b` as `file_a_b.png`.
@@ -87,9 +130,9 @@ fn picture_of(source: &Path) -> PathBuf {
 /// `file.h5:/path` in its parts.
 fn split_dataset(source: &Path) -> (PathBuf, Option<String>) {
     let text = source.to_string_lossy();
-    match text.split_once(".h5:").map(|(a, b)| (format!("{a}.h5"), b)).or(text.split_once(".hdf5:").map(|(a, b)| (format!("{a}.hdf5"), b)))
-    {
-        Some((file, name)) => (file.into(), Some(name.to_owned())),
+    let cut = |ending: &str| text.split_once(&format!(".{ending}:")).map(|(file, name)| (format!("{file}.{ending}"), name.to_owned()));
+    match std::iter::once("h5").chain(ALSO_HDF5).find_map(cut) {
+        Some((file, name)) => (file.into(), Some(name)),
         None => (source.to_owned(), None),
     }
 }
@@ -102,25 +145,17 @@ fn read(source: &Path) -> Result<Record> {
     match ending.as_str() {
         "vti" => vti::read(&file).map(coloured),
         "bov" => bov::read(&file).map(coloured),
-        "h5" | "hdf5" => {
+        ending if ending == "h5" || ALSO_HDF5.contains(&ending) => {
             let dataset = match dataset {
                 Some(d) => d,
                 None => first_dataset(&file)?,
             };
-            hdf5::read_field(&file, &dataset).map(coloured)
-        }
-        "npy" => {
-            let array = npy::read(&file)?;
-            if array.shape.is_empty() || array.shape.len() > 3 {
-                return Err(Error::format(&file, "NPY", format!("it has {} axes; 1 to 3 can be drawn", array.shape.len())));
+            match hdf5::read_wave(&file, &dataset)? {
+                Some(wave) => Ok(Record::Wave(wave)),
+                None => hdf5::read_field(&file, &dataset).map(coloured),
             }
-            let axis = |(i, len): (usize, &usize)| {
-                let bare = Axis::bare(i, 0.0, 1.0, *len);
-                Axis { name: format!("{} index", bare.name), ..bare }
-            };
-            let axes = array.shape.iter().rev().enumerate().map(axis).collect();
-            Ok(coloured(Field::bare(name, axes, Centring::Node, Values::F64(array.values))))
         }
+        "npy" => bare(&file, name),
         "csv" => {
             let table = csv::read(&file)?;
             let (mut names, mut columns) = (table.names.into_iter(), table.columns.into_iter());
@@ -135,14 +170,38 @@ fn read(source: &Path) -> Result<Record> {
         }
         _ => {
             let problem = Problem::new("", format!("`{}` cannot be drawn", source.display()));
-            Err(Error::input("command line", problem.allowed(ENDINGS.map(|e| format!("*.{e}")).join(", "))))
+            let endings: Vec<_> = ENDINGS.iter().chain(&ALSO_HDF5).map(|e| format!("*.{e}")).collect();
+            Err(Error::input("command line", problem.allowed(endings.join(", "))))
         }
     }
 }
 
+/// An array without axes of its own.
+fn bare(file: &Path, name: String) -> Result<Record> {
+    let bytes = std::fs::read(file).map_err(|e| Error::file("read", file, e))?;
+    let Tensor { shape, elements } = npy::tensor(&bytes).map_err(|m| Error::format(file, "NPY", m))?;
+    if shape.is_empty() || shape.len() > 3 {
+        return Err(Error::format(file, "NPY", format!("it has {} axes; 1 to 3 can be drawn", shape.len())));
+    }
+    let axis = |i: usize, len: usize| {
+        let bare = Axis::bare(i, 0.0, 1.0, len);
+        Axis { name: format!("{} index", bare.name), ..bare }
+    };
+    if let Elements::Complex(values) = elements {
+        let [x, y, layers] = [1, 2, 3].map(|back| shape.len().checked_sub(back).map_or(1, |i| shape[i]));
+        let (title, axes) = (name.clone(), [axis(0, x), axis(1, y)]);
+        return Ok(Record::Wave(Wave { name, title, shape: [layers, y, x], axes, values, brightest: None, live: false }));
+    }
+    let axes = shape.iter().rev().enumerate().map(|(i, len)| axis(i, *len)).collect();
+    let values = Tensor { shape, elements }.to_reals().unwrap_or_default();
+    Ok(coloured(Field::bare(name, axes, Centring::Node, Values::F64(values))))
+}
+
+/// The largest array of a file that makes an image, or else a curve: an object before its probe, frames before their mask.
 fn first_dataset(file: &Path) -> Result<String> {
     let mut found = hdf5::list(file)?;
     found.retain(|(_, shape)| (1..=3).contains(&shape.len()) && shape.iter().product::<usize>() > 1);
+    found.sort_by_key(|(name, shape)| (shape.len() < 2, Reverse(shape.iter().product::<usize>()), name.clone()));
     found.into_iter().next().map(|f| f.0).ok_or_else(|| Error::format(file, "HDF5", "it holds no array of 1 to 3 axes"))
 }
 

@@ -27,11 +27,38 @@ fn a_run_leaves_its_results_and_the_input_to_repeat_it() {
     for key in ["version", "git_hash", "device", "threads", "stages", "bandwidth", "ns_per_item", "plan"] {
         assert!(!summary[key].is_null(), "`{key}` is missing");
     }
+    for key in ["items", "bytes_per_item", "gb_per_s", "fraction_of_bandwidth", "measured_bandwidth"] {
+        assert!(summary[key].as_f64().is_some_and(|v| v > 0.0), "`{key}` is missing");
+    }
+    let stages = summary["stages"].as_array().unwrap();
+    let costs: f64 = stages.iter().map(|s| s["ns_per_item"].as_f64().unwrap()).sum();
+    assert!(costs > 0.0 && costs <= summary["ns_per_item"].as_f64().unwrap(), "{summary:#}");
+    assert!(result.err.contains("trace.json"), "{}", result.err);
     let again = zellige(folder.path(), &["run", "a/resolved.toml", "-o", "b"]);
     assert_eq!(again.code, 0, "{}", again.err);
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert!(read("a/solution.npy") == read("b/solution.npy"), "the resolved input gives another result");
     assert!(result.err.contains("zellige view a"), "the next command is not named: {}", result.err);
+}
+
+/// Files are named relative to the input, and the resolved input lies elsewhere.
+#[test]
+fn the_resolved_input_finds_the_files_of_the_input() {
+    let folder = here();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let rho = zellige_io::tensor::Tensor::reals(&[9, 7], (0..63).map(f64::from).collect());
+    zellige_io::npy::write_tensor(data.join("rho.npy"), &rho).unwrap();
+    let text = SMALL.replace("\"sin(pi*x)*sin(2*pi*y)\"", "{ file = \"data/rho.npy\" }").replace("[33, 49]", "[7, 9]");
+    assert_eq!(run_text(folder.path(), &text, &["-o", "a"]).code, 0);
+    let again = zellige(folder.path(), &["run", "a/resolved.toml", "-o", "b"]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("a/solution.npy") == read("b/solution.npy"));
+    // From the folder of the input, where it is relative.
+    let moved = text.replace("data/rho.npy", "rho.npy") + "[run]\ndata_folder = \"data\"\n";
+    assert_eq!(run_text(folder.path(), &moved, &["-o", "c"]).code, 0);
+    assert!(read("a/solution.npy") == read("c/solution.npy"));
 }
 
 /// u = sin(pi x) sin(2 pi y / 2) has the Laplacian -2 pi^2 u; the five-point formula is off by h^2 pi^4 / 6 at most.
@@ -82,6 +109,9 @@ fn a_place_that_cannot_be_written_is_found_before_anything_is_computed() {
 #[test]
 fn every_example_is_written_and_has_a_sound_input() {
     let folder = here();
+    let some = zellige(folder.path(), &["new", "poisson"]);
+    assert!(some.code == 0 && some.out.lines().count() >= 6 && some.out.lines().all(|l| l.starts_with("poisson/")), "{}", some.out);
+    assert_eq!(zellige(folder.path(), &["new", "dsmc/seed/"]).out.lines().count(), 3);
     let listed = zellige(folder.path(), &["new"]);
     assert_eq!(listed.out, zellige(folder.path(), &["run"]).out);
     let examples: Vec<&str> = listed.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
@@ -148,13 +178,47 @@ fn view_draws_every_format_and_the_terminal() {
     assert!(all.out.contains('▀') && first.contains(" from "), "{first}");
 }
 
+/// What `next zellige view DIR` at the end of a run leads to, with the files that a ptychography leaves: complex ones, tables, archives.
+#[test]
+fn view_of_a_folder_keeps_the_runs_pictures_and_draws_what_has_none() {
+    use num_complex::Complex;
+    use zellige_io::tensor::{Elements, Tensor};
+    let folder = here();
+    assert_eq!(run_text(folder.path(), SMALL, &["-o", "out"]).code, 0);
+    let out = folder.path().join("out");
+    let drawn = std::fs::read(out.join("solution.png")).unwrap();
+    let values: Vec<Complex<f32>> = (0..60).map(|i| Complex::from_polar(1.0, 0.1 * i as f32)).collect();
+    let probe = Tensor { shape: vec![2, 5, 6], elements: Elements::Complex(values) };
+    zellige_io::npy::write_tensor(out.join("probe.npy"), &probe).unwrap();
+    zellige_io::npy::write_tensor(out.join("deep.npy"), &Tensor::reals(&[1, 2, 2, 2], vec![0.0; 8])).unwrap();
+    std::fs::write(out.join("views.csv"), "y,x\n0,1\n2,3\n1,4\n").unwrap();
+    let nodes = [zellige_io::hdf5::Node::new("content/obj/S/data", zellige_io::hdf5::Value::Array(&probe))];
+    zellige_io::hdf5::write_tree(out.join("result.ptyr"), &nodes).unwrap();
+    let all = zellige(folder.path(), &["view", "out"]);
+    assert_eq!(all.code, 0, "{}", all.err);
+    assert!(all.err.contains("kept         out/solution.png") && all.err.contains("picture      out/probe.png"), "{}", all.err);
+    assert!(all.err.contains("note: not drawn: `out/deep.npy`") && !all.err.contains("views"), "{}", all.err);
+    assert_eq!(std::fs::read(out.join("solution.png")).unwrap(), drawn);
+    for source in ["out/result.ptyr", "out/result.ptyr:/content/obj/S/data"] {
+        let result = zellige(folder.path(), &["view", source, "-o", "r.png"]);
+        assert_eq!(result.code, 0, "{}", result.err);
+        // Width and height stand there: as many panels of the same shape.
+        let size = |path: &std::path::Path| std::fs::read(path).unwrap()[16..24].to_vec();
+        assert_eq!(size(&folder.path().join("r.png")), size(&out.join("probe.png")));
+    }
+    // Asked for, they are drawn anew.
+    assert!(zellige(folder.path(), &["view", "out", "--map", "magma"]).err.contains("picture      out/solution.png"));
+    assert_ne!(std::fs::read(out.join("solution.png")).unwrap(), drawn);
+}
+
 #[test]
 fn data_goes_to_standard_output() {
     let folder = here();
     let schema: serde_json::Value = serde_json::from_str(&zellige(folder.path(), &["schema", "poisson"]).out).unwrap();
     assert!(schema["properties"]["poisson"].is_object(), "{schema:#}");
-    let devices: serde_json::Value = serde_json::from_str(&zellige(folder.path(), &["devices", "--json"]).out).unwrap();
-    assert!(devices["devices"].as_array().is_some_and(|d| d.iter().any(|d| d["id"] == "cpu")), "{devices:#}");
+    let devices: serde_json::Value = serde_json::from_str(&zellige(folder.path(), &["devices", "--json", "--measure"]).out).unwrap();
+    let processor = devices["devices"].as_array().and_then(|d| d.iter().find(|d| d["id"] == "cpu")).expect("a processor");
+    assert!(processor["copy_bandwidth"].as_f64().is_some_and(|b| b > 1e8), "{devices:#}");
     for shell in ["bash", "zsh", "fish"] {
         assert!(zellige(folder.path(), &["completions", shell]).out.contains("zellige"));
     }

@@ -103,6 +103,9 @@ fn a_dry_run_says_what_would_be_done_and_writes_nothing() {
     assert_eq!(result.code, 0);
     insta::assert_snapshot!("dry_run", same_everywhere(&result.err));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the input itself");
+    // A job that would break down after its hours in the queue is found out here.
+    let result = run_text(folder.path(), SMALL, &["--dry-run", "--set", "poisson.rhs={file='rho.npy'}"]);
+    assert!(result.code == 2 && result.err.contains("`poisson.rhs.file`: cannot read"), "{}", result.err);
 }
 
 /// A limit on the length of files does what a full disk does, for any user and at a known place: writing fails half-way.

@@ -104,7 +104,8 @@ impl Source {
         let (Some(config), Some(run), Some(output)) = (config, run, output) else {
             return Err(self.problems(problems));
         };
-        let input = Input { origin: self.origin.clone(), folder: self.folder.clone(), config, run, output };
+        let folder = run.data_folder.as_ref().map_or_else(|| self.folder.clone(), |f| self.folder.join(f));
+        let input = Input { origin: self.origin.clone(), folder, config, run, output };
         match input.check::<S>() {
             problems if problems.is_empty() => Ok(input),
             problems => Err(self.problems(problems)),
@@ -139,16 +140,37 @@ impl<C: serde::Serialize> Input<C> {
         problems
     }
 
-    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`.
+    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`. It may lie in another folder than the input:
+    /// if that names files, `run.data_folder` says where they are.
     pub fn resolved<S: Solver<Config = C>>(&self) -> Result<String> {
         let failed =
             |e: toml::ser::Error| Error::input(&self.origin, Problem::new("", format!("the resolved input cannot be written: {e}")));
         let mut top = toml::Table::new();
         top.insert(S::NAME.to_owned(), toml::Value::try_from(&self.config).map_err(failed)?);
-        top.insert("run".to_owned(), toml::Value::try_from(&self.run).map_err(failed)?);
+        let mut run = self.run.clone();
+        if names_a_file(&top, &self.folder) {
+            let folder = std::path::absolute(Path::new(".").join(&self.folder)).map_err(|e| Error::file("find", &self.folder, e))?;
+            run.data_folder = Some(folder.to_string_lossy().into_owned());
+        }
+        top.insert("run".to_owned(), toml::Value::try_from(&run).map_err(failed)?);
         top.insert("output".to_owned(), toml::Value::try_from(&self.output).map_err(failed)?);
         toml::to_string_pretty(&top).map_err(failed)
     }
+}
+
+/// Whether some text is the relative name of a file in `folder`, with or without a dataset behind a colon.
+fn names_a_file(table: &toml::Table, folder: &Path) -> bool {
+    let is_file = |name: &str| !name.is_empty() && Path::new(name).is_relative() && folder.join(name).is_file();
+    let mut left: Vec<&toml::Value> = table.values().collect();
+    while let Some(value) = left.pop() {
+        match value {
+            toml::Value::String(text) if is_file(text) || text.match_indices(':').any(|(at, _)| is_file(&text[..at])) => return true,
+            toml::Value::Array(list) => left.extend(list),
+            toml::Value::Table(table) => left.extend(table.values()),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// The JSON schema of the whole input of a solver, for editors and for `zellige schema`.

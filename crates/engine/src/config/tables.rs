@@ -24,12 +24,14 @@ pub struct RunConfig {
     pub checkpoint_every: Option<Schedule>,
     /// When to write a row of scalars.
     pub rows_every: Schedule,
+    /// Folder from which relative names of data files start, itself relative to the folder of the input, which it is if left out.
+    pub data_folder: Option<String>,
 }
 
 impl Default for RunConfig {
     fn default() -> Self {
         let rows_every = Schedule::Steps(1);
-        Self { device: "auto".into(), threads: 0, seed: 1, wall_time: None, checkpoint_every: None, rows_every }
+        Self { device: "auto".into(), threads: 0, seed: 1, wall_time: None, checkpoint_every: None, rows_every, data_folder: None }
     }
 }
 

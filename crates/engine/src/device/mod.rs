@@ -87,6 +87,18 @@ pub fn host_memory() -> u64 {
     cpu::memory()
 }
 
+/// Refuses what this process can never have of the host's memory, before anything of it is asked for: `what` says what the `bytes` are for.
+pub fn host_must_hold(bytes: u64, what: impl Into<String>) -> Result<()> {
+    holds("the host", cpu::memory(), bytes, what)
+}
+
+fn holds(device: &str, memory: u64, bytes: u64, what: impl Into<String>) -> Result<()> {
+    if bytes <= memory {
+        return Ok(());
+    }
+    Err(Error::TooLarge { device: device.to_owned(), what: what.into(), requested: bytes, memory })
+}
+
 impl Device {
     /// Opens what `spec` asks for; `threads` is for the processor, 0 takes every core. With the device come the reasons,
     /// a line each, for which faster ones were passed over, with the command that mends it.
@@ -139,6 +151,12 @@ impl Device {
         }
     }
 
+    /// Refuses what this process can never have of this device's memory, before anything of it is asked for: `what` says what the `bytes`
+    /// are for.
+    pub fn must_hold(&self, bytes: u64, what: impl Into<String>) -> Result<()> {
+        holds(self.name(), self.memory(), bytes, what)
+    }
+
     /// Bytes of memory free at this moment, where that can be told.
     pub fn memory_free(&self) -> Option<u64> {
         match self {
@@ -147,7 +165,8 @@ impl Device {
         }
     }
 
-    /// Copy bandwidth in bytes/s, bytes read plus bytes written, measured the first time in a process (0.1 to 0.3 s).
+    /// Copy bandwidth in bytes/s, bytes read plus bytes written, measured the first time in a process (some tenths of a second; longer
+    /// where the last-level cache is large, since the arrays must be larger).
     ///
     /// On the processor each thread copies its part of an array much larger than the last-level cache. The lines that a
     /// plain store fetches before it overwrites them (write-allocate) are not counted; where the system's `memcpy`
@@ -254,6 +273,19 @@ mod tests {
         assert!(!device.name().is_empty());
         assert!(device.memory() > 1 << 26);
         assert!(device.memory_free().unwrap() <= device.memory());
+    }
+
+    #[test]
+    fn what_is_larger_than_the_memory_is_refused_with_both_numbers() {
+        let (device, _) = Device::open(&DeviceSpec::Cpu, 1).unwrap();
+        let all = device.memory();
+        device.must_hold(all, "everything").unwrap();
+        host_must_hold(all, "everything").unwrap();
+        let error = device.must_hold(all + 1, "one byte more").unwrap_err();
+        let Error::TooLarge { requested, memory, .. } = &error else { panic!("{error:?}") };
+        assert_eq!((*requested, *memory, error.exit_code()), (all + 1, all, 4));
+        let error = host_must_hold(u64::MAX, "a mistake").unwrap_err().to_string();
+        assert!(error.starts_with("out of memory on the host: 16777216.00 TiB asked for a mistake, "), "{error}");
     }
 
     #[test]

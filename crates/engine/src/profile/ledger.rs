@@ -45,6 +45,20 @@ pub struct StageRow {
     pub gflop_per_s: Option<f64>,
     /// `bytes / total` as a fraction of the measured copy bandwidth, where both are known.
     pub fraction: Option<f64>,
+    /// `total` per item and step, nanoseconds, where the number of items is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns_per_item: Option<f64>,
+    /// `bytes` per item and step, where the number of items is known and the model gives bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_per_item: Option<f64>,
+}
+
+/// Fills in what a table of stages costs per item: `items` is the number of items times that of steps.
+pub fn per_item(rows: &mut [StageRow], items: f64) {
+    for row in rows.iter_mut().filter(|_| items > 0.0) {
+        row.ns_per_item = Some(1e9 * row.total / items);
+        row.bytes_per_item = Some(row.bytes / items).filter(|b| *b > 0.0);
+    }
 }
 
 #[derive(Debug)]
@@ -123,6 +137,8 @@ impl Ledger {
             gb_per_s: per(s.bytes, s.total).map(|v| v * 1e-9),
             gflop_per_s: per(s.flops, s.total).map(|v| v * 1e-9),
             fraction: per(s.bytes, s.total).zip(bandwidth).map(|(v, b)| v / b),
+            ns_per_item: None,
+            bytes_per_item: None,
         };
         // A stage that is open or whose events are pending has no call yet and no row.
         self.stages.iter().filter(|s| s.calls > 0).map(row).collect()
@@ -152,5 +168,11 @@ mod tests {
         assert_eq!((rows[1].calls, rows[1].total, rows[1].average, rows[1].min, rows[1].max), (2, 3.0, 1.5, 1.0, 2.0));
         assert_eq!((rows[1].gb_per_s, rows[1].fraction, rows[1].percent), (Some(2.0), Some(0.5), 60.0));
         assert_eq!((rows[2].clock, rows[2].percent), (Clock::Host, 20.0));
+        let mut rows = rows;
+        per_item(&mut rows, 0.0);
+        assert_eq!(rows[1].ns_per_item, None);
+        per_item(&mut rows, 2e9);
+        assert_eq!((rows[1].ns_per_item, rows[1].bytes_per_item), (Some(1.5), Some(3.0)));
+        assert_eq!((rows[2].ns_per_item, rows[2].bytes_per_item), (Some(0.5), None));
     }
 }

@@ -73,6 +73,8 @@ mod tests {
             gb_per_s: None,
             gflop_per_s: None,
             fraction: None,
+            ns_per_item: None,
+            bytes_per_item: None,
         };
         let long = StageRow {
             name: "smooth",

@@ -40,9 +40,8 @@ impl<T: RealScalar, const N: usize> Lanes<T, N> {
     /// If there are fewer.
     #[inline(always)]
     pub fn load(from: &[T]) -> Self {
-        let mut lanes = [T::ZERO; N];
-        lanes.copy_from_slice(&from[..N]);
-        Self(lanes)
+        // Not by `copy_from_slice`, which without link-time optimisation stays a call that does not know the length.
+        Self(*from.first_chunk().expect("as many numbers as lanes"))
     }
 
     /// Writes the lanes to the first `N` places of `to`.
@@ -52,7 +51,7 @@ impl<T: RealScalar, const N: usize> Lanes<T, N> {
     #[inline(always)]
     pub fn store(self, to: &mut [T]) {
         whole_lanes_only();
-        to[..N].copy_from_slice(&self.0);
+        *to.first_chunk_mut().expect("as many places as lanes") = self.0;
     }
 }
 

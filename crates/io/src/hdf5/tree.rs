@@ -10,7 +10,7 @@ use rust_hdf5::{Complex32, DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, 
 use zellige_engine::error::Result;
 use zellige_engine::record::{Archive, Axis, Content, Leaf, Wave};
 
-use super::create;
+use super::{File, create, guarded};
 use crate::tensor::{Elements, Tensor};
 
 /// A group, a dataset or a link at a path in the file; groups on the way are made.
@@ -107,6 +107,46 @@ pub fn write_wave(path: impl AsRef<Path>, wave: &Wave) -> Result<()> {
     node.attributes.push(("grid_origin", reals(&|a| a.origin)));
     node.attributes.push(("grid_spacing", reals(&|a| a.spacing)));
     write_tree(path, &[node])
+}
+
+/// Reads a dataset of complex numbers as a wave, a plane or layers of planes; none if it is of another kind. Pixels are those that
+/// [`write_wave`] wrote, or what PtyPy (`_psize`) and CXI (`x_pixel_size`) put beside the dataset, or 1 without a unit.
+pub fn read_wave(path: impl AsRef<Path>, name: &str) -> Result<Option<Wave>> {
+    let path = path.as_ref();
+    let file = File::open(path)?;
+    let tensor = file.read(name)?;
+    let (Elements::Complex(values), [.., rows, columns]) = (tensor.elements, &tensor.shape[..]) else { return Ok(None) };
+    let (rows, columns) = (*rows, *columns);
+    let layers = tensor.shape[..tensor.shape.len() - 2].iter().product();
+    let own = guarded(path, "read", || {
+        let dataset = H5File::open(path)?.dataset(name.trim_matches('/'))?;
+        Ok(dataset.attr("grid_spacing").and_then(|a| a.read_numeric_as::<f64>()).ok())
+    })?;
+    let beside =
+        |leaf: &str| name.trim_matches('/').rsplit_once('/').map_or_else(|| leaf.to_owned(), |(group, _)| format!("{group}/{leaf}"));
+    let numbers = |leaf: &str| Ok(file.maybe(&beside(leaf))?.and_then(|t| t.to_reals()).unwrap_or_default());
+    // Slowest axis first in all three.
+    let pixel = match own {
+        Some(spacing) => spacing,
+        None => match numbers("_psize")? {
+            found if found.len() == 2 => found,
+            _ => [numbers("y_pixel_size")?, numbers("x_pixel_size")?].concat(),
+        },
+    };
+    let axis = |d: usize, len: usize| match pixel[..] {
+        [dy, dx] if dx > 0.0 && dy > 0.0 => Axis { unit: "m".into(), ..Axis::bare(d, 0.0, [dx, dy][d], len) },
+        _ => Axis::bare(d, 0.0, 1.0, len),
+    };
+    let shape = [layers, rows, columns];
+    Ok(Some(Wave {
+        name: name.into(),
+        title: name.into(),
+        shape,
+        axes: [axis(0, columns), axis(1, rows)],
+        values,
+        brightest: None,
+        live: false,
+    }))
 }
 
 /// Writes a file whole or not at all.

@@ -5,12 +5,12 @@
 //! three pieces. Eight currents per cell are added up in the first cache and become nodes' currents at the end of the tile.
 //! Particles that change row change places with those that come the other way once both rows have been done.
 
-use zellige_engine::real::{Real, RealScalar};
+use zellige_engine::real::{Real, RealScalar, prefetch};
 
 use super::advance::{Pass, vanish};
 use super::deposit::{CURRENTS, Cell, Paths, deposit_crossers, deposit_stayers, places, spread};
 use super::exchange::Outbox;
-use super::lanes::{Lanes, MOST, prefetch};
+use super::lanes::{Lanes, MOST};
 use super::quadratic::{self, Flight};
 use super::store::{Band, COLUMNS, Row};
 use super::table::{Table, fill, interpolate};

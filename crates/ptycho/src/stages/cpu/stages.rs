@@ -335,7 +335,7 @@ impl<T: Number> Stages for Host<T> {
         let (probe, object) = (self.state.probe.len(), self.state.object.len());
         self.state =
             super::Pair { probe: numbers(reader, &name("probe"), &[probe])?, object: numbers(reader, &name("object"), &[object])? };
-        self.exit = Large::from_vec(numbers(reader, &name("exit"), &[0, exits])?, self.folder.as_deref())?;
+        self.exit = Large::of(&numbers(reader, &name("exit"), &[0, exits])?, self.folder.as_deref())?;
         self.last = numbers(reader, &name("last"), &[probe])?;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.probe = numbers(reader, &name(&format!("slot{i}.probe")), &[0, probe])?;
