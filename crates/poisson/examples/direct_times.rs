@@ -1,5 +1,6 @@
 //! Times of the direct solver: `direct_times cpu|gpu [THREADS] [NODESxNODES[xNODES][*SYSTEMS][f]].. `, zero edges, a dipole with 1 %
-//! of noise; `f` for single precision. Prints the solve, the solve with its norms, a sweep, and the residuals.
+//! of noise; `f` for single precision. Prints the
+//! solve, the solve with its norms, the norms alone, a sweep (medians, in brackets the least), and the residuals.
 
 use std::time::Instant;
 
@@ -12,8 +13,8 @@ use zellige_poisson::grid::{Axis, Bc, Grid};
 use zellige_poisson::operator;
 use zellige_poisson::problem::Precision;
 
-/// Median of the times of `runs` calls after one that is not counted, in milliseconds.
-fn median(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+/// Median and least of the times of `runs` calls after one that is not counted, in milliseconds.
+fn times(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<[f64; 2]> {
     work()?;
     let mut times = Vec::new();
     for _ in 0..runs {
@@ -22,7 +23,7 @@ fn median(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
         times.push(1e3 * start.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
-    Ok(times[runs / 2])
+    Ok([times[runs / 2], times[0]])
 }
 
 fn case(text: &str, device: &Device) -> Result<()> {
@@ -46,27 +47,35 @@ fn case(text: &str, device: &Device) -> Result<()> {
     for system in 0..systems {
         direct.load_system(system, &zero, &f)?;
     }
-    let runs = if matches!(device, Device::Cpu(_)) { 5 } else { 25 };
-    let solve = median(runs, || {
+    let runs = if matches!(device, Device::Cpu(_)) { 9 } else { 25 };
+    let solve = times(runs, || {
         direct.solve(off)?;
         direct.wait()
     })?;
     let mut norms = Vec::new();
-    let checked = median(runs, || {
-        direct.solve(off)?;
-        norms = direct.norms(off)?;
+    let checked = times(runs, || {
+        norms = direct.solve_measured(off)?;
         Ok(())
     })?;
+    let apart = times(runs, || direct.norms(off).map(drop))?;
     let mut residuals = vec![norms[systems - 1].l2 / reference];
     for _ in 0..3 {
         residuals.push(direct.polish(&vec![true; systems], off)?[systems - 1].l2 / reference);
     }
-    let sweep = median(runs, || direct.polish(&vec![true; systems], off).map(drop))?;
+    let sweep = times(runs, || direct.polish(&vec![true; systems], off).map(drop))?;
     let unknowns = (grid.unknowns() * systems) as f64;
     let residuals: Vec<_> = residuals.iter().map(|r| format!("{r:.1e}")).collect();
     println!(
-        "{text:16} solve {solve:9.3} ms ({:6.2} ns/unknown), with norms {checked:9.3}, sweep {sweep:8.3}; residuals {}; {:.1} B/unknown",
-        1e6 * solve / unknowns,
+        "{text:16} solve {:9.3} ms ({:.3}; {:6.2} ns/unknown), with norms {:9.3} ({:.3}), norms {:8.3} ({:.3}), sweep {:8.3} ({:.3}); residuals {}; {:.1} B/unknown",
+        solve[0],
+        solve[1],
+        1e6 * solve[0] / unknowns,
+        checked[0],
+        checked[1],
+        apart[0],
+        apart[1],
+        sweep[0],
+        sweep[1],
         residuals.join(" "),
         direct.memory() as f64 / unknowns
     );

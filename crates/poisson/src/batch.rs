@@ -80,8 +80,7 @@ fn solve_together(problems: &[Problem<'_>], grid: &Grid, choice: &Choice, direct
     // What needs no solving keeps what was loaded.
     let before: Vec<_> = runs.iter().zip(loaded).map(|((_, status, ..), u)| status.map(|_| u)).collect();
     if runs.iter().any(|(_, status, ..)| status.is_none()) {
-        direct.solve(&mut off)?;
-        let mut norms = direct.norms(&mut off)?;
+        let mut norms = direct.solve_measured(&mut off)?;
         loop {
             for ((judge, status, ..), norms) in runs.iter_mut().zip(&norms).filter(|((_, status, ..), _)| status.is_none()) {
                 *status = direct_verdict(judge, *norms);

@@ -220,12 +220,7 @@ impl Driver {
                 }
             }
             Backend::Direct(direct) => {
-                let norms = if first {
-                    direct.solve(profiler)?;
-                    direct.norms(profiler)?
-                } else {
-                    direct.polish(&[true], profiler)?
-                };
+                let norms = if first { direct.solve_measured(profiler)? } else { direct.polish(&[true], profiler)? };
                 self.status = direct_verdict(&mut self.judge, norms[0]);
             }
         }

@@ -26,6 +26,7 @@ pub mod direct;
 pub mod driver;
 pub mod estimate;
 pub mod grid;
+mod isa;
 pub mod method;
 pub mod operator;
 pub mod output;

@@ -1,6 +1,6 @@
 //! From the input to the problem: arrays filled from numbers, expressions and files, every value looked at.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use zellige_engine::error::{Error, Problem as Fault, Result};
@@ -31,6 +31,24 @@ pub fn problem(config: &Config, folder: &Path) -> Result<Problem<'static>> {
         problem = problem.guess(guess);
     }
     Ok(problem)
+}
+
+/// Looks at the files that the input names, all but their values: what is missing, damaged or of another shape is said before a run begins.
+pub fn look_at_files(config: &Config, folder: &Path) -> Result<()> {
+    let look = |path: &str, source: Option<&Source>, nodes: &dyn Fn() -> Nodes| match source {
+        Some(Source::File(source)) => {
+            let from = Named::new(path, source, folder)?;
+            from.must_fit(&from.shape()?, &nodes())
+        }
+        _ => Ok(()),
+    };
+    look("rhs", Some(&config.rhs), &|| Nodes::all(config))?;
+    look("guess", config.guess.as_ref(), &|| Nodes::all(config))?;
+    for (d, end) in (0..config.dimensions()).flat_map(|d| [(d, 0), (d, 1)]) {
+        let side = config.boundary.side(d, end);
+        look(&side.path, side.values, &|| Nodes::side(config, d, end))?;
+    }
+    Ok(())
 }
 
 /// The right-hand side over all nodes, as the input states it.
@@ -141,48 +159,85 @@ fn not_finite(values: &[f64], nodes: &Nodes) -> Option<Place> {
     Some(Place { value: values[n], index, at: [x[index[0]], y[index[1]], z[index[2]]] })
 }
 
+/// The array of a file, held against the nodes.
 fn file(path: &str, source: &FileSource, nodes: &Nodes, folder: &Path) -> Result<Vec<f64>> {
-    let (name, array) = read(path, source, folder)?;
-    let shape = |s: &[usize]| format!("({})", s.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
-    let key = format!("{}.file", absolute(path));
-    if array.shape != nodes.shape {
-        let message = format!("`{name}` has the shape {}, expected {}", shape(&array.shape), shape(&nodes.shape));
-        let mut fault = Fault::new(key, message).hint("arrays are in C order with x fastest: y before x in the shape, z before y");
-        if array.shape.iter().rev().eq(&nodes.shape) && array.shape.len() > 1 {
-            fault = fault.hint("the axes are the other way round: save the transposed array");
-        }
-        return Err(input(fault));
-    }
+    let from = Named::new(path, source, folder)?;
+    let array = from.array()?;
+    from.must_fit(&array.shape, nodes)?;
     if let Some(index) = array.first_not_finite() {
         let n = index.iter().zip(&array.shape).fold(0, |n, (i, len)| n * len + i);
-        let message = format!("`{name}` holds {} at index {}", array.values[n], shape(&index));
-        return Err(input(Fault::new(key, message).allowed("finite numbers")));
+        let message = format!("`{}` holds {} at index {}", from.name, array.values[n], tuple(&index));
+        return Err(input(Fault::new(from.key, message).allowed("finite numbers")));
     }
     Ok(array.values)
 }
 
-/// Reads NPY, or HDF5 where the name says `file.h5:/path/to/dataset`.
-fn read(path: &str, source: &FileSource, folder: &Path) -> Result<(String, Array)> {
-    let name = source.file.to_string_lossy().into_owned();
-    let key = || format!("{}.file", absolute(path));
-    // ASCII only: bytes stay where they are, and endings are ASCII.
-    let lower = name.to_ascii_lowercase();
-    let ends = |ending: &str| lower.as_bytes().ends_with(ending.as_bytes());
-    if let Some(cut) = [".h5:", ".hdf5:"].iter().find_map(|ending| lower.find(ending).map(|at| at + ending.len() - 1)) {
-        let array = zellige_io::hdf5::read(folder.join(&name[..cut]), &name[cut + 1..]).map_err(|e| e.of_key(key()))?;
-        return Ok((name, array));
+fn tuple(numbers: &[usize]) -> String {
+    format!("({})", numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// A file that the input names.
+struct Named {
+    /// The key that names it.
+    key: String,
+    /// As the input names it.
+    name: String,
+    path: PathBuf,
+    /// The dataset in it, where it is HDF5.
+    dataset: Option<String>,
+}
+
+impl Named {
+    /// NPY, or HDF5 where the name says `file.h5:/path/to/dataset`.
+    fn new(path: &str, source: &FileSource, folder: &Path) -> Result<Self> {
+        let name = source.file.to_string_lossy().into_owned();
+        let key = format!("{}.file", absolute(path));
+        // ASCII only: bytes stay where they are, and endings are ASCII.
+        let lower = name.to_ascii_lowercase();
+        let ends = |ending: &str| lower.as_bytes().ends_with(ending.as_bytes());
+        if let Some(cut) = [".h5:", ".hdf5:"].iter().find_map(|ending| lower.find(ending).map(|at| at + ending.len() - 1)) {
+            let (path, dataset) = (folder.join(&name[..cut]), Some(name[cut + 1..].to_owned()));
+            return Ok(Self { key, name, path, dataset });
+        }
+        if ends(".npy") {
+            return Ok(Self { key, path: folder.join(&source.file), name, dataset: None });
+        }
+        let hint = if ends(".h5") || ends(".hdf5") {
+            format!("name the dataset too: `{name}:/path/to/dataset`")
+        } else {
+            "save it with `numpy.save`".into()
+        };
+        let fault = Fault::new(key, format!("`{name}` is of no known type"));
+        Err(input(fault.allowed("`NAME.npy`, `NAME.h5:/path/to/dataset`").hint(hint)))
     }
-    if ends(".npy") {
-        let array = zellige_io::npy::read(folder.join(&source.file)).map_err(|e| e.of_key(key()))?;
-        return Ok((name, array));
+
+    fn array(&self) -> Result<Array> {
+        let read = match &self.dataset {
+            Some(dataset) => zellige_io::hdf5::read(&self.path, dataset),
+            None => zellige_io::npy::read(&self.path),
+        };
+        read.map_err(|e| e.of_key(&self.key))
     }
-    let hint = if ends(".h5") || ends(".hdf5") {
-        format!("name the dataset too: `{name}:/path/to/dataset`")
-    } else {
-        "save it with `numpy.save`".into()
-    };
-    let fault = Fault::new(key(), format!("`{name}` is of no known type"));
-    Err(input(fault.allowed("`NAME.npy`, `NAME.h5:/path/to/dataset`").hint(hint)))
+
+    fn shape(&self) -> Result<Vec<usize>> {
+        let read = match &self.dataset {
+            Some(dataset) => zellige_io::hdf5::shape_of(&self.path, dataset),
+            None => zellige_io::npy::shape_of(&self.path),
+        };
+        read.map_err(|e| e.of_key(&self.key))
+    }
+
+    fn must_fit(&self, shape: &[usize], nodes: &Nodes) -> Result<()> {
+        if shape == nodes.shape {
+            return Ok(());
+        }
+        let message = format!("`{}` has the shape {}, expected {}", self.name, tuple(shape), tuple(&nodes.shape));
+        let mut fault = Fault::new(&self.key, message).hint("arrays are in C order with x fastest: y before x in the shape, z before y");
+        if shape.iter().rev().eq(&nodes.shape) && shape.len() > 1 {
+            fault = fault.hint("the axes are the other way round: save the transposed array");
+        }
+        Err(input(fault))
+    }
 }
 
 /// A path in the solver's table as the input file has it.
@@ -269,5 +324,47 @@ mod tests {
         assert!(refusal(&config("rho.txt"), folder.path()).allowed.unwrap().contains("npy"));
         let absent = refusal(&config("absent.npy"), folder.path());
         assert!(absent.path == "poisson.rhs.file" && absent.message.contains("cannot read") && absent.hint.is_some(), "{absent}");
+    }
+
+    /// The same words from a look that reads no values, which a dry run can afford.
+    #[test]
+    fn damaged_and_missing_files_are_named_with_their_key_before_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let field = |name: &str, shape: &[usize]| {
+            let values = zellige_engine::record::Values::F64(vec![0.5; shape.iter().product()]);
+            zellige_io::npy::write(folder.path().join(name), shape, &values).unwrap();
+        };
+        field("good.npy", &[3, 4]);
+        field("side.npy", &[3]);
+        field("turned.npy", &[4, 3]);
+        let whole = std::fs::read(folder.path().join("good.npy")).unwrap();
+        std::fs::write(folder.path().join("short.npy"), &whole[..whole.len() - 9]).unwrap();
+        std::fs::write(folder.path().join("note.h5"), "no HDF5 at all").unwrap();
+        let file = |name: &str| Source::File(FileSource { file: name.into() });
+        let side = |name: &str| Some(SideConfig::Dirichlet(DirichletConfig { dirichlet: file(name) }));
+        let good = || {
+            let mut config = Config::new(vec![4, 3], vec![1.0, 1.0], file("good.npy"));
+            config.boundary = Boundary { x_lo: side("side.npy"), ..Boundary::default() };
+            config
+        };
+        look_at_files(&good(), folder.path()).unwrap();
+        let cases: [(&str, &str, &str); 5] = [
+            ("short.npy", "poisson.rhs.file", "needs 96 bytes of data, 87 are there"),
+            ("turned.npy", "poisson.rhs.file", "has the shape (4, 3), expected (3, 4)"),
+            ("absent.npy", "poisson.rhs.file", "cannot read"),
+            ("note.h5:/rho", "poisson.rhs.file", "is not a valid HDF5 file"),
+            ("good.npy", "poisson.boundary.x_lo.dirichlet.file", "has the shape (3, 4), expected (3)"),
+        ];
+        for (name, key, words) in cases {
+            let mut config = good();
+            if key.contains("rhs") {
+                config.rhs = file(name);
+            } else {
+                config.boundary.x_lo = side(name);
+            }
+            let Err(Error::Input { problems, .. }) = look_at_files(&config, folder.path()) else { panic!("{name}") };
+            assert!(problems[0].path == key && problems[0].message.contains(words), "{name}: {}", problems[0]);
+            assert_eq!(refusal(&config, folder.path()), problems[0], "{name}");
+        }
     }
 }

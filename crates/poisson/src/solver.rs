@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
-use zellige_engine::device::{Device, host_memory};
-use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::device::{Device, host_must_hold};
+use zellige_engine::error::{Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
@@ -73,7 +73,10 @@ impl Poisson {
         };
         let imbalance = self.driver.imbalance();
         if imbalance.abs() > NOTABLE_IMBALANCE * self.imbalance_scale {
-            let _ = write!(message, "; the mean {imbalance:.6e} was taken off the right-hand side, which no side holds");
+            let _ = write!(
+                message,
+                "; right-hand side and fluxes do not balance, and no side holds a value: the mean {imbalance:.6e} was taken off"
+            );
         }
         message
     }
@@ -111,19 +114,8 @@ fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device) -> Resu
     let needed = cost::memory(levels, choice.scheme, choice.precision, is_gpu(device));
     // Besides, the host has the right-hand side as the input states it, whatever the device.
     let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
-    let short = |name: &str, what: &str, requested: u64, all: u64| Error::OutOfMemory {
-        device: name.to_owned(),
-        what: format!("{what} of {} unknowns", grid.unknowns()),
-        requested,
-        free: Some(all),
-    };
-    if needed > device.memory() {
-        return Err(short(device.name(), "the levels of a problem", needed, device.memory()));
-    }
-    if given > host_memory() {
-        return Err(short("the host", "the right-hand side of a problem", given, host_memory()));
-    }
-    Ok(())
+    device.must_hold(needed, format!("the levels of a problem of {} unknowns", grid.unknowns()))?;
+    host_must_hold(given, format!("the right-hand side of a problem of {} unknowns", grid.unknowns()))
 }
 
 fn ending(status: Status, limit_was_asked_for: bool) -> Ending {
@@ -147,6 +139,7 @@ impl Solver for Poisson {
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
+        setup::look_at_files(config, &environment.folder)?;
         let grid = setup::grid(config);
         let choice = config.options().choose_on(&grid, &environment.device, config.guess.is_some())?;
         let levels = levels_of(&grid, &choice);

@@ -3,7 +3,9 @@
 
 use rustfft::num_complex::Complex;
 
+use super::pairs::{Pairs, Work, run};
 use super::transform::Scalar;
+use crate::isa::Isa;
 
 #[inline(always)]
 pub(super) fn times_i<T: Scalar>(z: Complex<T>) -> Complex<T> {
@@ -22,6 +24,117 @@ pub(super) fn turn_in<T: Scalar>(y: Complex<T>, y_mirror: Complex<T>, c: Complex
 pub(super) fn turn_out<T: Scalar>(v: Complex<T>, v_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
     let (p, q) = (v * c, v_mirror * c.conj());
     (p + q, times_i(p - q))
+}
+
+/// The splitting of places `d` and their mirror images: what is turned goes to `front` and `back`, the rest stays.
+struct Fold<'a, T> {
+    /// [`quarters`].
+    line: [&'a mut [Complex<T>]; 4],
+    /// DFT input `d` and, backwards, `m - d`.
+    front: &'a mut [Complex<T>],
+    back: &'a mut [Complex<T>],
+    rotation: &'a [Complex<T>],
+    scale: T,
+    sine: bool,
+}
+
+impl<T: Scalar> Fold<'_, T> {
+    /// Places `i ..` of a register.
+    ///
+    /// # Safety
+    /// As for [`Pairs`]; they exist.
+    #[inline(always)]
+    unsafe fn step<P: Pairs<T>>(&mut self, i: usize) {
+        let j = self.front.len() - i - P::LEN;
+        let [a, b, c, e] = self.line.each_mut().map(|q| q.as_mut_ptr());
+        // SAFETY: the caller's; all are as long as `front`.
+        unsafe {
+            let (va, vb) = (P::load(a.add(i)), P::load(b.add(j)).reversed());
+            let (vc, ve) = (P::load(c.add(i)), P::load(e.add(j)).reversed());
+            let r = P::load(self.rotation.as_ptr().add(i)).scaled(self.scale);
+            let (y, mirror) = if self.sine { (vb.add(vc), va.add(ve)) } else { (va.sub(ve), vb.sub(vc)) };
+            let q = mirror.swapped();
+            y.sub_add(q).by(r).store(self.front.as_mut_ptr().add(i));
+            y.add_sub(q).by_conjugate(r).reversed().store(self.back.as_mut_ptr().add(j));
+            let (va, vb) = if self.sine { (va.sub(ve), vb.sub(vc)) } else { (va.add(ve), vb.add(vc)) };
+            va.store(a.add(i));
+            vb.reversed().store(b.add(j));
+        }
+    }
+}
+
+impl<T: Scalar> Work<T> for Fold<'_, T> {
+    #[inline(always)]
+    unsafe fn run<P: Pairs<T>>(mut self) {
+        let h = self.front.len();
+        assert!(self.line.iter().all(|q| q.len() == h) && self.back.len() == h && self.rotation.len() >= h);
+        let whole = h - h % P::LEN;
+        // SAFETY: the caller's, and all lengths have just been looked at.
+        unsafe {
+            for i in (0..whole).step_by(P::LEN) {
+                self.step::<P>(i);
+            }
+            for i in whole..h {
+                self.step::<Complex<T>>(i);
+            }
+        }
+    }
+}
+
+/// The way back.
+struct Unfold<'a, T> {
+    line: [&'a mut [Complex<T>]; 4],
+    front: &'a [Complex<T>],
+    back: &'a [Complex<T>],
+    rotation: &'a [Complex<T>],
+    sine: bool,
+}
+
+impl<T: Scalar> Unfold<'_, T> {
+    /// As [`Fold::step`].
+    ///
+    /// # Safety
+    /// The same.
+    #[inline(always)]
+    unsafe fn step<P: Pairs<T>>(&mut self, i: usize) {
+        let j = self.front.len() - i - P::LEN;
+        let [a, b, c, e] = self.line.each_mut().map(|q| q.as_mut_ptr());
+        // SAFETY: the caller's; all are as long as `front`.
+        unsafe {
+            let r = P::load(self.rotation.as_ptr().add(i));
+            let p = P::load(self.front.as_ptr().add(i)).by(r);
+            let q = P::load(self.back.as_ptr().add(j)).reversed().by_conjugate(r);
+            let (sum, difference) = (p.add(q), p.sub(q).times_i());
+            let (va, vb) = (P::load(a.add(i)), P::load(b.add(j)).reversed());
+            let [va, vb, vc, ve] = if self.sine {
+                [difference.add(va), sum.add(vb), sum.sub(vb), difference.sub(va)]
+            } else {
+                [va.add(sum), vb.add(difference), vb.sub(difference), va.sub(sum)]
+            };
+            va.store(a.add(i));
+            vb.reversed().store(b.add(j));
+            vc.store(c.add(i));
+            ve.reversed().store(e.add(j));
+        }
+    }
+}
+
+impl<T: Scalar> Work<T> for Unfold<'_, T> {
+    #[inline(always)]
+    unsafe fn run<P: Pairs<T>>(mut self) {
+        let h = self.front.len();
+        assert!(self.line.iter().all(|q| q.len() == h) && self.back.len() == h && self.rotation.len() >= h);
+        let whole = h - h % P::LEN;
+        // SAFETY: the caller's, and all lengths have just been looked at.
+        unsafe {
+            for i in (0..whole).step_by(P::LEN) {
+                self.step::<P>(i);
+            }
+            for i in whole..h {
+                self.step::<Complex<T>>(i);
+            }
+        }
+    }
 }
 
 /// Distance 0 is the Neumann end of the quarter wave: the last place of a mirrored line.
@@ -61,7 +174,7 @@ fn quarters<T>(z: &mut [T], m: usize, first: usize) -> [&mut [T]; 4] {
 
 /// One split of a sine line of nodes `1 .. 2m`: sums about the middle, rotated, into `w`; differences stay in `1 .. m`.
 #[inline(always)]
-pub(super) fn fold_sine<T: Scalar>(z: &mut [Complex<T>], w: &mut [Complex<T>], rotation: &[Complex<T>], scale: T) {
+pub(super) fn fold_sine<T: Scalar>(isa: Isa, z: &mut [Complex<T>], w: &mut [Complex<T>], rotation: &[Complex<T>], scale: T) {
     let m = w.len();
     w[0] = z[m - 1].scale(scale);
     if m.is_multiple_of(2) {
@@ -71,21 +184,15 @@ pub(super) fn fold_sine<T: Scalar>(z: &mut [Complex<T>], w: &mut [Complex<T>], r
         w[d] = turn_in(sum, sum, rotation[d].scale(scale)).0;
         z[d - 1] = lower - upper;
     }
-    let [a, b, c, e] = quarters(z, m, 1);
-    let h = a.len();
+    let line = quarters(z, m, 1);
+    let h = line[0].len();
     let (front, back) = w[1..].split_at_mut(h);
     let back = &mut back[m - 1 - 2 * h..];
-    for ((((((a, b), c), e), front), back), r) in
-        a.iter_mut().zip(b.iter_mut().rev()).zip(c.iter()).zip(e.iter().rev()).zip(front).zip(back.iter_mut().rev()).zip(&rotation[1..])
-    {
-        (*front, *back) = turn_in(*b + *c, *a + *e, r.scale(scale));
-        *a = *a - *e;
-        *b = *b - *c;
-    }
+    run(isa, Fold { line, front, back, rotation: &rotation[1..], scale, sine: true });
 }
 
 #[inline(always)]
-pub(super) fn unfold_sine<T: Scalar>(v: &[Complex<T>], z: &mut [Complex<T>], rotation: &[Complex<T>]) {
+pub(super) fn unfold_sine<T: Scalar>(isa: Isa, v: &[Complex<T>], z: &mut [Complex<T>], rotation: &[Complex<T>]) {
     let m = v.len();
     z[m - 1] = v[0];
     if m.is_multiple_of(2) {
@@ -94,21 +201,14 @@ pub(super) fn unfold_sine<T: Scalar>(v: &[Complex<T>], z: &mut [Complex<T>], rot
         z[d - 1] = odd + even;
         z[m + d - 1] = odd - even;
     }
-    let [a, b, c, e] = quarters(z, m, 1);
-    let h = a.len();
-    let (front, back) = (&v[1..=h], &v[m - h..]);
-    for ((((((a, b), c), e), front), back), r) in
-        a.iter_mut().zip(b.iter_mut().rev()).zip(c).zip(e.iter_mut().rev()).zip(front).zip(back.iter().rev()).zip(&rotation[1..])
-    {
-        let (inner, outer) = turn_out(*front, *back, *r);
-        (*b, *c) = (inner + *b, inner - *b);
-        (*a, *e) = (outer + *a, outer - *a);
-    }
+    let line = quarters(z, m, 1);
+    let h = line[0].len();
+    run(isa, Unfold { line, front: &v[1..=h], back: &v[m - h..], rotation: &rotation[1..], sine: true });
 }
 
 /// One split of a cosine line of nodes `0 ..= 2m`: differences about the middle, rotated, into `w`; sums stay in `0 ..= m`.
 #[inline(always)]
-pub(super) fn fold_cosine<T: Scalar>(z: &mut [Complex<T>], w: &mut [Complex<T>], rotation: &[Complex<T>], scale: T) {
+pub(super) fn fold_cosine<T: Scalar>(isa: Isa, z: &mut [Complex<T>], w: &mut [Complex<T>], rotation: &[Complex<T>], scale: T) {
     let m = w.len();
     let (lower, upper) = (z[0], z[2 * m]);
     w[0] = (lower - upper).scale(scale * T::HALF);
@@ -121,21 +221,15 @@ pub(super) fn fold_cosine<T: Scalar>(z: &mut [Complex<T>], w: &mut [Complex<T>],
         w[d] = turn_in(difference, difference, rotation[d].scale(scale)).0;
         z[d] = lower + upper;
     }
-    let [a, b, c, e] = quarters(z, m, 0);
-    let h = a.len();
+    let line = quarters(z, m, 0);
+    let h = line[0].len();
     let (front, back) = w[1..].split_at_mut(h);
     let back = &mut back[m - 1 - 2 * h..];
-    for ((((((a, b), c), e), front), back), r) in
-        a.iter_mut().zip(b.iter_mut().rev()).zip(c.iter()).zip(e.iter().rev()).zip(front).zip(back.iter_mut().rev()).zip(&rotation[1..])
-    {
-        (*front, *back) = turn_in(*a - *e, *b - *c, r.scale(scale));
-        *a = *a + *e;
-        *b = *b + *c;
-    }
+    run(isa, Fold { line, front, back, rotation: &rotation[1..], scale, sine: false });
 }
 
 #[inline(always)]
-pub(super) fn unfold_cosine<T: Scalar>(v: &[Complex<T>], z: &mut [Complex<T>], rotation: &[Complex<T>]) {
+pub(super) fn unfold_cosine<T: Scalar>(isa: Isa, v: &[Complex<T>], z: &mut [Complex<T>], rotation: &[Complex<T>]) {
     let m = v.len();
     let even = z[0];
     z[0] = even + v[0];
@@ -146,16 +240,9 @@ pub(super) fn unfold_cosine<T: Scalar>(v: &[Complex<T>], z: &mut [Complex<T>], r
         z[d] = even + odd;
         z[m + d] = even - odd;
     }
-    let [a, b, c, e] = quarters(z, m, 0);
-    let h = a.len();
-    let (front, back) = (&v[1..=h], &v[m - h..]);
-    for ((((((a, b), c), e), front), back), r) in
-        a.iter_mut().zip(b.iter_mut().rev()).zip(c).zip(e.iter_mut().rev()).zip(front).zip(back.iter().rev()).zip(&rotation[1..])
-    {
-        let (outer, inner) = turn_out(*front, *back, *r);
-        (*a, *e) = (*a + outer, *a - outer);
-        (*b, *c) = (*b + inner, *b - inner);
-    }
+    let line = quarters(z, m, 0);
+    let h = line[0].len();
+    run(isa, Unfold { line, front: &v[1..=h], back: &v[m - h..], rotation: &rotation[1..], sine: false });
 }
 
 /// `0, z_1 .. z_{n-1}, 0, -z_{n-1} .. -z_1`.

@@ -86,6 +86,11 @@ impl<T: Scalar> Lines<T> {
         Self { blocks, rows, lo: axis.lo, hi: axis.hi }
     }
 
+    /// Whether the axis closes on itself.
+    pub(super) fn periodic(&self) -> bool {
+        self.lo == Bc::Periodic
+    }
+
     /// Bytes of the tables.
     pub(super) fn memory(&self) -> u64 {
         let rows: usize = self.blocks.iter().map(|b| 2 * b.steps.len() + b.closure.len() + 1).sum();
@@ -123,17 +128,7 @@ impl<T: Scalar> Lines<T> {
             }
             return;
         }
-        each_block(
-            row,
-            carry,
-            blocks,
-            |tables| self.step(tables, l),
-            |b, g, m, e| {
-                let s = *b + *g;
-                *b = m * s + e * s;
-                *g = *b;
-            },
-        );
+        self.each_block(l, row, carry, blocks, false);
     }
 
     /// Substitutes row `l` back: `row` becomes `u_l`. `carry` holds `u_{l+1}`, zero at first, and `border` what
@@ -158,16 +153,7 @@ impl<T: Scalar> Lines<T> {
             carry.copy_from_slice(row);
             return;
         }
-        each_block(
-            row,
-            carry,
-            blocks,
-            |tables| self.step(tables, l),
-            |g, u, m, e| {
-                *g = m * *u + (e * *u + *g);
-                *u = *g;
-            },
-        );
+        self.each_block(l, row, carry, blocks, true);
     }
 
     /// Periodic: turns the eliminated right-hand side of node 0 into its value.
@@ -177,6 +163,25 @@ impl<T: Scalar> Lines<T> {
                 for (s, inverse) in border.iter_mut().zip(tables.last) {
                     *s *= inverse;
                 }
+            }
+        }
+    }
+
+    /// The inner rows of both ways; `back`: substituted.
+    #[inline(always)]
+    fn each_block(&self, l: usize, row: &mut [T], carry: &mut [T], blocks: &[Block<T>], back: bool) {
+        let (rows, row_rest) = row.as_chunks_mut::<WIDTH>();
+        let (carries, carry_rest) = carry.as_chunks_mut::<WIDTH>();
+        for ((row, carry), tables) in rows.iter_mut().zip(carries).zip(blocks) {
+            let Step { m, e } = self.step(tables, l);
+            *row = all(*row, *carry, *m, *e, back);
+            *carry = *row;
+        }
+        if let Some(tables) = blocks.get(rows.len()) {
+            let Step { m, e } = self.step(tables, l);
+            for (k, (row, carry)) in row_rest.iter_mut().zip(carry_rest).enumerate() {
+                *row = next(*row, *carry, m[k], e[k], back);
+                *carry = *row;
             }
         }
     }
@@ -206,28 +211,24 @@ impl<T: Scalar> Lines<T> {
     }
 }
 
-/// Applies `work(row, carry, m, e)` to every mode, whole blocks as arrays.
+/// [`next`] of every mode of a block. By value: arrays that might overlap would be worked on one by one.
 #[inline(always)]
-fn each_block<'a, T: Scalar>(
-    row: &mut [T],
-    carry: &mut [T],
-    blocks: &'a [Block<T>],
-    step: impl Fn(&'a Block<T>) -> &'a Step<T>,
-    work: impl Fn(&mut T, &mut T, T, T),
-) {
-    let (rows, row_rest) = row.as_chunks_mut::<WIDTH>();
-    let (carries, carry_rest) = carry.as_chunks_mut::<WIDTH>();
-    for ((row, carry), tables) in rows.iter_mut().zip(carries).zip(blocks) {
-        let step = step(tables);
-        for k in 0..WIDTH {
-            work(&mut row[k], &mut carry[k], step.m[k], step.e[k]);
-        }
+fn all<T: Scalar>(value: [T; WIDTH], carry: [T; WIDTH], m: [T; WIDTH], e: [T; WIDTH], back: bool) -> [T; WIDTH] {
+    let mut out = [T::ZERO; WIDTH];
+    for k in 0..WIDTH {
+        out[k] = next(value[k], carry[k], m[k], e[k], back);
     }
-    if let Some(tables) = blocks.get(rows.len()) {
-        let step = step(tables);
-        for (k, (row, carry)) in row_rest.iter_mut().zip(carry_rest).enumerate() {
-            work(row, carry, step.m[k], step.e[k]);
-        }
+    out
+}
+
+/// `g_l` of `b_l` and `g_{l-1}`, or (`back`) `u_l` of `g_l` and `u_{l+1}`.
+#[inline(always)]
+fn next<T: Scalar>(value: T, carry: T, m: T, e: T, back: bool) -> T {
+    if back {
+        m * carry + (e * carry + value)
+    } else {
+        let s = value + carry;
+        m * s + e * s
     }
 }
 

@@ -30,10 +30,10 @@ mod cuda;
 mod fold;
 mod line;
 mod odd;
+mod pairs;
 mod relax;
 mod transform;
 mod turn;
-mod wide;
 mod zero_mode;
 
 #[cfg(test)]
@@ -141,12 +141,30 @@ impl Direct {
     pub fn solve(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cost = self.cost();
         match &mut self.backend {
-            Backend::F32(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve()),
-            Backend::F64(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve()),
+            Backend::F32(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve(false)).0,
+            Backend::F64(solver) => self.removed[0] = profiler.stage(DIRECT, cost, || solver.solve(false)).0,
             Backend::CudaF32(solver) => profiler.stage_on(&solver.cuda().clone(), DIRECT, cost, || solver.solve())?,
             Backend::CudaF64(solver) => profiler.stage_on(&solver.cuda().clone(), DIRECT, cost, || solver.solve())?,
         }
         Ok(())
+    }
+
+    /// As [`Direct::solve`], with the norms of [`Direct::norms`]: on the processor in one go, which spares the solution's way
+    /// through memory.
+    pub fn solve_measured(&mut self, profiler: &mut Profiler) -> Result<Vec<Norms>> {
+        let Cost { bytes, flops, items } = self.cost();
+        // The right-hand side once more.
+        let cost = Cost { bytes: bytes + self.bytes as f64 * items, flops: flops + 15.0 * items, items };
+        let (removed, norms) = match &mut self.backend {
+            Backend::F32(solver) => profiler.stage(DIRECT, cost, || solver.solve(true)),
+            Backend::F64(solver) => profiler.stage(DIRECT, cost, || solver.solve(true)),
+            Backend::CudaF32(_) | Backend::CudaF64(_) => {
+                self.solve(profiler)?;
+                return self.norms(profiler);
+            }
+        };
+        self.removed[0] = removed;
+        Ok(norms.into_iter().collect())
     }
 
     /// A sweep of damped Jacobi on the solutions of the systems that are `active`, formed from their true residual. It takes

@@ -4,14 +4,27 @@
 use std::ops::Range;
 
 use zellige_engine::parallel::{chunks_mut, each_with, indices, map_with};
+use zellige_engine::real::prefetch;
 
 use super::transform::Scalar;
-use super::wide::wide;
 use crate::grid::{Axis, Bc};
+use crate::isa::{Isa, Run, Work};
 use crate::stages::Norms;
 
-/// Independent sums of a row: two of the widest registers.
-const LANES: usize = 16;
+/// Nodes of a block: two of the widest registers.
+pub(super) const LANES: usize = 16;
+
+/// Values by which a stream from memory is asked for ahead of its use, over the ends of pages, at which the processor's own
+/// asking stops.
+const AHEAD: usize = 192;
+
+/// Asks for the values that come [`AHEAD`] of these.
+#[inline(always)]
+pub(super) fn ask_ahead<T>(block: &[T]) {
+    let ahead = block.as_ptr().wrapping_add(AHEAD);
+    prefetch(ahead);
+    prefetch(ahead.wrapping_add(LANES / 2));
+}
 
 /// The unknowns with their conditions, axes in the order x, middle, last.
 pub(super) struct Field {
@@ -56,33 +69,51 @@ impl Field {
         half(i == start, self.sides[d][0]) * half(i + 1 == end, self.sides[d][1])
     }
 
-    /// `f - A u` of the unknowns of row `q`, `l` into `r`.
+    /// Gives `f - A u` of the unknowns of row `q`, `l` to `sink`. `zero` stands for the rows beyond Dirichlet sides.
     #[inline(always)]
-    fn row<T: Scalar>(&self, u: &[T], f: &[T], [q, l]: [usize; 2], r: &mut [f64]) {
+    fn row<T: Scalar, S: Sink<T>>(&self, u: &[T], f: &[T], zero: &[T], [q, l]: [usize; 2], sink: &mut S) {
         let (x, m) = (self.unknowns[0].clone(), self.nodes[0]);
-        let at = |q: usize, l: usize| &u[m * (q + self.nodes[1] * l)..][x.clone()];
-        let (c, n) = (at(q, l), x.len());
-        for (r, f) in r.iter_mut().zip(&f[m * (q + self.nodes[1] * l)..][x.clone()]) {
-            *r = f.to_f64();
+        let at = |q: usize, l: usize| m * (q + self.nodes[1] * l) + x.start;
+        let row = |place: Option<usize>| place.map_or(zero, |p| &u[p..]);
+        let last = [false, true].map(|up| row(self.beside(2, l, up).map(|l| at(q, l))));
+        let (c, f, [_, wy, wz]) = (&u[at(q, l)..][..x.len()], &f[at(q, l)..], self.weight);
+        if wy > 0.0 {
+            let middle = [false, true].map(|up| row(self.beside(1, q, up).map(|q| at(q, l))));
+            self.line(c, f, [middle[0], middle[1], last[0], last[1]], [wy, wy, wz, wz], sink);
+        } else {
+            self.line(c, f, last, [wz, wz], sink);
         }
-        for (d, w) in [(1, self.weight[1]), (2, self.weight[2])].into_iter().filter(|(_, w)| *w > 0.0) {
-            let here = if d == 1 { q } else { l };
-            for up in [false, true] {
-                let row = self.beside(d, here, up).map(|k| if d == 1 { at(k, l) } else { at(q, k) });
-                match row {
-                    Some(row) => r.iter_mut().zip(row).zip(c).for_each(|((r, v), c)| *r -= w * (v.to_f64() - c.to_f64())),
-                    None => r.iter_mut().zip(c).for_each(|(r, c)| *r += w * c.to_f64()),
-                }
+    }
+
+    /// The same for the line `c` between the rows `near`, whose second differences have the weights `w`.
+    #[inline(always)]
+    fn line<T: Scalar, S: Sink<T>, const N: usize>(&self, c: &[T], f: &[T], near: [&[T]; N], w: [f64; N], sink: &mut S) {
+        let (n, first) = (c.len(), self.unknowns[0].start);
+        let (f, near) = (&f[..n], near.map(|row| &row[..n]));
+        // The first and the last node have a neighbour of their own kind.
+        let single = |i: usize, sink: &mut S| {
+            let value = |up: bool| self.beside(0, first + i, up).map_or(T::ZERO, |k| c[k - first]);
+            let r = residual([c[i]], [value(false)], [value(true)], [f[i]], near.map(|row| [row[i]]), w, self.weight[0]);
+            sink.one(i, r[0], c[i]);
+        };
+        single(0, sink);
+        if n == 1 {
+            return;
+        }
+        let (here, left, right, source) = (inner(c, 0), inner(c, -1), inner(c, 1), inner(f, 0));
+        let beside = near.map(|row| inner(row, 0));
+        for b in 0..here.len() {
+            let mut side = [[T::ZERO; LANES]; N];
+            for d in 0..N {
+                side[d] = beside[d][b];
             }
+            let r = residual(here[b], left[b], right[b], source[b], side, w, self.weight[0]);
+            sink.block(1 + LANES * b, &r, &here[b]);
+            ask_ahead(&source[b]);
+            ask_ahead(&beside[N - 1][b]);
         }
-        let w = self.weight[0];
-        let inner = r.get_mut(1..n - 1).unwrap_or_default();
-        for (r, v) in inner.iter_mut().zip(c.windows(3)) {
-            *r -= w * ((v[0].to_f64() - v[1].to_f64()) + (v[2].to_f64() - v[1].to_f64()));
-        }
-        for i in if n > 1 { vec![0, n - 1] } else { vec![0] } {
-            let value = |up: bool| self.beside(0, x.start + i, up).map_or(0.0, |k| c[k - x.start].to_f64());
-            r[i] -= w * ((value(false) - c[i].to_f64()) + (value(true) - c[i].to_f64()));
+        for i in 1 + LANES * here.len()..n {
+            single(i, sink);
         }
     }
 
@@ -93,73 +124,192 @@ impl Field {
     }
 
     /// Norms of `f - A u` and of `u`.
-    pub(super) fn norms<T: Scalar>(&self, u: &[T], f: &[T]) -> Norms {
+    pub(super) fn norms<T: Scalar>(&self, u: &[T], f: &[T], isa: Isa) -> Norms {
+        self.total(&self.sums(u, f, isa, self.unknowns[2].clone()))
+    }
+
+    /// What the norms are made of: the [`Row`]s of the given planes of the last axis, in order.
+    pub(super) fn sums<T: Scalar>(&self, u: &[T], f: &[T], isa: Isa, planes: Range<usize>) -> Vec<Row> {
         let x = self.unknowns[0].clone();
         let ends = [1.0 - self.share(0, x.start), if x.len() > 1 { 1.0 - self.share(0, x.end - 1) } else { 0.0 }];
-        let rows = indices(self.nodes[1] * self.nodes[2]);
-        let sums = map_with(
-            || vec![0.0; x.len()],
+        let middle = self.unknowns[1].clone();
+        let rows = indices(middle.len() * planes.len());
+        map_with(
+            || vec![T::ZERO; x.len()],
             rows,
-            |r, _, row| {
-                let [q, l] = self.place(row)?;
-                Some(wide(|| {
-                    self.row(u, f, [q, l], r);
-                    let u = &u[self.nodes[0] * row..][x.clone()];
-                    let share = self.share(1, q) * self.share(2, l);
-                    let [r2, u2, max] = sums(r, u);
-                    // What lies beyond a Neumann end does not count.
-                    let last = x.len() - 1;
-                    let beyond = |v: [f64; 2]| ends[0] * v[0] * v[0] + ends[1] * v[1] * v[1];
-                    [share * (r2 - beyond([r[0], r[last]])), share * (u2 - beyond([u[0].to_f64(), u[last].to_f64()])), max]
-                }))
+            |zero, _, row| {
+                let [q, l] = [middle.start + row % middle.len(), planes.start + row / middle.len()];
+                let share = self.share(1, q) * self.share(2, l);
+                let Row { r2, u2, max } = isa.run(RowNorms { field: self, u, f, zero, place: [q, l], ends });
+                Row { r2: share * r2, u2: share * u2, max }
             },
-        );
+        )
+    }
+
+    /// The norms of all rows, in order.
+    pub(super) fn total(&self, rows: &[Row]) -> Norms {
         let mut total = Norms::default();
-        for [r2, u2, max] in sums.into_iter().flatten() {
+        for Row { r2, u2, max } in rows {
             (total.l2, total.u_l2) = (total.l2 + r2, total.u_l2 + u2);
-            total.max = if max.is_nan() || total.max.is_nan() { f64::NAN } else { total.max.max(max) };
+            total.max = if max.is_nan() || total.max.is_nan() { f64::NAN } else { total.max.max(*max) };
         }
         (total.l2, total.u_l2) = ((total.l2 / self.volume).sqrt(), (total.u_l2 / self.volume).sqrt());
         total
     }
 
     /// `to = u + omega r / diagonal` at the unknowns.
-    pub(super) fn relax<T: Scalar>(&self, u: &[T], f: &[T], to: &mut [T], omega: f64) {
+    pub(super) fn relax<T: Scalar>(&self, u: &[T], f: &[T], to: &mut [T], omega: f64, isa: Isa) {
         let x = self.unknowns[0].clone();
         // The diagonal of A is negative.
         let factor = -omega / self.weight.iter().map(|w| 2.0 * w).sum::<f64>();
         each_with(
-            || vec![0.0; x.len()],
+            || vec![T::ZERO; x.len()],
             chunks_mut(to, self.nodes[0]),
-            |r, row, to| {
-                let Some([q, l]) = self.place(row) else { return };
-                wide(|| {
-                    self.row(u, f, [q, l], r);
-                    for ((to, r), u) in to[x.clone()].iter_mut().zip(&*r).zip(&u[row * self.nodes[0]..][x.clone()]) {
-                        *to = T::of(u.to_f64() + factor * r);
-                    }
-                });
+            |zero, row, to| {
+                let Some(place) = self.place(row) else { return };
+                isa.run(RelaxRow { field: self, u, f, zero, place, step: Step { to: &mut to[x.clone()], factor } });
             },
         );
     }
 }
 
-/// Sums of `r^2` and `u^2`, and the largest `|r|`; NaN if any is.
+/// The blocks of the inner nodes of a line, or of their neighbours.
 #[inline(always)]
-fn sums<T: Scalar>(r: &[f64], u: &[T]) -> [f64; 3] {
-    let (mut r2, mut u2, mut max) = ([0.0; LANES], [0.0; LANES], [0.0_f64; LANES]);
-    let mut take = |r: &[f64], u: &[T]| {
-        for (k, (r, u)) in r.iter().zip(u).enumerate() {
-            let (a, u) = (r.abs(), u.to_f64());
-            r2[k] += r * r;
-            u2[k] += u * u;
-            max[k] = if a > max[k] { a } else { max[k] };
+fn inner<T>(line: &[T], shift: isize) -> &[[T; LANES]] {
+    line[1_usize.wrapping_add_signed(shift)..(line.len() - 1).wrapping_add_signed(shift)].as_chunks().0
+}
+
+/// `f - A u` of some neighbouring nodes `c`.
+#[inline(always)]
+fn residual<T: Scalar, const L: usize, const N: usize>(
+    c: [T; L],
+    left: [T; L],
+    right: [T; L],
+    f: [T; L],
+    near: [[T; L]; N],
+    w: [f64; N],
+    wx: f64,
+) -> [f64; L] {
+    let mut r = [0.0; L];
+    for k in 0..L {
+        let here = c[k].to_f64();
+        let mut sum = f[k].to_f64();
+        for d in 0..N {
+            sum -= w[d] * (near[d][k].to_f64() - here);
         }
-    };
-    let (rows, rest) = r.as_chunks::<LANES>();
-    let (values, u_rest) = u.as_chunks::<LANES>();
-    rows.iter().zip(values).for_each(|(r, u)| take(r, u));
-    take(rest, u_rest);
-    let sum: f64 = r2.iter().sum();
-    [sum, u2.iter().sum(), if sum.is_finite() { max.iter().fold(0.0, |m, v| v.max(m)) } else { f64::NAN }]
+        r[k] = sum - wx * ((left[k].to_f64() - here) + (right[k].to_f64() - here));
+    }
+    r
+}
+
+/// What is done with the residual of a row.
+trait Sink<T> {
+    /// Takes those of the nodes `i ..` and the solution there.
+    fn block(&mut self, i: usize, r: &[f64; LANES], u: &[T; LANES]);
+
+    /// Takes that of node `i`.
+    fn one(&mut self, i: usize, r: f64, u: T);
+}
+
+/// Sums of `r^2` and `u^2`, and the largest `|r|`.
+struct Sums {
+    r2: [f64; LANES],
+    u2: [f64; LANES],
+    max: [f64; LANES],
+    /// Shares of the first and the last node that lie beyond a Neumann end and do not count.
+    ends: [f64; 2],
+    last: usize,
+}
+
+impl<T: Scalar> Sink<T> for Sums {
+    #[inline(always)]
+    fn block(&mut self, _: usize, r: &[f64; LANES], u: &[T; LANES]) {
+        for k in 0..LANES {
+            let (a, u) = (r[k].abs(), u[k].to_f64());
+            self.r2[k] += r[k] * r[k];
+            self.u2[k] += u * u;
+            self.max[k] = if a > self.max[k] { a } else { self.max[k] };
+        }
+    }
+
+    #[inline(always)]
+    fn one(&mut self, i: usize, r: f64, u: T) {
+        let beyond = |at: bool, share: f64| if at { share } else { 0.0 };
+        let share = 1.0 - beyond(i == 0, self.ends[0]) - beyond(i == self.last, self.ends[1]);
+        let (k, u) = (i % LANES, u.to_f64());
+        self.r2[k] += share * (r * r);
+        self.u2[k] += share * (u * u);
+        self.max[k] = if r.abs() > self.max[k] { r.abs() } else { self.max[k] };
+    }
+}
+
+/// Sums of `r^2` and `u^2` over a row, and the largest `|r|`, NaN if any is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Row {
+    r2: f64,
+    u2: f64,
+    max: f64,
+}
+
+/// The sums of a row.
+struct RowNorms<'a, T> {
+    field: &'a Field,
+    u: &'a [T],
+    f: &'a [T],
+    zero: &'a [T],
+    place: [usize; 2],
+    ends: [f64; 2],
+}
+
+impl<T: Scalar> Work for RowNorms<'_, T> {
+    type Out = Row;
+
+    #[inline(always)]
+    fn run(self) -> Row {
+        let zero = [0.0; LANES];
+        let mut sums = Sums { r2: zero, u2: zero, max: zero, ends: self.ends, last: self.field.unknowns[0].len() - 1 };
+        self.field.row(self.u, self.f, self.zero, self.place, &mut sums);
+        let sum: f64 = sums.r2.iter().sum();
+        Row { r2: sum, u2: sums.u2.iter().sum(), max: if sum.is_finite() { sums.max.iter().fold(0.0, |m, v| v.max(m)) } else { f64::NAN } }
+    }
+}
+
+/// A damped step along the residual.
+struct Step<'a, T> {
+    to: &'a mut [T],
+    factor: f64,
+}
+
+impl<T: Scalar> Sink<T> for Step<'_, T> {
+    #[inline(always)]
+    fn block(&mut self, i: usize, r: &[f64; LANES], u: &[T; LANES]) {
+        let to = &mut self.to[i..i + LANES];
+        for k in 0..LANES {
+            to[k] = T::of(u[k].to_f64() + self.factor * r[k]);
+        }
+    }
+
+    #[inline(always)]
+    fn one(&mut self, i: usize, r: f64, u: T) {
+        self.to[i] = T::of(u.to_f64() + self.factor * r);
+    }
+}
+
+/// The step of a row.
+struct RelaxRow<'a, T> {
+    field: &'a Field,
+    u: &'a [T],
+    f: &'a [T],
+    zero: &'a [T],
+    place: [usize; 2],
+    step: Step<'a, T>,
+}
+
+impl<T: Scalar> Work for RelaxRow<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        self.field.row(self.u, self.f, self.zero, self.place, &mut self.step);
+    }
 }

@@ -33,18 +33,39 @@ use zellige_engine::real::{Real, RealScalar};
 
 use super::fold::{extend_cosine, extend_sine, fold_cosine, fold_sine, rotate_in, rotate_out, times_i, unfold_cosine, unfold_sine};
 use super::odd;
+use super::pairs::Pairs;
+#[cfg(target_arch = "x86_64")]
+use super::pairs::x86;
 use crate::grid::{Axis, Bc};
+use crate::isa::Isa;
 
 /// The number types of the direct solver.
 pub(super) trait Scalar: RealScalar + fft::Real {
+    /// Complex numbers in the registers of AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Pairs<Self>;
+    /// The same in those of AVX2.
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Pairs<Self>;
+
     /// `x`, rounded.
     #[inline(always)]
     fn of(x: f64) -> Self {
         <Self as Real>::from_f64(x)
     }
 }
-impl Scalar for f32 {}
-impl Scalar for f64 {}
+impl Scalar for f32 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = x86::F32x16;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = x86::F32x8;
+}
+impl Scalar for f64 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = x86::F64x8;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = x86::F64x4;
+}
 
 /// Intervals up to which the plain extension is as good as another split on the processor.
 pub(super) const SMALL: usize = 16;
@@ -179,6 +200,7 @@ struct Part<T> {
 
 /// The transform of one axis.
 pub(super) struct Transform<T> {
+    isa: Isa,
     kind: Kind,
     /// Number of unknowns, nodes and modes alike.
     len: usize,
@@ -208,7 +230,13 @@ impl<T: Scalar> Transform<T> {
         let longest = widths.chain(tail_fft.iter().map(|f| f.len())).max().unwrap_or(0);
         let work = ffts().map(|f| f.get_outofplace_scratch_len().max(f.get_inplace_scratch_len())).max().unwrap_or(0);
         let len = axis.unknowns().len();
-        Self { kind, len, intervals, parts, tail, tail_fft, scratch: [longest, work] }
+        Self { isa: Isa::best(), kind, len, intervals, parts, tail, tail_fft, scratch: [longest, work] }
+    }
+
+    /// Takes the loops around the DFTs compiled for `isa`.
+    #[cfg(test)]
+    pub(super) fn compile_for(&mut self, isa: Isa) {
+        self.isa = isa;
     }
 
     /// Number of unknowns.
@@ -240,8 +268,8 @@ impl<T: Scalar> Transform<T> {
             let w = &mut scratch.a[..m];
             match (self.kind, part.split.radix) {
                 (Kind::Quarter { mirrored }, _) => rotate_in(line, mirrored, w, &part.rotation, scale),
-                (Kind::Sine, 2) => fold_sine(&mut line[..n - 1], w, &part.rotation, scale),
-                (_, 2) => fold_cosine(&mut line[..=n], w, &part.rotation, scale),
+                (Kind::Sine, 2) => fold_sine(self.isa, &mut line[..n - 1], w, &part.rotation, scale),
+                (_, 2) => fold_cosine(self.isa, &mut line[..=n], w, &part.rotation, scale),
                 (Kind::Sine, _) => odd::fold(&mut line[..n - 1], true, w, &part.split, &part.rotation, scale),
                 _ => odd::fold(&mut line[..=n], false, w, &part.split, &part.rotation, scale),
             }
@@ -342,8 +370,8 @@ impl<T: Scalar> Transform<T> {
             part.fft.process_outofplace_with_scratch(&mut modes[at..at + m], v, &mut scratch.fft);
             match (self.kind, part.split.radix) {
                 (Kind::Quarter { mirrored }, _) => rotate_out(v, line, mirrored, &part.rotation),
-                (Kind::Sine, 2) => unfold_sine(v, &mut line[..n - 1], &part.rotation),
-                (_, 2) => unfold_cosine(v, &mut line[..=n], &part.rotation),
+                (Kind::Sine, 2) => unfold_sine(self.isa, v, &mut line[..n - 1], &part.rotation),
+                (_, 2) => unfold_cosine(self.isa, v, &mut line[..=n], &part.rotation),
                 (Kind::Sine, _) => odd::unfold(v, &mut line[..n - 1], true, &part.split, &part.rotation),
                 _ => odd::unfold(v, &mut line[..=n], false, &part.split, &part.rotation),
             }

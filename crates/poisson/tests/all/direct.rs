@@ -259,6 +259,40 @@ fn norms_are_those_of_the_operator_and_sweeps_reach_the_floor() {
 }
 
 #[test]
+fn measuring_while_solving_changes_neither_solution_nor_norms() {
+    let mut devices = vec![cpu(1), cpu(3)];
+    devices.extend(testing::gpu().map(Device::Cuda));
+    for device in &devices {
+        // Planes in one batch and in many, a last one that waits for the first, and batches that end in a single row.
+        for (nodes, bcs) in [
+            ([2049, 331, 1], [0, 0, 0]),
+            ([1030, 401, 1], [1, 4, 0]),
+            ([1500, 261, 1], [4, 1, 0]),
+            ([17, 9, 1], [2, 4, 0]),
+            ([66, 130, 41], [0, 1, 4]),
+            ([120, 90, 30], [2, 0, 3]),
+        ] {
+            for precision in [Precision::F32, Precision::F64] {
+                let grid = grid(nodes, [1.0, 1.3, 0.8], bcs);
+                let f = operator::unknowns_only(&grid, &noise(grid.len(), 3));
+                let mut direct = Direct::new(&grid, precision, device).unwrap();
+                direct.load(&boundary(&grid, 4), &f).unwrap();
+                let off = &mut Profiler::off();
+                direct.solve(off).unwrap();
+                let (norms, solution, removed) = (direct.norms(off).unwrap(), direct.solution().unwrap(), direct.removed_mean().unwrap());
+                let measured = direct.solve_measured(off).unwrap();
+                assert_eq!(measured, norms, "{nodes:?} {bcs:?} {precision}");
+                assert!(measured[0].l2 > 0.0 && measured[0].max.is_finite());
+                assert!(
+                    direct.solution().unwrap() == solution && direct.removed_mean().unwrap() == removed,
+                    "{nodes:?} {bcs:?} {precision}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sweep_takes_most_of_the_noise_away() {
     // A smooth solution with white noise on top, whose residual a sweep multiplies by 0.27.
     let grid = grid([1025, 513, 1], [1.0, 0.5, 1.0], [0, 0, 0]);

@@ -1,6 +1,7 @@
 //! What is verified from outside, in one program: linking one for each file took most of the time of building them.
 
 mod bench;
+mod book;
 mod common;
 mod convergence;
 mod direct;

@@ -11,7 +11,6 @@ mod field;
 mod full;
 mod in_place;
 mod inside;
-mod isa;
 mod level;
 mod pass;
 mod ring;
@@ -29,12 +28,12 @@ use zellige_engine::real::RealScalar;
 
 use self::coarse::CoarseSolver;
 pub use self::inside::{Array, Inside, inside, relaxations};
-use self::isa::Isa;
 use self::level::LevelData;
 use self::pass::HalfSweep;
 use self::stream::Workspace;
 use self::tables::Colour;
 use super::{Norms, Smoother, Stages};
+use crate::isa::{self, Isa};
 use crate::physics::chebyshev;
 use crate::problem::StageSetup;
 

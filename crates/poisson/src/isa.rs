@@ -1,10 +1,10 @@
 //! Instruction sets: a row operation is written once over lanes and compiled for each of them; the best one that the
 //! machine has is chosen at run time. All give the same bits: no operation is fused or reordered.
 
-pub(super) use zellige_engine::real::Isa;
+pub(crate) use zellige_engine::real::Isa;
 
 /// A piece of work that is compiled for each instruction set. `run` must be `#[inline(always)]`.
-pub(super) trait Work {
+pub(crate) trait Work {
     /// What it gives.
     type Out;
 
@@ -13,7 +13,7 @@ pub(super) trait Work {
 }
 
 /// Does work with the instructions of a set.
-pub(super) trait Run {
+pub(crate) trait Run {
     /// Does `work`.
     fn run<W: Work>(self, work: W) -> W::Out;
 }

@@ -1,0 +1,156 @@
+//! The rows of a batch cut into stretches of modes, along which a task eliminates and substitutes.
+
+use zellige_engine::parallel::Parts;
+use zellige_engine::real::prefetch;
+
+use super::super::line::{Lines, WIDTH};
+use super::super::transform::Scalar;
+use super::Solver;
+use crate::isa::Work;
+
+/// Modes of a row that one task eliminates; whole blocks of tables.
+const STRETCH: usize = 16 * WIDTH;
+
+/// The stretches of the planes of a batch.
+pub(super) struct Stretches<'a, T> {
+    solver: &'a Solver<T>,
+    planes: Shared<'a, T>,
+    /// Number of the first plane along the last axis, and how many there are.
+    first: usize,
+    count: usize,
+    carry: Shared<'a, T>,
+    border: Shared<'a, T>,
+}
+
+/// Values that threads share, parts of which each is one thread's.
+struct Shared<'a, T> {
+    start: *mut T,
+    values: std::marker::PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it is followed only as `Parts::part` allows, which gives every value to one thread.
+unsafe impl<T: Send> Sync for Shared<'_, T> {}
+
+impl<'a, T> Shared<'a, T> {
+    fn new(values: &'a mut [T]) -> Self {
+        Self { start: values.as_mut_ptr(), values: std::marker::PhantomData }
+    }
+
+    /// # Safety
+    /// They exist, and nobody else has them.
+    unsafe fn part(&self, at: usize, len: usize) -> &'a mut [T] {
+        // SAFETY: the caller's.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(at), len) }
+    }
+}
+
+/// The rows of a stretch of modes, and what is carried from row to row.
+pub(super) struct Stretch<'a, T> {
+    /// First value of the first row, and from row to row.
+    start: *mut T,
+    stride: usize,
+    first: usize,
+    count: usize,
+    /// First of its tables.
+    block: usize,
+    carry: &'a mut [T],
+    border: &'a mut [T],
+}
+
+impl<'a, T: Scalar> Stretches<'a, T> {
+    /// Those of `planes`, number `first` and on along the last axis; `carry` and `border` have a value per mode.
+    pub(super) fn new(solver: &'a Solver<T>, planes: &'a mut [T], first: usize, carry: &'a mut [T], border: &'a mut [T]) -> Self {
+        let modes = solver.x.len() * solver.middle.len();
+        assert!(planes.len().is_multiple_of(solver.plane()) && carry.len() == modes && border.len() == modes);
+        let count = planes.len() / solver.plane();
+        Self { solver, planes: Shared::new(planes), first, count, carry: Shared::new(carry), border: Shared::new(border) }
+    }
+
+    fn of_a_row(&self) -> usize {
+        self.solver.x.len().div_ceil(STRETCH)
+    }
+}
+
+impl<'a, T: Scalar> Parts for Stretches<'a, T> {
+    type Part = Stretch<'a, T>;
+
+    fn count(&self) -> usize {
+        self.of_a_row() * self.solver.middle.len()
+    }
+
+    unsafe fn part(&self, i: usize) -> Stretch<'a, T> {
+        let (row, piece) = (i / self.of_a_row(), i % self.of_a_row());
+        let (len, [x, middle, _]) = (self.solver.x.len(), &self.solver.unknowns);
+        let (begin, end) = (piece * STRETCH, len.min((piece + 1) * STRETCH));
+        let at = (middle.start + row) * self.solver.nodes[0] + x.start + begin;
+        let modes = row * len + begin;
+        // SAFETY: the caller's; stretches are apart from one another in each plane and in the others.
+        unsafe {
+            Stretch {
+                start: self.planes.start.add(at),
+                stride: self.solver.plane(),
+                first: self.first,
+                count: self.count,
+                block: row * len.div_ceil(WIDTH) + begin / WIDTH,
+                carry: self.carry.part(modes, end - begin),
+                border: self.border.part(modes, end - begin),
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Stretch<'_, T> {
+    /// The row of plane `l` of the batch, the carry and the border.
+    #[inline(always)]
+    fn row(&mut self, l: usize) -> (&mut [T], &mut [T], &mut [T]) {
+        assert!(l < self.count);
+        // SAFETY: it is there, and this stretch's alone.
+        let row = unsafe { std::slice::from_raw_parts_mut(self.start.add(l * self.stride), self.carry.len()) };
+        (row, self.carry, self.border)
+    }
+}
+
+/// Stage: the rows of a stretch eliminated.
+pub(super) struct Elimination<'a, T> {
+    pub(super) lines: &'a Lines<T>,
+    pub(super) stretch: Stretch<'a, T>,
+}
+
+impl<T: Scalar> Work for Elimination<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        for l in 0..self.stretch.count {
+            let (first, block) = (self.stretch.first, self.stretch.block);
+            let (row, carry, border) = self.stretch.row(l);
+            self.lines.eliminate(first + l, block, row, carry, border);
+        }
+    }
+}
+
+/// Stage: the rows of a stretch substituted back.
+pub(super) struct Substitution<'a, T> {
+    pub(super) lines: &'a Lines<T>,
+    pub(super) stretch: Stretch<'a, T>,
+}
+
+impl<T: Scalar> Work for Substitution<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        for l in (0..self.stretch.count).rev() {
+            // Rows come from memory in pieces, which the processor does not see coming.
+            if l >= 2 {
+                let next = self.stretch.start.wrapping_add((l - 2) * self.stretch.stride);
+                for line in (0..self.stretch.carry.len()).step_by(64 / size_of::<T>()) {
+                    prefetch(next.wrapping_add(line));
+                }
+            }
+            let (first, block) = (self.stretch.first, self.stretch.block);
+            let (row, carry, border) = self.stretch.row(l);
+            self.lines.substitute(first + l, block, row, carry, border);
+        }
+    }
+}
