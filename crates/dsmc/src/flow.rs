@@ -4,12 +4,12 @@ use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Cpu, Device};
-use zellige_engine::error::{Error, Result};
+use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
 use crate::loading;
-use crate::model::{Model, Partner};
+use crate::model::Model;
 use crate::particles::Particles;
 use crate::sampling::{Samples, VALUES, width};
 use crate::setup::Initial;
@@ -38,11 +38,7 @@ impl Flow {
             Device::Cuda(_) => Cpu::new(0)?,
         };
         let model = Model::new(config, folder, seed)?;
-        let needed = memory(&model, device);
-        if needed > device.memory() {
-            let what = "particles and averages of the gas".to_owned();
-            return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
-        }
+        device.must_hold(memory(&model, device), "particles and averages of the gas")?;
         let initial = Initial::new(config)?;
         let mut stages = match device {
             Device::Cpu(cpu) => stages::cpu::new(&model, cpu),
@@ -139,7 +135,7 @@ impl Flow {
             && p.species.len() == n
             && full(p.rotation.len(), c.rotation)
             && full(p.level.len(), c.vibration)
-            && full(p.tag.len(), c.partner == Partner::Near);
+            && full(p.tag.len(), c.partner.tagged());
         let inside = p.cell.iter().all(|c| (*c as usize) < self.model.grid.len())
             && p.species.iter().all(|s| usize::from(*s) < self.model.species.len())
             && p.offset.iter().flatten().all(|x| (0.0..1.0).contains(x))

@@ -6,8 +6,10 @@
 use zellige_engine::device::Device;
 
 use crate::config::{AUTO, Config};
+use crate::flat;
 use crate::gas::transport::Transport;
-use crate::model::{Model, Partner, Scheme};
+use crate::geometry::Body;
+use crate::model::{Edge, Model, Partner, Scheme};
 use crate::walls::BOLTZMANN;
 
 /// When averages are taken, in words.
@@ -43,6 +45,18 @@ pub fn duration(config: &Config, model: &Model, device: &Device) -> String {
     format!("{text}, by {by}, if the number of particles stays")
 }
 
+/// The largest ratio of the weights of neighbouring cells.
+fn steepest(model: &Model) -> f64 {
+    let grid = &model.grid;
+    let beside = |cell: usize, axis: usize| {
+        let mut next = grid.cell(cell);
+        next[axis] += 1;
+        (next[axis] < grid.cells[axis]).then(|| model.relative(grid.index(next)) / model.relative(cell))
+    };
+    let ratios = (0..grid.len()).flat_map(|cell| [beside(cell, 0), beside(cell, 1)]).flatten();
+    ratios.fold(1.0, |most, r| most.max(r).max(1.0 / r))
+}
+
 /// Lines of the plan and warnings.
 pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<String>) {
     let (grid, gas) = (&model.grid, &config.gas);
@@ -62,8 +76,8 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     }
     // Of a molecule of the mixture: rates of all partners, weighted by numbers.
     let n = model.species.len();
-    let rate = |a: usize| (0..n).map(|b| gas.density * model.fractions[b] * model.pair(a, b).mean_rate(gas.temperature)).sum::<f64>();
-    let speed = |a: usize| (8.0 * BOLTZMANN * gas.temperature / (std::f64::consts::PI * model.species[a].mass)).sqrt();
+    let rate = |a: usize| (0..n).map(|b| gas.density * model.fractions[b] * model.mean_rate(a, b, gas.temperature)).sum::<f64>();
+    let speed = |a: usize| model.mean_speed(a, gas.temperature);
     let mean = |f: &dyn Fn(usize) -> f64| (0..n).map(|a| model.fractions[a] * f(a)).sum::<f64>();
     let tau = 1.0 / mean(&rate);
     let path = mean(&|a| speed(a) / rate(a));
@@ -73,16 +87,45 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         "collisions".into(),
         format!("free path {path:.4e} m ({:.3} cells), time between collisions {tau:.4e} s ({:.2} steps)", path / h, tau / model.dt),
     ));
-    lines.push(("knudsen".into(), format!("{:.4e} by the longer side of the domain", path / length)));
+    let extent = |body: &Body| (0..2).map(|d| body.bounds[1][d] - body.bounds[0][d]).fold(0.0, f64::max);
+    let by_body = model.geometry.bodies().iter().map(|b| format!("{:.4e} by that of `{}`", path / extent(b), b.name));
+    let by: Vec<_> = std::iter::once(format!("{:.4e} by the longer side of the domain", path / length)).chain(by_body).collect();
+    lines.push(("knudsen".into(), by.join(", ")));
     if n == 1 {
-        let t = Transport::new(&model.species[0], gas.temperature);
-        lines.push(("transport".into(), format!("viscosity {:.4e} Pa s, conductivity {:.4e} W/(m K)", t.viscosity, t.conductivity)));
+        let [viscosity, conductivity] = if model.flat() {
+            flat::transport(&model.species[0], gas.temperature)
+        } else {
+            let t = Transport::new(&model.species[0], gas.temperature);
+            [t.viscosity, t.conductivity]
+        };
+        lines.push(("transport".into(), format!("viscosity {viscosity:.4e} Pa s, conductivity {conductivity:.4e} W/(m K)")));
+    }
+    if model.flat() {
+        lines.extend(flat::changes(model, gas.temperature));
     }
     let per_cell = gas.density * grid.volume() / model.weight;
     lines.push((
         "weight".into(),
         format!("{:.4e} molecules a particle, {per_cell:.1} particles in a cell at the density of `gas`", model.weight),
     ));
+    if model.weighted() {
+        let (low, high) = model.weights.iter().fold((f32::MAX, 0.0_f32), |(a, b), w| (a.min(*w), b.max(*w)));
+        let particles = |w: f32| per_cell / f64::from(w);
+        let text = format!(
+            "{low} to {high} times that, up to {:.2} times from a cell to the next: {:.1} to {:.1} particles in a cell at that density",
+            steepest(model),
+            particles(high),
+            particles(low)
+        );
+        lines.push(("cell weights".into(), text));
+        if model.edges.iter().all(|e| *e != Edge::Open) {
+            warnings.push(
+                "particles are doubled and removed at random between cells of different weights: in a closed domain mass and energy are kept on \
+                 average, and wander with time"
+                    .into(),
+            );
+        }
+    }
     for s in model.species.iter().filter(|s| s.vibration.modes().len() > 1) {
         let soft = s.vibration.modes().iter().map(|m| m.theta).fold(f64::INFINITY, f64::min);
         // A part exp(-8) of the molecules would be above it.

@@ -1,7 +1,8 @@
-//! Rarefied gas by direct simulation Monte Carlo in none, one and two dimensions with three velocity components.
+//! Rarefied gas by direct simulation Monte Carlo in none, one and two dimensions with three velocity components, or with two on request ([`flat`]).
 
 pub mod bench;
 pub mod config;
+pub mod flat;
 pub mod flow;
 pub mod forecast;
 pub mod gas;

@@ -61,7 +61,7 @@ fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: us
     for (s, species) in model.species.iter().enumerate() {
         let mut stream = Stream::with_room(purpose::FILL, model.seed, s as u64, cell as u64, 30);
         // Of the whole cell; places inside bodies are not filled, so that what is left has the density.
-        let mean = centre.density * model.fractions[s] * model.grid.volume() / model.weight;
+        let mean = centre.density * model.fractions[s] * model.grid.volume() / model.weight_of(cell);
         let count = (mean + stream.open()) as u64;
         for _ in 0..count {
             let offset = [stream.open(), stream.open()].map(|x| (x as f32).min(crate::geometry::BELOW_ONE));
@@ -73,7 +73,7 @@ fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: us
                 continue;
             }
             let thermal = |c: usize, n: f64| ((BOLTZMANN * gas.temperature[c] / species.mass).sqrt() * n + gas.velocity[c]) as f32;
-            let velocity = [thermal(0, n[0]), thermal(1, n[1]), thermal(2, m[0])];
+            let velocity = [thermal(0, n[0]), thermal(1, n[1]), if model.flat() { 0.0 } else { thermal(2, m[0]) }];
             let c = &model.collisions;
             into.push(cell as u32, s as u16, offset, velocity, c.rotation.then_some(rotation), c.vibration.then_some(level));
         }

@@ -65,7 +65,7 @@ pub(crate) fn mach(flow: &Flow, values: &[f64]) -> Local {
 /// Speed of sound of a gas whose rotation keeps up, m/s; `v` are the values of a cell with those of its species.
 fn sound(flow: &Flow, v: &[f64]) -> f64 {
     let mut mass = 0.0;
-    let mut freedom = 3.0;
+    let mut freedom = flow.model.components as f64;
     let part = |s: usize| match v.get(VALUES + s * OF_SPECIES.len()) {
         Some(density) if v[0] > 0.0 => density / v[0],
         _ => flow.model.fractions[s],

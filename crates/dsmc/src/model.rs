@@ -1,18 +1,20 @@
 //! A run before anything is allocated: numbers in SI units, tables of pairs, what stands on the sides.
 
+use std::f64::consts::PI;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::flat;
 use crate::gas::Species;
 use crate::gas::pair::Pair;
 use crate::geometry::Geometry;
 use crate::grid::Grid;
 use crate::source::LineSource;
 use crate::stages::SUMS;
-use crate::walls::Wall;
 use crate::walls::subsonic::Given;
+use crate::walls::{BOLTZMANN, Wall};
 
 /// How colliding pairs are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -36,9 +38,19 @@ pub enum Partner {
     /// Anyone of its cell.
     #[default]
     Random,
+    /// Anyone of its cell but the last one again: for cells of few particles, below ten or so, where the same two would meet twice in a row
+    /// too often and the second time changes nothing. For the schemes that try pairs.
+    Fresh,
     /// The nearest of its cell, and not the last one again: for cells that are wider than the free path (LeBeau, Jacikas and Lumpkin
     /// 2003). For the schemes that try pairs.
     Near,
+}
+
+impl Partner {
+    /// Whether particles know with whom they have just collided.
+    pub fn tagged(self) -> bool {
+        self != Self::Random
+    }
 }
 
 /// What Z, the collision number of an internal mode, means.
@@ -131,10 +143,14 @@ pub struct Model {
     pub fractions: Vec<f64>,
     /// Collisions.
     pub collisions: Collisions,
+    /// Components of the velocity: 3, or 2 in a gas that moves in the plane alone ([`crate::flat`]).
+    pub components: usize,
     /// Time step, s.
     pub dt: f64,
-    /// Molecules that a particle stands for.
+    /// Molecules that a particle stands for, where cells do not differ.
     pub weight: f64,
+    /// Those of each cell over `weight`, rounded as the devices hold them; empty where all are 1.
+    pub weights: Arc<[f32]>,
     /// Particles expected per cell, for the shape of tiles.
     pub per_cell: f64,
     /// Temperature from which the largest cross-sections are guessed, K, and the fastest drift, m/s.
@@ -161,6 +177,40 @@ impl Model {
     /// The pair of two species.
     pub fn pair(&self, a: usize, b: usize) -> &Pair {
         &self.collisions.pairs[a * self.species.len() + b]
+    }
+
+    /// Molecules of a particle in a cell over those of `weight`.
+    #[inline]
+    pub fn relative(&self, cell: usize) -> f64 {
+        self.weights.get(cell).map_or(1.0, |w| f64::from(*w))
+    }
+
+    /// Molecules that a particle stands for in a cell.
+    #[inline]
+    pub fn weight_of(&self, cell: usize) -> f64 {
+        self.weight * self.relative(cell)
+    }
+
+    /// Whether particles are doubled and removed between cells.
+    pub fn weighted(&self) -> bool {
+        !self.weights.is_empty()
+    }
+
+    /// Whether particles move in the plane alone.
+    pub fn flat(&self) -> bool {
+        self.components == 2
+    }
+
+    /// Mean of cross-section times relative speed of two species in a gas at rest, m^3/s.
+    pub fn mean_rate(&self, a: usize, b: usize, temperature: f64) -> f64 {
+        let pair = self.pair(a, b);
+        if self.flat() { flat::mean_rate(pair, temperature) } else { pair.mean_rate(temperature) }
+    }
+
+    /// Mean speed of a species in a gas at rest, m/s.
+    pub fn mean_speed(&self, species: usize, temperature: f64) -> f64 {
+        let mass = self.species[species].mass;
+        if self.flat() { flat::mean_speed(mass, temperature) } else { (8.0 * BOLTZMANN * temperature / (PI * mass)).sqrt() }
     }
 
     /// Free volume of a cell, m^3.

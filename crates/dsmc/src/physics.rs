@@ -49,6 +49,13 @@ pub fn directed<R: Real>(g: R, cos: R, ce: R, se: R) -> Vec3<R> {
     Vec3::<R> { x: g * cos, y: g * (sin * ce), z: g * (sin * se) }
 }
 
+/// A vector of length `g` in the plane, in the direction of `ce`, `se`: isotropic scattering of two velocity components.
+#[device]
+#[inline(always)]
+pub fn in_plane<R: Real>(g: R, ce: R, se: R) -> Vec3<R> {
+    Vec3::<R> { x: g * ce, y: g * se, z: R::ZERO }
+}
+
 /// `v`, turned by the angle whose cosine is `cos` about an axis across it at the azimuth of `ce`, `se`, with its length made `g`
 /// (Bird 1994, eq. 2.22).
 #[device]
@@ -118,7 +125,7 @@ pub fn levels_taken<R: RealScalar>(q: R, n: R, d: R, u: R, b: R) -> bool {
 
 /// Everything of this module that kernels use.
 pub const PHYSICS: &[&str] =
-    &device_source![Vec3, difference, moved, square, directed, deflected, rotor_share, top_takes, level_taken, levels_taken];
+    &device_source![Vec3, difference, moved, square, directed, in_plane, deflected, rotor_share, top_takes, level_taken, levels_taken];
 
 #[cfg(test)]
 mod tests {

@@ -4,14 +4,15 @@
 //!
 //! What it computed is kept: argon of hard spheres, mirrors on all sides and bodies. What it computed wrongly is not: a gas in a plane has
 //! three components of velocity, cut cells their own volume, collisions new random numbers in every step, and a source the distribution
-//! of a flux.
+//! of a flux. Who wants to see what a gas of two components does asks for it: `velocity_components: 2` under `physics`, or
+//! `--set physics.velocity_components=2` ([`crate::flat`]).
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use zellige_engine::error::Problem;
 
 /// What is said of it.
-pub const NOTE: &str = "an input of the older form, read as argon of hard spheres between mirrors, with three components of velocity";
+pub const NOTE: &str = "an input of the older form, read as argon of hard spheres between mirrors; a velocity has three components unless `physics.velocity_components` is 2";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +28,7 @@ struct Grid {
 struct Physics {
     dt: f64,
     total_steps: u64,
+    velocity_components: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -104,6 +106,9 @@ pub fn adopt(value: &mut Value) -> Result<bool, Vec<Problem>> {
         "bodies": bodies.iter().enumerate().map(body).collect::<Vec<_>>(),
         "sources": sources.iter().enumerate().map(source).collect::<Vec<_>>(),
     });
+    if let Some(components) = physics.velocity_components {
+        dsmc["velocity_components"] = json!(components);
+    }
     if init.density <= 0.0 {
         dsmc["initial"] = json!({ "density": 0.0 });
     }

@@ -21,6 +21,9 @@ use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 /// Most particles of a run: their numbers in tiles have 28 bits, and no machine holds as many.
 const PARTICLES: f64 = 1e11;
 
+/// Weights of cells: beyond, a particle that goes from one to another would become as many as a tile has.
+const WEIGHTS: (f64, f64) = (1e-3, 1e3);
+
 /// A problem of a key of the input.
 pub(crate) fn input(path: &str, mut problem: Problem) -> Error {
     problem.path = format!("dsmc.{path}");
@@ -178,7 +181,7 @@ fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Resu
 
 /// A file of a source that cannot be read: under which of its two keys it stands.
 fn unread_source(s: &SourceConfig, path: &str, folder: &Path, error: Error) -> Error {
-    let Error::File { path: file, .. } = &error else { return error };
+    let (Error::File { path: file, .. } | Error::Format { path: file, .. }) = &error else { return error };
     let key = if s.schedule_file.as_ref().is_some_and(|f| folder.join(f) == *file) { "schedule_file" } else { "file" };
     unreadable(&format!("{path}.{key}"), error)
 }
@@ -207,6 +210,27 @@ fn sources(config: &Config, folder: &Path, species: &[Species], grid: &Grid, geo
         all.push(source);
     }
     Ok(all)
+}
+
+/// Molecules of a particle in each cell over those of `weight`; empty where all are the same.
+fn weights(config: &Config, grid: &Grid) -> Result<Vec<f32>> {
+    let Some(text) = &config.cell_weights else { return Ok(Vec::new()) };
+    let expression = config.expression("cell_weights", text).map_err(|p| input("cell_weights", p))?;
+    let all = (0..grid.len()).map(|cell| {
+        let place = grid.place(grid.cell(cell), [0.5; 2]);
+        let weight = expression.eval(&place);
+        if !(WEIGHTS.0..=WEIGHTS.1).contains(&weight) {
+            let problem = Problem::new("", format!("at x = {}, y = {} a cell's weight would be {weight}", place[0], place[1]));
+            let allowed = format!("{:e} to {:e}", WEIGHTS.0, WEIGHTS.1);
+            return Err(input(
+                "cell_weights",
+                problem.allowed(allowed).hint("it is taken times `weight`: 1 where particles are as they are given"),
+            ));
+        }
+        Ok(weight as f32)
+    });
+    let all: Vec<f32> = all.collect::<Result<_>>()?;
+    Ok(if all.iter().all(|w| *w == 1.0) { Vec::new() } else { all })
 }
 
 impl Model {
@@ -271,6 +295,12 @@ impl Model {
             partner: c.partner,
             millikan_white: c.millikan_white,
         };
+        let components = config.velocity_components as usize;
+        if let Some(s) = species.iter().position(|s| components == 2 && (s.rotation > 0 || !s.vibration.is_empty())) {
+            let message = format!("`velocity_components` is 2, and {} rotates or vibrates", species[s].name);
+            let problem = Problem::new("", message).allowed("atoms, or molecules without internal modes");
+            return Err(input("velocity_components", problem.hint("`collisions.rotation = false` and `collisions.vibration = false`")));
+        }
         let gases = || inflow.iter().flatten();
         let speed = |v: [f64; 3]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let initial = Initial::new(config)?;
@@ -283,34 +313,31 @@ impl Model {
         for v in walls.iter().map(|w| w.velocity).chain(blown) {
             fastest = fastest.max(speed(v));
         }
-        let mut most = 0.0_f64;
+        let weights = weights(config, &grid)?;
+        let relative = |cell: usize| weights.get(cell).map_or(1.0, |w| f64::from(*w));
+        let (mut most, mut dense) = (0.0_f64, 0.0_f64);
         let mut particles = 0.0;
         for cell in 0..grid.len() {
             let place = grid.place(grid.cell(cell), [0.5; 2]);
             let state = initial.at(place);
-            let mean = state.temperature.iter().sum::<f64>() / 3.0;
+            let mean = state.temperature[..components].iter().sum::<f64>() / components as f64;
             let sound = state.density.is_finite() && state.density >= 0.0 && mean.is_finite() && mean >= 0.0 && speed(state.velocity) < 1e8;
             if !sound {
-                let (t, u) = (state.temperature, state.velocity);
+                let u = state.velocity;
                 let message = format!(
                     "at x = {}, y = {} the gas would have a density of {:e} 1/m^3, {} K and ({}, {}, {}) m/s",
-                    place[0],
-                    place[1],
-                    state.density,
-                    t.iter().sum::<f64>() / 3.0,
-                    u[0],
-                    u[1],
-                    u[2]
+                    place[0], place[1], state.density, mean, u[0], u[1], u[2]
                 );
                 let problem = Problem::new("", message).allowed("finite numbers, density and temperature 0 or more");
                 return Err(input("initial", problem.hint("`max(0, ..)` cuts negative values off")));
             }
             hottest = hottest.max(state.temperature.into_iter().fold(0.0, f64::max));
             fastest = fastest.max(speed(state.velocity));
-            most = most.max(state.density);
-            particles += state.density * grid.volume() * geometry.fraction(cell) / weight;
+            most = most.max(state.density / relative(cell));
+            dense = dense.max(config.gas.density / relative(cell));
+            particles += state.density * grid.volume() * geometry.fraction(cell) / (weight * relative(cell));
         }
-        if particles > PARTICLES || per_cell / weight > 1e8 {
+        if particles > PARTICLES || most.max(dense) * grid.volume() / weight > 1e8 {
             let problem = Problem::new("", format!("{particles:.3e} particles are asked for")).allowed("at most 1e11, and 1e8 in a cell");
             return Err(input("weight", problem.hint("a larger `weight`, or fewer `particles_per_cell`")));
         }
@@ -318,7 +345,7 @@ impl Model {
             geometry: Arc::new(geometry),
             notes,
             sources,
-            per_cell: (most.max(config.gas.density) * grid.volume() / weight).max(1.0),
+            per_cell: (most.max(dense) * grid.volume() / weight).max(1.0),
             grid,
             walls,
             edges,
@@ -327,8 +354,10 @@ impl Model {
             species,
             fractions,
             collisions,
+            components,
             dt: config.dt,
             weight,
+            weights: weights.into(),
             hottest: [hottest, fastest],
             expected: particles,
             seed,

@@ -50,7 +50,9 @@ impl Dsmc {
     /// Whether nothing can take energy from the gas or give it some.
     fn closed(&self) -> bool {
         let mirror = |w: &crate::walls::Wall| w.model == WallModel::Specular;
-        self.flow.model.sources.is_empty()
+        // Doubled and removed at random, particles keep mass and energy on average only.
+        !self.flow.model.weighted()
+            && self.flow.model.sources.is_empty()
             && self.flow.model.edges.iter().all(|e| *e != Edge::Open)
             && self.flow.model.walls.iter().all(mirror)
     }
@@ -181,11 +183,15 @@ impl Solver for Dsmc {
         let steps = (self.flow.step - step).max(1) as f64;
         let t = &self.totals;
         let mut row = Row::default();
-        row.push("particles", "", (ledger.injected - ledger.removed) as f64);
+        row.push("particles", "", ledger.there() as f64);
         row.push("collisions_per_step", "", (ledger.collisions - before.collisions) as f64 / steps);
         row.push("tries_per_step", "", (ledger.attempts - before.attempts) as f64 / steps);
         row.push("came_in_per_step", "", (ledger.injected - before.injected) as f64 / steps);
         row.push("left_per_step", "", (ledger.removed - before.removed) as f64 / steps);
+        if self.flow.model.weighted() {
+            row.push("copied_per_step", "", (ledger.copied - before.copied) as f64 / steps);
+            row.push("dropped_per_step", "", (ledger.dropped - before.dropped) as f64 / steps);
+        }
         row.push("energy", "J", t.translation + t.internal);
         row.push("energy_translation", "J", t.translation);
         row.push("energy_internal", "J", t.internal);
@@ -225,7 +231,7 @@ impl Solver for Dsmc {
 
     fn checks(&mut self) -> Result<Vec<Check>> {
         let (ledger, totals) = (self.flow.ledger()?, self.flow.totals()?);
-        let there = ledger.injected - ledger.removed;
+        let there = ledger.there();
         let mut checks = vec![
             Check::at_most("particles missing or too many", there.abs_diff(totals.particles) as f64, 0.0),
             Check::at_most("particles that met too many walls in a step", ledger.stuck as f64, 0.0),
@@ -247,13 +253,20 @@ impl Solver for Dsmc {
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
         self.flow.save(writer)?;
-        writer.f64("energy", self.start.translation + self.start.internal)
+        writer.f64("energy", self.start.translation + self.start.internal)?;
+        // Of the last audit, which rows show until the next one.
+        let Totals { particles, momentum: [x, y, z], translation, internal } = self.totals;
+        writer.u64("audited", particles)?;
+        writer.f64s("totals", &[x, y, z, translation, internal])
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.flow.restore(reader)?;
         self.start = Totals { translation: reader.f64("energy")?, ..Totals::default() };
-        self.totals = self.flow.totals()?;
+        let [x, y, z, translation, internal] = reader.f64s("totals")?[..] else {
+            return Err(reader.wrong("its totals are not five numbers"));
+        };
+        self.totals = Totals { particles: reader.u64("audited")?, momentum: [x, y, z], translation, internal };
         self.last = (self.flow.ledger()?, self.flow.step);
         Ok(())
     }

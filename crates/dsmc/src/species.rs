@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::text::did_you_mean;
 
 use crate::config::{Config, SpeciesConfig, VibrationConfig, ZConfig};
 use crate::gas::pair::Pair;
@@ -23,10 +24,15 @@ impl Files {
         let (Some(species), Some(vss)) = (&config.species_file, &config.vss_file) else { return Ok(None) };
         let ((a, first), (b, second)) = (read_file(folder, species, "species_file")?, read_file(folder, vss, "vss_file")?);
         let vibrations = match &config.vibration_file {
-            Some(file) => read_file(folder, file, "vibration_file").and_then(|(path, text)| sparta::vibrations(&path, &text))?,
+            Some(file) => {
+                let (path, text) = read_file(folder, file, "vibration_file")?;
+                sparta::vibrations(&path, &text).map_err(|e| unreadable("vibration_file", e))?
+            }
             None => Vec::new(),
         };
-        Ok(Some(Self { species: sparta::species(&a, &first)?, vibrations, vss: sparta::vss(&b, &second)? }))
+        let species = sparta::species(&a, &first).map_err(|e| unreadable("species_file", e))?;
+        let vss = sparta::vss(&b, &second).map_err(|e| unreadable("vss_file", e))?;
+        Ok(Some(Self { species, vibrations, vss }))
     }
 
     /// The species of a name, if there is one.
@@ -60,8 +66,9 @@ impl Files {
 /// A species of the input.
 fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&Files>) -> Result<Species> {
     let path = format!("species[{number}].name");
-    let from_files = match files {
-        None => None,
+    // The program's table is for runs without files: a name that is missing from them would get its values without a word.
+    let known = match files {
+        None => table::find(&s.name, config.collisions.model),
         Some(files) => files.find(&s.name, config, s.vibration.is_some(), &path)?,
     };
     let own = match (s.mass, s.diameter, s.omega) {
@@ -75,10 +82,15 @@ fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&Fil
         }),
         _ => None,
     };
-    let Some(mut found) = from_files.or_else(|| table::find(&s.name, config.collisions.model)).or(own) else {
-        let mut names = table::names();
-        names.extend(files.iter().flat_map(|f| f.species.iter().map(|f| f.species.name.as_str())));
-        return Err(input(&path, Problem::new("", format!("the species `{}` is nowhere defined", s.name)).allowed(names.join(", "))));
+    let Some(mut found) = known.or(own) else {
+        let (names, place) = match files {
+            None => (table::names(), "the table of gases"),
+            Some(files) => (files.species.iter().map(|f| f.species.name.as_str()).collect(), "`species_file`"),
+        };
+        let near = did_you_mean(&s.name, names.iter().copied());
+        let hint = near.unwrap_or_else(|| "add its lines to the files, or give `mass`, `diameter` and `omega`".into());
+        let problem = Problem::new("", format!("the species `{}` is not in {place}", s.name));
+        return Err(input(&path, problem.allowed(names.join(", ")).hint(hint)));
     };
     found.mass = s.mass.unwrap_or(found.mass);
     let scatter = &mut found.scatter;
@@ -138,4 +150,30 @@ pub(crate) fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species
         }
     }
     Ok((all, pairs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Krypton stands in the program's table, but a run with files means the files.
+    #[test]
+    fn what_the_files_lack_is_not_taken_from_the_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("a.species", "Ar 39.9 6.63E-26 0 0. 0 0. 0 1.0 0.\n");
+        write("a.vss", "Ar 4.0E-10 0.81 273.15 1.4\n");
+        let mut config = Config::new(vec![4], vec![1.0], "Ar", 1e20, 300.0);
+        (config.species_file, config.vss_file) = (Some("a.species".into()), Some("a.vss".into()));
+        assert_eq!(all_species(&config, folder.path()).unwrap().0[0].scatter.diameter, 4.0e-10);
+        config.species[0] = SpeciesConfig::named("Kr");
+        let said = all_species(&config, folder.path()).unwrap_err().to_string();
+        assert!(said.contains("`dsmc.species[0].name`: the species `Kr` is not in `species_file` (allowed: Ar)"), "{said}");
+        let own = SpeciesConfig { mass: Some(1.391e-25), diameter: Some(4.7e-10), omega: Some(0.8), ..SpeciesConfig::named("Kr") };
+        config.species[0] = own;
+        assert_eq!(all_species(&config, folder.path()).unwrap().0[0].mass, 1.391e-25);
+        write("a.vss", "Ar 4.0E-10\n");
+        let said = all_species(&config, folder.path()).unwrap_err().to_string();
+        assert!(said.contains("`dsmc.vss_file`: ") && said.contains("line 1"), "{said}");
+    }
 }

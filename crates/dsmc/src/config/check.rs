@@ -44,6 +44,10 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
         (None, Some(n)) => within("particles_per_cell", n, 1e-3, 1e7, &mut faults),
     }
     gas("gas", &config.gas, &mut faults);
+    components(config, &mut faults);
+    if let Some(text) = config.cell_weights.as_ref().filter(|_| sound) {
+        faults.extend(config.expression("cell_weights", text).err());
+    }
     species(config, &mut faults);
     boundary(config, sound, &mut faults);
     bodies(config, sound, &mut faults);
@@ -104,6 +108,47 @@ fn gas(path: &str, gas: &GasConfig, faults: &mut Vec<Problem>) {
     }
 }
 
+/// With two components nothing may move along z.
+fn components(config: &Config, faults: &mut Vec<Problem>) {
+    if !(2..=3).contains(&config.velocity_components) {
+        faults.push(not("velocity_components", format!("{} components", config.velocity_components), "2 or 3"));
+    }
+    if config.velocity_components != 2 {
+        return;
+    }
+    let mut still = |path: String, value: f64| {
+        if value != 0.0 {
+            let fault = not(path, format!("the z component is {value}, and `velocity_components` is 2"), "0");
+            faults.push(fault.hint("leave `velocity_components` out for a gas that moves in all directions"));
+        }
+    };
+    still("gas.velocity".into(), config.gas.velocity[2]);
+    for axis in 0..config.dimensions().min(2) {
+        for (side, path) in [false, true].map(|upper| config.boundary.side(Side { axis, upper })) {
+            match side {
+                SideConfig::Wall(w) => still(format!("{path}.wall.velocity"), w.wall.velocity[2]),
+                SideConfig::Inflow(g) => still(format!("{path}.inflow.velocity"), g.inflow.velocity[2]),
+                _ => {}
+            }
+        }
+    }
+    for (i, body) in config.bodies.iter().enumerate() {
+        still(format!("bodies[{i}].wall.velocity"), body.wall.velocity[2]);
+    }
+    for (i, source) in config.sources.iter().enumerate() {
+        still(format!("sources[{i}].velocity"), source.velocity[2]);
+    }
+    still("initial.temperatures".into(), config.initial.temperatures.map_or(0.0, |t| t[2]));
+    match config.initial.velocity.as_ref().map(|v| &v[2]) {
+        Some(Value::Number(z)) => still("initial.velocity[2]".into(), *z),
+        Some(Value::Expression(text)) => {
+            let fault = not("initial.velocity[2]", format!("`{text}` along z, and `velocity_components` is 2"), "0");
+            faults.push(fault.hint("leave `velocity_components` out for a gas that moves in all directions"));
+        }
+        None => {}
+    }
+}
+
 fn species(config: &Config, faults: &mut Vec<Problem>) {
     if config.species.is_empty() || config.species.len() > SPECIES {
         faults.push(not("species", format!("{} species", config.species.len()), "1 to 255"));
@@ -159,8 +204,12 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
         }
     }
     let c = &config.collisions;
-    if c.partner == Partner::Near && !matches!(c.scheme, Scheme::Ntc | Scheme::Majorant) {
-        let fault = not("collisions.partner", format!("`near` with the scheme {:?}", c.scheme), "the schemes `ntc` and `majorant`");
+    if c.partner.tagged() && !matches!(c.scheme, Scheme::Ntc | Scheme::Majorant) {
+        let fault = not(
+            "collisions.partner",
+            format!("`{}` with the scheme {:?}", if c.partner == Partner::Near { "near" } else { "fresh" }, c.scheme),
+            "the schemes `ntc` and `majorant`",
+        );
         faults.push(fault.hint("pairing makes its pairs of all particles of a cell"));
     }
     if c.millikan_white && !c.vibration {

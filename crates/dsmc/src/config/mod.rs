@@ -50,6 +50,15 @@ pub struct Config {
     /// Particles in a cell that holds gas of the density of `gas`; or give `weight`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub particles_per_cell: Option<f64>,
+    /// Components of a particle's velocity: 3, or 2 for the gas of discs that move in the plane alone, with two degrees of freedom and
+    /// a ratio of heats of 2. No gas is like that: it is there to compare with programs that leave the third one out. For atoms only.
+    #[serde(default = "three", skip_serializing_if = "is_three")]
+    pub velocity_components: u32,
+    /// Molecules of a particle over `weight`, cell by cell: an expression of `x` and `y` at the middle of a cell, above 0. A particle that
+    /// comes into a cell of another weight is doubled or removed at random, so that what it stands for is kept on average. All the
+    /// same if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_weights: Option<String>,
     /// The cells.
     pub grid: GridConfig,
     /// The gas: what streams in, and what is there at the start unless `initial` says otherwise.
@@ -171,6 +180,15 @@ impl SpeciesConfig {
 
 fn one() -> f64 {
     1.0
+}
+
+fn three() -> u32 {
+    3
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_three(components: &u32) -> bool {
+    *components == 3
 }
 
 /// A vibration.
@@ -397,6 +415,8 @@ impl Config {
             steps: 1,
             weight: None,
             particles_per_cell: Some(10.0),
+            velocity_components: 3,
+            cell_weights: None,
             grid: GridConfig { cells, size, origin: Vec::new() },
             gas: GasConfig { density, temperature, velocity: [0.0; 3] },
             species: vec![SpeciesConfig::named(species)],

@@ -45,7 +45,7 @@ fn place(grid: &Grid, (a, b): (Point, Point), (c, d): (Point, Point)) -> [f64; 2
 }
 
 /// Ten digits: the rest is round-off, which nobody finds in a file.
-fn short(x: f64) -> f64 {
+pub(super) fn short(x: f64) -> f64 {
     format!("{x:.9e}").parse().unwrap_or(x)
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use zellige_engine::error::Problem;
 
 use super::Segment;
-use super::cross::crossings;
+use super::cross::{crossings, short};
 use super::curve::{Curve, Form, Gas};
 use super::lattice::{FINE, MOST_CELLS, Point};
 use crate::grid::Grid;
@@ -74,6 +74,16 @@ impl Line<'_> {
         let o = self.points[0];
         let cross = |a: Point, b: Point| i128::from(a.x) * i128::from(b.y) - i128::from(a.y) * i128::from(b.x);
         (0..self.len()).map(|k| self.ends(k)).map(|(a, b)| cross(a.minus(o), b.minus(o))).sum()
+    }
+
+    /// Whether all vertices lie on one straight line.
+    fn straight(&self) -> bool {
+        let (o, first) = (self.points[0], self.points[1].minus(self.points[0]));
+        let beside = |p: &Point| {
+            let p = p.minus(o);
+            i128::from(first.x) * i128::from(p.y) - i128::from(first.y) * i128::from(p.x)
+        };
+        self.points.iter().all(|p| beside(p) == 0)
     }
 
     fn problem(&self, message: impl Into<String>) -> Problem {
@@ -157,7 +167,7 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
     let inside = |p: Point| p.within(Point::new(0, 0), upper);
     if let Some(k) = line.points.iter().position(|p| !inside(*p)) {
         let (p, low) = (line.places[k], grid.origin);
-        let high = [0, 1].map(|d| low[d] + grid.length(d));
+        let high = [0, 1].map(|d| short(low[d] + grid.length(d)));
         let message = format!(
             "`{name}` leaves the domain at ({}, {}), vertex {} ({} of its {} vertices are outside): {}",
             p[0],
@@ -192,6 +202,11 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
     if line.closed {
         let area = line.doubled_area();
         if area == 0 {
+            // As much on its left as on its right, or a line there and back.
+            let crossed = if line.straight() { Vec::new() } else { crossings(std::slice::from_ref(&line), grid) };
+            if !crossed.is_empty() {
+                return Err(crossed);
+            }
             let message = format!("`{name}` encloses nothing, from {}", line.segment(0));
             return refuse(message, "a plate without thickness is `shape = \"plate\"`");
         }

@@ -52,6 +52,7 @@ fn broken_outlines_are_refused_with_segments_and_point() {
         ),
         (vec![curve("b", &[[0.2, 0.2], [1e300, 0.2], [0.6, 0.6]])], "`b` leaves the domain at"),
         (vec![curve("b", &[[0.2, 0.2], [0.6, 0.2], [0.4, 0.2]])], "`b` encloses nothing"),
+        (vec![curve("b", &[[0.2, 0.2], [0.6, 0.6], [0.6, 0.2], [0.2, 0.6]])], "`b` crosses itself at (0.4, 0.4)"),
         (
             vec![curve("b", &[[0.2, 0.2], [0.6, 0.6], [0.6, 0.2], [0.2, 0.4]])],
             "`b` crosses itself at (0.3333333333, 0.3333333333): segment 3 of `b` from (0.2, 0.4) to (0.6, 0.2) and segment 1 of `b` from (0.6, 0.6) to (0.2, 0.2)",

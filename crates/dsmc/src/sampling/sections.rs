@@ -31,7 +31,7 @@ pub(super) fn flows(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
         for (cell, sums) in sums.chunks_exact(species * model.collisions.sums()).enumerate() {
             let out = &mut out[(first + grid.cell(cell)[axis]) * lines..][..lines];
             for (s, sums) in sums.chunks_exact(model.collisions.sums()).enumerate() {
-                let flow = scale * model.species[s].mass * sums[1 + axis];
+                let flow = scale * model.relative(cell) * model.species[s].mass * sums[1 + axis];
                 out[0] += flow;
                 if lines > 1 {
                     out[1 + s] += flow;

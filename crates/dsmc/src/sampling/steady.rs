@@ -150,16 +150,17 @@ fn reduce(model: &Model, cells: &[f64], surfaces: &[f64]) -> Vec<f64> {
     let regions = [0, 1].map(|d| grid.cells[d].min(if grid.cells[1] == 1 && d == 1 { 1 } else { most }));
     let mut out = vec![0.0; regions[0] * regions[1] * 5];
     for (c, sums) in cells.chunks_exact(species.len() * model.collisions.sums()).enumerate() {
-        let at = grid.cell(c);
+        let (at, weight) = (grid.cell(c), model.relative(c));
         let r = [0, 1].map(|d| at[d] * regions[d] / grid.cells[d]);
         let to = &mut out[(r[1] * regions[0] + r[0]) * 5..][..5];
         for (kind, s) in species.iter().zip(sums.chunks_exact(model.collisions.sums())) {
-            to[0] += s[0];
+            to[0] += weight * s[0];
             for i in 0..3 {
-                to[1 + i] += kind.mass * s[1 + i];
+                to[1 + i] += weight * kind.mass * s[1 + i];
             }
             // Translation and internal modes in one unit, J.
-            to[4] += 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * (s[10] + kind.vibration.of_levels(&s[11..]));
+            let energy = 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * (s[10] + kind.vibration.of_levels(&s[11..]));
+            to[4] += weight * energy;
         }
     }
     let gets = |range: std::ops::Range<usize>, i: usize| range.map(|k| surfaces[k * SURFACE_SUMS + i]).sum::<f64>();

@@ -85,7 +85,7 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
         return out;
     }
     let species = || model.species.iter().zip(sums.chunks_exact(model.collisions.sums())).filter(|(_, s)| s[0] > 0.0);
-    let density = model.weight / volume;
+    let density = model.weight_of(cell) / volume;
     let mass: f64 = species().map(|(k, s)| k.mass * s[0]).sum();
     let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
     let u = [1, 2, 3].map(|i| total(i) / mass);
@@ -94,7 +94,8 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
     let peculiar = (squares.iter().sum::<f64>() - mass * drift).max(0.0);
     // Mean and squares come from the same samples: one of them is spent on the mean.
     let unbiased = number / (number - 1.0).max(1.0);
-    let translation = peculiar * unbiased / (3.0 * BOLTZMANN * number);
+    let components = model.components as f64;
+    let translation = peculiar * unbiased / (components * BOLTZMANN * number);
     let freedom: f64 = species().map(|(k, s)| f64::from(k.rotation) * s[0]).sum();
     let rotation = if freedom > 0.0 { 2.0 * species().map(|(_, s)| s[10]).sum::<f64>() / freedom } else { 0.0 };
     // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
@@ -106,10 +107,10 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
         vibrational += if t > 0.0 { k.vibration.freedom(t) * s[0] } else { 0.0 };
     }
     vibration = if weight > 0.0 { vibration / weight } else { 0.0 };
-    let all = 3.0 * number + freedom + vibrational;
+    let all = components * number + freedom + vibrational;
     out[0] = number * density;
     out[1..4].copy_from_slice(&u);
-    out[4] = (3.0 * number * translation + freedom * rotation + vibrational * vibration) / all;
+    out[4] = (components * number * translation + freedom * rotation + vibrational * vibration) / all;
     (out[5], out[6], out[7]) = (translation, rotation, vibration);
     out[8] = out[0] * BOLTZMANN * translation;
     for (i, c) in [(9, 0), (10, 1)] {
@@ -138,8 +139,8 @@ fn free_path(model: &Model, sums: &[f64], number: f64, density: f64, temperature
     }
     let part = |s: usize| sums[s * model.collisions.sums()] / number;
     let all = 0..model.species.len();
-    let rate = |a: usize| all.clone().map(|b| density * part(b) * model.pair(a, b).mean_rate(temperature)).sum::<f64>();
-    let speed = |a: usize| (8.0 * BOLTZMANN * temperature / (std::f64::consts::PI * model.species[a].mass)).sqrt();
+    let rate = |a: usize| all.clone().map(|b| density * part(b) * model.mean_rate(a, b, temperature)).sum::<f64>();
+    let speed = |a: usize| model.mean_speed(a, temperature);
     all.clone().filter(|a| part(*a) > 0.0).map(|a| part(a) * speed(a) / rate(a)).sum()
 }
 
@@ -154,9 +155,9 @@ pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], 
     }
     let u = [1, 2, 3].map(|i| sums[i] / number);
     let spread = (sums[4] + sums[5] + sums[6]) / number - u.iter().map(|u| u * u).sum::<f64>();
-    out[0] = number * model.weight / volume;
+    out[0] = number * model.weight_of(cell) / volume;
     out[1..4].copy_from_slice(&u);
-    out[4] = kind.mass * spread.max(0.0) * number / (number - 1.0).max(1.0) / (3.0 * BOLTZMANN);
+    out[4] = kind.mass * spread.max(0.0) * number / (number - 1.0).max(1.0) / (model.components as f64 * BOLTZMANN);
     out[5] = if kind.rotation > 0 { 2.0 * sums[10] / (number * f64::from(kind.rotation)) } else { 0.0 };
     out[6] = vibration_temperature(kind, sums);
     out

@@ -51,6 +51,43 @@ pub struct Ledger {
     pub exceeded: u64,
     /// Particles that met so many walls in a step that they were left where they were.
     pub stuck: u64,
+    /// Copies made of particles that came into cells of less weight.
+    pub copied: u64,
+    /// Particles that vanished where they came into cells of more weight.
+    pub dropped: u64,
+}
+
+impl Ledger {
+    /// Particles that must be there.
+    pub fn there(&self) -> u64 {
+        self.injected + self.copied - self.removed - self.dropped
+    }
+
+    /// As a checkpoint has it: copies only where cells have weights.
+    fn numbers(&self, weighted: bool) -> Vec<f64> {
+        let all = [self.injected, self.removed, self.collisions, self.attempts, self.exceeded, self.stuck, self.copied, self.dropped];
+        all[..Self::length(weighted)].iter().map(|n| *n as f64).collect()
+    }
+
+    /// So many numbers.
+    const fn length(weighted: bool) -> usize {
+        if weighted { 8 } else { 6 }
+    }
+
+    /// From [`Ledger::numbers`].
+    fn from_numbers(numbers: &[f64]) -> Self {
+        let at = |i: usize| numbers.get(i).map_or(0, |n| *n as u64);
+        Self {
+            injected: at(0),
+            removed: at(1),
+            collisions: at(2),
+            attempts: at(3),
+            exceeded: at(4),
+            stuck: at(5),
+            copied: at(6),
+            dropped: at(7),
+        }
+    }
 }
 
 /// Totals over all particles, real molecules, SI units.

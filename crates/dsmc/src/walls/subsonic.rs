@@ -101,8 +101,8 @@ impl Moving {
     }
 
     /// The gas in the cell for `per_volume` molecules a particle and m^3, as one of the mean mass; nothing before some twenty particles
-    /// have been seen. `masses` are those of the species.
-    pub fn gas(&self, masses: &[f64], per_volume: f64) -> Option<Stream> {
+    /// have been seen. `masses` are those of the species, `components` those of a velocity.
+    pub fn gas(&self, masses: &[f64], components: usize, per_volume: f64) -> Option<Stream> {
         if self.count < 20.0 {
             return None;
         }
@@ -115,7 +115,7 @@ impl Moving {
         let velocity = self.velocity.map(|v| v / (self.count * heavy));
         let spread = self.square / self.count - heavy * velocity.iter().map(|v| v * v).sum::<f64>();
         // The mean of what is measured takes one particle's share of the spread.
-        let temperature = masses[0] * spread / (3.0 * BOLTZMANN) * self.count / (self.count - 1.0);
+        let temperature = masses[0] * spread / (components as f64 * BOLTZMANN) * self.count / (self.count - 1.0);
         let density = per_volume * self.count / self.weight;
         (temperature > 0.0).then_some(Stream { density, temperature, velocity, mass: masses[0] * heavy })
     }
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn moving_averages_forget_and_are_not_biased() {
         let mut m = Moving::default();
-        assert_eq!(m.gas(&[MASS], 1.0), None);
+        assert_eq!(m.gas(&[MASS], 3, 1.0), None);
         for _ in 0..5000 {
             m.take(&Seen { count: 10.0, velocity: [1000.0, 0.0, 0.0], square: 2e6 }, &[], 100.0);
         }
@@ -245,7 +245,7 @@ mod tests {
         for _ in 0..2000 {
             m.take(&Seen { count: 20.0, velocity: [0.0, 400.0, 0.0], square: 1.2e6 }, &[], 100.0);
         }
-        let gas = m.gas(&[MASS], 3.0).unwrap();
+        let gas = m.gas(&[MASS], 3, 3.0).unwrap();
         assert!((gas.density - 60.0).abs() < 1e-6 && gas.velocity[0].abs() < 1e-6 && (gas.velocity[1] - 20.0).abs() < 1e-6);
         let t = MASS * (6e4 - 400.0) / (3.0 * BOLTZMANN) * 2000.0 / 1999.0;
         assert!((gas.temperature / t - 1.0).abs() < 1e-6);
@@ -265,7 +265,7 @@ mod tests {
         for _ in 0..4000 {
             m.take(&seen, &[30.0, 10.0], 200.0);
         }
-        let gas = m.gas(&masses, 2.0).unwrap();
+        let gas = m.gas(&masses, 3, 2.0).unwrap();
         let mass = 30.0 * masses[0] + 10.0 * masses[1];
         let u = (300.0 * masses[0] + 20.0 * masses[1]) / mass;
         // Drifts against each other are heat for the whole: 40 k 3/2 dT = the sum of m (v - u)^2 / 2.

@@ -51,6 +51,17 @@ fn everything_else_is_refused_by_name() {
         (with("species = [{ name = \"Ar\" }]", "species = []"), vec!["1 to 255"]),
         (with("density = 7e22", "density = -7e22"), vec!["gas.density", "-7e22"]),
         (with("density = 7e22", "density = nan"), vec!["gas.density"]),
+        (with("steps = 10", "steps = 10\ncell_weights = \"x/lx - 0.5\""), vec!["cell_weights", "a cell's weight would be -0.45"]),
+        (with("steps = 10", "steps = 10\ncell_weights = \"1 + (x\""), vec!["cell_weights"]),
+        (with("steps = 10", "steps = 10\nvelocity_components = 4"), vec!["velocity_components", "2 or 3"]),
+        (
+            with("steps = 10", "steps = 10\nvelocity_components = 2").replace("\"Ar\"", "\"N2\""),
+            vec!["velocity_components", "N2 rotates or vibrates", "`collisions.rotation = false`"],
+        ),
+        (
+            with("steps = 10", "steps = 10\nvelocity_components = 2").replace("273.15", "273.15\nvelocity = [0.0, 0.0, 3.0]"),
+            vec!["gas.velocity", "the z component is 3"],
+        ),
         (with("dt = 7e-9", "dt = 0.0"), vec!["dsmc.dt"]),
         (with("particles_per_cell = 10", "particles_per_cell = 10\nweight = 1e10"), vec!["leave one of them out"]),
         (with("particles_per_cell = 10", ""), vec!["how many particles"]),

@@ -67,11 +67,13 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
 
 /// Near partners collide as often as any, and take the same moments with them; they have tags, and few of them collide again at once.
 #[test]
-fn near_partners_collide_as_often() {
-    for (scheme, per_cell) in [(Scheme::Ntc, 10.0), (Scheme::Ntc, 60.0), (Scheme::Majorant, 20.0)] {
+fn partners_of_choice_collide_as_often() {
+    let (near, fresh) = (Partner::Near, Partner::Fresh);
+    let near = [(Scheme::Ntc, 10.0, near), (Scheme::Ntc, 60.0, near), (Scheme::Majorant, 20.0, near)];
+    for (scheme, per_cell, partner) in near.into_iter().chain([(Scheme::Ntc, 4.0, fresh), (Scheme::Majorant, 20.0, fresh)]) {
         let mut config = argon((20_000.0_f64 / per_cell).sqrt() as usize, per_cell);
         config.collisions.scheme = scheme;
-        config.collisions.partner = Partner::Near;
+        config.collisions.partner = partner;
         config.initial.temperatures = Some([400.0, 210.0, 210.0]);
         let mut gas = flow(&config, 1);
         run(&mut gas, 60);
@@ -83,7 +85,7 @@ fn near_partners_collide_as_often() {
         let density = n * gas.model.weight / (gas.model.grid.volume() * gas.model.grid.len() as f64);
         let temperature = gas.totals().unwrap().translation / (1.5 * crate::common::K * n * gas.model.weight);
         let expected = 0.5 * n * density * gas.model.pair(0, 0).mean_rate(temperature) * gas.model.dt * steps as f64;
-        close(&format!("{scheme:?} with {per_cell} in a cell"), found, expected, 0.006, expected.sqrt().recip());
+        close(&format!("{scheme:?}, {partner:?} with {per_cell} in a cell"), found, expected, 0.006, expected.sqrt().recip());
         // The anisotropy is gone after some 25 collisions each.
         let ([x, y, z], ..) = temperatures(&mut gas);
         assert!((x - 0.5 * (y + z)).abs() < 4.0 * 273.15 * (3.0 / n).sqrt(), "{x} {y} {z}");
@@ -93,4 +95,28 @@ fn near_partners_collide_as_often() {
         // Two particles have a tag, or one if the other has collided since; never three.
         assert!(sorted.len() as f64 > 0.9 * n && sorted.windows(3).all(|w| w[0] != w[2]), "{} tags", sorted.len());
     }
+}
+
+/// Six particles in a cell of their own: of two that share a tag one may collide with another, which leaves the tag with the other one, but
+/// not the two with each other, after which nobody would have it. Random partners would do that in a tenth of the collisions or more.
+#[test]
+fn fresh_partners_are_never_the_last_ones() {
+    let mut config = argon(1, 6.0);
+    config.collisions.partner = Partner::Fresh;
+    let mut gas = flow(&config, 1);
+    let holders = |gas: &mut zellige_dsmc::flow::Flow, tag: u32| gas.stages.particles().unwrap().tag.iter().filter(|t| **t == tag).count();
+    let mut seen = 0;
+    for _ in 0..2000 {
+        let before = gas.stages.particles().unwrap().tag;
+        assert_eq!(before.len(), 6);
+        let collisions = gas.ledger().unwrap().collisions;
+        run(&mut gas, 1);
+        if gas.ledger().unwrap().collisions != collisions + 1 {
+            continue;
+        }
+        let pairs: Vec<u32> = before.iter().copied().filter(|t| *t != 0 && before.iter().filter(|o| *o == t).count() == 2).collect();
+        seen += usize::from(!pairs.is_empty());
+        assert!(pairs.iter().all(|tag| holders(&mut gas, *tag) > 0), "the same two collided again");
+    }
+    assert!(seen > 300, "{seen}");
 }

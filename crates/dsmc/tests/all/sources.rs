@@ -12,7 +12,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
 
 /// A channel of argon without collisions, 40 x 8 cells of 2.5 cm, a vacuum at both ends, a line across it.
-fn channel(source: SourceConfig) -> Config {
+pub(crate) fn channel(source: SourceConfig) -> Config {
     let mut config = Config::new(vec![40, 8], vec![1.0, 0.2], "Ar", 1e18, 300.0);
     config.particles_per_cell = Some(40.0);
     config.collisions.scheme = Scheme::None;
@@ -25,7 +25,7 @@ fn channel(source: SourceConfig) -> Config {
     config
 }
 
-fn line() -> SourceConfig {
+pub(crate) fn line() -> SourceConfig {
     SourceConfig { line: Some([[0.3, 0.0], [0.3, 0.2]]), direction: Some([2.0, 0.0]), temperature: Some(300.0), ..SourceConfig::default() }
 }
 

@@ -5,20 +5,20 @@ use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideInlet, SideOutl
 use zellige_dsmc::config::{Config, SideConfig};
 use zellige_dsmc::sampling::VALUES;
 
-const MASS: f64 = 66.3e-27;
-const PRESSURE: f64 = 1e20 * K * 300.0;
+pub(crate) const MASS: f64 = 66.3e-27;
+pub(crate) const PRESSURE: f64 = 1e20 * K * 300.0;
 
-fn outlet(pressure: f64) -> SideConfig {
+pub(crate) fn outlet(pressure: f64) -> SideConfig {
     SideConfig::Outlet(SideOutlet { outlet: OutletConfig { pressure, memory: 250.0 } })
 }
 
-fn inlet(pressure: Option<f64>, mass_flow: Option<f64>) -> SideConfig {
+pub(crate) fn inlet(pressure: Option<f64>, mass_flow: Option<f64>) -> SideConfig {
     SideConfig::Inlet(SideInlet { inlet: InletConfig { temperature: 300.0, pressure, mass_flow, memory: 250.0 } })
 }
 
 /// 40 cells of half a free path; a step is two fifths of the time between collisions, as nothing here hangs on how fast the gas
 /// diffuses, and what the errors come from is the time that passes, not the number of steps.
-fn channel(lower: SideConfig, upper: SideConfig) -> Config {
+pub(crate) fn channel(lower: SideConfig, upper: SideConfig) -> Config {
     let mut config = Config::new(vec![40], vec![0.26], "Ar", 1e20, 300.0);
     config.particles_per_cell = Some(150.0);
     config.dt = 1e-5;

@@ -1,6 +1,6 @@
 //! The formulae of collisions: their CUDA C++ against Rust.
 
-use zellige_dsmc::physics::{PHYSICS, Vec3, deflected, directed, rotor_share};
+use zellige_dsmc::physics::{PHYSICS, Vec3, deflected, directed, in_plane, rotor_share};
 use zellige_engine::real::RealScalar;
 use zellige_engine::twins::Twin;
 
@@ -20,6 +20,7 @@ fn check<T: RealScalar>() {
             "deflected<T>(Vec3<T>{x[0], x[1], x[2]}, x[3], x[4], x[5], x[6]).y",
             "deflected<T>(Vec3<T>{x[0], x[1], x[2]}, x[3], x[4], x[5], x[6]).z",
             "directed<T>(x[3], x[4], x[5], x[6]).z",
+            "in_plane<T>(x[3], x[5], x[6]).y",
         ],
         // A dozen roundings, in a sum of terms of the size of the speed times a ratio of components; `1 - cos^2` cancels near 1.
         ulps: 64.0,
@@ -29,6 +30,7 @@ fn check<T: RealScalar>() {
         let v = deflected(Vec3 { x: x[0], y: x[1], z: x[2] }, x[3], x[4], x[5], x[6]);
         (out[0], out[1], out[2]) = (v.x, v.y, v.z);
         out[3] = directed(x[3], x[4], x[5], x[6]).z;
+        out[4] = in_plane(x[3], x[5], x[6]).y;
     });
     Twin {
         name: "rotor_share",

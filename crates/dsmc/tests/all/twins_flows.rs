@@ -67,7 +67,7 @@ fn flights_are_the_same_on_both() {
 }
 
 /// Nitrogen and argon between walls, through a body, fed by sides and a line: everything at once.
-fn busy(scheme: Scheme) -> Config {
+pub(crate) fn busy(scheme: Scheme) -> Config {
     let mut config = argon(24, 15.0);
     config.collisions.scheme = scheme;
     config.species =
@@ -122,6 +122,29 @@ fn busy_modes(scheme: Scheme) -> Config {
     config
 }
 
+/// The same with partners that are not the last ones.
+fn busy_fresh() -> Config {
+    let mut config = busy(Scheme::Ntc);
+    config.collisions.partner = Partner::Fresh;
+    config
+}
+
+/// The same in cells of different weights, one after the other along x, of two sorts along y.
+pub(crate) fn busy_weighted(scheme: Scheme) -> Config {
+    Config { cell_weights: Some("(0.5 + 1.5*x/lx)*(1 + (y > ly/2))".into()), ..busy(scheme) }
+}
+
+/// The same of two components of the velocity: a mixture of argon and helium.
+pub(crate) fn busy_flat(scheme: Scheme) -> Config {
+    let mut config = busy(scheme);
+    config.velocity_components = 2;
+    config.species[0] = SpeciesConfig { fraction: 0.6, ..SpeciesConfig::named("He") };
+    config.boundary.y_hi = Some(SideConfig::Outlet(SideOutlet {
+        outlet: OutletConfig { pressure: crate::common::BOX.0 * crate::common::K * 273.15, memory: 200.0 },
+    }));
+    config
+}
+
 /// A mixture between sides that follow it: a flow comes in, a pressure lets it out.
 fn mixed(pressure: f64) -> Config {
     let mut config = argon(20, 30.0);
@@ -153,14 +176,19 @@ fn runs_on_the_gpu_are_the_same_to_the_bit_and_go_on_so_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let near = [Scheme::Ntc, Scheme::Majorant].map(busy_near);
     let others = [busy_modes(Scheme::Ntc), busy_modes(Scheme::Pairing)];
-    for config in [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing].map(busy).into_iter().chain(near).chain(others) {
+    let near_weighted = Config { cell_weights: busy_weighted(Scheme::Ntc).cell_weights, ..busy_near(Scheme::Ntc) };
+    let weighted = [busy_weighted(Scheme::Ntc), busy_weighted(Scheme::Pairing), near_weighted, busy_fresh()];
+    let flat = [Scheme::Ntc, Scheme::Pairing].map(busy_flat);
+    for config in
+        [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing].map(busy).into_iter().chain(near).chain(others).chain(flat).chain(weighted)
+    {
         let scheme = (config.collisions.scheme, config.collisions.partner);
         let runs: Vec<_> = (0..3)
             .map(|_| {
                 let mut gas = flow_on(&config, &device);
                 run(&mut gas, 60);
                 let ledger = gas.ledger().unwrap();
-                assert_eq!(ledger.injected - ledger.removed, gas.totals().unwrap().particles, "{scheme:?}: {ledger:?}");
+                assert_eq!(ledger.there(), gas.totals().unwrap().particles, "{scheme:?}: {ledger:?}");
                 assert!(ledger.collisions > 1000 && ledger.removed > 1000 && ledger.stuck == 0, "{ledger:?}");
                 state(&mut gas)
             })
@@ -195,7 +223,15 @@ fn averages_agree_within_their_errors() {
     slow.boundary.x_hi = Some(SideConfig::Outlet(SideOutlet { outlet: OutletConfig { pressure, memory: 200.0 } }));
     let all =
         [("busy", busy(Scheme::Ntc)), ("busy pairs", busy(Scheme::Pairing)), ("busy near", busy_near(Scheme::Ntc)), ("pressures", slow)];
-    let several = [("pressure and flow of a mixture", mixed(pressure)), ("several modes", busy_modes(Scheme::Ntc))];
+    let several = [
+        ("pressure and flow of a mixture", mixed(pressure)),
+        ("several modes", busy_modes(Scheme::Ntc)),
+        ("two components", busy_flat(Scheme::Ntc)),
+        ("two components, pairs", busy_flat(Scheme::Pairing)),
+        ("weights", busy_weighted(Scheme::Ntc)),
+        ("weights, pairs", busy_weighted(Scheme::Pairing)),
+        ("fresh partners", busy_fresh()),
+    ];
     for (name, config) in all.into_iter().chain(several) {
         let mut config = config;
         config.steps = 4000;
@@ -279,7 +315,7 @@ fn every_example_runs() {
             let mut gas = Flow::new(&config, &folder, 1, device).unwrap();
             run(&mut gas, 20);
             let (ledger, totals) = (gas.ledger().unwrap(), gas.totals().unwrap());
-            assert_eq!((ledger.injected - ledger.removed, ledger.stuck), (totals.particles, 0), "{} on {}", path.display(), device.id());
+            assert_eq!((ledger.there(), ledger.stuck), (totals.particles, 0), "{} on {}", path.display(), device.id());
             assert!(totals.particles > 0 && gas.samples.taken > 0, "{} on {}", path.display(), device.id());
         }
     }

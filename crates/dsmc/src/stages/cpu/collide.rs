@@ -8,7 +8,7 @@
 //!
 //! Every number is drawn for (cell, try), so the result does not depend on threads.
 //!
-//! The partner of the first particle is any of the cell, or the nearest one that it has not just collided with.
+//! The partner of the first particle is any of the cell, any that it has not just collided with, or the nearest of these.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::gas::millikan::{Chances, collision_number};
 use crate::gas::vibration::MODES;
 use crate::geometry::Geometry;
 use crate::model::{Model, Partner, Scheme, ZDefinition, purpose};
-use crate::physics::{Vec3, deflected, difference, directed, moved};
+use crate::physics::{Vec3, deflected, difference, directed, in_plane, moved};
 use crate::walls::BOLTZMANN;
 use zellige_engine::rng::{open_f32, uniform_f32};
 
@@ -61,12 +61,16 @@ pub(super) struct Table {
     pub(super) pairs: Vec<Kinetics>,
     pub(super) modes: Vec<Modes>,
     pub(super) jeans: bool,
+    /// Whether velocities have no part along z.
+    pub(super) flat: bool,
     /// `[a * species + b]`: place in `pairs`, and whether a comes second there.
     pub(super) lookup: Vec<usize>,
     pub(super) seed: u64,
     geometry: Arc<Geometry>,
     /// Whether partners are near, and the squared lengths of the cell's edges over that of the first.
     pub(super) near: Option<[f32; 2]>,
+    /// Whether particles know their last partner.
+    pub(super) tagged: bool,
     pub(super) chances: Vec<Chances>,
 }
 
@@ -87,7 +91,7 @@ impl Table {
                     species: [a, b],
                     rate: (pair.rate * SCALE) as f32,
                     power: (1.0 - pair.scatter.omega) as f32,
-                    soft: (1.0 / pair.scatter.alpha) as f32,
+                    soft: if model.flat() { 1.0 } else { (1.0 / pair.scatter.alpha) as f32 },
                     share: [model.species[b].mass / mass, model.species[a].mass / mass].map(|x| x as f32),
                     thermal: (0.5 * pair.reduced_mass / BOLTZMANN) as f32,
                     pool: (2.5 - pair.scatter.omega) as f32,
@@ -101,9 +105,11 @@ impl Table {
             pairs,
             modes,
             jeans: c.z_definition == ZDefinition::Jeans,
+            flat: model.flat(),
             lookup,
             seed: model.seed,
             geometry: model.geometry.clone(),
+            tagged: c.partner.tagged(),
             near: (c.partner == Partner::Near).then(|| across(model)),
             chances,
         }
@@ -151,7 +157,7 @@ pub(in crate::stages) fn rate(model: &Model, cell: usize) -> f32 {
     // Of a parted cell the smallest part: pairs in larger ones are thinned by `together`.
     let fraction = model.geometry.smallest_part(cell).unwrap_or(fraction);
     let volume = if fraction > 0.0 { model.grid.volume() * fraction.max(SMALLEST) } else { 0.0 };
-    if volume > 0.0 { (model.weight * model.dt / volume / SCALE) as f32 } else { 0.0 }
+    if volume > 0.0 { (model.weight_of(cell) * model.dt / volume / SCALE) as f32 } else { 0.0 }
 }
 
 /// The first maxima of all pairs: of the fastest of a hot gas that meets another one at the fastest drift.
@@ -215,7 +221,9 @@ pub(super) fn hit(
     let speed = if pair.inelastic { exchange(table, pair, columns, at, g2, step, number) } else { g2.sqrt() };
     let (se, ce) = turn(uniform_f32(words[1]));
     let u = open_f32(words[0]);
-    let after = if pair.soft == 1.0 {
+    let after = if table.flat {
+        in_plane(speed, ce, se)
+    } else if pair.soft == 1.0 {
         directed(speed, 2.0 * u - 1.0, ce, se)
     } else {
         deflected(g, speed, 2.0 * power(u, pair.soft) - 1.0, ce, se)

@@ -7,6 +7,7 @@ use super::tile::{Impact, Scratch, Tile};
 use crate::geometry::{BELOW_ONE, Flight, Met};
 use crate::grid::Side;
 use crate::model::{Edge, Model, purpose};
+use crate::stages::Ledger;
 use crate::walls::{Molecule, Motion, Wall};
 
 /// Meetings of one particle in a step after which it is left where it is, and counted.
@@ -29,10 +30,11 @@ pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut Row
     row.set_len(n);
     let from = Columns::of(&mut scratch.sorted);
     let mut to = Columns::of(row);
-    if tile.reach.is_empty() {
-        straight::<false>(pass, tile, &mut to, &from, n);
-    } else {
-        straight::<true>(pass, tile, &mut to, &from, n);
+    match (tile.reach.is_empty(), tile.uneven) {
+        (true, false) => straight::<false, false>(pass, tile, &mut to, &from, n),
+        (false, false) => straight::<true, false>(pass, tile, &mut to, &from, n),
+        (true, true) => straight::<false, true>(pass, tile, &mut to, &from, n),
+        (false, true) => straight::<true, true>(pass, tile, &mut to, &from, n),
     }
     for c in 0..3 {
         to.v[c][..n].copy_from_slice(&from.v[c][..n]);
@@ -64,7 +66,7 @@ pub(super) fn fly(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut Row
 // A clamp would let through what is not a number; `&` instead of `&&` leaves one loop without branches.
 #[allow(clippy::manual_clamp, clippy::needless_bitwise_bool)]
 #[inline(always)]
-fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &Tile, to: &mut Columns<'_>, from: &Columns<'_>, n: usize) {
+fn straight<const BODIES: bool, const WEIGHTS: bool>(pass: &Pass<'_>, tile: &Tile, to: &mut Columns<'_>, from: &Columns<'_>, n: usize) {
     let species = pass.model.species.len() as i32;
     let inverse = 1.0 / species as f32;
     let scale = scale_of(pass);
@@ -86,6 +88,10 @@ fn straight<const BODIES: bool>(pass: &Pass<'_>, tile: &Tile, to: &mut Columns<'
         let mut stays = ((cx as u32) < size[0]) & ((cy as u32) < size[1]);
         if BODIES {
             stays &= dx.abs().max(dy.abs()) < i32::from(tile.reach[cell as usize]);
+        }
+        if WEIGHTS && stays {
+            // What has to be doubled or removed is no matter of a loop.
+            stays = tile.weights[cell as usize] == tile.weights[(cx + (cy << shift)) as usize];
         }
         to_x[i] = (px - fx).min(BELOW_ONE);
         to_y[i] = (py - fy).min(BELOW_ONE);
@@ -118,6 +124,7 @@ fn wander(
     let [column, line] = local(pass.mosaic, slot);
     let cell = [tile.corner[0] + column, tile.corner[1] + line];
     let body = from.get(i);
+    let weight = tile.weights.get(slot).map_or(1.0, |w| f64::from(*w));
     // Most have but left the tile and can meet nothing: they are where the fast path has put them.
     let scale = scale_of(pass);
     let (px, py) = (body.v[0] * scale[0] + body.x, body.v[1] * scale[1] + body.y);
@@ -131,34 +138,80 @@ fn wander(
         && (goal[0] as usize) < pass.mosaic.cells[0]
         && (goal[1] as usize) < pass.mosaic.cells[1]
     {
-        let home = pass.mosaic.place(goal[0] as usize, goal[1] as usize);
         let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
-        out.push(home, body.with_key(row.layout().key(home.cell, species)));
+        let goal = goal.map(|g| g as usize);
+        let mut to = Places { pass, number, row, slot: Some(i), out };
+        to.put(&mut tile.ledger, goal, species, body, weight, &mut || stream.open());
         return;
     }
     let flight = Flight { cell, offset: [f64::from(body.x), f64::from(body.y)], path: [0.0; 2], left: None };
     let mut uniform = || stream.open();
-    match trace(pass, tile, flight, species, &body, 1.0, &mut uniform) {
+    match trace(pass, tile, flight, species, &body, weight, 1.0, &mut uniform) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
-            let home = pass.mosaic.place(cell[0], cell[1]);
-            let p = body.with_key(row.layout().key(home.cell, species));
-            if home.tile as usize == number {
+            let mut to = Places { pass, number, row, slot: Some(i), out };
+            to.put(&mut tile.ledger, cell, species, body, weight, &mut uniform);
+        }
+    }
+}
+
+/// Where particles of a tile may come to.
+pub(super) struct Places<'a> {
+    pub(super) pass: &'a Pass<'a>,
+    /// The tile, and its row.
+    pub(super) number: usize,
+    pub(super) row: &'a mut Row,
+    /// The slot that a particle had in it, which is free.
+    pub(super) slot: Option<usize>,
+    pub(super) out: &'a mut Outbox,
+}
+
+impl Places<'_> {
+    /// Puts a particle that stands for `weight` (over the model's) into the cell where it has arrived: as often as keeps what it stands
+    /// for, rounded at random.
+    pub(super) fn put(
+        &mut self,
+        ledger: &mut Ledger,
+        cell: [usize; 2],
+        species: usize,
+        mut body: Body,
+        weight: f64,
+        uniform: &mut dyn FnMut() -> f64,
+    ) {
+        let Self { pass, number, row, slot, out } = self;
+        let mut copies = 1;
+        let here = pass.model.relative(pass.model.grid.index(cell));
+        if here != weight {
+            copies = (weight / here + uniform()) as u64;
+            ledger.dropped += u64::from(copies == 0);
+            ledger.copied += copies.saturating_sub(1);
+            if copies > 1 && body.tag == 0 {
+                // Copies are not each other's partners: a near one would be the nearest of all.
+                body.tag = (uniform() * f64::from(u32::MAX)) as u32 | 1;
+            }
+        }
+        let home = pass.mosaic.place(cell[0], cell[1]);
+        let p = body.with_key(row.layout().key(home.cell, species));
+        for _ in 0..copies {
+            if home.tile as usize != *number {
+                out.push(home, p);
+            } else if let Some(i) = slot.take() {
                 row.set(i, &p);
             } else {
-                out.push(home, p);
+                row.push(&p);
             }
         }
     }
 }
 
-/// Flies for the part `left` of a step, from meeting to meeting. Returns where it arrived, or nothing if it left the domain.
+/// Flies for the part `left` of a step, from meeting to meeting; surfaces feel `weight` times the model's. Returns where it arrived, or nothing if it left the domain.
 pub(super) fn trace(
     pass: &Pass<'_>,
     tile: &mut Tile,
     mut flight: Flight,
     species: usize,
     body: &Body,
+    weight: f64,
     mut left: f64,
     uniform: &mut dyn FnMut() -> f64,
 ) -> Option<([usize; 2], Body)> {
@@ -197,8 +250,12 @@ pub(super) fn trace(
         let before = motion;
         let wall = &model.walls[wall as usize];
         motion = wall.reflect(&molecule, normal, &before, uniform);
+        if model.flat() {
+            // Every kernel of a wall makes the part along z by itself: without it the others stay as they are.
+            motion.velocity[2] = 0.0;
+        }
         if pass.sample {
-            tile.impacts.push(impact(surface, wall, normal, &molecule, &before, &motion));
+            tile.impacts.push(Impact { weight, ..impact(surface, wall, normal, &molecule, &before, &motion) });
         }
         meetings += 1;
         if meetings > MEETINGS {
@@ -218,5 +275,5 @@ fn impact(surface: u32, wall: &Wall, normal: [f64; 2], molecule: &Molecule, befo
     let across = wall.velocity[0] * normal[0] + wall.velocity[1] * normal[1];
     let slide = [wall.velocity[0] - across * normal[0], wall.velocity[1] - across * normal[1], wall.velocity[2]];
     let work = momentum[0] * slide[0] + momentum[1] * slide[1] + momentum[2] * slide[2];
-    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work }
+    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work, weight: 1.0 }
 }

@@ -1,6 +1,6 @@
 //! Gas that comes in through open sides: the exact flux of a drifting Maxwellian through each cell's face.
 
-use super::fly::{Pass, trace};
+use super::fly::{Pass, Places, trace};
 use super::math::Stream;
 use super::store::{Body, Outbox, Row};
 use super::tile::{Scratch, Tile};
@@ -64,12 +64,13 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut 
         let normal = face.side.normal();
         let along = face.cell[1 - face.side.axis] as u64;
         let followed = following(pass, face, gas);
+        let weight = model.relative(model.grid.index(face.cell));
         for species in 0..species_count {
             // A face and species have their own numbers, 2^36 of the former.
             let item = ((face.side.index() as u64) << 34 | along) * species_count as u64 + species as u64;
             let mut stream = Stream::with_room(purpose::INFLOW, model.seed, pass.step, item, 20);
             let beam = followed.as_ref().map_or_else(|| beam(pass, gas, species), |beams| beams[species]);
-            let mean = beam.flux(normal) * model.grid.h[1 - face.side.axis] * model.dt / model.weight;
+            let mean = beam.flux(normal) * model.grid.h[1 - face.side.axis] * model.dt / (model.weight * weight);
             let count = (mean + stream.open()) as u64;
             for _ in 0..count {
                 let mut offset = [0.0; 2];
@@ -83,13 +84,13 @@ pub(super) fn inflow(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut 
                 }
                 let flight = Flight { cell: face.cell, offset, path: [0.0; 2], left: None };
                 let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
-                enter(pass, number, tile, row, out, flight, species, &body, left, &mut stream);
+                enter(pass, number, tile, row, out, flight, species, &body, weight, left, &mut stream);
             }
         }
     }
 }
 
-/// Flies a new particle for the rest of its first step and puts it where it arrives.
+/// Flies a new particle, which stands for `weight` times the model's, for the rest of its first step and puts it where it arrives.
 fn enter(
     pass: &Pass<'_>,
     number: usize,
@@ -99,20 +100,18 @@ fn enter(
     flight: Flight,
     species: usize,
     body: &Body,
+    weight: f64,
     left: f64,
     stream: &mut Stream,
 ) {
     tile.ledger.injected += 1;
-    match trace(pass, tile, flight, species, body, left, &mut || stream.open()) {
+    let [x, y, z] = body.v;
+    let body = &Body { v: [x, y, if pass.model.flat() { 0.0 } else { z }], ..*body };
+    match trace(pass, tile, flight, species, body, weight, left, &mut || stream.open()) {
         None => tile.ledger.removed += 1,
         Some((cell, body)) => {
-            let home = pass.mosaic.place(cell[0], cell[1]);
-            let p = body.with_key(row.layout().key(home.cell, species));
-            if home.tile as usize == number {
-                row.push(&p);
-            } else {
-                out.push(home, p);
-            }
+            let mut to = Places { pass, number, row, slot: None, out };
+            to.put(&mut tile.ledger, cell, species, body, weight, &mut || stream.open());
         }
     }
 }
@@ -151,7 +150,8 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut
                 let left = stream.open();
                 let flight = Flight { cell, offset, path: [0.0; 2], left: None };
                 let body = Body { x: 0.0, y: 0.0, v: velocity.map(|v| v as f32), rotation, level, tag: 0 };
-                enter(pass, number, tile, row, out, flight, species, &body, left, &mut stream);
+                // A line may cross cells of different weights: its particles stand for the model's.
+                enter(pass, number, tile, row, out, flight, species, &body, 1.0, left, &mut stream);
             }
         }
     }
@@ -170,12 +170,13 @@ fn pick(fractions: &[f64], mut u: f64) -> usize {
 fn following(pass: &Pass<'_>, face: &Face, gas: &Gas) -> Option<Vec<Beam>> {
     let model = pass.model;
     let (given, _) = model.given[face.side.index()]?;
-    let volume = model.cell_volume(model.grid.index(face.cell));
+    let number = model.grid.index(face.cell);
+    let volume = model.cell_volume(number);
     let masses: Vec<f64> = model.species.iter().map(|s| s.mass).collect();
-    let cell = face.moving.gas(&masses, model.weight / volume)?;
+    let cell = face.moving.gas(&masses, model.components, model.weight_of(number) / volume)?;
     let parts = &face.moving.parts;
     let seen: Vec<f64> = if parts.is_empty() { vec![1.0] } else { parts.iter().map(|n| n / face.moving.count).collect() };
-    let freedom = 3.0 + model.species.iter().zip(&seen).map(|(s, f)| f * f64::from(s.rotation)).sum::<f64>();
+    let freedom = model.components as f64 + model.species.iter().zip(&seen).map(|(s, f)| f * f64::from(s.rotation)).sum::<f64>();
     let [within, fresh] = [&seen, &gas.fractions].map(|fractions| Composition { masses: &masses, fractions });
     let beyond = given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom, [within, fresh]);
     // What is beyond an outlet is what flows out of it.

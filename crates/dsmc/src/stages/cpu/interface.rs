@@ -52,10 +52,10 @@ impl Stages for Gas {
             profiler.stage("surfaces", Cost::default(), || {
                 let weight = self.model.weight;
                 for tile in &mut self.tiles {
-                    for Impact { surface, momentum, energy } in tile.impacts.drain(..) {
+                    for Impact { surface, momentum, energy, weight: own } in tile.impacts.drain(..) {
                         let sums = &mut self.surfaces[surface as usize * SURFACE_SUMS..][..SURFACE_SUMS];
                         for (sum, term) in sums.iter_mut().zip([1.0, momentum[0], momentum[1], momentum[2], energy]) {
-                            *sum += weight * term;
+                            *sum += weight * own * term;
                         }
                     }
                 }
@@ -171,11 +171,17 @@ impl Stages for Gas {
             all.attempts += l.attempts;
             all.exceeded += l.exceeded;
             all.stuck += l.stuck;
+            all.copied += l.copied;
+            all.dropped += l.dropped;
         }
         Ok(all)
     }
 
     fn totals(&mut self) -> Result<Totals> {
+        if self.model.weighted() {
+            // What is on its way does not say where to: put in, it has the weight of its cell.
+            self.settle()?;
+        }
         let (model, layout) = (&self.model, self.store.layout());
         let add = |sum: &mut Totals, s: usize, b: &Body| {
             let kind = &model.species[s];
@@ -189,18 +195,20 @@ impl Stages for Gas {
         };
         // Tile by tile in parallel, then in their order: the same sums whatever the threads.
         let parts: Vec<Totals> = self.cpu.install(|| {
-            let of = |rows: &mut [Row], out: &Outbox| {
+            let of = |rows: &mut [Row], out: &Outbox, weights: &[f32]| {
                 let mut sum = Totals::default();
                 for row in rows {
                     let n = row.len();
-                    totals::add(model, &Columns::of(row), n, &mut sum);
+                    totals::add(model, &Columns::of(row), n, weights, &mut sum);
                 }
                 for p in out.iter() {
                     add(&mut sum, layout.cell_and_kind(p.key).1, &Body::of(&p, &layout));
                 }
                 sum
             };
-            map_tasks((items_mut(&mut self.store.tiles), items(&self.boxes[0])), |_, (tile, out)| of(&mut tile.rows, out))
+            map_tasks((items_mut(&mut self.store.tiles), items(&self.boxes[0]), items(&self.tiles)), |_, (tile, out, own)| {
+                of(&mut tile.rows, out, &own.weights)
+            })
         });
         let mut all = Totals::default();
         for part in parts {
@@ -220,13 +228,13 @@ impl Stages for Gas {
 
     fn extra(&self) -> Result<Vec<f64>> {
         let ledger = self.ledger()?;
-        let counts = [ledger.injected, ledger.removed, ledger.collisions, ledger.attempts, ledger.exceeded, ledger.stuck];
+        let counts = ledger.numbers(self.model.weighted());
         let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.most, m.seen, m.tries].map(f64::from));
         let species = self.model.species.len();
         let sides = self.faces.iter().flatten().filter(|f| self.model.given[f.side.index()].is_some());
         let sides = sides.flat_map(|f| f.moving.numbers(species));
         let sums = self.tiles.iter().flat_map(|t| t.sums.numbers());
-        Ok(counts.into_iter().map(|n| n as f64).chain(majorants).chain(sides).chain(sums).collect())
+        Ok(counts.into_iter().chain(majorants).chain(sides).chain(sums).collect())
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
@@ -234,7 +242,8 @@ impl Stages for Gas {
         let given = &self.model.given;
         let mut faces: Vec<&mut Face> = self.faces.iter_mut().flatten().filter(|f| given[f.side.index()].is_some()).collect();
         let face_numbers = 6 + Moving::parts(self.model.species.len());
-        let expected = 6 + majorants + face_numbers * faces.len() + self.tiles.len();
+        let count = Ledger::length(self.model.weighted());
+        let expected = count + majorants + face_numbers * faces.len() + self.tiles.len();
         // Sums of samples are there once there was one.
         let sums = self.store.mosaic.cells_of_row() * self.model.species.len() * self.model.collisions.kept();
         let with_sums = expected + self.tiles.len() * sums;
@@ -242,7 +251,7 @@ impl Stages for Gas {
             return Err(format!("{} numbers of the collisions' state, {expected} or {with_sums} expected", extra.len()));
         }
         let sampled = extra.len() == with_sums;
-        let (counts, rest) = extra.split_at(6);
+        let (counts, rest) = extra.split_at(count);
         let (rest, sides) = rest.split_at(majorants);
         let (sides, recent) = sides.split_at(face_numbers * faces.len());
         let mut recent = recent.iter().copied();
@@ -256,9 +265,8 @@ impl Stages for Gas {
             *m = Majorant { most: v[0] as f32, seen: v[1] as f32, tries: v[2] as f32 };
         }
         self.inserted = 0;
-        let n: Vec<u64> = counts.iter().map(|n| *n as u64).collect();
         self.tiles.iter_mut().for_each(|t| t.ledger = Ledger::default());
-        self.tiles[0].ledger = Ledger { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5] };
+        self.tiles[0].ledger = Ledger::from_numbers(counts);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use super::math::{power, turn};
 use super::store::Columns;
 use super::tile::{Scratch, Tile};
 use super::tries::{AHEAD, number_of, partners};
-use crate::physics::{Vec3, deflected, difference, directed, square};
+use crate::physics::{Vec3, deflected, difference, directed, in_plane, square};
 use zellige_engine::rng::{open_f32, uniform_f32};
 
 /// Bit of an entry of the list of candidates: it shares a particle with an earlier one.
@@ -189,7 +189,14 @@ fn scatter(table: &Table, scratch: &mut Scratch, chosen: usize, isotropic: bool)
         (first[k], second[k]) = (words.words[2][t], words.words[3][t]);
         soft[k] = table.pairs[if pairs == 1 { 0 } else { rows.which[t] as usize % pairs }].soft;
     }
-    if isotropic {
+    if table.flat {
+        for k in 0..chosen {
+            let g = Vec3 { x: x[k], y: y[k], z: 0.0 };
+            let (se, ce) = turn(uniform_f32(second[k]));
+            let after = in_plane(square(g).sqrt(), ce, se);
+            (x[k], y[k], z[k]) = (after.x - x[k], after.y - y[k], 0.0);
+        }
+    } else if isotropic {
         for k in 0..chosen {
             let g = Vec3 { x: x[k], y: y[k], z: z[k] };
             let (se, ce) = turn(uniform_f32(second[k]));

@@ -9,7 +9,7 @@ use zellige_engine::tiles::{self, Layout};
 pub(super) use zellige_engine::tiles::{Mosaic, Post};
 
 use crate::grid::Grid;
-use crate::model::{Model, Partner};
+use crate::model::Model;
 
 /// Key of a slot without a particle.
 pub(super) const HOLE: u16 = u16::MAX;
@@ -32,7 +32,7 @@ pub(super) type Outbox = tiles::Outbox<f32, (), NUMBERS, u32, 2, u16>;
 pub(super) fn layout(model: &Model) -> Layout<2> {
     let c = &model.collisions;
     let width = if c.rotation { NUMBERS } else { PLAIN };
-    Layout { width, words: [c.vibration, c.partner == Partner::Near], kinds: model.species.len(), spare: SPARE }
+    Layout { width, words: [c.vibration, c.partner.tagged()], kinds: model.species.len(), spare: SPARE }
 }
 
 /// Columns of a row by name; those that no species needs are empty.

@@ -32,6 +32,8 @@ pub(super) struct Impact {
     pub(super) momentum: [f64; 3],
     /// Energy given to it, J of one molecule.
     pub(super) energy: f64,
+    /// What the particle stands for, over `weight` of the model.
+    pub(super) weight: f64,
 }
 
 /// A tile of cells, without its particles.
@@ -55,6 +57,10 @@ pub(super) struct Tile {
     pub(super) parted: Vec<bool>,
     /// [`crate::geometry::Geometry::reach`] of each cell; empty where there are no bodies.
     pub(super) reach: Vec<u8>,
+    /// [`Model::relative`] of each cell; empty where all are 1.
+    pub(super) weights: Vec<f32>,
+    /// Whether they differ within the tile.
+    pub(super) uneven: bool,
     /// What went in and out here.
     pub(super) ledger: Ledger,
 }
@@ -114,6 +120,10 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
     } else {
         (0..slots).map(|slot| cell_of(slot).map_or(0, |c| model.geometry.reach(c))).collect()
     };
+    // Slots that no cell has take the weight of the first, so that they make no difference.
+    let first = cell_of(0).map_or(1.0, |c| model.relative(c) as f32);
+    let weights =
+        if model.weighted() { (0..slots).map(|slot| cell_of(slot).map_or(first, |c| model.weights[c])).collect() } else { Vec::new() };
     let majorants = super::collide::majorants(model).into_iter().cycle().take(slots * super::collide::pair_count(model.species.len()));
     Tile {
         corner,
@@ -125,6 +135,8 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
         rate,
         parted: if parted.contains(&true) { parted } else { Vec::new() },
         reach,
+        uneven: weights.windows(2).any(|w| w[0] != w[1]),
+        weights,
         ledger: Ledger::default(),
     }
 }

@@ -8,8 +8,8 @@ use crate::walls::BOLTZMANN;
 
 const LANES: usize = 8;
 
-/// Adds the particles in the first `n` slots, of one real molecule each.
-pub(super) fn add(model: &Model, columns: &Columns<'_>, n: usize, sum: &mut Totals) {
+/// Adds the particles in the first `n` slots, of one real molecule each, or of so many as their cell's weight among `weights` says.
+pub(super) fn add(model: &Model, columns: &Columns<'_>, n: usize, weights: &[f32], sum: &mut Totals) {
     let species = &model.species;
     let mut momentum = [[0.0_f64; LANES]; 3];
     let (mut energy, mut internal, mut count) = ([0.0_f64; LANES], [0.0_f64; LANES], 0_u64);
@@ -20,10 +20,12 @@ pub(super) fn add(model: &Model, columns: &Columns<'_>, n: usize, sum: &mut Tota
         for (l, key) in columns.key[slots.clone()].iter().enumerate() {
             if *key != HOLE {
                 let kind = if species.len() == 1 { &species[0] } else { &species[usize::from(*key) % species.len()] };
-                mass[l] = kind.mass;
+                let weight = weights.get(usize::from(*key) / species.len()).map_or(1.0, |w| f64::from(*w));
+                mass[l] = weight * kind.mass;
                 count += 1;
                 let level = columns.level.get(first + l).copied().unwrap_or(0);
-                internal[l] += f64::from(columns.rotation.get(first + l).copied().unwrap_or(0.0)) + kind.vibration.energy(level);
+                let own = f64::from(columns.rotation.get(first + l).copied().unwrap_or(0.0)) + kind.vibration.energy(level);
+                internal[l] += weight * own;
             }
         }
         let mut square = [0.0_f64; LANES];
@@ -79,7 +81,7 @@ mod tests {
                 }
             }
             let mut found = Totals::default();
-            add(&model, &Columns::of(&mut row), n, &mut found);
+            add(&model, &Columns::of(&mut row), n, &[], &mut found);
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-13 * b.abs();
             assert!(found.particles == expected.particles && near(found.translation, expected.translation), "{n}: {found:?} {expected:?}");
             assert!(near(found.internal, expected.internal) && (0..3).all(|c| near(found.momentum[c], expected.momentum[c])), "{n}");

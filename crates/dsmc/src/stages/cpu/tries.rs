@@ -29,8 +29,8 @@ pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &m
     tile.ledger.attempts += total as u64;
     lay_out(tile, mosaic, scratch, species, total);
     scratch.words.draw(purpose::PAIR, table.seed, step);
-    // Partners that are near hang on who has collided, and parts of cells on where particles are.
-    if table.near.is_some() || !tile.parted.is_empty() {
+    // Partners hang on who has collided, and parts of cells on where particles are.
+    if table.tagged || !tile.parted.is_empty() {
         one_by_one(table, tile, mosaic, scratch, species, step);
     } else {
         in_rows(table, tile, scratch, species, step, total);
@@ -125,9 +125,10 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
         let most = tile.majorants[slot * pairs + p].most;
         let parted = tile.parted.get(slot) == Some(&true);
         let (i, mut j) = partners(start, slot, species, pair, words.words[0][t]);
-        if let (Some(across), false) = (table.near, parted) {
+        if table.tagged && !parted {
             let second = slot * species + pair.species[1];
-            j = nearest(sorted, i, j, [start[second] as usize, start[second + 1] as usize], across);
+            let range = [start[second] as usize, start[second + 1] as usize];
+            j = table.near.map_or_else(|| fresh(sorted, i, j, range), |across| nearest(sorted, i, j, range, across));
         }
         let g = difference(velocity(sorted, i), velocity(sorted, j));
         let g2 = square(g);
@@ -141,7 +142,7 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
             tile.ledger.exceeded += u64::from(sigma_g > most);
             tile.ledger.collisions += 1;
             hit(table, pair, sorted, [i, j], g, g2, [words.words[2][t], words.words[3][t]], step, number);
-            if table.near.is_some() {
+            if table.tagged {
                 // A number that only these two have: until one of them collides again, it tells that they just did.
                 let tag = words.words[2][t] ^ words.words[3][t].rotate_left(16) | 1;
                 (sorted.tag[i], sorted.tag[j]) = (tag, tag);
@@ -230,6 +231,19 @@ fn poisson(mean: f32, word: u32, seed: u64, step: u64, item: u64) -> u32 {
     total
 }
 
+/// Particle `from` of a cell's `range`, or the first one behind it that particle `i` has not just collided with, unless there is no other.
+#[inline(always)]
+fn fresh(columns: &Columns<'_>, i: usize, from: usize, range: [usize; 2]) -> usize {
+    let (tag, mut k) = (columns.tag[i], from);
+    for _ in range[0]..range[1] {
+        if k != i && (tag == 0 || columns.tag[k] != tag) {
+            return k;
+        }
+        k = if k + 1 == range[1] { range[0] } else { k + 1 };
+    }
+    from
+}
+
 /// Particles that are looked at for a near one.
 const LOOKED_AT: usize = 48;
 
@@ -284,6 +298,21 @@ mod tests {
         let mut scratch = Scratch::new(layout);
         scratch.order(&row, keys);
         (model.clone(), Table::new(&model), tile, mosaic, scratch)
+    }
+
+    #[test]
+    fn a_fresh_partner_is_the_next_one_that_is_neither_oneself_nor_the_last() {
+        let mut config = Config::new(vec![1], vec![1e-5], "Ar", 7e22, 273.15);
+        config.collisions.partner = crate::model::Partner::Fresh;
+        let mut row = Row::new(layout(&Model::new(&config, Path::new(""), 1).unwrap()), 0);
+        for tag in [7, 7, 0, 9, 9, 3] {
+            row.push(&Body { x: 0.0, y: 0.0, v: [0.0; 3], rotation: 0.0, level: 0, tag }.with_key(0));
+        }
+        let columns = Columns::of(&mut row);
+        let found = |i, from| fresh(&columns, i, from, [0, 6]);
+        assert_eq!([found(0, 3), found(0, 1), found(0, 0), found(3, 4), found(4, 3), found(2, 5)], [3, 2, 2, 5, 5, 5]);
+        // Those who are alone with their last partner have no other.
+        assert_eq!(fresh(&columns, 3, 4, [3, 5]), 4);
     }
 
     #[test]

@@ -22,6 +22,7 @@ struct Pass {
   const double* memory;      // by face
   double* moving;            // MOVING numbers a face
   const double* mass;        // by species
+  const float* weights;      // by tile and cell, where they differ: molecules of a particle
 };
 
 static_assert(sizeof(Pass) == PASS_BYTES, "as arguments.rs has it");
@@ -31,7 +32,7 @@ __device__ __forceinline__ Sorted sorted_in(char* room) {
   Sorted s{f, f + ROOM, f + 2 * ROOM, f + 3 * ROOM, f + 4 * ROOM, f + 5 * ROOM, nullptr, nullptr, nullptr, nullptr};
   f += (5 + ROTATES) * ROOM;
   s.order = s.tag = reinterpret_cast<u32*>(f);  // never both
-  f += (SCHEME == 3 || NEAR) * ROOM;
+  f += (SCHEME == 3 || TAGGED) * ROOM;
   s.level = reinterpret_cast<Level*>(f);
   s.key = reinterpret_cast<u16*>(s.level + (VIBRATES > 0) * ROOM);
   return s;
@@ -39,7 +40,7 @@ __device__ __forceinline__ Sorted sorted_in(char* room) {
 __device__ __forceinline__ Sorted sorted_at(const Store& st, u32 base) {
   const Columns& c = st.next;
   return {c.x + base, c.y + base, c.vx + base, c.vy + base, c.vz + base, ROTATES ? c.rotation + base : nullptr, VIBRATES ? c.level + base : nullptr,
-          c.key + base, st.list + base, NEAR ? c.tag + base : nullptr};
+          c.key + base, st.list + base, TAGGED ? c.tag + base : nullptr};
 }
 
 // Slots of `now` from which the candidates of a tile come: its own region, then arrivals.
@@ -67,7 +68,7 @@ __device__ __forceinline__ void copy_to(const Store& st, const Sorted& s, u32 sl
   s.key[to] = u16(key);
   if (ROTATES) s.rotation[to] = st.now.rotation[slot];
   if (VIBRATES) s.level[to] = st.now.level[slot];
-  if (NEAR) s.tag[to] = st.now.tag[slot];
+  if (TAGGED) s.tag[to] = st.now.tag[slot];
 }
 
 // Orders the candidates by key, equal ones as they stood: each warp counts its part, and then writes it behind those before it. Where

@@ -43,6 +43,8 @@ pub(super) struct Counters {
     pub(super) attempts: u64,
     pub(super) exceeded: u64,
     pub(super) stuck: u64,
+    pub(super) copied: u64,
+    pub(super) dropped: u64,
     pub(super) fresh: u32,
     pub(super) refused: u32,
 }
@@ -122,9 +124,10 @@ pub(super) struct PassArgument {
     pub(super) memory: u64,
     pub(super) moving: u64,
     pub(super) mass: u64,
+    pub(super) weights: u64,
 }
 
-/// `Wall` of wander.cu.
+/// `Wall` of meet.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct WallArgument {
@@ -136,7 +139,7 @@ pub(super) struct WallArgument {
     pub(super) tangential: f64,
 }
 
-/// `Molecule` of wander.cu.
+/// `Molecule` of meet.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct MoleculeArgument {
@@ -148,7 +151,7 @@ pub(super) struct MoleculeArgument {
     pub(super) count: u32,
 }
 
-/// `Domain` of wander.cu.
+/// `Domain` of meet.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct DomainArgument {
@@ -162,8 +165,10 @@ pub(super) struct DomainArgument {
     pub(super) walls: u64,
     pub(super) species: u64,
     pub(super) surfaces: u64,
+    pub(super) hits: f64,
     pub(super) momentum: f64,
     pub(super) energy: f64,
+    pub(super) weights: u64,
     pub(super) sample: u32,
     pub(super) room: u32,
 }

@@ -26,7 +26,7 @@ struct Columns {
 };
 
 struct Counters {
-  u64 injected, removed, collisions, attempts, exceeded, stuck;
+  u64 injected, removed, collisions, attempts, exceeded, stuck, copied, dropped;
   u32 fresh, refused;  // particles behind the regions, which came in during the last step; those that found no room
 };
 
@@ -52,6 +52,9 @@ static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
 // all tiles, which turns `now` into `next`, to the exchange of the next step.
 __device__ __forceinline__ u32* arrivals(const Store& st) { return reinterpret_cast<u32*>(st.next.vx); }
 __device__ __forceinline__ u32* goals(const Columns& unused) { return reinterpret_cast<u32*>(unused.vz); }
+
+// Where cells have weights, a leaver that is FAR comes as often as stands beside its tile.
+__device__ __forceinline__ u32* copies_of(const Columns& unused) { return reinterpret_cast<u32*>(unused.vy); }
 
 // Slots of a list of a region of n slots: whole warps.
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }

@@ -26,6 +26,7 @@ __device__ __noinline__ Motion draw(const Molecule& m, double temperature, const
   Two<double> v = diffuse_tangential<double>(r, angle);
   double t = c * v.a + velocity[1] * n[0] - velocity[0] * n[1];
   Motion a{{away * n[0] - t * n[1], away * n[1] + t * n[0], c * v.b + velocity[2]}, 0.0, 0};
+  if (COMPONENTS == 2) a.v[2] = 0.0;
   if (m.rotation == 2) {
     a.rotation = -temperature * log(u.open());
   } else if (m.rotation > 0) {
@@ -62,12 +63,14 @@ extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ S
     u32 species, slot = base + k, way = LOST;
     u64 item;
     bool line = k < in.from_lines;
+    double weight = 1.0;  // a line may cross cells of different weights: its particles stand for the model's
+    Stream u(line ? SOURCE : INFLOW, d.seed, d.step, 0);
     if (line) {
       const u32 GROUPS_OF_LINE = 1 + SPECIES;
       u32 group = entry_of(in.groups, in.line_count * GROUPS_OF_LINE + 1, k), l = group / GROUPS_OF_LINE;
       species = group % GROUPS_OF_LINE;
       item = (u64(l) << 36 | (k - in.groups[l * GROUPS_OF_LINE])) << 12;
-      Stream u(SOURCE, d.seed, d.step, item);
+      u.index = item;
       const Line& from = in.lines[l];
       double along = u.open();
       for (int c = 0; c < 2; c++) {
@@ -82,18 +85,13 @@ extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ S
         while (species + 1 < SPECIES && (left -= in.fractions[species]) >= 0.0) species++;
       }
       a = draw(d.species[species], from.temperature, from.velocity, from.normal, u);
-      double left = u.open();
-      if (in_gas(g, f.cell, f.offset)) {
-        atomicAdd(&st.counters->injected, 1ull);
-        way = trace(d, g, f, species, a, left, u, st.counters) ? u32(FAR) : u32(LOST);
-        if (way == LOST) atomicAdd(&st.counters->removed, 1ull);
-      }
     } else {
       u32 number = entry_of(in.offsets, in.face_count * SPECIES + 1, k - in.from_lines);
       const Face& face = in.faces[number / SPECIES];
       species = number % SPECIES;
       item = u64(number) << 40 | u64(k - in.from_lines - in.offsets[number] + 1) << 12;
-      Stream u(INFLOW, d.seed, d.step, item);
+      u.index = item;
+      weight = weight_at(st, d, face.cell);
       Beam beam = beyond(in, d, face, species);
       double n[2] = {face_normal(face.side, 0), face_normal(face.side, 1)};
       for (int c = 0; c < 2; c++) {
@@ -101,18 +99,22 @@ extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ S
         f.offset[c] = n[c] == 0.0 ? u.open() : n[c] < 0.0 ? 1.0 : 0.0;
       }
       a = draw(d.species[species], beam.temperature, beam.velocity, n, u);
-      double left = u.open();
-      if (in_gas(g, f.cell, f.offset)) {
-        atomicAdd(&st.counters->injected, 1ull);
-        way = trace(d, g, f, species, a, left, u, st.counters) ? u32(FAR) : u32(LOST);
-        if (way == LOST) atomicAdd(&st.counters->removed, 1ull);
-      }
     }
-    if (way == FAR)
-      goals(st.now)[slot] = arrive_at(st, g, f, species, a, slot);
-    else
+    double left = u.open();
+    u32 copies = 0;
+    if (TAGGED) st.next.tag[slot] = 0;
+    if (in_gas(g, f.cell, f.offset)) {
+      atomicAdd(&st.counters->injected, 1ull);
+      bool stays = trace(d, g, f, species, a, weight, left, u, st.counters);
+      if (!stays) atomicAdd(&st.counters->removed, 1ull);
+      if (stays) copies = copies_at(st, d, f, weight, slot, u);
+    }
+    if (copies) {
+      way = FAR;
+      arrive_at(st, g, f, species, a, slot, slot, copies);
+    } else {
       st.next.key[slot] = u16(GONE);
-    if (NEAR) st.next.tag[slot] = 0;
+    }
     st.list[slot] = way << 28;
   }
 }

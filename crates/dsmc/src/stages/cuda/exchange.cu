@@ -42,8 +42,11 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
   if (threadIdx.x == 0) st.next_first[st.count] = carry;
 }
 
-__device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 tile) {
-  arrivals(st)[st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, 1u)] = slot;
+// `entry` is where its tile is listed.
+__device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 entry) {
+  u32 tile = goals(st.next)[entry], n = WEIGHTED ? copies_of(st.next)[entry] : 1u;
+  u32 at = st.next_first[tile] + st.near_n[tile] + atomicAdd(st.filled + tile, n);
+  for (u32 k = 0; k < n; k++) arrivals(st)[at + k] = slot;
 }
 
 // A warp a list, and behind them FRESH warps for what came in: those that go far into the places of their tiles, in no order.
@@ -55,13 +58,13 @@ extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ 
     u32 at = begin + warp % LISTS * list_part(n), length = st.left[warp];
     for (u32 k = lane_index(); k < length; k += 32) {
       u32 entry = st.list[at + k];
-      if (entry >> 28 == FAR) put_far(st, begin + (entry & INDEX), goals(st.next)[at + k]);
+      if (entry >> 28 == FAR) put_far(st, begin + (entry & INDEX), at + k);
     }
     return;
   }
   u32 begin = st.first[st.count], fresh = st.counters->fresh;
   for (u32 k = (warp - st.count * LISTS) * 32 + lane_index(); k < fresh; k += fresh_warps * 32)
-    if (st.list[begin + k] >> 28 == FAR) put_far(st, begin + k, goals(st.next)[begin + k]);
+    if (st.list[begin + k] >> 28 == FAR) put_far(st, begin + k, begin + k);
 }
 
 // Ascending, whole block: compares only ever put the smaller one first, so that a length between powers of two needs no padding.
@@ -132,7 +135,8 @@ extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant_
 
 // Sums over all particles by block: number, mass times velocity, half mass times its square, internal energy over k. theta:
 // [mode][species], 0 where there is none.
-extern "C" __global__ void __launch_bounds__(256) totals(const __grid_constant__ Store st, const double* mass, const double* theta, double* out) {
+extern "C" __global__ void __launch_bounds__(256)
+    totals(const __grid_constant__ Store st, const double* mass, const double* theta, const float* weights, double* out) {
   __shared__ double scratch[8];
   double sums[6] = {};
   u64 n = u64(st.first[st.count]) + st.counters->fresh;
@@ -140,17 +144,24 @@ extern "C" __global__ void __launch_bounds__(256) totals(const __grid_constant__
     u32 key = st.now.key[k];
     if (key == GONE) continue;
     u32 s = (key & ~LEFT) % SPECIES;
-    double m = mass[s], x = st.now.vx[k], y = st.now.vy[k], z = st.now.vz[k];
+    double weight = 1.0;
+#if WEIGHTED
+    // All are in order: the tile is that in whose region the slot lies.
+    u32 low = 0, high = st.count;
+    while (high - low > 1) (st.first[(low + high) / 2] <= k ? low : high) = (low + high) / 2;
+    weight = weights[u64(low) * CELLS + (key & ~LEFT) / SPECIES];
+#endif
+    double m = weight * mass[s], x = st.now.vx[k], y = st.now.vy[k], z = st.now.vz[k];
     sums[0] += 1;
     sums[1] += m * x;
     sums[2] += m * y;
     sums[3] += m * z;
     sums[4] += 0.5 * m * (x * x + y * y + z * z);
-    if (ROTATES) sums[5] += st.now.rotation[k];
+    if (ROTATES) sums[5] += weight * st.now.rotation[k];
 #if VIBRATES
     u32 word = st.now.level[k];
     bool several = VIBRATES > 1 && theta[SPECIES + s] > 0.0;
-    for (u32 m = 0; m < VIBRATES; m++) sums[5] += double(several ? word >> 8 * m & 0xff : m ? 0 : word) * theta[m * SPECIES + s];
+    for (u32 m = 0; m < VIBRATES; m++) sums[5] += weight * double(several ? word >> 8 * m & 0xff : m ? 0 : word) * theta[m * SPECIES + s];
 #endif
   }
   for (int c = 0; c < 6; c++) {

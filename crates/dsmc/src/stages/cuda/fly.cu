@@ -14,6 +14,10 @@ __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile,
   far = far || max(abs(d.x), abs(d.y)) >= int(p.reach[u64(tile) * CELLS + cell]);
 #endif
   if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
+#if WEIGHTED
+  // What has to be doubled or removed.
+  if (p.weights[u64(tile) * CELLS + cell] != p.weights[u64(tile_of(st, gx, gy)) * CELLS + key_of(gx, gy, 0) / SPECIES]) return PENDING;
+#endif
   int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
   if (abs(tx) > 1 || abs(ty) > 1) {
     goal = tile_of(st, gx, gy);
@@ -76,7 +80,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
         to.vz[base + i] = s.vz[i];
         if (ROTATES) to.rotation[base + i] = s.rotation[i];
         if (VIBRATES) to.level[base + i] = s.level[i];
-        if (NEAR) to.tag[base + i] = s.tag[i];
+        if (TAGGED) to.tag[base + i] = s.tag[i];
       }
     }
     u32 all = MODE > 0 ? __ballot_sync(FULL_WARP, way != NONE) : 0;

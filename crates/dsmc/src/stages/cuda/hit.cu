@@ -168,10 +168,15 @@ __device__ __forceinline__ void hit(const Gas& gas, const Kinetics& pair, const 
     if (VIBRATES) s.level[i] = level[0], s.level[j] = level[1];
   }
 #endif
-  float se, ce, u = open_f32(w0);
+  float se, ce;
   sincospif(2.0f * uniform_f32(w1), &se, &ce);
+#if COMPONENTS == 2
+  Vec3<float> after = in_plane<float>(speed, ce, se);
+#else
+  float u = open_f32(w0);
   Vec3<float> after = pair.soft == 1.0f ? directed<float>(speed, 2.0f * u - 1.0f, ce, se)
                                         : deflected<float>(g, speed, 2.0f * power_of(u, pair.soft) - 1.0f, ce, se);
+#endif
   Vec3<float> change = difference<float>(after, g);
   Vec3<float> v = moved<float>(velocity(s, i), pair.share[0], change), w = moved<float>(velocity(s, j), -pair.share[1], change);
   s.vx[i] = v.x, s.vy[i] = v.y, s.vz[i] = v.z;

@@ -7,7 +7,7 @@
 //! own (`wander.cu`, `flight.cu`), and so do those that come in (`emit.cu`).
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
-//! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host.
+//! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host, but where cells have weights.
 
 mod arguments;
 mod averages;
@@ -30,13 +30,15 @@ use self::tables::Tables;
 use super::cpu::collide;
 use super::{SURFACE_SUMS, Stages};
 use crate::grid::Side;
-use crate::model::{Edge, Model, Partner, ZDefinition};
+use crate::model::{Edge, Model, ZDefinition};
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
 /// Whole numbers of a surface's sums for the momentum and the energy of the heaviest molecule at [`fastest`]: a step's rounding is
 /// 1e-8 of it, and 2^36 hits fit.
 const FINE: f64 = 67_108_864.0;
+/// The same for hits, where cells have weights.
+const HITS: f64 = 65_536.0;
 /// Most particles: slots have numbers of 32 bits.
 const MOST: f64 = 4.0e9;
 /// Steps after which a run with sides that follow the gas within is looked at.
@@ -57,12 +59,14 @@ struct Gas {
     offsets: Buffer<u32>,
     groups: Buffer<u32>,
     totals: Buffer<f64>,
-    /// What `momentum` and `energy` of a surface are multiplied with.
-    fine: [f64; 2],
+    /// What hits, momentum and energy of a surface are multiplied with.
+    fine: [f64; 3],
     /// No more slots than this are in use.
     most: u64,
     /// Put in by the host.
     inserted: u64,
+    /// Copies made when the device was last asked, where cells have weights.
+    copied: u64,
     /// The host's words, to find out whether the next ones differ.
     last_groups: Vec<u32>,
     /// Steps made, and those made when the device was last looked at.
@@ -101,6 +105,9 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
     let most: Vec<f32> = collide::majorants(model).iter().take(pairs).flat_map(|m| std::iter::repeat_n(m.most, cells)).collect();
     let heaviest = model.species.iter().map(|s| s.mass).fold(0.0, f64::max);
     let speed = fastest(model);
+    // Where particles stand for different numbers, so do hits.
+    let largest = model.weights.iter().copied().fold(0.0, f32::max);
+    let (largest, hits) = if model.weighted() { (f64::from(largest), HITS / f64::from(largest)) } else { (1.0, 1.0) };
     let faces = tables.faces.len() * model.species.len();
     let groups = model.sources.len() * (1 + model.species.len()) + 1;
     let numbers = |n: usize, what: &str| pool.alloc_zeros::<f64>(n, what);
@@ -116,9 +123,10 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
         offsets: pool.alloc_zeros(faces + 1, "dsmc: open sides")?,
         groups: pool.alloc_zeros(groups, "dsmc: sources")?,
         totals: numbers(6 * store::TOTAL_BLOCKS as usize, "dsmc: totals")?,
-        fine: [FINE / (heaviest * speed), FINE / (heaviest * speed * speed)],
+        fine: [hits, FINE / (largest * heaviest * speed), FINE / (largest * heaviest * speed * speed)],
         most: 0,
         inserted: 0,
+        copied: 0,
         last_groups: Vec::new(),
         steps: 0,
         looked: 0,
@@ -134,10 +142,9 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
 pub fn memory(model: &Model) -> u64 {
     let c = &model.collisions;
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
-    let particle =
-        22.0 + if c.rotation { 4.0 } else { 0.0 } + 2.0 * c.modes.min(2) as f64 + if c.partner == Partner::Near { 4.0 } else { 0.0 };
+    let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + 2.0 * c.modes.min(2) as f64 + if c.partner.tagged() { 4.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
-    let spare = if open { 17.0 / 16.0 } else { 1.0 };
+    let spare = if open || model.weighted() { 17.0 / 16.0 } else { 1.0 };
     let sums = if super::samples_at_a_time(model.per_cell) > 1 { 12.0 } else { 8.0 } * species * c.kept() as f64;
     (model.expected * spare * (2.0 * particle + 4.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
@@ -186,6 +193,7 @@ impl Gas {
             memory: t.memory.address(),
             moving: self.moving.address(),
             mass: t.mass.address(),
+            weights: t.weights.address(),
         }
     }
 
@@ -206,8 +214,10 @@ impl Gas {
             walls: self.tables.walls.address(),
             species: self.tables.molecules.address(),
             surfaces: self.surfaces.address(),
-            momentum: self.fine[0],
-            energy: self.fine[1],
+            hits: self.fine[0],
+            momentum: self.fine[1],
+            energy: self.fine[2],
+            weights: self.tables.weights.address(),
             sample: u32::from(sample),
             room: self.store.room as u32,
         }

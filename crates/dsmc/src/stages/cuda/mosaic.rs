@@ -93,6 +93,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
     let cells = 1_usize << (shift[0] + shift[1]);
     let geometry = &model.geometry;
     let mut kind = Kind {
+        components: model.components,
         species,
         shift,
         room: 0,
@@ -102,8 +103,10 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         rotates: model.collisions.rotation,
         modes: model.collisions.modes,
         scheme: model.collisions.scheme,
+        tagged: model.collisions.partner.tagged(),
         near: model.collisions.partner == Partner::Near,
         bodies: [!geometry.is_empty(), geometry.parted().next().is_some()],
+        weighted: model.weighted(),
         follows: model.given.iter().any(Option::is_some),
         brief: samples_at_a_time(model.per_cell) > 1,
     };

@@ -19,6 +19,8 @@ use crate::walls::formulae::WALLS;
 pub(super) struct Kind {
     /// Number of species.
     pub(super) species: usize,
+    /// Components of the velocity.
+    pub(super) components: usize,
     /// Logarithms of the cells of a tile along each axis.
     pub(super) shift: [u32; 2],
     /// Particles of a tile that shared memory has room for; others are put in order in device memory.
@@ -35,10 +37,14 @@ pub(super) struct Kind {
     pub(super) modes: usize,
     /// How pairs are chosen.
     pub(super) scheme: Scheme,
-    /// Partners are near: tags have a column.
+    /// Particles know their last partner: tags have a column.
+    pub(super) tagged: bool,
+    /// And partners are near.
     pub(super) near: bool,
     /// There are bodies, and they part cells.
     pub(super) bodies: [bool; 2],
+    /// Cells differ in what a particle stands for.
+    pub(super) weighted: bool,
     /// Some side follows the gas within.
     pub(super) follows: bool,
     /// A cell has so few particles that the sums of a few samples are kept in single precision.
@@ -73,7 +79,7 @@ impl Kind {
 
     /// Bytes of a particle.
     pub(super) fn particle(&self) -> usize {
-        22 + 4 * usize::from(self.rotates) + 2 * self.level_words() + 4 * usize::from(self.near)
+        22 + 4 * usize::from(self.rotates) + 2 * self.level_words() + 4 * usize::from(self.tagged)
     }
 
     /// Bytes of shared memory that a block asks for: counts of each warp by key, and the columns of the particles in order.
@@ -92,6 +98,7 @@ impl Kind {
         let define = |name: &str, value: &dyn fmt::Display| (name.to_owned(), value.to_string());
         vec![
             define("SPECIES", &self.species),
+            define("COMPONENTS", &self.components),
             define("SX", &self.shift[0]),
             define("SY", &self.shift[1]),
             define("ROOM", &self.room),
@@ -105,11 +112,13 @@ impl Kind {
             define("HIGHEST_ALONE", &format!("{}.0f", HIGHEST[0])),
             define("HIGHEST_OF_SEVERAL", &HIGHEST[1]),
             define("SCHEME", &scheme),
+            define("TAGGED", &u8::from(self.tagged)),
             define("NEAR", &u8::from(self.near)),
             define("PLACES", &PLACES),
             define("PLACES_PER_LOG", &format!("{:e}f", (PLACES - 1) as f64 / LARGEST.ln())),
             define("BODIES", &u8::from(self.bodies[0])),
             define("PARTED", &u8::from(self.bodies[1])),
+            define("WEIGHTED", &u8::from(self.weighted)),
             define("FOLLOWS", &u8::from(self.follows)),
             define("BRIEF", &u8::from(self.brief)),
             define("STORE_BYTES", &size_of::<StoreArgument>()),
@@ -180,12 +189,26 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         common,
         include_str!("lattice.cu"),
         include_str!("flight.cu"),
+        include_str!("meet.cu"),
         include_str!("wander.cu"),
         include_str!("sides.cu"),
         include_str!("emit.cu"),
     ]);
     // Of these, only what flights depend on: the same program then does for many runs.
-    let few = ["SPECIES", "SX", "SY", "THREADS", "ROTATES", "VIBRATES", "MODES", "HIGHEST_OF_SEVERAL", "NEAR", "BODIES"];
+    let few = [
+        "SPECIES",
+        "COMPONENTS",
+        "SX",
+        "SY",
+        "THREADS",
+        "ROTATES",
+        "VIBRATES",
+        "MODES",
+        "HIGHEST_OF_SEVERAL",
+        "TAGGED",
+        "BODIES",
+        "WEIGHTED",
+    ];
     let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),

@@ -62,7 +62,7 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Fac
   const double* m = in.moving + MOVING * u64(face.follow);
   if (m[1] < 20.0) return beam;
   Beam cell = beam;
-  double seen[SPECIES], freedom = 3.0, fresh = 0.0;
+  double seen[SPECIES], freedom = COMPONENTS, fresh = 0.0;
   cell.mass = 0.0;
   for (u32 s = 0; s < SPECIES; s++) {
     seen[s] = SPECIES > 1 ? m[MOVING - SPECIES + s] / m[1] : 1.0;
@@ -75,7 +75,7 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Fac
     cell.velocity[c] = m[2 + c] / (m[1] * heavy);
     spread -= heavy * cell.velocity[c] * cell.velocity[c];
   }
-  cell.temperature = first * spread / (3.0 * BOLTZMANN) * m[1] / (m[1] - 1.0);
+  cell.temperature = first * spread / (COMPONENTS * BOLTZMANN) * m[1] / (m[1] - 1.0);
   cell.density = in.volume[face.follow] * m[1] / m[0];
   if (!(cell.temperature > 0.0)) return beam;
   Given given = in.given[face.side];
@@ -121,7 +121,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     u32 k = from + threadIdx.x, n = 0;
     if (k < all) {
       uint4 w = philox_draw(INFLOW, d.seed, d.step, u64(k) << 40);
-      n = u32(fmin(beyond(in, d, in.faces[k / SPECIES], k % SPECIES).mean + open_f64(w.x, w.y), 1e8));
+      const Face& face = in.faces[k / SPECIES];
+      n = u32(fmin(beyond(in, d, face, k % SPECIES).mean / weight_at(st, d, face.cell) + open_f64(w.x, w.y), 1e8));
     }
     u32 scan = warp_scan(n), warp = threadIdx.x / 32;
     if (lane_index() == 31) sums[warp] = scan;

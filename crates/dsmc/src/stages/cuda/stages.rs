@@ -39,6 +39,9 @@ impl Gas {
 
     /// Makes sure that there is room for what may come in. Looks at the device only where the host's bound is too large.
     fn prepare(&mut self, coming: u64) -> Result<()> {
+        if self.model.weighted() {
+            return self.prepare_copies(coming);
+        }
         let watched = self.store.kind.follows && self.looked + WATCH <= self.steps;
         if self.most + coming > self.store.room as u64 || watched {
             self.whole()?;
@@ -50,6 +53,18 @@ impl Gas {
             }
         }
         self.most += coming;
+        Ok(())
+    }
+
+    /// The same where cells have weights: copies are made by then, but have no room yet. So the device is asked every time.
+    fn prepare_copies(&mut self, coming: u64) -> Result<()> {
+        let made = self.whole()?.copied;
+        let wanted = self.store.used()? as u64 + (made - self.copied) + coming;
+        self.copied = made;
+        if wanted > self.store.room as u64 {
+            self.store.reserve((wanted + wanted / 16) as usize)?;
+        }
+        self.most = wanted;
         Ok(())
     }
 
@@ -69,6 +84,9 @@ impl Gas {
 
     /// Puts everything in order, so that none is on its way.
     fn settle(&mut self) -> Result<()> {
+        if self.model.weighted() {
+            self.prepare_copies(0)?;
+        }
         self.store.exchange()?;
         self.store.advance(0, self.gas(0), self.pass())?;
         self.store.turn();
@@ -86,6 +104,8 @@ impl Stages for Gas {
         let groups = if fed { self.groups_of(step) } else { Vec::new() };
         if fed {
             self.prepare(self.tables.bound + u64::from(groups.last().copied().unwrap_or(0)))?;
+        } else if self.model.weighted() {
+            self.prepare_copies(0)?;
         }
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "exchange", Cost::default(), || self.store.exchange())?;
@@ -141,7 +161,7 @@ impl Stages for Gas {
     fn clear(&mut self) -> Result<()> {
         self.store.clear()?;
         self.cuda.upload(&mut self.store.counters, &[Counters::default()])?;
-        (self.inserted, self.most) = (0, 0);
+        (self.inserted, self.most, self.copied) = (0, 0, 0);
         Ok(())
     }
 
@@ -171,12 +191,18 @@ impl Stages for Gas {
             attempts: c.attempts,
             exceeded: c.exceeded,
             stuck: c.stuck,
+            copied: c.copied,
+            dropped: c.dropped,
         })
     }
 
     fn totals(&mut self) -> Result<Totals> {
+        if self.model.weighted() {
+            self.settle()?;
+        }
         let launch = self.store.kernels.totals.launch(TOTAL_BLOCKS, 256);
-        let launch = launch.plain(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&mut self.totals);
+        let launch = launch.plain(self.store.argument()).arg(&self.tables.mass).arg(&self.tables.theta).arg(&self.tables.weights);
+        let launch = launch.arg(&mut self.totals);
         // SAFETY: the arguments as declared; six sums a block.
         unsafe { launch.run()? };
         let mut sums = [0.0; 6];
@@ -194,9 +220,9 @@ impl Stages for Gas {
 
     fn extra(&self) -> Result<Vec<f64>> {
         let l = self.ledger()?;
-        let counts = [l.injected, l.removed, l.collisions, l.attempts, l.exceeded, l.stuck];
+        let counts = l.numbers(self.model.weighted());
         // One more number than the processor's, whose tiles are others.
-        let mut extra: Vec<f64> = std::iter::once(self.store.mosaic.len() as f64).chain(counts.into_iter().map(|n| n as f64)).collect();
+        let mut extra: Vec<f64> = std::iter::once(self.store.mosaic.len() as f64).chain(counts).collect();
         for column in &self.majorants {
             extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));
         }
@@ -207,7 +233,8 @@ impl Stages for Gas {
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
         let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
-        let expected = 7 + a + b + c + self.moving.len();
+        let counts = 1 + Ledger::length(self.model.weighted());
+        let expected = counts + a + b + c + self.moving.len();
         let tiles = self.store.mosaic.len() as f64;
         if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles {
             return Err(
@@ -215,8 +242,8 @@ impl Stages for Gas {
             );
         }
         let word = |e: zellige_engine::error::Error| e.to_string();
-        let n: Vec<u64> = extra[1..7].iter().map(|n| *n as u64).collect();
-        let mut at = 7;
+        let n = Ledger::from_numbers(&extra[1..counts]);
+        let mut at = counts;
         for column in &mut self.majorants {
             let values: Vec<f32> = extra[at..at + column.len()].iter().map(|v| *v as f32).collect();
             at += column.len();
@@ -226,8 +253,18 @@ impl Stages for Gas {
         self.cuda.upload(&mut self.moving, moving).map_err(word)?;
         self.averages.set_numbers(recent).map_err(word)?;
         let kept = self.store.counters().map_err(word)?;
-        let counters = Counters { injected: n[0], removed: n[1], collisions: n[2], attempts: n[3], exceeded: n[4], stuck: n[5], ..kept };
-        self.inserted = 0;
+        let counters = Counters {
+            injected: n.injected,
+            removed: n.removed,
+            collisions: n.collisions,
+            attempts: n.attempts,
+            exceeded: n.exceeded,
+            stuck: n.stuck,
+            copied: n.copied,
+            dropped: n.dropped,
+            ..kept
+        };
+        (self.inserted, self.copied) = (0, n.copied);
         self.cuda.upload(&mut self.store.counters, &[counters]).map_err(word)
     }
 
@@ -253,9 +290,9 @@ impl Gas {
     /// Whole numbers of sum `i` of the surfaces per real molecule, kg m/s or J.
     fn surface_unit(&self, i: usize) -> f64 {
         let fine = match i % SURFACE_SUMS {
-            0 => 1.0,
-            4 => self.fine[1],
-            _ => self.fine[0],
+            0 => self.fine[0],
+            4 => self.fine[2],
+            _ => self.fine[1],
         };
         fine / self.model.weight
     }

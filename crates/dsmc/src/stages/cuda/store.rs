@@ -20,8 +20,8 @@ const FRESH_WARPS: u32 = 512;
 /// Blocks that add up totals.
 pub(super) const TOTAL_BLOCKS: u32 = 512;
 
-/// Column of the set not in use in which `goals` of common.cu lie: vz.
-const GOALS: usize = 4;
+/// Columns of the set not in use in which `copies_of` and `goals` of common.cu lie: vy, vz.
+const LISTS: [usize; 2] = [3, 4];
 
 /// One set of columns.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Set {
             rotation: pool.alloc_zeros(used(kind.rotates), "dsmc: particles")?,
             level: pool.alloc_zeros(room * kind.level_words(), "dsmc: particles")?,
             key: pool.alloc_zeros(room, "dsmc: particles")?,
-            tag: pool.alloc_zeros(used(kind.near), "dsmc: particles")?,
+            tag: pool.alloc_zeros(used(kind.tagged), "dsmc: particles")?,
         })
     }
 
@@ -171,12 +171,18 @@ impl Store {
         self.cuda.copy(&old.tag, 0, &mut set.tag, 0, old.tag.len())?;
         self.sets[now] = set;
         // The other one goes before its successor is asked for: there may not be room for both. But the tiles of those that go far lie
-        // in its last component (`goals` of common.cu).
-        let mut goals = pool.alloc_zeros(before, "dsmc: exchange between tiles")?;
-        self.cuda.copy(&self.sets[1 - now].numbers[GOALS], 0, &mut goals, 0, before)?;
+        // in its last component (`goals` of common.cu), and how often they come in another one.
+        let mut kept = Vec::new();
+        for column in LISTS.into_iter().filter(|c| *c == LISTS[1] || self.kind.weighted) {
+            let mut list = pool.alloc_zeros(before, "dsmc: exchange between tiles")?;
+            self.cuda.copy(&self.sets[1 - now].numbers[column], 0, &mut list, 0, before)?;
+            kept.push((column, list));
+        }
         self.sets[1 - now] = Set::new(&pool, &self.kind, 0)?;
         self.sets[1 - now] = Set::new(&pool, &self.kind, n)?;
-        self.cuda.copy(&goals, 0, &mut self.sets[1 - now].numbers[GOALS], 0, before)?;
+        for (column, list) in kept {
+            self.cuda.copy(&list, 0, &mut self.sets[1 - now].numbers[column], 0, before)?;
+        }
         let mut larger = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
         self.cuda.copy(&self.list, 0, &mut larger, 0, before)?;
         self.list = larger;
@@ -247,7 +253,7 @@ impl Store {
             cuda.upload(buffer, values)?;
         }
         cuda.upload(&mut set.level, &narrowed(&scatter(&to, &p.level), self.kind.level_words()))?;
-        cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.kind.near))?;
+        cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.kind.tagged))?;
         cuda.upload(&mut self.first[self.current], &first)?;
         cuda.upload(&mut self.by_tile[0], &stay)
     }
@@ -285,8 +291,8 @@ impl Store {
 }
 
 /// Tags of particles, which have none yet when they are loaded.
-fn tags(to: &[u32], from: &[u32], near: bool) -> Vec<u32> {
-    if near && from.is_empty() { vec![0; to.len()] } else { scatter(to, from) }
+fn tags(to: &[u32], from: &[u32], tagged: bool) -> Vec<u32> {
+    if tagged && from.is_empty() { vec![0; to.len()] } else { scatter(to, from) }
 }
 
 /// Words of levels as the device has them: of 16 bits where that is enough.

@@ -32,6 +32,8 @@ pub(super) struct Tables {
     pub(super) parts: Buffer<Part>,
     pub(super) outline: Buffer<[i32; 2]>,
     pub(super) reach: Buffer<u8>,
+    /// [`Model::relative`] by tile and cell; empty where all are 1.
+    pub(super) weights: Buffer<f32>,
     /// [`crate::stages::factors`].
     pub(super) factor: Buffer<f64>,
     /// Mass by species, characteristic temperature (K) by mode and species.
@@ -75,6 +77,8 @@ impl Tables {
             cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| collide::rate(model, c))).collect()
         };
         let reach: Vec<u8> = cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
+        let weights: Vec<f32> =
+            cells().filter(|_| model.weighted()).map(|(t, s)| by_cell(t, s).map_or(1.0, |c| model.weights[c])).collect();
         let number = |from: &[f64], what: &str| pool.buffer_from(from, what);
         let theta = |m: usize| model.species.iter().map(move |s| s.vibration.modes().get(m).map_or(0.0, |mode| mode.theta));
         let up = Upload { pool };
@@ -88,6 +92,7 @@ impl Tables {
             parts: up.all(&parts)?,
             outline: up.all(&outline)?,
             reach: up.all(&reach)?,
+            weights: up.all(&weights)?,
             factor: number(&crate::stages::factors(model), "dsmc: tables")?,
             mass: number(&model.species.iter().map(|s| s.mass).collect::<Vec<_>>(), "dsmc: tables")?,
             theta: number(&(0..model.collisions.modes).flat_map(theta).collect::<Vec<_>>(), "dsmc: tables")?,
@@ -256,6 +261,9 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
             let mean = beam.flux(side.normal()) * grid.h[1 - side.axis] * model.dt / model.weight;
             all.beams[side.index() * model.species.len() + s] =
                 BeamArgument { density, temperature: gas.temperature, velocity: gas.velocity, mass: species.mass, mean };
+            // Where cells have weights, by the least of them.
+            let least = model.weights.iter().copied().fold(f32::MAX, f32::min);
+            let mean = if model.weighted() { mean / f64::from(least) } else { mean };
             // A side that follows the gas within may let in more than at the start.
             let most = if model.given[side.index()].is_some() { 4.0 * mean + 16.0 } else { mean + 1.0 };
             all.bound += n as u64 * most as u64;
@@ -275,7 +283,7 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
                 follow = all.volume.len() as u32;
                 let (tile, slot) = mosaic.place(cell);
                 following.push((tile, [slot as u32, follow]));
-                all.volume.push(model.weight / model.cell_volume(grid.index(cell)));
+                all.volume.push(model.weight_of(grid.index(cell)) / model.cell_volume(grid.index(cell)));
                 all.memory.push(memory);
             }
             all.faces.push(FaceArgument { cell: cell.map(|c| c as i32), side: side.index() as u32, follow });

@@ -5,6 +5,7 @@ use crate::model::Scheme;
 
 const PLAIN: Kind = Kind {
     species: 1,
+    components: 3,
     shift: [4, 3],
     room: 1536,
     threads: 256,
@@ -13,16 +14,28 @@ const PLAIN: Kind = Kind {
     rotates: false,
     modes: 0,
     scheme: Scheme::Ntc,
+    tagged: false,
     near: false,
     bodies: [false; 2],
+    weighted: false,
     follows: false,
     brief: true,
 };
 
 #[test]
 fn kernels_compile() {
-    let everything =
-        Kind { scheme: Scheme::Majorant, rotates: true, modes: 1, species: 3, bodies: [true; 2], follows: true, near: true, ..PLAIN };
+    let everything = Kind {
+        scheme: Scheme::Majorant,
+        rotates: true,
+        modes: 1,
+        species: 3,
+        bodies: [true; 2],
+        follows: true,
+        tagged: true,
+        near: true,
+        weighted: true,
+        ..PLAIN
+    };
     let pairing = Kind {
         scheme: Scheme::Pairing,
         rotates: true,
@@ -34,11 +47,11 @@ fn kernels_compile() {
         brief: false,
         ..PLAIN
     };
-    for kind in [everything, pairing] {
+    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }] {
         recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.
-    for kind in [Kind { scheme: Scheme::None, lanes: 1, ..PLAIN }, Kind { near: true, lanes: 1, ..PLAIN }, PLAIN] {
+    for kind in [Kind { scheme: Scheme::None, lanes: 1, ..PLAIN }, Kind { tagged: true, near: true, lanes: 1, ..PLAIN }, PLAIN] {
         zellige_engine::testing::compiles(&recipes(&kind)[0]);
     }
 }

@@ -46,6 +46,18 @@ __device__ __forceinline__ u32 nearest(const Gas& gas, const Sorted& s, bool liv
 }
 #endif
 
+#if TAGGED && !NEAR
+// Particle `from`, or the first behind it that particle i has not just collided with: `fresh` of tries.rs.
+__device__ __forceinline__ u32 fresh(const Sorted& s, u32 i, u32 from, u32 begin, u32 end) {
+  u32 tag = s.tag[i], k = from;
+  for (u32 n = begin; n < end; n++) {
+    if (k != i && (tag == 0 || s.tag[k] != tag)) return k;
+    k = k + 1 == end ? begin : k + 1;
+  }
+  return from;
+}
+#endif
+
 #if SCHEME == 1 || SCHEME == 2
 template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 tile, const Sorted& s, const u32* start, F cell_number, Tally& tally) {
   const u32 me = lane_index(), lane = threadIdx.x % LANES;
@@ -83,7 +95,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         tally.exceeded += sigma_g > most;
         tally.collisions++;
         hit(gas, pair, s, i, j, g, g2, w.z, w.w, item);
-#if NEAR
+#if TAGGED
         // A number that only these two have: until one of them collides again, it tells that they just did.
         s.tag[i] = s.tag[j] = (w.z ^ __funnelshift_l(w.w, w.w, 16)) | 1;
 #endif
@@ -99,7 +111,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         j += second;
         return w;
       };
-#if NEAR
+#if TAGGED
       // One after the other, since the partner depends on who has collided.
       for (u32 t = 0; __any_sync(FULL_WARP, t < tries); t++) {
         u32 i = 0, j = 0;
@@ -107,7 +119,11 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         uint4 w = {};
         if (live) w = draw(number + t, i, j);
         bool whole = !PARTED || !gas.parted[place];
+#if NEAR
         u32 k = nearest(gas, s, live && whole, i, j, second, second + nb);
+#else
+        u32 k = live && whole ? fresh(s, i, j, second, second + nb) : j;
+#endif
         if (live && lane == 0) attempt(i, whole ? k : j, w, number + t);
         __syncwarp();
       }

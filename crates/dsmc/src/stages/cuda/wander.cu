@@ -1,150 +1,31 @@
-// The flights that meet something: sides of the domain, bodies; `stages/cpu/fly.rs` has the loop, `walls/mod.rs` the walls. A thread
-// a particle, in double precision: they are few.
+// The flights that meet something: sides of the domain, bodies, cells of another weight. A thread a particle, in double precision: they are
+// few.
 
-#define MEETINGS 1000
-
-struct Wall {
-  int model, unused;  // 0 specular, 1 diffuse, 2 Cercignani-Lampis-Lord
-  double temperature, velocity[3], normal, tangential;  // of a diffuse wall `normal` is the part that it accommodates
-};
-struct Molecule {
-  double mass, thermal, theta[MODES];  // thermal: 2 k / m
-  u32 degeneracy[MODES], rotation, count;  // count: modes of vibration
-};
-struct Domain {
-  int edge[4];              // -1 periodic, -2 open, else the number of the wall
-  u32 along[4];             // 1 where each cell along a side has a wall of its own, the first at `edge`
-  float path[2];            // `step` of Pass
-  double dt, per_metre[2];  // cells per metre, 0 where there is no axis
-  u64 seed, step;
-  const Wall* walls;
-  const Molecule* species;
-  u64* surfaces;            // hits, momentum and energy given, in whole numbers; sides first
-  double momentum, energy;  // whole numbers per kg m/s and per J
-  u32 sample, room;
-};
-static_assert(sizeof(Domain) == DOMAIN_BYTES, "as arguments.rs has it");
-struct Motion {
-  double v[3], rotation;
-  u32 level;
-};
-#define BOLTZMANN 1.380649e-23
-
-__device__ __forceinline__ double energy_of(const Molecule& m, const Motion& a) {
-  double internal = a.rotation;
-  for (u32 k = 0; k < m.count; k++) internal += double(m.count > 1 ? a.level >> 8 * k & 0xff : a.level) * m.theta[k];
-  return 0.5 * m.mass * (a.v[0] * a.v[0] + a.v[1] * a.v[1] + a.v[2] * a.v[2]) + BOLTZMANN * internal;
+// What a particle in a cell stands for, over the model's weight.
+__device__ __forceinline__ double weight_at(const Store& st, const Domain& d, const int* cell) {
+  return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1])) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES]) : 1.0;
 }
 
-// Levels in equilibrium: `Vibration::word` of gas/vibration.rs.
-__device__ __noinline__ u32 levels_at(const Molecule& m, double temperature, Stream& u) {
-  u32 word = 0;
-  for (u32 k = 0; k < m.count; k++) {
-    u32 q;
-    do {
-      q = 0;
-      for (u32 d = 0; d < m.degeneracy[k]; d++) q += u32(fmin(vibration_level<double>(m.theta[k] / temperature, u.open()), 65535.0));
-    } while (m.count > 1 && q > HIGHEST_OF_SEVERAL);
-    word |= (m.count > 1 ? q : q < 65535u ? q : 65535u) << 8 * k;
+// How often a particle that stands for `weight` arrives where it does: `Places::put` of stages/cpu/fly.rs. Copies are not each other's
+// near partners.
+__device__ __forceinline__ u32 copies_at(const Store& st, const Domain& d, const Flight& f, double weight, u32 slot, Stream& u) {
+  u32 n = 1;
+#if WEIGHTED
+  double here = weight_at(st, d, f.cell);
+  if (here != weight) {
+    n = u32(weight / here + u.open());
+    if (n == 0) atomicAdd(&st.counters->dropped, 1ull);
+    if (n > 1) atomicAdd(&st.counters->copied, u64(n - 1));
+    if (TAGGED && n > 1 && st.next.tag[slot] == 0) st.next.tag[slot] = u.word() | 1;
   }
-  return word;
+#endif
+  return n;
 }
 
-__device__ __noinline__ void reflect(const Wall& w, const Molecule& m, const double* n, Motion& a, Stream& u) {
-  double across = a.v[0] * n[0] + a.v[1] * n[1], kind = w.model == 0 ? 0.0 : w.model == 1 ? double(u.open() < w.normal) : w.normal;
-  if (kind == 0.0 && (w.model != 2 || w.tangential == 0.0)) {
-    a.v[0] -= 2.0 * across * n[0];
-    a.v[1] -= 2.0 * across * n[1];
-    return;
-  }
-  double tangent[2] = {-n[1], n[0]}, slide[2] = {w.velocity[0] * tangent[0] + w.velocity[1] * tangent[1], w.velocity[2]};
-  double along[2] = {a.v[0] * tangent[0] + a.v[1] * tangent[1] - slide[0], a.v[2] - slide[1]};
-  double thermal = sqrt(m.thermal * w.temperature), away, t, b;
-  if (w.model == 2) {
-    double r = u.open(), angle = u.open();
-    away = thermal * cll_normal<double>(kind, -across / thermal, r, angle);
-    double size = hypot(along[0], along[1]), p = size > 0.0 ? along[0] / size : 1.0, q = size > 0.0 ? along[1] / size : 0.0;
-    r = u.open();
-    angle = u.open();
-    Two<double> v = cll_tangential<double>(w.tangential, size / thermal, r, angle);
-    t = thermal * (v.a * p - v.b * q);
-    b = thermal * (v.a * q + v.b * p);
-  } else {
-    double r = u.open(), angle = u.open();
-    Two<double> v = diffuse_tangential<double>(r, angle);
-    away = thermal * diffuse_normal<double>(u.open());
-    t = thermal * v.a;
-    b = thermal * v.b;
-  }
-  t += slide[0];
-  a.v[0] = away * n[0] + t * tangent[0];
-  a.v[1] = away * n[1] + t * tangent[1];
-  a.v[2] = b + slide[1];
-  if (m.rotation > 0) {
-    double energy = a.rotation / w.temperature, r = u.open(), angle = u.open();
-    a.rotation = w.temperature * (m.rotation == 2 ? rotation_two<double>(kind, energy, r, angle) : rotation_three<double>(kind, energy, r, angle, u.open()));
-  }
-  if (m.count > 0 && (kind == 1.0 || u.open() < kind)) a.level = levels_at(m, w.temperature, u);
-}
-
-// What a surface gets, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
-__device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, const double* n, const Molecule& m, const Motion& a, const Motion& b) {
-  double p[3], across = w.velocity[0] * n[0] + w.velocity[1] * n[1], work = 0.0;
-  const double slide[3] = {w.velocity[0] - across * n[0], w.velocity[1] - across * n[1], w.velocity[2]};
-  for (int c = 0; c < 3; c++) {
-    p[c] = m.mass * (a.v[c] - b.v[c]);
-    work += p[c] * slide[c];
-  }
-  u64* to = d.surfaces + 5 * u64(surface);
-  atomicAdd(to, 1ull);
-  for (int c = 0; c < 3; c++) atomicAdd(to + 1 + c, u64(__double2ll_rn(p[c] * d.momentum)));
-  atomicAdd(to + 4, u64(__double2ll_rn((energy_of(m, a) - energy_of(m, b) - work) * d.energy)));
-}
-
-// Flies for the part `left` of a step, from meeting to meeting. False if it left the domain.
-__device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f, u32 species, Motion& a, double left, Stream& u, Counters* counters) {
-  const Molecule& m = d.species[species];
-  auto aim = [&] {
-    for (int k = 0; k < 2; k++) f.path[k] = a.v[k] * (left * d.dt) * d.per_metre[k];
-  };
-  aim();
-  for (u32 meetings = 0;;) {
-    Met met = fly(g, f);
-    if (met.kind == NOTHING) return true;
-    left *= 1.0 - met.done;
-    u32 surface = 4 + met.segment, number;
-    if (met.kind == SIDE) {
-      surface = u32(2 * met.axis + met.upper);
-      int edge = d.edge[surface];
-      if (edge == -2) return false;
-      if (edge == -1) {
-        f.cell[met.axis] = met.upper ? 0 : g.cells[met.axis] - 1;
-        f.offset[met.axis] = met.upper ? 0.0 : 1.0;
-        if (++meetings > MEETINGS) {
-          atomicAdd(&counters->stuck, 1ull);
-          return true;
-        }
-        continue;
-      }
-      met.normal[met.axis] = met.upper ? -1.0 : 1.0;
-      met.normal[1 - met.axis] = 0.0;
-      number = u32(edge) + d.along[surface] * u32(f.cell[1 - met.axis]);
-    } else {
-      number = g.segments[met.segment].wall;
-    }
-    Motion before = a;
-    reflect(d.walls[number], m, met.normal, a, u);
-    if (d.sample) tally(d, surface, d.walls[number], met.normal, m, before, a);
-    if (++meetings > MEETINGS) {
-      atomicAdd(&counters->stuck, 1ull);
-      return true;
-    }
-    aim();
-  }
-}
-
-// Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived.
-__device__ __forceinline__ u32 arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a, u32 slot) {
+// Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived, as so many; `entry` is where its tile
+// is listed.
+__device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a, u32 slot, u32 entry,
+                                          u32 copies) {
   float2 place = settle(g, f);
   st.next.x[slot] = place.x;
   st.next.y[slot] = place.y;
@@ -155,8 +36,9 @@ __device__ __forceinline__ u32 arrive_at(const Store& st, const Geometry& g, con
   if (VIBRATES) st.next.level[slot] = Level(a.level);
   st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
   u32 tile = tile_of(st, f.cell[0], f.cell[1]);
-  atomicAdd(st.far_in + tile, 1u);
-  return tile;
+  atomicAdd(st.far_in + tile, copies);
+  goals(st.now)[entry] = tile;
+  if (WEIGHTED) copies_of(st.now)[entry] = copies;
 }
 
 // A warp a list: those of its leavers that may meet something, and those that go far.
@@ -180,19 +62,23 @@ extern "C" __global__ void __launch_bounds__(128)
       st.next.y[slot] = y;
       st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
       goals(st.now)[begin + k] = tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y);
+      if (WEIGHTED) copies_of(st.now)[begin + k] = 1;
       continue;
     }
     f.offset[0] = st.next.x[slot];
     f.offset[1] = st.next.y[slot];
     Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]}, ROTATES ? st.next.rotation[slot] : 0.0f, VIBRATES ? u32(st.next.level[slot]) : 0u};
     Stream u(WALL, d.seed, d.step, (u64(tile) << 28 | index) << 10);
-    if (trace(d, g, f, species, a, 1.0, u, st.counters)) {
-      goals(st.now)[begin + k] = arrive_at(st, g, f, species, a, slot);
+    double weight = weight_at(st, d, f.cell);
+    bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
+    u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
+    if (copies) {
+      arrive_at(st, g, f, species, a, slot, begin + k, copies);
       st.list[begin + k] = FAR << 28 | index;
     } else {
       st.next.key[slot] = u16(GONE);
       st.list[begin + k] = LOST << 28 | index;
-      atomicAdd(&st.counters->removed, 1ull);
+      if (!stays) atomicAdd(&st.counters->removed, 1ull);
     }
   }
 }
