@@ -323,7 +323,9 @@ fn errors(history: &[[f64; 3]]) -> Option<Record> {
         return None;
     }
     let names = ["modulus: counts per pixel", "likelihood: per pixel", "change of the exit waves"];
-    let line = |e: usize| (names[e].to_owned(), history.iter().map(|h| h[e]).collect::<Vec<f64>>());
+    // An engine may not have an error: then it was left at zero.
+    let known = |e: f64| if e > 0.0 { e } else { f64::NAN };
+    let line = |e: usize| (names[e].to_owned(), history.iter().map(|h| known(h[e])).collect::<Vec<f64>>());
     let lines: Vec<_> = (0..3).map(line).filter(|(_, v)| v.iter().any(|v| *v > 0.0 && v.is_finite())).collect();
     Some(Record::Curve(Curve {
         name: "errors".into(),

@@ -52,6 +52,12 @@ impl Reconstruction {
         &self.engines[self.at.0.min(self.engines.len() - 1)].0
     }
 
+    /// The engine of the last iteration, or the first one.
+    pub fn last_engine(&self) -> &EngineConfig {
+        let (number, k) = self.at;
+        &self.engines[if k == 0 { number.saturating_sub(1) } else { number }].0
+    }
+
     /// Whether all engines are done.
     pub fn finished(&self) -> bool {
         self.at.0 >= self.engines.len()

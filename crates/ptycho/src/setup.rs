@@ -5,7 +5,7 @@ use std::path::Path;
 
 use num_complex::Complex;
 use rayon::prelude::*;
-use zellige_engine::device::host_memory;
+use zellige_engine::device::{host_memory, host_must_hold};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::text::bytes;
 
@@ -38,11 +38,7 @@ fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
     // The moduli alone, which every run holds or maps.
     let pixels = made.size.both().map(|n| n as u64);
     let needed = (made.frames as u64).saturating_mul(pixels[0] * pixels[1] * size_of::<f32>() as u64);
-    if needed <= host_memory() {
-        return Ok(());
-    }
-    let what = format!("the {} frames of the simulated scan `{name}`", made.frames);
-    Err(Error::OutOfMemory { device: "the host".into(), what, requested: needed, free: Some(host_memory()) })
+    host_must_hold(needed, format!("the {} frames of the simulated scan `{name}`", made.frames))
 }
 
 /// Objects that no memory of the host holds are refused before they are made: mostly a length or an energy in another unit.
@@ -77,7 +73,7 @@ fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f6
 
 /// The key that names the file which could not be read.
 fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
-    let Error::File { path, .. } = &error else { return error };
+    let (Error::File { path, .. } | Error::Format { path, .. }) = &error else { return error };
     let object = scan.simulate.as_ref().map(|s| &s.object);
     let named = [
         ("file", scan.file.as_ref()),
@@ -128,10 +124,6 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let frame = [0, 1].map(|d| shape[d] * bin[d]);
     let pixel = beam.resolution(frame);
     alike(scans)?;
-    if config.subpixel && beam.propagation == Propagation::Near {
-        let problem = Problem::new("subpixel", "scans of the near field are taken on whole pixels");
-        return Err(Error::input("ptycho", problem.hint("leave it out; `resample = 2` halves the pixels of the near field")));
-    }
     if shape.iter().any(|n| *n < 4) {
         return Err(wrong(&first.name, format!("frames of {} x {} pixels: 4 are the least", shape[0], shape[1])));
     }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
-use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, Outcome, Plan, Solver};
 
-use crate::config::{Config, Precision};
+use crate::config::{Config, Precision, WaveStorage};
 use crate::halves::{self, Halves};
 use crate::model::Model;
 use crate::output::{self, Results};
@@ -140,6 +140,9 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
         warnings.push(format!("{}: object and probe cannot be told apart without overlapping frames", counted(views, "frame")));
     }
     warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
+    if exits && config.memory.exit_waves == WaveStorage::F16 && matches!(environment.device, Device::Cpu(_)) {
+        warnings.push("exit waves are kept in single precision here: half precision (`exit_waves` of [ptycho.memory]) is for GPUs".into());
+    }
     if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
         warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part.max(0.0)));
     }
@@ -151,9 +154,8 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
     let (device, seed) = (&environment.device, environment.seed);
     let exits = config.engine.iter().any(|e| e.name.keeps_exits());
     let needed = stages::memory(&model, exits, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
-    if matches!(device, Device::Cpu(_)) && config.memory.bytes().is_none() && needed > device.memory() {
-        let what = "exit waves and frames".to_owned();
-        return Err(Error::OutOfMemory { device: device.name().into(), what, requested: needed, free: Some(device.memory()) });
+    if matches!(device, Device::Cpu(_)) && config.memory.bytes().is_none() {
+        device.must_hold(needed, "exit waves and frames")?;
     }
     let [room, of_half] = streaming::rooms(config, device);
     let halves = if config.frc { Some(Halves::new(config, &model, device, seed, &of_half)?) } else { None };
@@ -230,9 +232,11 @@ impl Solver for Ptycho {
 
     fn row(&mut self) -> Result<Row> {
         let mut row = Row::default();
-        row.push("fourier_error", "", self.errors[0]);
-        row.push("likelihood_error", "", self.errors[1]);
-        row.push("exit_error", "", self.errors[2]);
+        let measured = engines::measured(self.whole.last_engine());
+        let names = ["fourier_error", "likelihood_error", "exit_error"];
+        for (i, name) in names.into_iter().enumerate().filter(|(i, _)| measured[*i]) {
+            row.push(name, "", self.errors[i]);
+        }
         if self.config.engine.iter().any(|e| e.positions.is_some()) {
             row.push("positions_moved", "px", self.whole.moved);
         }

@@ -36,9 +36,6 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
         let lines = if summed { vec![scheme(&room.object_sums(model, gpu))] } else { Vec::new() };
         return Ok((times * room.resident(model, gpu), lines));
     };
-    if model.subpixel {
-        return Err(crate::stages::cuda::no_blocks_between_pixels());
-    }
     let outline = plan::outline(model, gpu.properties(), room.demand, wish)?;
     let (layout, count) = (outline.layout, outline.layout.blocks());
     let kept = match (room.demand.waves, wish.half) {

@@ -227,6 +227,8 @@ impl EngineConfig {
         put(self.object_first.is_some(), "object_first", PROJECTION);
         put(self.fourier_relax.is_some(), "fourier_relax", PROJECTION);
         put(self.fourier_bound.is_some(), "fourier_bound", PROJECTION);
+        // ML goes by it.
+        put(self.log_likelihood.is_some(), "log_likelihood", &[Dm, Raar, Epie, Rpie, Sdr, Lsqml]);
         put(self.noise.is_some(), "noise", &[Ml, Lsqml]);
         put(self.floating_intensities.is_some(), "floating_intensities", &[Ml]);
         put(self.smoothness.is_some(), "smoothness", &[Ml]);

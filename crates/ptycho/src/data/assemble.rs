@@ -173,7 +173,7 @@ fn checked(mask: Mask, pixels: usize, every: usize) -> Result<Mask, String> {
 }
 
 /// Geometry that cannot be meant: what is certain is an error, what is odd a note.
-fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<String>, String> {
+pub(crate) fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     let pixel = beam.resolution(shape);
     let field = [0, 1].map(|d| shape[d] as f64 * pixel[d]);
@@ -195,8 +195,11 @@ fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<Str
     let wide: f64 = (0..2).map(|d| extent[d] / pixel[d] + shape[d] as f64).product();
     if wide > 3e10 {
         return Err(format!(
-            "positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m: are they in metres? (`read = {{ positions_unit = 1e-6 }}` for micrometres)",
-            extent[0], extent[1], pixel[0]
+            "positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m at {:.4} keV: are positions in metres (`read = {{ positions_unit = 1e-6 }}` for micrometres), the energy in keV?",
+            extent[0],
+            extent[1],
+            pixel[0],
+            beam.energy()
         ));
     }
     if positions.len() > 1 && (0..2).all(|d| extent[d] < 0.5 * pixel[d]) {

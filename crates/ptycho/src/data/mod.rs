@@ -20,6 +20,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_io::hdf5;
 use zellige_io::tensor::{Elements, Tensor};
 
+pub(crate) use assemble::odd;
 pub use config::{FileFormat, MaskValid, ReadConfig};
 
 use crate::config::ScanConfig;

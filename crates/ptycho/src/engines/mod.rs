@@ -98,6 +98,15 @@ pub fn engine(config: &EngineConfig, facts: &Facts, number: usize) -> Box<dyn En
     }
 }
 
+/// Which of [`crate::stages::ERRORS`] the passes of an engine measure.
+pub fn measured(config: &EngineConfig) -> [bool; 3] {
+    match config.name {
+        // Goes by the likelihood alone.
+        EngineName::Ml => [false, true, false],
+        _ => [true, config.log_likelihood.unwrap_or(true), true],
+    }
+}
+
 /// Readies the stages for an engine: supports, and exit waves where it keeps them.
 pub fn begin(engine: &dyn Engine, stages: &mut dyn Stages, frame: [usize; 2]) -> Result<()> {
     let [real, fourier] = engine.supports().map(|part| part.map(|part| disc(part, frame)));

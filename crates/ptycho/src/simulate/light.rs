@@ -51,6 +51,11 @@ fn place(view: &View, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
     (at.map(|v| v.round() as usize), at.map(|v| v - v.round()))
 }
 
+/// Whether nothing is left of a position.
+fn whole(rest: [f64; 2]) -> bool {
+    rest.iter().all(|r| r.abs() < 1e-6)
+}
+
 /// All frames.
 pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
     let [rows, columns] = view.shape;
@@ -74,7 +79,7 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         }
         let waves = &mut waves[..part.len() * modes.len() * pixels];
         exit_waves(view, &modes, part, waves, &mut plan);
-        propagate(view, waves, &mut plan);
+        propagate(view, part, waves, &mut plan);
         let means = &mut means[..part.len() * counts];
         means.par_chunks_mut(counts).zip(waves.par_chunks(modes.len() * pixels)).enumerate().for_each(|(i, (mean, waves))| {
             let lamp = 1.0 + view.config.fluctuation * light.normals(0, (first + i) as u64)[0];
@@ -121,17 +126,14 @@ fn probe_modes(view: &View) -> Vec<Vec<C>> {
 fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     let [rows, columns] = view.shape;
     let pixels = rows * columns;
-    let whole = positions.iter().all(|&p| place(view, p).1.iter().all(|r| r.abs() < 1e-6));
+    let whole = positions.iter().all(|&p| whole(place(view, p).1));
     waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| wave.copy_from_slice(&modes[k % modes.len()]));
     if !whole {
         plan.run(waves, Direction::Forward);
-        waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| {
-            let rest = place(view, positions[k / modes.len()]).1;
-            for (i, v) in wave.iter_mut().enumerate() {
-                let turns = rest[0] * signed(i / columns, rows) / rows as f64 + rest[1] * signed(i % columns, columns) / columns as f64;
-                *v *= C::from_polar(1.0 / pixels as f64, -std::f64::consts::TAU * turns);
-            }
-        });
+        waves
+            .par_chunks_mut(pixels)
+            .enumerate()
+            .for_each(|(k, wave)| shift(view, wave, place(view, positions[k / modes.len()]).1, 1.0 / pixels as f64));
         plan.run(waves, Direction::Inverse);
     }
     waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| {
@@ -143,8 +145,17 @@ fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut
     });
 }
 
+/// The transform of a wave as that of the wave moved by `rest` pixels, times `factor`.
+fn shift(view: &View, wave: &mut [C], rest: [f64; 2], factor: f64) {
+    let [rows, columns] = view.shape;
+    for (i, v) in wave.iter_mut().enumerate() {
+        let turns = rest[0] * signed(i / columns, rows) / rows as f64 + rest[1] * signed(i % columns, columns) / columns as f64;
+        *v *= C::from_polar(factor, -std::f64::consts::TAU * turns);
+    }
+}
+
 /// To the detector, both ways up to a factor that leaves `sum |w|^2` times the number of pixels.
-fn propagate(view: &View, waves: &mut [C], plan: &mut Plan<f64>) {
+fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     plan.run(waves, Direction::Forward);
     if view.beam.propagation == Propagation::Far {
         return;
@@ -158,7 +169,15 @@ fn propagate(view: &View, waves: &mut [C], plan: &mut Plan<f64>) {
             C::from_polar(1.0 / ((rows * columns) as f64).sqrt(), turn * (ky * ky + kx * kx))
         })
         .collect();
-    waves.par_chunks_mut(rows * columns).for_each(|wave| wave.iter_mut().zip(&kernel).for_each(|(w, k)| *w *= k));
+    let modes = waves.len() / (rows * columns) / positions.len().max(1);
+    waves.par_chunks_mut(rows * columns).enumerate().for_each(|(k, wave)| {
+        wave.iter_mut().zip(&kernel).for_each(|(w, k)| *w *= k);
+        // The probe was moved in the frame, which stands where the detector is: back.
+        let rest = place(view, positions[k / modes]).1;
+        if !whole(rest) {
+            shift(view, wave, rest.map(|r| -r), 1.0);
+        }
+    });
     plan.run(waves, Direction::Inverse);
 }
 

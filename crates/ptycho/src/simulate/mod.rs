@@ -16,13 +16,14 @@ mod zernike;
 use std::path::Path;
 
 use num_complex::Complex;
-use zellige_engine::device::host_memory;
-use zellige_engine::error::{Error, Result};
+use zellige_engine::device::host_must_hold;
+use zellige_engine::error::{Error, Problem, Result};
 
 pub use config::{DetectorConfig, ObjectConfig, ObjectKind, Pair, PatternConfig, PatternKind, SimulateConfig};
 pub use illumination::{Aperture, IlluminationConfig, Optic};
 pub use zernike::{AberrationConfig, AberrationKind};
 
+use crate::data::odd;
 use crate::scan::{Image, Scan, Truth};
 
 /// Pixels of the sample beyond the outermost frames.
@@ -41,10 +42,10 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let (low, high) = ([0, 1].map(|d| edge(d, f64::min)), [0, 1].map(|d| edge(d, f64::max)));
     let grid = [0, 1].map(|d| ((high[d] - low[d]) / spacing[d]).ceil() as usize + shape[d] + 2 * MARGIN);
     let requested = (grid[0] as u64).saturating_mul(grid[1] as u64).saturating_mul(size_of::<Complex<f64>>() as u64);
-    if requested > host_memory() {
-        let what = format!("a sample of {} x {} pixels of {:.3e} m (is `pattern.step` in metres?)", grid[0], grid[1], spacing[0]);
-        return Err(Error::OutOfMemory { device: "the host".into(), what, requested, free: Some(host_memory()) });
-    }
+    host_must_hold(
+        requested,
+        format!("a sample of {} x {} pixels of {:.3e} m (is `pattern.step` in metres?)", grid[0], grid[1], spacing[0]),
+    )?;
     let origin = [0, 1].map(|d| low[d] - (MARGIN + shape[d] / 2) as f64 * spacing[d]);
     let sample = object::transmission(&config.object, grid, shape, folder, seed)?;
     let mask = light::mask(&config.detector, size, seed);
@@ -54,7 +55,9 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
     let truth = Some(Truth { probe, object, positions: real });
     let beam = config.beam();
-    Ok(Scan { name: name.into(), frames, shape: size, mask, positions, beam, probe: None, object: None, truth, notes: Vec::new() })
+    let wrong = |message| Error::input(format!("scan `{name}`"), Problem::new("", message));
+    let notes = odd(&beam, size, &positions).map_err(wrong)?;
+    Ok(Scan { name: name.into(), frames, shape: size, mask, positions, beam, probe: None, object: None, truth, notes })
 }
 
 impl SimulateConfig {

@@ -6,7 +6,7 @@ use num_complex::Complex;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
-use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, PositionConfig, PositionMethod, ScanConfig};
+use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, PositionConfig, PositionMethod, ScanConfig, WaveStorage};
 use zellige_ptycho::engines::lasting;
 use zellige_ptycho::model::{Model, State};
 use zellige_ptycho::reconstruction::Reconstruction;
@@ -71,6 +71,41 @@ pub(super) const ALL: [EngineName; 7] =
     [EngineName::Dm, EngineName::Raar, EngineName::Epie, EngineName::Rpie, EngineName::Sdr, EngineName::Ml, EngineName::Lsqml];
 
 /// Without noise, from the truth on pixels that are the truth's own, every engine stays where it is.
+/// What is asked for and not there on the processor is said before anything is computed.
+#[test]
+fn waves_in_half_precision_are_answered_on_the_processor() {
+    use zellige_engine::sim::{Environment, Solver};
+    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    for (engine, waves, expected) in [
+        (EngineName::Dm, WaveStorage::F16, 1),
+        (EngineName::Dm, WaveStorage::F32, 0),
+        // It keeps none.
+        (EngineName::Ml, WaveStorage::F16, 0),
+    ] {
+        let mut config = input(made(|m| m.frames = 9), EngineConfig::new(engine, 1));
+        config.memory.exit_waves = waves;
+        let plan = zellige_ptycho::Ptycho::plan(&config, &environment).unwrap();
+        assert_eq!(plan.warnings.iter().filter(|w| w.contains("exit_waves")).count(), expected, "{engine:?}: {:?}", plan.warnings);
+    }
+}
+
+/// What an engine does not measure is no column of its rows: no zero that looks like a result.
+#[test]
+fn rows_have_the_errors_of_their_engine() {
+    use zellige_engine::sim::{Environment, Solver};
+    let mut config = input(made(|m| m.frames = 9), EngineConfig::new(EngineName::Dm, 1));
+    config.engine[0].log_likelihood = Some(false);
+    config.engine.extend([EngineConfig::new(EngineName::Ml, 1), EngineConfig::new(EngineName::Epie, 1)]);
+    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    let mut solver = zellige_ptycho::Ptycho::setup(&config, &environment).unwrap();
+    for expected in [&["fourier_error", "exit_error"][..], &["likelihood_error"], &["fourier_error", "likelihood_error", "exit_error"]] {
+        solver.step(&mut Profiler::off()).unwrap();
+        let row = solver.row().unwrap();
+        assert_eq!(row.0.iter().map(|s| s.name).collect::<Vec<_>>(), expected);
+        assert!(row.0.iter().all(|s| s.value > 0.0), "{row:?}");
+    }
+}
+
 #[test]
 fn the_truth_is_a_fixed_point_of_every_engine() {
     for name in ALL {

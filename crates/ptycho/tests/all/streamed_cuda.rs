@@ -85,7 +85,8 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
         probe_update_start: Some(0),
         ..EngineConfig::new(EngineName::Dm, 4)
     };
-    let lsqml = EngineConfig { batch: Some(1), object_clip: Some([0.1, 1.5]), ..EngineConfig::new(EngineName::Lsqml, 2) };
+    let lsqml_of = |batch| EngineConfig { batch: Some(batch), object_clip: Some([0.1, 1.5]), ..EngineConfig::new(EngineName::Lsqml, 2) };
+    let lsqml = lsqml_of(1);
     for (case, configs) in [
         (
             many,
@@ -106,6 +107,12 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
         (Case { frame: [96, 100], modes: [2, 2], views: 29, ..PLAIN }, vec![dm(2)]),
         (Case { frame: [64, 96], near: true, views: 29, ..PLAIN }, vec![dm(2)]),
         (Case { frame: [61, 45], modes: [2, 1], ..many }, vec![dm(2), ml(NoiseName::Gaussian)]),
+        (
+            Case { between: true, modes: [2, 1], ..many },
+            vec![dm(2), raar.clone(), steps(EngineName::Epie), steps(EngineName::Sdr), ml(NoiseName::Gaussian), ml(NoiseName::Poisson)],
+        ),
+        (Case { between: true, frame: [61, 45], sets: 2, ..many }, vec![dm(2), lsqml_of(3), ml(NoiseName::Gaussian)]),
+        (Case { between: true, near: true, ..many }, vec![dm(2), steps(EngineName::Sdr), ml(NoiseName::Gaussian)]),
         (Case { bin: [2, 1], ..many }, vec![dm(2), steps(EngineName::Epie), ml(NoiseName::Gaussian), ml(NoiseName::Poisson)]),
     ] {
         for counts in [true, false] {
@@ -116,7 +123,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
                 let wishes = wishes(&model, &cuda, demand(config.name), false);
                 // Where a frame is kept in little room beside what it is computed in, there is always some for a block that stays.
-                let small = case.bin != [1, 1] || case.frame[1] % 2 == 1;
+                let small = case.between || case.bin != [1, 1] || case.frame[1] % 2 == 1;
                 assert!(small || wishes.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks()), "{case:?}: no block ever stays away");
                 for (outline, wish) in wishes {
                     assert_eq!(outline.need.raw, if counts { 2 } else { 4 } * model.counted() as u64);
@@ -208,11 +215,36 @@ fn waves_are_moved_and_mixed_alike() {
     assert!(runs[0].1 == runs[1].1);
 }
 
+/// Waves that are kept go with their probes to other places between the pixels.
+#[test]
+fn waves_are_turned_alike() {
+    let Some(cuda) = testing::gpu() else { return };
+    for near in [false, true] {
+        let model = counted(model(Case { views: 61, between: true, near, ..PLAIN }));
+        let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| [0.5 * s[0] + 0.1, s[1] - 0.2]).collect();
+        let config = EngineConfig::new(EngineName::Dm, 6);
+        let (_, wish) = wishes(&model, &cuda, demand(EngineName::Dm), false)[1];
+        let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()].map(|stages| {
+            let mut run = run(&model, &config, stages);
+            run.step(None);
+            run.stages.set_views(&model.views, &shifts).unwrap();
+            (run.step(None), run.stages.state().unwrap())
+        });
+        assert_eq!(runs[0].0, runs[1].0, "near: {near}");
+        assert!(runs[0].1 == runs[1].1, "near: {near}");
+    }
+}
+
 /// Views that are asked where they would fit better answer alike.
 #[test]
 fn places_are_judged_alike() {
     let Some(cuda) = testing::gpu() else { return };
-    for case in [Case { views: 61, ..PLAIN }, Case { frame: [96, 100], views: 29, ..PLAIN }] {
+    for case in [
+        Case { views: 61, ..PLAIN },
+        Case { frame: [96, 100], views: 29, ..PLAIN },
+        Case { between: true, views: 61, ..PLAIN },
+        Case { between: true, near: true, views: 61, ..PLAIN },
+    ] {
         let model = counted(model(case));
         let moved: Vec<[i32; 2]> = (0..case.views as i32).map(|n| if n % 3 == 0 { [0, 0] } else { [-(n % 2), 0] }).collect();
         let fits = |v: &View, by: [i32; 2]| v.row + by[0] >= 0 && v.col + by[1] >= 0;

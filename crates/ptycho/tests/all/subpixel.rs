@@ -22,6 +22,15 @@ pub(super) fn between(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfi
     })
 }
 
+/// The same in the near field.
+pub(super) fn near(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfig {
+    between(|m| {
+        m.propagation = zellige_ptycho::scan::Propagation::Near;
+        (m.distance, m.pixel) = (1e-3, Pair::Same(1e-6));
+        change(m);
+    })
+}
+
 /// Its input.
 pub(super) fn shifted(made: SimulateConfig, engine: EngineConfig) -> Config {
     Config { subpixel: true, ..input(made, engine) }
@@ -40,13 +49,16 @@ fn gradients_are_the_differences_of_the_value() {
         (config.probe.modes, config.object.modes, config.resample) = (modes[0], modes[1], Pair::Each(bin));
         gradient_is_right(&config, noise, floating, 0.0, &format!("{noise:?}, {modes:?}, {bin:?}"));
     }
+    let mut config = shifted(near(|m| (m.frames, m.photons) = (9, 1e5)), EngineConfig::new(EngineName::Ml, 1));
+    config.probe.modes = 2;
+    gradient_is_right(&config, Noise::Gaussian, true, 0.0, "near field");
 }
 
 /// Frames made from the start itself, between pixels: every engine stays, and the errors are rounding.
 #[test]
 fn the_start_is_a_fixed_point_of_every_engine() {
-    for name in ALL {
-        let config = shifted(between(|_| {}), EngineConfig::new(name, 6));
+    for (name, scan) in ALL.into_iter().flat_map(|name| [(name, between(|_| {})), (name, near(|_| {}))]) {
+        let config = shifted(scan, EngineConfig::new(name, 6));
         let (mut start, _) = from_truth(&config, 0.0);
         assert!(start.shifts.iter().any(|s| s[0].abs() > 0.3));
         remake(&mut start);
@@ -63,9 +75,10 @@ fn the_start_is_a_fixed_point_of_every_engine() {
 /// The simulation shifts the probe of its own accord: from the truth, the model's intensities are the frames.
 #[test]
 fn frames_of_the_simulation_are_those_of_the_model() {
-    for bin in [[1, 1], [2, 1]] {
+    for (bin, far) in [([1, 1], true), ([2, 1], true), ([1, 1], false)] {
         let error = |subpixel: bool| {
-            let scan = between(|m| (m.frames, m.resample) = (9, Pair::Each(bin)));
+            let change = |m: &mut SimulateConfig| (m.frames, m.resample) = (9, Pair::Each(bin));
+            let scan = if far { between(change) } else { near(change) };
             let mut config = Config { subpixel, resample: Pair::Each(bin), ..input(scan, EngineConfig::new(EngineName::Ml, 1)) };
             // On the pixels of the truth: an object that is sampled anew is another one.
             let mut scans = setup::scans(&config, Path::new(""), 7).unwrap();
@@ -104,8 +117,13 @@ fn frames_of_the_simulation_are_those_of_the_model() {
 /// The derivative by the place is that of the summed squared deviation, between pixels.
 #[test]
 fn slopes_are_the_differences_of_the_deviation() {
-    let config = shifted(between(|m| m.frames = 9), EngineConfig::new(EngineName::Ml, 1));
-    let (start, _) = from_truth(&config, 0.1);
+    for scan in [between(|m| m.frames = 9), near(|m| m.frames = 9)] {
+        slope_is_right(&shifted(scan, EngineConfig::new(EngineName::Ml, 1)));
+    }
+}
+
+fn slope_is_right(config: &Config) {
+    let (start, _) = from_truth(config, 0.1);
     let mut stages = cpu::new(&start, &Cpu::new(1).unwrap(), true);
     let slopes = stages.slope().unwrap();
     let valid = start.counted() as f64;
@@ -129,7 +147,8 @@ fn slopes_are_the_differences_of_the_deviation() {
 #[test]
 fn restarts_are_bit_equal() {
     for name in [EngineName::Dm, EngineName::Ml, EngineName::Sdr, EngineName::Lsqml] {
-        let mut config = shifted(between(|m| m.noise = true), EngineConfig::new(name, 8));
+        let scan = if name == EngineName::Dm { near(|m| m.noise = true) } else { between(|m| m.noise = true) };
+        let mut config = shifted(scan, EngineConfig::new(name, 8));
         let gradient = PositionConfig { method: PositionMethod::Gradient, start: 2, every: 2, ..PositionConfig::default() };
         config.engine[0].positions = Some(gradient);
         restart_is_bit_equal(&config);
@@ -210,18 +229,6 @@ fn thirds_of_a_pixel_are_found() {
     let after = far(views, shifts);
     println!("{before} to {after} pixels");
     assert!(before > 0.3 && after < 0.05, "{before} to {after} pixels");
-}
-
-#[test]
-fn the_near_field_is_refused() {
-    let scan = between(|m| {
-        m.propagation = zellige_ptycho::scan::Propagation::Near;
-        (m.distance, m.pixel) = (1e-3, Pair::Same(1e-6));
-    });
-    let config = shifted(scan, EngineConfig::new(EngineName::Dm, 1));
-    let mut scans = setup::scans(&config, Path::new(""), 7).unwrap();
-    let error = setup::model(&config, &mut scans, 7).unwrap_err().to_string();
-    assert!(error.contains("near field"), "{error}");
 }
 
 /// What the header of the example says: `cargo test --test all subpixel::example -- --ignored --nocapture`.

@@ -96,7 +96,7 @@ pub(super) fn close(what: &str, a: &[[f64; 3]], b: &[[f64; 3]], limit: f64) {
     }
 }
 
-const CASES: [Case; 23] = [
+const CASES: [Case; 25] = [
     PLAIN,
     Case { frame: [128, 128], ..PLAIN },
     Case { frame: [256, 256], views: 9, ..PLAIN },
@@ -120,10 +120,12 @@ const CASES: [Case; 23] = [
     Case { between: true, ..PLAIN },
     Case { between: true, frame: [96, 100], modes: [2, 2], sets: 2, ..PLAIN },
     Case { between: true, frame: [63, 45], bin: [3, 1], modes: [2, 1], ..PLAIN },
+    Case { between: true, near: true, ..PLAIN },
+    Case { between: true, near: true, frame: [63, 50], modes: [2, 1], sets: 2, ..PLAIN },
 ];
 
 /// Stages on both, and on the GPU in pieces.
-fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'static str, Box<dyn Stages>)> {
+pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'static str, Box<dyn Stages>)> {
     let kind = Kind::of(model, cuda.properties());
     let cpu = zellige_engine::device::Cpu::new(2).unwrap();
     let mut list = vec![
@@ -285,6 +287,7 @@ fn the_likelihood_agrees() {
         (Case { frame: [63, 45], modes: [2, 1], sets: 2, ..PLAIN }, &RULES[1..2]),
         (Case { between: true, ..PLAIN }, &RULES[..]),
         (Case { between: true, frame: [63, 45], modes: [2, 2], sets: 2, ..PLAIN }, &RULES[1..2]),
+        (Case { between: true, near: true, frame: [64, 96], modes: [2, 1], ..PLAIN }, &RULES[1..2]),
     ] {
         let model = model(case);
         for (noise, floating) in rules.iter().copied() {
@@ -334,6 +337,7 @@ fn places_agree() {
         Case { bin: [2, 3], frame: [96, 96], near: true, ..PLAIN },
         Case { between: true, ..PLAIN },
         Case { between: true, frame: [45, 63], modes: [2, 2], sets: 2, ..PLAIN },
+        Case { between: true, near: true, frame: [45, 64], modes: [2, 1], ..PLAIN },
     ] {
         let model = model(case);
         let cpu = zellige_engine::device::Cpu::new(2).unwrap();

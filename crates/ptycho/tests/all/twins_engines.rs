@@ -6,10 +6,10 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
-use zellige_ptycho::stages::Sweep;
+use zellige_ptycho::stages::{Projection, Sweep};
 
 use super::common::Bench;
-use super::twins_cuda::{Case, PLAIN, bench, close, model, off};
+use super::twins_cuda::{Case, PLAIN, all, bench, close, model, off};
 
 /// A run of an engine on both; what its errors, probe and object may differ by.
 fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64) {
@@ -44,6 +44,8 @@ fn sweeps_in_pieces_and_with_supports_agree() {
         (Case { between: true, modes: [2, 2], sets: 2, views: 9, ..PLAIN }, 1, [None, None]),
         (Case { between: true, frame: [45, 63], views: 11, ..PLAIN }, 4, [Some(0.7), None]),
         (Case { between: true, frame: [96, 100], views: 9, ..PLAIN }, 1, [Some(0.6), Some(0.8)]),
+        (Case { between: true, near: true, views: 9, ..PLAIN }, 1, [None, None]),
+        (Case { between: true, near: true, frame: [45, 63], views: 11, ..PLAIN }, 4, [Some(0.7), None]),
         // This one in registers.
         (Case { frame: [128, 128], views: 9, sets: 2, ..PLAIN }, 1, [Some(0.7), None]),
     ] {
@@ -63,6 +65,26 @@ fn sweeps_in_pieces_and_with_supports_agree() {
     }
 }
 
+/// Waves that are kept go with their probes where places between pixels are refined.
+#[test]
+fn waves_that_are_kept_agree_when_places_change() {
+    let Some(cuda) = testing::gpu() else { return };
+    for near in [false, true] {
+        let model = model(Case { between: true, near, frame: [48, 64], ..PLAIN });
+        let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| [0.5 * s[0] + 0.1, s[1] - 0.2]).collect();
+        let rule = Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, likelihood: true };
+        let mut found = all(&model, &cuda).into_iter().map(|(_, mut stages)| {
+            stages.exits_from_product().unwrap();
+            stages.project(&rule).unwrap();
+            stages.set_views(&model.views, &shifts).unwrap();
+            stages.project(&rule).unwrap();
+            stages.errors().unwrap()
+        });
+        let (here, there) = (found.next().unwrap(), found.next().unwrap());
+        close(&format!("near: {near}"), &there, &here, 5e-5);
+    }
+}
+
 #[test]
 fn least_squares_agree() {
     let Some(cuda) = testing::gpu() else { return };
@@ -76,6 +98,7 @@ fn least_squares_agree() {
         (Case { bin: [1, 3], frame: [64, 96], near: true, ..PLAIN }, Some(NoiseName::Poisson), [None, None]),
         (Case { between: true, modes: [2, 2], sets: 2, ..PLAIN }, None, [Some(0.7), None]),
         (Case { between: true, frame: [45, 63], modes: [2, 1], ..PLAIN }, Some(NoiseName::Poisson), [None, Some(0.8)]),
+        (Case { between: true, near: true, modes: [2, 1], ..PLAIN }, None, [None, None]),
         // Batches of five and a last one of three.
         (Case { frame: [44, 62], modes: [2, 1], ..PLAIN }, None, [None, None]),
         (Case { frame: [45, 63], modes: [2, 1], ..PLAIN }, None, [None, None]),

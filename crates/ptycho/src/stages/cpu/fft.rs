@@ -2,22 +2,18 @@
 //!
 //! A frame is two planes, real and imaginary, `[ny][sx]` with rows padded to whole registers (`sx`, `sy`: multiples of 16). A column
 //! pass transforms along the first axis, a register of columns at a time: they are read into a buffer in the first-level cache, go
-//! through Stockham's passes there (radices 8, 4, 2, 3, 5 and other primes), and are written back. The forward transform writes the
+//! through Stockham's passes there (radices 16, 8, 4, 2, 3, 5 and other primes), and are written back. The forward transform writes the
 //! first pass's columns as rows and does a column pass again, so that Fourier space lies transposed, `[nx][sy]`: what is done
 //! there does not mind, and half of all transpositions are saved. The inverse is the same with real and imaginary parts exchanged.
 
-use std::f64::consts::TAU;
-
 use num_complex::Complex;
-use zellige_engine::real::Real;
+use zellige_engine::large::Aligned;
 
 use super::lanes::{Isa, Lanes, Library, Number, Work};
+use super::passes::{LARGEST, Pass, Run};
 
 /// Rows are padded to a multiple of this.
 pub(crate) const PAD: usize = 16;
-/// Largest prime factor that has a pass; rustfft does what is beyond.
-const LARGEST: usize = 23;
-
 /// Sizes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -47,30 +43,11 @@ impl Shape {
     }
 }
 
-/// One of Stockham's passes.
-#[derive(Debug, Clone)]
-struct Pass<T> {
-    radix: usize,
-    /// Lengths of what is left: `n = radix m`.
-    m: usize,
-    /// Product of the radices before.
-    s: usize,
-    /// `exp(-2 pi i p j / n)`, `[p][j - 1]`, cosine and sine.
-    twiddles: Vec<[T; 2]>,
-    /// `exp(-2 pi i k / radix)` for the radices without a form of their own.
-    roots: Vec<[T; 2]>,
-}
-
 /// Transforms of one length.
 enum Line<T> {
     Passes(usize, Vec<Pass<T>>),
     /// With its length.
     Library(usize, Library<T>),
-}
-
-fn root<T: Number>(k: usize, n: usize) -> [T; 2] {
-    let (sin, cos) = (TAU * (k % n) as f64 / n as f64).sin_cos();
-    [T::from_f64(cos), T::from_f64(-sin)]
 }
 
 impl<T: Number> Line<T> {
@@ -79,18 +56,12 @@ impl<T: Number> Line<T> {
         if isa == Isa::Baseline {
             return Self::Library(n, T::library(n));
         }
-        let mut radices = Vec::new();
-        let mut left = n;
-        while left.is_multiple_of(8) {
-            radices.push(8);
-            left /= 8;
-        }
-        // 8 and 2 make two passes of 4, which have the better ratio.
-        if left == 2 && radices.pop().is_some() {
-            radices.extend([4, 4]);
-            left = 1;
-        }
-        for radix in [4, 2, 3, 5].into_iter().chain((7..=LARGEST).step_by(2)) {
+        // Powers of two in as few passes as registers allow, the larger ones first; what 16 needs only AVX-512 has.
+        let (twos, most) = (n.trailing_zeros(), if isa == Isa::Avx512 { 4 } else { 3 });
+        let passes = twos.div_ceil(most);
+        let mut radices: Vec<usize> = (0..passes).map(|i| 1 << ((twos + passes - 1 - i) / passes)).collect();
+        let mut left = n >> twos;
+        for radix in (3..=LARGEST).step_by(2) {
             while left.is_multiple_of(radix) {
                 radices.push(radix);
                 left /= radix;
@@ -101,10 +72,9 @@ impl<T: Number> Line<T> {
         }
         let (mut length, mut s) = (n, 1);
         let pass = |radix: usize| {
-            let m = length / radix;
-            let twiddles = (0..m).flat_map(|p| (1..radix).map(move |j| (p * j) % (radix * m))).map(|k| root(k, radix * m)).collect();
-            let pass = Pass { radix, m, s, twiddles, roots: (0..radix).map(|k| root(k, radix)).collect() };
-            (length, s) = (m, s * radix);
+            length /= radix;
+            let pass = Pass::new(radix, length, s);
+            s *= radix;
             pass
         };
         Self::Passes(n, radices.into_iter().map(pass).collect())
@@ -128,9 +98,11 @@ pub(crate) struct Plan<T> {
 /// Room of a thread for the transform.
 pub(crate) struct Room<T> {
     /// Two buffers of columns.
-    columns: [Vec<T>; 2],
+    columns: [Aligned<T>; 2],
     /// One column, where a library transforms it.
     line: Vec<Complex<T>>,
+    /// Kernel of the near field as the view at hand sees it, where views see the probe between pixels; empty otherwise.
+    pub(super) near: Aligned<T>,
 }
 
 impl<T: Number> Plan<T> {
@@ -140,8 +112,8 @@ impl<T: Number> Plan<T> {
 
     pub(crate) fn room(&self) -> Room<T> {
         let longest = self.shape.sy.max(self.shape.sx);
-        let buffer = || vec![T::ZERO; 2 * longest * PAD];
-        Room { columns: [buffer(), buffer()], line: vec![Complex::new(T::ZERO, T::ZERO); longest] }
+        let buffer = || Aligned::zeros(2 * longest * PAD);
+        Room { columns: [buffer(), buffer()], line: vec![Complex::new(T::ZERO, T::ZERO); longest], near: Aligned::default() }
     }
 
     /// `to[nx][sy] = F from[ny][sx]`, each two planes; `to` has room for `sx` lines.
@@ -257,191 +229,6 @@ impl<T: Number> Work<T> for Turn<T> {
                 let from = self.from.add(plane * self.lines * V::N);
                 for y in (0..self.lines).step_by(V::N) {
                     V::turn(from.add(y * V::N), V::N, self.to[plane].add(y), self.lines);
-                }
-            }
-        }
-    }
-}
-
-/// A pass.
-struct Run<'a, T> {
-    pass: &'a Pass<T>,
-    src: [*const T; 2],
-    src_step: usize,
-    dst: [*mut T; 2],
-    dst_step: usize,
-}
-
-impl<T: Number> Work<T> for Run<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    unsafe fn run<V: Lanes<T = T>>(self) {
-        // What has no registers has no passes.
-        if V::REGISTERS {
-            // SAFETY: the caller's.
-            unsafe {
-                match self.pass.radix {
-                    2 => radix::<V, 2>(&self),
-                    3 => radix::<V, 3>(&self),
-                    4 => radix::<V, 4>(&self),
-                    5 => radix::<V, 5>(&self),
-                    8 => radix::<V, 8>(&self),
-                    _ => prime::<V>(&self),
-                }
-            }
-        }
-    }
-}
-
-/// A complex register.
-#[derive(Clone, Copy)]
-struct C<V>(V, V);
-
-impl<V: Lanes> C<V> {
-    #[inline(always)]
-    unsafe fn add(self, o: Self) -> Self {
-        unsafe { Self(self.0.add(o.0), self.1.add(o.1)) }
-    }
-    #[inline(always)]
-    unsafe fn sub(self, o: Self) -> Self {
-        unsafe { Self(self.0.sub(o.0), self.1.sub(o.1)) }
-    }
-    /// Times `c + i s`.
-    #[inline(always)]
-    unsafe fn times(self, [c, s]: [V; 2]) -> Self {
-        unsafe { Self(self.1.mul_from(s, self.0.mul(c)), self.1.mul_add(c, self.0.mul(s))) }
-    }
-    /// `a + (-i) b` and `a - (-i) b`.
-    #[inline(always)]
-    unsafe fn turned(a: Self, b: Self) -> [Self; 2] {
-        unsafe { [Self(a.0.add(b.1), a.1.sub(b.0)), Self(a.0.sub(b.1), a.1.add(b.0))] }
-    }
-    /// Times a real number.
-    #[inline(always)]
-    unsafe fn scaled(self, x: V) -> Self {
-        unsafe { Self(self.0.mul(x), self.1.mul(x)) }
-    }
-    /// `self + x o`.
-    #[inline(always)]
-    unsafe fn plus(self, x: V, o: Self) -> Self {
-        unsafe { Self(o.0.mul_add(x, self.0), o.1.mul_add(x, self.1)) }
-    }
-}
-
-#[inline(always)]
-unsafe fn four<V: Lanes>(x: [C<V>; 4]) -> [C<V>; 4] {
-    unsafe {
-        let (a, b) = (x[0].add(x[2]), x[0].sub(x[2]));
-        let (c, d) = (x[1].add(x[3]), x[1].sub(x[3]));
-        let [e, f] = C::turned(b, d);
-        [a.add(c), e, a.sub(c), f]
-    }
-}
-
-/// The transform of a radix, in place.
-#[inline(always)]
-unsafe fn butterfly<V: Lanes, const R: usize>(x: &mut [C<V>; R], roots: &[[V::T; 2]]) {
-    // SAFETY: the caller's.
-    unsafe {
-        match R {
-            2 => (x[0], x[1]) = (x[0].add(x[1]), x[0].sub(x[1])),
-            4 => {
-                let y = four([x[0], x[1], x[2], x[3]]);
-                x.copy_from_slice(&y[..R.min(4)]);
-            }
-            8 => {
-                let even = four([x[0], x[2], x[4], x[6]]);
-                let odd = four([x[1], x[3], x[5], x[7]]);
-                let half = V::splat(V::T::from_f64(std::f64::consts::FRAC_1_SQRT_2));
-                // Times exp(-i pi/4) and exp(-3 i pi/4).
-                let one = C(odd[1].0.add(odd[1].1), odd[1].1.sub(odd[1].0)).scaled(half);
-                let three = C(odd[3].1.sub(odd[3].0), V::splat(V::T::ZERO).sub(odd[3].0.add(odd[3].1))).scaled(half);
-                (x[0], x[4]) = (even[0].add(odd[0]), even[0].sub(odd[0]));
-                (x[1], x[5]) = (even[1].add(one), even[1].sub(one));
-                [x[2], x[6]] = C::turned(even[2], odd[2]);
-                (x[3], x[7]) = (even[3].add(three), even[3].sub(three));
-            }
-            // 3 and 5.
-            _ => odd(x, R, roots),
-        }
-    }
-}
-
-/// The transform of an odd length: pairs k and n - k share their products.
-#[inline(always)]
-unsafe fn odd<V: Lanes>(x: &mut [C<V>], n: usize, roots: &[[V::T; 2]]) {
-    // SAFETY: the caller's.
-    unsafe {
-        let zero = C(V::splat(V::T::ZERO), V::splat(V::T::ZERO));
-        let h = n / 2;
-        let (mut sums, mut differences) = ([zero; LARGEST / 2 + 1], [zero; LARGEST / 2 + 1]);
-        let first = x[0];
-        for k in 1..=h {
-            sums[k] = x[k].add(x[n - k]);
-            differences[k] = x[k].sub(x[n - k]);
-            x[0] = x[0].add(sums[k]);
-        }
-        for j in 1..=h {
-            let (mut a, mut b) = (first, zero);
-            for k in 1..=h {
-                let [c, s] = roots[j * k % n];
-                a = a.plus(V::splat(c), sums[k]);
-                // The root's sine is negative already.
-                b = b.plus(V::splat(V::T::ZERO - s), differences[k]);
-            }
-            [x[j], x[n - j]] = C::turned(a, b);
-        }
-    }
-}
-
-/// A pass of a radix without a form of its own.
-#[inline(always)]
-unsafe fn prime<V: Lanes>(run: &Run<'_, V::T>) {
-    let (r, m, s) = (run.pass.radix, run.pass.m, run.pass.s);
-    // SAFETY: the caller's.
-    unsafe {
-        let mut x = [C(V::splat(V::T::ZERO), V::splat(V::T::ZERO)); LARGEST];
-        for p in 0..m {
-            let factors = &run.pass.twiddles[p * (r - 1)..(p + 1) * (r - 1)];
-            for q in 0..s {
-                for k in 0..r {
-                    let at = (q + s * (p + m * k)) * run.src_step;
-                    x[k] = C(V::load(run.src[0].add(at)), V::load(run.src[1].add(at)));
-                }
-                odd(&mut x[..r], r, &run.pass.roots);
-                for j in 0..r {
-                    let y = if j > 0 { x[j].times([V::splat(factors[j - 1][0]), V::splat(factors[j - 1][1])]) } else { x[j] };
-                    let at = (q + s * (r * p + j)) * run.dst_step;
-                    y.0.store(run.dst[0].add(at));
-                    y.1.store(run.dst[1].add(at));
-                }
-            }
-        }
-    }
-}
-
-/// A pass of radix `R`.
-#[inline(always)]
-unsafe fn radix<V: Lanes, const R: usize>(run: &Run<'_, V::T>) {
-    let Run { pass, src, src_step, dst, dst_step } = run;
-    let (m, s) = (pass.m, pass.s);
-    // SAFETY: the caller's.
-    unsafe {
-        for p in 0..m {
-            let factors = &pass.twiddles[p * (R - 1)..(p + 1) * (R - 1)];
-            for q in 0..s {
-                let mut x = [C(V::splat(V::T::ZERO), V::splat(V::T::ZERO)); R];
-                for k in 0..R {
-                    let at = (q + s * (p + m * k)) * src_step;
-                    x[k] = C(V::load(src[0].add(at)), V::load(src[1].add(at)));
-                }
-                butterfly::<V, R>(&mut x, &pass.roots);
-                for j in 0..R {
-                    let y = if j > 0 { x[j].times([V::splat(factors[j - 1][0]), V::splat(factors[j - 1][1])]) } else { x[j] };
-                    let at = (q + s * (R * p + j)) * dst_step;
-                    y.0.store(dst[0].add(at));
-                    y.1.store(dst[1].add(at));
                 }
             }
         }

@@ -2,12 +2,13 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::large::Large;
-use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
+use zellige_engine::parallel::{chunks_mut, each, each_task, items, items_mut};
 use zellige_engine::real::Real;
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
 use super::shift::Seen;
+use super::store::{planes, planes_mut};
 use super::view::{Row, sum};
 use super::{Fixed, Host, Scratch};
 use crate::model::View;
@@ -45,8 +46,7 @@ impl<T: Number> Work<T> for Step<'_, T> {
             for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
                 fixed.propagate(from, to, two, room);
             }
-            fixed.intensity(wave, power);
-            likelihood = fixed.photons(power, mag);
+            likelihood = fixed.photons(wave, power, mag);
         }
         // Where no exit wave is mixed in, what was propagated stands there already.
         if rule.c != 1.0 || !rule.likelihood {
@@ -56,7 +56,6 @@ impl<T: Number> Work<T> for Step<'_, T> {
                 mix(shape.stored(), parts, &product[at.clone()], exit, one);
                 fixed.propagate(one, &mut wave[at], two, room);
             }
-            fixed.intensity(wave, power);
         }
         let error = fixed.constrain(wave, power, mag, valid, rule.bound);
         let mut change = 0.0;
@@ -139,38 +138,74 @@ pub(super) fn update_to<T: Number>(
 }
 
 impl<T: Number> Fixed<T> {
-    /// Mean over the frame of the squared deviation of the counts over their variance plus one.
+    /// Whether a wave alone makes the counts of its pixels: no sums over modes or bins stand between.
     #[inline(always)]
-    pub(super) fn photons(&self, power: &[T], mag: &[T]) -> f64 {
+    fn alone(&self) -> bool {
+        self.exits() == 1 && self.bins.single()
+    }
+
+    /// Mean over the frame of the squared deviation of the counts of waves over their variance plus one. `power` is room for a plane.
+    #[inline(always)]
+    pub(super) fn photons(&self, waves: &[T], power: &mut [T], mag: &[T]) -> f64 {
+        let [lines, length] = self.detector();
+        if !self.alone() {
+            self.intensity(waves, power);
+            return self.photons_of(power, mag);
+        }
+        let ([re, im], scale) = (planes(waves), Row::splat(self.scale() * self.scale()));
+        let all = sum!(lines, length, |i| {
+            let (a, b) = (Row::load(&re[i..]), Row::load(&im[i..]));
+            photon_error(Row::load(&mag[i..]), (a * a + b * b) * scale)
+        });
+        all / self.counted()
+    }
+
+    /// The same of intensities as they are counted.
+    #[inline(always)]
+    pub(super) fn photons_of(&self, power: &[T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();
         sum!(lines, length, |i| photon_error(Row::load(&mag[i..]), Row::load(&power[i..]))) / self.counted()
     }
 
-    /// Puts the measured moduli to waves of intensity `power`, as far as `bound` does not let the deviation through, with the factor
-    /// that the way back needs. Gives the mean squared deviation.
+    /// Puts the measured moduli to waves, as far as `bound` does not let the deviation through, with the factor
+    /// that the way back needs. Gives the mean squared deviation. `power` is room for a plane.
     #[inline(always)]
     pub(super) fn constrain(&self, waves: &mut [T], power: &mut [T], mag: &[T], valid: f64, bound: f64) -> f64 {
-        let [lines, length] = self.detector();
-        let error = sum!(lines, length, |i| {
-            let af = Row::load(&power[i..]).sqrt();
-            af.store(&mut power[i..]);
-            deviation(Row::load(&mag[i..]), af)
-        });
+        let ([lines, length], alone) = (self.detector(), self.alone());
+        let scale = Row::splat(self.scale() * self.scale());
+        let error = if alone {
+            let [re, im] = planes(waves);
+            sum!(lines, length, |i| {
+                let (a, b) = (Row::load(&re[i..]), Row::load(&im[i..]));
+                let af = ((a * a + b * b) * scale).sqrt();
+                af.store(&mut power[i..]);
+                deviation(Row::load(&mag[i..]), af)
+            })
+        } else {
+            self.intensity(waves, power);
+            sum!(lines, length, |i| {
+                let af = Row::load(&power[i..]).sqrt();
+                af.store(&mut power[i..]);
+                deviation(Row::load(&mag[i..]), af)
+            })
+        };
         let error = error / valid.max(1.0);
         let relax = relaxation(error, bound);
-        let scale = Row::splat(self.scale() * self.scale());
-        if relax < 1.0 {
-            let (relax, guard) = (Row::from_f64(relax), Row::from_f64(GUARD));
-            for i in (0..self.bins.plane()).step_by(PAD) {
-                let factor = modulus_factor(Row::load(&mag[i..]), Row::load(&power[i..]), relax, guard);
-                (factor * scale).store(&mut power[i..]);
-            }
-        } else {
-            for i in (0..self.bins.plane()).step_by(PAD) {
-                scale.store(&mut power[i..]);
+        let (within, relax, guard) = (relax >= 1.0, Row::from_f64(relax), Row::from_f64(GUARD));
+        let [re, im] = planes_mut(waves);
+        for i in (0..self.bins.plane()).step_by(PAD) {
+            let factor = if within { Row::ONE } else { modulus_factor(Row::load(&mag[i..]), Row::load(&power[i..]), relax, guard) };
+            let factor = factor * scale;
+            if alone {
+                (Row::load(&re[i..]) * factor).store(&mut re[i..]);
+                (Row::load(&im[i..]) * factor).store(&mut im[i..]);
+            } else {
+                factor.store(&mut power[i..]);
             }
         }
-        self.apply(waves, power);
+        if !alone {
+            self.apply(waves, power);
+        }
         error
     }
 }
@@ -184,7 +219,7 @@ impl<T: Number> Host<T> {
         let spectra = fixed.spectra(&state.probe);
         let plain = Seen { probe: &state.probe, object: &state.object };
         fixed.cpu.install(|| {
-            each((chunks_mut(exit, size), items_mut(errors)), |j, (exit, errors)| {
+            each_task((chunks_mut(exit, size), items_mut(errors)), |j, (exit, errors)| {
                 let scratch = &mut *fixed.scratch();
                 let mut own = std::mem::take(&mut scratch.own);
                 let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);

@@ -188,10 +188,11 @@ mod x86 {
     #[allow(clippy::wildcard_imports)] // some thirty intrinsics
     use std::arch::x86_64::*;
 
+    use super::super::turn;
     use super::Lanes;
 
     macro_rules! register {
-        ($name:ident, $reg:ident, $t:ident, $n:literal, $load:ident, $store:ident, $set1:ident, $add:ident, $sub:ident, $mul:ident, $fma:ident, $fnma:ident, { $($turn:tt)* }) => {
+        ($name:ident, $reg:ident, $t:ident, $n:literal, $load:ident, $store:ident, $set1:ident, $add:ident, $sub:ident, $mul:ident, $fma:ident, $fnma:ident, $turn:ident) => {
             #[derive(Clone, Copy)]
             pub(crate) struct $name($reg);
 
@@ -231,7 +232,10 @@ mod x86 {
                 unsafe fn mul_from(self, a: Self, b: Self) -> Self {
                     Self(unsafe { $fnma(self.0, a.0, b.0) })
                 }
-                $($turn)*
+                #[inline(always)]
+                unsafe fn turn(from: *const $t, from_step: usize, to: *mut $t, to_step: usize) {
+                    unsafe { turn::$turn(from, from_step, to, to_step) }
+                }
             }
         };
     }
@@ -249,7 +253,7 @@ mod x86 {
         _mm256_mul_ps,
         _mm256_fmadd_ps,
         _mm256_fnmadd_ps,
-        {}
+        f32x8
     );
     register!(
         F64x4,
@@ -264,7 +268,7 @@ mod x86 {
         _mm256_mul_pd,
         _mm256_fmadd_pd,
         _mm256_fnmadd_pd,
-        {}
+        f64x4
     );
     register!(
         F64x8,
@@ -279,7 +283,7 @@ mod x86 {
         _mm512_mul_pd,
         _mm512_fmadd_pd,
         _mm512_fnmadd_pd,
-        {}
+        f64x8
     );
     register!(
         F32x16,
@@ -294,37 +298,6 @@ mod x86 {
         _mm512_mul_ps,
         _mm512_fmadd_ps,
         _mm512_fnmadd_ps,
-        {
-            /// Four rounds of exchanges between registers 1, 2, 4 and 8 apart, 64 shuffles.
-            #[inline(always)]
-            unsafe fn turn(from: *const f32, from_step: usize, to: *mut f32, to_step: usize) {
-                unsafe {
-                    let mut x = [_mm512_setzero_ps(); 16];
-                    for i in 0..16 {
-                        x[i] = _mm512_loadu_ps(from.add(i * from_step));
-                    }
-                    for step in [1, 2, 4, 8] {
-                        let mut low = [0_i32; 16];
-                        let mut high = [0_i32; 16];
-                        for l in 0..16 {
-                            // Lane l of the first: its own where the bit is clear, the second's lane below where it is set.
-                            low[l] = if l & step == 0 { l as i32 } else { 16 + (l ^ step) as i32 };
-                            high[l] = if l & step == 0 { (l ^ step) as i32 } else { 16 + l as i32 };
-                        }
-                        let (low, high) = (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast()));
-                        for i in 0..16 {
-                            if i & step == 0 {
-                                let (a, b) = (x[i], x[i | step]);
-                                x[i] = _mm512_permutex2var_ps(a, low, b);
-                                x[i | step] = _mm512_permutex2var_ps(a, high, b);
-                            }
-                        }
-                    }
-                    for i in 0..16 {
-                        _mm512_storeu_ps(to.add(i * to_step), x[i]);
-                    }
-                }
-            }
-        }
+        f32x16
     );
 }

@@ -1,7 +1,7 @@
 //! LSQML on the processor. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
 
 use zellige_engine::large::Large;
-use zellige_engine::parallel::{chunks, chunks_mut, items, map};
+use zellige_engine::parallel::{chunks, chunks_mut, items, map_tasks};
 use zellige_engine::real::{Real, select};
 
 use super::lanes::{Lanes, Number, Work};
@@ -42,7 +42,7 @@ impl<T: Number> Work<T> for Residual<'_, T> {
             fixed.propagate(from, to, two, room);
         }
         fixed.intensity(wave, power);
-        let likelihood = fixed.photons(power, mag);
+        let likelihood = fixed.photons_of(power, mag);
         let [lines, length] = fixed.detector();
         let scale = Row::splat(fixed.scale() * fixed.scale());
         let error = sum!(lines, length, |i| {
@@ -159,11 +159,11 @@ impl<T: Number> Host<T> {
             let found: Vec<[f64; 3]> = fixed.cpu.install(|| {
                 let one = |slot, (j, out): (&u32, &mut [T])| {
                     let (j, scratch) = (*j as usize, &mut *fixed.scratch());
-                    let (state, view) = fixed.own_or(state_now, &own, slot, views[j]);
+                    let (state, view) = fixed.own_or(state_now, &own, slot, (views[j], shifts[j]), scratch);
                     let (mag, valid) = (fixed.moduli(j), fixed.valid[j]);
                     T::with(fixed.isa, Residual { fixed, noise, state, view, mag, valid, out, scratch })
                 };
-                map((items(batch), chunks_mut(&mut residuals, size)), one)
+                map_tasks((items(batch), chunks_mut(&mut residuals, size)), one)
             });
             for (j, found) in batch.iter().zip(found) {
                 errors[*j as usize] = found;
@@ -193,11 +193,12 @@ impl<T: Number> Host<T> {
             let steps: Vec<[f64; 2]> = fixed.cpu.install(|| {
                 let one = |slot, (j, residual): (&u32, &[T])| {
                     let scratch = &mut *fixed.scratch();
-                    let (state, view) = fixed.own_or(state_now, &own, slot, views[*j as usize]);
-                    let (direction, _) = fixed.own_or(&direction, &along, slot, view);
+                    let at = (views[*j as usize], shifts[*j as usize]);
+                    let (state, view) = fixed.own_or(state_now, &own, slot, at, scratch);
+                    let (direction, _) = fixed.own_or(&direction, &along, slot, at, scratch);
                     T::with(fixed.isa, Solve { fixed, state, direction, both, view, residual, scratch })
                 };
-                map((items(batch), chunks(&residuals, size)), one)
+                map_tasks((items(batch), chunks(&residuals, size)), one)
             });
             let mean = |i: usize| rule.step[i] * steps.iter().map(|s| s[i]).sum::<f64>() / steps.len() as f64;
             add(&mut state.object, &direction.object, mean(0));

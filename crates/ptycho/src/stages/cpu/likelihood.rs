@@ -1,7 +1,8 @@
 //! The likelihood's gradient and its expansion along a direction. Views go in chunks of a fixed number: their waves are computed by
 //! all threads, then summed in the order of the views.
 
-use zellige_engine::parallel::{chunks_mut, indices, items, map};
+use zellige_engine::large::Aligned;
+use zellige_engine::parallel::{chunks_mut, indices, items, map_tasks};
 use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
@@ -259,7 +260,7 @@ impl<T: Number> Host<T> {
                 let valid = fixed.moduli(j).iter().map(|m| m.to_f64()).filter(|m| *m >= 0.0);
                 valid.map(|m| ln_factorial(m * m)).sum()
             };
-            *constants = fixed.cpu.install(|| map(indices(views.len()), one));
+            *constants = fixed.cpu.install(|| map_tasks(indices(views.len()), one));
         }
         gradient.probe.fill(T::ZERO);
         gradient.object.fill(T::ZERO);
@@ -275,12 +276,12 @@ impl<T: Number> Host<T> {
             let found: Vec<[f64; 2]> = fixed.cpu.install(|| {
                 let one = |slot: usize, ([j, _], out): (&[u32; 2], &mut [T])| {
                     let j = *j as usize;
-                    let (Seen { probe, object }, view) = fixed.own_or(state, &own, slot, views[j]);
-                    let mag = fixed.moduli(j);
                     let (constant, scratch) = (constants.get(j).copied().unwrap_or(0.0), &mut *fixed.scratch());
+                    let (Seen { probe, object }, view) = fixed.own_or(state, &own, slot, (views[j], shifts[j]), scratch);
+                    let mag = fixed.moduli(j);
                     T::with(fixed.isa, Gradient { fixed, rule, probe, object, view, mag, constant, out, scratch })
                 };
-                map((items(chunk), chunks_mut(&mut waves, size)), one)
+                map_tasks((items(chunk), chunks_mut(&mut waves, size)), one)
             });
             for ([j, _], [here, factor]) in chunk.iter().zip(&found) {
                 value += here;
@@ -323,7 +324,7 @@ impl<T: Number> Host<T> {
             let one = |j: usize, view: &View| {
                 let scratch = &mut *fixed.scratch();
                 scratch.need(2);
-                let (mut own, mut other, at) = (std::mem::take(&mut scratch.own), Vec::new(), (*view, shifts[j]));
+                let (mut own, mut other, at) = (std::mem::take(&mut scratch.own), Aligned::default(), (*view, shifts[j]));
                 let (state, view) = fixed.seen(plain[0], &spectra[0], at, &mut own, scratch);
                 let (direction, _) = fixed.seen(plain[1], &spectra[1], at, &mut other, scratch);
                 let (mag, factor, noise) = (fixed.moduli(j), factors[j], rule.noise);
@@ -331,7 +332,7 @@ impl<T: Number> Host<T> {
                 scratch.own = own;
                 both
             };
-            map(items(views), one)
+            map_tasks(items(views), one)
         });
         let mut both = parts.iter().fold([0.0; 2], |all, part| [all[0] + part[0], all[1] + part[1]]);
         if rule.smoothness > 0.0 {
@@ -407,7 +408,7 @@ fn neighbours([height, width]: [usize; 2], mut work: impl FnMut(usize, usize)) {
 impl<T: Number> Fixed<T> {
     /// The first two of the further rooms, one wave each.
     #[inline(always)]
-    fn pair<'a>(&self, more: &'a mut [Vec<T>; 3]) -> [&'a mut [T]; 2] {
+    fn pair<'a>(&self, more: &'a mut [Aligned<T>; 3]) -> [&'a mut [T]; 2] {
         let size = 2 * self.shape.plane();
         let [a, b, _] = more;
         [&mut a[..size], &mut b[..size]]

@@ -9,6 +9,7 @@ mod lanes;
 mod least_squares;
 mod likelihood;
 mod overlap;
+mod passes;
 mod places;
 mod shift;
 mod smooth;
@@ -17,6 +18,8 @@ mod store;
 mod sweep;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod turn;
 mod view;
 
 pub(super) use least_squares::solve;
@@ -27,7 +30,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zellige_engine::device::Cpu;
 use zellige_engine::error::Result;
-use zellige_engine::large::Large;
+use zellige_engine::large::{Aligned, Large};
 
 use crate::model::{Model, Transfer, View};
 use crate::stages::{SLOTS, Stages};
@@ -47,19 +50,19 @@ struct Pair<T> {
 struct Scratch<T> {
     room: Room<T>,
     /// Waves behind the sample, `[K][2][sy][sx]`.
-    product: Vec<T>,
+    product: Aligned<T>,
     /// Waves at the detector, `[K][2][lines][length]`.
-    wave: Vec<T>,
+    wave: Aligned<T>,
     /// One wave.
-    one: Vec<T>,
+    one: Aligned<T>,
     /// Another, between the transforms of the near field.
-    two: Vec<T>,
+    two: Aligned<T>,
     /// Further waves at the detector, where an engine needs them: empty until then.
-    more: [Vec<T>; 3],
+    more: [Aligned<T>; 3],
     /// Planes of the detector.
-    plane: [Vec<T>; 3],
+    plane: [Aligned<T>; 3],
     /// The probe as one view sees it, `[P][2][ny][sx]`: empty until it differs from view to view.
-    own: Vec<T>,
+    own: Aligned<T>,
 }
 
 /// What stays.
@@ -181,13 +184,13 @@ impl<T: Number> Host<T> {
         let (mag, valid) = store::moduli(model, bins.shape, far, folder)?;
         let room = || Scratch {
             room: plan.room(),
-            product: vec![T::ZERO; 2 * model.exits() * shape.plane()],
-            wave: vec![T::ZERO; 2 * model.exits() * shape.plane()],
-            one: vec![T::ZERO; 2 * shape.plane()],
-            two: vec![T::ZERO; 2 * shape.plane()],
+            product: Aligned::zeros(2 * model.exits() * shape.plane()),
+            wave: Aligned::zeros(2 * model.exits() * shape.plane()),
+            one: Aligned::zeros(2 * shape.plane()),
+            two: Aligned::zeros(2 * shape.plane()),
             more: Default::default(),
-            plane: std::array::from_fn(|_| vec![T::ZERO; shape.plane()]),
-            own: Vec::new(),
+            plane: std::array::from_fn(|_| Aligned::zeros(shape.plane())),
+            own: Aligned::default(),
         };
         let scratch = (0..cpu.threads()).map(|_| Mutex::new(room())).collect();
         let state = Pair {

@@ -1,7 +1,8 @@
 //! The overlap loop: object and probe from all exit waves. A band of rows of the object (of the probe) is one piece of work; it adds
 //! the views that see it in their order.
 
-use zellige_engine::parallel::{chunks_mut, each, indices, items, map};
+use zellige_engine::large::Aligned;
+use zellige_engine::parallel::{chunks_mut, each_task, indices, map_tasks};
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
@@ -11,8 +12,10 @@ use super::{Fixed, Host};
 use crate::model::View;
 use crate::stages::{ObjectLimits, Overlap};
 
-/// Rows of an object in a piece of work.
+/// Rows of an object that have one list of views.
 pub(super) const BAND: usize = 32;
+/// Rows of an object in a piece of work: sums that stay in the first-level cache, pieces enough for many threads. It divides [`BAND`].
+const PIECE: usize = 8;
 /// Rows of a probe in a piece of work.
 pub(super) const ROWS: usize = 4;
 
@@ -170,12 +173,12 @@ impl<T: Number> Host<T> {
                 for layer in 0..fixed.modes[1] {
                     let (width, pixels) = (place.shape[1], place.model.layer());
                     let [re, im] = place.layer_mut(&mut state.object, layer);
-                    let band = BAND * width;
-                    let parts = (chunks_mut(&mut re[..pixels], band), chunks_mut(&mut im[..pixels], band), items(bands));
-                    each(parts, |i, (re, im, list)| {
-                        let (mut a, mut b, mut norm) = (vec![T::ZERO; re.len()], vec![T::ZERO; re.len()], vec![T::ZERO; re.len()]);
+                    let piece = PIECE * width;
+                    each_task((chunks_mut(&mut re[..pixels], piece), chunks_mut(&mut im[..pixels], piece)), |i, (re, im)| {
+                        let list = &bands[i * PIECE / BAND];
+                        let [mut a, mut b, mut norm] = std::array::from_fn(|_| Aligned::zeros(re.len()));
                         let sums = [&mut a[..], &mut b[..], &mut norm[..]];
-                        T::with(fixed.isa, ObjectBand { fixed, waves, list, probe: &state.probe, layer, first: i * BAND, width, sums });
+                        T::with(fixed.isa, ObjectBand { fixed, waves, list, probe: &state.probe, layer, first: i * PIECE, width, sums });
                         settle(re, im, [&a, &b, &norm], inertia);
                         if let Some(range) = limits.clip {
                             clip(re, im, range);
@@ -246,7 +249,7 @@ impl<T: Number> Host<T> {
 }
 
 /// Numerators and norms of a band of a probe.
-pub(super) type BandSums<T> = (Vec<T>, Vec<T>);
+pub(super) type BandSums<T> = (Aligned<T>, Aligned<T>);
 
 impl<T: Number> Fixed<T> {
     /// Numbers of a probe.
@@ -260,12 +263,12 @@ impl<T: Number> Fixed<T> {
         let band = |_, number: usize| {
             let first = number * ROWS;
             let size = ROWS.min(shape.ny - first) * shape.sx;
-            let (mut sums, mut norm) = (vec![T::ZERO; 2 * self.modes[0] * size], vec![T::ZERO; size]);
+            let (mut sums, mut norm) = (Aligned::zeros(2 * self.modes[0] * size), Aligned::zeros(size));
             let (numerators, norms) = (&mut sums[..], &mut norm[..]);
             T::with(self.isa, ProbeBand { fixed: self, waves, list, set: set as u32, object, first, sums: numerators, norm: norms });
             (sums, norm)
         };
-        self.cpu.install(|| map(indices(shape.ny.div_ceil(ROWS)), band))
+        self.cpu.install(|| map_tasks(indices(shape.ny.div_ceil(ROWS)), band))
     }
 
     /// Does `work` with the planes of each mode's bands and their sums.
@@ -297,7 +300,7 @@ impl<T: Number> Fixed<T> {
                 let band = BAND * width;
                 let parts = (chunks_mut(re, band), chunks_mut(im, band), chunks_mut(norm, band));
                 self.cpu.install(|| {
-                    each(parts, |i, (re, im, norm)| {
+                    each_task(parts, |i, (re, im, norm)| {
                         let first = i * BAND;
                         let sees = |[j, _]: &&[u32; 2]| {
                             let top = waves.views[*j as usize].row as usize;

@@ -1,13 +1,13 @@
 //! How well views would fit elsewhere.
 
-use zellige_engine::parallel::{items, map};
+use zellige_engine::parallel::{items, map_tasks};
 use zellige_engine::real::{Real, select};
 
 use super::fft::PAD;
 use super::lanes::{Lanes, Number, Work};
-use super::shift::Seen;
-use super::store::planes_mut;
-use super::view::{Row, product, sum, total};
+use super::shift::{Seen, lean};
+use super::store::{planes, planes_mut};
+use super::view::{Row, product, sum, times, total};
 use super::{Fixed, Host, Scratch};
 use crate::model::View;
 use crate::physics::deviation;
@@ -93,15 +93,27 @@ impl<T: Number> Work<T> for Slope<'_, T> {
                 let first = &mut wave[..size];
                 product(fixed, probe, layer, &place, &view, &mut waves[..size]);
                 fixed.propagate(&waves[..size], first, two, room);
+                let [second, spectrum, _] = &mut *more;
+                let (second, near) = (&mut second[..size], fixed.subpixel && !fixed.far());
+                if near {
+                    spectrum[..size].copy_from_slice(two);
+                }
                 for (d, to) in [&mut *dy, dx].into_iter().enumerate() {
                     if let Some(along) = along {
                         product(fixed, fixed.probe(along[d], 0, p), layer, &place, &view, &mut waves[..size]);
                     } else {
                         differences(fixed, &place, layer, &view, d, one);
-                        product(fixed, probe, super::store::planes(one), &patch, &corner, &mut waves[..size]);
+                        product(fixed, probe, planes(one), &patch, &corner, &mut waves[..size]);
                     }
-                    let second = &mut more[0][..size];
-                    fixed.propagate(&waves[..size], second, two, room);
+                    if near {
+                        // The frame, which is shifted back, moves with the place as well.
+                        fixed.plan.forward(planes(&waves[..size]), planes_mut(two), room);
+                        times(two, &room.near, false);
+                        lean(fixed.shape, &spectrum[..size], two, d);
+                        fixed.plan.inverse(planes(two), planes_mut(second), room);
+                    } else {
+                        fixed.propagate(&waves[..size], second, two, room);
+                    }
                     let half = size / 2;
                     for i in (0..half).step_by(PAD) {
                         let dot = Row::load(&first[i..]) * Row::load(&second[i..])
@@ -157,7 +169,7 @@ impl<T: Number> Host<T> {
             scratch.own = own;
             error
         };
-        fixed.cpu.install(|| map((items(views), items(moved)), one))
+        fixed.cpu.install(|| map_tasks((items(views), items(moved)), one))
     }
 
     /// Derivatives of all views.
@@ -167,7 +179,7 @@ impl<T: Number> Host<T> {
         let plain = Seen { probe: &state.probe, object: &state.object };
         let one = |j: usize, view: &View| {
             let scratch = &mut *fixed.scratch();
-            scratch.need(1);
+            scratch.need(2);
             let mut own = std::mem::take(&mut scratch.own);
             let (state, seen) = fixed.seen(plain, &spectra, (*view, shifts[j]), &mut own, scratch);
             let mut along = [Vec::new(), Vec::new()];
@@ -183,6 +195,6 @@ impl<T: Number> Host<T> {
             scratch.own = own;
             found
         };
-        fixed.cpu.install(|| map(items(views), one))
+        fixed.cpu.install(|| map_tasks(items(views), one))
     }
 }

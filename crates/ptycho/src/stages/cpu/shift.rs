@@ -1,7 +1,11 @@
 //! Probes between pixels: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the rest d of a view's place. Unitary, so that what comes back from a
 //! view's frame comes back by `S(-d)`, which is its adjoint. Where places are whole pixels nothing of this is done.
+//!
+//! The product `S(d) P O` is the view's wave shifted by d with its frame. No far detector sees that; for a near one, whose pixels lie as the sample's, the
+//! frame is shifted back on the way, `S(-d)` being a part of the kernel between the transforms.
 
-use zellige_engine::parallel::{chunks_mut, each, each_with, items, map};
+use zellige_engine::large::Aligned;
+use zellige_engine::parallel::{chunks_mut, each, each_task, each_with, items, map_tasks};
 use zellige_engine::real::Real;
 
 use super::fft::{PAD, Room, Shape};
@@ -251,7 +255,49 @@ impl<T: Number> Work<T> for Clearness<'_, T> {
     }
 }
 
+/// The near field's kernel with the shift back of a view's frame.
+struct Aimed<'a, T> {
+    fixed: &'a Fixed<T>,
+    kernel: &'a [T],
+    by: [f64; 2],
+    to: &'a mut [T],
+}
+
+impl<T: Number> Work<T> for Aimed<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Lanes<T = T>>(self) {
+        let Self { fixed, kernel, by, to } = self;
+        Ramp::new(fixed.shape, [-by[0], -by[1]]).apply(fixed.shape, planes(kernel), planes_mut(to), 1.0, None);
+    }
+}
+
+/// `to += 2 pi i k / n from` along an axis: in Fourier space, the derivative by the place of what is shifted back.
+#[inline(always)]
+pub(super) fn lean<T: Number>(shape: Shape, from: &[T], to: &mut [T], axis: usize) {
+    let slope = |i: usize, n: usize| if i < n { T::from_f64(std::f64::consts::TAU * frequency(i, n) / n as f64) } else { T::ZERO };
+    let along: Vec<T> = (0..shape.sy).map(|y| slope(y, shape.ny)).collect();
+    let ([a, b], [re, im]) = (planes(from), planes_mut(to));
+    for x in 0..shape.nx {
+        let across = Row::splat(slope(x, shape.nx));
+        for y in (0..shape.sy).step_by(PAD) {
+            let (at, k) = (x * shape.sy + y, if axis == 0 { Row::load(&along[y..]) } else { across });
+            (Row::load(&re[at..]) - k * Row::load(&b[at..])).store(&mut re[at..]);
+            (Row::load(&im[at..]) + k * Row::load(&a[at..])).store(&mut im[at..]);
+        }
+    }
+}
+
 impl<T: Number> Fixed<T> {
+    /// Prepares the way to a near detector and back for a view; nothing where it is the same for all.
+    fn aim(&self, by: [f64; 2], room: &mut Room<T>) {
+        if let (Some(kernel), true) = (&self.near, self.subpixel) {
+            room.near.need(kernel.len());
+            T::with(self.isa, Aimed { fixed: self, kernel, by, to: &mut room.near });
+        }
+    }
+
     /// Transforms of all probes, where views see them between pixels; nothing otherwise.
     pub(super) fn spectra(&self, probe: &[T]) -> Vec<T> {
         if !self.subpixel {
@@ -285,14 +331,15 @@ impl<T: Number> Fixed<T> {
         plain: Seen<'a, T>,
         spectra: &[T],
         (view, by): (View, [f64; 2]),
-        own: &'a mut Vec<T>,
+        own: &'a mut Aligned<T>,
         scratch: &mut Scratch<T>,
     ) -> (Seen<'a, T>, View) {
         if spectra.is_empty() {
             return (plain, view);
         }
-        own.resize(self.probe_len(), T::ZERO);
+        own.need(self.probe_len());
         self.shifted(spectra, &view, by, None, own, scratch);
+        self.aim(by, &mut scratch.room);
         (Seen { probe: own, ..plain }, View { probe: 0, ..view })
     }
 
@@ -304,7 +351,7 @@ impl<T: Number> Fixed<T> {
         let size = self.probe_len();
         let mut out = vec![T::ZERO; list.len() * size];
         self.cpu.install(|| {
-            each((chunks_mut(&mut out, size), items(list)), |_, (out, [j, _])| {
+            each_task((chunks_mut(&mut out, size), items(list)), |_, (out, [j, _])| {
                 let j = *j as usize;
                 self.shifted(spectra, &views[j], shifts[j], None, out, &mut self.scratch());
             });
@@ -313,11 +360,19 @@ impl<T: Number> Fixed<T> {
     }
 
     /// What a view sees: of a pair, with the probe from place `slot` of [`Fixed::all_shifted`] as the only set where it has one of its own.
-    pub(super) fn own_or<'a>(&self, pair: &'a Pair<T>, all: &'a [T], slot: usize, view: View) -> (Seen<'a, T>, View) {
+    pub(super) fn own_or<'a>(
+        &self,
+        pair: &'a Pair<T>,
+        all: &'a [T],
+        slot: usize,
+        (view, by): (View, [f64; 2]),
+        scratch: &mut Scratch<T>,
+    ) -> (Seen<'a, T>, View) {
         let seen = Seen { probe: &pair.probe, object: &pair.object };
         if !self.subpixel {
             return (seen, view);
         }
+        self.aim(by, &mut scratch.room);
         (Seen { probe: &all[slot * self.probe_len()..(slot + 1) * self.probe_len()], ..seen }, View { probe: 0, ..view })
     }
 
@@ -358,7 +413,7 @@ impl<T: Number> Fixed<T> {
         self.cpu.install(|| {
             for lot in own.chunks(LOT) {
                 let back = &mut back[..lot.len() * size];
-                each((chunks_mut(back, size), items(lot)), |_, (out, [j, slot])| {
+                each_task((chunks_mut(back, size), items(lot)), |_, (out, [j, slot])| {
                     let (j, at) = (*j as usize, *slot as usize * self.exits() * stored);
                     let wave = &waves.exit[at..at + self.exits() * stored];
                     let scratch = &mut *self.scratch();
@@ -389,15 +444,17 @@ impl<T: Number> Fixed<T> {
     /// Numerators by bands, with the sums of `|O|^2` there; `norm probe` added where the step is to begin at the probe.
     fn banded(&self, steps: &[T], views: &[View], list: &[[u32; 2]], set: usize, object: &[T], probe: Option<&[T]>) -> Vec<BandSums<T>> {
         let (shape, stored) = (self.shape, self.shape.stored());
-        map(zellige_engine::parallel::indices(shape.ny.div_ceil(ROWS)), |_, number: usize| {
+        map_tasks(zellige_engine::parallel::indices(shape.ny.div_ceil(ROWS)), |_, number: usize| {
             let first = number * ROWS;
             let size = ROWS.min(shape.ny - first) * shape.sx;
-            let (mut sums, mut norm) = (Vec::with_capacity(2 * self.modes[0] * size), vec![T::ZERO; size]);
+            let (mut sums, mut norm) = (Aligned::zeros(2 * self.modes[0] * size), Aligned::zeros(size));
             T::with(self.isa, Clearness { fixed: self, views, list, set: set as u32, object, first, norm: &mut norm });
-            for plane in 0..2 * self.modes[0] {
+            for (plane, sums) in sums.chunks_exact_mut(size).enumerate() {
                 let at = plane * stored + first * shape.sx;
-                let here = steps[at..at + size].iter().zip(&norm).enumerate();
-                sums.extend(here.map(|(i, (step, norm))| probe.map_or(*step, |probe| *step + *norm * probe[at + i])));
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    let step = steps[at + i];
+                    *sum = probe.map_or(step, |probe| step + norm[i] * probe[at + i]);
+                }
             }
             (sums, norm)
         })

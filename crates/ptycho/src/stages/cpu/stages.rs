@@ -3,7 +3,7 @@
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
-use zellige_engine::large::Large;
+use zellige_engine::large::{Aligned, Large};
 use zellige_engine::parallel::{chunks_mut, each, items};
 
 use super::lanes::{Number, Work};
@@ -284,7 +284,7 @@ impl<T: Number> Stages for Host<T> {
         let spectra = fixed.spectra(&state.probe);
         let mut scratch = fixed.scratch();
         let plain = Seen { probe: &state.probe, object: &state.object };
-        let mut own = Vec::new();
+        let mut own = Aligned::default();
         let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[view], shifts[view]), &mut own, &mut scratch);
         let super::Scratch { room, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
         fixed.products(probe, object, &view, product);

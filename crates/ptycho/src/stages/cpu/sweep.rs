@@ -1,7 +1,7 @@
 //! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads; what they do to object and
 //! probe is applied view by view in the order of the batch.
 
-use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
+use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut};
 
 use super::fourier::{mix, update_to};
 use super::lanes::{Lanes, Number, Work};
@@ -42,8 +42,7 @@ impl<T: Number> Work<T> for Difference<'_, T> {
             for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
                 fixed.propagate(from, to, two, room);
             }
-            fixed.intensity(wave, power);
-            likelihood = fixed.photons(power, mag);
+            likelihood = fixed.photons(wave, power, mag);
         }
         if !exit.is_empty() {
             let parts = [rule.c, 1.0 - rule.c].map(T::from_f64);
@@ -52,7 +51,6 @@ impl<T: Number> Work<T> for Difference<'_, T> {
                 mix(stored / 2, parts, &product[at.clone()], exit, one);
                 fixed.propagate(one, &mut wave[at], two, room);
             }
-            fixed.intensity(wave, power);
         }
         let error = fixed.constrain(wave, power, mag, valid, 0.0);
         let mut change = 0.0;
@@ -224,14 +222,14 @@ impl<T: Number> Host<T> {
                     let j = *j as usize;
                     // SAFETY: `order` holds each view at most once, so that no other work has this wave.
                     let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
-                    let (Seen { probe, object }, view) = fixed.own_or(state_now, probes, slot, views[j]);
                     let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
+                    let (Seen { probe, object }, view) = fixed.own_or(state_now, probes, slot, (views[j], shifts[j]), scratch);
                     *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
                 };
                 if let [one] = batch {
                     work(0, one, &mut differences[..stored], &mut found[0]);
                 } else {
-                    each((items(batch), chunks_mut(&mut differences, stored), items_mut(&mut found)), |slot, (j, out, found)| {
+                    each_task((items(batch), chunks_mut(&mut differences, stored), items_mut(&mut found)), |slot, (j, out, found)| {
                         work(slot, j, out, found);
                     });
                 }

@@ -74,14 +74,14 @@ impl<T: Number> Fixed<T> {
         }
     }
 
-    /// To the detector, without the factor of [`Fixed::scale`]. `one` is room for a wave.
+    /// To the detector, without the factor of [`Fixed::scale`]. `one` is room for a wave; what the near field's kernel left of it stays there.
     #[inline(always)]
     pub(super) fn propagate(&self, wave: &[T], out: &mut [T], one: &mut [T], room: &mut Room<T>) {
         let Some(kernel) = &self.near else {
             return self.plan.forward(planes(wave), planes_mut(out), room);
         };
         self.plan.forward(planes(wave), planes_mut(one), room);
-        times(one, kernel, false);
+        times(one, if self.subpixel { &room.near } else { kernel }, false);
         self.plan.inverse(planes(one), planes_mut(out), room);
     }
 
@@ -92,7 +92,7 @@ impl<T: Number> Fixed<T> {
             return self.plan.inverse(planes(wave), planes_mut(out), room);
         };
         self.plan.forward(planes(wave), planes_mut(one), room);
-        times(one, kernel, true);
+        times(one, if self.subpixel { &room.near } else { kernel }, true);
         self.plan.inverse(planes(one), planes_mut(out), room);
     }
 
@@ -144,7 +144,7 @@ impl<T: Number> Fixed<T> {
 
 /// `wave *= kernel`, or its conjugate.
 #[inline(always)]
-fn times<T: Number>(wave: &mut [T], kernel: &[T], conjugate: bool) {
+pub(super) fn times<T: Number>(wave: &mut [T], kernel: &[T], conjugate: bool) {
     let [re, im] = planes_mut(wave);
     let [c, s] = planes(kernel);
     let sign = Row::splat(if conjugate { -T::ONE } else { T::ONE });
@@ -160,7 +160,7 @@ impl<T: Number> Scratch<T> {
     /// Sees to it that the further waves are there.
     pub(super) fn need(&mut self, waves: usize) {
         for more in &mut self.more[..waves] {
-            more.resize(self.wave.len(), T::ZERO);
+            more.need(self.wave.len());
         }
     }
 }

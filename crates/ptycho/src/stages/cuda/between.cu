@@ -1,14 +1,6 @@
 // Probes between pixels: a view sees S(d) P = F^-1 exp(-2 pi i k d / n) F P with d what its whole pixels leave over, and what it says of the probe
 // goes back by S(-d). Behind pieces.cu. Transforms in natural order, without a factor.
 
-// exp(-2 pi i k d / n) of both axes at a pixel of Fourier space.
-__device__ __forceinline__ float place_of(u32 i, u32 n) { return i < (n + 1) / 2 ? float(i) : float(i) - float(n); }
-__device__ __forceinline__ C ramp(float2 by, u32 pixel) {
-  C value;
-  sincospif(-2 * (place_of(pixel / NX, NY) * by.x / NY + place_of(pixel % NX, NX) * by.y / NX), &value.y, &value.x);
-  return value;
-}
-
 // Transforms of the shifted modes of the lot's views to `to` [views][P][NY * NX], or with `axis` 0 (rows) or 1 of their derivative by the place.
 // Grid: (CHUNKS, views of the lot, PROBES).
 extern "C" __global__ void __launch_bounds__(TEAM) tilt(Model model, Lot lot, const float2* shifts, const C* spectra, C* to, i32 axis) {
@@ -42,31 +34,29 @@ extern "C" __global__ void __launch_bounds__(TEAM) asked(Model model, Lot lot, u
   }
 }
 
-// Transforms `back` of the lot's views, shifted back, times `scale`, added in their order to `sums` [parts][sets][P][NY * NX], part s of views s, s + parts, ..;
-// |O|^2 to `norms` [parts][sets][NY * NX] unless that is null. What was there counts unless `fresh`. Grid: (pixels / TEAM, sets, parts).
+// Transforms `back` of the lot's views, shifted back, times `scale`, added in their order to `sums` [parts][sets][P][NY * NX], part s of views s, s + parts, ..,
+// `before` of which were added before; |O|^2 to `norms` [parts][sets][NY * NX] unless that is null. Sums go on where they stopped, so that lots make no
+// difference. Grid: (pixels / TEAM, sets, parts).
 extern "C" __global__ void __launch_bounds__(TEAM)
-gather_back(Model model, Lot lot, const float2* shifts, const C* back, u32 count, float scale, u32 fresh, C* sums, float* norms) {
+gather_back(Model model, Lot lot, const float2* shifts, const C* back, u32 count, float scale, u32 before, C* sums, float* norms) {
   const u32 set = blockIdx.z * gridDim.y + blockIdx.y;
   EACH_PIXEL(pixel) {
     C sum[PROBES];
-    float norm = 0;
+    float norm = norms && before ? norms[(u64)set * (NX * NY) + pixel] : 0;
 #pragma unroll
-    for (int p = 0; p < PROBES; ++p) sum[p] = make_float2(0, 0);
-    for (u32 i = blockIdx.z; i < count; i += gridDim.z) {
+    for (int p = 0; p < PROBES; ++p) sum[p] = before ? sums[((u64)set * PROBES + p) * (NX * NY) + pixel] : make_float2(0, 0);
+    for (u32 i = (blockIdx.z + gridDim.z - before % gridDim.z) % gridDim.z; i < count; i += gridDim.z) {
       const u32 n = view_number(lot, i);
       const View view = model.views[n];
       if (view.probe != blockIdx.y) continue;
-      const C turn = conj(ramp(shifts[n], pixel));
+      const C turn = conj(ramp(shifts[n], pixel)) * scale;
 #pragma unroll
       for (int p = 0; p < PROBES; ++p) sum[p] = sum[p] + turn * back[((u64)i * PROBES + p) * (NX * NY) + pixel];
       for (u32 o = 0; norms && o < OBJECTS; ++o) norm += power(patch_value(model, view, o, pixel, -1));
     }
 #pragma unroll
-    for (int p = 0; p < PROBES; ++p) {
-      C* place = sums + ((u64)set * PROBES + p) * (NX * NY) + pixel;
-      *place = fresh ? sum[p] * scale : *place + sum[p] * scale;
-    }
-    if (norms) norms[(u64)set * (NX * NY) + pixel] = fresh ? norm : norms[(u64)set * (NX * NY) + pixel] + norm;
+    for (int p = 0; p < PROBES; ++p) sums[((u64)set * PROBES + p) * (NX * NY) + pixel] = sum[p];
+    if (norms) norms[(u64)set * (NX * NY) + pixel] = norm;
   }
 }
 

@@ -41,12 +41,29 @@ pub(super) struct Between {
     pub(super) back: Buffer<C>,
     pub(super) sums: Buffer<C>,
     pub(super) norms: Buffer<f32>,
-    /// Parts of the sums that are under way; none yet behind [`Between::begin`].
+    /// Parts of the sums that are under way, and views added to them.
     parts: usize,
+    added: usize,
+    /// View of all that the arrays at work begin with.
+    first: usize,
     inertia: Buffer<f32>,
 }
 
-fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
+/// The object's part of a pass of the overlap loop.
+pub(super) fn object_alone(rule: &Overlap) -> Update {
+    Update::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() })
+}
+
+/// Bytes that probes between pixels take beside those of the views: transforms, sums in parts, what views of a lot say and see.
+pub(super) fn fixed_bytes(model: &Model, lot: usize) -> usize {
+    if !model.subpixel {
+        return 0;
+    }
+    8 * model.probe_len() + PARTS * (8 * model.probe_len() + 4 * model.probes * model.pixels()) + 24 * lot * model.modes[0] * model.pixels()
+}
+
+/// Single precision of what whole pixels leave over.
+pub(super) fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
     shifts.iter().map(|s| s.map(|d| d as f32)).collect()
 }
 
@@ -72,9 +89,22 @@ impl Between {
             back: nothing()?,
             sums: pool.alloc_zeros(PARTS * model.probe_len(), "ptycho: sums of the probes")?,
             norms: pool.alloc_zeros(PARTS * model.probes * model.pixels(), "ptycho: sums of the probes")?,
-            parts: 0,
+            parts: 1,
+            added: 0,
+            first: 0,
             inertia: pool.alloc_zeros(model.probes, "ptycho: probes")?,
         })
+    }
+
+    /// Arrays begin with view `first` of all; gives the address of what its whole pixels leave over.
+    pub(super) fn begin_at(&mut self, first: usize) -> u64 {
+        self.first = first;
+        self.shifts.from(first).value()
+    }
+
+    /// Puts other rests in the place of those that are there.
+    pub(super) fn swap(&mut self, shifts: &mut Buffer<[f32; 2]>) {
+        std::mem::swap(&mut self.shifts, shifts);
     }
 
     /// What recorded launches depend on.
@@ -120,7 +150,8 @@ impl Between {
         axis: i32,
     ) -> Result<()> {
         let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
-        let launch = self.tilt.launch(grid, TEAM).plain(places).plain(lot).arg(&self.shifts).arg(&self.spectra).arg(to.from(at));
+        let launch =
+            self.tilt.launch(grid, TEAM).plain(places).plain(lot).arg(self.shifts.from(self.first)).arg(&self.spectra).arg(to.from(at));
         // SAFETY: (Model, Lot, const float2*, const C*, C*, i32) as `tilt` declares; there is room for the modes of the lot from `at` on.
         unsafe { launch.arg(axis).run()? };
         pieces.transform_at(to, at, count * self.kind.modes[0], Direction::Inverse)
@@ -149,9 +180,9 @@ impl Between {
         done.map(|()| self.all[which].address())
     }
 
-    /// Begins sums for the probes.
-    pub(super) fn begin(&mut self) {
-        self.parts = 0;
+    /// Begins sums for the probes over so many views.
+    pub(super) fn begin(&mut self, views: usize) {
+        (self.parts, self.added) = (views.clamp(1, PARTS), 0);
     }
 
     /// Adds what the views of a lot say: of their waves in the lot's work, or of what these leave beside P O.
@@ -167,14 +198,11 @@ impl Between {
     /// Adds what stands in `back` for the views of a lot to the sums.
     pub(super) fn bring_back(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, norms: bool) -> Result<()> {
         pieces.transform_at(&mut self.back, 0, count * self.kind.modes[0], Direction::Forward)?;
-        let fresh = self.parts == 0;
-        if fresh {
-            self.parts = count.clamp(1, PARTS);
-        }
         let pixels = self.kind.frame[0] * self.kind.frame[1];
         let grid = ((pixels as u32).div_ceil(TEAM), self.sets as u32, self.parts as u32);
-        let launch = self.gather_back.launch(grid, TEAM).plain(places).plain(lot).arg(&self.shifts).arg(&self.back).arg(count as u32);
-        let launch = launch.arg((1.0 / pixels as f64) as f32).arg(u32::from(fresh)).arg(&self.sums);
+        let launch = self.gather_back.launch(grid, TEAM).plain(places).plain(lot).arg(self.shifts.from(self.first)).arg(&self.back);
+        let launch = launch.arg(count as u32).arg((1.0 / pixels as f64) as f32).arg(self.added as u32).arg(&self.sums);
+        self.added += count;
         // SAFETY: (Model, Lot, const float2*, const C*, u32, float, u32, C*, float*) as `gather_back` declares; there is room for all parts.
         unsafe { launch.arg(if norms { self.norms.address() } else { 0 }).run() }
     }
@@ -193,13 +221,19 @@ impl Between {
 
     /// Sums over all views, group by group, of waves behind the sample.
     pub(super) fn ask_all(&mut self, pieces: &mut Pieces, places: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
-        self.begin();
+        self.begin(frames.views);
+        self.ask_views(pieces, places, frames, rest)?;
+        self.end(pieces)
+    }
+
+    /// Adds those over the views of `frames`.
+    pub(super) fn ask_views(&mut self, pieces: &mut Pieces, places: ModelArgument, frames: &Frames, rest: bool) -> Result<()> {
         let group = pieces.group(frames.views);
         for first in (0..frames.views).step_by(group) {
             let lot = Lot { work: frames.exits.from(first * pieces.wave()).value(), ..pieces.lot(frames, first, 0) };
             self.ask(pieces, places, lot, group.min(frames.views - first), rest)?;
         }
-        self.end(pieces)
+        Ok(())
     }
 
     /// The greatest |P|^2 that each of `count` views sees, in `probe`, to the address; there must be zeros.
@@ -210,19 +244,56 @@ impl Between {
 
     /// Views look elsewhere between the pixels; waves that are kept go with their probes.
     pub(super) fn set(&mut self, pieces: &Pieces, frames: &mut Frames, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
-        if !frames.waves.is_empty() {
-            let by: Vec<[f64; 2]> = new.iter().zip(old).map(|(a, b)| [a[0] - b[0], a[1] - b[1]]).collect();
-            self.cuda.upload(&mut self.shifts, &narrow(&by))?;
-            // A grid has 65535 rows at most.
-            for first in (0..frames.views).step_by(1 << 15) {
-                let count = (frames.views - first).min(1 << 15);
-                let grid = (pieces.chunks(), count as u32, self.kind.exits() as u32);
-                let launch = self.turn.launch(grid, TEAM).plain(pieces.lot(frames, first, 0)).arg(&self.shifts).arg(&frames.waves);
-                // SAFETY: (Lot, const float2*, C*) as `turn` declares; the waves hold all views.
-                unsafe { launch.run()? };
-            }
+        // At a near detector, whose frame is where it was, nothing moved.
+        if !frames.waves.is_empty() && !self.kind.near {
+            self.apart(old, new)?;
+            self.first = 0;
+            self.turn(pieces, frames)?;
         }
         self.cuda.upload(&mut self.shifts, &narrow(new))
+    }
+
+    /// Readies [`Between::turn`], which must come before anything else.
+    pub(super) fn apart(&mut self, old: &[[f64; 2]], new: &[[f64; 2]]) -> Result<()> {
+        let by: Vec<[f64; 2]> = new.iter().zip(old).map(|(a, b)| [a[0] - b[0], a[1] - b[1]]).collect();
+        self.cuda.upload(&mut self.shifts, &narrow(&by))
+    }
+
+    /// Turns the waves of a far detector by what [`Between::apart`] was given.
+    pub(super) fn turn(&mut self, pieces: &Pieces, frames: &Frames) -> Result<()> {
+        // A grid has 65535 rows at most.
+        for first in (0..frames.views).step_by(1 << 15) {
+            let count = (frames.views - first).min(1 << 15);
+            let grid = (pieces.chunks(), count as u32, self.kind.exits() as u32);
+            let launch = self.turn.launch(grid, TEAM).plain(pieces.lot(frames, first, 0)).arg(self.shifts.from(self.first));
+            // SAFETY: (Lot, const float2*, C*) as `turn` declares; the waves hold the views.
+            unsafe { launch.arg(&frames.waves).run()? };
+        }
+        Ok(())
+    }
+
+    /// Weights of the old probes.
+    pub(super) fn weigh(&mut self, rule: &Overlap) -> Result<()> {
+        let weights: Vec<f32> = rule.probe_inertia.iter().map(|w| *w as f32).collect();
+        self.cuda.upload(&mut self.inertia, &weights)
+    }
+
+    /// Ends the sums and makes the step of them; gives the change of the probes.
+    pub(super) fn settle(
+        &mut self,
+        model: &Model,
+        state: &mut Pair,
+        sums: &mut Sums,
+        supports: &mut Supports,
+        pieces: &mut Pieces,
+    ) -> Result<f64> {
+        self.end(pieces)?;
+        let launch = self.settle.launch((pieces.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
+        // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_between` declares.
+        unsafe { launch.arg(&self.norms).arg(&self.inertia).arg(0_u64).run()? };
+        supports.apply(Some(pieces), &mut state.probe)?;
+        self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
+        supports.change(model, state)
     }
 
     /// The overlap loop, one step a launch; gives the passes made.
@@ -239,9 +310,8 @@ impl Between {
         rule: &Overlap,
     ) -> Result<u32> {
         let Some(room) = pieces.as_mut() else { return Ok(0) };
-        let once = Update::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() });
-        let weights: Vec<f32> = rule.probe_inertia.iter().map(|w| *w as f32).collect();
-        self.cuda.upload(&mut self.inertia, &weights)?;
+        let once = object_alone(rule);
+        self.weigh(rule)?;
         let mut passes = rule.passes;
         for pass in 0..rule.passes {
             let seen = ModelArgument { probe: self.all(room, places, frames, &state.probe, 0)?, ..places };
@@ -256,13 +326,9 @@ impl Between {
                 break;
             }
             supports.keep_before(sums)?;
-            self.ask_all(room, seen, frames, true)?;
-            let launch = self.settle.launch((room.chunks(), self.sets as u32), TEAM).arg(&state.probe).arg(&self.sums);
-            // SAFETY: (C*, const C*, const float*, const float*, const float*) as `step_between` declares.
-            unsafe { launch.arg(&self.norms).arg(&self.inertia).arg(0_u64).run()? };
-            supports.apply(Some(room), &mut state.probe)?;
-            self.cuda.copy(&state.probe, 0, &mut sums.before, 0, state.probe.len())?;
-            if supports.change(model, state)? < rule.tolerance {
+            self.begin(frames.views);
+            self.ask_views(room, seen, frames, true)?;
+            if self.settle(model, state, sums, supports, room)? < rule.tolerance {
                 passes = pass + 1;
                 break;
             }

@@ -51,6 +51,8 @@ pub(super) struct Frames {
     order: Buffer<u32>,
     /// Kernel of the near field.
     near: Option<Buffer<C>>,
+    /// What whole pixels leave over, of every view, where frames go back by it (a near detector, probes between pixels); 0 elsewhere.
+    pub(super) shifts: u64,
     /// The arrays are those of one block of frames after another (`stream`).
     pub(super) one_block: bool,
 }
@@ -118,6 +120,7 @@ impl Frames {
             errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,
             order: pool.alloc_zeros(model.views.len(), "ptycho: order")?,
             near,
+            shifts: 0,
             one_block: false,
         })
     }
@@ -329,8 +332,10 @@ impl Frames {
         let data = if which == Which::Waves { &self.waves } else { &self.exits };
         let Kernels::Plain { shade, .. } = &self.kernels else { unreachable!("pieces of a fused kernel") };
         let launch = shade.launch((values as u32).div_ceil(256), 256).arg(data.from(at)).arg(factor).arg(values as u64);
-        // SAFETY: (C*, const C*, u64, u32, u32, float) as `shade` declares; the values lie in the buffer.
-        unsafe { launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale).run() }
+        let launch = launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale);
+        let launch = launch.arg(if factor == 0 { 0 } else { self.shifts }).arg(0_u64).arg(first as u32);
+        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the values lie in the buffer.
+        unsafe { launch.arg(0_u64).arg(-1_i32).run() }
     }
 }
 

@@ -250,7 +250,7 @@ impl Descent {
             let work = frames.exits.from(first * wave).value();
             let lot = Lot { work, ..pieces.lot(frames, first, first * chunks as usize) };
             pieces.multiply(places, None, lot, count, -1)?;
-            pieces.propagate_in(&mut frames.exits, first * wave, count, false)?;
+            pieces.propagate_in(&mut frames.exits, first * wave, lot, count, false)?;
             pieces.intensity(lot, count)?;
             if rule.floating {
                 let behind = Lot { sums: pieces.sums.from(part).value(), ..lot };
@@ -264,7 +264,7 @@ impl Descent {
             let launch = weigh.launch(grid, TEAM).plain(lot).arg(factors());
             // SAFETY: (Lot, const float*, u32) as `weigh` declares.
             unsafe { launch.arg(u32::from(rule.floating_left_out)).run()? };
-            pieces.propagate_in(&mut frames.exits, first * wave, count, true)?;
+            pieces.propagate_in(&mut frames.exits, first * wave, lot, count, true)?;
         }
         Ok(pieces.totals::<1>(0..views)?.into_iter().map(|[v]| v).collect())
     }
@@ -292,7 +292,7 @@ impl Descent {
             pieces.multiply(mixed[0], Some(mixed[1]), others[0], count, -1)?;
             pieces.multiply(along, None, others[1], count, -1)?;
             for which in 0..3 {
-                pieces.propagate(which, count, false)?;
+                pieces.propagate(which, lot, count, false)?;
             }
             pieces.intensity(lot, count)?;
             let launch = bend.launch((chunks, count as u32), TEAM).plain(lot).arg(&pieces.waves[1]).arg(&pieces.waves[2]);

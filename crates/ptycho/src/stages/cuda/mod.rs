@@ -58,16 +58,7 @@ pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages
 
 /// The same within some device memory, frames and waves coming and going where they do not fit.
 pub fn new_within(model: &Model, cuda: &Cuda, wish: stream::plan::Wish) -> Result<Box<dyn Stages>> {
-    if model.subpixel {
-        return Err(no_blocks_between_pixels());
-    }
     stream::new(model, cuda, Kind::of(model, cuda.properties()), wish)
-}
-
-/// Why a scan that does not fit is not begun.
-pub(crate) fn no_blocks_between_pixels() -> Error {
-    let hint = "let the GPU hold the scan (`every`, `crop`, more memory), leave `subpixel` out, or take `--device cpu`";
-    refused("frames that come and go with probes between pixels (`subpixel`)", hint)
 }
 
 /// What is not there on GPUs.

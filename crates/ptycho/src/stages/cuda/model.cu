@@ -40,3 +40,11 @@ __device__ __forceinline__ C clipped(C value, float low, float high) {
   if (low < 0 || (size >= low && size <= high)) return value;
   return size > 0 ? value * ((size < low ? low : high) / size) : make_float2(low, 0);
 }
+
+// exp(-2 pi i k d / n) of both axes at a pixel of Fourier space.
+__device__ __forceinline__ float place_of(u32 i, u32 n) { return i < (n + 1) / 2 ? float(i) : float(i) - float(n); }
+__device__ __forceinline__ C ramp(float2 by, u32 pixel) {
+  C value;
+  sincospif(-2 * (place_of(pixel / NX, NY) * by.x / NY + place_of(pixel % NX, NX) * by.y / NX), &value.y, &value.x);
+  return value;
+}

@@ -44,6 +44,8 @@ pub(super) struct Pieces {
     shade: Kernel,
     /// Kernel of the near field, in the order of the transform.
     near: Option<Buffer<C>>,
+    /// What whole pixels leave over, of every view, where frames go back by it; 0 elsewhere.
+    pub(super) shifts: u64,
     mag_place: Option<Buffer<u32>>,
     wave_place: Option<Buffer<u32>>,
     /// Waves of a lot, as many as were asked for.
@@ -81,6 +83,7 @@ impl Pieces {
             slopes: program.kernel("slopes")?,
             shade: program.kernel("shade")?,
             near,
+            shifts: 0,
             mag_place: place(4)?,
             wave_place: place(2)?,
             waves: [waves()?, waves()?, waves()?],
@@ -154,15 +157,15 @@ impl Pieces {
     }
 
     /// Waves number `which` of `count` views to the detector or back, without the factor of [`Pieces::scale`].
-    pub(super) fn propagate(&mut self, which: usize, count: usize, back: bool) -> Result<()> {
-        let Self { kind, plans, shade, near, waves, .. } = self;
-        carry(*kind, plans, shade, near.as_ref(), &mut waves[which], 0, count, back)
+    pub(super) fn propagate(&mut self, which: usize, lot: Lot, count: usize, back: bool) -> Result<()> {
+        let Self { kind, plans, shade, near, shifts, waves, .. } = self;
+        carry(*kind, plans, shade, (near.as_ref(), *shifts), (&mut waves[which], 0), (lot, count), back)
     }
 
     /// The same for the waves of `count` views from value `at` on.
-    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, count: usize, back: bool) -> Result<()> {
-        let Self { kind, plans, shade, near, .. } = self;
-        carry(*kind, plans, shade, near.as_ref(), waves, at, count, back)
+    pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, lot: Lot, count: usize, back: bool) -> Result<()> {
+        let Self { kind, plans, shade, near, shifts, .. } = self;
+        carry(*kind, plans, shade, (near.as_ref(), *shifts), (waves, at), (lot, count), back)
     }
 
     /// Modelled intensities of a lot to its plane.
@@ -193,7 +196,7 @@ impl Pieces {
             let count = group.min(views.len() - first);
             let lot = self.lot(frames, first, first * chunks);
             self.multiply(model, None, lot, count, -1)?;
-            self.propagate(0, count, false)?;
+            self.propagate(0, lot, count, false)?;
             self.intensity(lot, count)?;
             // SAFETY: (Lot) as `deviation` declares; there is room for a sum a block of every view.
             unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).plain(lot).run()? };
@@ -207,13 +210,20 @@ impl Pieces {
         let (views, chunks) = (frames.views, self.chunks() as usize);
         let group = self.group(views);
         let mut along = self.pool.alloc_zeros(0, "ptycho: shifted probes")?;
-        self.need(group, 2, 3, 5 * views * chunks)?;
+        // A near detector's frame, which is shifted back, moves with the place as well: that needs the waves' transforms.
+        let leaning = self.near.is_some() && between.is_some();
+        self.need(group, if leaning { 3 } else { 2 }, 3, 5 * views * chunks)?;
         for first in (0..views).step_by(group) {
             let count = group.min(views - first);
             let grid = (chunks as u32, count as u32);
             let lot = self.lot(frames, first, 5 * first * chunks);
             self.multiply(model, None, lot, count, -1)?;
-            self.propagate(0, count, false)?;
+            if leaning {
+                let [first, _, still] = &mut self.waves;
+                self.cuda.copy(first, 0, still, 0, count * self.kind.exits() * self.kind.frame[0] * self.kind.frame[1])?;
+                self.transform_own(2, count, Direction::Forward)?;
+            }
+            self.propagate(0, lot, count, false)?;
             self.intensity(lot, count)?;
             for axis in 0..2 {
                 let other = Lot { work: self.waves[1].address(), ..lot };
@@ -227,7 +237,13 @@ impl Pieces {
                 } else {
                     self.multiply(model, None, other, count, axis)?;
                 }
-                self.propagate(1, count, false)?;
+                if leaning {
+                    self.transform_own(1, count, Direction::Forward)?;
+                    self.lean(lot, count, axis)?;
+                    self.transform_own(1, count, Direction::Inverse)?;
+                } else {
+                    self.propagate(1, lot, count, false)?;
+                }
                 let launch = self.change.launch(grid, TEAM).plain(lot).arg(&self.waves[1]).arg(&self.planes[1 + axis as usize]);
                 // SAFETY: (Lot, const C*, float*) as `change` declares; waves and planes hold `count` views.
                 unsafe { launch.run()? };
@@ -236,6 +252,23 @@ impl Pieces {
             unsafe { self.slopes.launch(grid, TEAM).plain(lot).arg(&self.planes[1]).arg(&self.planes[2]).run()? };
         }
         self.totals::<5>(0..views)
+    }
+
+    /// Transforms of waves number `which` of `count` views, in place and without a factor.
+    fn transform_own(&mut self, which: usize, count: usize, direction: Direction) -> Result<()> {
+        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], count * self.kind.exits());
+        self.plans.get::<f32>(shape)?.run_at(&mut self.waves[which], 0, direction)
+    }
+
+    /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative by the place along `axis`.
+    fn lean(&mut self, lot: Lot, count: usize, axis: i32) -> Result<()> {
+        let Self { kind, shade, near, shifts, waves, .. } = self;
+        let pixels = kind.frame[0] * kind.frame[1];
+        let values = count * kind.exits() * pixels;
+        let launch = shade.launch((values as u32).div_ceil(256), 256).arg(&waves[1]).arg(near.as_ref().map_or(0, Buffer::address));
+        let launch = launch.arg(values as u64).arg(pixels as u32).arg(0_u32).arg((1.0 / pixels as f64) as f32);
+        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the waves hold the values.
+        unsafe { launch.arg(*shifts).arg(lot.list).arg(lot.first).arg(&waves[2]).arg(axis).run() }
     }
 
     /// Transforms of frames that stand in `waves` one behind the other, in place and without a factor.
@@ -250,16 +283,14 @@ impl Pieces {
     }
 }
 
-/// Waves of `count` views from value `at` on to the detector or back; `near`: kernel of the near field.
-#[allow(clippy::too_many_arguments)] // parts of `Pieces` beside waves that may be its own
+/// Waves of the `count` views of a lot from value `at` on to the detector or back; `near`: kernel of the near field, and the shifts of frames.
 fn carry(
     kind: Kind,
     plans: &mut CudaPlans,
     shade: &Kernel,
-    near: Option<&Buffer<C>>,
-    waves: &mut Buffer<C>,
-    at: usize,
-    count: usize,
+    (near, shifts): (Option<&Buffer<C>>, u64),
+    (waves, at): (&mut Buffer<C>, usize),
+    (lot, count): (Lot, usize),
     back: bool,
 ) -> Result<()> {
     let pixels = kind.frame[0] * kind.frame[1];
@@ -270,7 +301,8 @@ fn carry(
     plan.run_at(waves, at, Direction::Forward)?;
     let values = count * kind.exits() * pixels;
     let launch = shade.launch((values as u32).div_ceil(256), 256).arg(waves.from(at)).arg(near).arg(values as u64);
-    // SAFETY: (C*, const C*, u64, u32, u32, float) as `shade` declares; the values lie in the buffer.
-    unsafe { launch.arg(pixels as u32).arg(u32::from(back)).arg((1.0 / pixels as f64) as f32).run()? };
+    let launch = launch.arg(pixels as u32).arg(u32::from(back)).arg((1.0 / pixels as f64) as f32);
+    // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the values lie in the buffer.
+    unsafe { launch.arg(shifts).arg(lot.list).arg(lot.first).arg(0_u64).arg(-1_i32).run()? };
     plan.run_at(waves, at, Direction::Inverse)
 }

@@ -11,13 +11,22 @@ extern "C" __global__ void spread(Model model, C* exits, u32 first) {
   exits[((u64)n * MODES + k) * (NX * NY) + pixel] = p * o;
 }
 
-// values[i] *= factor[i % period] (or its conjugate) * scale. Grid: as many threads as values.
-extern "C" __global__ void shade(C* values, const C* factor, u64 count, u32 period, u32 conjugate, float scale) {
+// values[i] *= factor[i % period] (or its conjugate) * scale. With `shifts` (views see the probe between pixels) the frames of the views, number
+// list[..] or first + .., go back by what the probe was shifted in them; with `axis` 0 (rows) or 1 the derivative by the place of that is added, of `still`.
+// Grid: as many threads as values.
+extern "C" __global__ void shade(C* values, const C* factor, u64 count, u32 period, u32 conjugate, float scale, const float2* shifts, const u32* list, u32 first,
+                                 const C* still, i32 axis) {
   u64 i = thread_index();
   if (i >= count) return;
+  const u32 pixel = i % period, slot = i / period / MODES;
   C value = values[i] * scale;
-  if (factor) value = value * (conjugate ? conj(factor[i % period]) : factor[i % period]);
-  values[i] = value;
+  if (axis >= 0) {
+    const float k = axis ? place_of(pixel % NX, NX) / NX : place_of(pixel / NX, NY) / NY;
+    value = value + make_float2(-still[i].y, still[i].x) * (6.2831853f * k * scale);
+  }
+  C turn = factor ? factor[pixel] : make_float2(1, 0);
+  if (shifts) turn = turn * conj(ramp(shifts[list ? list[slot] : first + slot], pixel));
+  values[i] = value * (conjugate ? conj(turn) : turn);
 }
 
 // The constraint on the waves of one view: a block of 512 threads each. In `exits` g times 1 / scale comes in and the new e goes out.

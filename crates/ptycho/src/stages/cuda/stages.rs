@@ -15,6 +15,7 @@ use super::supports::Supports;
 use super::sweeps::Sweeps;
 use super::{CudaStages, narrow, refused, stream, wide};
 use crate::model::{Model, State, Transfer, View};
+use crate::propagation::signed;
 use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
 
 /// What was made just before is not there: a defect.
@@ -80,6 +81,11 @@ impl CudaStages {
     /// And those of probes between pixels, where views see them so; gives what the kernels of all views take.
     pub(super) fn seen(&mut self) -> Result<ModelArgument> {
         let places = self.places.model(&self.state);
+        self.seen_in(places)
+    }
+
+    /// The same for the views that `places` and the frames at hand begin with.
+    pub(super) fn seen_in(&mut self, places: ModelArgument) -> Result<ModelArgument> {
         if !self.frames.kind.shifted {
             return Ok(places);
         }
@@ -94,8 +100,19 @@ impl CudaStages {
             self.need_pieces()?;
             let places = Model { shifts: self.places.shifts.clone(), ..stream::plan::without_frames(&self.model) };
             self.between = Some(Between::new(&places, &self.cuda, &self.pool, self.frames.kind)?);
+            self.begin_at(0);
         }
         Ok(())
+    }
+
+    /// Arrays begin with view `first` of all.
+    pub(super) fn begin_at(&mut self, first: usize) {
+        let Self { between: Some(between), pieces: Some(pieces), frames, .. } = self else { return };
+        let shifts = between.begin_at(first);
+        // A near detector's frames go back by what the probe was shifted in them.
+        if frames.kind.near {
+            (pieces.shifts, frames.shifts) = (shifts, shifts);
+        }
     }
 
     /// And those of engines that go from view to view so.
@@ -362,19 +379,13 @@ impl Stages for CudaStages {
         let mut sum = vec![0.0; self.model.counted()];
         for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
             let mut probe = state.probe[(view.probe as usize * probes + p) * pixels..][..pixels].to_vec();
+            let ramp = |i: usize| {
+                let turns = |i: usize, d: usize| signed(i, frame[d]) * shift[d] / frame[d] as f64;
+                Complex::cis(-std::f64::consts::TAU * (turns(i / frame[1], 0) + turns(i % frame[1], 1)))
+            };
             if self.model.subpixel {
                 plan.run(&mut probe, Direction::Forward);
-                for (i, value) in probe.iter_mut().enumerate() {
-                    let turns = |i: usize, d: usize| {
-                        let n = frame[d];
-                        let k = if i < n.div_ceil(2) { i as f64 } else { i as f64 - n as f64 };
-                        k * shift[d] / n as f64
-                    };
-                    *value *= Complex::from_polar(
-                        1.0 / pixels as f64,
-                        -std::f64::consts::TAU * (turns(i / frame[1], 0) + turns(i % frame[1], 1)),
-                    );
-                }
+                probe.iter_mut().enumerate().for_each(|(i, value)| *value *= ramp(i) / pixels as f64);
                 plan.run(&mut probe, Direction::Inverse);
             }
             let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
@@ -384,6 +395,9 @@ impl Stages for CudaStages {
             let mut scale = 1.0 / pixels as f64;
             if let Transfer::Near(kernel) = &self.model.transfer {
                 wave.iter_mut().zip(kernel).for_each(|(w, k)| *w *= k);
+                if self.model.subpixel {
+                    wave.iter_mut().enumerate().for_each(|(i, w)| *w *= ramp(i).conj());
+                }
                 plan.run(&mut wave, Direction::Inverse);
                 scale *= scale;
             }

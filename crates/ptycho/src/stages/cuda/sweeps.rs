@@ -128,11 +128,11 @@ impl Sweeps {
                 places.probe = own.address();
             }
             pieces.multiply(places, None, lot, views.len(), -1)?;
-            pieces.propagate(0, views.len(), false)?;
+            pieces.propagate(0, lot, views.len(), false)?;
             let poisson = u32::from(rule.noise == Noise::Poisson);
             // SAFETY: (Lot, u32) as `residual` declares; the sums hold all views of the order.
             unsafe { self.residual.launch((chunks, count), TEAM).plain(lot).arg(poisson).run()? };
-            pieces.propagate(0, views.len(), true)?;
+            pieces.propagate(0, lot, views.len(), true)?;
             self.cuda.fill_zero(&mut direction.object)?;
             self.cuda.fill_zero(&mut direction.probe)?;
             if rule.object {
@@ -238,7 +238,7 @@ impl Sweeps {
         damping: f64,
         largest: usize,
     ) -> Result<()> {
-        between.begin();
+        between.begin(count as usize);
         between.ask(pieces, places, lot, count as usize, false)?;
         between.end(pieces)?;
         let len = to.probe.len();

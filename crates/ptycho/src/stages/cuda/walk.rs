@@ -232,11 +232,11 @@ impl Kernels {
             if number == 0 || !at_once {
                 pieces.multiply(here, None, lot, views, -1)?;
             }
-            pieces.propagate(0, views, false)?;
+            pieces.propagate(0, lot, views, false)?;
             let launch = self.difference.launch((chunks, views as u32), TEAM).plain(lot).arg(waves).plain(formula);
             // SAFETY: (Lot, C*, Rule) as `difference` declares; the waves hold all views, the sums those of the group.
             unsafe { launch.run()? };
-            pieces.propagate(0, views, true)?;
+            pieces.propagate(0, lot, views, true)?;
             for i in 0..views {
                 let clearest = room.clearest.from(first + i);
                 let launch = self.step_object.launch(chunks, TEAM).plain(here).plain(lot).arg(i as u32);
@@ -254,7 +254,7 @@ impl Kernels {
                 // What they ask for of the probes that they see, shifted back.
                 steps = room.steps.address();
                 if rule.probe {
-                    between.begin();
+                    between.begin(views);
                     between.bring_back(pieces, places, lot, views, false)?;
                     between.end(pieces)?;
                     steps = between.sums.address();

@@ -6,6 +6,7 @@ use zellige_engine::error::Result;
 use super::ring::Ring;
 use super::{Streamed, Work, keep};
 use crate::model::View;
+use crate::stages::cuda::between::narrow;
 use crate::stages::cuda::supports::Supports;
 use crate::stages::cuda::{C, CudaStages, Kind, refused};
 use crate::stages::{LeastSquares, Stages, Sweep};
@@ -18,6 +19,8 @@ pub(super) struct Picked {
     views: Buffer<View>,
     /// Those of the block at work.
     here: Buffer<View>,
+    /// What whole pixels leave over of all and of the block at work.
+    shifts: [Buffer<[f32; 2]>; 2],
     weights: Buffer<f32>,
     errors: Buffer<f32>,
 }
@@ -30,6 +33,7 @@ impl Picked {
             order: keep::order(pool, kind)?,
             views: pool.alloc_zeros(views, what)?,
             here: pool.alloc_zeros(views, what)?,
+            shifts: [pool.alloc_zeros(views, what)?, pool.alloc_zeros(views, what)?],
             weights: pool.alloc_zeros(views, what)?,
             errors: pool.alloc_zeros(3 * views, what)?,
         })
@@ -134,6 +138,7 @@ impl Streamed {
         if self.picked.as_ref().is_none_or(|p| p.kind != kind) {
             self.picked = Some(Picked::new(&self.inner.pool, kind, all)?);
         }
+        self.inner.need_between()?;
         let bytes = self.bytes_of_pixel;
         let Self { work: Some(Work { ring, waves, .. }), picked: Some(picked), inner, turn, raw, .. } = self else { return Ok(()) };
         let (cuda, wave) = (inner.cuda.clone(), inner.model.exits() * inner.model.pixels());
@@ -149,6 +154,8 @@ impl Streamed {
         let weights: Vec<f32> = order.iter().map(|n| self.counted[*n as usize]).collect();
         cuda.upload(&mut picked.views, &views)?;
         cuda.upload(&mut picked.weights, &weights)?;
+        let shifts: Vec<[f64; 2]> = order.iter().map(|n| inner.places.shifts[*n as usize]).collect();
+        cuda.upload_at(&mut picked.shifts[0], 0, &narrow(&shifts))?;
         let one_by_one: Vec<u32> = (0..length as u32).collect();
         let (half, slots) = (ring.half, ring.slots.len());
         for (number, part) in order.chunks(length).enumerate() {
@@ -158,6 +165,8 @@ impl Streamed {
             inner.frames.views = count;
             cuda.copy(&picked.weights, first, &mut inner.frames.weight, 0, count)?;
             cuda.copy(&picked.views, first, &mut picked.here, 0, count)?;
+            let [all, here] = &mut picked.shifts;
+            cuda.copy(all, first, here, 0, count)?;
             turn.magnitudes((&kept.raw, bytes), picked.order.as_ref(), &mut inner.frames.mag, count)?;
             if half {
                 turn.widen(&kept.halves, waves, count * wave)?;
@@ -166,6 +175,10 @@ impl Streamed {
             let mut swap = |inner: &mut CudaStages| {
                 std::mem::swap(&mut inner.frames.waves, place);
                 std::mem::swap(&mut inner.places.on_device, &mut picked.here);
+                if let Some(between) = &mut inner.between {
+                    between.swap(&mut picked.shifts[1]);
+                }
+                inner.begin_at(0);
             };
             swap(inner);
             let done = match pass {

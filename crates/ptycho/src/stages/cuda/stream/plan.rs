@@ -6,6 +6,7 @@ use zellige_engine::error::Result;
 use super::layout::{Layout, Need};
 use super::{sums, touches};
 use crate::model::Model;
+use crate::stages::cuda::between::fixed_bytes;
 use crate::stages::cuda::frames::GROUP;
 use crate::stages::cuda::lists;
 use crate::stages::cuda::program::{TEAM, TILE_ROWS, crowd, pair};
@@ -68,7 +69,7 @@ fn lots(model: &Model) -> usize {
     }
     let wave = 8 * model.pixels() * model.exits();
     let group = (GROUP / (2 * wave)).clamp(1, model.views.len().max(1)).min(4096);
-    group * (3 * wave + 12 * model.counted())
+    group * (3 * wave + 12 * model.counted()) + fixed_bytes(model, group)
 }
 
 /// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view.
@@ -91,7 +92,9 @@ pub(super) fn need(model: &Model, multiprocessors: u32, bytes: u64, waves: bool,
         (true, true) => 4 * values,
         (true, false) => 8 * values,
     };
-    let work = 4 * counted + 8 * values + if waves && half { 8 * values } else { 0 };
+    // Probes as the views of a block see them, and directions of ML.
+    let own = if model.subpixel { (model.modes[0] * model.pixels()) as u64 * if waves { 8 } else { 16 } } else { 0 };
+    let work = 4 * counted + 8 * values + own + if waves && half { 8 * values } else { 0 };
     Need { fixed: fixed(model, multiprocessors), raw: bytes * counted, wave, work }
 }
 

@@ -6,7 +6,7 @@ use zellige_engine::error::Result;
 
 use super::Streamed;
 use super::ring::Access;
-use super::sweeps::{NEUTRAL, block_model};
+use super::sweeps::NEUTRAL;
 use crate::stages::Stages;
 use crate::stages::cuda::arguments::Rule;
 use crate::stages::cuda::saved::{mix, roll, waves};
@@ -54,6 +54,22 @@ impl Streamed {
         })
     }
 
+    /// Waves that are kept go with their probes, to other places between the pixels.
+    pub(super) fn turn_waves(&mut self, shifts: &[[f64; 2]]) -> Result<()> {
+        self.inner.need_between()?;
+        let CudaStages { between: Some(between), places, frames, .. } = &mut self.inner else { return Ok(()) };
+        // A near detector's stay, as its frame does.
+        if frames.kind.near || self.work.as_ref().is_none_or(|w| w.ring.need.wave == 0) {
+            return Ok(());
+        }
+        between.apart(&places.shifts, shifts)?;
+        self.sweep(CHANGE, false, |inner, _, _, range| {
+            inner.begin_at(range.start);
+            let CudaStages { between: Some(between), pieces: Some(pieces), frames, .. } = inner else { return Ok(()) };
+            between.turn(pieces, frames)
+        })
+    }
+
     /// Moves probes, objects and exit waves by whole pixels.
     pub(super) fn roll_all(&mut self, by: [i32; 2]) -> Result<()> {
         self.aside(|inner| inner.roll(by))?;
@@ -62,7 +78,7 @@ impl Streamed {
         }
         let (frame, pixels, wave) = (self.inner.model.frame, self.inner.model.pixels(), self.inner.model.exits());
         self.sweep(CHANGE, false, |inner, _, _, range| {
-            let model = block_model(inner, range.start);
+            let [model, _] = inner.block(range.start)?;
             inner.frames.project(model, Rule::from(&NEUTRAL))?;
             let mut values = inner.cuda.download_range(&inner.frames.exits, 0..range.len() * wave * pixels)?;
             values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));

@@ -109,7 +109,7 @@ impl Stages for Streamed {
         self.flush()?;
         self.ask_places(None, |inner, places, _| match inner {
             CudaStages { seeker: Some(seeker), frames, .. } => seeker.slope(places, frames),
-            CudaStages { pieces: Some(pieces), frames, .. } => pieces.slope(places, frames, None),
+            CudaStages { pieces: Some(pieces), frames, between, .. } => pieces.slope(places, frames, between.as_mut()),
             _ => Ok(Vec::new()),
         })
     }
@@ -120,6 +120,7 @@ impl Stages for Streamed {
 
     fn set_views(&mut self, views: &[View], shifts: &[[f64; 2]]) -> Result<()> {
         self.flush()?;
+        self.turn_waves(shifts)?;
         self.inner.set_views(views, shifts)?;
         self.list()
     }

@@ -9,17 +9,42 @@ use super::ring::Access;
 use super::sums::{BlockSums, Target};
 use super::{Streamed, Work};
 use crate::model::View;
-use crate::stages::cuda::CudaStages;
 use crate::stages::cuda::arguments::{ModelArgument, Rule, Update};
+use crate::stages::cuda::between::object_alone;
 use crate::stages::cuda::supports::Supports;
+use crate::stages::cuda::{C, CudaStages};
 use crate::stages::{Likelihood, Overlap, Projection, Slot};
 
 /// The Fourier step that leaves waves as they are, whatever is measured, and makes the exit waves of them.
 pub(super) const NEUTRAL: Projection = Projection { a: 0.0, b: 0.0, c: 0.0, bound: -1.0, likelihood: false };
 
 /// The arrays as a kernel sees them that counts views from `first` on.
-pub(super) fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {
+fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {
     ModelArgument { views: inner.places.on_device.from(first).value(), ..inner.places.model(&inner.state) }
+}
+
+impl CudaStages {
+    /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them, which count from the first one
+    /// of all on. Where views see the probe between pixels they have those of the block.
+    pub(super) fn block(&mut self, first: usize) -> Result<[ModelArgument; 2]> {
+        self.need_between()?;
+        self.begin_at(first);
+        let here = block_model(self, first);
+        let (here, all) = (self.seen_in(here)?, self.places.model(&self.state));
+        let before = (first * self.model.modes[0] * self.model.pixels() * size_of::<C>()) as u64;
+        let probe = if self.frames.kind.shifted { here.probe.wrapping_sub(before) } else { all.probe };
+        Ok([here, ModelArgument { probe, ..all }])
+    }
+
+    /// Adds what the views of the block at work say of the probe, where they see it between pixels; gives whether they do.
+    fn ask_block(&mut self, here: ModelArgument, rest: bool) -> Result<bool> {
+        match self {
+            Self { between: Some(between), pieces: Some(pieces), frames, .. } => {
+                between.ask_views(pieces, here, frames, rest).map(|()| true)
+            }
+            _ => Ok(false),
+        }
+    }
 }
 
 impl Streamed {
@@ -68,7 +93,7 @@ impl Streamed {
         self.pending = None;
         self.ready(true)?;
         self.sweep(Access { write: true, ..Access::default() }, false, |inner, _, _, range| {
-            let model = block_model(inner, range.start);
+            let [model, _] = inner.block(range.start)?;
             inner.frames.begin(model, false)
         })
     }
@@ -77,10 +102,12 @@ impl Streamed {
     fn step(&mut self, step: Option<Projection>, target: Option<&Target>) -> Result<()> {
         let moves = step.is_some();
         self.sweep(Access { raw: moves, read: true, write: moves }, moves, |inner, sums, b, range| {
-            let model = block_model(inner, range.start);
+            let [model, all] = inner.block(range.start)?;
             inner.frames.project(model, Rule::from(&step.unwrap_or(NEUTRAL)))?;
             let Some(target) = target else { return Ok(()) };
-            let all = inner.places.model(&inner.state);
+            if matches!(target, Target::Probe) && inner.ask_block(model, true)? {
+                return Ok(());
+            }
             sums.add(all, &inner.frames.exits, (b, range.start), &inner.sums, target)
         })
     }
@@ -96,6 +123,9 @@ impl Streamed {
     /// The overlap loop, as `overlap.cu` makes it, or `supports.rs` where the object is smoothed or probes have a support in Fourier space.
     pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> Result<u32> {
         self.ready(true)?;
+        if self.inner.frames.kind.shifted {
+            return self.overlap_between(rule);
+        }
         let apart = self.inner.supports.as_ref().is_some_and(Supports::apart);
         let by_steps = apart || rule.limits.smooth.is_some();
         if by_steps {
@@ -148,29 +178,87 @@ impl Streamed {
         Ok(pass)
     }
 
+    /// The same where views see the probe between pixels, as [`between`](crate::stages::cuda::between) makes it.
+    fn overlap_between(&mut self, rule: &Overlap) -> Result<u32> {
+        self.inner.need_between()?;
+        self.inner.need_supports()?;
+        let views = self.inner.places.views.len();
+        if let Some(between) = &mut self.inner.between {
+            between.weigh(rule)?;
+        }
+        let (update, mut passes) = (object_alone(rule), rule.passes);
+        for pass in 0..rule.passes {
+            if rule.object && (rule.object_first || pass > 0 || !rule.probe) {
+                if let Some(sigma) = rule.limits.smooth {
+                    // The Fourier step sees the object as it was.
+                    self.flush()?;
+                    let CudaStages { model, state, supports: Some(supports), .. } = &mut self.inner else { break };
+                    supports.smooth(model, &state.object, sigma)?;
+                }
+                let step = self.pending.take();
+                self.step(step, Some(&Target::Object(update)))?;
+            }
+            if !rule.probe {
+                passes = pass + 1;
+                break;
+            }
+            let CudaStages { sums, supports: Some(supports), between: Some(between), .. } = &mut self.inner else { break };
+            supports.keep_before(sums)?;
+            between.begin(views);
+            let step = self.pending.take();
+            self.step(step, Some(&Target::Probe))?;
+            let CudaStages { model, state, sums, pieces: Some(pieces), supports: Some(supports), between: Some(between), .. } =
+                &mut self.inner
+            else {
+                break;
+            };
+            if between.settle(model, state, sums, supports, pieces)? < rule.tolerance {
+                passes = pass + 1;
+                break;
+            }
+        }
+        self.flush()?;
+        Ok(passes)
+    }
+
     /// The gradient, and the value of every view.
     pub(super) fn likelihood_gradient(&mut self, rule: &Likelihood) -> Result<Vec<f64>> {
         self.ready(false)?;
         self.inner.descent(Some(rule.noise))?;
         self.inner.slot(Slot::Gradient)?;
         let mut values = Vec::new();
+        let views = self.inner.places.views.len();
+        self.inner.need_between()?;
+        if let Some(between) = &mut self.inner.between {
+            between.begin(views);
+        }
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, blocks, b, range| {
-            let (model, all) = (block_model(inner, range.start), inner.places.model(&inner.state));
+            let [model, all] = inner.block(range.start)?;
             let CudaStages { descent: Some(descent), slots: [Some(to), ..], frames, sums, pieces, .. } = inner else { return Ok(()) };
             values.extend(descent.gradient_part(model, frames, pieces.as_mut(), rule, range)?);
             if rule.object {
                 blocks.add(all, &frames.exits, (b, range.start), sums, &Target::Gradient(&to.object))?;
             }
-            if rule.probe {
+            if rule.probe && !inner.ask_block(model, false)? {
+                let CudaStages { frames, sums, .. } = inner;
                 blocks.add(all, &frames.exits, (b, range.start), sums, &Target::Probe)?;
             }
             Ok(())
         })?;
-        let CudaStages { descent: Some(descent), slots: [Some(to), ..], sums, cuda, .. } = &mut self.inner else { return Ok(Vec::new()) };
+        let CudaStages { descent: Some(descent), slots: [Some(to), ..], sums, cuda, pieces, between, .. } = &mut self.inner else {
+            return Ok(Vec::new());
+        };
         if !rule.object {
             cuda.fill_zero(&mut to.object)?;
         }
-        descent.probe_gradient(sums, rule, &mut to.probe)?;
+        match between.as_mut().zip(pieces.as_mut()) {
+            Some((between, pieces)) if rule.probe => {
+                between.end(pieces)?;
+                let len = to.probe.len();
+                cuda.copy(&between.sums, 0, &mut to.probe, 0, len)?;
+            }
+            _ => descent.probe_gradient(sums, rule, &mut to.probe)?,
+        }
         if descent.in_pieces() { Ok(values) } else { Ok(descent.totals()?.iter().map(|v| v[0]).collect()) }
     }
 
@@ -181,11 +269,14 @@ impl Streamed {
         self.inner.slot(Slot::Direction)?;
         let mut values = Vec::new();
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
-            let model = block_model(inner, range.start);
-            let CudaStages { descent: Some(descent), slots: [_, _, Some(along)], frames, places, pieces, .. } = inner else {
+            let [model, _] = inner.block(range.start)?;
+            let CudaStages { descent: Some(descent), slots: [_, _, Some(pair)], frames, places, pieces, between, .. } = inner else {
                 return Ok(());
             };
-            let along = ModelArgument { views: model.views, ..places.model(along) };
+            let mut along = ModelArgument { views: model.views, ..places.model(pair) };
+            if let Some((between, pieces)) = between.as_mut().zip(pieces.as_mut()) {
+                along.probe = between.all(pieces, along, frames, &pair.probe, 1)?;
+            }
             values.extend(descent.line_part(model, along, frames, pieces.as_mut(), rule, range)?);
             Ok(())
         })?;
@@ -208,7 +299,7 @@ impl Streamed {
         self.inner.need_seeker()?;
         let mut all = Vec::with_capacity(self.inner.places.views.len());
         self.sweep(Access { raw: true, ..Access::default() }, false, |inner, _, _, range| {
-            let model = block_model(inner, range.start);
+            let [model, _] = inner.block(range.start)?;
             let views = moved.map_or(&[][..], |views| &views[range.clone()]);
             let found = ask(inner, model, views)?;
             all.extend(found.into_iter().take(range.len()));
