@@ -1,11 +1,11 @@
 //! What becomes of a run's rows, records and progress: files by `io`, a bar on a terminal, lines in a log.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::files;
 use zellige_engine::record::{Record, Row};
 use zellige_engine::run::{Progress, Sink};
@@ -21,6 +21,9 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 const ROWS: &str = "rows.csv";
 /// The file of the input with its defaults.
 const RESOLVED: &str = "resolved.toml";
+/// The file of the result, and what becomes of that of an earlier run into the same folder.
+pub(crate) const SUMMARY: &str = "summary.json";
+const PREVIOUS: &str = "previous_summary.json";
 /// Parts of the bar.
 const BAR: u64 = 1000;
 /// Lines of the running table under one head.
@@ -32,6 +35,8 @@ pub(crate) struct Output {
     formats: Vec<Format>,
     resolved: String,
     resume: Option<PathBuf>,
+    /// The run begins at its beginning: series of files do too.
+    anew: bool,
     earlier: Earlier,
     rows: Vec<(Clock, Row)>,
     written: Vec<PathBuf>,
@@ -63,6 +68,7 @@ impl Output {
             formats,
             resolved,
             resume: None,
+            anew: true,
             earlier,
             rows,
             written,
@@ -101,6 +107,17 @@ impl Output {
         csv::write_rows(&path, &self.earlier, &self.rows)?;
         if !self.written.contains(&path) {
             self.written.push(path);
+        }
+        Ok(())
+    }
+
+    /// Takes away the lists of the series that these records will begin: an earlier run's steps are not this one's.
+    fn begin_series(&self, records: &[Record]) -> Result<()> {
+        for name in records.iter().flat_map(zellige_io::series_names) {
+            let list = zellige_io::series_file(&self.folder, &name);
+            if !self.written.contains(&list) && list.exists() {
+                std::fs::remove_file(&list).map_err(|e| Error::file("remove", &list, e))?;
+            }
         }
         Ok(())
     }
@@ -194,6 +211,9 @@ impl Sink for Output {
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
         let begun = Instant::now();
+        if self.anew && !last {
+            self.begin_series(&records)?;
+        }
         let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
         self.written.extend(zellige_io::write_records(&self.folder, &records, &self.formats, stamp)?);
         self.writing += begun.elapsed();
@@ -210,6 +230,12 @@ impl Sink for Output {
     fn started(&mut self, clock: &Clock) -> Result<()> {
         // Only now: what an input that cannot be set up would leave here would be taken for that of the results beside it.
         files::atomic_write(self.folder.join(RESOLVED), |out| out.write_all(self.resolved.as_bytes()))?;
+        self.anew = clock.step == 0;
+        // Until this run has its own, no result stands here that looks like its.
+        match std::fs::rename(self.folder.join(SUMMARY), self.folder.join(PREVIOUS)) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::file("rename", self.folder.join(SUMMARY), e)),
+            _ => {}
+        }
         if let Some(from) = self.resume.as_ref().filter(|_| clock.step > 0) {
             match Earlier::read(from.join(ROWS), clock.step) {
                 Ok(earlier) => self.earlier = earlier,
@@ -226,6 +252,8 @@ impl Sink for Output {
 
 #[cfg(test)]
 mod tests {
+    use zellige_engine::record::{Axis, Centring, Field, Values};
+
     use super::*;
 
     #[test]
@@ -242,6 +270,32 @@ mod tests {
         assert_eq!(lines[1], "       1200       25 %        6 s    1.000e5              4.125e2    1.000e0   -2.000e0       1.50e7");
         let words = "step 1200, 1.50e7 particles/s, 6 s left: particles 1.000e5, collisions per step 4.125e2, a 1.000e0, b -2.000e0";
         assert_eq!(bar_words(&shown), words);
+    }
+
+    #[test]
+    fn what_an_earlier_run_left_is_not_taken_for_this_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = || {
+            let axis = Axis { name: "x".into(), unit: String::new(), origin: 0.0, spacing: 1.0, len: 2 };
+            Record::Field(Field::bare("u", vec![axis], Centring::Node, Values::F64(vec![1.0, 2.0])))
+        };
+        // Steps that the lists of files hold after a run that begins at `step`.
+        let run = |step: u64, resume: Option<PathBuf>| {
+            let mut output = Output::new(folder.path(), vec![Format::Vti], "resolved".into(), "step", "item").after(resume);
+            output.started(&Clock { step, time: None }).unwrap();
+            assert!(!folder.path().join(SUMMARY).exists());
+            for step in [step + 10, step + 20] {
+                output.records(&Clock { step, time: Some(step as f64) }, vec![record()], false).unwrap();
+            }
+            std::fs::write(folder.path().join(SUMMARY), format!("from {step}")).unwrap();
+            let list = std::fs::read_to_string(folder.path().join("u.pvd")).unwrap();
+            let steps = |line: &str| line.split("u_").nth(1)?.split('.').next()?.parse().ok();
+            list.lines().filter_map(steps).collect::<Vec<u64>>()
+        };
+        assert_eq!(run(0, None), [10, 20]);
+        assert_eq!(run(25, Some(folder.path().into())), [10, 20, 35, 45]);
+        assert_eq!(run(0, None), [10, 20]);
+        assert_eq!(std::fs::read_to_string(folder.path().join(PREVIOUS)).unwrap(), "from 25");
     }
 
     #[test]

@@ -165,11 +165,16 @@ pub struct Component {
 }
 
 impl Mesh {
+    /// Name of component `i` as a field of its own: `E_x`, or that of the mesh where it has but one.
+    pub fn field_name(&self, i: usize) -> String {
+        let component = &self.components[i].name;
+        if component.is_empty() { self.name.clone() } else { format!("{}_{component}", self.name) }
+    }
+
     /// Component `i` as a field of its own: `E_x`, its axes beginning where its first value sits.
     pub fn field(&self, i: usize) -> Field {
         let component = &self.components[i];
-        let alone = component.name.is_empty();
-        let name = if alone { self.name.clone() } else { format!("{}_{}", self.name, component.name) };
+        let (alone, name) = (component.name.is_empty(), self.field_name(i));
         let shifted = |(axis, position): (&Axis, &f64)| Axis { origin: axis.origin + position * axis.spacing, ..axis.clone() };
         Field {
             title: if alone { self.title.clone() } else { format!("{} {name}", self.title) },

@@ -262,9 +262,24 @@ impl Files<'_> {
     }
 }
 
+/// Names of the time series that a record's files belong to.
+pub fn series_names(record: &Record) -> Vec<String> {
+    match record {
+        Record::Field(field) => vec![field.name.clone()],
+        Record::Patches(patches) => vec![patches.name.clone()],
+        Record::Mesh(mesh) => (0..mesh.components.len()).map(|i| mesh.field_name(i)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where the list of a time series stands.
+pub fn series_file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.pvd"))
+}
+
 /// Adds a file to the time series of a field; a step that is written again replaces its entry.
 fn extend_series(folder: &Path, name: &str, time: f64, file: String) -> Result<PathBuf> {
-    let path = folder.join(format!("{name}.pvd"));
+    let path = series_file(folder, name);
     let mut entries = if path.exists() { vti::read_series(&path)? } else { Vec::new() };
     entries.retain(|e| e.1 != file);
     entries.push((time, file));

@@ -18,7 +18,7 @@ use zellige_io::Format;
 
 use crate::args::{Older, Place, RunArgs};
 use crate::report::{self, GIT_HASH, VERSION};
-use crate::sink::Output;
+use crate::sink::{Output, SUMMARY};
 use crate::{commands, solvers};
 
 /// The command.
@@ -153,7 +153,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         measured_bandwidth: summary.bandwidth / 1e9,
         run: &summary,
     };
-    zellige_io::json::write(folder.join("summary.json"), &whole)?;
+    zellige_io::json::write(folder.join(SUMMARY), &whole)?;
     conclude::<S>(&summary, &output, &folder, begun.elapsed(), arguments.profile);
     Ok(summary.exit_code())
 }

@@ -30,7 +30,7 @@ fn mistyped_inputs_are_answered_with_place_and_way_out() {
     let cases = [
         ("unknown_keys", SMALL.replace("rhs", "rsh").replace("nodes", "node")),
         ("wrong_types", SMALL.replace("[33, 49]", "\"many\"").replace("2.0]", "\"long\"]")),
-        ("out_of_range", SMALL.replace("[33, 49]", "[2, 49]").replace("2.0]", "-2.0]").replace("rhs", "omega = 2.5\ncycle = \"V\"\nrhs")),
+        ("out_of_range", SMALL.replace("[33, 49]", "[2, 49]").replace("2.0]", "-2.0]").replace("rhs", "omega = 2.5\nrhs")),
         ("expression", SMALL.replace("2*pi*y", "2*pi*w")),
         (
             "all_at_once",

@@ -92,23 +92,21 @@ impl Source {
     pub fn typed<S: Solver>(&self) -> Result<Input<S::Config>> {
         let empty = Value::Object(serde_json::Map::new());
         let table = |name: &str| self.value.get(name).unwrap_or(&empty);
-        let mut problems = schema::check::<S::Config>(table(S::NAME), S::NAME);
-        problems.extend(schema::check::<RunConfig>(table("run"), "run"));
-        problems.extend(schema::check::<OutputConfig>(table("output"), "output"));
-        if !problems.is_empty() {
-            return Err(self.problems(problems));
-        }
-        let config = schema::typed::<S::Config>(table(S::NAME), S::NAME, &mut problems);
-        let run = schema::typed::<RunConfig>(table("run"), "run", &mut problems);
-        let output = schema::typed::<OutputConfig>(table("output"), "output", &mut problems);
-        let (Some(config), Some(run), Some(output)) = (config, run, output) else {
-            return Err(self.problems(problems));
-        };
-        let folder = run.data_folder.as_ref().map_or_else(|| self.folder.clone(), |f| self.folder.join(f));
-        let input = Input { origin: self.origin.clone(), folder, config, run, output };
-        match input.check::<S>() {
-            problems if problems.is_empty() => Ok(input),
-            problems => Err(self.problems(problems)),
+        // Each table by itself: what one has wrong does not hide what others have.
+        let config = schema::checked::<S::Config>(table(S::NAME), S::NAME);
+        let run = schema::checked::<RunConfig>(table("run"), "run");
+        let output = schema::checked::<OutputConfig>(table("output"), "output");
+        let found = [
+            config.as_ref().map_or_else(Clone::clone, check_solver::<S>),
+            run.as_ref().map_or_else(Clone::clone, RunConfig::check),
+            output.as_ref().map_or_else(Clone::clone, OutputConfig::check),
+        ];
+        match (config, run, output) {
+            (Ok(config), Ok(run), Ok(output)) if found.iter().all(Vec::is_empty) => {
+                let folder = run.data_folder.as_ref().map_or_else(|| self.folder.clone(), |f| self.folder.join(f));
+                Ok(Input { origin: self.origin.clone(), folder, config, run, output })
+            }
+            _ => Err(self.problems(found.concat())),
         }
     }
 
@@ -131,10 +129,7 @@ impl<C: serde::Serialize> Input<C> {
     /// The solver's own check and that of the shared tables, with paths from the top of the file. An input that was not
     /// read from a file goes through this by itself.
     pub fn check<S: Solver<Config = C>>(&self) -> Vec<Problem> {
-        let mut problems = S::check(&self.config);
-        for problem in &mut problems {
-            problem.path = if problem.path.is_empty() { S::NAME.to_owned() } else { format!("{}.{}", S::NAME, problem.path) };
-        }
+        let mut problems = check_solver::<S>(&self.config);
         problems.extend(self.run.check());
         problems.extend(self.output.check());
         problems
@@ -156,6 +151,15 @@ impl<C: serde::Serialize> Input<C> {
         top.insert("output".to_owned(), toml::Value::try_from(&self.output).map_err(failed)?);
         toml::to_string_pretty(&top).map_err(failed)
     }
+}
+
+/// The solver's own check, with paths from the top of the file.
+fn check_solver<S: Solver>(config: &S::Config) -> Vec<Problem> {
+    let mut problems = S::check(config);
+    for problem in &mut problems {
+        problem.path = if problem.path.is_empty() { S::NAME.to_owned() } else { format!("{}.{}", S::NAME, problem.path) };
+    }
+    problems
 }
 
 /// Whether some text is the relative name of a file in `folder`, with or without a dataset behind a colon.

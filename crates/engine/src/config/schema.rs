@@ -25,13 +25,18 @@ pub(super) fn check<T: JsonSchema>(value: &Value, path: &str) -> Vec<Problem> {
     problems
 }
 
-/// The typed table; what the schema could not say becomes a problem at the key that is to blame.
-pub(super) fn typed<T: DeserializeOwned>(value: &Value, path: &str, problems: &mut Vec<Problem>) -> Option<T> {
+/// The typed table, or every problem of `value`; what the schema could not say becomes a problem at the key that is to blame.
+pub(super) fn checked<T: JsonSchema + DeserializeOwned>(value: &Value, path: &str) -> std::result::Result<T, Vec<Problem>> {
+    let problems = check::<T>(value, path);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     let refusal = |value: &Value| T::deserialize(value).err().map(|e| e.to_string());
-    let Some(message) = refusal(value) else { return T::deserialize(value).ok() };
-    let place = blame(value, &|value| refusal(value).as_deref() == Some(&message), "");
-    problems.push(Problem::new(format!("{path}{place}"), message));
-    None
+    T::deserialize(value).map_err(|error| {
+        let message = error.to_string();
+        let place = blame(value, &|value| refusal(value).as_deref() == Some(&message), "");
+        vec![Problem::new(format!("{path}{place}"), message)]
+    })
 }
 
 /// Longer lists are blamed as a whole: trying each entry takes the square of their number.

@@ -68,7 +68,7 @@ pub enum FileFormat {
     Vti,
     /// VTK cells and walls with all fields in one file, for ParaView: of solvers with bodies; a series gets a `.pvd`.
     Vtu,
-    /// HDF5, all fields in one file.
+    /// HDF5, a file a field; meshes and particles of a step go into one openPMD file.
     Hdf5,
     /// Text table, one line a node: for small fields.
     Csv,

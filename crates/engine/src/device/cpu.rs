@@ -1,5 +1,6 @@
 //! The processor: a pool of threads, and what the system tells of it.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -94,18 +95,38 @@ pub(super) fn vectors() -> &'static str {
     "base instructions"
 }
 
-/// Bytes of memory: the machine's, or the limit set on this process's group.
+/// Bytes of memory: the machine's, or the least of the limits set on this process's groups and on its addresses (`ulimit -v`).
 pub(super) fn memory() -> u64 {
     let machine = meminfo("MemTotal").unwrap_or(u64::MAX);
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|t| t.trim().parse().ok());
-    machine.min(group.unwrap_or(u64::MAX))
+    let groups = groups().filter_map(|folder| group_value(&folder, "memory.max")).min();
+    let addresses = std::fs::read_to_string("/proc/self/limits").ok().and_then(|t| address_limit(&t));
+    [groups, addresses].into_iter().flatten().fold(machine, u64::min)
 }
 
 /// Bytes of memory that can be had without swapping.
 pub(super) fn memory_free() -> Option<u64> {
     let machine = meminfo("MemAvailable")?;
-    let used = std::fs::read_to_string("/sys/fs/cgroup/memory.current").ok().and_then(|t| t.trim().parse::<u64>().ok());
-    Some(machine.min(memory().saturating_sub(used.unwrap_or(0))))
+    let left = |folder: PathBuf| Some(group_value(&folder, "memory.max")?.saturating_sub(group_value(&folder, "memory.current")?));
+    Some(groups().filter_map(left).fold(machine, u64::min))
+}
+
+/// Folders of this process's control group and of those around it: a batch system sets its limit on any of them.
+fn groups() -> impl Iterator<Item = PathBuf> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = own.lines().find_map(|l| l.strip_prefix("0::/")).unwrap_or_default().to_owned();
+    // In a container the path may be that outside of it, which is not there.
+    let paths: Vec<PathBuf> = Path::new("/sys/fs/cgroup").join(own).ancestors().map(Path::to_owned).collect();
+    paths.into_iter().filter(|p| p.starts_with("/sys/fs/cgroup"))
+}
+
+/// Bytes in a file of a control group; none where there is no such file or no limit.
+fn group_value(folder: &Path, name: &str) -> Option<u64> {
+    std::fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
+}
+
+/// The soft limit on addresses in `/proc/self/limits`, if there is one.
+fn address_limit(limits: &str) -> Option<u64> {
+    limits.lines().find_map(|l| l.strip_prefix("Max address space"))?.split_whitespace().next()?.parse().ok()
 }
 
 fn meminfo(key: &str) -> Option<u64> {
@@ -143,6 +164,15 @@ fn size(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_on_addresses_are_read() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
+                      Max address space         4194304000           unlimited            bytes\n";
+        assert_eq!(address_limit(limits), Some(4_194_304_000));
+        assert_eq!(address_limit(&limits.replace("4194304000", "unlimited ")), None);
+        assert!(groups().any(|folder| folder == Path::new("/sys/fs/cgroup")));
+    }
 
     #[test]
     fn sizes_are_read() {

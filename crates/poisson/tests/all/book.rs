@@ -85,6 +85,19 @@ fn keys(page: &str, head: &str) -> BTreeSet<String> {
 }
 
 #[test]
+fn the_tables_that_all_solvers_share_are_told_whole() {
+    let schema = zellige_engine::config::schema::<Poisson>();
+    for (head, table) in [("| key of `[run]` |", "RunConfig"), ("| key of `[output]` |", "OutputConfig")] {
+        let page = INPUT.split(head).nth(1).expect("the page has the table");
+        let rows = page.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let told: BTreeSet<&str> = rows.filter_map(|line| line.split('`').nth(1)).collect();
+        let keys: BTreeSet<&str> =
+            schema["$defs"][table]["properties"].as_object().expect("the table").keys().map(String::as_str).collect();
+        assert_eq!(told, keys, "{head}");
+    }
+}
+
+#[test]
 fn the_pages_name_the_keys_that_there_are() {
     let mut known = BTreeSet::new();
     let schema = zellige_engine::config::schema::<Poisson>();
