@@ -34,7 +34,8 @@ fn mistyped_inputs_are_answered_with_place_and_way_out() {
         ("expression", SMALL.replace("2*pi*y", "2*pi*w")),
         (
             "all_at_once",
-            SMALL.replace("2*pi*y", "2*pi*w").replace("[33, 49]", "[2, 49]").replace("2.0]", "-2.0]").replace("rhs", "omega = 2.5\nrhs"),
+            SMALL.replace("2*pi*y", "2*pi*w").replace("[33, 49]", "[2, 49]").replace("2.0]", "-2.0]").replace("rhs", "omega = 2.5\nrhs")
+                + "[run]\nthreads = 5000\n",
         ),
         ("syntax", SMALL.replace("[poisson.grid]", "[poisson.grid")),
         ("no_solver", "[run]\nthreads = 1\n".into()),
