@@ -10,6 +10,7 @@ use crate::flat;
 use crate::gas::transport::Transport;
 use crate::geometry::Body;
 use crate::model::{Edge, Model, Partner, Scheme};
+use crate::relaxation;
 use crate::walls::BOLTZMANN;
 
 /// When averages are taken, in words.
@@ -100,6 +101,9 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         };
         lines.push(("transport".into(), format!("viscosity {viscosity:.4e} Pa s, conductivity {conductivity:.4e} W/(m K)")));
     }
+    let (relaxing, cut) = relaxation::lines(config, model);
+    lines.extend(relaxing);
+    warnings.extend(cut);
     if model.flat() {
         lines.extend(flat::changes(model, gas.temperature));
     }

@@ -15,6 +15,7 @@ pub mod output;
 pub mod particles;
 mod patches;
 pub mod physics;
+mod relaxation;
 pub mod sampling;
 pub mod seed;
 pub mod setup;

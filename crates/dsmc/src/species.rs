@@ -7,12 +7,16 @@ use zellige_engine::text::did_you_mean;
 
 use crate::config::{Config, SpeciesConfig, VibrationConfig, ZConfig};
 use crate::gas::pair::Pair;
+use crate::gas::sparta::Relax;
 use crate::gas::vibration::{Mode, Vibration};
 use crate::gas::{Relaxation, Scatter, Species, sparta, table};
+use crate::relaxation;
 use crate::setup::{input, unreadable};
 
-/// SPARTA's files of a run.
+/// What SPARTA's files have of the species of a run.
 struct Files {
+    /// Names of all species of the first.
+    names: Vec<String>,
     species: Vec<sparta::Listed>,
     vibrations: Vec<(String, Vibration)>,
     vss: sparta::Vss,
@@ -22,17 +26,19 @@ impl Files {
     /// Of a checked input; nothing where it names none.
     fn read(config: &Config, folder: &Path) -> Result<Option<Self>> {
         let (Some(species), Some(vss)) = (&config.species_file, &config.vss_file) else { return Ok(None) };
+        let used: Vec<&str> = config.species.iter().map(|s| s.name.as_str()).collect();
         let ((a, first), (b, second)) = (read_file(folder, species, "species_file")?, read_file(folder, vss, "vss_file")?);
         let vibrations = match &config.vibration_file {
             Some(file) => {
                 let (path, text) = read_file(folder, file, "vibration_file")?;
-                sparta::vibrations(&path, &text).map_err(|e| unreadable("vibration_file", e))?
+                sparta::vibrations(&path, &text, &used).map_err(|e| unreadable("vibration_file", e))?
             }
             None => Vec::new(),
         };
-        let species = sparta::species(&a, &first).map_err(|e| unreadable("species_file", e))?;
-        let vss = sparta::vss(&b, &second).map_err(|e| unreadable("vss_file", e))?;
-        Ok(Some(Self { species, vibrations, vss }))
+        let species = sparta::species(&a, &first, &used).map_err(|e| unreadable("species_file", e))?;
+        let vss = sparta::vss(&b, &second, &used, config.collisions.relax).map_err(|e| unreadable("vss_file", e))?;
+        let names = sparta::names(&first).into_iter().map(str::to_owned).collect();
+        Ok(Some(Self { names, species, vibrations, vss }))
     }
 
     /// The species of a name, if there is one.
@@ -44,7 +50,9 @@ impl Files {
         };
         let mut found = listed.species.clone();
         found.scatter = *scatter;
-        found.z_rotation = parker.unwrap_or(found.z_rotation);
+        if config.collisions.relax == Relax::Variable {
+            found.z_rotation = parker.unwrap_or(Relaxation::Constant(f64::INFINITY));
+        }
         let all = |v: &Vibration| v.modes().iter().map(|m| m.degeneracy).sum::<u32>();
         match self.vibrations.iter().find(|(n, _)| *n == name) {
             Some((_, vibration)) if all(vibration) == listed.modes => found.vibration = *vibration,
@@ -85,7 +93,7 @@ fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&Fil
     let Some(mut found) = known.or(own) else {
         let (names, place) = match files {
             None => (table::names(), "the table of gases"),
-            Some(files) => (files.species.iter().map(|f| f.species.name.as_str()).collect(), "`species_file`"),
+            Some(files) => (files.names.iter().map(String::as_str).collect(), "`species_file`"),
         };
         let near = did_you_mean(&s.name, names.iter().copied());
         let hint = near.unwrap_or_else(|| "add its lines to the files, or give `mass`, `diameter` and `omega`".into());
@@ -149,6 +157,7 @@ pub(crate) fn all_species(config: &Config, folder: &Path) -> Result<(Vec<Species
             pairs.push(Pair::new(a, b, own.or(from_file)));
         }
     }
+    relaxation::refuse(config, &all, &pairs)?;
     Ok((all, pairs))
 }
 
@@ -172,8 +181,37 @@ mod tests {
         let own = SpeciesConfig { mass: Some(1.391e-25), diameter: Some(4.7e-10), omega: Some(0.8), ..SpeciesConfig::named("Kr") };
         config.species[0] = own;
         assert_eq!(all_species(&config, folder.path()).unwrap().0[0].mass, 1.391e-25);
+        config.species[0] = SpeciesConfig::named("Ar");
         write("a.vss", "Ar 4.0E-10\n");
         let said = all_species(&config, folder.path()).unwrap_err().to_string();
         assert!(said.contains("`dsmc.vss_file`: ") && said.contains("line 1"), "{said}");
+    }
+
+    /// 1/Z of the files, -1 where it is not given, and Parker's columns where they are asked for.
+    #[test]
+    fn the_files_columns_of_relaxation_are_taken_as_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "a.species",
+            "O2 32.00 5.31E-26 2 -1.0 2 -1.0 2256.0 1.0 0.0\nN2 28.016 4.65E-26 2 0.2 2 1.9e-5 3371.0 1.0 0.0\ne 0.001 9.1E-31 0 0 0 0 0 1 -1\n",
+        );
+        write("a.vss", "O2 3.96E-10 0.77 273.15 1.4 16.5 113.5 56.5 153.5 3.0e-21\nN2 4.07E-10 0.74 273.15 1.6\ne 7.0E-13 0.5 273.15 1\n");
+        let mut config = Config::new(vec![4], vec![1.0], "N2", 1e20, 300.0);
+        (config.species_file, config.vss_file) = (Some("a.species".into()), Some("a.vss".into()));
+        let found = |config: &Config| all_species(config, folder.path()).map(|all| all.0[0].clone()).map_err(|e| e.to_string());
+        assert_eq!(found(&config).unwrap().z_rotation, Relaxation::Constant(5.0));
+        config.collisions.relax = Relax::Variable;
+        assert!(found(&config).unwrap_err().contains("the rotation of N2 has no collision number"));
+        config.species[0] = SpeciesConfig::named("O2");
+        assert_eq!(found(&config).unwrap().z_rotation, Relaxation::Parker { z_inf: 16.5, t_star: 113.5 });
+        config.collisions.relax = Relax::Constant;
+        let said = found(&config).unwrap_err();
+        assert!(said.contains("`dsmc.species[0].z_rotation`") && said.contains("`collisions.relax = \"variable\"`"), "{said}");
+        config.species[0].z_rotation = Some(ZConfig::Number(4.0));
+        config.collisions.vibration = true;
+        assert!(found(&config).unwrap_err().contains("the vibration of O2 has no collision number"));
+        config.collisions.millikan_white = true;
+        assert_eq!(found(&config).unwrap().z_rotation, Relaxation::Constant(4.0));
     }
 }

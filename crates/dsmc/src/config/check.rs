@@ -212,6 +212,10 @@ fn species(config: &Config, faults: &mut Vec<Problem>) {
         );
         faults.push(fault.hint("pairing makes its pairs of all particles of a cell"));
     }
+    if c.relax != sparta::Relax::Constant && config.species_file.is_none() {
+        let fault = Problem::new("collisions.relax", "`variable` takes the columns of a `vss_file`, and none is given");
+        faults.push(fault.hint("leave it out, or give `z_rotation = { z_inf = .., t_star = .. }` of the species"));
+    }
     if c.millikan_white && !c.vibration {
         faults.push(Problem::new("collisions.millikan_white", "vibration is not computed").hint("`vibration = true`"));
     }

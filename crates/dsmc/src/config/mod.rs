@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use zellige_engine::error::Problem;
 use zellige_engine::expr::Expr;
 
+use crate::gas::sparta::Relax;
 use crate::gas::table::Model as Molecules;
 use crate::grid::Grid;
 use crate::model::{Partner, Scheme, ZDefinition};
@@ -65,7 +66,7 @@ pub struct Config {
     pub gas: GasConfig,
     /// The species with their parts.
     pub species: Vec<SpeciesConfig>,
-    /// A file of species in SPARTA's form, looked up before the program's own table.
+    /// A file of species in SPARTA's form, in place of the program's own table. Lines of other species than the run's are passed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub species_file: Option<PathBuf>,
     /// A file of the modes of molecules that have several, in SPARTA's form, which goes with `species_file`.
@@ -263,6 +264,10 @@ pub struct CollisionConfig {
     pub vibration: bool,
     /// What a collision number Z means.
     pub z_definition: ZDefinition,
+    /// Where the collision number of the rotation comes from with a `species_file`: `"constant"`, its column 1/Z, or `"variable"`, Z_inf
+    /// and T* of `vss_file`.
+    #[serde(skip_serializing_if = "Relax::is_constant")]
+    pub relax: Relax,
     /// Pairs of species that do not take the mean of theirs.
     pub pairs: Vec<PairConfig>,
     /// With whom a particle collides: for cells wider than the free path, `"near"`.
@@ -279,6 +284,7 @@ impl Default for CollisionConfig {
             rotation: true,
             vibration: false,
             z_definition: ZDefinition::default(),
+            relax: Relax::default(),
             pairs: Vec::new(),
             partner: Partner::default(),
             millikan_white: false,

@@ -190,8 +190,11 @@ fn modes_come_from_the_input_or_from_files() {
         Ok::<_, String>(model.species[0].vibration.modes().iter().map(|m| (m.theta.round(), m.degeneracy, m.z)).collect::<Vec<_>>())
     };
     let here = Path::new("");
-    let frozen = f64::INFINITY;
-    assert_eq!(vibration(&config, here).unwrap(), [(960.0, 2, frozen), (1918.0, 1, frozen), (3380.0, 1, frozen)]);
+    assert!(vibration(&config, here).unwrap_err().contains("`dsmc.species[0].z_vibration`"));
+    config.collisions.millikan_white = true;
+    let open = f64::INFINITY;
+    assert_eq!(vibration(&config, here).unwrap(), [(960.0, 2, open), (1918.0, 1, open), (3380.0, 1, open)]);
+    config.collisions.millikan_white = false;
     config.species[0].z_vibration = Some(30.0);
     config.species[0].vibration = Some(VibrationConfig::Modes(vec![mode(900.0, 2, Some(10.0)), mode(3000.0, 1, None)]));
     assert_eq!(vibration(&config, here).unwrap(), [(900.0, 2, 10.0), (3000.0, 1, 30.0)]);
