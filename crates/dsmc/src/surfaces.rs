@@ -5,8 +5,8 @@ use zellige_engine::record::{Column, Curve, Entries, Measured, Record, Table, Va
 use crate::flow::Flow;
 use crate::grid::Side;
 use crate::patches;
-use crate::walls::BOLTZMANN;
-use crate::walls::tally::{BodyLoad, Flux, Load, Reference};
+use crate::sampling::loads;
+use crate::walls::tally::{BodyLoad, Load, Reference};
 
 /// What the walls on the sides got, a line a wall.
 pub(crate) fn sides(flow: &Flow) -> Option<Record> {
@@ -48,35 +48,32 @@ fn column(quantity: &str, component: &str, unit: &str, values: Vec<f64>) -> Colu
     }
 }
 
-/// The stream by which loads are made coefficients: the first side's gas that moves. None where all gas comes in at rest or as the
-/// gas within demands.
+/// The stream by which loads are made coefficients ([`Reference::of`]).
 pub fn reference(flow: &Flow) -> Option<Reference> {
-    let model = &flow.model;
-    let sides = model.inflow.iter().zip(&model.given).filter(|(_, given)| given.is_none());
-    let gas = sides.filter_map(|(gas, _)| gas.as_ref()).find(|g| g.velocity[0].hypot(g.velocity[1]) > 0.0)?;
-    let mass: f64 = model.species.iter().zip(&gas.fractions).map(|(s, f)| s.mass * f).sum();
-    let speed = gas.velocity[0].hypot(gas.velocity[1]);
-    let direction = [gas.velocity[0] / speed, gas.velocity[1] / speed];
-    Some(Reference { rho: gas.density * mass, speed, pressure: gas.density * BOLTZMANN * gas.temperature, direction })
+    Reference::of(&flow.model)
 }
 
-/// What all segments get, means and standard errors.
-fn fluxes(flow: &Flow) -> [Vec<Flux>; 2] {
-    let segments = flow.model.geometry.segments().len();
-    let found: Vec<_> = (0..segments).map(|s| flow.samples.surface(&flow.model, Side::ALL.len() + s)).collect();
-    [0, 1].map(|e| found.iter().map(|f| f.map(|v| v[e])).collect())
+/// Loads of all segments with their standard errors.
+fn segments(flow: &Flow) -> [Vec<Load>; 2] {
+    let (samples, model) = (&flow.samples, &flow.model);
+    let all = model.geometry.segments().iter().enumerate();
+    let one = |(s, segment)| {
+        let error = samples.surface(model, Side::ALL.len() + s).map(|v| v[1]);
+        let [pressure, shear] = samples.segment_error(s);
+        let error = Load { flux: error[0], pressure, shear, shear_z: error[3], heat: error[4] };
+        (Load::new(&samples.flux(model, s), segment), error)
+    };
+    let (means, errors) = all.map(one).unzip();
+    [means, errors]
 }
 
 /// What bodies feel: a table of all segments, the same as lines for VTK, a table of the bodies and a picture of each.
 pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
+    let [found, spread] = segments(flow);
     let segments = flow.model.geometry.segments();
     if segments.is_empty() {
         return Vec::new();
     }
-    let [means, errors] = fluxes(flow);
-    let all = || segments.iter().enumerate();
-    let found: Vec<Load> = all().map(|(s, segment)| Load::new(&means[s], segment)).collect();
-    let spread: Vec<Load> = all().map(|(s, segment)| Load::error(&errors[s], segment)).collect();
     let each = |f: &dyn Fn(usize) -> f64| (0..segments.len()).map(f).collect::<Vec<_>>();
     let mut columns = vec![
         column("body", "", "", each(&|s| f64::from(segments[s].body))),
@@ -100,7 +97,7 @@ pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
     }
     let surface = table("surface", "what the segments of bodies feel", segments.len(), columns);
     let lines = patches::walls(&flow.model, &surface);
-    let whole = whole(flow, &[means, errors]);
+    let whole = whole(flow);
     let pictures = (0..flow.model.geometry.bodies().len()).map(|number| picture(flow, number, &found, &spread));
     [Record::Table(surface), lines, whole].into_iter().chain(pictures).collect()
 }
@@ -160,9 +157,9 @@ fn picture(flow: &Flow, number: usize, found: &[Load], spread: &[Load]) -> Recor
 }
 
 /// Force, moment, heat and coefficients of each body, a line a body in the order of the input.
-fn whole(flow: &Flow, fluxes: &[Vec<Flux>; 2]) -> Record {
-    let bodies = flow.model.geometry.bodies();
-    let found: Vec<_> = (0..bodies.len()).map(|number| of(flow, number, fluxes)).collect();
+fn whole(flow: &Flow) -> Record {
+    let (bodies, loads) = (flow.model.geometry.bodies(), loads(flow));
+    let found: Vec<_> = loads.into_iter().enumerate().map(|(b, load)| [load, flow.samples.body_error(&flow.model, b)]).collect();
     let mut columns = vec![column("body", "", "", (0..bodies.len()).map(|b| b as f64).collect())];
     let parts = |l: &BodyLoad| [l.force[0], l.force[1], l.force[2], l.moment, l.heat];
     let names = [("force", "x", "N/m"), ("force", "y", "N/m"), ("force", "z", "N/m"), ("moment", "", "N"), ("heat", "", "W/m")];
@@ -181,23 +178,18 @@ fn whole(flow: &Flow, fluxes: &[Vec<Flux>; 2]) -> Record {
     Record::Table(table("bodies", "what the bodies feel", bodies.len(), columns))
 }
 
+/// What each body feels.
+fn loads(flow: &Flow) -> Vec<BodyLoad> {
+    loads::bodies(&flow.model, &|segment| flow.samples.flux(&flow.model, segment))
+}
+
 /// Force and heat of all bodies together, and their standard errors; moments about different points are not added.
 pub fn all(flow: &Flow) -> [BodyLoad; 2] {
-    let mut sum = [BodyLoad::default(); 2];
     if flow.samples.batches == 0 {
-        return sum;
+        return [BodyLoad::default(); 2];
     }
-    let fluxes = fluxes(flow);
-    for number in 0..flow.model.geometry.bodies().len() {
-        let [load, error] = of(flow, number, &fluxes);
-        for c in 0..3 {
-            sum[0].force[c] += load.force[c];
-            sum[1].force[c] = sum[1].force[c].hypot(error.force[c]);
-        }
-        sum[0].heat += load.heat;
-        sum[1].heat = sum[1].heat.hypot(error.heat);
-    }
-    sum
+    let bodies = flow.model.geometry.bodies().len();
+    [loads::together(&loads(flow)), flow.samples.body_error(&flow.model, bodies)]
 }
 
 /// Drag and lift of a body in a stream.
@@ -218,21 +210,12 @@ pub fn coefficients(flow: &Flow, number: usize, [load, error]: &[BodyLoad; 2]) -
     let across = body.width(stream.direction);
     let along = body.width([-stream.direction[1], stream.direction[0]]);
     let (width, what) = if across > 1e-6 * along { (across, "width") } else { (along, "length") };
-    let [drag, lift] = stream.drag(load.force, width);
-    // Errors along x and y are independent.
-    let [[xd, xl], [yd, yl]] = [[error.force[0], 0.0, 0.0], [0.0, error.force[1], 0.0]].map(|f| stream.drag(f, width));
-    Some(Coefficients { values: [[drag, xd.hypot(yd)], [lift, xl.hypot(yl)]], width, what })
+    let unit = stream.dynamic() * width;
+    let values = [0, 1].map(|c| [load.stream[c] / unit, error.stream[c] / unit]);
+    Some(Coefficients { values, width, what })
 }
 
 /// What a body feels, and its standard errors; the moment is about the middle of its box.
 pub fn body(flow: &Flow, number: usize) -> [BodyLoad; 2] {
-    of(flow, number, &fluxes(flow))
-}
-
-/// Of the loads of all segments and their errors.
-fn of(flow: &Flow, number: usize, [means, errors]: &[Vec<Flux>; 2]) -> [BodyLoad; 2] {
-    let geometry = &flow.model.geometry;
-    let body = &geometry.bodies()[number];
-    let (segments, pivot) = (geometry.segments(), body.centre());
-    [BodyLoad::new(segments, |s| means[s], body, pivot), BodyLoad::error(segments, |s| errors[s], body, pivot)]
+    [loads(flow)[number], flow.samples.body_error(&flow.model, number)]
 }

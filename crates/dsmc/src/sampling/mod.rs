@@ -4,6 +4,7 @@
 //! mean of the batches' values, which holds whatever the correlation of neighbouring steps as long as a batch is longer than it. They
 //! may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
 
+pub(crate) mod loads;
 pub mod sections;
 pub mod steady;
 mod values;
@@ -15,6 +16,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 use crate::config::{AUTO, Config};
 use crate::model::Model;
 use crate::stages::{SURFACE_SUMS, Stages};
+use crate::walls::tally::{BodyLoad, Flux};
 use steady::Search;
 pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, first_mode, modes, species_values, values, width};
 use values::{all_values, cell_values};
@@ -89,6 +91,7 @@ pub struct Samples {
     surfaces: Vec<f64>,
     cell_spread: Spread,
     surface_spread: Spread,
+    load_spread: Spread,
     section_spread: Spread,
 }
 
@@ -115,6 +118,7 @@ impl Samples {
             surfaces: vec![0.0; surfaces * SURFACE_SUMS],
             cell_spread: Spread::new(cells * width(model)),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
+            load_spread: Spread::new(loads::count(model)),
             section_spread: Spread::new(sections::count(model) * sections::lines(model)),
         };
         all.cut();
@@ -147,6 +151,7 @@ impl Samples {
             self.surfaces.fill(0.0);
             self.cell_spread = Spread::new(self.cell_spread.mean.len());
             self.surface_spread = Spread::new(self.surface_spread.mean.len());
+            self.load_spread = Spread::new(self.load_spread.mean.len());
             self.section_spread = Spread::new(self.section_spread.mean.len());
         }
         self.taken += 1;
@@ -203,6 +208,7 @@ impl Samples {
         });
         let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, &surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
+        self.load_spread.add(&loads::numbers(model, &|segment| flux_of(&found, segment)), self.batches);
         self.section_spread.add(&sections::flows(model, &cells, self.current), self.batches);
         self.surfaces.iter_mut().zip(surfaces).for_each(|(to, from)| *to += from);
         self.current = 0;
@@ -240,6 +246,22 @@ impl Samples {
         out
     }
 
+    /// What a segment gets, as far as batches are closed.
+    pub fn flux(&self, model: &Model, segment: usize) -> Flux {
+        std::array::from_fn(|v| surface_value(model, &self.surfaces, (4 + segment) * SURFACE_SUMS + v, self.closed() * self.every))
+    }
+
+    /// Standard errors of a segment's pressure and shear, Pa.
+    pub fn segment_error(&self, segment: usize) -> [f64; loads::OF_SEGMENT] {
+        std::array::from_fn(|v| self.load_spread.error(segment * loads::OF_SEGMENT + v, self.batches))
+    }
+
+    /// Standard errors of what a body feels, or, behind the last one, all together.
+    pub fn body_error(&self, model: &Model, body: usize) -> BodyLoad {
+        let at = loads::first(model) + body * BodyLoad::NUMBERS;
+        BodyLoad::from_numbers(std::array::from_fn(|v| self.load_spread.error(at + v, self.batches)))
+    }
+
     /// Mass flows through sections with their standard errors, `[section][line]` ([`sections`]).
     pub fn flows(&self, model: &Model) -> Vec<[f64; 2]> {
         let means = sections::flows(model, &self.cells, self.closed());
@@ -248,7 +270,8 @@ impl Samples {
 
     /// Bytes held.
     pub fn memory(&self) -> u64 {
-        let numbers = self.cells.len() + self.surfaces.len() + 2 * self.cell_spread.mean.len() + 2 * self.surface_spread.mean.len();
+        let spreads = [&self.cell_spread, &self.surface_spread, &self.load_spread, &self.section_spread];
+        let numbers = self.cells.len() + self.surfaces.len() + spreads.iter().map(|s| 2 * s.mean.len()).sum::<usize>();
         8 * numbers as u64 + self.search.as_ref().map_or(0, Search::memory)
     }
 
@@ -273,7 +296,7 @@ impl Samples {
         Ok(())
     }
 
-    fn columns(&self) -> [(&'static str, &Vec<f64>); 8] {
+    fn columns(&self) -> [(&'static str, &Vec<f64>); 10] {
         [
             ("samples.cells", &self.cells),
             ("samples.surfaces", &self.surfaces),
@@ -281,6 +304,8 @@ impl Samples {
             ("samples.cell_square", &self.cell_spread.square),
             ("samples.surface_mean", &self.surface_spread.mean),
             ("samples.surface_square", &self.surface_spread.square),
+            ("samples.load_mean", &self.load_spread.mean),
+            ("samples.load_square", &self.load_spread.square),
             ("samples.section_mean", &self.section_spread.mean),
             ("samples.section_square", &self.section_spread.square),
         ]
@@ -315,8 +340,8 @@ impl Samples {
         stages.put_samples(&cells, &surfaces)?;
         self.cells = fit("samples.cells", self.cells.len())?;
         self.surfaces = fit("samples.surfaces", self.surfaces.len())?;
-        let spreads = [&mut self.cell_spread, &mut self.surface_spread, &mut self.section_spread];
-        for (names, spread) in ["cell", "surface", "section"].into_iter().zip(spreads) {
+        let spreads = [&mut self.cell_spread, &mut self.surface_spread, &mut self.load_spread, &mut self.section_spread];
+        for (names, spread) in ["cell", "surface", "load", "section"].into_iter().zip(spreads) {
             spread.mean = fit(&format!("samples.{names}_mean"), spread.mean.len())?;
             spread.square = fit(&format!("samples.{names}_square"), spread.square.len())?;
         }
@@ -334,4 +359,9 @@ pub fn area(model: &Model, surface: usize) -> f64 {
 
 fn surface_value(model: &Model, sums: &[f64], i: usize, steps: u64) -> f64 {
     sums[i] / (area(model, i / SURFACE_SUMS) * model.dt * steps as f64)
+}
+
+/// What a segment gets, among the values of all surfaces.
+fn flux_of(values: &[f64], segment: usize) -> Flux {
+    std::array::from_fn(|v| values[(4 + segment) * SURFACE_VALUES + v])
 }

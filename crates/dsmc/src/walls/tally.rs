@@ -1,6 +1,8 @@
 //! What walls feel: pressure, shear and heat flux of segments, forces and moments of bodies, and their coefficients.
 
 use crate::geometry::{Body, Segment};
+use crate::model::Model;
+use crate::walls::BOLTZMANN;
 
 /// What a surface gets per area and time: molecules (1/(m^2 s)), momentum along x, y, z (Pa) and energy (W/m^2), in the order of the
 /// sums of a surface.
@@ -29,13 +31,6 @@ impl Load {
         // The normal is to the right of the segment's direction, which is (-ny, nx).
         Self { flux: count, pressure: 0.0 - (x * nx + y * ny), shear: y * nx - x * ny, shear_z: z, heat }
     }
-
-    /// Standard errors from those of the parts, taken as independent: what pressure and shear share is counted in both.
-    pub fn error(flux: &Flux, segment: &Segment) -> Self {
-        let [count, x, y, z, heat] = *flux;
-        let [nx, ny] = segment.normal;
-        Self { flux: count, pressure: (x * nx).hypot(y * ny), shear: (y * nx).hypot(x * ny), shear_z: z, heat }
-    }
 }
 
 /// A free stream, by which loads are made coefficients.
@@ -52,6 +47,16 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// The stream of a run: the first side's gas that moves. None where all gas comes in at rest or as the gas within demands.
+    pub fn of(model: &Model) -> Option<Self> {
+        let sides = model.inflow.iter().zip(&model.given).filter(|(_, given)| given.is_none());
+        let gas = sides.filter_map(|(gas, _)| gas.as_ref()).find(|g| g.velocity[0].hypot(g.velocity[1]) > 0.0)?;
+        let mass: f64 = model.species.iter().zip(&gas.fractions).map(|(s, f)| s.mass * f).sum();
+        let speed = gas.velocity[0].hypot(gas.velocity[1]);
+        let direction = [gas.velocity[0] / speed, gas.velocity[1] / speed];
+        Some(Self { rho: gas.density * mass, speed, pressure: gas.density * BOLTZMANN * gas.temperature, direction })
+    }
+
     /// For errors, which have no pressure of the stream to be taken off.
     #[must_use]
     pub fn still(&self) -> Self {
@@ -69,11 +74,15 @@ impl Reference {
         [(load.pressure - self.pressure) / dynamic, load.shear / dynamic, load.heat / (dynamic * self.speed)]
     }
 
+    /// A force along the stream and to its left.
+    pub fn turned(&self, force: [f64; 3]) -> [f64; 2] {
+        let [c, s] = self.direction;
+        [force[0] * c + force[1] * s, force[1] * c - force[0] * s]
+    }
+
     /// `[Cd, Cl]` of a force (N/m) for a width (m): along the stream and to its left.
     pub fn drag(&self, force: [f64; 3], width: f64) -> [f64; 2] {
-        let [c, s] = self.direction;
-        let unit = self.dynamic() * width;
-        [(force[0] * c + force[1] * s) / unit, (force[1] * c - force[0] * s) / unit]
+        self.turned(force).map(|f| f / (self.dynamic() * width))
     }
 }
 
@@ -86,9 +95,14 @@ pub struct BodyLoad {
     pub moment: f64,
     /// Heat into the body, W/m.
     pub heat: f64,
+    /// Force along the stream and to its left, N/m; 0 where there is no stream.
+    pub stream: [f64; 2],
 }
 
 impl BodyLoad {
+    /// How many numbers it is.
+    pub const NUMBERS: usize = 7;
+
     /// The sum over a body's segments, `flux` that of all segments; forces act in their middles. The moment is taken about `pivot`, m.
     pub fn new(segments: &[Segment], flux: impl Fn(usize) -> Flux, body: &Body, pivot: [f64; 2]) -> Self {
         let mut all = Self::default();
@@ -104,19 +118,22 @@ impl BodyLoad {
         all
     }
 
-    /// Its standard errors from those of the segments, which are independent.
-    pub fn error(segments: &[Segment], flux: impl Fn(usize) -> Flux, body: &Body, pivot: [f64; 2]) -> Self {
-        let mut all = Self::default();
-        for k in body.segments.clone() {
-            let (segment, [_, x, y, z, heat]) = (&segments[k], flux(k));
-            let (length, middle) = (segment.length(), segment.middle());
-            for (sum, f) in all.force.iter_mut().zip([x, y, z]) {
-                *sum = sum.hypot(f * length);
-            }
-            all.moment = all.moment.hypot((middle[0] - pivot[0]) * y * length).hypot((middle[1] - pivot[1]) * x * length);
-            all.heat = all.heat.hypot(heat * length);
-        }
-        all
+    /// With the force in the directions of a stream.
+    #[must_use]
+    pub fn along(mut self, stream: Option<&Reference>) -> Self {
+        self.stream = stream.map_or([0.0; 2], |s| s.turned(self.force));
+        self
+    }
+
+    /// As numbers: force, moment, heat, along the stream and to its left.
+    pub fn numbers(&self) -> [f64; Self::NUMBERS] {
+        let ([x, y, z], [along, left]) = (self.force, self.stream);
+        [x, y, z, self.moment, self.heat, along, left]
+    }
+
+    /// From [`BodyLoad::numbers`].
+    pub fn from_numbers([x, y, z, moment, heat, along, left]: [f64; Self::NUMBERS]) -> Self {
+        Self { force: [x, y, z], moment, heat, stream: [along, left] }
     }
 }
 

@@ -7,6 +7,7 @@ mod cylinder;
 mod flat;
 mod flows;
 mod kinetic;
+mod loads;
 mod physics;
 mod refusals;
 mod relaxation;
