@@ -161,6 +161,30 @@ fn wall_of(config: &Config, grid: &Grid, side: Side, given: &SideWall, walls: &m
     Ok(Edge::Walls(first))
 }
 
+/// Gives the flow of an inlet to what bodies leave open of its side: what would come in through them does not.
+fn narrow(config: &Config, grid: &Grid, geometry: &Geometry, given: &mut [Option<(Given, f64)>; 4]) -> Result<()> {
+    if geometry.is_empty() {
+        return Ok(());
+    }
+    for side in Side::ALL {
+        let Some((Given::Flow { flux, .. }, _)) = &mut given[side.index()] else { continue };
+        let cells = grid.cells[1 - side.axis];
+        let face = |k: usize| {
+            let mut cell = [k; 2];
+            cell[side.axis] = if side.upper { grid.cells[side.axis] - 1 } else { 0 };
+            geometry.open_part(cell, side)
+        };
+        let open = (0..cells).map(face).sum::<f64>() / cells as f64;
+        if open <= 0.0 {
+            let problem = Problem::new("", "bodies cover the whole side, and no gas can come in through it");
+            let path = format!("{}.inlet.mass_flow", config.boundary.side(side).1);
+            return Err(input(&path, problem.hint("leave a part of the side free, or make it a wall")));
+        }
+        *flux /= open;
+    }
+    Ok(())
+}
+
 /// Gives segments of bodies whose temperature is an expression walls of their own.
 fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Result<()> {
     let first = walls.len() - config.bodies.len();
@@ -281,6 +305,7 @@ impl Model {
             };
         }
         let (geometry, notes) = bodies(config, folder, &grid, edges, &mut walls)?;
+        narrow(config, &grid, &geometry, &mut given)?;
         let sources = sources(config, folder, &species, &grid, &geometry)?;
         let per_cell = config.gas.density * grid.volume();
         let weight = config.weight.unwrap_or_else(|| per_cell / config.particles_per_cell.unwrap_or(10.0));

@@ -8,6 +8,7 @@
 //! cut           -> pieces in cells, and the solid part of each cell
 //! split, pools  -> parts of a cell that a thin body keeps apart, cells cut to nearly nothing
 //! flight        paths against pieces, exact
+//! open          what bodies leave open of a side of the domain
 //! ```
 //!
 //! Places are a cell and an offset in it, `0..=1` in units of the cell, so that precision does not depend on the size of the
@@ -19,6 +20,7 @@ pub mod curve;
 mod cut;
 mod flight;
 mod lattice;
+mod open;
 mod outline;
 mod pools;
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Sides with a given pressure or flow: a channel of argon, one dimension, some twenty free paths long.
 
 use crate::common::{K, flow, run};
-use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideInlet, SideOutlet};
-use zellige_dsmc::config::{Config, SideConfig};
+use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideInlet, SideOutlet, SideWord};
+use zellige_dsmc::config::{BodyConfig, Config, SideConfig, WallConfig, WallModel};
+use zellige_dsmc::geometry::{Gas, Shape};
+use zellige_dsmc::model::Model;
 use zellige_dsmc::sampling::VALUES;
 
 pub(crate) const MASS: f64 = 66.3e-27;
@@ -124,6 +126,42 @@ fn a_mixture_flows_as_its_mass_is_asked_for() {
     let width = zellige_dsmc::sampling::width(&flow.model);
     let pressure = flow.all_values().chunks_exact(width).map(|v| v[0] * K * v[4]).sum::<f64>() / 40.0;
     assert!((pressure / PRESSURE - 1.0).abs() < 0.02, "pressure {}", pressure / PRESSURE);
+}
+
+/// A block on the inlet's side covers nine twentieths of it, cells in part: all of the flow comes in through the rest.
+#[test]
+fn an_inlet_behind_a_body_lets_all_of_its_flow_through() {
+    let (height, speed) = (0.052, 40.0);
+    let given = 1e20 * MASS * speed * height;
+    let mut config = channel(inlet(None, Some(given)), outlet(PRESSURE));
+    (config.grid.cells, config.grid.size) = (vec![16, 8], vec![2.0 * height, height]);
+    config.particles_per_cell = Some(40.0);
+    config.boundary.y = Some(SideConfig::Word(SideWord::Specular));
+    let block = |low: f64, high: f64| vec![[0.0, low], [0.3 * height, low], [0.3 * height, high], [0.0, high]];
+    let mut body = BodyConfig {
+        name: "block".into(),
+        outline: Some(Shape::Polygon { vertices: block(0.2 * height, 0.65 * height) }),
+        file: None,
+        longest: None,
+        gas: Gas::Outside,
+        wall: WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) },
+        temperature: None,
+    };
+    config.bodies = vec![body.clone()];
+    config.steps = 2500;
+    config.sampling.start = Some(900);
+    let mut gas = flow(&config, 1);
+    run(&mut gas, config.steps);
+    let flows = gas.samples.flows(&gas.model);
+    assert_eq!(flows.len(), 16);
+    // What all columns share is no smaller in their mean; 16 batches, four deviations.
+    let [through, error] = [0, 1].map(|k| flows.iter().map(|f| f[k]).sum::<f64>() / 16.0 / given);
+    assert!((through - 1.0).abs() < 4.0 * error && error < 0.02, "{through} +- {error}");
+    body.outline = Some(Shape::Polygon { vertices: block(0.0, height) });
+    config.bodies = vec![body];
+    let Err(error) = Model::new(&config, std::path::Path::new(""), 1) else { panic!("a side that is covered is an inlet") };
+    let text = error.to_string();
+    assert!(text.contains("boundary.x_lo.inlet.mass_flow") && text.contains("bodies cover the whole side"), "{text}");
 }
 
 #[test]
