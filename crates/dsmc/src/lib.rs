@@ -1,5 +1,6 @@
 //! Rarefied gas by direct simulation Monte Carlo in none, one and two dimensions with three velocity components, or with two on request ([`flat`]).
 
+mod audit;
 pub mod bench;
 pub mod config;
 pub mod flat;

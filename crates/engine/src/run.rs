@@ -194,8 +194,9 @@ pub fn run_from<S: Solver>(
         solver.step(profiler)?;
         let (clock, wall) = (solver.clock(), started.elapsed());
         row = solver.row()?;
+        let failed = solver.outcome().is_some_and(|o| o.ending == Ending::Failed);
         // A solver that knows that it failed says it better than the guard could.
-        if solver.outcome().is_none_or(|o| o.ending != Ending::Failed) {
+        if !failed {
             guard(&row, S::STEP, clock)?;
         }
         row_written = rows.due(clock, wall);
@@ -209,7 +210,8 @@ pub fn run_from<S: Solver>(
         if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
             sink.records(&clock, solver.records()?, false)?;
         }
-        if checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) {
+        // A state that failed is none to go on from, and must not take the place of one that is.
+        if checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) && !failed {
             save_or_notice(&mut solver, config, &options.folder, sink);
         }
     };
@@ -218,7 +220,7 @@ pub fn run_from<S: Solver>(
         sink.row(&clock, &row)?;
     }
     sink.records(&clock, solver.records()?, true)?;
-    if options.checkpoint.is_some() && !S::may_change().is_empty() {
+    if options.checkpoint.is_some() && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
         save_or_notice(&mut solver, config, &options.folder, sink);
     }
     let (steps, cost, seconds) = (clock.step - first.step, solver.cost(), wall.as_secs_f64());

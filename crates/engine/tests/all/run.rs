@@ -180,6 +180,11 @@ fn the_verdict_of_the_solver_comes_before_the_guard() {
     assert_eq!((summary.outcome.status, summary.exit_code(), notes.records.as_slice()), ("diverged", 3, &[(8, true)][..]));
     // A summary with infinite values is still JSON.
     assert!(serde_json::to_string(&summary).unwrap().contains("\"diverged\""));
+    // The state that failed takes no checkpoint's place: one of step 4 is there.
+    let options = Options { checkpoint: Some(Schedule::Steps(4)), ..Options::new(folder.path()) };
+    go(&diverging, &options, &mut Notes::default()).unwrap();
+    let resumed = Options { resume: Some(folder.path().to_owned()), ..Options::new(folder.path()) };
+    assert_eq!(go(&diverging, &resumed, &mut Notes::default()).unwrap().steps, 4);
 }
 
 #[test]
