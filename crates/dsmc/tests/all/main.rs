@@ -9,6 +9,7 @@ mod flat;
 mod flows;
 mod kinetic;
 mod loads;
+mod mixtures;
 mod physics;
 mod refusals;
 mod relaxation;
