@@ -7,7 +7,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
-use crate::model::{Model, Power};
+use crate::model::{Model, Power, State, Storage};
 use crate::reconstruction::Reconstruction;
 use crate::resolution::{self, Rings};
 use crate::scan::Truth;
@@ -28,15 +28,19 @@ impl Halves {
         self.0.iter_mut().try_for_each(|half| half.advance(profiler))
     }
 
-    /// How well the first layers of their first objects agree where both see enough.
-    pub fn rings(&mut self) -> Result<Rings> {
+    /// How well the first layers of each of their objects agree where both see enough; not of objects that one of them does not see.
+    pub fn rings(&mut self) -> Result<Vec<(usize, Rings)>> {
         let [a, b] = &mut self.0;
-        let model = a.model.clone_shape();
-        let seen: Vec<u32> = seen(&a.model).into_iter().zip(seen(&b.model)).map(|(a, b)| a.min(b)).collect();
-        let (box_, shape) = inner(&seen, model.0);
-        let cut = |state: crate::model::State| window(&state.object, model.0[1], box_, shape);
-        let (a_, b_) = (cut(a.state()?), cut(b.state()?));
-        Ok(resolution::rings(&a_, &b_, shape, model.1))
+        let (one, other) = (a.state()?, b.state()?);
+        let of_object = |(number, storage): (usize, &Storage)| {
+            let seen = [&a.model, &b.model].map(|m| seen(m, number));
+            let both: Vec<u32> = seen[0].iter().zip(&seen[1]).map(|(a, b)| *a.min(b)).collect();
+            let (corner, shape) = inner(&both, storage.shape);
+            let cut = |state: &State| window(&state.object[storage.offset..], storage.shape[1], corner, shape);
+            let rings = || resolution::rings(&cut(&one), &cut(&other), shape, a.model.pixel);
+            both.iter().any(|n| *n > 0).then(|| (number, rings()))
+        };
+        Ok(a.model.storages.iter().enumerate().filter_map(of_object).collect())
     }
 
     /// Writes both.
@@ -49,13 +53,6 @@ impl Halves {
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.0[0].restore("even.", reader)?;
         self.0[1].restore("odd.", reader)
-    }
-}
-
-impl Model {
-    /// Shape of the first object and the larger edge of a pixel.
-    fn clone_shape(&self) -> ([usize; 2], f64) {
-        (self.storages[0].shape, self.pixel[0].max(self.pixel[1]))
     }
 }
 
@@ -78,12 +75,12 @@ fn half(model: &Model, first: usize) -> Model {
     }
 }
 
-/// How many views see each pixel of the first object.
-pub fn seen(model: &Model) -> Vec<u32> {
-    let [height, width] = model.storages[0].shape;
+/// How many views see each pixel of an object.
+pub fn seen(model: &Model, object: usize) -> Vec<u32> {
+    let [height, width] = model.storages[object].shape;
     // Corners of the views, summed twice: a million views cost as much as their corners.
     let mut corners = vec![0_i64; (height + 1) * (width + 1)];
-    for view in model.views.iter().filter(|v| v.object == 0) {
+    for view in model.views.iter().filter(|v| v.object as usize == object) {
         let (y, x) = (view.row as usize, view.col as usize);
         for (dy, dx, sign) in [(0, 0, 1), (model.frame[0], 0, -1), (0, model.frame[1], -1), (model.frame[0], model.frame[1], 1)] {
             corners[(y + dy) * (width + 1) + x + dx] += sign;
@@ -119,28 +116,58 @@ fn window(object: &[Complex<f64>], width: usize, [y0, x0]: [usize; 2], [ny, nx]:
     (0..ny * nx).map(|i| object[(y0 + i / nx) * width + x0 + i % nx]).collect()
 }
 
-/// Relative distance of the first object from the truth where enough views look, after shift, linear phase and factor; none where the
-/// truth does not reach.
-pub fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<f64>> {
-    let Some((found, expected, _)) = beside_truth(whole, truth)? else { return Ok(None) };
-    let off: f64 = found.iter().zip(&expected).map(|(a, b)| (a - b).norm_sqr()).sum();
-    Ok(Some((off / expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt()))
+/// An object beside what its scan was made from.
+pub struct Beside {
+    /// Number of the object.
+    pub object: usize,
+    /// Found, aligned to the truth.
+    pub found: Vec<Complex<f64>>,
+    /// The truth on the same pixels.
+    pub expected: Vec<Complex<f64>>,
+    /// Rows and columns of both.
+    pub shape: [usize; 2],
 }
 
-/// Object (aligned) and truth on the same pixels, and their shape; `None` where the truth does not reach.
-#[allow(clippy::type_complexity)] // a pair of images and their shape
-pub fn beside_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<(Vec<Complex<f64>>, Vec<Complex<f64>>, [usize; 2])>> {
+impl Beside {
+    /// Relative distance of the two.
+    pub fn off(&self) -> f64 {
+        let off: f64 = self.found.iter().zip(&self.expected).map(|(a, b)| (a - b).norm_sqr()).sum();
+        (off / self.expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt()
+    }
+}
+
+/// Relative distance of the first object from the truth; none where the truth does not reach.
+pub fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<f64>> {
+    let state = whole.state()?;
+    Ok(beside(&whole.model, &state, 0, truth).map(|b| b.off()))
+}
+
+/// Each object where enough views look, after shift, linear phase and factor, beside the truth of the first of its scans that has one and reaches so far.
+pub fn beside_truths(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Result<Vec<Beside>> {
+    if truths.iter().all(Option::is_none) {
+        return Ok(Vec::new());
+    }
     let state = whole.state()?;
     let model = &whole.model;
-    let storage = model.storages[0];
-    let (corner, shape) = inner(&seen(model), storage.shape);
-    let mut found = window(&state.object, storage.shape[1], corner, shape);
+    let of_scan = |first: usize| model.views.get(first).map(|v| v.object as usize);
+    let of_object = |number: usize| {
+        let own = model.scans.iter().zip(truths).filter(|((_, first), _)| of_scan(*first) == Some(number));
+        own.filter_map(|(_, truth)| truth.as_ref()).find_map(|truth| beside(model, &state, number, truth))
+    };
+    Ok((0..model.storages.len()).filter_map(of_object).collect())
+}
+
+/// An object and a truth on the same pixels; `None` where the truth does not reach.
+fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<Beside> {
+    let storage = model.storages[object];
+    let (corner, shape) = inner(&seen(model, object), storage.shape);
+    let mut found = window(&state.object[storage.offset..], storage.shape[1], corner, shape);
     // On whole pixels of the truth, which is not blurred then: the rest is a shift that is taken out below.
     let origin = [0, 1].map(|d| {
         let (place, of) = (storage.origin[d] + corner[d] as f64 * model.pixel[d], truth.object.origin[d]);
         of + ((place - of) / model.pixel[d]).round() * model.pixel[d]
     });
-    let Some(expected) = crate::start::sampled(&truth.object, shape, origin, model.pixel) else { return Ok(None) };
+    let expected = crate::start::sampled(&truth.object, shape, origin, model.pixel)?;
     resolution::align(&mut found, &expected, shape);
-    Ok(Some((found, expected, shape)))
+    Some(Beside { object, found, expected, shape })
 }

@@ -74,7 +74,7 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
     let model = results.model;
     let mut all = Vec::new();
     for (i, storage) in model.storages.iter().enumerate() {
-        let suffix = if model.storages.len() > 1 { format!("_{}", owner(model, |v| v.object as usize == i)) } else { String::new() };
+        let suffix = of_object(model, i);
         let shown = Shown::new(results, i);
         all.extend(shown.fields(model, storage, &suffix));
         let layers = &results.state.object[storage.offset..][..model.modes[1] * storage.layer()];
@@ -111,6 +111,11 @@ pub fn live(results: &Results) -> Option<Record> {
     let title = format!("object after {} iterations", results.history.len());
     let object = wave("live".into(), &title, &shown.values, [1, rows, columns], results.model.pixel, origin);
     Some(Record::Wave(Wave { live: true, ..object }))
+}
+
+/// What the names of an object's records end with: nothing where there is one object, else its first scan.
+pub(crate) fn of_object(model: &Model, number: usize) -> String {
+    if model.storages.len() > 1 { format!("_{}", owner(model, |v| v.object as usize == number)) } else { String::new() }
 }
 
 /// Name of the first scan one of whose views is meant.

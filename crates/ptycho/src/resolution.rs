@@ -13,7 +13,7 @@ type C = Complex<f64>;
 /// A curve over rings: spatial frequency in parts of Nyquist's, correlation, threshold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rings {
-    /// Frequency of a ring over Nyquist's.
+    /// Frequency of a ring over Nyquist's of the larger pixel.
     pub frequency: Vec<f64>,
     /// Correlation, -1 to 1.
     pub correlation: Vec<f64>,
@@ -21,7 +21,7 @@ pub struct Rings {
     pub half_bit: Vec<f64>,
     /// One-bit threshold, the whole is compared with a truth.
     pub one_bit: Vec<f64>,
-    /// Size of a pixel, metres.
+    /// The larger edge of a pixel, metres.
     pub pixel: f64,
 }
 
@@ -71,8 +71,9 @@ impl Rings {
     }
 }
 
-/// Correlation of two images `[height][width]` of square pixels: aligned to a fraction of a pixel first, phase ramps taken out, edges faded.
-pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: f64) -> Rings {
+/// Correlation of two images `[height][width]` of pixels `[y, x]`, metres: aligned to a fraction of a pixel first, phase ramps taken out, edges faded. Rings are
+/// round in cycles a metre, whatever the shape of image and pixels, and end where the larger pixel does.
+pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> Rings {
     let (mut a, mut b) = (a.to_vec(), b.to_vec());
     align(&mut a, &b, shape);
     for image in [&mut a, &mut b] {
@@ -81,12 +82,17 @@ pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: f64) -> Rings {
     let mut plan = Plan::new(Shape::frames(shape[0], shape[1], 1));
     plan.run(&mut a, Direction::Forward);
     plan.run(&mut b, Direction::Forward);
-    let n = shape[0].min(shape[1]) / 2;
+    // Cycles a metre: a ring is as wide as the frequencies of the shorter edge are apart.
+    let width = (0..2).map(|d| 1.0 / (shape[d] as f64 * pixel[d])).fold(0.0, f64::max);
+    let coarser = pixel[0].max(pixel[1]);
+    let most = 0.5 / coarser;
+    // An edge of an even number of pixels has a ring at the end, to rounding.
+    let n = (most / width * (1.0 + 1e-9)) as usize;
     let (mut cross, mut own, mut count) = (vec![C::default(); n + 1], vec![[0.0; 2]; n + 1], vec![0.0; n + 1]);
     for i in 0..a.len() {
-        let f = [signed(i / shape[1], shape[0]) / shape[0] as f64, signed(i % shape[1], shape[1]) / shape[1] as f64];
-        // Rings of one pixel of the shorter side.
-        let ring = (2.0 * n as f64 * f[0].hypot(f[1])).round() as usize;
+        let index = [signed(i / shape[1], shape[0]), signed(i % shape[1], shape[1])];
+        let [y, x] = [0, 1].map(|d| index[d] / (shape[d] as f64 * pixel[d]));
+        let ring = (y.hypot(x) / width).round() as usize;
         if ring <= n {
             cross[ring] += a[i] * b[i].conj();
             own[ring] = [own[ring][0] + a[i].norm_sqr(), own[ring][1] + b[i].norm_sqr()];
@@ -99,11 +105,11 @@ pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: f64) -> Rings {
     let half = |s: f64| (0.2071 + 1.9102 / s) / (1.2071 + 0.9102 / s);
     let one = |s: f64| (0.5 + (1.0 + std::f64::consts::SQRT_2) / s) / (1.5 + std::f64::consts::SQRT_2 / s);
     Rings {
-        frequency: (0..=n).map(|i| i as f64 / n as f64).collect(),
+        frequency: (0..=n).map(|i| i as f64 * width / most).collect(),
         correlation: (0..=n).map(value).collect(),
         half_bit: (0..=n).map(|i| half(independent(i))).collect(),
         one_bit: (0..=n).map(|i| one(independent(i))).collect(),
-        pixel,
+        pixel: coarser,
     }
 }
 
@@ -233,7 +239,7 @@ mod tests {
             let noise = (0..n * n).map(|i| philox.normals(step, i as u64)).map(|[a, b]| C::new(a, b) * 1e-2);
             clean.iter().zip(noise).map(|(v, e)| v + e).collect()
         };
-        let rings = rings(&noisy(0), &noisy(1), [n, n], 1e-9);
+        let rings = rings(&noisy(0), &noisy(1), [n, n], [1e-9; 2]);
         // A hundred times the power of the noise: 0.99 on average, in rings of a few pixels of random strength less.
         assert!(rings.correlation[1..6].iter().all(|c| *c > 0.9), "{:?}", &rings.correlation[..6]);
         // Beyond the image there is noise only: its correlation scatters by one over the root of a ring's pixels, 400 at the end.
@@ -241,6 +247,33 @@ mod tests {
         let resolution = rings.half_bit_resolution();
         // Amplitude of the image at ring f is exp(-f^2/60) 0.1 n against 1e-2 n: equal at f^2 = 60 ln 10, ring 12.
         assert!((64e-9 / 22.0..64e-9 / 8.0).contains(&resolution), "{resolution:e}");
-        assert!(super::rings(&noisy(0), &noisy(0), [n, n], 1e-9).half_bit_resolution() <= 1e-9);
+        assert!(super::rings(&noisy(0), &noisy(0), [n, n], [1e-9; 2]).half_bit_resolution() <= 1e-9);
+    }
+
+    /// Two images that are the same up to a frequency in metres, and have nothing in common beyond, on pixels and images of several shapes: the frequency
+    /// is found in each.
+    #[test]
+    fn rings_are_round_in_metres() {
+        let philox = Philox::new(5, 2);
+        let ends = 0.125e9;
+        for (shape, pixel) in [([96, 96], [1e-9; 2]), ([128, 64], [1e-9, 2e-9]), ([64, 128], [2e-9, 1e-9]), ([64, 160], [1e-9; 2])] {
+            let make = |purpose: u64| -> Vec<C> {
+                let noise = |step: u64, i: usize| philox.normals(step, i as u64);
+                let value = |i: usize| {
+                    let index = [signed(i / shape[1], shape[0]), signed(i % shape[1], shape[1])];
+                    let q = [0, 1].map(|d| index[d] / (shape[d] as f64 * pixel[d]));
+                    let [re, im] = noise(if q[0].hypot(q[1]) < ends { 0 } else { purpose }, i);
+                    C::new(re, im)
+                };
+                let mut all: Vec<C> = (0..shape[0] * shape[1]).map(value).collect();
+                Plan::new(Shape::frames(shape[0], shape[1], 1)).run(&mut all, Direction::Inverse);
+                all
+            };
+            let found = rings(&make(1), &make(2), shape, pixel);
+            assert!((found.frequency.last().unwrap() - 1.0).abs() < 1e-6, "{:?}", found.frequency.last());
+            // A ring is 1/64 of a cycle a nanometre wide or less, an eighth of where it ends; fading mixes neighbours.
+            let period = found.half_bit_resolution();
+            assert!((period * 2.0 * ends - 1.0).abs() < 0.15, "{shape:?} {pixel:?}: {period:e} m for {:e} m", 0.5 / ends);
+        }
     }
 }

@@ -247,13 +247,16 @@ impl Solver for Ptycho {
         let config = self.config.output.clone();
         let mut records = self.with_results(config.frame, |results| output::records(results, &config))?;
         if let Some(halves) = &mut self.halves {
-            records.push(halves.rings()?.curve("frc", "Fourier ring correlation of two half-scans", true));
+            for (object, rings) in halves.rings()? {
+                let name = format!("frc{}", output::of_object(&self.whole.model, object));
+                records.push(rings.curve(&name, "Fourier ring correlation of two half-scans", true));
+            }
         }
-        if let Some(Some(truth)) = self.truths.first()
-            && let Some((found, expected, shape)) = halves::beside_truth(&mut self.whole, truth)?
-        {
-            let rings = resolution::rings(&found, &expected, shape, self.whole.model.pixel[0]);
-            records.push(rings.curve("frc_truth", "Fourier ring correlation with the truth", false));
+        for beside in halves::beside_truths(&mut self.whole, &self.truths)? {
+            let model = &self.whole.model;
+            let rings = resolution::rings(&beside.found, &beside.expected, beside.shape, model.pixel);
+            let name = format!("frc_truth{}", output::of_object(model, beside.object));
+            records.push(rings.curve(&name, "Fourier ring correlation with the truth", false));
         }
         Ok(records)
     }
@@ -270,10 +273,9 @@ impl Solver for Ptycho {
         let value = |line: Option<&[f64; 3]>| line.map_or(0.0, |l| if l[1] > 0.0 { l[1] } else { l[0] });
         let (first, last) = (value(self.history.first()), value(self.history.last()));
         let mut checks = vec![Check::at_most("last error over the first one", last / first.max(f64::MIN_POSITIVE), 1.0)];
-        if let Some(Some(truth)) = self.truths.first()
-            && let Some(off) = halves::off_truth(&mut self.whole, truth)?
-        {
-            checks.push(Check::at_most("relative distance of the object from the truth", off, TRUTH_LIMIT));
+        for beside in halves::beside_truths(&mut self.whole, &self.truths)? {
+            let of = output::of_object(&self.whole.model, beside.object);
+            checks.push(Check::at_most(format!("relative distance of the object{of} from the truth"), beside.off(), TRUTH_LIMIT));
         }
         Ok(checks)
     }

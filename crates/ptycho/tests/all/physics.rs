@@ -427,7 +427,7 @@ fn a_simulated_scan_is_reconstructed_and_its_resolution_told() {
     // Frames of 10^7 photons: noise of a few parts in a thousand, and pixels that few frames see.
     assert!(off < 0.1, "{off}");
     let pixel = whole.model.pixel[0];
-    let resolution = parts.rings().unwrap().half_bit_resolution();
+    let resolution = parts.rings().unwrap()[0].1.half_bit_resolution();
     assert!(resolution < 4.0 * pixel, "{resolution:e}, pixel {pixel:e}");
 }
 
