@@ -108,13 +108,17 @@ pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str) -> Result<Scan> {
         },
         dark: None,
         flat: None,
-        geometry: Geometry { wavelength: Some(scan.beam.wavelength), distance: Some(scan.beam.distance), pixel: Some(scan.beam.pixel) },
+        geometry: Geometry {
+            wavelength: Some(scan.beam.wavelength),
+            distance: Some(scan.beam.distance),
+            pixel: Some(scan.beam.pixel),
+            propagation: Some(scan.beam.propagation),
+        },
         center: None,
         probe: scan.probe,
         object: scan.object,
     };
-    let read = super::ReadConfig { propagation: scan.beam.propagation, ..super::ReadConfig::default() };
-    let config = ScanConfig { read, ..config.clone() };
+    let config = ScanConfig { read: super::ReadConfig::default(), ..config.clone() };
     // A truth of other pixels is no truth to compare with.
     Ok(Scan { truth: None, ..assemble(raw, &config, name, Path::new(name))? })
 }
@@ -131,7 +135,7 @@ fn beam(geometry: &Geometry, config: &ScanConfig, rebin: usize) -> Result<Beam, 
             return Err(format!("its {what} is {value:e} m"));
         }
     }
-    Ok(Beam { wavelength, distance, pixel: pixel.map(|p| p * rebin as f64), propagation: read.propagation })
+    Ok(Beam { wavelength, distance, pixel: pixel.map(|p| p * rebin as f64), propagation: geometry.propagation(read) })
 }
 
 /// Pixels that no photon can have counted in the first frame and the last: gaps of the detector. They are masked.

@@ -77,8 +77,9 @@ pub struct ReadConfig {
     /// Pixel of the detector, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pixel: Option<Pair<f64>>,
-    /// Far field or near field.
-    pub propagation: Propagation,
+    /// Far field or near field; what the file says, else far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub propagation: Option<Propagation>,
     /// Row and column of the optical axis in the file's frames; the middle if the file does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<[f64; 2]>,
@@ -122,7 +123,7 @@ impl Default for ReadConfig {
             energy: None,
             distance: None,
             pixel: None,
-            propagation: Propagation::Far,
+            propagation: None,
             center: None,
             orientation: 0,
             stream: false,

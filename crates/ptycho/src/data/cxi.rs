@@ -3,14 +3,15 @@
 //!
 //! `translation` is where the sample went, in metres, x first. The view goes the other way, and rows and columns of frames run as the
 //! detector's `basis_vectors` say; where these are missing rows run along -y and columns along -x, as in most files, so that a
-//! larger translation moves the view down and right.
+//! larger translation moves the view down and right. Neither format says how waves propagate: `detector_1/propagation` (`farfield`, `nearfield`) is this
+//! program's own.
 
 use std::path::Path;
 
 use zellige_engine::error::Result;
 use zellige_io::hdf5::File;
 
-use super::{Geometry, MaskValid, Raw, ReadConfig, image, paths};
+use super::{Geometry, MaskValid, Raw, ReadConfig, image, paths, propagation};
 use crate::scan::HC;
 
 /// Joules in a kiloelectronvolt.
@@ -66,6 +67,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
             .or(first(&["instrument_1/source_1/wavelength", "instrument_1/beam_1/incident_wavelength"])?),
         distance: file.number(&format!("{detector}/distance"))?.map(f64::abs),
         pixel: y.or(x).zip(x.or(y)).map(|(y, x)| [y, x]),
+        propagation: propagation(&file, &format!("{detector}/propagation"), read)?,
     };
     let positions = if read.positions.is_some() || read.positions_y.is_some() { Vec::new() } else { positions(&file, &entry, count)? };
     let size = shape[0] * shape[1];
@@ -82,10 +84,10 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         [scale(y, 0), scale(x, 1)]
     });
     let mut probe = None;
-    if let (Geometry { wavelength: Some(wavelength), distance: Some(distance), pixel: Some(pixel) }, Some(tensor)) =
+    if let (Geometry { wavelength: Some(wavelength), distance: Some(distance), pixel: Some(pixel), .. }, Some(tensor)) =
         (geometry, file.maybe(&format!("{entry}/instrument_1/source_1/illumination"))?)
     {
-        let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: read.propagation };
+        let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: geometry.propagation(read) };
         probe = image(&tensor, beam.resolution(shape), None);
     }
     Ok(Raw { frames, count, shape, positions, mask, dark, flat: None, geometry, center, probe, object: None })

@@ -24,7 +24,7 @@ pub(crate) use assemble::odd;
 pub use config::{FileFormat, MaskValid, ReadConfig};
 
 use crate::config::ScanConfig;
-use crate::scan::{Image, Scan};
+use crate::scan::{Image, Propagation, Scan};
 use crate::simulate;
 
 /// The scan of an entry of `[[ptycho.scan]]`, read or made, cropped and summed as the entry says. Relative paths are looked for in
@@ -73,6 +73,27 @@ struct Geometry {
     wavelength: Option<f64>,
     distance: Option<f64>,
     pixel: Option<[f64; 2]>,
+    propagation: Option<Propagation>,
+}
+
+impl Geometry {
+    /// Sample to detector: what the input says, else the file, else far.
+    fn propagation(&self, read: &ReadConfig) -> Propagation {
+        read.propagation.or(self.propagation).unwrap_or_default()
+    }
+}
+
+/// How a file says that waves propagate; PtyPy's words. Another word is an error unless the input says it.
+fn propagation(file: &hdf5::File, name: &str, read: &ReadConfig) -> Result<Option<Propagation>> {
+    let Some(word) = file.text(name)?.filter(|_| read.propagation.is_none()) else { return Ok(None) };
+    match word.trim() {
+        "farfield" | "far" => Ok(Some(Propagation::Far)),
+        "nearfield" | "near" => Ok(Some(Propagation::Near)),
+        other => {
+            let message = format!("its `{name}` is `{other}`, neither `farfield` nor `nearfield`; say which: `read = {{ propagation = \"near\" }}`");
+            Err(file.wrong(message))
+        }
+    }
 }
 
 /// Frames as they are in a file.
@@ -110,7 +131,7 @@ fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw> {
     };
     let mut raw = match format {
         FileFormat::Npz => npz::open(path, read)?,
-        FileFormat::Ptyd => ptyd::open(path)?,
+        FileFormat::Ptyd => ptyd::open(path, read)?,
         FileFormat::Cxi => cxi::open(path, read)?,
         FileFormat::Hdf5 => paths::open(path, read, folder)?,
     };

@@ -6,6 +6,7 @@
 //! | `pos_m` (or `positions`) | `[n][2]` metres, y before x; else `pos_px` times the object's pixel |
 //! | `mask` | true where a pixel counts |
 //! | `wavelength` (m) or `energy_keV`, `distance` (m), `det_pixel` (m) | geometry |
+//! | `near_field` | 1 in the near field, 0 or left out in the far field |
 //! | `probe_init` (or `probe`), `object_init` (or `object`) | to start from |
 //!
 //! With `addr` (PtyPy's table of views: per view and mode rows for probe, object, exit, frame and mask of layer, row and column) the
@@ -18,7 +19,7 @@ use zellige_io::npz::Archive;
 use zellige_io::tensor::Tensor;
 
 use super::{Geometry, Held, MaskValid, Raw, ReadConfig, frames_shape, image, pairs};
-use crate::scan::HC;
+use crate::scan::{HC, Propagation};
 
 /// Reads an archive.
 pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
@@ -42,10 +43,11 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         wavelength: number(&mut archive, "wavelength")?.or(energy.map(|e| HC / e)),
         distance: number(&mut archive, "distance")?,
         pixel: pixel.and_then(|p| p.first().map(|y| [*y, p.get(1).copied().unwrap_or(*y)])),
+        propagation: number(&mut archive, "near_field")?.map(|near| if near == 0.0 { Propagation::Far } else { Propagation::Near }),
     };
     let resolution = match geometry {
-        Geometry { wavelength: Some(w), distance: Some(z), pixel: Some(p) } => {
-            let beam = crate::scan::Beam { wavelength: w, distance: z, pixel: p, propagation: read.propagation };
+        Geometry { wavelength: Some(w), distance: Some(z), pixel: Some(p), .. } => {
+            let beam = crate::scan::Beam { wavelength: w, distance: z, pixel: p, propagation: geometry.propagation(read) };
             Some(beam.resolution(shape))
         }
         _ => None,

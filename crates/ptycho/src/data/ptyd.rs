@@ -1,5 +1,6 @@
 //! PtyPy's `.ptyd`: `meta/{energy (keV), distance (m), psize (m), center, ...}` and `chunks/N/{data, positions, weights}`, the chunks in the
-//! file or behind external links (`save = "link"`).
+//! file or behind external links (`save = "link"`). Of `info`, which PtyPy keeps for the record, `propagation` is read (`farfield`, `nearfield`): 0.9 has it with
+//! the input instead.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use zellige_engine::error::Result;
 use zellige_io::hdf5::{File, Part};
 use zellige_io::tensor::Elements;
 
-use super::{Geometry, Raw, RawFrames, frames_shape, pairs, paths};
+use super::{Geometry, Raw, RawFrames, ReadConfig, frames_shape, pairs, paths, propagation};
 use crate::scan::HC;
 
 /// Frames of several chunks.
@@ -52,7 +53,7 @@ fn chunk(file: &File, number: &str) -> Result<Option<(File, String)>> {
 }
 
 /// Reads a file of prepared data.
-pub(super) fn open(path: &Path) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let file = File::open(path)?;
     let groups = file.children("")?;
     if !groups.iter().any(|g| g == "chunks") {
@@ -109,6 +110,7 @@ pub(super) fn open(path: &Path) -> Result<Raw> {
         wavelength: file.number("meta/energy")?.filter(|e| *e > 0.0).map(|e| HC / e),
         distance: file.number("meta/distance")?,
         pixel: pair("meta/psize")?,
+        propagation: propagation(&file, "info/propagation", read)?,
     };
     // A word such as `fftshift` means the middle.
     let center = if file.text("meta/center")?.is_some() { None } else { pair("meta/center")? };

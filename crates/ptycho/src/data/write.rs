@@ -7,7 +7,7 @@ use zellige_io::hdf5::{Attribute, Node, Value, write_tree};
 use zellige_io::tensor::{Elements, Tensor};
 use zellige_io::{npz, tensor};
 
-use crate::scan::{Frames, Image, Mask, Scan};
+use crate::scan::{Frames, Image, Mask, Propagation, Scan};
 
 /// Joules in a kiloelectronvolt.
 const KEV: f64 = 1.602_176_634e-16;
@@ -46,6 +46,14 @@ fn positions(all: &[[f64; 2]]) -> Tensor {
     Tensor::reals(&[all.len(), 2], all.iter().flatten().copied().collect())
 }
 
+/// How waves propagate, in PtyPy's words.
+fn propagation(scan: &Scan) -> &'static str {
+    match scan.beam.propagation {
+        Propagation::Far => "farfield",
+        Propagation::Near => "nearfield",
+    }
+}
+
 /// Writes an archive of NumPy, deflated, with the names that the reader knows; a simulated scan with what it was made from.
 pub fn write_npz(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
     let frames = frames(scan)?;
@@ -57,6 +65,7 @@ pub fn write_npz(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
         ("energy_keV", tensor::Tensor::number(scan.beam.energy())),
         ("distance", tensor::Tensor::number(scan.beam.distance)),
         ("det_pixel", Tensor::reals(&[2], scan.beam.pixel.to_vec())),
+        ("near_field", tensor::Tensor::number(f64::from(u8::from(scan.beam.propagation == Propagation::Near)))),
         ("resolution", Tensor::reals(&[2], scan.beam.resolution(scan.shape).to_vec())),
     ];
     if let Some(probe) = &scan.probe {
@@ -112,6 +121,7 @@ pub fn write_cxi(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
         metres("entry_1/instrument_1/detector_1/x_pixel_size", scan.beam.pixel[1]),
         metres("entry_1/instrument_1/detector_1/y_pixel_size", scan.beam.pixel[0]),
         metres("entry_1/instrument_1/detector_1/distance", scan.beam.distance),
+        Node::text("entry_1/instrument_1/detector_1/propagation", propagation(scan)),
         metres("entry_1/instrument_1/detector_1/beam_center_x", (scan.shape[1] / 2) as f64 * scan.beam.pixel[1]),
         metres("entry_1/instrument_1/detector_1/beam_center_y", (scan.shape[0] / 2) as f64 * scan.beam.pixel[0]),
         Node::new("entry_1/instrument_1/detector_1/basis_vectors", Value::Own(basis)),
@@ -171,6 +181,7 @@ pub fn write_ptyd(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
         own("meta/center", pair(scan.shape.map(|n| (n / 2) as f64))),
         kind(Node::new("info", Value::Group), "dict"),
         own("info/positions_scan", place),
+        kind(Node::text("info/propagation", propagation(scan)), "string"),
     ];
     write_tree(path, &nodes)
 }

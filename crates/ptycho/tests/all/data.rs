@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::data::{self, MaskValid, ReadConfig, write};
-use zellige_ptycho::scan::{Frames, Mask, Scan};
+use zellige_ptycho::scan::{Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::{self, Pair, SimulateConfig};
 
@@ -244,10 +244,11 @@ fn bad_counts_are_named() {
 #[test]
 fn what_is_written_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    for noise in [true, false] {
+    for (noise, propagation) in [(true, Propagation::Far), (false, Propagation::Far), (true, Propagation::Near)] {
         let mut made = SimulateConfig { frames: 7, size: Pair::Each([12, 16]), noise, ..SimulateConfig::default() };
         made.detector.beamstop = 3.0;
         made.pixel = Pair::Each([75e-6, 55e-6]);
+        made.propagation = propagation;
         let make = || simulate::simulate(&made, "a scan", folder.path(), 5).unwrap();
         let mut original = make();
         original.probe = original.truth.as_ref().map(|t| t.probe.clone());
@@ -271,9 +272,16 @@ fn what_is_written_is_read() {
             }
             let (a, b) = (&found.beam, &original.beam);
             assert!((a.wavelength / b.wavelength - 1.0).abs() < 1e-12, "{name}");
-            assert_eq!((a.distance, a.pixel), (b.distance, b.pixel), "{name}");
+            assert_eq!((a.distance, a.pixel, a.propagation), (b.distance, b.pixel, propagation), "{name}");
+            // What the input says goes before the file.
+            let told = ReadConfig { propagation: Some(Propagation::Far), ..ReadConfig::default() };
+            let other = data::load(&entry(name, told), "again", folder.path(), 1).unwrap();
+            assert_eq!(other.beam.propagation, Propagation::Far, "{name}");
             if name != "scan.ptyd" {
-                assert_eq!(found.probe.unwrap().values, original.probe.as_ref().unwrap().values, "{name}");
+                let probe = found.probe.unwrap();
+                assert_eq!(probe.values, original.probe.as_ref().unwrap().values, "{name}");
+                let pixel = original.beam.resolution(original.shape);
+                assert!((0..2).all(|d| (probe.spacing[d] / pixel[d] - 1.0).abs() < 1e-12), "{name}");
             }
         }
     }
