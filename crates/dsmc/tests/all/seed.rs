@@ -128,7 +128,7 @@ fn a_geometry_file_and_a_schedule_run_on_both_devices() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let (n, h, r) = (40_i32, 0.0075, 6);
-    let mut text = format!("{n} {n} 0.3 0.3\n");
+    let mut lines = vec![format!("{n} {n} 0.3 0.3")];
     for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
         // Steps from the middle to the cell's corner that is nearest and the one that is furthest.
         let steps = |k: i32| if k < n / 2 { n / 2 - k - 1 } else { k - n / 2 };
@@ -138,17 +138,17 @@ fn a_geometry_file_and_a_schedule_run_on_both_devices() {
             [(i, 1.0 - right, right), (j, up, 1.0 - up)].map(|(k, from, to)| [f64::from(k) + from, f64::from(k) + to].map(|x| x * h));
         let number = j * n + i;
         if near == r - 1 {
-            text += &format!("{number} 0 {:.6} {:.6} {:.6} {:.6} {} {}\n", x[0], y[0], x[1], y[1], 2.0 * right - 1.0, 2.0 * up - 1.0);
+            lines.push(format!("{number} 0 {:.6} {:.6} {:.6} {:.6} {} {}", x[0], y[0], x[1], y[1], 2.0 * right - 1.0, 2.0 * up - 1.0));
         } else if near < r - 1 {
-            text += &format!("{number} 1\n");
+            lines.push(format!("{number} 1"));
         }
     }
-    write("square.dat", &text);
+    write("square.dat", &lines.join("\n"));
     write(
         "left.yaml",
         "total_particles: 3200\ngeometry: {start_x: 0.0, start_y: 0.1, end_x: 0.0, end_y: 0.2}\ndirection: {x: 1, y: 0}\nvelocity: {temperature: 600, bulk_velocity: 100}\n",
     );
-    write("left.dat", &(0..32).map(|k| format!("{k} 100\n")).collect::<String>());
+    write("left.dat", &(0..32).map(|k| format!("{k} 100")).collect::<Vec<_>>().join("\n"));
     let text = "grid: {nx: 40, ny: 40, lx: 0.3, ly: 0.3}\nphysics: {dt: 2.0e-6, total_steps: 32}\ninit: {temp: 200.0, density: 1.0e21, particle_weight: 1.0e15}\n\
         geometry: square.dat\n";
     for (sources, fed) in [("", 0), ("source: left.yaml\nschedule: left.dat\n", 100)] {
