@@ -361,7 +361,7 @@ pub struct SamplingConfig {
     pub window: Option<u64>,
     /// Parts of the sampling time, or of a window, whose means give the error bars: 2 to 1000.
     pub batches: u64,
-    /// Steps between two looks at energy and momentum; a hundredth of the steps, 10 at least, if left out.
+    /// Steps between two audits of particles, energy and momentum; a hundredth of the steps, 10 at least, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<u64>,
 }
