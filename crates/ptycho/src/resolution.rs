@@ -256,22 +256,24 @@ mod tests {
     fn rings_are_round_in_metres() {
         let philox = Philox::new(5, 2);
         let ends = 0.125e9;
-        for (shape, pixel) in [([96, 96], [1e-9; 2]), ([128, 64], [1e-9, 2e-9]), ([64, 128], [2e-9, 1e-9]), ([64, 160], [1e-9; 2])] {
+        for (shape, pixel) in [([96, 96], [1e-9; 2]), ([128, 64], [1e-9, 2e-9]), ([64, 128], [2e-9, 1e-9]), ([96, 160], [1e-9; 2])] {
             let make = |purpose: u64| -> Vec<C> {
                 let noise = |step: u64, i: usize| philox.normals(step, i as u64);
                 let value = |i: usize| {
                     let index = [signed(i / shape[1], shape[0]), signed(i % shape[1], shape[1])];
                     let q = [0, 1].map(|d| index[d] / (shape[d] as f64 * pixel[d]));
-                    let [re, im] = noise(if q[0].hypot(q[1]) < ends { 0 } else { purpose }, i);
-                    C::new(re, im)
+                    let common = q[0].hypot(q[1]) < ends;
+                    let [re, im] = noise(if common { 0 } else { purpose }, i);
+                    C::new(re, im) * if common { 2.0 } else { 1.0 }
                 };
                 let mut all: Vec<C> = (0..shape[0] * shape[1]).map(value).collect();
                 Plan::new(Shape::frames(shape[0], shape[1], 1)).run(&mut all, Direction::Inverse);
-                all
+                // Upon a mean, by which the phases are brought together.
+                all.iter().map(|v| C::new(1.0, 0.0) + v * (0.05 / (all.len() as f64).sqrt())).collect()
             };
             let found = rings(&make(1), &make(2), shape, pixel);
             assert!((found.frequency.last().unwrap() - 1.0).abs() < 1e-6, "{:?}", found.frequency.last());
-            // A ring is 1/64 of a cycle a nanometre wide or less, an eighth of where it ends; fading mixes neighbours.
+            // A ring is 1/96 of a cycle a nanometre wide or less, a twelfth of where it ends; fading mixes neighbours.
             let period = found.half_bit_resolution();
             assert!((period * 2.0 * ends - 1.0).abs() < 0.15, "{shape:?} {pixel:?}: {period:e} m for {:e} m", 0.5 / ends);
         }
