@@ -6,6 +6,7 @@
 //! | `object`, `probe` | complex arrays as reconstructed, all modes |
 //! | `diffraction` | a frame: measured on the left, modelled on the right |
 //! | `errors` | the errors of each iteration |
+//! | `local_error_fourier`, `local_error_likelihood`, `local_error_exit` | if asked for: those of each frame in each iteration |
 //! | `views` | where each frame was taken, and its errors |
 //! | `result.ptyr`, `result.cxi` | for PtyPy's tools, for others |
 
@@ -13,13 +14,16 @@ use num_complex::Complex;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zellige_engine::record::{Axis, Centring, Column, Curve, Entries, Field, Palette, Record, Table, Values, Wave};
+use zellige_engine::record::{Axis, Centring, Field, Palette, Record, Values, Wave};
 use zellige_engine::schedule::Schedule;
 
 use crate::engines::middle_first;
 use crate::model::{Model, State, Storage, Transfer};
 
 mod archive;
+mod errors;
+
+use errors::{errors, local_errors, places, views};
 
 /// What is written besides what `[output]` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,11 +37,14 @@ pub struct OutputConfig {
     /// The frame that is shown with its model; the one of the most counts if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<usize>,
+    /// Whether the errors of every frame are kept for every iteration and written as `local_error_*`, `[iterations, frames]`: 12 bytes each.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub local_errors: bool,
 }
 
 impl Default for OutputConfig {
     fn default() -> Self {
-        Self { files: vec![ResultFile::Ptyr], live: None, frame: None }
+        Self { files: vec![ResultFile::Ptyr], live: None, frame: None, local_errors: false }
     }
 }
 
@@ -59,6 +66,8 @@ pub struct Results<'a> {
     pub state: &'a State,
     /// Mean errors of each iteration, in the order of [`crate::stages::ERRORS`].
     pub history: &'a [[f64; 3]],
+    /// Errors of each view in each iteration, if they are kept: as many blocks of `errors.len()` as there were iterations.
+    pub local: &'a [[f32; 3]],
     /// Errors of each view in the last iteration.
     pub errors: &'a [[f64; 3]],
     /// Where the views look now: whole pixels and what is left over.
@@ -91,6 +100,7 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
     }
     all.extend(diffraction(results));
     all.extend(errors(results.history));
+    all.extend(local_errors(results));
     all.push(views(results));
     for file in &config.files {
         all.push(Record::Archive(match file {
@@ -122,7 +132,11 @@ pub(crate) fn of_object(model: &Model, number: usize) -> String {
 fn owner(model: &Model, meant: impl Fn(&crate::model::View) -> bool) -> String {
     let first = model.views.iter().position(meant).unwrap_or(0);
     let scan = model.scans.iter().rev().find(|s| s.1 <= first).or(model.scans.first());
-    let name = scan.map_or("scan", |s| s.0.as_str());
+    plain(scan.map_or("scan", |s| s.0.as_str()))
+}
+
+/// A scan's name as it stands in names of files and of storages.
+pub(crate) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
@@ -320,77 +334,6 @@ fn diffraction(results: &Results) -> Option<Record> {
     field.title = format!("frame {number}, measured (left) and modelled (right): counts");
     field.palette = if far { Palette::Density } else { Palette::Sequential };
     Some(Record::Field(field))
-}
-
-/// The errors of each iteration.
-fn errors(history: &[[f64; 3]]) -> Option<Record> {
-    if history.is_empty() {
-        return None;
-    }
-    let names = ["modulus: counts per pixel", "likelihood: per pixel", "change of the exit waves"];
-    // An engine may not have an error: then it was left at zero.
-    let known = |e: f64| if e > 0.0 { e } else { f64::NAN };
-    let line = |e: usize| (names[e].to_owned(), history.iter().map(|h| known(h[e])).collect::<Vec<f64>>());
-    let lines: Vec<_> = (0..3).map(line).filter(|(_, v)| v.iter().any(|v| *v > 0.0 && v.is_finite())).collect();
-    Some(Record::Curve(Curve {
-        name: "errors".into(),
-        title: "errors, mean over the frames".into(),
-        x_label: "iteration".into(),
-        y_label: "error".into(),
-        x: (1..=history.len()).map(|i| i as f64).collect(),
-        lines,
-        log_y: true,
-    }))
-}
-
-/// Where the frames were taken, and how well each is described.
-fn views(results: &Results) -> Record {
-    let model = results.model;
-    let places = places(results);
-    let column = |quantity: &str, component: &str, unit: &str, values: Vec<f64>| Column {
-        quantity: quantity.into(),
-        component: component.into(),
-        unit: unit.into(),
-        dimension: [0.0; 7],
-        unit_si: 1.0,
-        weighting_power: 0.0,
-        macro_weighted: false,
-        time_offset: 0.0,
-        values: Entries::Each(Values::F64(values)),
-    };
-    let moved = |d: usize| {
-        let now = |j: usize| pixels(results.views.0[j], results.views.1.get(j).copied().unwrap_or_default())[d];
-        let then = |j: usize| pixels(model.views[j], model.shifts.get(j).copied().unwrap_or_default())[d];
-        (0..places.len()).map(|j| (now(j) - then(j)) * model.pixel[d]).collect()
-    };
-    let each = |e: usize| (0..places.len()).map(|j| results.errors.get(j).map_or(f64::NAN, |v| v[e])).collect();
-    let columns = vec![
-        column("position", "y", "m", places.iter().map(|p| p[0]).collect()),
-        column("position", "x", "m", places.iter().map(|p| p[1]).collect()),
-        column("moved", "y", "m", moved(0)),
-        column("moved", "x", "m", moved(1)),
-        column("error_fourier", "", "", each(0)),
-        column("error_likelihood", "", "", each(1)),
-        column("error_exit", "", "", each(2)),
-    ];
-    let (name, title) = ("views".to_owned(), "frames: where they were taken, and their errors".to_owned());
-    Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: places.len(), columns })
-}
-
-/// First pixel of a view, with what is left over.
-fn pixels(view: crate::model::View, rest: [f64; 2]) -> [f64; 2] {
-    [f64::from(view.row) + rest[0], f64::from(view.col) + rest[1]]
-}
-
-/// Where the probe stood, metres `[y, x]`.
-fn places(results: &Results) -> Vec<[f64; 2]> {
-    let model = results.model;
-    let place = |(j, view): (usize, &crate::model::View)| {
-        let at = pixels(*view, results.views.1.get(j).copied().unwrap_or_default());
-        let origin = model.storages[view.object as usize].origin;
-        [0, 1].map(|d| origin[d] + (at[d] + (model.frame[d] / 2) as f64) * model.pixel[d])
-    };
-    results.views.0.iter().enumerate().map(place).collect()
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub struct Ptycho {
     beams: Vec<Beam>,
     /// Mean errors of each iteration.
     history: Vec<[f64; 3]>,
+    /// Errors of each view in each iteration, if the input asks for them.
+    local: Vec<[f32; 3]>,
     live: Agenda,
     /// Errors of the last iteration.
     errors: [f64; 3],
@@ -55,6 +57,7 @@ impl Ptycho {
             model,
             state: &state,
             history: &self.history,
+            local: &self.local,
             errors: &errors,
             views: stages.views(),
             frame: intensity.as_ref().map(|(j, i)| (*j, &i[..])),
@@ -124,6 +127,9 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     let frames = (model.views.len() * model.counted()) as u64;
     let one = stages::memory(model, exits, double) + 4 * frames;
     let mut memory = if config.frc { 2 * one } else { one };
+    if config.output.local_errors {
+        memory = memory.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
+    }
     let [room, _] = streaming::rooms(config, &environment.device);
     if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
@@ -161,7 +167,7 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
     let halves = if config.frc { Some(Halves::new(config, &model, device, seed, &of_half)?) } else { None };
     let whole = Reconstruction::within(config, model, device, seed, &room)?;
     let live = Agenda::new(config.output.live, Clock::default());
-    Ok(Ptycho { config: config.clone(), whole, halves, truths, beams, history: Vec::new(), live, errors: [0.0; 3] })
+    Ok(Ptycho { config: config.clone(), whole, halves, truths, beams, history: Vec::new(), local: Vec::new(), live, errors: [0.0; 3] })
 }
 
 impl Solver for Ptycho {
@@ -207,6 +213,9 @@ impl Solver for Ptycho {
         }
         self.errors = self.whole.errors()?;
         self.history.push(self.errors);
+        if self.config.output.local_errors {
+            self.local.extend(self.whole.stages.errors()?.into_iter().map(|e| e.map(|v| v as f32)));
+        }
         Ok(())
     }
 
@@ -286,6 +295,7 @@ impl Solver for Ptycho {
             halves.save(writer)?;
         }
         writer.f64s("errors", &self.errors)?;
+        writer.f32s("local", self.local.as_flattened())?;
         writer.f64s("history", self.history.as_flattened())
     }
 
@@ -296,6 +306,8 @@ impl Solver for Ptycho {
         }
         reader.f64s_into("errors", &mut self.errors)?;
         self.history = reader.f64s("history")?.as_chunks::<3>().0.to_vec();
+        // Of a checkpoint without them too.
+        self.local = if reader.has("local") { reader.f32s("local")?.as_chunks::<3>().0.to_vec() } else { Vec::new() };
         self.live = Agenda::new(self.config.output.live, self.clock());
         Ok(())
     }

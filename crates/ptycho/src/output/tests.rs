@@ -40,7 +40,7 @@ fn model() -> (Model, State) {
 }
 
 fn results<'a>(model: &'a Model, state: &'a State, intensity: &'a [f64], history: &'a [[f64; 3]], errors: &'a [[f64; 3]]) -> Results<'a> {
-    Results { model, state, history, errors, views: (&model.views, &model.shifts), frame: Some((4, intensity)), beams: &[] }
+    Results { model, state, history, local: &[], errors, views: (&model.views, &model.shifts), frame: Some((4, intensity)), beams: &[] }
 }
 
 #[test]
@@ -62,10 +62,16 @@ fn everything_is_written_and_probes_lose_the_filter() {
     let errors = [[1.0, 2.0, 3.0]; 12];
     let intensity: Vec<f64> = (0..48).map(f64::from).collect();
     let config = OutputConfig { files: vec![ResultFile::Ptyr, ResultFile::Cxi], ..OutputConfig::default() };
-    let results = results(&model, &state, &intensity, &history, &errors);
+    let local: Vec<[f32; 3]> = (0..24).map(|i| [i as f32 + 1.0, 2.0, 0.0]).collect();
+    let results = Results { local: &local, ..results(&model, &state, &intensity, &history, &errors) };
     let mut records = records(&results, &config);
     let names: Vec<&str> = records.iter().map(Record::name).collect();
-    assert_eq!(names, ["object_phase", "object_amplitude", "object", "probe", "diffraction", "errors", "views", "result", "result"]);
+    let local = ["local_error_fourier", "local_error_likelihood"];
+    let before = ["object_phase", "object_amplitude", "object", "probe", "diffraction", "errors"];
+    assert_eq!(names, [&before[..], &local[..], &["views", "result", "result"]].concat());
+    let Record::Field(field) = &records[6] else { panic!("errors of frames are a field") };
+    // Two iterations of twelve frames; that of the exit waves was never measured.
+    assert_eq!((field.shape(), field.values.get(12)), (vec![2, 12], 13.0));
     let Record::Wave(probe) = &records[3] else { panic!("the probe is a wave") };
     // Rounding of a product of two numbers of modulus 1 or 2.
     assert!(probe.values.iter().enumerate().all(|(i, v)| (v - Complex::new(1.0 + (i / 48) as f32, 0.0)).norm() < 1e-6));

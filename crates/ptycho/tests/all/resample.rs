@@ -149,7 +149,8 @@ fn every_engine_converges() {
 
 /// Relative distance of the object from the truth in the part that the middle of the beam went over.
 fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> f64 {
-    let halves::Beside { found, expected, shape: [height, width], .. } = halves::beside_truths(whole, &[Some(truth.clone())]).unwrap().remove(0);
+    let halves::Beside { found, expected, shape: [height, width], .. } =
+        halves::beside_truths(whole, &[Some(truth.clone())]).unwrap().remove(0);
     let middle = |values: &[Complex<f64>]| -> Vec<Complex<f64>> {
         let [y, x] = [height / 2 - LIT / 2, width / 2 - LIT / 2];
         (0..LIT * LIT).map(|i| values[(y + i / LIT) * width + x + i % LIT]).collect()
