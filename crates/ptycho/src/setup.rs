@@ -24,10 +24,16 @@ const BLOCK: usize = 1 << 22;
 
 /// All scans of the input.
 pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
+    let names: Vec<String> = config.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect();
+    // Probes and objects that are shared have the name of their first scan.
+    let (probe_of, _) = shared(config.scan.iter().map(|s| s.probe.clone()));
+    let (object_of, _) = shared(config.scan.iter().map(|s| s.object.clone()));
+    let owner = |of: &[usize], i: usize| &names[of.iter().position(|n| *n == of[i]).unwrap_or(i)][..];
     let load = |(i, scan): (usize, &ScanConfig)| {
-        let name = scan.name.clone().unwrap_or_else(|| format!("scan{i}"));
-        room_for(scan, &name)?;
-        data::load(scan, &name, folder, seed).map_err(|error| of_scan(error, scan, &format!("ptycho.scan[{i}]"), folder))
+        let name = &names[i];
+        room_for(scan, name)?;
+        let owners = [owner(&probe_of, i), owner(&object_of, i)];
+        data::load_among(scan, name, owners, folder, seed).map_err(|error| of_scan(error, scan, &format!("ptycho.scan[{i}]"), folder))
     };
     config.scan.iter().enumerate().map(load).collect()
 }
@@ -161,7 +167,7 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let filter = propagation::filter(&beam, frame, bin);
     let start = State {
         probe: start_probes(config, scans, &probe_of, probes, (&beam, frame, &filter), power)?,
-        object: start_objects(config, scans, &object_of, &storages, pixel, seed),
+        object: start_objects(config, scans, &object_of, (&views, &storages), (frame, pixel), seed)?,
     };
     let modes = [config.probe.modes, config.object.modes];
     let subpixel = config.subpixel;
@@ -316,18 +322,38 @@ fn start_probes(
 /// All storages: the image of the first scan that has one.
 fn start_objects(
     config: &Config,
-    scans: &[Scan],
+    scans: &mut [Scan],
     object_of: &[usize],
-    storages: &[Storage],
-    pixel: [f64; 2],
+    (views, storages): (&[View], &[Storage]),
+    (frame, pixel): ([usize; 2], [f64; 2]),
     seed: u64,
-) -> Vec<Complex<f64>> {
+) -> Result<Vec<Complex<f64>>> {
     let c = &config.object;
     let mut all = Vec::new();
     for (number, storage) in storages.iter().enumerate() {
-        let mut own = scans.iter().zip(object_of).filter(|(_, o)| **o == number).map(|(s, _)| s);
-        let image = own.find_map(|s| s.object.as_ref()).filter(|_| !c.ignore_file);
+        let mut own = scans.iter_mut().zip(object_of).filter(|(s, o)| **o == number && s.object.is_some()).map(|(s, _)| s);
+        let scan = own.next().filter(|_| !c.ignore_file);
+        let image = scan.as_ref().and_then(|s| s.object.as_ref());
         all.extend(start::object(image, storage.shape, storage.origin, pixel, c.modes, c.fill, seed));
+        let Some(scan) = scan else { continue };
+        let Some(image) = &scan.object else { continue };
+        let seen = views.iter().filter(|v| v.object as usize == number).map(|v| [v.row, v.col].map(|i| i as usize));
+        let covered = start::covered(image, storage, pixel, frame, seen);
+        if covered == 0.0 {
+            let end = [0, 1].map(|d| image.origin[d] + image.shape[1 + d] as f64 * image.spacing[d]);
+            let [y, x] = [0, 1].map(|d| format!("{:.3e} to {:.3e} m", image.origin[d], end[d]));
+            let message = format!("no frame looks at the object of its file, which reaches from {y} in y and {x} in x");
+            let hint = "look at the units and the origin of its coordinates; `ignore_file = true` under [ptycho.object] starts without it";
+            return Err(Error::input(format!("scan `{}`", scan.name), Problem::new("", message).hint(hint)));
+        }
+        // A rim of a pixel or so is rounding of positions.
+        if covered < 0.99 {
+            let part = 100.0 * (1.0 - covered);
+            scan.notes.push(format!(
+                "{part:.0} % of what the frames look at lies outside the object of its file: it starts at `object.fill` = {} there",
+                c.fill
+            ));
+        }
     }
-    all
+    Ok(all)
 }

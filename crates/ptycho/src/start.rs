@@ -6,6 +6,7 @@ use zellige_engine::rng::Philox;
 
 use crate::config::{ProbeConfig, ProbeShape};
 use crate::engines::{corner_first, middle_first};
+use crate::model::Storage;
 use crate::modes::orthonormal;
 use crate::propagation::{fresnel, signed};
 use crate::scan::{Beam, Image, Propagation};
@@ -16,6 +17,8 @@ type C = Complex<f64>;
 const PURPOSE_OBJECT: u32 = 0x4100;
 /// Part of the power in the further modes of an object.
 const OBJECT_PART: f64 = 0.1;
+/// A place off an image by this part of a pixel, which is rounding, belongs to its edge.
+const SLACK: f64 = 1e-6;
 
 /// Modes `[P][ny][nx]` in the sample plane of total power `photons`.
 pub(crate) fn probe(config: &ProbeConfig, beam: &Beam, shape: [usize; 2], modes: usize, photons: f64) -> Vec<C> {
@@ -156,14 +159,41 @@ pub(crate) fn object(
     all
 }
 
+/// Part of the frames' pixels, whose first ones are at `seen` in a storage, that lies on an image; 1 without frames.
+pub(crate) fn covered(
+    image: &Image,
+    storage: &Storage,
+    spacing: [f64; 2],
+    frame: [usize; 2],
+    seen: impl Iterator<Item = [usize; 2]>,
+) -> f64 {
+    // How many rows (columns) of the storage before one lie on the image: both are aligned, so that frames cost no loop over their pixels.
+    let before = [0, 1].map(|d| {
+        let inside = |i: usize| {
+            let index = (storage.origin[d] + i as f64 * spacing[d] - image.origin[d]) / image.spacing[d];
+            usize::from(index >= -SLACK && index <= image.shape[1 + d] as f64 - 1.0 + SLACK)
+        };
+        let sums = (0..storage.shape[d]).scan(0, |sum, i| {
+            *sum += inside(i);
+            Some(*sum)
+        });
+        std::iter::once(0).chain(sums).collect::<Vec<usize>>()
+    });
+    let (mut inside, mut count) = (0.0, 0.0);
+    for first in seen {
+        let [rows, columns] = [0, 1].map(|d| before[d][first[d] + frame[d]] - before[d][first[d]]);
+        inside += (rows * columns) as f64;
+        count += (frame[0] * frame[1]) as f64;
+    }
+    if count > 0.0 { inside / count } else { 1.0 }
+}
+
 /// Layer `o` of an image at a place, between its four nearest pixels.
 fn at(image: &Image, o: usize, place: [f64; 2]) -> Option<C> {
     let [_, height, width] = image.shape;
     let index = [0, 1].map(|d| (place[d] - image.origin[d]) / image.spacing[d]);
     let (y, x) = (index[0], index[1]);
-    // A place off by rounding belongs to the edge.
-    let slack = 1e-6;
-    if !(y >= -slack && x >= -slack && y <= height as f64 - 1.0 + slack && x <= width as f64 - 1.0 + slack) {
+    if !(y >= -SLACK && x >= -SLACK && y <= height as f64 - 1.0 + SLACK && x <= width as f64 - 1.0 + SLACK) {
         return None;
     }
     let (y0, x0) = ((y.max(0.0) as usize).min(height - 1), (x.max(0.0) as usize).min(width - 1));

@@ -48,7 +48,7 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     }
     let mut pipeline = Pipeline::new(path.into(), raw.shape, shape, center, rebin, read.orientation);
     let size = raw.shape[0] * raw.shape[1];
-    let mut notes = Vec::new();
+    let mut notes = std::mem::take(&mut raw.notes);
     // A mask of one frame is part of the pipeline; one of each frame goes along.
     let each = raw.mask.take_if(|m| m.len() != size);
     if let Some(mask) = &raw.mask {
@@ -117,6 +117,7 @@ pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str) -> Result<Scan> {
         center: None,
         probe: scan.probe,
         object: scan.object,
+        notes: Vec::new(),
     };
     let config = ScanConfig { read: super::ReadConfig::default(), ..config.clone() };
     // A truth of other pixels is no truth to compare with.

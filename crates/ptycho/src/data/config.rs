@@ -90,6 +90,9 @@ pub struct ReadConfig {
     /// A file of results (`.ptyr`, or `.npz` with `probe` and `object`) whose probe and object are taken to start from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
+    /// Label of the scan in `start` whose probe and object are taken, where the file has several; the scan's own name if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_label: Option<String>,
 }
 
 /// What marks a valid pixel.
@@ -128,6 +131,7 @@ impl Default for ReadConfig {
             orientation: 0,
             stream: false,
             start: None,
+            start_label: None,
         }
     }
 }
@@ -160,6 +164,10 @@ impl ReadConfig {
             faults.push(
                 Problem::new("positions", "positions are named twice").hint("either `positions`, or `positions_y` and `positions_x`"),
             );
+        }
+        if self.start_label.is_some() && self.start.is_none() {
+            faults
+                .push(Problem::new("start_label", "there is no file of results to choose from").hint("name it: `start = \"result.ptyr\"`"));
         }
         if self.positions_y.is_some() != self.positions_x.is_some() {
             faults.push(Problem::new("positions_y", "one of `positions_y` and `positions_x` is missing"));

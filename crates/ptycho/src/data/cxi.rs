@@ -90,7 +90,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: geometry.propagation(read) };
         probe = image(&tensor, beam.resolution(shape), None);
     }
-    Ok(Raw { frames, count, shape, positions, mask, dark, flat: None, geometry, center, probe, object: None })
+    Ok(Raw { frames, count, shape, positions, mask, dark, flat: None, geometry, center, probe, object: None, notes: Vec::new() })
 }
 
 /// Photon energy, keV: joules in CXI, whatever the attribute `units` says in NeXus.

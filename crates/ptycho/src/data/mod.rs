@@ -30,10 +30,15 @@ use crate::simulate;
 /// The scan of an entry of `[[ptycho.scan]]`, read or made, cropped and summed as the entry says. Relative paths are looked for in
 /// `folder`.
 pub fn load(config: &ScanConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
+    load_among(config, name, [name; 2], folder, seed)
+}
+
+/// The same for a scan whose probe and object are those of the scans of two other names, which is what an earlier run's results call them.
+pub(crate) fn load_among(config: &ScanConfig, name: &str, owners: [&str; 2], folder: &Path, seed: u64) -> Result<Scan> {
     match (&config.file, &config.simulate) {
         (Some(file), _) => {
             let path = folder.join(file);
-            let raw = open(&path, &config.read, folder)?;
+            let raw = open(&path, &config.read, owners, folder)?;
             assemble::assemble(raw, config, name, &path)
         }
         (None, Some(made)) => {
@@ -64,6 +69,8 @@ struct Raw {
     center: Option<[f64; 2]>,
     probe: Option<Image>,
     object: Option<Image>,
+    /// What was seen that the user should know.
+    notes: Vec<String>,
 }
 
 /// What a file says of the geometry.
@@ -90,7 +97,8 @@ fn propagation(file: &hdf5::File, name: &str, read: &ReadConfig) -> Result<Optio
         "farfield" | "far" => Ok(Some(Propagation::Far)),
         "nearfield" | "near" => Ok(Some(Propagation::Near)),
         other => {
-            let message = format!("its `{name}` is `{other}`, neither `farfield` nor `nearfield`; say which: `read = {{ propagation = \"near\" }}`");
+            let message =
+                format!("its `{name}` is `{other}`, neither `farfield` nor `nearfield`; say which: `read = {{ propagation = \"near\" }}`");
             Err(file.wrong(message))
         }
     }
@@ -119,7 +127,7 @@ impl RawFrames for Held {
     }
 }
 
-fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw> {
+fn open(path: &Path, read: &ReadConfig, owners: [&str; 2], folder: &Path) -> Result<Raw> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let format = match (read.format, ending.as_str()) {
         (Some(format), _) => format,
@@ -139,7 +147,8 @@ fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw> {
         paths::extra(&mut raw, path, read, folder)?;
     }
     if let Some(file) = &read.start {
-        (raw.probe, raw.object) = start::read(&folder.join(file))?;
+        let start = start::read(&folder.join(file), read.start_label.as_deref(), owners)?;
+        (raw.probe, raw.object, raw.notes) = (start.probe, start.object, start.notes);
     }
     Ok(raw)
 }

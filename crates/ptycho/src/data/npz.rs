@@ -65,7 +65,20 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let find = |names: &[&str], archive: &mut Archive| layer(asked(&None, names, archive), archive);
     let probe = find(&["probe_init", "probe"], &mut archive)?.and_then(|t| image(&t, spacing, None));
     let object = find(&["object_init", "object"], &mut archive)?.zip(origin).and_then(|(t, origin)| image(&t, spacing, Some(origin)));
-    Ok(Raw { frames: Box::new(Held(frames)), count, shape, positions, mask, dark, flat, geometry, center: None, probe, object })
+    Ok(Raw {
+        frames: Box::new(Held(frames)),
+        count,
+        shape,
+        positions,
+        mask,
+        dark,
+        flat,
+        geometry,
+        center: None,
+        probe,
+        object,
+        notes: Vec::new(),
+    })
 }
 
 struct Arrays<'a> {

@@ -84,8 +84,20 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw>
         return Err(missing("positions"));
     }
     let (positions, geometry) = (Vec::new(), Geometry::default());
-    let mut raw =
-        Raw { frames, count, shape, positions, mask: None, dark: None, flat: None, geometry, center: None, probe: None, object: None };
+    let mut raw = Raw {
+        frames,
+        count,
+        shape,
+        positions,
+        mask: None,
+        dark: None,
+        flat: None,
+        geometry,
+        center: None,
+        probe: None,
+        object: None,
+        notes: Vec::new(),
+    };
     extra(&mut raw, path, read, folder)?;
     Ok(raw)
 }

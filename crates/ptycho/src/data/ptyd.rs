@@ -115,5 +115,18 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     // A word such as `fftshift` means the middle.
     let center = if file.text("meta/center")?.is_some() { None } else { pair("meta/center")? };
     let frames = Box::new(Chunks { parts, count });
-    Ok(Raw { frames, count, shape, positions, mask, dark: None, flat: None, geometry, center, probe: None, object: None })
+    Ok(Raw {
+        frames,
+        count,
+        shape,
+        positions,
+        mask,
+        dark: None,
+        flat: None,
+        geometry,
+        center,
+        probe: None,
+        object: None,
+        notes: Vec::new(),
+    })
 }

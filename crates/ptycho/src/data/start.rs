@@ -1,4 +1,4 @@
-//! Probe and object of an earlier reconstruction: PtyPy's `.ptyr`, or an NPZ archive.
+//! Probe and object of an earlier reconstruction: PtyPy's `.ptyr`, which may hold some of several scans, or an NPZ archive.
 
 use std::path::Path;
 
@@ -7,17 +7,42 @@ use zellige_io::hdf5::File;
 use zellige_io::npz::Archive;
 
 use super::image;
+use crate::output::plain;
 use crate::scan::Image;
 
-/// Probe and object of a file; the first of each if there are several.
-pub(super) fn read(path: &Path) -> Result<(Option<Image>, Option<Image>)> {
+/// What to start from.
+pub(super) struct Start {
+    pub(super) probe: Option<Image>,
+    pub(super) object: Option<Image>,
+    /// What the user should know.
+    pub(super) notes: Vec<String>,
+}
+
+/// Probe and object of a file. Where it has several, those of the scans `label` or, if none is asked for, of the scans in `names` (of the probe, of the object);
+/// the first with a note if there are none of these names.
+pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 2]) -> Result<Start> {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
+        if let Some(label) = label {
+            let message = format!("it has no scans to choose `{label}` from: `start_label` is for .ptyr files");
+            return Err(Error::format(path, "NPZ", message));
+        }
         return archive(path);
     }
     let file = File::open(path)?;
-    let find = |kind: &str| -> Result<Option<Image>> {
+    let mut notes = Vec::new();
+    let mut find = |kind: &str, name: &str| -> Result<Option<Image>> {
         let group = format!("content/{kind}");
-        let Some(id) = file.children(&group).unwrap_or_default().into_iter().next() else { return Ok(None) };
+        let ids = file.children(&group).unwrap_or_default();
+        let Some(id) = chosen(&ids, label.unwrap_or(name), label.is_some()) else { return Ok(None) };
+        if label.is_none() && ids.len() > 1 && !named(id, name) {
+            let what = if kind == "obj" { "objects" } else { "probes" };
+            let all = ids.join("`, `");
+            notes.push(format!(
+                "`{}` has {} {what} (`{all}`), none of a scan `{name}`: it starts from the first; `read = {{ start_label = ... }}` names another",
+                path.display(),
+                ids.len()
+            ));
+        }
         let Some(tensor) = file.maybe(&format!("{group}/{id}/data"))? else { return Ok(None) };
         let pair = |name: &str| -> Result<Option<[f64; 2]>> {
             let found = file.maybe(&format!("{group}/{id}/{name}"))?.and_then(|t| t.to_reals());
@@ -26,14 +51,31 @@ pub(super) fn read(path: &Path) -> Result<(Option<Image>, Option<Image>)> {
         let spacing = pair("_psize")?.unwrap_or([1.0; 2]);
         Ok(image(&tensor, spacing, pair("_origin")?))
     };
-    let found = (find("probe")?, find("obj")?);
-    if found.0.is_none() && found.1.is_none() {
-        return Err(file.wrong(format!("it has neither `content/probe` nor `content/obj` (datasets: {})", file.listing())));
+    let (probe, object) = (find("probe", names[0])?, find("obj", names[1])?);
+    if probe.is_some() || object.is_some() {
+        return Ok(Start { probe, object, notes });
     }
-    Ok(found)
+    let ids = ["probe", "obj"].map(|kind| file.children(&format!("content/{kind}")).unwrap_or_default()).concat();
+    Err(match label {
+        Some(label) if !ids.is_empty() => {
+            file.wrong(format!("it has no probe or object of a scan `{label}`; `start_label` may be {}", ids.join(", ")))
+        }
+        _ => file.wrong(format!("it has neither `content/probe` nor `content/obj` (datasets: {})", file.listing())),
+    })
 }
 
-fn archive(path: &Path) -> Result<(Option<Image>, Option<Image>)> {
+/// The storage of a scan; if it must not be so, the first where none is.
+fn chosen<'a>(ids: &'a [String], name: &str, must: bool) -> Option<&'a String> {
+    ids.iter().find(|id| named(id, name)).or(if must { None } else { ids.first() })
+}
+
+/// Whether a storage is a scan's: by its own name, or as PtyPy and this program make one of the scan's.
+fn named(id: &str, name: &str) -> bool {
+    let of = |name: &str| format!("S{name}G00");
+    id == name || id == of(name) || id == of(&plain(name))
+}
+
+fn archive(path: &Path) -> Result<Start> {
     let mut archive = Archive::open(path)?;
     let spacing = archive.maybe("pixel")?.and_then(|t| t.to_reals());
     let spacing = spacing.and_then(|v| v.first().map(|y| [*y, v.get(1).copied().unwrap_or(*y)])).unwrap_or([1.0; 2]);
@@ -44,5 +86,5 @@ fn archive(path: &Path) -> Result<(Option<Image>, Option<Image>)> {
         let message = format!("it has neither `probe` nor `object` (arrays: {})", archive.listing());
         return Err(Error::format(path, "NPZ", message));
     }
-    Ok((probe, object))
+    Ok(Start { probe, object, notes: Vec::new() })
 }
