@@ -3,7 +3,7 @@
 use zellige_engine::error::Problem;
 
 use super::engine::{EngineConfig, PositionMethod};
-use super::{Config, EngineName, MOST_RESAMPLED, ObjectUpdate};
+use super::{Config, EngineName, MOST_RESAMPLED, NoiseName, ObjectUpdate};
 
 fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
     Problem::new(path, message).allowed(allowed)
@@ -79,6 +79,10 @@ fn check_engine(path: &str, engine: &EngineConfig, faults: &mut Vec<Problem>) {
             let problem = Problem::new(key(name), format!("{} has no such key", engine.name.as_str()));
             faults.push(problem.hint(format!("it belongs to {}", who.join(", "))));
         }
+    }
+    if engine.name == EngineName::Lsqml && engine.noise == Some(NoiseName::Gaussian) {
+        let problem = not(key("noise"), "LSQML fits moduli, whose noise does not depend on the counts", "euclid (if left out), poisson");
+        faults.push(problem.hint("ML has gaussian"));
     }
     let alpha = if engine.name == EngineName::Rpie { (1e-6, 1.0) } else { (-1.0, 2.0) };
     within(&key("alpha"), engine.alpha, alpha.0, alpha.1, faults);

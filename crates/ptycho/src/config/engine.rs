@@ -156,7 +156,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,
-    /// ML, LSQML: model of the noise.
+    /// Model of the noise. ML: gaussian if left out. LSQML: euclid if left out, or poisson.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseName>,
     /// ML: the brightness of each frame is a free factor (false).

@@ -56,7 +56,7 @@ pub struct Config {
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
     /// Whether views see the probe between pixels: at the places of the scan as they are, to which the probe is brought by a Fourier shift of up to half
-    /// a pixel. Otherwise it stands at the nearest pixel, as in PtyPy. Far field.
+    /// a pixel. Otherwise it stands at the nearest pixel, as in PtyPy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subpixel: bool,
     /// Whether two half-scans are reconstructed as well and compared by Fourier ring correlation.

@@ -25,7 +25,7 @@ impl Solving {
             step: [config.object_step.unwrap_or(0.9), config.probe_step.unwrap_or(0.9)],
             damping: config.damping.unwrap_or(0.1),
             batch: config.batch.unwrap_or_else(|| facts.views.div_ceil(10)).max(1),
-            // The variance of a modulus is constant, so that Gaussian noise of moduli is the least-squares fit.
+            // The variance of a modulus is constant: a least-squares fit of moduli is its likelihood. Gaussian noise of counts is refused by the input's check.
             noise: if config.noise == Some(NoiseName::Poisson) { Noise::Poisson } else { Noise::Euclid },
             probe: true,
             object: true,

@@ -3,6 +3,7 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
 
 use super::staged::staged;
 use super::{Engine, Facts, Memory, Sizes};
@@ -11,6 +12,8 @@ use crate::stages::{Likelihood, Noise, Slot, Stages};
 
 /// Weight of the past in the running ratio of the gradients.
 const SCALE_MEMORY: f64 = 0.9;
+/// Steps that are tried where the expansion along the direction has no minimum; the last is a two-thousandth of the first.
+const TRIALS: u32 = 12;
 /// Squared norm of the probe's gradient below which there is none.
 const NO_GRADIENT: f64 = 1e-5;
 
@@ -67,6 +70,29 @@ impl Descending {
         let now = if probe > NO_GRADIENT { self.probe_scale * object / probe } else { self.probe_scale };
         if k == 0 { now } else { memory.scale.powf(SCALE_MEMORY) * now.powf(1.0 - SCALE_MEMORY) }
     }
+
+    /// The longest of the steps `t`, `t / 2`, .. after which the value is below `value`; 0 if there is none. The state is put back, the gradient and the errors of
+    /// the views are those of the last trial.
+    fn tried(
+        &self,
+        stages: &mut dyn Stages,
+        rule: &Likelihood,
+        t: f64,
+        value: f64,
+        (profiler, cost): (&mut Profiler, Cost),
+    ) -> Result<f64> {
+        let mut length = t;
+        for _ in 0..TRIALS {
+            stages.combine(Slot::State, [1.0; 2], Slot::Direction, [length; 2])?;
+            let found = staged(profiler, stages, "gradient", cost, |stages| stages.gradient(rule))?;
+            stages.combine(Slot::State, [1.0; 2], Slot::Direction, [-length; 2])?;
+            if found < value {
+                return Ok(length);
+            }
+            length *= 0.5;
+        }
+        Ok(0.0)
+    }
 }
 
 impl Engine for Descending {
@@ -100,9 +126,13 @@ impl Engine for Descending {
             stages.combine(Slot::Direction, [0.0; 2], Slot::Last, [-1.0; 2])?;
             [b1, b2] = staged(profiler, stages, "line", line, |stages| stages.line(&rule))?;
         }
-        // Where the expansion has no minimum the step is left out; the next one begins along the gradient.
         let t = -0.5 * b1 / b2;
-        memory.length = if b2 > 0.0 && t.is_finite() { t } else { 0.0 };
+        memory.length = match t.is_finite() {
+            true if b2 > 0.0 => t,
+            // Downhill without a minimum, as where the model is much darker than the frames: the iteration would be the same for ever.
+            true if b1 < 0.0 => self.tried(stages, &rule, -t, memory.value, (profiler, gradient))?,
+            _ => 0.0,
+        };
         stages.combine(Slot::Direction, [memory.length; 2], Slot::Last, [0.0; 2])?;
         stages.combine(Slot::State, [1.0; 2], Slot::Direction, [1.0; 2])?;
         if let Some(range) = self.clip {
