@@ -338,3 +338,35 @@ fn damage_ends_in_an_answer() {
     std::panic::set_hook(hook);
     assert!(refused > 300, "{refused}");
 }
+
+/// The same of the results that a run starts from, up to the problem that is made of them.
+#[test]
+fn damaged_results_end_in_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(self::folder().join("scan.cxi"), folder.path().join("scan.cxi")).unwrap();
+    let whole = std::fs::read(self::folder().join("result.ptyr")).unwrap();
+    let read = ReadConfig { start: Some("damaged.ptyr".into()), ..ReadConfig::default() };
+    let config = Config::new(entry("scan.cxi", read), EngineConfig::new(EngineName::Dm, 1));
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut refused = 0;
+    // Nearly all that is not numbers lies in the first kilobytes.
+    for at in (0..whole.len()).step_by(whole.len() / 200 + 1).chain((0..6000).step_by(31)) {
+        let mut damaged = [whole.clone(), whole.clone(), whole[..at].to_vec()];
+        (damaged[0][at], damaged[1][at]) = (0, 0xff);
+        for bytes in damaged {
+            std::fs::write(folder.path().join("damaged.ptyr"), bytes).unwrap();
+            let made = setup::scans(&config, folder.path(), 1).and_then(|mut scans| setup::model(&config, &mut scans, 1));
+            match made {
+                Ok(model) => assert_eq!((model.start.probe.len(), model.start.object.len()), (model.probe_len(), model.object_len())),
+                Err(error) => {
+                    refused += 1;
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+        }
+    }
+    std::panic::set_hook(hook);
+    // Each file that is cut, at least.
+    assert!(refused > 300, "{refused}");
+}
