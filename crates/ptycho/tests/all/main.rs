@@ -3,11 +3,13 @@
 mod book;
 mod common;
 mod data;
+mod likelihood;
 mod object_sums;
 mod packed;
 mod parity;
 mod physics;
 mod resample;
+mod several;
 mod simulate;
 mod streamed;
 mod streamed_cuda;

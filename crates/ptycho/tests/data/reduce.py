@@ -1,4 +1,5 @@
-"""Makes a64.npz of PtyPy's trajectories: the data, and of each run its errors, the order of its views and its last object.
+"""Makes a64.npz of PtyPy's trajectories: the data, and of each run its errors, the order of its views and its last object; of the
+difference map, which rounding parts from itself, the tenth as well.
 
 usage: python reduce.py FOLDER   (with data_A64.npz and ref_A64_*.npz, as their README describes)
 """
@@ -14,7 +15,9 @@ for name in ["DM", "RAAR", "EPIE", "SDR", "MLgauss", "MLgauss_fi", "MLpoisson"]:
     out[f"{name}_err"] = run["err_mean"]
     if "view_order" in run.files:
         out[f"{name}_order"] = run["view_order"]
-    if name in ["DM", "RAAR", "EPIE", "MLgauss"]:
+    if name in ["DM", "RAAR", "EPIE", "MLgauss", "MLgauss_fi"]:
         last = max(int(k[9:]) for k in run.files if k.startswith("object_it"))
         out[f"{name}_object"] = run[f"object_it{last}"]
+    if name == "DM":
+        out["DM_object10"] = run["object_it10"]
 np.savez_compressed("a64.npz", **out)
