@@ -70,29 +70,22 @@ impl Descending {
         let now = if probe > NO_GRADIENT { self.probe_scale * object / probe } else { self.probe_scale };
         if k == 0 { now } else { memory.scale.powf(SCALE_MEMORY) * now.powf(1.0 - SCALE_MEMORY) }
     }
+}
 
-    /// The longest of the steps `t`, `t / 2`, .. after which the value is below `value`; 0 if there is none. The state is put back, the gradient and the errors of
-    /// the views are those of the last trial.
-    fn tried(
-        &self,
-        stages: &mut dyn Stages,
-        rule: &Likelihood,
-        t: f64,
-        value: f64,
-        (profiler, cost): (&mut Profiler, Cost),
-    ) -> Result<f64> {
-        let mut length = t;
-        for _ in 0..TRIALS {
-            stages.combine(Slot::State, [1.0; 2], Slot::Direction, [length; 2])?;
-            let found = staged(profiler, stages, "gradient", cost, |stages| stages.gradient(rule))?;
-            stages.combine(Slot::State, [1.0; 2], Slot::Direction, [-length; 2])?;
-            if found < value {
-                return Ok(length);
-            }
-            length *= 0.5;
+/// The longest of the steps `t`, `t / 2`, .. after which the value is below `value`; 0 if there is none. The state is put back, the gradient and the errors of
+/// the views are those of the last trial.
+fn tried(stages: &mut dyn Stages, rule: &Likelihood, t: f64, value: f64, (profiler, cost): (&mut Profiler, Cost)) -> Result<f64> {
+    let mut length = t;
+    for _ in 0..TRIALS {
+        stages.combine(Slot::State, [1.0; 2], Slot::Direction, [length; 2])?;
+        let found = staged(profiler, stages, "gradient", cost, |stages| stages.gradient(rule))?;
+        stages.combine(Slot::State, [1.0; 2], Slot::Direction, [-length; 2])?;
+        if found < value {
+            return Ok(length);
         }
-        Ok(0.0)
+        length *= 0.5;
     }
+    Ok(0.0)
 }
 
 impl Engine for Descending {
@@ -130,7 +123,7 @@ impl Engine for Descending {
         memory.length = match t.is_finite() {
             true if b2 > 0.0 => t,
             // Downhill without a minimum, as where the model is much darker than the frames: the iteration would be the same for ever.
-            true if b1 < 0.0 => self.tried(stages, &rule, -t, memory.value, (profiler, gradient))?,
+            true if b1 < 0.0 => tried(stages, &rule, -t, memory.value, (profiler, gradient))?,
             _ => 0.0,
         };
         stages.combine(Slot::Direction, [memory.length; 2], Slot::Last, [0.0; 2])?;

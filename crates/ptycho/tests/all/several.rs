@@ -91,7 +91,9 @@ fn every_object_has_its_resolution() {
     config.scan.push(scan(2));
     let mut scans = setup::scans(&config, Path::new(""), 7).unwrap();
     let truths: Vec<_> = scans.iter().map(|s| s.truth.clone()).collect();
-    scans.iter_mut().for_each(|s| s.probe = s.truth.as_ref().map(|t| t.probe.clone()));
+    for scan in &mut scans {
+        scan.probe = scan.truth.as_ref().map(|t| t.probe.clone());
+    }
     let start = setup::model(&config, &mut scans, 7).unwrap();
     let device = Device::Cpu(Cpu::new(2).unwrap());
     let mut halves = Halves::new(&config, &start, &device, 7, &config.room(1.0)).unwrap();
