@@ -60,6 +60,7 @@ mod tests {
     fn sums_are_those_of_the_particles_one_by_one() {
         let mut config = Config::new(vec![4], vec![1e-3], "O2", 1e20, 300.0);
         config.species.push(SpeciesConfig::named("He"));
+        config.species[0].z_vibration = Some(50.0);
         config.collisions.vibration = true;
         let model = Model::new(&config, std::path::Path::new(""), 1).unwrap();
         for n in [0_usize, 1, 7, 8, 9, 61] {
