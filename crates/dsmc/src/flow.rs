@@ -157,7 +157,8 @@ pub fn memory(model: &Model, device: &Device) -> u64 {
         return stages::cuda::memory(model);
     }
     let c = &model.collisions;
-    let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 4.0 } else { 0.0 };
+    let four = |column: bool| if column { 4.0 } else { 0.0 };
+    let particle = 22.0 + four(c.rotation) + four(c.vibration) + four(c.partner.tagged());
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
     let sums = 2.0 * 8.0 * species * c.sums() as f64 + 2.0 * 8.0 * width(model) as f64;
     (model.expected * particle * 9.0 / 8.0 + cells * (sums + 6.0 * species * (species + 1.0) + 4.0)) as u64

@@ -9,7 +9,7 @@ use crate::config::{AUTO, Config};
 use crate::flat;
 use crate::gas::transport::Transport;
 use crate::geometry::Body;
-use crate::model::{Edge, Model, Partner, Scheme};
+use crate::model::{CROWD, Edge, Model, Partner, Scheme};
 use crate::relaxation;
 use crate::walls::BOLTZMANN;
 
@@ -58,6 +58,22 @@ fn steepest(model: &Model) -> f64 {
     ratios.fold(1.0, |most, r| most.max(r).max(1.0 / r))
 }
 
+/// With whom particles collide, where the program chooses: `wide` is the width of a cell in free paths.
+fn partners(config: &Config, model: &Model, wide: f64) -> Option<(String, String)> {
+    let c = &model.collisions;
+    if config.collisions.partner != Partner::Auto || !matches!(c.scheme, Scheme::Ntc | Scheme::Majorant) || model.grid.len() == 1 {
+        return None;
+    }
+    let text = match c.partner {
+        Partner::Near => {
+            format!("the nearest of a cell, as cells are {wide:.2} free paths wide; `collisions.partner = \"random\"` is faster")
+        }
+        _ if wide > 1.0 => format!("any of a cell: with fewer than {CROWD} particles in it the nearest is not much nearer"),
+        _ => format!("any of a cell, as cells are no wider than the free path ({wide:.2} of it)"),
+    };
+    Some(("partners".into(), text))
+}
+
 /// Lines of the plan and warnings.
 pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<String>) {
     let (grid, gas) = (&model.grid, &config.gas);
@@ -75,19 +91,15 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
             format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
         lines.push(("body".into(), text));
     }
-    // Of a molecule of the mixture: rates of all partners, weighted by numbers.
     let n = model.species.len();
-    let rate = |a: usize| (0..n).map(|b| gas.density * model.fractions[b] * model.mean_rate(a, b, gas.temperature)).sum::<f64>();
-    let speed = |a: usize| model.mean_speed(a, gas.temperature);
-    let mean = |f: &dyn Fn(usize) -> f64| (0..n).map(|a| model.fractions[a] * f(a)).sum::<f64>();
-    let tau = 1.0 / mean(&rate);
-    let path = mean(&|a| speed(a) / rate(a));
-    let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
+    let [path, tau] = model.free_path(gas.density, gas.temperature);
+    let h = model.widest();
     let length = (0..grid.dimensions).map(|d| grid.length(d)).fold(0.0, f64::max);
     lines.push((
         "collisions".into(),
         format!("free path {path:.4e} m ({:.3} cells), time between collisions {tau:.4e} s ({:.2} steps)", path / h, tau / model.dt),
     ));
+    lines.extend(partners(config, model, h / path));
     let extent = |body: &Body| (0..2).map(|d| body.bounds[1][d] - body.bounds[0][d]).fold(0.0, f64::max);
     let by_body = model.geometry.bodies().iter().map(|b| format!("{:.4e} by that of `{}`", path / extent(b), b.name));
     let by: Vec<_> = std::iter::once(format!("{:.4e} by the longer side of the domain", path / length)).chain(by_body).collect();
@@ -160,8 +172,8 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let collides = model.collisions.scheme != Scheme::None;
     if collides && h > path && !uniform && model.collisions.partner != Partner::Near {
         warnings.push(format!(
-            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or \
-             `collisions.partner = \"near\"` with 20 particles or more in a cell",
+            "a cell is {:.2} free paths wide: transport comes out too fast; cells of {:.3e} m (half a free path) would do, or near partners \
+             (`collisions.partner`), which take 20 particles or more in a cell",
             h / path,
             0.5 * path
         ));
@@ -184,4 +196,52 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
         warnings.push(format!("{per_cell:.1} particles in a cell: few pairs to choose from; 10 or more are usual"));
     }
     (lines, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::bench;
+
+    /// Argon at the density of the benchmarks: a free path of 1.885e-5 m.
+    #[test]
+    fn partners_are_near_where_cells_are_coarse_and_full() {
+        let mut config = Config::new(vec![40], vec![40.0 * 1.9e-5], "Ar", 7.07043e22, 273.15);
+        config.particles_per_cell = Some(CROWD);
+        let plan = |config: &Config| {
+            let model = Model::new(config, Path::new(""), 1).unwrap();
+            let (lines, warnings) = forecast(config, &model);
+            let said = lines.into_iter().find(|l| l.0 == "partners").map(|l| l.1);
+            (model.collisions.partner, said.unwrap_or_default(), warnings.iter().any(|w| w.contains("free paths wide")))
+        };
+        let (partner, said, warned) = plan(&config);
+        assert!(partner == Partner::Near && said.starts_with("the nearest") && said.contains("1.01 free paths") && !warned, "{said}");
+        config.grid.size = vec![40.0 * 1.8e-5];
+        let (partner, said, warned) = plan(&config);
+        assert!(partner == Partner::Random && said.contains("(0.96 of it)") && !warned, "{said}");
+        config.grid.size = vec![40.0 * 1.9e-5];
+        config.particles_per_cell = Some(CROWD - 1.0);
+        let (partner, said, warned) = plan(&config);
+        assert!(partner == Partner::Random && said.contains("fewer than 20") && warned, "{said}");
+        config.particles_per_cell = Some(CROWD);
+        config.collisions.scheme = Scheme::Pairing;
+        assert_eq!(plan(&config), (Partner::Random, String::new(), true));
+        config.collisions.scheme = Scheme::Majorant;
+        config.collisions.partner = Partner::Random;
+        assert_eq!(plan(&config), (Partner::Random, String::new(), true));
+        // A cell by itself has no gradient.
+        config.collisions.partner = Partner::Auto;
+        config.grid.cells = vec![1];
+        assert_eq!(plan(&config).0, Partner::Random);
+    }
+
+    #[test]
+    fn benchmarks_take_any_partner() {
+        for name in ["dsmc/collide-100k", "dsmc/collide-1m"] {
+            let config = bench::config(name).unwrap();
+            assert_eq!(Model::new(&config, Path::new(""), 1).unwrap().collisions.partner, Partner::Random, "{name}");
+        }
+    }
 }

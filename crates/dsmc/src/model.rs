@@ -35,8 +35,11 @@ pub enum Scheme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Partner {
-    /// Anyone of its cell.
+    /// The nearest where cells of `[dsmc.gas]` are wider than its free path and hold 20 particles or more, anyone elsewhere; with the schemes
+    /// that do not try pairs anyone. The plan says which it is.
     #[default]
+    Auto,
+    /// Anyone of its cell.
     Random,
     /// Anyone of its cell but the last one again: for cells of few particles, below ten or so, where the same two would meet twice in a row
     /// too often and the second time changes nothing. For the schemes that try pairs.
@@ -49,9 +52,12 @@ pub enum Partner {
 impl Partner {
     /// Whether particles know with whom they have just collided.
     pub fn tagged(self) -> bool {
-        self != Self::Random
+        matches!(self, Self::Fresh | Self::Near)
     }
 }
+
+/// Particles in a cell from which on the nearest is much nearer than any.
+pub(crate) const CROWD: f64 = 20.0;
 
 /// What Z, the collision number of an internal mode, means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +85,7 @@ pub struct Collisions {
     pub vibration: bool,
     /// Most modes of vibration of a species.
     pub modes: usize,
-    /// With whom a particle collides.
+    /// With whom a particle collides: never [`Partner::Auto`].
     pub partner: Partner,
     /// Whether vibration relaxes as Millikan and White have it, where no collision number is given.
     pub millikan_white: bool,
@@ -211,6 +217,27 @@ impl Model {
     pub fn mean_speed(&self, species: usize, temperature: f64) -> f64 {
         let mass = self.species[species].mass;
         if self.flat() { flat::mean_speed(mass, temperature) } else { (8.0 * BOLTZMANN * temperature / (PI * mass)).sqrt() }
+    }
+
+    /// Mean free path of a gas at rest, m, and the mean time between the collisions of a molecule, s: of all partners, weighted by numbers.
+    pub fn free_path(&self, density: f64, temperature: f64) -> [f64; 2] {
+        let n = self.species.len();
+        let rate = |a: usize| (0..n).map(|b| density * self.fractions[b] * self.mean_rate(a, b, temperature)).sum::<f64>();
+        let mean = |f: &dyn Fn(usize) -> f64| (0..n).map(|a| self.fractions[a] * f(a)).sum::<f64>();
+        [mean(&|a| self.mean_speed(a, temperature) / rate(a)), 1.0 / mean(&rate)]
+    }
+
+    /// The longest edge of a cell, m.
+    pub fn widest(&self) -> f64 {
+        self.grid.h[..self.grid.dimensions].iter().copied().fold(0.0, f64::max)
+    }
+
+    /// What [`Partner::Auto`] is in a gas: the nearest only where that is known to mend something.
+    pub(crate) fn partner(&self, density: f64, temperature: f64) -> Partner {
+        let tries = matches!(self.collisions.scheme, Scheme::Ntc | Scheme::Majorant);
+        let crowd = density * self.grid.volume() / self.weight >= CROWD;
+        let coarse = self.grid.len() > 1 && self.widest() > self.free_path(density, temperature)[0];
+        if tries && crowd && coarse { Partner::Near } else { Partner::Random }
     }
 
     /// Free volume of a cell, m^3.

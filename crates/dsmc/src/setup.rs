@@ -12,7 +12,7 @@ use crate::gas::Species;
 use crate::geometry::{Geometry, Outlines, read};
 use crate::grid::{Grid, Side};
 use crate::loading::State;
-use crate::model::{Collisions, Edge, Gas, Model};
+use crate::model::{Collisions, Edge, Gas, Model, Partner};
 use crate::source::{self, LineSource};
 use crate::species::all_species;
 use crate::walls::subsonic::Given;
@@ -366,7 +366,7 @@ impl Model {
             let problem = Problem::new("", format!("{particles:.3e} particles are asked for")).allowed("at most 1e11, and 1e8 in a cell");
             return Err(input("weight", problem.hint("a larger `weight`, or fewer `particles_per_cell`")));
         }
-        Ok(Self {
+        let mut model = Self {
             geometry: Arc::new(geometry),
             notes,
             sources,
@@ -386,6 +386,10 @@ impl Model {
             hottest: [hottest, fastest],
             expected: particles,
             seed,
-        })
+        };
+        if c.partner == Partner::Auto {
+            model.collisions.partner = model.partner(config.gas.density, config.gas.temperature);
+        }
+        Ok(model)
     }
 }

@@ -270,7 +270,7 @@ pub struct CollisionConfig {
     pub relax: Relax,
     /// Pairs of species that do not take the mean of theirs.
     pub pairs: Vec<PairConfig>,
-    /// With whom a particle collides: for cells wider than the free path, `"near"`.
+    /// With whom a particle collides: with the nearest in cells wider than the free path, with anyone in others, if left out.
     pub partner: Partner,
     /// Whether vibration relaxes as Millikan and White have it, with Park's limit, in species without a `z_vibration`.
     pub millikan_white: bool,

@@ -7,7 +7,7 @@ use crate::common::{K, argon, close, flow, run};
 use zellige_dsmc::config::{Config, ModeConfig, SpeciesConfig, Value, VibrationConfig};
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::gas::vibration::Vibration;
-use zellige_dsmc::model::{Scheme, ZDefinition};
+use zellige_dsmc::model::{Partner, Scheme, ZDefinition};
 use zellige_dsmc::particles::Particles;
 use zellige_dsmc::sampling::{first_mode, modes, width};
 
@@ -17,6 +17,8 @@ fn hot(species: SpeciesConfig, temperature: f64) -> Config {
     config.dt = 1.4e-8;
     config.species = vec![species];
     config.collisions.vibration = true;
+    // The cells of some of these gases are wider than the free path: nothing is to be seen of it.
+    config.collisions.partner = Partner::Random;
     config.initial.temperature = Some(Value::Number(1.5 * temperature));
     config.initial.internal_temperature = Some(0.5 * temperature);
     config
