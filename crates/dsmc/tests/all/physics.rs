@@ -1,10 +1,13 @@
 //! The homogeneous gas against closed forms: collision rates, relaxation of stress, rotation and vibration, equipartition, the
 //! Bobylev-Krook-Wu solution. Seed 20261121.
 
+use std::collections::BTreeSet;
+
 use crate::common::{BOX, K, argon, close, flow, run, temperatures};
 use zellige_dsmc::config::{ParkerConfig, SpeciesConfig, Value, ZConfig};
 use zellige_dsmc::model::{Scheme, ZDefinition};
 use zellige_dsmc::particles::Particles;
+use zellige_engine::profile::Profiler;
 use zellige_engine::rng::Philox;
 
 const SCHEMES: [Scheme; 3] = [Scheme::Ntc, Scheme::Majorant, Scheme::Pairing];
@@ -236,6 +239,33 @@ fn the_exact_solution_of_bobylev_krook_and_wu_is_followed() {
                 0.01,
                 (12.0 / n).sqrt(),
             );
+        }
+    }
+}
+
+/// The same gas at another step meets other random numbers: others try each other and collide. Steps that differ in the upper word alone too.
+#[test]
+fn every_step_tries_other_pairs() {
+    let config = argon(1, 200.0);
+    let words = |gas: &mut zellige_dsmc::flow::Flow| -> BTreeSet<u32> {
+        gas.stages.particles().unwrap().velocity[0].iter().map(|v| v.to_bits()).collect()
+    };
+    let collided = |step: u64| -> BTreeSet<u32> {
+        let mut gas = flow(&config, 1);
+        let before = words(&mut gas);
+        gas.stages.advance(step, false, &mut Profiler::off()).unwrap();
+        before.difference(&words(&mut gas)).copied().collect()
+    };
+    let steps = [0, 1, 2, 1 << 32];
+    let found = steps.map(collided);
+    assert_eq!(found[0], collided(0));
+    for (i, a) in found.iter().enumerate() {
+        // 200 particles collide once in seven steps: 14 collisions of 28 particles.
+        assert!(a.len() > 8, "step {}: {}", steps[i], a.len());
+        for (j, b) in found.iter().enumerate().take(i) {
+            let both = a.intersection(b).count();
+            // By chance a seventh of them: four, with a deviation of two.
+            assert!(2 * both < a.len().max(b.len()), "steps {} and {}: {both} of {}", steps[i], steps[j], a.len());
         }
     }
 }
