@@ -12,7 +12,7 @@ use crate::gas::pair::Pair;
 use crate::geometry::Geometry;
 use crate::grid::Grid;
 use crate::source::LineSource;
-use crate::stages::SUMS;
+use crate::stages::{ALONG_Z, MOMENTS};
 use crate::walls::subsonic::Given;
 use crate::walls::{BOLTZMANN, Wall};
 
@@ -87,6 +87,9 @@ pub struct Collisions {
     pub modes: usize,
     /// With whom a particle collides: never [`Partner::Auto`].
     pub partner: Partner,
+    /// Whether anything moves along z: walls, what comes in, or the gas at the start. Then products with z are summed up, which otherwise
+    /// are nothing but noise.
+    pub along_z: bool,
     /// Whether vibration relaxes as Millikan and White have it, where no collision number is given.
     pub millikan_white: bool,
 }
@@ -168,14 +171,20 @@ pub struct Model {
 }
 
 impl Collisions {
-    /// Numbers of a cell and species that are summed up for averages: [`SUMS`] with one mode of vibration or none, one more for each other.
+    /// Numbers of a cell and species that are summed up for averages: of the motion ([`MOMENTS`]), of the rotation, and of each mode of
+    /// vibration, or one where there is none.
     pub fn sums(&self) -> usize {
-        SUMS - 1 + self.modes.max(1)
+        self.internal() + 1 + self.modes.max(1)
+    }
+
+    /// Place of that of the rotation among them; those of the vibration follow.
+    pub fn internal(&self) -> usize {
+        MOMENTS + if self.along_z { ALONG_Z } else { 0 }
     }
 
     /// Those of them that are kept where they are summed up: none of internal modes where there are none.
     pub fn kept(&self) -> usize {
-        if self.rotation || self.vibration { self.sums() } else { SUMS - 2 }
+        if self.rotation || self.vibration { self.sums() } else { self.internal() }
     }
 }
 

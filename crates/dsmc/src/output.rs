@@ -5,7 +5,7 @@ use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Re
 
 use crate::flow::Flow;
 use crate::model::Scheme;
-use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, first_mode, modes, sections, width};
+use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, WITH_Z, first_mode, first_with_z, modes, sections, width};
 use crate::{local, patches, surfaces};
 
 fn axes(flow: &Flow) -> Vec<Axis> {
@@ -105,6 +105,9 @@ pub fn records(flow: &Flow) -> Vec<Record> {
         if !absent {
             all.extend(averaged(name.into(), title.into(), (unit, dimension), 0, q));
         }
+    }
+    for (q, (name, title, unit, dimension)) in WITH_Z.into_iter().enumerate().filter(|_| model.collisions.along_z) {
+        all.extend(averaged(name.into(), title.into(), (unit, dimension), 0, first_with_z(model) + q));
     }
     for (s, species) in model.species.iter().enumerate().filter(|_| model.species.len() > 1) {
         for (q, (name, title, unit, dimension)) in OF_SPECIES.into_iter().enumerate() {

@@ -84,6 +84,11 @@ impl Initial {
         })
     }
 
+    /// Whether it may move along z somewhere.
+    pub(crate) fn along_z(&self) -> bool {
+        !matches!(self.velocity[2], Profile::Number(0.0))
+    }
+
     /// The gas at a place.
     pub fn at(&self, place: [f64; 2]) -> State {
         let temperature = self.temperatures.unwrap_or_else(|| [self.temperature.at(place); 3]);
@@ -310,7 +315,7 @@ impl Model {
         let per_cell = config.gas.density * grid.volume();
         let weight = config.weight.unwrap_or_else(|| per_cell / config.particles_per_cell.unwrap_or(10.0));
         let c = &config.collisions;
-        let collisions = Collisions {
+        let mut collisions = Collisions {
             scheme: c.scheme,
             pairs,
             z_definition: c.z_definition,
@@ -318,6 +323,7 @@ impl Model {
             modes: species.iter().map(|s| s.vibration.modes().len()).max().unwrap_or(0),
             vibration: species.iter().any(|s| !s.vibration.is_empty()),
             partner: c.partner,
+            along_z: false,
             millikan_white: c.millikan_white,
         };
         let components = config.velocity_components as usize;
@@ -337,7 +343,9 @@ impl Model {
         let blown = gases().map(|g| g.velocity).chain(sources.iter().map(|s| s.velocity));
         for v in walls.iter().map(|w| w.velocity).chain(blown) {
             fastest = fastest.max(speed(v));
+            collisions.along_z |= v[2] != 0.0;
         }
+        collisions.along_z |= initial.along_z();
         let weights = weights(config, &grid)?;
         let relative = |cell: usize| weights.get(cell).map_or(1.0, |w| f64::from(*w));
         let (mut most, mut dense) = (0.0_f64, 0.0_f64);

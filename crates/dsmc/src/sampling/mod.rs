@@ -18,7 +18,7 @@ use crate::model::Model;
 use crate::stages::{SURFACE_SUMS, Stages};
 use crate::walls::tally::{BodyLoad, Flux};
 use steady::Search;
-pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, first_mode, modes, species_values, values, width};
+pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, WITH_Z, first_mode, first_with_z, modes, species_values, values, width};
 use values::{all_values, cell_values};
 
 /// Values of a surface: flux of molecules (1/(m^2 s)), momentum per area along x, y, z (Pa) and heat (W/m^2).

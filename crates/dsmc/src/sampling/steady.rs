@@ -145,7 +145,7 @@ fn surfaces(model: &Model) -> usize {
 
 /// The numbers of a block.
 fn reduce(model: &Model, cells: &[f64], surfaces: &[f64]) -> Vec<f64> {
-    let (grid, species) = (&model.grid, &model.species);
+    let (grid, species, modes) = (&model.grid, &model.species, model.collisions.internal());
     let most = REGIONS[usize::from(grid.cells[1] == 1)];
     let regions = [0, 1].map(|d| grid.cells[d].min(if grid.cells[1] == 1 && d == 1 { 1 } else { most }));
     let mut out = vec![0.0; regions[0] * regions[1] * 5];
@@ -159,7 +159,8 @@ fn reduce(model: &Model, cells: &[f64], surfaces: &[f64]) -> Vec<f64> {
                 to[1 + i] += weight * kind.mass * s[1 + i];
             }
             // Translation and internal modes in one unit, J.
-            let energy = 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * (s[10] + kind.vibration.of_levels(&s[11..]));
+            let internal = s[modes] + kind.vibration.of_levels(&s[modes + 1..]);
+            let energy = 0.5 * kind.mass * (s[4] + s[5] + s[6]) + crate::walls::BOLTZMANN * internal;
             to[4] += weight * energy;
         }
     }

@@ -36,6 +36,14 @@ pub const QUANTITIES: [Quantity; VALUES] = [
     ("free_path", "mean free path", "m", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
 ];
 
+/// What else a cell has where something moves along z, behind all others. Elsewhere `stress_zz` is three times the pressure less the other
+/// two, and the others are 0.
+pub const WITH_Z: [Quantity; 3] = [
+    ("stress_zz", "momentum flux p_zz", "Pa", PRESSURE),
+    ("stress_xz", "momentum flux p_xz", "Pa", PRESSURE),
+    ("stress_yz", "momentum flux p_yz", "Pa", PRESSURE),
+];
+
 /// Values of each species of a mixture, in their order; they stand behind those of the cell.
 pub const OF_SPECIES: [Quantity; 7] = [
     ("density", "number density", "1/m^3", [-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
@@ -64,15 +72,20 @@ pub fn first_mode(model: &Model) -> usize {
     VALUES + species_width(model)
 }
 
-/// Values of a cell with those of its species, and of modes of vibration where a species has several.
-pub fn width(model: &Model) -> usize {
+/// Place of the first of [`WITH_Z`] among the values of a cell.
+pub fn first_with_z(model: &Model) -> usize {
     first_mode(model) + modes(model).count()
 }
 
+/// Values of a cell with those of its species, of modes of vibration where a species has several, and of [`WITH_Z`].
+pub fn width(model: &Model) -> usize {
+    first_with_z(model) + if model.collisions.along_z { WITH_Z.len() } else { 0 }
+}
+
 /// Temperature of a species' vibration by its energy, from the sums, K.
-fn vibration_temperature(kind: &Species, sums: &[f64]) -> f64 {
+fn vibration_temperature(model: &Model, kind: &Species, sums: &[f64]) -> f64 {
     let mut levels = [0.0; MODES];
-    levels.iter_mut().zip(&sums[11..]).for_each(|(level, sum)| *level = sum / sums[0]);
+    levels.iter_mut().zip(&sums[model.collisions.internal() + 1..]).for_each(|(level, sum)| *level = sum / sums[0]);
     kind.vibration.temperature(&levels)
 }
 
@@ -92,16 +105,17 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
     let squares = [4, 5, 6].map(total);
     let drift: f64 = u.iter().map(|u| u * u).sum();
     let peculiar = (squares.iter().sum::<f64>() - mass * drift).max(0.0);
+    let modes = model.collisions.internal();
     // Mean and squares come from the same samples: one of them is spent on the mean.
     let unbiased = number / (number - 1.0).max(1.0);
     let components = model.components as f64;
     let translation = peculiar * unbiased / (components * BOLTZMANN * number);
     let freedom: f64 = species().map(|(k, s)| f64::from(k.rotation) * s[0]).sum();
-    let rotation = if freedom > 0.0 { 2.0 * species().map(|(_, s)| s[10]).sum::<f64>() / freedom } else { 0.0 };
+    let rotation = if freedom > 0.0 { 2.0 * species().map(|(_, s)| s[modes]).sum::<f64>() / freedom } else { 0.0 };
     // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
     let (mut vibration, mut weight, mut vibrational) = (0.0, 0.0, 0.0);
     for (k, s) in species().filter(|(k, _)| !k.vibration.is_empty()) {
-        let t = vibration_temperature(k, s);
+        let t = vibration_temperature(model, k, s);
         vibration += t * s[0];
         weight += s[0];
         vibrational += if t > 0.0 { k.vibration.freedom(t) * s[0] } else { 0.0 };
@@ -118,17 +132,32 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
     }
     let xy = total(7) - mass * u[0] * u[1];
     out[11] = density * xy * unbiased;
-    // (rho/2) (<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i); products with z are not summed: where the
-    // flow has a part along z, the work of the stresses xz and yz is left in.
-    let internal: f64 = species().map(|(k, s)| 2.0 * BOLTZMANN * (s[10] + k.vibration.of_levels(&s[11..]))).sum();
+    // (rho/2) (<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i). Products with z are summed where
+    // something moves along it; elsewhere their mean is that of the gas as a whole, but for noise.
+    let internal: f64 = species().map(|(k, s)| 2.0 * BOLTZMANN * (s[modes] + k.vibration.of_levels(&s[modes + 1..]))).sum();
+    let with_z = |i: usize| if model.collisions.along_z { total(10 + i) } else { mass * u[i] * u[2] };
     let energy = squares.iter().sum::<f64>() + internal;
     let product = |i: usize, j: usize| if i == j { squares[i] } else { total(7) };
     for (out, i) in out[12..14].iter_mut().zip([0, 1]) {
-        let work = product(i, 0) * u[0] + product(i, 1) * u[1] + mass * u[i] * u[2] * u[2];
+        let work = product(i, 0) * u[0] + product(i, 1) * u[1] + with_z(i) * u[2];
         *out = 0.5 * density * (total(8 + i) - 2.0 * work - energy * u[i] + 2.0 * mass * drift * u[i]);
     }
     out[14] = free_path(model, sums, number, out[0], translation);
     out
+}
+
+/// The values [`WITH_Z`] of a cell.
+fn values_with_z(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; WITH_Z.len()] {
+    let volume = model.cell_volume(cell) * samples as f64;
+    let species = || model.species.iter().zip(sums.chunks_exact(model.collisions.sums()));
+    let number: f64 = species().map(|(_, s)| s[0]).sum();
+    if volume <= 0.0 || number == 0.0 {
+        return [0.0; WITH_Z.len()];
+    }
+    let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
+    let mass = total(0);
+    let scale = model.weight_of(cell) / volume * number / (number - 1.0).max(1.0);
+    [(6, 3), (10, 1), (11, 2)].map(|(product, i)| scale * (total(product) - total(i) * total(3) / mass))
 }
 
 /// Mean free path in a gas of the composition of `sums`, m: the mean speed of each species by the rate of its collisions with all,
@@ -158,8 +187,8 @@ pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], 
     out[0] = number * model.weight_of(cell) / volume;
     out[1..4].copy_from_slice(&u);
     out[4] = kind.mass * spread.max(0.0) * number / (number - 1.0).max(1.0) / (model.components as f64 * BOLTZMANN);
-    out[5] = if kind.rotation > 0 { 2.0 * sums[10] / (number * f64::from(kind.rotation)) } else { 0.0 };
-    out[6] = vibration_temperature(kind, sums);
+    out[5] = if kind.rotation > 0 { 2.0 * sums[model.collisions.internal()] / (number * f64::from(kind.rotation)) } else { 0.0 };
+    out[6] = vibration_temperature(model, kind, sums);
     out
 }
 
@@ -175,12 +204,20 @@ pub(super) fn all_values(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> 
 pub(super) fn cell_values(model: &Model, cell: usize, sums: &[f64], samples: u64, out: &mut [f64]) {
     let one = model.collisions.sums();
     out[..VALUES].copy_from_slice(&values(model, cell, sums, samples));
+    let (out, with_z) = out.split_at_mut(first_with_z(model));
+    if model.collisions.along_z {
+        with_z.copy_from_slice(&values_with_z(model, cell, sums, samples));
+    }
     let (by_species, by_mode) = out[VALUES..].split_at_mut(species_width(model));
     for (s, out) in by_species.chunks_exact_mut(OF_SPECIES.len()).enumerate() {
         out.copy_from_slice(&species_values(model, cell, s, &sums[s * one..(s + 1) * one], samples));
     }
     for (out, (s, m)) in by_mode.iter_mut().zip(modes(model)) {
         let sums = &sums[s * one..];
-        *out = if sums[0] > 0.0 { model.species[s].vibration.mode_temperature(m, sums[11 + m] / sums[0]) } else { 0.0 };
+        *out = if sums[0] > 0.0 {
+            model.species[s].vibration.mode_temperature(m, sums[model.collisions.internal() + 1 + m] / sums[0])
+        } else {
+            0.0
+        };
     }
 }

@@ -88,7 +88,7 @@ impl Work<'_> {
         inflow::observe(&pass, faces, scratch);
         collide::collide(table, tile, pass.mosaic, scratch, species, pass.step);
         if pass.sample {
-            tile::sample(tile, scratch, keys, &pass.model.species, factors, pass.model.collisions.kept(), isa);
+            tile::sample(tile, scratch, keys, pass.model, factors, isa);
         }
         fly::fly(&pass, number, tile, row, scratch, n, out);
         inflow::inflow(&pass, number, tile, row, faces, out);

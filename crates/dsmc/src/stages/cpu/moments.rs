@@ -46,6 +46,36 @@ pub(super) fn add(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize, 
     }
 }
 
+/// The products xz and yz, behind those of [`add`]: only in runs where something moves along z, so that the sums of the others stay as
+/// short. Lanes as there; the compiler makes registers of them.
+#[inline(always)]
+pub(super) fn add_along_z(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize) {
+    for (range, total) in start.windows(2).zip(sums.chunks_exact_mut(kept)) {
+        for begin in (range[0] as usize..range[1] as usize).step_by(CHUNK) {
+            let end = (begin + CHUNK).min(range[1] as usize);
+            let [x, y, z] = v.map(|v| v[begin..end].chunks(LANES));
+            let mut sums = [[0.0_f32; LANES]; 2];
+            for ((x, y), z) in x.zip(y).zip(z) {
+                for (l, ((x, y), z)) in x.iter().zip(y).zip(z).enumerate() {
+                    sums[0][l] += x * z;
+                    sums[1][l] += y * z;
+                }
+            }
+            for (total, lanes) in total[1 + MOMENTS..].iter_mut().zip(sums) {
+                let mut n = LANES;
+                let mut lanes = lanes;
+                while n > 1 {
+                    n /= 2;
+                    for l in 0..n {
+                        lanes[l] += lanes[l + n];
+                    }
+                }
+                *total += lanes[0];
+            }
+        }
+    }
+}
+
 /// The sums of a chunk, without vector instructions.
 fn plain(v: [&[f32]; 3], range: Range<usize>, total: &mut [f32]) {
     let mut sums = [[0.0_f32; MOMENTS]; LANES];

@@ -8,7 +8,6 @@ use zellige_engine::tiles::Layout;
 
 use super::store::{Columns, Mosaic, Row, local};
 use super::sums::Sums;
-use crate::gas::Species;
 use crate::model::Model;
 use crate::stages::Ledger;
 
@@ -143,11 +142,15 @@ pub(super) fn empty(model: &Model, mosaic: &Mosaic, number: usize) -> Tile {
 
 /// Adds the particles of each cell to the tile's sums. `factors` are those of [`crate::stages::factors`].
 #[inline(always)]
-pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, species: &[Species], factors: &[f64], kept: usize, isa: Isa) {
+pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, model: &Model, factors: &[f64], isa: Isa) {
+    let (species, kept, modes) = (&model.species, model.collisions.kept(), model.collisions.internal());
     let (s, start) = (Columns::of(&mut scratch.sorted), &scratch.start[..=keys]);
     let v = [&*s.v[0], &*s.v[1], &*s.v[2]];
     let sums = tile.sums.open(keys * kept);
     moments::add(v, start, sums, kept, isa);
+    if model.collisions.along_z {
+        moments::add_along_z(v, start, sums, kept);
+    }
     if !(s.rotation.is_empty() && s.level.is_empty()) {
         for (k, total) in sums.chunks_exact_mut(kept).enumerate() {
             let range = start[k] as usize..start[k + 1] as usize;
@@ -157,13 +160,13 @@ pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, specie
             let (vx, vy) = (&v[0][range.clone()], &v[1][range.clone()]);
             // Internal modes: twice the energy per mass, of an energy in K and of a level.
             if !s.rotation.is_empty() {
-                internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], 10, f64::from);
+                internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], modes, f64::from);
             }
             if !s.level.is_empty() {
                 let vibration = &species[k % species.len()].vibration;
                 for m in 0..vibration.modes().len() {
                     let factor = factors[(1 + m) * species.len() + k % species.len()];
-                    internal(total, &s.level[range.clone()], vx, vy, factor, 11 + m, |word| f64::from(vibration.level(word, m)));
+                    internal(total, &s.level[range.clone()], vx, vy, factor, modes + 1 + m, |word| f64::from(vibration.level(word, m)));
                 }
             }
         }

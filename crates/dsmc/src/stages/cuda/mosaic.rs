@@ -108,6 +108,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         bodies: [!geometry.is_empty(), geometry.parted().next().is_some()],
         weighted: model.weighted(),
         follows: model.given.iter().any(Option::is_some),
+        along_z: model.collisions.along_z,
         brief: samples_at_a_time(model.per_cell) > 1,
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.

@@ -11,7 +11,7 @@ use crate::gas::millikan::{LARGEST, PLACES};
 use crate::gas::vibration::{HIGHEST, MODES};
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
-use crate::stages::SUMS;
+use crate::stages::{ALONG_Z, MOMENTS};
 use crate::walls::formulae::WALLS;
 
 /// What the programs are compiled for.
@@ -47,6 +47,8 @@ pub(super) struct Kind {
     pub(super) weighted: bool,
     /// Some side follows the gas within.
     pub(super) follows: bool,
+    /// Products with the velocity along z are summed up.
+    pub(super) along_z: bool,
     /// A cell has so few particles that the sums of a few samples are kept in single precision.
     pub(super) brief: bool,
 }
@@ -74,7 +76,12 @@ impl Kind {
 
     /// Sums of a cell and species: [`crate::model::Collisions::kept`].
     pub(super) fn kept(&self) -> usize {
-        if self.rotates || self.modes > 0 { SUMS - 1 + self.modes.max(1) } else { SUMS - 2 }
+        self.internal() + if self.rotates || self.modes > 0 { 1 + self.modes.max(1) } else { 0 }
+    }
+
+    /// Place of those of internal modes: [`crate::model::Collisions::internal`].
+    fn internal(&self) -> usize {
+        MOMENTS + if self.along_z { ALONG_Z } else { 0 }
     }
 
     /// Bytes of a particle.
@@ -109,6 +116,8 @@ impl Kind {
             define("VIBRATES", &self.modes),
             define("MODES", &MODES),
             define("KEPT", &self.kept()),
+            define("ALONG_Z", &u8::from(self.along_z)),
+            define("FIRST_INTERNAL", &self.internal()),
             define("HIGHEST_ALONE", &format!("{}.0f", HIGHEST[0])),
             define("HIGHEST_OF_SEVERAL", &HIGHEST[1]),
             define("SCHEME", &scheme),

@@ -20,7 +20,7 @@ __device__ __forceinline__ void sample(const Gas& gas, const Pass& p, u32 tile, 
           float x = s.vx[i], y = s.vy[i], z = s.vz[i], square = x * x + y * y + z * z;
           if (ROTATES) {
             float e = s.rotation[i];
-            sums[10] += e;
+            sums[FIRST_INTERNAL] += e;
             square += float(p.factor[species]) * e;
           }
           if (VIBRATES) {
@@ -28,7 +28,7 @@ __device__ __forceinline__ void sample(const Gas& gas, const Pass& p, u32 tile, 
 #pragma unroll
             for (u32 m = 0; m < VIBRATES; m++) {
               float e = float(several ? word >> 8 * m & 0xff : m ? 0 : word);
-              sums[11 + m] += e;
+              sums[FIRST_INTERNAL + 1 + m] += e;
               square += float(p.factor[(1 + m) * SPECIES + species]) * e;
             }
           }
@@ -41,6 +41,10 @@ __device__ __forceinline__ void sample(const Gas& gas, const Pass& p, u32 tile, 
           sums[7] += x * y;
           sums[8] += square * x;
           sums[9] += square * y;
+#if ALONG_Z
+          sums[10] += x * z;
+          sums[11] += y * z;
+#endif
         }
 #pragma unroll
         for (u32 q = 0; q < SUMS; q++) {

@@ -19,6 +19,7 @@ const PLAIN: Kind = Kind {
     bodies: [false; 2],
     weighted: false,
     follows: false,
+    along_z: false,
     brief: true,
 };
 
@@ -34,6 +35,7 @@ fn kernels_compile() {
         tagged: true,
         near: true,
         weighted: true,
+        along_z: true,
         ..PLAIN
     };
     let pairing = Kind {
@@ -47,7 +49,7 @@ fn kernels_compile() {
         brief: false,
         ..PLAIN
     };
-    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }] {
+    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }, Kind { along_z: true, ..PLAIN }] {
         recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.
