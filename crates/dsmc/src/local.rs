@@ -77,11 +77,12 @@ fn sound(flow: &Flow, v: &[f64]) -> f64 {
     ((freedom + 2.0) / freedom * BOLTZMANN * v[4].max(0.0) / mass).sqrt()
 }
 
-/// `lambda |grad Q|/Q` in a cell, and its standard error: central differences, one-sided beside walls and bodies. Not a number where
-/// nothing is known.
+/// `lambda |grad Q|/Q` in a cell, and its standard error: central differences, one-sided beside walls and bodies and never across
+/// one. Not a number where nothing is known, nor where a cell mixes the gas of two sides of a thin body.
 fn at(flow: &Flow, cell: usize, free_path: f64, known: &dyn Fn(usize) -> bool, state: States<'_>) -> [f64; 2] {
-    let grid = &flow.model.grid;
-    if !known(cell) || flow.model.geometry.fraction(cell) <= 0.0 {
+    let (grid, geometry) = (&flow.model.grid, &flow.model.geometry);
+    let known = |c: usize| known(c) && geometry.fraction(c) > 0.0 && !geometry.mixes(c);
+    if !known(cell) {
         return [f64::NAN; 2];
     }
     let (_, scale, _) = state(cell);
@@ -91,7 +92,8 @@ fn at(flow: &Flow, cell: usize, free_path: f64, known: &dyn Fn(usize) -> bool, s
         let beside = |up: bool| {
             let mut place = here;
             place[axis] = if up { here[axis] + 1 } else { here[axis].checked_sub(1)? };
-            (place[axis] < grid.cells[axis]).then(|| grid.index(place)).filter(|c| known(*c) && flow.model.geometry.fraction(*c) > 0.0)
+            let lower = if up { here } else { place };
+            (place[axis] < grid.cells[axis] && geometry.open_between(lower, axis)).then(|| grid.index(place)).filter(|c| known(*c))
         };
         let (low, high) = (beside(false), beside(true));
         let cells = f64::from(u8::from(low.is_some()) + u8::from(high.is_some()));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::flight::place;
 use super::split::{Part, parts};
-use super::{Geometry, Segment};
+use super::{Flight, Geometry, Met, Segment};
 
 /// Share of a part of a cell and the corners of its outline on the lattice of particles.
 pub(crate) type Outlined = (f64, Vec<[i32; 2]>);
@@ -27,6 +27,12 @@ pub(super) struct Pools {
     /// Cells whose pieces cross on the lattice and that were left whole.
     pub(super) unresolved: usize,
 }
+
+/// A cell holds one gas if its largest part has this much of it.
+const WHOLE: f64 = 0.99;
+/// How far on each side of a face, in cells, a way through it is looked for, and at how many places.
+const BESIDE: f64 = 1.0 / 1024.0;
+const WAYS: u32 = 32;
 
 /// Takes ways there and back out of a closed walk.
 fn without_spikes(mut walk: Vec<[i32; 2]>) -> Vec<[i32; 2]> {
@@ -182,6 +188,26 @@ impl Geometry {
         let Some(parts) = parts(self.pieces(cell), plate) else { return whole };
         let outline = |part: &Part| without_spikes(part.outline().iter().map(|p| [p.x as i32, p.y as i32]).collect());
         parts.iter().map(outline).filter(|o| o.len() > 2).collect()
+    }
+
+    /// Whether an average over a cell (by [`crate::grid::Grid::index`]) mixes the gas of several sides of a thin body.
+    pub fn mixes(&self, cell: usize) -> bool {
+        self.pools.split.contains_key(&(cell as u32)) && self.own_fraction(cell as u32) < WHOLE * self.fraction(cell)
+    }
+
+    /// Whether gas gets from a cell straight into the next one along an axis: somewhere on the face between them no body is in the way.
+    pub fn open_between(&self, cell: [usize; 2], axis: usize) -> bool {
+        let mut beside = cell;
+        beside[axis] += 1;
+        let bare = |c: [usize; 2]| self.pieces(c[1] * self.cells[0] + c[0]).is_empty();
+        let (mut offset, mut path) = ([0.0; 2], [0.0; 2]);
+        (offset[axis], path[axis]) = (1.0 - BESIDE, 2.0 * BESIDE);
+        bare(cell) && bare(beside)
+            || (0..WAYS).any(|k| {
+                offset[1 - axis] = (f64::from(k) + 0.5) / f64::from(WAYS);
+                let mut flight = Flight { cell, offset, path, left: None };
+                self.in_gas(cell, offset) && self.advance(&mut flight) == Met::Nothing
+            })
     }
 
     /// Number of pools: the cells, and one more for each further part of a parted cell.

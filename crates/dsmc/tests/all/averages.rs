@@ -1,7 +1,7 @@
 //! When averages begin and end, and what they hold of mixtures. Seed 20261121.
 
 use crate::common::{argon, flow, gap, on_plate, run};
-use zellige_dsmc::config::{AUTO, Config, SpeciesConfig, Value};
+use zellige_dsmc::config::{AUTO, BodyConfig, Config, SpeciesConfig, Value};
 use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::output;
 use zellige_dsmc::sampling::{OF_SPECIES, VALUES, width};
@@ -193,6 +193,47 @@ fn local_knudsen_numbers_are_those_of_the_gradient() {
         let expected = path[i] * (1e22 / 1e-3) / n;
         // Differences of two cells' rounded numbers of particles over 2000 of them (1000 at the ends).
         assert!((found[i] / expected - 1.0).abs() < 2e-3, "cell {i}: {} for {expected}", found[i]);
+    }
+}
+
+/// Two gases on both sides of plates, one along faces of cells and one through them: no gradient is seen across either, and none in cells
+/// that mix both; without plates there is one.
+#[test]
+fn local_knudsen_numbers_do_not_look_through_bodies() {
+    let mut config = Config::new(vec![12, 3], vec![1.2e-3, 3e-4], "Ar", 1e22, 273.15);
+    config.boundary.all = Some(zellige_dsmc::config::SideConfig::Word(zellige_dsmc::config::sides::SideWord::Specular));
+    config.initial.density = Some(Value::Expression("1e22*(1 + (x > 4e-4) + (x > 8.3e-4))".into()));
+    // As above: nothing moves.
+    (config.particles_per_cell, config.dt, config.steps, config.sampling.start, config.sampling.batches) =
+        (Some(4000.0), 1e-13, 4, Some(0), 2);
+    let knudsen = |config: &Config| {
+        let mut gas = flow(config, 1);
+        run(&mut gas, 4);
+        field(&output::records(&gas), "knudsen_density")
+    };
+    let free = knudsen(&config);
+    for (name, x) in [("along_faces", 4e-4), ("through_cells", 8.3e-4)] {
+        let outline = zellige_dsmc::geometry::Shape::Plate { points: vec![[x, 0.0], [x, 3e-4]] };
+        let wall = zellige_dsmc::config::WallConfig::diffuse(300.0, [0.0; 3]);
+        let gas = zellige_dsmc::geometry::Gas::Outside;
+        config.bodies.push(BodyConfig {
+            name: name.into(),
+            outline: Some(outline),
+            file: None,
+            longest: None,
+            gas,
+            wall,
+            temperature: None,
+        });
+    }
+    let parted = knudsen(&config);
+    for (cell, (free, parted)) in free.iter().zip(&parted).enumerate() {
+        let column = cell % 12;
+        // Free paths of 1.3e-4 m by densities of 1 to 3: a jump from one cell to the next makes some tenths.
+        assert_eq!(*free > 0.05, [3, 4, 7, 8].contains(&column), "cell {cell} without plates: {free}");
+        assert_eq!(parted.is_nan(), column == 8, "cell {cell}: {parted}");
+        // Numbers of particles are rounded: one of 4000 and more, twice, over two cells of a free path.
+        assert!(parted.is_nan() || *parted < 2e-3, "cell {cell}: {parted}");
     }
 }
 
