@@ -121,7 +121,7 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     if let (Device::Cuda(gpu), STREAMED) = (device, case.name) {
         let allowance = plan::resident(&model, gpu.properties(), room.demand) / 2;
         room.allowance = Some(allowance);
-        let outline = plan::outline(&model, gpu.properties(), room.demand, plan::Wish { allowance, half: false })?;
+        let outline = plan::outline(&model, gpu.properties(), plan::Wish { allowance, half: false, demand: room.demand })?;
         let (rates, [up, down]) = (gpu.host_rates()?, outline.traffic.map(|n| n as f64));
         copies = Some(1e3 * (up / rates[0]).max(down / rates[1]));
     }

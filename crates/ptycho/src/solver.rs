@@ -125,12 +125,12 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
     }
     let double = config.precision == Precision::F64;
     let frames = (model.views.len() * model.counted()) as u64;
-    let one = stages::memory(model, exits, double) + 4 * frames;
+    let [room, _] = streaming::rooms(config, &environment.device);
+    let one = stages::memory(model, &room.demand, double) + 4 * frames;
     let mut memory = if config.frc { 2 * one } else { one };
     if config.output.local_errors {
         memory = memory.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
     }
-    let [room, _] = streaming::rooms(config, &environment.device);
     if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
         memory -= if config.frc { 2 } else { 1 } * stages::mapped(model, exits, double);
@@ -158,12 +158,11 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
 /// The state from what was loaded.
 fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _): Loaded) -> Result<Ptycho> {
     let (device, seed) = (&environment.device, environment.seed);
-    let exits = config.engine.iter().any(|e| e.name.keeps_exits());
-    let needed = stages::memory(&model, exits, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
+    let [room, of_half] = streaming::rooms(config, device);
+    let needed = stages::memory(&model, &room.demand, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
     if matches!(device, Device::Cpu(_)) && config.memory.bytes().is_none() {
         device.must_hold(needed, "exit waves and frames")?;
     }
-    let [room, of_half] = streaming::rooms(config, device);
     let halves = if config.frc { Some(Halves::new(config, &model, device, seed, &of_half)?) } else { None };
     let whole = Reconstruction::within(config, model, device, seed, &room)?;
     let live = Agenda::new(config.output.live, Clock::default());

@@ -2,12 +2,13 @@
 
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::text::bytes;
 
 use crate::config::{Config, ObjectUpdate};
 use crate::model::Model;
 use crate::stages::Room;
+use crate::stages::cuda::stream::layout::FRAMES;
 use crate::stages::cuda::stream::plan;
 use crate::stages::scheme::Choice;
 
@@ -27,6 +28,11 @@ pub fn rooms(config: &Config, device: &Device) -> [Room; 2] {
 pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<(String, String)>)> {
     let [room, _] = rooms(config, &Device::Cuda(gpu.clone()));
     let times = if config.frc { 2 } else { 1 };
+    let batch = room.demand.largest_batch(model.views.len());
+    if batch > FRAMES {
+        let problem = Problem::new("engine", format!("batches of {batch} views: a GPU takes {FRAMES} at once"));
+        return Err(Error::input("ptycho", problem.hint("set `batch` of the engine to fewer, or take `--device cpu`")));
+    }
     let summed = config.engine.iter().any(|e| e.name.sums_objects());
     let scheme = |choice: &Choice| {
         let how = if choice.atomic { "by atomic additions, in no order" } else { "gathered by tile, in one order" };
@@ -36,7 +42,7 @@ pub fn outlined(config: &Config, model: &Model, gpu: &Cuda) -> Result<(u64, Vec<
         let lines = if summed { vec![scheme(&room.object_sums(model, gpu))] } else { Vec::new() };
         return Ok((times * room.resident(model, gpu), lines));
     };
-    let outline = plan::outline(model, gpu.properties(), room.demand, wish)?;
+    let outline = plan::outline(model, gpu.properties(), wish)?;
     let (layout, count) = (outline.layout, outline.layout.blocks());
     let kept = match (room.demand.waves, wish.half) {
         (true, true) => "frames, and waves in half precision",

@@ -253,10 +253,18 @@ impl Config {
     /// What may be held, `part` of what was asked for.
     pub fn room(&self, part: f64) -> Room {
         let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
+        let goes = |e: &&EngineConfig| matches!(e.name, EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml);
+        let largest = |which: fn(&EngineConfig) -> bool| {
+            let batches = self.engine.iter().filter(goes).filter(|e| which(e)).map(|e| e.batch.unwrap_or(1));
+            batches.max().unwrap_or(0)
+        };
         let demand = Demand {
             waves: some(EngineName::keeps_exits),
             likelihood: some(|e| e == EngineName::Ml),
             sequence: some(|e| matches!(e, EngineName::Epie | EngineName::Rpie)),
+            // SDR may keep no waves either: without a reflection.
+            batches: [largest(|_| true), largest(|e| e.name.keeps_exits())],
+            default_batch: self.engine.iter().any(|e| e.name == EngineName::Lsqml && e.batch.is_none()),
         };
         let allowance = self.memory.bytes().map(|bytes| (bytes as f64 * part) as u64);
         Room {

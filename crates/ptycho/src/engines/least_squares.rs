@@ -24,7 +24,7 @@ impl Solving {
         let rule = LeastSquares {
             step: [config.object_step.unwrap_or(0.9), config.probe_step.unwrap_or(0.9)],
             damping: config.damping.unwrap_or(0.1),
-            batch: config.batch.unwrap_or_else(|| facts.views.div_ceil(10)).max(1),
+            batch: config.batch.unwrap_or_else(|| super::default_batch(facts.views)).max(1),
             // The variance of a modulus is constant: a least-squares fit of moduli is its likelihood. Gaussian noise of counts is refused by the input's check.
             noise: if config.noise == Some(NoiseName::Poisson) { Noise::Poisson } else { Noise::Euclid },
             probe: true,

@@ -298,7 +298,7 @@ impl Room {
 
     /// The folder of files for moduli and exit waves, where a run on the processor must not hold them.
     pub fn folder_for(&self, model: &Model, double: bool) -> Option<PathBuf> {
-        let fits = |allowance| memory(model, self.demand.waves, double) <= allowance;
+        let fits = |allowance| memory(model, &self.demand, double) <= allowance;
         let folder = || self.folder.clone().unwrap_or_else(std::env::temp_dir);
         self.allowance.is_some_and(|allowance| !fits(allowance)).then(folder)
     }
@@ -309,7 +309,7 @@ impl Room {
         let allowance = self.allowance.unwrap_or_else(free);
         let fits = self.resident(model, gpu) <= allowance;
         let half = self.half && self.demand.waves;
-        (half || !fits).then_some(Wish { allowance, half })
+        (half || !fits).then_some(Wish { allowance, half, demand: self.demand })
     }
 }
 
@@ -331,11 +331,12 @@ pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) ->
 /// Part of the free memory of a GPU that a run takes where nothing is said.
 const FREE: f64 = 0.9;
 
-/// Bytes that the stages of a model need on the processor, exit waves included if some engine has them.
-pub fn memory(model: &Model, exits: bool, double: bool) -> u64 {
+/// Bytes that the stages of a model need on the processor for what the engines keep, exit waves and those of a batch included.
+pub fn memory(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     let word = if double { 8 } else { 4 };
     let waves = (model.probe_len() + model.object_len()) as u64;
-    mapped(model, exits, double) + waves * 2 * word * (SLOTS as u64 + 2)
+    let batch = (demand.largest_batch(model.views.len()) * model.pixels() * model.exits()) as u64;
+    mapped(model, demand.waves, double) + waves * 2 * word * (SLOTS as u64 + 2) + batch * 2 * word
 }
 
 /// Bytes of frames and exit waves of these.

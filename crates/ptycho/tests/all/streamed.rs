@@ -1,5 +1,6 @@
 //! Runs on the processor whose frames and exit waves lie in files.
 
+use zellige_engine::cuda::Properties;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, ScanConfig};
@@ -8,6 +9,7 @@ use zellige_ptycho::reconstruction::Reconstruction;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::SimulateConfig;
+use zellige_ptycho::stages::cuda::stream::plan::{self, Wish};
 use zellige_ptycho::stages::{self, Stages, cpu};
 
 use super::common::Bench;
@@ -63,6 +65,67 @@ fn what_is_allowed_decides() {
     config.memory.scratch = Some(folder.path().join("missing"));
     let error = Reconstruction::new(&config, model, &device, 1).err().unwrap();
     assert!(error.to_string().contains("missing"), "{error}");
+}
+
+/// A GPU's plan: every block takes the largest batch, or the run is refused before it begins; and what a batch takes is counted.
+#[test]
+fn batches_are_planned_for() {
+    let device = Properties {
+        name: "some".into(),
+        capability: (9, 0),
+        multiprocessors: 132,
+        l2: 50 << 20,
+        shared_per_block: 227 << 10,
+        shared_per_multiprocessor: 228 << 10,
+        memory: 80 << 30,
+        cooperative: true,
+    };
+    let model = model(Case { views: 61, ..PLAIN });
+    let demand = |engines: &[EngineConfig]| {
+        let mut config = Config::new(ScanConfig::default(), engines[0].clone());
+        config.engine = engines.to_vec();
+        config.room(1.0).demand
+    };
+    let dm = EngineConfig::new(EngineName::Dm, 1);
+    let of = |name, batch| EngineConfig { batch, ..EngineConfig::new(name, 1) };
+    let wave = (8 * model.pixels()) as u64;
+    let plain = plan::resident(&model, &device, demand(std::slice::from_ref(&dm)));
+    for (engines, batches) in [
+        (vec![of(EngineName::Lsqml, None)], [7, 0]),
+        (vec![of(EngineName::Epie, Some(20)), of(EngineName::Lsqml, Some(9))], [20, 0]),
+        (vec![of(EngineName::Sdr, Some(30))], [30, 30]),
+        (vec![of(EngineName::Rpie, Some(1000))], [61, 0]),
+        (vec![dm.clone(), of(EngineName::Lsqml, None)], [7, 0]),
+        (vec![dm.clone()], [0, 0]),
+    ] {
+        let demand = demand(&engines);
+        assert_eq!([false, true].map(|waves| demand.batch(waves, 61)), batches, "{engines:?}");
+        let largest = batches[0].max(batches[1]);
+        if demand.waves {
+            assert!(plan::resident(&model, &device, demand) >= plain + largest as u64 * wave, "{engines:?}");
+        }
+        let at = |allowance| plan::outline(&model, &device, Wish { allowance, half: false, demand });
+        let (least, all) = (at(1 << 40).unwrap().need.fixed, at(1 << 40).unwrap().memory);
+        let (mut streamed, mut refused) = (0, 0);
+        for i in 0..=100 {
+            let allowance = least + (all - least) * i / 100;
+            match at(allowance) {
+                Ok(outline) => {
+                    let layout = outline.layout;
+                    assert!(layout.block >= batches[usize::from(demand.waves)].max(1) && outline.memory <= allowance, "{layout:?}");
+                    streamed += usize::from(layout.streamed > 0);
+                }
+                Err(error) => {
+                    // Blocks with waves hold a batch of engines without them before these are asked.
+                    let named = batches == [0, 0] || demand.waves && batches[1] == 0 || error.to_string().contains("`batch`");
+                    assert!(named, "{engines:?}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+        // Half of the views on their way three times are more than all of them.
+        assert!(refused > 0 && (streamed > 0 || largest >= 30), "{engines:?}: {streamed} {refused}");
+    }
 }
 
 /// Time to start: run by hand with `--ignored --nocapture`.

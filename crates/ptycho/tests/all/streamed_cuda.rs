@@ -7,7 +7,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
-use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, MemoryConfig, NoiseName};
+use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, MemoryConfig, NoiseName, ScanConfig};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::model::{MASKED, Model, Power, View};
 use zellige_ptycho::stages::Stages;
@@ -18,8 +18,12 @@ use super::common::Bench;
 use super::twins_cuda::{Case, PLAIN, model, off};
 
 fn demand(name: EngineName) -> Demand {
-    let sequence = matches!(name, EngineName::Epie | EngineName::Rpie);
-    Demand { waves: name.keeps_exits(), likelihood: name == EngineName::Ml, sequence }
+    demand_of(&EngineConfig::new(name, 1))
+}
+
+/// As the solver asks for an input of this engine.
+fn demand_of(engine: &EngineConfig) -> Demand {
+    Config::new(ScanConfig::default(), engine.clone()).room(1.0).demand
 }
 
 /// Magnitudes whose squares are counts.
@@ -40,7 +44,7 @@ fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
 
 /// Allowances within which all, some and none of the blocks stay on the device.
 fn wishes(model: &Model, cuda: &Cuda, demand: Demand, half: bool) -> Vec<(Outline, Wish)> {
-    let at = |allowance| plan::outline(model, cuda.properties(), demand, Wish { allowance, half });
+    let at = |allowance| plan::outline(model, cuda.properties(), Wish { allowance, half, demand });
     let all = at(1 << 40).unwrap();
     let least = all.need.fixed;
     let span = all.memory - least + (8 << 20);
@@ -53,7 +57,7 @@ fn wishes(model: &Model, cuda: &Cuda, demand: Demand, half: bool) -> Vec<(Outlin
         let kind = usize::from(layout.streamed > 0) + usize::from(layout.streamed == layout.blocks());
         if layout.blocks() > 3 && !std::mem::replace(&mut seen[kind], true) || kind == 0 && found.is_empty() {
             assert!(outline.memory <= allowance);
-            found.push((outline, Wish { allowance, half }));
+            found.push((outline, Wish { allowance, half, demand }));
         }
     }
     assert!(seen[1], "no allowance makes blocks stay and go: {seen:?}");
@@ -87,12 +91,18 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
     };
     let lsqml_of = |batch| EngineConfig { batch: Some(batch), object_clip: Some([0.1, 1.5]), ..EngineConfig::new(EngineName::Lsqml, 2) };
     let lsqml = lsqml_of(1);
+    // A tenth of the views at once, as by default; and batches whose last one is a single view.
+    let tenth = EngineConfig { batch: None, ..lsqml.clone() };
+    let batches = |name, batch| EngineConfig { batch: Some(batch), ..steps(name) };
     for (case, configs) in [
         (
             many,
             vec![
                 veiled,
                 lsqml,
+                tenth.clone(),
+                batches(EngineName::Epie, 5),
+                batches(EngineName::Sdr, 4),
                 dm(3),
                 raar.clone(),
                 ml(NoiseName::Gaussian),
@@ -111,7 +121,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
             Case { between: true, modes: [2, 1], ..many },
             vec![dm(2), raar.clone(), steps(EngineName::Epie), steps(EngineName::Sdr), ml(NoiseName::Gaussian), ml(NoiseName::Poisson)],
         ),
-        (Case { between: true, frame: [61, 45], sets: 2, ..many }, vec![dm(2), lsqml_of(3), ml(NoiseName::Gaussian)]),
+        (Case { between: true, frame: [61, 45], sets: 2, ..many }, vec![dm(2), lsqml_of(3), tenth, ml(NoiseName::Gaussian)]),
         (Case { between: true, near: true, ..many }, vec![dm(2), steps(EngineName::Sdr), ml(NoiseName::Gaussian)]),
         (Case { bin: [2, 1], ..many }, vec![dm(2), steps(EngineName::Epie), ml(NoiseName::Gaussian), ml(NoiseName::Poisson)]),
     ] {
@@ -121,7 +131,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 let mut whole = run(&model, config, new(&model, &cuda).unwrap());
                 let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
-                let wishes = wishes(&model, &cuda, demand(config.name), false);
+                let wishes = wishes(&model, &cuda, demand_of(config), false);
                 // Where a frame is kept in little room beside what it is computed in, there is always some for a block that stays.
                 let small = case.between || case.bin != [1, 1] || case.frame[1] % 2 == 1;
                 assert!(small || wishes.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks()), "{case:?}: no block ever stays away");
@@ -339,8 +349,8 @@ fn times() {
             ("half of what is kept", fixed + 0.5 * frames * if demand.waves { if half { 3.0 } else { 5.0 } } else { 1.0 }),
             ("a tenth of resident", 0.1 * held as f64),
         ] {
-            let wish = Wish { allowance: allowance as u64, half };
-            let outline = match plan::outline(&model, cuda.properties(), demand, wish) {
+            let wish = Wish { allowance: allowance as u64, half, demand };
+            let outline = match plan::outline(&model, cuda.properties(), wish) {
                 Ok(outline) => outline,
                 Err(error) => {
                     println!("  {what}: {error}");

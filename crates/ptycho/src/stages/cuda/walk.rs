@@ -211,8 +211,8 @@ impl Kernels {
         let real = supports.map_or(0, Supports::real);
         let (formula, step) = (Rule::from(rule), Step::new(rule, waves != 0, real));
         let apart = supports.filter(|s| s.apart() && rule.probe);
-        // A support is put on all sets of probes after every batch.
-        let at_once = batch == 1 && between.is_none() && apart.is_none() && (real == 0 || sets == 1);
+        // A support is put on all sets of probes after every batch. A last batch of one view goes as the others do, wherever a pass ends.
+        let at_once = rule.batch <= 1 && between.is_none() && apart.is_none() && (real == 0 || sets == 1);
         let batches = count.div_ceil(batch);
         cuda.fill_zero(&mut room.clearest)?;
         cuda.fill_zero(&mut room.seen)?;

@@ -7,7 +7,7 @@ pub(crate) const SLOTS: usize = 3;
 /// Bytes of a block that copies run at full rate with; larger ones only take room.
 const BLOCK: u64 = 64 << 20;
 /// Frames of a block at most: rows of a grid.
-const FRAMES: usize = 60_000;
+pub(crate) const FRAMES: usize = 60_000;
 /// Part of the memory that blocks on their way may take, so that the rest can stay.
 const PART: u64 = 4;
 
@@ -22,6 +22,8 @@ pub struct Need {
     pub wave: u64,
     /// Room for a frame that is being computed.
     pub work: u64,
+    /// Frames that a block must have room for: those of the largest batch.
+    pub batch: usize,
 }
 
 impl Need {
@@ -50,16 +52,20 @@ impl Layout {
         let ring = SLOTS as u64 * need.kept() + need.work;
         let left = allowance.saturating_sub(need.fixed);
         let most = (BLOCK / need.kept()).max(1).min(left / PART / ring).min(views.min(FRAMES) as u64) as usize;
+        let batch = need.batch.clamp(1, views);
         let short = |block: usize| {
             let requested = need.fixed + sums(block) + block as u64 * ring;
-            let (device, what) = ("the device memory allowed".to_owned(), "probe, object and some frames".to_owned());
-            Error::OutOfMemory { device, what, requested, free: Some(allowance) }
+            let what = match batch {
+                1 => "probe, object and some frames".to_owned(),
+                n => format!("probe, object and a batch of {n} frames (`batch` of [[ptycho.engine]]; a tenth of the frames in LSQML)"),
+            };
+            Error::OutOfMemory { device: "the device memory allowed".into(), what, requested, free: Some(allowance) }
         };
-        if most == 0 {
+        if most == 0 && batch == 1 {
             return Err(short(1));
         }
-        // Of equal length: the last block is not a short one.
-        let block = views.div_ceil(views.div_ceil(most));
+        // Of equal length: the last block is not a short one. A batch is not taken apart.
+        let block = views.div_ceil(views.div_ceil(most.max(batch))).max(batch);
         let count = views.div_ceil(block);
         let sums = sums(block);
         let all = need.fixed + sums + views as u64 * need.kept() + block as u64 * (need.kept() + need.work);
@@ -118,7 +124,7 @@ mod tests {
     use super::*;
 
     /// 128 x 128, one mode: counts, waves, moduli and exit waves.
-    const NEED: Need = Need { fixed: 10 << 20, raw: 2 << 14, wave: 8 << 14, work: 12 << 14 };
+    const NEED: Need = Need { fixed: 10 << 20, raw: 2 << 14, wave: 8 << 14, work: 12 << 14, batch: 1 };
 
     #[test]
     fn what_fits_stays() {
@@ -147,6 +153,27 @@ mod tests {
                     let more = layout.block as u64 * NEED.kept();
                     assert!(layout.memory(&NEED, sums(layout.block)) + 2 * more > allowance, "{layout:?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_fits_a_block_or_is_refused() {
+        let ring = SLOTS as u64 * NEED.kept() + NEED.work;
+        for (views, batch) in [(1000, 100), (61, 7), (10, 6), (5, 9), (7, 7)] {
+            let need = Need { batch, ..NEED };
+            let held = batch.min(views);
+            let least = NEED.fixed + held as u64 * ring;
+            for more in [0, 1 << 20, 1 << 26] {
+                let layout = Layout::new(&need, views, least + more, |_| 0).unwrap();
+                assert!(layout.block >= held && layout.memory(&need, 0) <= least + more, "{layout:?}");
+                let all: Vec<usize> = (0..layout.blocks()).flat_map(|b| layout.range(b)).collect();
+                assert_eq!(all, (0..views).collect::<Vec<_>>());
+            }
+            // All of them at once may take less than blocks on their way.
+            if views > 2 * held {
+                let error = Layout::new(&need, views, least - 1, |_| 0).unwrap_err().to_string();
+                assert!(error.contains(&format!("a batch of {held} frames")), "{error}");
             }
         }
     }

@@ -1,14 +1,14 @@
 //! Engines that go from view to view in an order of their own: frames are picked one by one from where they are kept.
 
 use zellige_engine::cuda::{Buffer, Pool};
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 
 use super::ring::Ring;
 use super::{Streamed, Work, keep};
 use crate::model::View;
 use crate::stages::cuda::between::narrow;
 use crate::stages::cuda::supports::Supports;
-use crate::stages::cuda::{C, CudaStages, Kind, refused};
+use crate::stages::cuda::{C, CudaStages, Kind};
 use crate::stages::{LeastSquares, Stages, Sweep};
 
 /// Arrays in the order of a pass.
@@ -146,8 +146,10 @@ impl Streamed {
         let length = ring.layout.block / batch * batch;
         let length = if batch >= order.len() && ring.layout.block >= order.len() { order.len() } else { length };
         if length == 0 {
-            let what = format!("batches of {batch} views with room for {} at a time", ring.layout.block);
-            return Err(refused(what, "take smaller ones (`batch`), allow more (`device` of [ptycho.memory]), or take `--device cpu`"));
+            // Blocks are made for the largest batch that was announced.
+            let message = format!("batches of {batch} views, and room for {} at a time", ring.layout.block);
+            let hint = "take smaller ones (`batch` of [[ptycho.engine]]), or allow more memory (`device` of [ptycho.memory])";
+            return Err(Error::Device { device: "cuda".into(), message, hint: Some(hint.into()) });
         }
         ring.drain()?;
         let views: Vec<View> = order.iter().map(|n| inner.places.views[*n as usize]).collect();

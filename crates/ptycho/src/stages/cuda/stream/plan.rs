@@ -5,6 +5,7 @@ use zellige_engine::error::Result;
 
 use super::layout::{Layout, Need};
 use super::{sums, touches};
+use crate::engines::default_batch;
 use crate::model::Model;
 use crate::stages::cuda::between::fixed_bytes;
 use crate::stages::cuda::frames::GROUP;
@@ -18,6 +19,8 @@ pub struct Wish {
     pub allowance: u64,
     /// Waves are kept in half precision.
     pub half: bool,
+    /// What the engines keep.
+    pub demand: Demand,
 }
 
 /// What engines keep.
@@ -29,6 +32,28 @@ pub struct Demand {
     pub likelihood: bool,
     /// Frames in an order of their own beside the others (ePIE, rPIE).
     pub sequence: bool,
+    /// Most views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by views.
+    pub batches: [usize; 2],
+    /// Some engine takes the default part of the views at once (LSQML).
+    pub default_batch: bool,
+}
+
+impl Demand {
+    /// Most views of `views` that are updated at once where waves are kept or where none are.
+    pub fn batch(&self, waves: bool, views: usize) -> usize {
+        let default = if self.default_batch && !waves { default_batch(views) } else { 0 };
+        self.batches[usize::from(waves)].max(default).min(views)
+    }
+
+    /// Most views of `views` that are updated at once.
+    pub fn largest_batch(&self, views: usize) -> usize {
+        self.batch(false, views).max(self.batch(true, views))
+    }
+
+    /// Whether some engine keeps no waves.
+    fn without_waves(&self) -> bool {
+        !self.waves || self.likelihood || self.sequence || self.default_batch || self.batches[0] > 0
+    }
 }
 
 /// What a streamed run takes and moves.
@@ -72,8 +97,21 @@ fn lots(model: &Model) -> usize {
     group * (3 * wave + 12 * model.counted()) + fixed_bytes(model, group)
 }
 
-/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view.
-fn fixed(model: &Model, multiprocessors: u32) -> u64 {
+/// Bytes of what a batch of so many views is updated by: waves, planes, probes between pixels, a direction as long as probe and object with
+/// its norms, sums of the blocks of threads.
+fn updated(model: &Model, batch: usize) -> usize {
+    if batch == 0 {
+        return 0;
+    }
+    let pixels = model.pixels();
+    let between = if model.subpixel { 3 * 8 * model.modes[0] * pixels } else { 0 };
+    let sums = 8 * pixels.div_ceil(4 * TEAM as usize);
+    let whole = 8 * model.probe_len() + 12 * model.object_len() + 3 * sums * model.views.len();
+    whole + batch * (8 * pixels * model.exits() + 4 * model.counted() + between + 5 * sums)
+}
+
+/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view, what a batch takes.
+fn fixed(model: &Model, multiprocessors: u32, batch: usize) -> u64 {
     let pixels = model.pixels();
     let waves = 8 * (model.probe_len() + model.object_len());
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
@@ -81,11 +119,11 @@ fn fixed(model: &Model, multiprocessors: u32) -> u64 {
     let groups = (pixels / pair(model.frame)).div_ceil(TEAM as usize);
     let parts = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1) + model.probes;
     let sums = parts * pixels * (8 * model.modes[0] + 4) + 8 * model.probe_len();
-    (4 * waves + lists + sums + lots(model) + (4 << 20)) as u64
+    (4 * waves + lists + sums + lots(model) + updated(model, batch) + (4 << 20)) as u64
 }
 
 /// Bytes of blocks with waves or without, `bytes` a pixel of the frames.
-pub(super) fn need(model: &Model, multiprocessors: u32, bytes: u64, waves: bool, half: bool) -> Need {
+pub(super) fn need(model: &Model, multiprocessors: u32, bytes: u64, waves: bool, Wish { half, demand, .. }: Wish) -> Need {
     let (counted, values) = (model.counted() as u64, (model.pixels() * model.exits()) as u64);
     let wave = match (waves, half) {
         (false, _) => 0,
@@ -95,7 +133,9 @@ pub(super) fn need(model: &Model, multiprocessors: u32, bytes: u64, waves: bool,
     // Probes as the views of a block see them, and directions of ML.
     let own = if model.subpixel { (model.modes[0] * model.pixels()) as u64 * if waves { 8 } else { 16 } } else { 0 };
     let work = 4 * counted + 8 * values + own + if waves && half { 8 * values } else { 0 };
-    Need { fixed: fixed(model, multiprocessors), raw: bytes * counted, wave, work }
+    // What a batch was updated by stays for the engines behind it.
+    let fixed = fixed(model, multiprocessors, demand.largest_batch(model.views.len()));
+    Need { fixed, raw: bytes * counted, wave, work, batch: demand.batch(waves, model.views.len()) }
 }
 
 /// Blocks within `allowance`.
@@ -124,19 +164,27 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
     let own = 8 * (model.pixels() * model.modes[0]) as u64 * if demand.likelihood { 2 } else { 1 };
     let waves = waves + if model.subpixel && (demand.waves || demand.likelihood) { own } else { 0 };
     let frame = if demand.sequence { 8 } else { 4 } * model.counted() as u64;
-    fixed(model, device.multiprocessors) + model.views.len() as u64 * (frame + waves)
+    fixed(model, device.multiprocessors, demand.largest_batch(model.views.len())) + model.views.len() as u64 * (frame + waves)
 }
 
-/// How a run within `wish` will go.
-pub fn outline(model: &Model, device: &Properties, demand: Demand, wish: Wish) -> Result<Outline> {
-    let bytes = super::keep::bytes_of_pixel(&model.mag);
-    let need = need(model, device.multiprocessors, bytes, demand.waves, wish.half);
-    let (layout, sums) = layout(model, &need, device.multiprocessors, wish.allowance)?;
+/// How a run within `wish` will go; where some engines keep waves and others none, the blocks are those with waves.
+pub fn outline(model: &Model, device: &Properties, wish: Wish) -> Result<Outline> {
+    let (demand, bytes) = (wish.demand, super::keep::bytes_of_pixel(&model.mag));
+    let blocks = |waves: bool| {
+        let need = need(model, device.multiprocessors, bytes, waves, wish);
+        let (layout, sums) = layout(model, &need, device.multiprocessors, wish.allowance)?;
+        Ok((need, layout, layout.memory(&need, sums)))
+    };
+    let (need, layout, mut memory) = blocks(demand.waves)?;
+    if demand.waves && demand.without_waves() {
+        // Refused now, and not when the first engine without waves begins.
+        memory = memory.max(blocks(false)?.2);
+    }
     let (raw, waves) = match demand {
         Demand { waves: true, .. } => (1, [2, 1]),
         Demand { likelihood: true, .. } => (2, [0, 0]),
         _ => (1, [0, 0]),
     };
     let host = model.views.len() as u64 * need.raw + (layout.streamed * layout.block) as u64 * need.wave;
-    Ok(Outline { layout, need, memory: layout.memory(&need, sums), host, traffic: layout.traffic(&need, raw, waves) })
+    Ok(Outline { layout, need, memory, host, traffic: layout.traffic(&need, raw, waves) })
 }
