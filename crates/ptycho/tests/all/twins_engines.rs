@@ -6,9 +6,12 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
-use zellige_ptycho::stages::{Projection, Sweep};
+use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::model::{Model, State};
+use zellige_ptycho::stages::cuda::Way;
+use zellige_ptycho::stages::{self, Projection, Stages, Sweep};
 
-use super::common::Bench;
+use super::common::{Bench, Reference, distance, seen};
 use super::twins_cuda::{Case, PLAIN, all, bench, close, model, off};
 
 /// A run of an engine on both; what its errors, probe and object may differ by.
@@ -180,6 +183,98 @@ fn supports_and_smoothing_agree() {
         }
         let config = EngineConfig { probe_update_start: Some(0), smooth_gradient: Some(2.0), smoothness: Some(0.01), ..both };
         engines_agree(case, &EngineConfig { name: EngineName::Ml, iterations: Some(2), ..config }, &cuda, 2e-4);
+    }
+}
+
+/// ML against PtyPy's trajectories: `parity` has them on the processor.
+#[test]
+fn likelihoods_go_ptypys_way() {
+    let mut reference = Reference::open();
+    let model = reference.model();
+    let floating = EngineConfig {
+        floating_intensities: Some(true),
+        smoothness: Some(1.0),
+        scale_preconditioner: Some(true),
+        probe_update_start: Some(0),
+        ..EngineConfig::new(EngineName::Ml, 20)
+    };
+    let poisson = EngineConfig { noise: Some(NoiseName::Poisson), ..EngineConfig::new(EngineName::Ml, 15) };
+    let cuda = testing::gpu();
+    for (name, config, limits) in [
+        // The processor's single precision is off by 6e-7 at most, 3e-6 with floating intensities.
+        ("MLgauss", EngineConfig::new(EngineName::Ml, 20), [(5, 1e-5), (20, 1e-5)]),
+        ("MLgauss_fi", floating, [(5, 1e-5), (20, 1e-4)]),
+        // Dark pixels weigh by one over their modelled counts: 4e-5 in the second iteration, 1.1e-3 in the fourth.
+        ("MLpoisson", poisson, [(2, 3e-4), (4, 5e-3)]),
+    ] {
+        let expected = reference.errors(name);
+        let mut runs = vec![("processor", Bench::new(&model, &config, Compatibility::Ptypy, 2, false))];
+        if let Some(cuda) = &cuda {
+            runs.push(("GPU", bench(&model, &config, cuda, None)));
+            runs.push(("GPU in pieces", bench(&model, &config, cuda, Some(Way::Plain))));
+        }
+        for (on, mut run) in runs {
+            for (k, expected) in expected[..limits[1].0].iter().enumerate() {
+                let off = (run.step(None)[1] / expected[1] - 1.0).abs();
+                println!("{name}, {on}, iteration {k}: {off:.1e}");
+                let limit = limits.iter().find(|(until, _)| k < *until).unwrap().1;
+                assert!(off < limit, "{name}, {on}, iteration {k}: off by {off:.1e}");
+            }
+            if name == "MLgauss" {
+                let (seen, found) = (seen(&model), run.stages.state().unwrap().object);
+                let off = distance(&found, &reference.waves("MLgauss_object"), |i| seen[i] >= 4);
+                println!("{name}, {on}: object {off:.1e}");
+                assert!(off < 1e-4, "{name}, {on}: the object is off by {off:.1e}");
+            }
+        }
+    }
+}
+
+/// One engine after another on the same stages; gives the errors of the last iteration and the state.
+fn stacked(model: &Model, engines: &[EngineConfig], mut stages: Box<dyn Stages>) -> (Vec<[f64; 3]>, State) {
+    for (number, config) in engines.iter().enumerate() {
+        let engine = engines::engine(config, &Facts::of(model, Compatibility::None, 1), number);
+        engines::begin(&*engine, &mut *stages, model.frame).unwrap();
+        let mut memory = Memory::default();
+        for k in 0..config.iterations() {
+            engine.iterate(&mut *stages, k, &mut memory, None, &mut Profiler::off()).unwrap();
+        }
+    }
+    (stages.errors().unwrap(), stages.state().unwrap())
+}
+
+/// ML whose brightness floats leaves nothing of it to ML whose brightness does not.
+#[test]
+fn brightness_floats_for_its_engine_alone() {
+    let cuda = testing::gpu();
+    for case in [PLAIN, Case { frame: [96, 100], modes: [2, 1], ..PLAIN }, Case { bin: [2, 2], ..PLAIN }, Case { between: true, ..PLAIN }] {
+        let model = model(case);
+        let ml = |floating| EngineConfig {
+            floating_intensities: Some(floating),
+            probe_update_start: Some(0),
+            ..EngineConfig::new(EngineName::Ml, 2)
+        };
+        let cpu = Cpu::new(2).unwrap();
+        let on_cpu = |engines: &[EngineConfig], double| stacked(&model, engines, stages::cpu::new(&model, &cpu, double));
+        let engines = [ml(true), ml(false)];
+        let expected = on_cpu(&engines, true);
+        // Four iterations, as in `supports_and_smoothing_agree`; single precision on the processor leaves 6e-7 of the errors.
+        let limit = 2e-4;
+        let compare = |what: &str, found: &(Vec<[f64; 3]>, State)| {
+            let likelihood = |errors: &[[f64; 3]]| errors.iter().map(|e| e[1]).collect::<Vec<_>>();
+            let errors = likelihood(&found.0).iter().zip(likelihood(&expected.0)).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+            println!("{case:?}, {what}: {errors:e}");
+            errors.max(off(&found.1.object, &expected.1.object)).max(off(&found.1.probe, &expected.1.probe))
+        };
+        let single = compare("single precision", &on_cpu(&engines, false));
+        assert!(single < limit, "{case:?}: {single:e}");
+        // What is left of it would be seen.
+        let left = compare("still floating", &on_cpu(&[ml(true), ml(true)], true));
+        assert!(left > 100.0 * limit, "{case:?}: {left:e}");
+        for (name, stages) in cuda.iter().flat_map(|cuda| all(&model, cuda)).skip(1) {
+            let there = compare(name, &stacked(&model, &engines, stages));
+            assert!(there < limit, "{case:?}, {name}: {there:e}");
+        }
     }
 }
 

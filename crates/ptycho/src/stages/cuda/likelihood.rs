@@ -42,7 +42,9 @@ pub(super) struct Descent {
     neighbours: Kernel,
     /// Two a block that shares a frame, a view.
     values: Buffer<f64>,
+    /// Brightness of the views, and whether it was let float.
     factors: Buffer<f32>,
+    floated: bool,
     /// Two a block of a reduction.
     parts: Buffer<f64>,
 }
@@ -86,6 +88,7 @@ impl Descent {
             neighbours: vectors.kernel("neighbours")?,
             values: pool.alloc_zeros(room, "ptycho: likelihoods")?,
             factors: pool.buffer_from(&vec![1.0; views], "ptycho: brightness")?,
+            floated: false,
             parts: pool.alloc_zeros(2 * BLOCKS as usize, "ptycho: sums")?,
         })
     }
@@ -128,6 +131,12 @@ impl Descent {
         rule: &Likelihood,
         views: &Range<usize>,
     ) -> Result<Vec<f64>> {
+        // Kernels in pieces read the factors in any case, and an engine before may have let them float.
+        if self.floated && !rule.floating {
+            let ones = vec![1.0; self.factors.len()];
+            self.cuda.upload(&mut self.factors, &ones)?;
+        }
+        self.floated = rule.floating;
         let Passes::Fused { gradient, blocks, .. } = &self.passes else {
             let pieces = pieces.ok_or_else(|| refused("ML in pieces that were not made", "take `--device cpu`, and report it"))?;
             return self.gradient_in_pieces(places, frames, pieces, rule, views.start);
