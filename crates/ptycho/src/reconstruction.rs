@@ -1,5 +1,7 @@
 //! One reconstruction: a model, its stages on a device, and the engines of the input, one after another.
 
+use std::collections::BTreeSet;
+
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
@@ -151,25 +153,46 @@ impl Reconstruction {
     }
 }
 
-/// Moves probes, exit waves and objects by whole pixels where the middle of the first probe is more than `tolerance` pixels off the frame's.
-/// Waves are moved as they are held, phase of the sample plane included, so that no modulus at the detector changes.
+/// Moves probes, their exit waves and objects by whole pixels where the middle of a probe is more than `tolerance` pixels off the frame's; probes that
+/// share an object, and objects that share a probe, go together by the middle of all their light. Waves are moved as they are held, phase of
+/// the sample plane included, so that no modulus at a far detector changes. (At a near one the frame would move: the key is refused there.)
 fn centre(stages: &mut dyn Stages, model: &Model, tolerance: f64) -> Result<()> {
     let state = stages.state()?;
     let pixels = model.pixels();
-    let (mut sum, mut at) = (0.0, [0.0; 2]);
-    for (i, v) in state.probe[..model.modes[0] * pixels].iter().enumerate() {
-        let (i, power) = (i % pixels, v.norm_sqr());
-        sum += power;
-        at = [at[0] + power * (i / model.frame[1]) as f64, at[1] + power * (i % model.frame[1]) as f64];
-    }
-    let off = [0, 1].map(|d| at[d] / sum - (model.frame[d] / 2) as f64);
-    if sum > 0.0 && off[0].hypot(off[1]) > tolerance {
-        let by = off.map(|o| -o.round() as i32);
-        if by != [0; 2] {
-            stages.roll(by)?;
+    let [of_probe, of_object] = groups(model);
+    // Light, and where it is.
+    let mut light = vec![[0.0; 3]; model.probes];
+    for (set, probe) in state.probe.chunks_exact(model.modes[0] * pixels).enumerate() {
+        let [sum, y, x] = &mut light[of_probe[set]];
+        for (i, v) in probe.iter().enumerate() {
+            let (i, power) = (i % pixels, v.norm_sqr());
+            *sum += power;
+            *y += power * (i / model.frame[1]) as f64;
+            *x += power * (i % model.frame[1]) as f64;
         }
     }
-    Ok(())
+    let by = |[sum, y, x]: &[f64; 3]| {
+        let off = [y / sum - (model.frame[0] / 2) as f64, x / sum - (model.frame[1] / 2) as f64];
+        if *sum > 0.0 && off[0].hypot(off[1]) > tolerance { off.map(|o| -o.round() as i32) } else { [0; 2] }
+    };
+    let by: Vec<[i32; 2]> = light.iter().map(by).collect();
+    if by.iter().all(|by| *by == [0; 2]) {
+        return Ok(());
+    }
+    let of = |groups: &[usize]| groups.iter().map(|group| by.get(*group).copied().unwrap_or_default()).collect::<Vec<_>>();
+    stages.roll(&of(&of_probe), &of(&of_object))
+}
+
+/// Which probes and objects see each other: the number of the first probe of each one's group, or what is no probe's number.
+fn groups(model: &Model) -> [Vec<usize>; 2] {
+    let mut group: Vec<usize> = (0..model.probes + model.storages.len()).collect();
+    let pairs: BTreeSet<(u32, u32)> = model.views.iter().map(|v| (v.probe, v.object)).collect();
+    for (probe, object) in pairs {
+        let (a, b) = (group[probe as usize], group[model.probes + object as usize]);
+        group.iter_mut().filter(|g| **g == a.max(b)).for_each(|g| *g = a.min(b));
+    }
+    let objects = group.split_off(model.probes);
+    [group, objects]
 }
 
 /// Makes the modes of every probe orthogonal.

@@ -118,7 +118,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_fourier_support: Option<f64>,
-    /// Pixels that the centre of the probe may be off the middle before probe and object are moved (never).
+    /// Pixels that the centre of the probe may be off the middle before probe and object are moved (never), by whole pixels and around the edges.
+    /// Far field. Each probe goes with the objects that it sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_center_tolerance: Option<f64>,

@@ -197,8 +197,8 @@ pub trait Stages: Send {
     /// Brings the modulus of the object into a range, phases kept.
     fn clip(&mut self, range: [f64; 2]) -> Result<()>;
 
-    /// Moves probes, exit waves and objects by whole pixels (rows, columns), around the edges.
-    fn roll(&mut self, by: [i32; 2]) -> Result<()>;
+    /// Moves probes with their exit waves and objects by whole pixels (rows, columns), around the edges: each probe and each object by its own.
+    fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()>;
 
     /// Applies the supports to the probe's part of a slot.
     fn support(&mut self, slot: Slot) -> Result<()>;

@@ -11,6 +11,7 @@ mod physics;
 mod resample;
 mod several;
 mod simulate;
+mod scans;
 mod streamed;
 mod streamed_cuda;
 mod subpixel;

@@ -188,7 +188,7 @@ fn a_streamed_state_goes_on_the_same_way() {
         for _ in 0..3 {
             first.step(None);
         }
-        first.stages.roll([3, -5]).unwrap();
+        first.stages.roll(&[[3, -5]], &[[3, -5]]).unwrap();
         let turn = [Complex::new(0.6, 0.0), Complex::new(0.0, 0.8), Complex::new(0.0, 0.8), Complex::new(0.6, 0.0)];
         first.stages.mix_probe(&turn).unwrap();
         let mut writer = zellige_engine::checkpoint::Writer::create(&path, "ptycho").unwrap();
@@ -216,7 +216,7 @@ fn waves_are_moved_and_mixed_alike() {
     let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()].map(|stages| {
         let mut run = run(&model, &config, stages);
         run.step(None);
-        run.stages.roll([2, 7]).unwrap();
+        run.stages.roll(&[[2, 7]], &[[2, 7]]).unwrap();
         let turn = [Complex::new(0.6, 0.0), Complex::new(0.0, 0.8), Complex::new(0.0, 0.8), Complex::new(0.6, 0.0)];
         run.stages.mix_probe(&turn).unwrap();
         (run.step(None), run.stages.state().unwrap())

@@ -194,18 +194,21 @@ impl<T: Number> Stages for Host<T> {
         Ok(())
     }
 
-    fn roll(&mut self, by: [i32; 2]) -> Result<()> {
-        let Self { fixed, state, exit, last, .. } = self;
+    fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
+        let Self { fixed, views, state, exit, last, .. } = self;
         let shape = fixed.shape;
-        for wave in [&mut state.probe[..], last, exit] {
-            for plane in wave.chunks_exact_mut(shape.stored()) {
-                roll(plane, [shape.ny, shape.nx], shape.sx, by);
-            }
+        let (one, wave) = (2 * fixed.modes[0] * shape.stored(), 2 * fixed.exits() * shape.stored());
+        let all = |planes: &mut [T], by: [i32; 2]| {
+            planes.chunks_exact_mut(shape.stored()).for_each(|plane| roll(plane, [shape.ny, shape.nx], shape.sx, by));
+        };
+        for set in [&mut state.probe[..], last] {
+            set.chunks_exact_mut(one).zip(probes).for_each(|(planes, by)| all(planes, *by));
         }
-        for place in &fixed.places {
+        exit.chunks_exact_mut(wave).zip(&*views).for_each(|(planes, view)| all(planes, probes[view.probe as usize]));
+        for (place, by) in fixed.places.iter().zip(objects) {
             for o in 0..fixed.modes[1] {
                 for plane in place.layer_mut(&mut state.object, o) {
-                    roll(&mut plane[..place.model.layer()], place.shape, place.shape[1], by);
+                    roll(&mut plane[..place.model.layer()], place.shape, place.shape[1], *by);
                 }
             }
         }

@@ -5,6 +5,8 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
 
+use super::arguments::Rule;
+use super::stream::NEUTRAL;
 use super::{C, CudaStages};
 use crate::model::View;
 use crate::stages::{Slot, Stages};
@@ -18,22 +20,35 @@ impl CudaStages {
     }
 
     /// As [`Stages::roll`] says.
-    pub(super) fn roll_all(&mut self, by: [i32; 2]) -> Result<()> {
-        let (frame, modes) = (self.model.frame, self.model.modes[1]);
-        let whole = |values: &mut [C]| values.chunks_exact_mut(frame[0] * frame[1]).for_each(|plane| roll(plane, frame, by));
-        Self::on_host(&self.cuda, &mut self.state.probe, whole)?;
-        Self::on_host(&self.cuda, &mut self.sums.before, whole)?;
+    pub(super) fn roll_all(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
+        let (frame, [modes, layers]) = (self.model.frame, self.model.modes);
+        let (pixels, kept) = (frame[0] * frame[1], !self.frames.waves.is_empty());
+        if kept {
+            // Engines that go from view to view leave transforms alone: exit waves are made of them again, and no view's errors are touched.
+            let (seen, errors) = (self.seen()?, self.cuda.download(&self.frames.errors)?);
+            self.frames.project(seen, Rule::from(&NEUTRAL))?;
+            self.cuda.upload(&mut self.frames.errors, &errors)?;
+        }
+        let planes = |values: &mut [C], by: [i32; 2]| values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
+        for buffer in [&mut self.state.probe, &mut self.sums.before] {
+            Self::on_host(&self.cuda, buffer, |values| {
+                values.chunks_exact_mut(modes * pixels).zip(probes).for_each(|(probe, by)| planes(probe, *by));
+            })?;
+        }
         let storages = &self.model.storages;
         Self::on_host(&self.cuda, &mut self.state.object, |object| {
-            for s in storages {
-                let layers = &mut object[s.offset..s.offset + modes * s.layer()];
-                layers.chunks_exact_mut(s.layer()).for_each(|plane| roll(plane, s.shape, by));
+            for (s, by) in storages.iter().zip(objects) {
+                let layers = &mut object[s.offset..s.offset + layers * s.layer()];
+                layers.chunks_exact_mut(s.layer()).for_each(|plane| roll(plane, s.shape, *by));
             }
         })?;
-        if self.frames.exits.is_empty() {
+        if !kept {
             return Ok(());
         }
-        Self::on_host(&self.cuda, &mut self.frames.exits, whole)?;
+        let (wave, views) = (self.model.exits() * pixels, &self.places.views);
+        Self::on_host(&self.cuda, &mut self.frames.exits, |exits| {
+            exits.chunks_exact_mut(wave).zip(views).for_each(|(waves, view)| planes(waves, probes[view.probe as usize]));
+        })?;
         let model = self.places.model(&self.state);
         self.frames.begin(model, true)
     }

@@ -288,8 +288,8 @@ impl Stages for CudaStages {
         })
     }
 
-    fn roll(&mut self, by: [i32; 2]) -> Result<()> {
-        self.roll_all(by)
+    fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
+        self.roll_all(probes, objects)
     }
 
     fn support(&mut self, slot: Slot) -> Result<()> {

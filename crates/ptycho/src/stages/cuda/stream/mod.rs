@@ -29,6 +29,7 @@ use self::keep::Turn;
 use self::layout::Layout;
 use self::ring::Ring;
 use self::sums::BlockSums;
+pub(super) use self::sweeps::NEUTRAL;
 use super::{C, CudaStages, Kind};
 use crate::model::Model;
 use crate::stages::{Projection, Stages};

@@ -70,9 +70,9 @@ impl Streamed {
         })
     }
 
-    /// Moves probes, objects and exit waves by whole pixels.
-    pub(super) fn roll_all(&mut self, by: [i32; 2]) -> Result<()> {
-        self.aside(|inner| inner.roll(by))?;
+    /// Moves probes, objects and exit waves as [`Stages::roll`] says.
+    pub(super) fn roll_all(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
+        self.aside(|inner| inner.roll(probes, objects))?;
         if !self.keeps() {
             return Ok(());
         }
@@ -81,7 +81,10 @@ impl Streamed {
             let [model, _] = inner.block(range.start)?;
             inner.frames.project(model, Rule::from(&NEUTRAL))?;
             let mut values = inner.cuda.download_range(&inner.frames.exits, 0..range.len() * wave * pixels)?;
-            values.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
+            for (planes, view) in values.chunks_exact_mut(wave * pixels).zip(&inner.places.views[range.clone()]) {
+                let by = probes[view.probe as usize];
+                planes.chunks_exact_mut(pixels).for_each(|plane| roll(plane, frame, by));
+            }
             inner.cuda.upload(&mut inner.frames.exits, &values)?;
             inner.frames.begin(model, true)
         })

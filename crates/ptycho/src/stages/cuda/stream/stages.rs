@@ -75,9 +75,9 @@ impl Stages for Streamed {
         self.inner.clip(range)
     }
 
-    fn roll(&mut self, by: [i32; 2]) -> Result<()> {
+    fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
         self.flush()?;
-        self.roll_all(by)
+        self.roll_all(probes, objects)
     }
 
     fn support(&mut self, slot: Slot) -> Result<()> {
