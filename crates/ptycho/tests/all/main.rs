@@ -3,15 +3,16 @@
 mod book;
 mod common;
 mod data;
+mod examples;
 mod likelihood;
 mod object_sums;
 mod packed;
 mod parity;
 mod physics;
 mod resample;
+mod scans;
 mod several;
 mod simulate;
-mod scans;
 mod streamed;
 mod streamed_cuda;
 mod subpixel;
