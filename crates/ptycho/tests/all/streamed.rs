@@ -13,6 +13,7 @@ use zellige_ptycho::stages::cuda::stream::plan::{self, Wish};
 use zellige_ptycho::stages::{self, Stages, cpu};
 
 use super::common::Bench;
+use super::streamed_cuda::{counted, wishes};
 use super::twins_cuda::{Case, PLAIN, model};
 
 #[test]
@@ -67,10 +68,8 @@ fn what_is_allowed_decides() {
     assert!(error.to_string().contains("missing"), "{error}");
 }
 
-/// A GPU's plan: every block takes the largest batch, or the run is refused before it begins; and what a batch takes is counted.
-#[test]
-fn batches_are_planned_for() {
-    let device = Properties {
+fn device() -> Properties {
+    Properties {
         name: "some".into(),
         capability: (9, 0),
         multiprocessors: 132,
@@ -79,7 +78,13 @@ fn batches_are_planned_for() {
         shared_per_multiprocessor: 228 << 10,
         memory: 80 << 30,
         cooperative: true,
-    };
+    }
+}
+
+/// A GPU's plan: every block takes the largest batch, or the run is refused before it begins; and what a batch takes is counted.
+#[test]
+fn batches_are_planned_for() {
+    let device = device();
     let model = model(Case { views: 61, ..PLAIN });
     let demand = |engines: &[EngineConfig]| {
         let mut config = Config::new(ScanConfig::default(), engines[0].clone());
@@ -125,6 +130,24 @@ fn batches_are_planned_for() {
         }
         // Half of the views on their way three times are more than all of them.
         assert!(refused > 0 && (streamed > 0 || largest >= 30), "{engines:?}: {streamed} {refused}");
+    }
+}
+
+/// What `streamed_cuda` looks for on a GPU is there to be found: allowances within which blocks of whole batches stay, and stay and go, and all go.
+#[test]
+fn batches_have_allowances_to_be_tried_in() {
+    for (case, engine) in [
+        (Case { views: 61, ..PLAIN }, EngineConfig::new(EngineName::Lsqml, 2)),
+        (Case { views: 61, ..PLAIN }, EngineConfig { batch: Some(5), ..EngineConfig::new(EngineName::Epie, 3) }),
+        (Case { views: 61, ..PLAIN }, EngineConfig { batch: Some(4), ..EngineConfig::new(EngineName::Sdr, 3) }),
+        (Case { between: true, frame: [61, 45], sets: 2, views: 61, ..PLAIN }, EngineConfig::new(EngineName::Lsqml, 2)),
+    ] {
+        let demand = Config::new(ScanConfig::default(), engine).room(1.0).demand;
+        for model in [model(case), counted(model(case))] {
+            let found = wishes(&model, &device(), demand, false);
+            let gone = found.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks());
+            assert!(gone || case.between, "{case:?}, {demand:?}: {found:?}");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs whose frames come and go against runs that hold them all on the device: the same bits. Skipped without a GPU.
 
 use num_complex::Complex;
-use zellige_engine::cuda::Cuda;
+use zellige_engine::cuda::Properties;
 use zellige_engine::device::Device;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
@@ -27,7 +27,7 @@ fn demand_of(engine: &EngineConfig) -> Demand {
 }
 
 /// Magnitudes whose squares are counts.
-fn counted(mut model: Model) -> Model {
+pub(super) fn counted(mut model: Model) -> Model {
     for m in model.mag.iter_mut().filter(|m| **m != MASKED) {
         *m = (*m * *m).round().sqrt();
     }
@@ -43,8 +43,8 @@ fn run(model: &Model, config: &EngineConfig, stages: Box<dyn Stages>) -> Bench {
 }
 
 /// Allowances within which all, some and none of the blocks stay on the device.
-fn wishes(model: &Model, cuda: &Cuda, demand: Demand, half: bool) -> Vec<(Outline, Wish)> {
-    let at = |allowance| plan::outline(model, cuda.properties(), Wish { allowance, half, demand });
+pub(super) fn wishes(model: &Model, device: &Properties, demand: Demand, half: bool) -> Vec<(Outline, Wish)> {
+    let at = |allowance| plan::outline(model, device, Wish { allowance, half, demand });
     let all = at(1 << 40).unwrap();
     let least = all.need.fixed;
     let span = all.memory - least + (8 << 20);
@@ -131,7 +131,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 let mut whole = run(&model, config, new(&model, &cuda).unwrap());
                 let expected: Vec<_> = (0..config.iterations()).map(|_| whole.step(None)).collect();
                 let (state, errors) = (whole.stages.state().unwrap(), whole.stages.errors().unwrap());
-                let wishes = wishes(&model, &cuda, demand_of(config), false);
+                let wishes = wishes(&model, cuda.properties(), demand_of(config), false);
                 // Where a frame is kept in little room beside what it is computed in, there is always some for a block that stays.
                 let small = case.between || case.bin != [1, 1] || case.frame[1] % 2 == 1;
                 assert!(small || wishes.iter().any(|(o, _)| o.layout.streamed == o.layout.blocks()), "{case:?}: no block ever stays away");
@@ -161,7 +161,7 @@ fn half_precision_keeps_waves_to_its_rounding() {
     }
     let state = whole.stages.state().unwrap();
     let mut one = None;
-    for (outline, wish) in wishes(&model, &cuda, demand(EngineName::Dm), true) {
+    for (outline, wish) in wishes(&model, cuda.properties(), demand(EngineName::Dm), true) {
         let mut part = run(&model, &config, new_within(&model, &cuda, wish).unwrap());
         for _ in 0..3 {
             part.step(None);
@@ -183,7 +183,7 @@ fn a_streamed_state_goes_on_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
     for half in [false, true] {
-        let wishes = wishes(&model, &cuda, demand(EngineName::Dm), half);
+        let wishes = wishes(&model, cuda.properties(), demand(EngineName::Dm), half);
         let mut first = run(&model, &config, new_within(&model, &cuda, wishes[1].1).unwrap());
         for _ in 0..3 {
             first.step(None);
@@ -212,7 +212,7 @@ fn waves_are_moved_and_mixed_alike() {
     let Some(cuda) = testing::gpu() else { return };
     let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
     let config = EngineConfig::new(EngineName::Dm, 6);
-    let (_, wish) = wishes(&model, &cuda, demand(EngineName::Dm), false)[1];
+    let (_, wish) = wishes(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
     let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()].map(|stages| {
         let mut run = run(&model, &config, stages);
         run.step(None);
@@ -233,7 +233,7 @@ fn waves_are_turned_alike() {
         let model = counted(model(Case { views: 61, between: true, near, ..PLAIN }));
         let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| [0.5 * s[0] + 0.1, s[1] - 0.2]).collect();
         let config = EngineConfig::new(EngineName::Dm, 6);
-        let (_, wish) = wishes(&model, &cuda, demand(EngineName::Dm), false)[1];
+        let (_, wish) = wishes(&model, cuda.properties(), demand(EngineName::Dm), false)[1];
         let runs = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()].map(|stages| {
             let mut run = run(&model, &config, stages);
             run.step(None);
@@ -259,7 +259,7 @@ fn places_are_judged_alike() {
         let moved: Vec<[i32; 2]> = (0..case.views as i32).map(|n| if n % 3 == 0 { [0, 0] } else { [-(n % 2), 0] }).collect();
         let fits = |v: &View, by: [i32; 2]| v.row + by[0] >= 0 && v.col + by[1] >= 0;
         let moved: Vec<[i32; 2]> = moved.iter().zip(&model.views).map(|(by, v)| if fits(v, *by) { *by } else { [0, 0] }).collect();
-        let (_, wish) = wishes(&model, &cuda, demand(EngineName::Epie), false)[1];
+        let (_, wish) = wishes(&model, cuda.properties(), demand(EngineName::Epie), false)[1];
         let [whole, part] = [new(&model, &cuda).unwrap(), new_within(&model, &cuda, wish).unwrap()]
             .map(|mut stages| (stages.trial(&moved).unwrap(), stages.slope().unwrap()));
         assert_eq!(whole, part, "{case:?}");
