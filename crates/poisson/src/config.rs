@@ -19,9 +19,10 @@ use zellige_engine::expr::Expr;
 
 use crate::grid::Bc;
 use crate::method::{Method, Options, Relaxation, Tolerance};
-use crate::problem::Precision;
+use crate::problem::{Precision, mean_fault};
 use crate::status::Norm;
 use crate::step::Cycle;
+use crate::truncation;
 
 /// Poisson's equation `u_xx + u_yy (+ u_zz) = rhs` on a rectangle or a box.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,13 +66,13 @@ pub struct Config {
     /// Residual to reach, relative to the right-hand side: 0 or more and below 1; or `"truncation"`.
     #[serde(default = "Config::default_tolerance")]
     pub tolerance: Tolerance,
-    /// A residual that is enough whatever the right-hand side; 0 leaves it out.
+    /// A residual that is enough whatever the right-hand side, 0 or more; 0 leaves it out.
     #[serde(default)]
     pub absolute: f64,
     /// The norm of residuals: `l2`, the mean over the domain, or `max`.
     #[serde(default)]
     pub norm: Norm,
-    /// Most cycles, or sweeps of a relaxation method; ample for the method if left out.
+    /// Most cycles, or sweeps of a relaxation method, 1 or more; ample for the method if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cycles: Option<u64>,
     /// Mean of the solution where no side holds a value (all Neumann or periodic).
@@ -306,6 +307,10 @@ impl Config {
         }
         if !self.mean.is_finite() {
             faults.push(Fault::new("mean", format!("the value is {}", self.mean)).allowed("finite numbers"));
+        } else if self.mean != 0.0
+            && (0..self.dimensions().min(3)).any(|d| [0, 1].map(|end| self.boundary.side(d, end).bc).contains(&Bc::Dirichlet))
+        {
+            faults.push(mean_fault());
         }
         if self.max_cycles == Some(0) {
             faults.push(Fault::new("max_cycles", "the value is 0").allowed("1 or more"));
@@ -317,6 +322,9 @@ impl Config {
         if self.guess.is_some() && self.tolerance == Tolerance::TRUNCATION && self.method != Method::Fmg {
             let fault = Fault::new("guess", "`tolerance = \"truncation\"` means full multigrid, which would drop the first guess");
             faults.push(fault.hint("give a number as `tolerance`, or leave `guess` out"));
+        }
+        if self.tolerance == Tolerance::TRUNCATION {
+            faults.extend(truncation::too_few_nodes(&self.grid.nodes));
         }
         faults.extend(self.options().check());
         faults

@@ -15,9 +15,6 @@ use crate::status::{Judge, Status};
 use crate::step;
 use crate::truncation::{self, Truncation};
 
-/// Full multigrid goes on with cycles until the error of solving is this share of the error of the formula.
-const TRUNCATION_SHARE: f64 = 0.5;
-
 /// What holds the data.
 enum Backend {
     /// The stages of a cycle, on either device.
@@ -69,9 +66,11 @@ pub(crate) fn direct_verdict(judge: &mut Judge, norms: Norms) -> Option<Status> 
     let verdict = judge.push(norms);
     let exhausted = judge.history().len() > 2 && judge.rate().is_none_or(|rate| rate > POLISH_FACTOR);
     match verdict {
-        Some(Status::Converged | Status::Diverged) => verdict,
-        Some(_) => Some(Status::PrecisionFloor),
-        None => exhausted.then_some(Status::PrecisionFloor),
+        Some(Status::Converged | Status::Diverged | Status::PrecisionFloor) => verdict,
+        Some(Status::MaxCycles) | None if !exhausted => verdict,
+        // Sweeps help no further: that is rounding only where the residual is as small.
+        _ if judge.at_floor() => Some(Status::PrecisionFloor),
+        _ => Some(Status::Stagnated),
     }
 }
 
@@ -172,7 +171,7 @@ impl Driver {
     /// Goes on from a saved state instead of [`Driver::begin`]; the system loaded must hold the saved solution.
     pub fn resume(&mut self, history: Vec<f64>, last: Norms, profiler: &mut Profiler) -> Result<()> {
         if let Backend::Stages(stages) = &mut self.backend {
-            stages.residual(0, profiler)?;
+            resumed_residual(stages.as_mut(), self.choice.scheme, history.len().saturating_sub(1), profiler)?;
         }
         self.judge.restore(history, last);
         self.status = None;
@@ -205,10 +204,11 @@ impl Driver {
         let first = self.steps() == 0;
         self.zero = false;
         let may_carry = carry && self.may_carry();
+        let scheme = self.choice.scheme.after(self.steps());
         match &mut self.backend {
             Backend::Stages(stages) => {
                 let carried = may_carry && self.grid.len() >= CARRY_LEAST && stages.carries();
-                advance(stages.as_mut(), self.choice.scheme, first, carried, profiler)?;
+                advance(stages.as_mut(), scheme, first, carried, profiler)?;
                 self.status = self.judge.push(stages.norms()?);
                 if carried && self.status.is_some() {
                     // A verdict needs the true residual.
@@ -224,11 +224,11 @@ impl Driver {
                 self.status = direct_verdict(&mut self.judge, norms[0]);
             }
         }
-        if self.choice.truncation && matches!(self.status, None | Some(Status::PrecisionFloor | Status::Stagnated)) {
-            let u = self.solution()?;
-            let estimate = truncation::estimate(&self.grid, &u, &self.f);
-            self.truncation = Some(estimate);
-            if estimate.share <= TRUNCATION_SHARE {
+        if self.choice.truncation && matches!(self.status, None | Some(Status::PrecisionFloor | Status::Stagnated | Status::MaxCycles)) {
+            // A constant makes no difference to it: not the solution with the mean asked for, whose rounding that could hide.
+            let (u, eps) = (self.state()?, self.choice.precision.eps());
+            self.truncation = on_host(&self.device, || truncation::estimate(&self.grid, &u, &self.f, eps));
+            if self.truncation.is_some_and(|t| t.share <= truncation::SHARE) {
                 self.status = Some(Status::Converged);
             }
         }
@@ -334,14 +334,17 @@ impl Driver {
     /// The solution over all nodes, as the device holds it.
     pub fn state(&mut self) -> Result<Vec<f64>> {
         match &mut self.backend {
-            Backend::Stages(stages) => stages.solution(),
+            Backend::Stages(stages) => stages.state(),
             Backend::Direct(direct) => direct.solution(),
         }
     }
 
     /// The solution over all nodes; a singular problem's has the mean asked for.
     pub fn solution(&mut self) -> Result<Vec<f64>> {
-        let u = self.state()?;
+        let u = match &mut self.backend {
+            Backend::Stages(stages) => stages.solution()?,
+            Backend::Direct(direct) => direct.solution()?,
+        };
         let (grid, mean) = (&self.grid, self.mean);
         Ok(on_host(&self.device, || shifted(grid, u, mean)))
     }
@@ -357,6 +360,19 @@ fn first_residual(stages: &mut dyn Stages, scheme: Scheme, ahead: Option<bool>, 
     }
 }
 
+/// The residual after `steps` steps, to the bits that the last of them left.
+fn resumed_residual(stages: &mut dyn Stages, scheme: Scheme, steps: usize, profiler: &mut Profiler) -> Result<()> {
+    match scheme {
+        // On one level full multigrid is a solution and its residual.
+        Scheme::Cycles { fmg, .. } if steps == 0 || fmg.is_some() && steps == 1 && stages.levels() == 1 => stages.residual(0, profiler),
+        Scheme::Cycles { plan, .. } => {
+            let ascends = stages.levels() > 1 && plan.cycle != step::Cycle::C;
+            stages.residual_as_corrected(ascends.then_some((plan.pre, plan.post, plan.smoother)), profiler)
+        }
+        Scheme::Sweeps { .. } | Scheme::Direct => stages.residual(0, profiler),
+    }
+}
+
 /// One step of a scheme on the stages: the part that a graph records and that a benchmark times.
 /// `carry`: a cycle carries the residual on.
 pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, carry: bool, profiler: &mut Profiler) -> Result<()> {
@@ -366,7 +382,34 @@ pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, carr
         }
         Scheme::Cycles { plan, .. } if carry => stages.replay("carried cycle", profiler, &mut |s, p| step::carried_cycle(s, plan, p)),
         Scheme::Cycles { plan, .. } => stages.replay("cycle", profiler, &mut |s, p| step::cycle(s, plan, p)),
-        Scheme::Sweeps { smoother, block, .. } => stages.replay("sweeps", profiler, &mut |s, p| s.sweep_norms(block, smoother, p)),
+        Scheme::Sweeps { smoother, block, .. } => {
+            stages.replay(&format!("{block} sweeps"), profiler, &mut |s, p| s.sweep_norms(block, smoother, p))
+        }
         Scheme::Direct => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::{Criteria, Norm, Pace};
+
+    /// The last verdict on residuals of a solution of norm 1 under an operator of norm 1e6: the floor is at 4e-10.
+    fn direct(residuals: &[f64], max_steps: usize) -> Option<Status> {
+        let criteria = Criteria { relative: 1e-13, absolute: 0.0, norm: Norm::L2, max_steps };
+        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
+        judge.push(Norms { l2: 1.0, max: 1.0, u_l2: 0.0 });
+        residuals.iter().fold(None, |_, l2| direct_verdict(&mut judge, Norms { l2: *l2, max: *l2, u_l2: 1.0 }))
+    }
+
+    #[test]
+    fn a_direct_solution_is_at_the_floor_only_where_its_residual_is_rounding() {
+        assert_eq!(direct(&[1e-9, 2e-10], 6), None);
+        assert_eq!(direct(&[1e-9, 2e-10, 1.5e-10], 6), Some(Status::PrecisionFloor));
+        assert_eq!(direct(&[1e-5, 0.9e-5], 6), Some(Status::Stagnated));
+        assert_eq!(direct(&[1e-5, 3e-6, 1e-6, 0.8e-6], 4), Some(Status::Stagnated));
+        assert_eq!([1, 2].map(|limit| direct(&[1e-5, 1e-6][..limit], limit)), [Some(Status::MaxCycles); 2]);
+        assert_eq!(direct(&[1e-9], 1), Some(Status::MaxCycles));
+        assert_eq!(direct(&[1e-9, 1e-14], 2), Some(Status::Converged));
     }
 }

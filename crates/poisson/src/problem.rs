@@ -289,6 +289,8 @@ impl<'a> Problem<'a> {
         }
         if !self.mean.is_finite() {
             faults.push(Fault::new("mean", format!("the mean is {}", self.mean)).allowed("finite numbers"));
+        } else if self.mean != 0.0 && self.sides[..dimensions].iter().flatten().any(|side| side.bc == Bc::Dirichlet) {
+            faults.push(mean_fault());
         }
         faults
     }
@@ -316,6 +318,11 @@ impl<'a> Problem<'a> {
         }
         Ok(Folded { grid, u, f, reference, imbalance, mean })
     }
+}
+
+/// A mean that nothing would make of it.
+pub(crate) fn mean_fault() -> Fault {
+    Fault::new("mean", "a side holds values, which settle the mean of the solution").hint("leave it out, or give no side `u` itself")
 }
 
 /// A wrong length or the first value that is not finite.

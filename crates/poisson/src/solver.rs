@@ -17,7 +17,7 @@ use crate::method::{Choice, Scheme};
 use crate::problem::Problem;
 use crate::stages::Norms;
 use crate::status::Status;
-use crate::{bench, cost, operator, output, setup};
+use crate::{bench, cost, operator, output, setup, truncation};
 
 /// One problem being solved.
 pub struct Poisson {
@@ -61,14 +61,33 @@ impl Poisson {
                 format!("the error of solving is {share:.1e} of the error of the formula (relative residual {relative:.2e})")
             }
             Status::Converged => format!("relative residual {relative:.2e}, {:.1e} asked for", judge.goal()),
+            Status::PrecisionFloor if self.driver.choice().truncation && self.driver.truncation().is_none() => format!(
+                "relative residual {relative:.2e} is rounding error in {}, and the error of the formula is no more than that: it could not be \
+                 measured, and the solution is as good as this precision gives",
+                self.config.precision
+            ),
             Status::PrecisionFloor => format!(
                 "relative residual {relative:.2e} is rounding error in {}; the solution is as good as this precision gives",
                 self.config.precision
             ),
+            Status::Stagnated if self.driver.choice().scheme == Scheme::Direct => {
+                format!("the residual stands still at {relative:.2e}, above rounding; try `method = \"multigrid\"` or another `precision`")
+            }
             Status::Stagnated => {
                 format!("the residual stands still at {relative:.2e}; try `smoother = \"red_black\"`, other `pre`, `post` or `method`")
             }
             Status::Diverged => "the residual grew or is not finite; leave `omega` out, or look for huge values in the input".into(),
+            Status::MaxCycles if self.driver.choice().truncation => match self.driver.truncation() {
+                Some(t) => format!(
+                    "the error of solving is {:.1e} of the error of the formula when `max_cycles` was reached, {} asked for (relative residual \
+                     {relative:.2e})",
+                    t.share,
+                    truncation::SHARE
+                ),
+                None => format!(
+                    "relative residual {relative:.2e} when `max_cycles` was reached; the error of the formula could not be measured"
+                ),
+            },
             Status::MaxCycles => format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} asked for", judge.goal()),
         };
         let imbalance = self.driver.imbalance();
@@ -245,7 +264,7 @@ impl Solver for Poisson {
                 goal.max(8.0 * judge.floor()) + 2.0 * judge.floor(),
             ));
         } else if let Some(truncation) = self.driver.truncation() {
-            checks.push(Check::at_most("error of solving over the error of the formula", truncation.share, 0.5));
+            checks.push(Check::at_most("error of solving over the error of the formula", truncation.share, truncation::SHARE));
         }
         if grid.singular() {
             let scale = self.config.mean.abs() + norms.u_l2;

@@ -144,7 +144,7 @@ impl Judge {
         if residual > self.pace.growth * self.history[0].max(reference) {
             return Some(Status::Diverged);
         }
-        let at_floor = self.backward_error() <= FLOOR * self.eps;
+        let at_floor = self.at_floor();
         if at_floor && residual > self.pace.slow * self.history[step - 1] {
             return Some(Status::PrecisionFloor);
         }
@@ -224,6 +224,11 @@ impl Judge {
     pub fn backward_error(&self) -> f64 {
         let scale = self.norm_a * self.last.u_l2 + self.reference.l2;
         if scale > 0.0 { self.last.l2 / scale } else { 0.0 }
+    }
+
+    /// Whether the residual is rounding.
+    pub(crate) fn at_floor(&self) -> bool {
+        self.backward_error() <= FLOOR * self.eps
     }
 
     /// The relative residual at which rounding takes over, from the size of the last solution. Measured constant: 0.2

@@ -97,6 +97,11 @@ pub trait Stages: Send {
     /// The solution over all nodes of the finest grid.
     fn solution(&mut self) -> Result<Vec<f64>>;
 
+    /// The solution as it is held, to go on from: that of a singular problem may have any mean.
+    fn state(&mut self) -> Result<Vec<f64>> {
+        self.solution()
+    }
+
     /// `r_l = f_l - A u_l` and its norms. On a singular problem the mean of `r_l` is taken off.
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()>;
 
@@ -118,6 +123,12 @@ pub trait Stages: Send {
     fn ascend_correct(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.ascend(0, Start::Zero, pre, nu, smoother, profiler)?;
         self.correct(0, profiler)
+    }
+
+    /// `residual(0)` with the bits that the end of a cycle gives it: that of `ascend_correct` with these sweeps before, these after
+    /// and this smoother, or without them of `correct(0)`. Another pass may contract the same formula otherwise, or sum in another order.
+    fn residual_as_corrected(&mut self, _ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
+        self.residual(0, profiler)
     }
 
     /// `residual(0)` and the way down on the finest level of the cycle that follows, in one pass where the backend can: `u` is

@@ -120,7 +120,9 @@ fn over_relaxation_has_youngs_rate() {
     for device in devices() {
         let options = Options { max_cycles: Some(900), ..options(Method::Sor, Precision::F64, 0.0) };
         let report = decay(square(n), &options, &device);
-        let (block, history) = (sweeps_a_step(&report), report.history);
+        let (block, mut history) = (sweeps_a_step(&report), report.history);
+        // The last step ends at the limit and may be shorter.
+        history.pop();
         let (k1, k2) = ((history.len() - 1) / 2, history.len() - 1);
         let sweeps = (k2 - k1) as f64 * block;
         assert!(sweeps >= 200.0);
@@ -138,7 +140,9 @@ fn gauss_seidel_has_the_square_of_jacobis_rate() {
     for device in devices() {
         let options = Options { max_cycles: Some(2000), ..options(Method::GaussSeidel, Precision::F64, 0.0) };
         let report = decay(square(n), &options, &device);
-        let (block, history) = (sweeps_a_step(&report), report.history);
+        let (block, mut history) = (sweeps_a_step(&report), report.history);
+        // The last step ends at the limit and may be shorter.
+        history.pop();
         let steps = history.len() / 2;
         let found = rate(&history, steps).powf(1.0 / block);
         // One mode is left: the rate is that of its eigenvalue up to what the next one adds, e^-30.

@@ -5,6 +5,7 @@ mod book;
 mod common;
 mod convergence;
 mod direct;
+mod endings;
 mod every_grid;
 mod golden;
 mod passes;

@@ -1,5 +1,5 @@
 //! From input and problem to verdict: config, `solve`, the run loop's solver, the benchmarks. All on one thread of the
-//! processor; the backends are held against each other elsewhere.
+//! processor, but what is said of every device; the backends are held against each other elsewhere.
 
 use serde_json::{Value, json};
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -200,7 +200,11 @@ fn every_problem_of_an_input_is_collected() {
 }
 
 fn environment() -> Environment {
-    Environment { device: cpu(), folder: ".".into(), seed: 0 }
+    on(cpu())
+}
+
+fn on(device: Device) -> Environment {
+    Environment { device, folder: ".".into(), seed: 0 }
 }
 
 #[test]
@@ -227,30 +231,70 @@ fn the_run_loops_solver_ends_checks_and_records() {
     assert_eq!((field.shape(), field.axes[1].origin), (vec![40, 33], 3.0));
 }
 
+/// Each way in which a device makes the residual at the end of a step, and begins the next one from it.
+fn restarts() -> Vec<Config> {
+    let input = |method: &str, precision: &str, more: Value| {
+        let mut input = json!({
+            "grid": { "nodes": [65, 50], "size": [1, 1] }, "rhs": "sin(9*x) + y", "method": method, "precision": precision,
+            "boundary": { "y_hi": { "neumann": "x" } }, "tolerance": 1e-5,
+        });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        config(input)
+    };
+    let square = json!({ "nodes": [129, 129], "size": [1, 1] });
+    let held = json!({ "grid": square, "boundary": {} });
+    let closed = json!({ "grid": { "nodes": [64, 96], "size": [1, 1] }, "boundary": { "all": "periodic" } });
+    let with = |base: &Value, key: &str, value: Value| {
+        let mut all = base.clone();
+        all[key] = value;
+        all
+    };
+    let mut all = vec![
+        input("auto", "mixed", json!({})),
+        input("auto", "mixed", closed.clone()),
+        input("sor", "f64", json!({})),
+        input("chebyshev", "f64", held.clone()),
+        input("multigrid", "mixed", with(&held, "cycle", json!("w"))),
+        input("multigrid", "mixed", with(&held, "cycle", json!("c"))),
+        input("multigrid", "mixed", with(&held, "pre", json!(2))),
+        input("multigrid", "mixed", with(&held, "post", json!(2))),
+        input("multigrid", "mixed", with(&held, "smoother", json!("jacobi"))),
+        input("multigrid", "mixed", with(&held, "coarse_levels", json!(0))),
+        input("fmg", "mixed", with(&held, "coarse_levels", json!(0))),
+        input("multigrid", "mixed", json!({ "grid": { "nodes": [17, 18, 20], "size": [1, 1, 1] } })),
+    ];
+    for precision in ["f32", "mixed", "f64"] {
+        for more in [json!({}), held.clone(), closed.clone(), json!({ "grid": square })] {
+            all.extend(["multigrid", "fmg"].map(|method| input(method, precision, more.clone())));
+        }
+    }
+    all
+}
+
 #[test]
 fn a_restored_run_goes_on_bit_by_bit() {
     let folder = tempfile::tempdir().unwrap();
-    for (method, precision) in [("auto", "mixed"), ("fmg", "mixed"), ("multigrid", "f32"), ("sor", "f64")] {
-        let c = config(json!({
-            "grid": { "nodes": [65, 50], "size": [1, 1] }, "rhs": "sin(9*x) + y", "method": method, "precision": precision,
-            "boundary": { "y_hi": { "neumann": "x" } }, "tolerance": 1e-5,
-        }));
-        let path = folder.path().join(method);
-        let mut whole = Poisson::setup(&c, &environment()).unwrap();
-        whole.step(&mut Profiler::off()).unwrap();
-        let mut writer = Writer::create(&path, Poisson::NAME).unwrap();
-        whole.save(&mut writer).unwrap();
-        writer.finish().unwrap();
-        let mut resumed = Poisson::setup(&c, &environment()).unwrap();
-        resumed.restore(&Reader::open(&path, Poisson::NAME).unwrap()).unwrap();
-        assert_eq!(resumed.clock(), whole.clock());
-        for _ in 0..3 {
-            whole.step(&mut Profiler::off()).unwrap();
-            resumed.step(&mut Profiler::off()).unwrap();
-            assert_eq!(whole.row().unwrap(), resumed.row().unwrap(), "{method}");
+    let path = folder.path().join("saved");
+    let mut faults = Vec::new();
+    for device in crate::common::devices() {
+        for c in restarts() {
+            let mut whole = Poisson::setup(&c, &on(device.clone())).unwrap();
+            for saved in 0..3 {
+                let mut writer = Writer::create(&path, Poisson::NAME).unwrap();
+                whole.save(&mut writer).unwrap();
+                writer.finish().unwrap();
+                let mut resumed = Poisson::setup(&c, &on(device.clone())).unwrap();
+                resumed.restore(&Reader::open(&path, Poisson::NAME).unwrap()).unwrap();
+                assert_eq!(resumed.clock(), whole.clock());
+                whole.step(&mut Profiler::off()).unwrap();
+                resumed.step(&mut Profiler::off()).unwrap();
+                if whole.row().unwrap() != resumed.row().unwrap() || whole.records().unwrap()[0] != resumed.records().unwrap()[0] {
+                    faults.push(format!("{} after {saved}: {c:?}", device.name()));
+                }
+            }
         }
-        assert_eq!(whole.records().unwrap()[0], resumed.records().unwrap()[0], "{method}");
     }
+    assert!(faults.is_empty(), "{} differ:\n{}", faults.len(), faults.join("\n"));
 }
 
 #[test]

@@ -148,17 +148,22 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         Ok(())
     }
 
-    fn solution(&mut self) -> Result<Vec<f64>> {
-        let data = &mut self.levels[0];
-        let shape = data.shape;
-        let Some(outer) = &mut data.outer else { return Ok(Vec::new()) };
+    fn state(&mut self) -> Result<Vec<f64>> {
+        let (shape, outer) = (self.levels[0].shape, &self.levels[0].outer);
+        let Some(outer) = outer else { return Ok(Vec::new()) };
         let mut out = Vec::with_capacity(shape.nodes());
         for slab in outer.u.all().chunks_exact(shape.slab()) {
             for j in 0..shape.rows {
                 out.extend(shape.row(slab, j)[..shape.nx].iter().map(|v| v.to_f64()));
             }
         }
-        if self.singular {
+        Ok(out)
+    }
+
+    fn solution(&mut self) -> Result<Vec<f64>> {
+        let mut out = self.state()?;
+        let (shape, outer) = (self.levels[0].shape, &self.levels[0].outer);
+        if let Some(outer) = outer.as_ref().filter(|_| self.singular) {
             let [vx, vy, vz] = &outer.operator.volumes;
             let row =
                 |n: usize, line: &[f64]| vz[n / shape.rows] * vy[n % shape.rows] * vx.iter().zip(line).map(|(v, u)| v * u).sum::<f64>();
@@ -307,6 +312,22 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
             self.finish_residual(0, &sums);
         });
         Ok(())
+    }
+
+    fn residual_as_corrected(&mut self, ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
+        if !self.singular {
+            return self.residual(0, profiler);
+        }
+        // The mean that is taken off comes from sums, which each pass makes in its own order: the end of a cycle whose correction is zero.
+        if let Some((pre, nu, smoother)) = ascends.filter(|(pre, nu, smoother)| pre + nu <= sweeps_per_pass(*smoother)) {
+            self.ensure_correction(1);
+            self.levels[0].r.all_mut().fill(T::ZERO);
+            self.levels[1].e.iter_mut().for_each(|e| e.all_mut().fill(T::ZERO));
+            return self.ascend_correct(pre, nu, smoother, profiler);
+        }
+        self.ensure_correction(0);
+        self.levels[0].e.iter_mut().for_each(|e| e.all_mut().fill(T::ZERO));
+        self.correct(0, profiler)
     }
 
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {

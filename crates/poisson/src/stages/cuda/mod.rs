@@ -240,6 +240,23 @@ impl Stages for CudaStages {
         self.up(pre, nu, smoother, false, profiler)
     }
 
+    fn residual_as_corrected(&mut self, ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
+        if ascends.is_some_and(|(pre, _, smoother)| self.begins(0, pre, smoother).is_some()) {
+            // Such cycles begin with `u`.
+            return self.residual(0, profiler);
+        }
+        // The end of a cycle whose correction is zero: u stays as it is.
+        if let Some((pre, 1, smoother)) = ascends
+            && self.fuses(0, Start::Zero, pre, smoother).is_some()
+        {
+            self.data.clear_residual()?;
+            self.data.clear(1)?;
+            return self.up(pre, 1, smoother, false, profiler);
+        }
+        self.data.clear(0)?;
+        self.correct(0, profiler)
+    }
+
     fn carries(&self) -> bool {
         self.data.levels[0].plain()
     }
