@@ -44,15 +44,12 @@ fn every_mode_has_its_place_once() {
 
 #[test]
 fn kernels_compile_for_every_architecture() {
-    if !testing::compiler() {
-        return;
-    }
-    for (arch, bc) in testing::ARCHITECTURES.into_iter().zip([0, 1, 2, 4]) {
-        for (real, nodes) in [("float", 4097), ("double", 513)] {
-            let (last, flat) = (Axis::new(nodes, 1.0, PAIRS[bc].0, PAIRS[bc].1), Axis::flat());
-            let middle = if nodes == 513 { &last } else { &flat };
-            cuda::recipe(real, [&last, middle, &last], nodes == 513, nodes == 513).compile_only(arch).unwrap();
-        }
+    for (bc, (lo, hi)) in PAIRS.into_iter().enumerate() {
+        let (long, short, flat) = (Axis::new(4097, 1.0, lo, hi), Axis::new(513, 1.0, lo, hi), Axis::flat());
+        // A plane whose lines do not fit, and space where all does: by turns in single and double precision.
+        let [plane, space] = if bc % 2 == 0 { ["float", "double"] } else { ["double", "float"] };
+        testing::compiles(&cuda::recipe(plane, [&long, &flat, &long], false, false));
+        testing::compiles(&cuda::recipe(space, [&short, &short, &short], true, true));
     }
 }
 
