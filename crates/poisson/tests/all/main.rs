@@ -7,6 +7,7 @@ mod convergence;
 mod direct;
 mod endings;
 mod every_grid;
+mod examples;
 mod golden;
 mod passes;
 mod physics;
