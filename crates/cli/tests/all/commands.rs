@@ -243,6 +243,23 @@ fn data_goes_to_standard_output() {
     }
 }
 
+/// The least case from the command line to the file that it writes.
+#[test]
+fn a_benchmark_is_timed_checked_and_written() {
+    let folder = here();
+    let case = "poisson/mixed-1e-6-1025";
+    let result = zellige(folder.path(), &["bench", case, "--threads", "1", "--json", "bench.json"]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    assert!(result.out.contains(case) && result.out.contains("4 of 4 ok"), "{}", result.out);
+    let written: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.path().join("bench.json")).unwrap()).unwrap();
+    let [one] = written.as_array().map(Vec::as_slice).unwrap_or_default() else { panic!("{written:#}") };
+    assert!(one["name"] == case && one["threads"] == 1 && one["items"] == 1023.0 * 1023.0, "{one:#}");
+    let time = |key: &str| one["seconds"][key].as_f64().unwrap_or(f64::NAN);
+    assert!(0.0 < time("min") && time("min") <= time("median") && time("median") <= time("max"), "{one:#}");
+    let checks = one["checks"].as_array().unwrap();
+    assert!(checks.len() == 4 && checks.iter().all(|c| c["ok"] == true), "{checks:#?}");
+}
+
 /// A scan goes through the formats of others and back: the same counts at the same places.
 #[test]
 fn scans_are_converted_and_nothing_is_overwritten() {
