@@ -7,7 +7,8 @@
 //! rounding would drown them on fine grids.
 //!
 //! There is no estimate where `tau` is no more than the rounding of `u` (the formula is exact, or the precision too low for its
-//! error), or no more than the residual, whose rough part it may then be, seen through `u`. And none for axes of fewer nodes than a fourth derivative needs: those are refused ([`too_few_nodes`]).
+//! error), or no more than what the rough part of the residual may make of it through `u`. And none for axes of fewer nodes than a
+//! fourth derivative needs: those are refused.
 
 use serde::Serialize;
 use zellige_engine::error::Problem as Fault;
@@ -45,9 +46,11 @@ pub fn estimate(grid: &Grid, u: &[f64], f: &[f64], eps: f64) -> Option<Truncatio
         return None;
     }
     let r = operator::residual(grid, u, f);
-    // An error of `u` with the eigenvalue t in units of 1 / h^2, 4 at the most along an axis, makes t / 12 of its residual in `tau`.
+    // An error of `u` with the eigenvalue t in units of 1 / h^2, 4 at the most along an axis, makes t / 12 of its residual in `tau`; over
+    // a stride s no more than 4 / s^2 counts.
     let root_mean_square = (r.iter().map(|r| r * r).sum::<f64>() / r.len() as f64).sqrt();
-    (tau >= root_mean_square).then(|| Truncation { share: smooth_residual(grid, &r) / tau, tau })
+    let stride = (0..3).filter(|d| !grid.axes[*d].is_flat()).map(|d| strides(grid)[d]).min().unwrap_or(1) as f64;
+    (tau * stride * stride >= root_mean_square).then(|| Truncation { share: smooth_residual(grid, &r) / tau, tau })
 }
 
 /// The refusal of a grid, by its nodes per axis, whose error of the formula cannot be estimated.
