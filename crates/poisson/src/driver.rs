@@ -10,7 +10,7 @@ use crate::grid::Grid;
 use crate::method::{Choice, Scheme};
 use crate::operator;
 use crate::problem::{Folded, Precision, Reference, StageSetup};
-use crate::stages::{Norms, Smoother, Stages, cpu, cuda};
+use crate::stages::{Held, Norms, Smoother, Stages, cpu, cuda};
 use crate::status::{Judge, Status};
 use crate::step;
 use crate::truncation::{self, Truncation};
@@ -168,9 +168,11 @@ impl Driver {
         Ok(())
     }
 
-    /// Goes on from a saved state instead of [`Driver::begin`]; the system loaded must hold the saved solution.
-    pub fn resume(&mut self, history: Vec<f64>, last: Norms, profiler: &mut Profiler) -> Result<()> {
-        if let Backend::Stages(stages) = &mut self.backend {
+    /// Goes on from a saved state instead of [`Driver::begin`]; the system loaded must hold the saved solution, and `held` is what [`Driver::held`] gave.
+    pub fn resume(&mut self, history: Vec<f64>, last: Norms, held: Option<&Held>, profiler: &mut Profiler) -> Result<()> {
+        if let Backend::Stages(stages) = &mut self.backend
+            && !held.map_or(Ok(false), |held| stages.hold(held))?
+        {
             resumed_residual(stages.as_mut(), self.choice.scheme, history.len().saturating_sub(1), profiler)?;
         }
         self.judge.restore(history, last);
@@ -328,6 +330,14 @@ impl Driver {
         match &self.backend {
             Backend::Stages(stages) => stages.memory(),
             Backend::Direct(direct) => direct.memory(),
+        }
+    }
+
+    /// What cycles on this device go on with besides the solution.
+    pub fn held(&mut self) -> Result<Option<Held>> {
+        match &mut self.backend {
+            Backend::Stages(stages) if matches!(self.choice.scheme, Scheme::Cycles { .. }) => stages.held(),
+            _ => Ok(None),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::driver::{Driver, on_host};
 use crate::grid::{Bc, Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
 use crate::problem::Problem;
-use crate::stages::Norms;
+use crate::stages::{Held, Norms};
 use crate::status::Status;
 use crate::{bench, cost, operator, output, setup, truncation};
 
@@ -274,7 +274,11 @@ impl Solver for Poisson {
     }
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
-        let u = self.driver.state()?;
+        let (u, held) = (self.driver.state()?, self.driver.held()?);
+        if let Some(held) = held {
+            writer.bytes("residual", &held.residual)?;
+            writer.f64s("residual_scale", &[held.scale])?;
+        }
         let judge = self.driver.judge();
         let last = judge.norms();
         writer.f64s("u", &u)?;
@@ -291,9 +295,15 @@ impl Solver for Poisson {
         if history.is_empty() {
             return Err(reader.wrong("`history` is empty"));
         }
+        let mut held = None;
+        if reader.has("residual") {
+            let mut scale = [0.0];
+            reader.f64s_into("residual_scale", &mut scale)?;
+            held = Some(Held { residual: reader.bytes("residual")?, scale: scale[0] });
+        }
         self.load(Some(u))?;
         let norms = Norms { l2: last[0], max: last[1], u_l2: last[2] };
-        self.driver.resume(history, norms, &mut Profiler::off())
+        self.driver.resume(history, norms, held.as_ref(), &mut Profiler::off())
     }
 
     fn cost(&self) -> Cost {

@@ -55,6 +55,15 @@ pub enum Start {
     Current,
 }
 
+/// The residual of the finest grid in the form in which a device holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// Its bytes.
+    pub residual: Vec<u8>,
+    /// What it is held times.
+    pub scale: f64,
+}
+
 /// Norms of the residual, grid-independent: the L2 norm is the root mean square weighted by control volumes over the
 /// unknowns, the maximum norm is over the unknowns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -102,6 +111,17 @@ pub trait Stages: Send {
         self.solution()
     }
 
+    /// The residual of the finest grid as it is held, where only a copy has its bits: passes that make it from different neighbours' roundings
+    /// would give others.
+    fn held(&mut self) -> Result<Option<Held>> {
+        Ok(None)
+    }
+
+    /// Takes what [`Stages::held`] gave, `u` being loaded; false where it is not of this device's kind.
+    fn hold(&mut self, _held: &Held) -> Result<bool> {
+        Ok(false)
+    }
+
     /// `r_l = f_l - A u_l` and its norms. On a singular problem the mean of `r_l` is taken off.
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()>;
 
@@ -125,7 +145,7 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
-    /// `residual(0)` with the bits that the end of a cycle gives it: that of `ascend_correct` with these sweeps before, these after
+    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::held`]: that of `ascend_correct` with these sweeps before, these after
     /// and this smoother, or without them of `correct(0)`. Another pass may contract the same formula otherwise, or sum in another order.
     fn residual_as_corrected(&mut self, _ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
         self.residual(0, profiler)

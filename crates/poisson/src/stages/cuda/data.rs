@@ -372,12 +372,6 @@ impl Data {
         self.cuda.fill_zero(&mut self.levels[level].e)
     }
 
-    /// `r_0 = 0`.
-    pub(super) fn clear_residual(&mut self) -> Result<()> {
-        let at = self.levels[0].r_at;
-        self.cuda.fill_zero(&mut self.levels[0].r[at])
-    }
-
     /// `nu` sweeps by the general kernels from what is stored.
     pub(super) fn smooth(&mut self, target: Target, level: usize, nu: u32, smoother: Smoother) -> Result<()> {
         let mut state = 0.0;

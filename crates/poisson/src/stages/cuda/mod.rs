@@ -34,7 +34,7 @@ use zellige_engine::sim::Cost;
 use self::data::{Data, Target};
 pub use self::program::recipe;
 use self::tables::Number;
-use super::{Norms, Smoother, Stages, Start, stage};
+use super::{Held, Norms, Smoother, Stages, Start, stage};
 use crate::grid::cycle_levels;
 use crate::operator;
 use crate::problem::{Precision, StageSetup};
@@ -114,6 +114,15 @@ impl CudaStages {
     }
 
     /// Dense host values into a pitched field.
+    /// Sets what residuals and corrections are held times.
+    fn set_scale(&mut self, scale: f64) {
+        if scale != self.data.scale {
+            // Recorded launches hold the old one.
+            self.graphs.clear();
+            self.data.scale = scale;
+        }
+    }
+
     fn upload(&mut self, values: &[f64], solution: bool) -> Result<()> {
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
@@ -143,11 +152,7 @@ impl Stages for CudaStages {
         self.upload(f, false)?;
         let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
-        if scale != self.data.scale {
-            // Recorded launches hold the old one.
-            self.graphs.clear();
-            self.data.scale = scale;
-        }
+        self.set_scale(scale);
         self.removed = if self.singular { self.data.remove_mean()? } else { 0.0 };
         Ok(())
     }
@@ -240,21 +245,25 @@ impl Stages for CudaStages {
         self.up(pre, nu, smoother, false, profiler)
     }
 
-    fn residual_as_corrected(&mut self, ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
-        if ascends.is_some_and(|(pre, _, smoother)| self.begins(0, pre, smoother).is_some()) {
-            // Such cycles begin with `u`.
-            return self.residual(0, profiler);
+    fn held(&mut self) -> Result<Option<Held>> {
+        let l = &self.data.levels[0];
+        if l.ahead || l.stale {
+            return Ok(None);
         }
-        // The end of a cycle whose correction is zero: u stays as it is.
-        if let Some((pre, 1, smoother)) = ascends
-            && self.fuses(0, Start::Zero, pre, smoother).is_some()
-        {
-            self.data.clear_residual()?;
-            self.data.clear(1)?;
-            return self.up(pre, 1, smoother, false, profiler);
+        let residual = self.data.cuda.download(l.r())?;
+        Ok(Some(Held { residual, scale: self.data.scale }))
+    }
+
+    fn hold(&mut self, held: &Held) -> Result<bool> {
+        let l = &mut self.data.levels[0];
+        let at = l.r_at;
+        if l.r[at].len() != held.residual.len() {
+            return Ok(false);
         }
-        self.data.clear(0)?;
-        self.correct(0, profiler)
+        self.data.cuda.upload(&mut l.r[at], &held.residual)?;
+        (l.ahead, l.stale, self.data.pending) = (false, false, false);
+        self.set_scale(held.scale);
+        Ok(true)
     }
 
     fn carries(&self) -> bool {
