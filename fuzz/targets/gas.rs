@@ -19,7 +19,9 @@ libfuzzer_sys::fuzz_target!(|input: (bool, bool, &str)| {
         return;
     }
     match sparta::species(path, text, &used) {
-        Ok(all) => assert!(!all.is_empty() && all.iter().map(|s| &s.species).all(|s| s.mass > 0.0 && s.mass.is_finite() && !s.name.is_empty())),
+        Ok(all) => {
+            assert!(!all.is_empty() && all.iter().map(|s| &s.species).all(|s| s.mass > 0.0 && s.mass.is_finite() && !s.name.is_empty()))
+        }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 });
