@@ -1,6 +1,6 @@
 //! Processor time of the benchmark cases on one thread, from the system's own account: on a shared machine wall time says little.
 //!
-//! `cargo run --profile quick -p zellige-dsmc --example gas_speed [CASE]...`; Linux only. Prints the least and the median of several
+//! `cargo run --profile quick -p zellige-dsmc --features measure --example gas_speed [CASE]...`; Linux only. Prints the least and the median of several
 //! parts, ns of processor time per particle-step, and what the stages hold of memory for a particle. Beside the cases of the bench
 //! `near` (`collide-100k` with partners that are near, 10 and 40 in a cell), `rotating` and `vibrating` (the same box of nitrogen at
 //! 300 K and at 3000 K). `samples [SIDE]` runs steps with samples and without in turn, of one gas, SIDE cells a side: the difference
