@@ -9,7 +9,7 @@ libfuzzer_sys::fuzz_target!(|input: (bool, bool, &str)| {
     let (pairs, variable, text) = input;
     let path = Path::new("fuzz");
     // All that the text names: what a run does not use is passed over.
-    let used: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let used = sparta::names(text);
     let relax = if variable { Relax::Variable } else { Relax::Constant };
     if pairs {
         match sparta::vss(path, text, &used, relax) {
