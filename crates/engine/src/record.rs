@@ -383,6 +383,8 @@ pub enum Record {
     Archive(Archive),
     /// A field on a grid.
     Field(Field),
+    /// Fields of one kind on one grid of two or three axes: the last axis, one more, counts them.
+    Stack(Field),
     /// Curves.
     Curve(Curve),
     /// A quantity of several components on a staggered grid.
@@ -401,7 +403,7 @@ impl Record {
         match self {
             Self::Wave(w) => &w.name,
             Self::Archive(a) => &a.name,
-            Self::Field(f) => &f.name,
+            Self::Field(f) | Self::Stack(f) => &f.name,
             Self::Curve(c) => &c.name,
             Self::Mesh(m) => &m.name,
             Self::Table(t) => &t.name,
