@@ -75,7 +75,9 @@ fn solutions(poisson: &mut Poisson) -> (Vec<usize>, Vec<f64>) {
 #[test]
 fn every_right_hand_side_gets_what_it_gets_alone() {
     for device in devices() {
-        for (method, warm) in [("direct", false), ("direct", true), ("multigrid", false), ("multigrid", true), ("fmg", false), ("sor", false)] {
+        for (method, warm) in
+            [("direct", false), ("direct", true), ("multigrid", false), ("multigrid", true), ("fmg", false), ("sor", false)]
+        {
             let mut table = table(method);
             if warm {
                 table["guess"] = json!("x*y + 0.2*k");
@@ -199,7 +201,11 @@ fn the_worst_decides_how_a_batch_ends() {
         let mut poisson = finished(&config(table.clone()), &device, Path::new("."));
         let outcome = poisson.outcome().unwrap();
         assert_eq!((outcome.ending, outcome.status), (Ending::Limited, "precision_floor"), "{}", outcome.message);
-        assert!(outcome.message.contains("1 converged, 6 precision_floor") && outcome.message.contains("number 1 is the first"), "{}", outcome.message);
+        assert!(
+            outcome.message.contains("1 converged, 6 precision_floor") && outcome.message.contains("number 1 is the first"),
+            "{}",
+            outcome.message
+        );
         assert_eq!(poisson.details().unwrap()["right_hand_sides"][0]["status"], "converged");
         assert!(solutions(&mut poisson).1[..NODES[0] * NODES[1]].iter().all(|u| *u == 0.0));
     }
