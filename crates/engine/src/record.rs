@@ -231,6 +231,21 @@ pub struct Column {
 }
 
 impl Column {
+    /// Plain numbers in SI units, one a line, which are those of no macro-particle.
+    pub fn numbers(quantity: &str, component: &str, unit: &str, values: Vec<f64>) -> Self {
+        Self {
+            quantity: quantity.into(),
+            component: component.into(),
+            unit: unit.into(),
+            dimension: [0.0; 7],
+            unit_si: 1.0,
+            weighting_power: 0.0,
+            macro_weighted: false,
+            time_offset: 0.0,
+            values: Entries::Each(Values::F64(values)),
+        }
+    }
+
     /// `position_x`, or `weighting`.
     pub fn name(&self) -> String {
         if self.component.is_empty() { self.quantity.clone() } else { format!("{}_{}", self.quantity, self.component) }
