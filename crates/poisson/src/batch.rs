@@ -27,11 +27,21 @@ fn room(grid: &Grid, choice: &Choice, free: Option<u64>, gpu: bool) -> usize {
     free.map_or(usize::MAX, |free| (SHARE * free as f64 / each) as usize)
 }
 
+/// Bytes on the host besides those of the device: right-hand sides and solutions.
+pub(crate) fn host_bytes(grid: &Grid, count: usize) -> u64 {
+    2 * (size_of::<f64>() * count) as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>()
+}
+
 /// How many of `count` right-hand sides the direct solver takes at a time: on a GPU all that fit, in launches of like size; on the
 /// processor one a thread.
 pub(crate) fn at_once(grid: &Grid, choice: &Choice, count: usize, device: &Device) -> usize {
-    let room = room(grid, choice, device.memory_free(), matches!(device, Device::Cuda(_)));
-    let most = if let Device::Cpu(cpu) = device { cpu.threads() } else { SYSTEMS };
+    let (room, most) = match device {
+        Device::Cuda(_) => (room(grid, choice, device.memory_free(), true), SYSTEMS),
+        Device::Cpu(cpu) => {
+            let free = device.memory_free().map(|free| free.saturating_sub(host_bytes(grid, count)));
+            (room(grid, choice, free, false), cpu.threads())
+        }
+    };
     count.div_ceil(count.div_ceil(room.clamp(1, most)))
 }
 

@@ -188,14 +188,14 @@ impl Single {
         }
     }
 
-    pub(crate) fn row(&mut self) -> Result<Row> {
+    pub(crate) fn row(&self) -> Row {
         let judge = self.driver.judge();
         let mut row = Row::default();
         row.push("cycle", "", self.driver.steps() as f64);
         row.push("residual", "", self.config.norm.of(judge.norms()));
         row.push("relative_residual", "", judge.relative());
         row.push("rate", "", judge.rate().unwrap_or(1.0));
-        Ok(row)
+        row
     }
 
     pub(crate) fn records(&mut self) -> Result<Vec<Record>> {

@@ -67,10 +67,13 @@ impl Solver for Poisson {
         let levels = levels_of(&grid, &choice);
         let mut lines = grid_lines(config, &grid);
         lines.push(("method".into(), choice.words.clone()));
-        let mut at_once = 1;
+        let (mut at_once, mut host) = (1, 0);
         if let Some(count) = batch {
             if stack::together(&choice) {
                 at_once = batch::at_once(&grid, &choice, count, device);
+            }
+            if !is_gpu(device) {
+                host = batch::host_bytes(&grid, count);
             }
             lines.push(("batch".into(), stack::plan_line(count, at_once, &choice, is_gpu(device))));
         }
@@ -94,7 +97,7 @@ impl Solver for Poisson {
         Ok(Plan {
             lines,
             items: (batch.unwrap_or(1) * grid.unknowns()) as u64,
-            memory: at_once as u64 * cost::memory(&levels, choice.scheme, choice.precision, is_gpu(device)),
+            memory: host + at_once as u64 * cost::memory(&levels, choice.scheme, choice.precision, is_gpu(device)),
             traffic: at_once as u64 * cost::step(&levels, choice.scheme, choice.precision).bytes as u64,
             warnings,
         })
@@ -137,10 +140,10 @@ impl Solver for Poisson {
     }
 
     fn row(&mut self) -> Result<Row> {
-        match &mut self.0 {
+        Ok(match &self.0 {
             Run::One(one) => one.row(),
-            Run::Many(many) => Ok(many.row()),
-        }
+            Run::Many(many) => many.row(),
+        })
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {

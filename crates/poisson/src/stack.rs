@@ -1,6 +1,8 @@
 //! A stack of right-hand sides on one grid, as the run loop sees it: the direct solver takes as many together as fit, a step
 //! each time; other methods take one after another, a step being one of theirs.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::{Device, host_must_hold};
@@ -9,7 +11,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
 
-use crate::batch::{Together, at_once};
+use crate::batch::{Together, at_once, host_bytes};
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
 use crate::grid::{Grid, Level};
@@ -37,7 +39,7 @@ pub(crate) struct Stack {
 
 enum Work {
     /// Several at a time.
-    Together(Together),
+    Together(Box<Together>),
     /// One after another; `loaded`: number `done.len()` is in the driver.
     Each { driver: Box<Driver>, loaded: bool },
 }
@@ -112,11 +114,6 @@ pub(crate) fn plan_line(count: usize, at_once: usize, choice: &Choice, gpu: bool
     }
 }
 
-/// Bytes on the host besides those of the device: right-hand sides and solutions.
-fn host_bytes(grid: &Grid, count: usize) -> u64 {
-    2 * (size_of::<f64>() * count) as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>()
-}
-
 impl Stack {
     pub(crate) fn new(config: &Config, count: usize, environment: &Environment) -> Result<Self> {
         let device = environment.device.clone();
@@ -127,7 +124,7 @@ impl Stack {
         host_must_hold(host_bytes(&grid, count), format!("{count} right-hand sides and solutions of {} unknowns", grid.unknowns()))?;
         let problems = on_host(&device, || setup::problems(config, count, &environment.folder))?;
         let work = if together(&choice) {
-            Work::Together(Together::new(&grid, &choice, at_once(&grid, &choice, count, &device), &device)?)
+            Work::Together(Box::new(Together::new(&grid, &choice, at_once(&grid, &choice, count, &device), &device)?))
         } else {
             Work::Each { driver: Box::new(Driver::new(&grid, choice.clone(), &device)?), loaded: false }
         };
@@ -137,11 +134,6 @@ impl Stack {
 
     fn count(&self) -> usize {
         self.problems.count()
-    }
-
-    fn take(&mut self, Solution { u, report }: Solution) {
-        self.done.push(Done::of(&report));
-        self.solutions.extend(u);
     }
 
     pub(crate) fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -172,7 +164,10 @@ impl Stack {
                 }
             }
         };
-        solved.into_iter().for_each(|solution| self.take(solution));
+        for Solution { u, report } in solved {
+            self.done.push(Done::of(&report));
+            self.solutions.extend(u);
+        }
         Ok(())
     }
 
@@ -210,11 +205,12 @@ impl Stack {
         if ending(worst, self.config.max_cycles.is_some()) != Ending::Finished
             && let Some(k) = self.done.iter().position(|d| d.status == worst)
         {
-            message += &format!("; number {k} is the first that ended as {}", worst.word());
+            let _ = write!(message, "; number {k} is the first that ended as {}", worst.word());
         }
         let share = |d: &Done| share_of_imbalance(d.imbalance, d.reference);
         if let Some((k, d)) = self.largest(share).filter(|(_, d)| share(d) > NOTABLE_IMBALANCE) {
-            message += &format!(
+            let _ = write!(
+                message,
                 "; right-hand sides and fluxes do not balance, and no side holds a value: their means were taken off, {:.6e} of number {k}",
                 d.imbalance
             );
