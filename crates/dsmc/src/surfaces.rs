@@ -1,6 +1,6 @@
 //! What walls feel, as records: tables of the sides, of all segments and of the bodies, pictures of each body, lines for VTK.
 
-use zellige_engine::record::{Column, Curve, Entries, Measured, Record, Table, Values};
+use zellige_engine::record::{Column, Curve, Measured, Record, Table};
 
 use crate::flow::Flow;
 use crate::grid::Side;
@@ -16,11 +16,11 @@ pub(crate) fn sides(flow: &Flow) -> Option<Record> {
         return None;
     }
     let found: Vec<_> = walls.iter().map(|s| flow.samples.surface(model, s.index())).collect();
-    let mut columns = vec![column("side", "", "", walls.iter().map(|s| s.index() as f64).collect())];
+    let mut columns = vec![Column::numbers("side", "", "", walls.iter().map(|s| s.index() as f64).collect())];
     let names = [("hits", "", "1/(m^2 s)"), ("force", "x", "Pa"), ("force", "y", "Pa"), ("force", "z", "Pa"), ("heat", "", "W/m^2")];
     for (e, suffix) in ["", "_error"].into_iter().enumerate() {
         for (v, (name, component, unit)) in names.iter().enumerate() {
-            columns.push(column(&format!("{name}{suffix}"), component, unit, found.iter().map(|f| f[v][e]).collect()));
+            columns.push(Column::numbers(&format!("{name}{suffix}"), component, unit, found.iter().map(|f| f[v][e]).collect()));
         }
     }
     Some(Record::Table(Table {
@@ -31,21 +31,6 @@ pub(crate) fn sides(flow: &Flow) -> Option<Record> {
         len: walls.len(),
         columns,
     }))
-}
-
-/// A column of numbers in SI units.
-fn column(quantity: &str, component: &str, unit: &str, values: Vec<f64>) -> Column {
-    Column {
-        quantity: quantity.into(),
-        component: component.into(),
-        unit: unit.into(),
-        dimension: [0.0; 7],
-        unit_si: 1.0,
-        weighting_power: 0.0,
-        macro_weighted: false,
-        time_offset: 0.0,
-        values: Entries::Each(Values::F64(values)),
-    }
 }
 
 /// The stream by which loads are made coefficients ([`Reference::of`]).
@@ -76,23 +61,23 @@ pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
     }
     let each = |f: &dyn Fn(usize) -> f64| (0..segments.len()).map(f).collect::<Vec<_>>();
     let mut columns = vec![
-        column("body", "", "", each(&|s| f64::from(segments[s].body))),
-        column("position", "x", "m", each(&|s| segments[s].middle()[0])),
-        column("position", "y", "m", each(&|s| segments[s].middle()[1])),
-        column("normal", "x", "", each(&|s| segments[s].normal[0])),
-        column("normal", "y", "", each(&|s| segments[s].normal[1])),
-        column("length", "", "m", each(&|s| segments[s].length())),
-        column("temperature", "", "K", each(&|s| flow.model.walls[segments[s].wall as usize].temperature)),
+        Column::numbers("body", "", "", each(&|s| f64::from(segments[s].body))),
+        Column::numbers("position", "x", "m", each(&|s| segments[s].middle()[0])),
+        Column::numbers("position", "y", "m", each(&|s| segments[s].middle()[1])),
+        Column::numbers("normal", "x", "", each(&|s| segments[s].normal[0])),
+        Column::numbers("normal", "y", "", each(&|s| segments[s].normal[1])),
+        Column::numbers("length", "", "m", each(&|s| segments[s].length())),
+        Column::numbers("temperature", "", "K", each(&|s| flow.model.walls[segments[s].wall as usize].temperature)),
     ];
     for (v, (name, unit)) in PARTS.into_iter().enumerate() {
-        columns.push(column(name, "", unit, each(&|s| parts(&found[s])[v])));
-        columns.push(column(&format!("{name}_error"), "", unit, each(&|s| parts(&spread[s])[v])));
+        columns.push(Column::numbers(name, "", unit, each(&|s| parts(&found[s])[v])));
+        columns.push(Column::numbers(&format!("{name}_error"), "", unit, each(&|s| parts(&spread[s])[v])));
     }
     if let Some(stream) = reference(flow) {
         let still = stream.still();
         for (v, name) in COEFFICIENTS.into_iter().enumerate() {
-            columns.push(column(name, "", "", each(&|s| stream.coefficients(&found[s])[v])));
-            columns.push(column(&format!("{name}_error"), "", "", each(&|s| still.coefficients(&spread[s])[v])));
+            columns.push(Column::numbers(name, "", "", each(&|s| stream.coefficients(&found[s])[v])));
+            columns.push(Column::numbers(&format!("{name}_error"), "", "", each(&|s| still.coefficients(&spread[s])[v])));
         }
     }
     let surface = table("surface", "what the segments of bodies feel", segments.len(), columns);
@@ -160,20 +145,20 @@ fn picture(flow: &Flow, number: usize, found: &[Load], spread: &[Load]) -> Recor
 fn whole(flow: &Flow) -> Record {
     let (bodies, loads) = (flow.model.geometry.bodies(), loads(flow));
     let found: Vec<_> = loads.into_iter().enumerate().map(|(b, load)| [load, flow.samples.body_error(&flow.model, b)]).collect();
-    let mut columns = vec![column("body", "", "", (0..bodies.len()).map(|b| b as f64).collect())];
+    let mut columns = vec![Column::numbers("body", "", "", (0..bodies.len()).map(|b| b as f64).collect())];
     let parts = |l: &BodyLoad| [l.force[0], l.force[1], l.force[2], l.moment, l.heat];
     let names = [("force", "x", "N/m"), ("force", "y", "N/m"), ("force", "z", "N/m"), ("moment", "", "N"), ("heat", "", "W/m")];
     for (e, suffix) in ["", "_error"].into_iter().enumerate() {
         for (v, (name, component, unit)) in names.iter().enumerate() {
-            columns.push(column(&format!("{name}{suffix}"), component, unit, found.iter().map(|f| parts(&f[e])[v]).collect()));
+            columns.push(Column::numbers(&format!("{name}{suffix}"), component, unit, found.iter().map(|f| parts(&f[e])[v]).collect()));
         }
     }
     let coefficients: Vec<_> = (0..bodies.len()).filter_map(|b| coefficients(flow, b, &found[b])).collect();
     if coefficients.len() == bodies.len() {
         for (name, f) in [("Cd", (0, 0)), ("Cd_error", (0, 1)), ("Cl", (1, 0)), ("Cl_error", (1, 1))] {
-            columns.push(column(name, "", "", coefficients.iter().map(|c| c.values[f.0][f.1]).collect()));
+            columns.push(Column::numbers(name, "", "", coefficients.iter().map(|c| c.values[f.0][f.1]).collect()));
         }
-        columns.push(column("width", "", "m", coefficients.iter().map(|c| c.width).collect()));
+        columns.push(Column::numbers("width", "", "m", coefficients.iter().map(|c| c.width).collect()));
     }
     Record::Table(table("bodies", "what the bodies feel", bodies.len(), columns))
 }

@@ -231,6 +231,21 @@ pub struct Column {
 }
 
 impl Column {
+    /// Plain numbers in SI units, one a line, which are those of no macro-particle.
+    pub fn numbers(quantity: &str, component: &str, unit: &str, values: Vec<f64>) -> Self {
+        Self {
+            quantity: quantity.into(),
+            component: component.into(),
+            unit: unit.into(),
+            dimension: [0.0; 7],
+            unit_si: 1.0,
+            weighting_power: 0.0,
+            macro_weighted: false,
+            time_offset: 0.0,
+            values: Entries::Each(Values::F64(values)),
+        }
+    }
+
     /// `position_x`, or `weighting`.
     pub fn name(&self) -> String {
         if self.component.is_empty() { self.quantity.clone() } else { format!("{}_{}", self.quantity, self.component) }
@@ -383,6 +398,8 @@ pub enum Record {
     Archive(Archive),
     /// A field on a grid.
     Field(Field),
+    /// Fields of one kind on one grid of two or three axes: the last axis, one more, counts them.
+    Stack(Field),
     /// Curves.
     Curve(Curve),
     /// A quantity of several components on a staggered grid.
@@ -401,7 +418,7 @@ impl Record {
         match self {
             Self::Wave(w) => &w.name,
             Self::Archive(a) => &a.name,
-            Self::Field(f) => &f.name,
+            Self::Field(f) | Self::Stack(f) => &f.name,
             Self::Curve(c) => &c.name,
             Self::Mesh(m) => &m.name,
             Self::Table(t) => &t.name,

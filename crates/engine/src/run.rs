@@ -120,6 +120,9 @@ pub struct Summary {
     pub checks: Vec<Check>,
     /// The last row.
     pub row: Row,
+    /// What the solver tells of its parts, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<serde_json::Value>,
 }
 
 impl Summary {
@@ -246,6 +249,7 @@ pub fn run_from<S: Solver>(
         stages,
         checks: solver.checks()?,
         row,
+        details: solver.details(),
     })
 }
 

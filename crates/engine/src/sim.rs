@@ -180,6 +180,11 @@ pub trait Solver: Sized {
     /// Conservation or residual figures.
     fn checks(&mut self) -> Result<Vec<Check>>;
 
+    /// Figures of the parts of a run that has several, for `summary.json`: right-hand sides of a batch, say.
+    fn details(&self) -> Option<serde_json::Value> {
+        None
+    }
+
     /// Writes everything that a bit-equal continuation needs.
     fn save(&mut self, writer: &mut Writer) -> Result<()>;
 

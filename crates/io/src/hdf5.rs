@@ -109,6 +109,7 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
             Record::Measured(_) | Record::Patches(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` is no field: it goes into CSV or VTK", record.name())));
             }
+            Record::Stack(stack) => crate::check_axes(path, FORMAT, stack, 2..=4)?,
             Record::Mesh(_) | Record::Table(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` belongs into an openPMD file", record.name())));
             }
@@ -117,7 +118,7 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
     create(path, |file| {
         for record in records {
             match record {
-                Record::Field(field) => write_field(file, field)?,
+                Record::Field(field) | Record::Stack(field) => write_field(file, field)?,
                 Record::Curve(curve) => write_curve(file, curve)?,
                 Record::Mesh(_) | Record::Table(_) | Record::Wave(_) | Record::Archive(_) | Record::Measured(_) | Record::Patches(_) => {}
             }
@@ -130,6 +131,12 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
 pub(crate) fn write_one(path: &Path, field: &Field) -> Result<()> {
     crate::check_field(path, FORMAT, field)?;
     create(path, |file| write_field(file, field))
+}
+
+/// Writes a stack of fields into a file of its own.
+pub(crate) fn write_stack(path: &Path, stack: &Field) -> Result<()> {
+    crate::check_axes(path, FORMAT, stack, 2..=4)?;
+    create(path, |file| write_field(file, stack))
 }
 
 /// Makes the file `path` whole or not at all.

@@ -4,6 +4,7 @@
 //! Everything is written under a temporary name and renamed, so a file that has its name is whole.
 
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -20,6 +21,7 @@ pub mod json;
 pub mod npy;
 pub mod npz;
 pub mod picture;
+mod stack;
 pub mod tensor;
 pub mod vti;
 pub mod vtu;
@@ -112,7 +114,7 @@ pub struct Stamp {
 ///
 /// A wave becomes a complex array and a picture (hue is the phase, brightness the modulus). A field `u` becomes `u.npy`, `u.vti`, `u.bov` with `u.raw`, `u.h5`, `u.png`, `u.csv`; a curve always becomes a CSV file,
 /// and a picture if pictures are asked for. Patches become `NAME.vtu` (polygons) or `NAME.vtp` (segments). Numbered, the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
-/// files by time. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles
+/// files by time. A stack of fields is whole in `u.npy` and `u.h5`; the other formats have a file a layer, `u_0003.vti`, and pictures are drawn of the first four. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles
 /// of the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a CSV file.
 pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
     // Where nothing has cells that bodies cut, VTK's polygons are its images.
@@ -123,6 +125,7 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
     for record in records {
         match record {
             Record::Field(field) => files.field(field, true)?,
+            Record::Stack(stack) => files.stack(stack)?,
             Record::Curve(curve) => files.curve(curve, record)?,
             Record::Measured(measured) => files.measured(measured, record)?,
             Record::Patches(patches) => files.patches(patches)?,
@@ -290,12 +293,25 @@ fn extend_series(folder: &Path, name: &str, time: f64, file: String) -> Result<P
 
 /// One to three axes, none empty, as many values as they say.
 fn check_field(path: &Path, format: &'static str, field: &Field) -> Result<()> {
+    check_axes(path, format, field, 1..=3)
+}
+
+/// As many axes as there may be, none empty, as many values as they say.
+fn check_axes(path: &Path, format: &'static str, field: &Field, allowed: RangeInclusive<usize>) -> Result<()> {
     let count = field.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.len));
-    if (1..=3).contains(&field.axes.len()) && count == Some(field.values.len()) && count != Some(0) {
+    if allowed.contains(&field.axes.len()) && count == Some(field.values.len()) && count != Some(0) {
         return Ok(());
     }
     let (name, shape, values) = (&field.name, field.shape(), field.values.len());
-    Err(Error::format(path, format, format!("the field `{name}` has {values} values for the shape {shape:?}; 1 to 3 axes can be written")))
+    Err(Error::format(
+        path,
+        format,
+        format!(
+            "the field `{name}` has {values} values for the shape {shape:?}; {} to {} axes can be written",
+            allowed.start(),
+            allowed.end()
+        ),
+    ))
 }
 
 /// Writes values as little-endian bytes.

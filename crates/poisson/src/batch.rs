@@ -1,13 +1,16 @@
-//! Many right-hand sides on a GPU: those that the direct solver takes go through its kernels together.
+//! Many right-hand sides: on a GPU those that the direct solver takes go through its kernels together, on the processor they
+//! are solved side by side.
 
+use rayon::prelude::*;
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
+use zellige_engine::sim::Cost;
 
 use crate::cost;
-use crate::direct::{Direct, SYSTEMS};
-use crate::driver::{Driver, direct_verdict, shifted, verdict_before};
+use crate::direct::{DIRECT, Direct, SYSTEMS};
+use crate::driver::{Driver, direct_verdict, on_host, shifted, verdict_before};
 use crate::grid::{Grid, hierarchy};
 use crate::method::{Choice, Options, Scheme};
 use crate::operator;
@@ -17,6 +20,88 @@ use crate::status::{Judge, Status};
 
 /// Share of the free memory that a batch may take.
 const SHARE: f64 = 0.8;
+
+/// Systems of the direct solver that `free` bytes have room for.
+fn room(grid: &Grid, choice: &Choice, free: Option<u64>, gpu: bool) -> usize {
+    let each = cost::memory(&hierarchy(grid, 0), choice.scheme, choice.precision, gpu) as f64;
+    free.map_or(usize::MAX, |free| (SHARE * free as f64 / each) as usize)
+}
+
+/// Bytes on the host besides those of the device: right-hand sides and solutions.
+pub(crate) fn host_bytes(grid: &Grid, count: usize) -> u64 {
+    2 * (size_of::<f64>() * count) as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>()
+}
+
+/// How many of `count` right-hand sides the direct solver takes at a time: on a GPU all that fit, in launches of like size; on the
+/// processor one a thread.
+pub(crate) fn at_once(grid: &Grid, choice: &Choice, count: usize, device: &Device) -> usize {
+    let (room, most) = match device {
+        Device::Cuda(_) => (room(grid, choice, device.memory_free(), true), SYSTEMS),
+        Device::Cpu(cpu) => {
+            let free = device.memory_free().map(|free| free.saturating_sub(host_bytes(grid, count)));
+            (room(grid, choice, free, false), cpu.threads())
+        }
+    };
+    count.div_ceil(count.div_ceil(room.clamp(1, most)))
+}
+
+/// What a stack of right-hand sides on one grid is solved with, kept from one part of it to the next.
+pub(crate) struct Together {
+    grid: Grid,
+    choice: Choice,
+    device: Device,
+    at_once: usize,
+    work: Work,
+}
+
+enum Work {
+    /// A driver for each that goes side by side.
+    Cpu(Vec<Driver>),
+    /// One plan for all.
+    Gpu(Option<Direct>),
+}
+
+impl Together {
+    pub(crate) fn new(grid: &Grid, choice: &Choice, at_once: usize, device: &Device) -> Result<Self> {
+        let work = match device {
+            Device::Cpu(_) => Work::Cpu((0..at_once).map(|_| Driver::new(grid, choice.clone(), device)).collect::<Result<_>>()?),
+            Device::Cuda(_) => Work::Gpu(Some(Direct::batch(grid, at_once, choice.precision, device)?)),
+        };
+        Ok(Self { grid: grid.clone(), choice: choice.clone(), device: device.clone(), at_once, work })
+    }
+
+    pub(crate) fn at_once(&self) -> usize {
+        self.at_once
+    }
+
+    /// Solves as many problems as [`Together::at_once`] says, or fewer. Each solution has the bits that it has alone.
+    pub(crate) fn solve(&mut self, problems: &[Problem<'_>], profiler: &mut Profiler) -> Result<Vec<Solution>> {
+        match &mut self.work {
+            Work::Gpu(plan) => {
+                if plan.as_ref().is_some_and(|plan| plan.systems() != problems.len()) {
+                    // The old buffers go first, or both would have to fit.
+                    *plan = None;
+                }
+                let direct = match plan {
+                    Some(direct) => direct,
+                    None => plan.insert(Direct::batch(&self.grid, problems.len(), self.choice.precision, &self.device)?),
+                };
+                solve_together(problems, &self.grid, &self.choice, direct, profiler)
+            }
+            Work::Cpu(drivers) => {
+                let one = cost::step(&hierarchy(&self.grid, 0), self.choice.scheme, self.choice.precision);
+                let n = problems.len() as f64;
+                let cost = Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items };
+                let alone = |(driver, problem): (&mut Driver, &Problem<'_>)| {
+                    driver.load(problem.clone().fold()?)?;
+                    let status = driver.run(&mut Profiler::off())?;
+                    Ok(Solution { u: driver.solution()?, report: Report::of(driver, status) })
+                };
+                profiler.stage(DIRECT, cost, || on_host(&self.device, || drivers.par_iter_mut().zip(problems).map(alone).collect()))
+            }
+        }
+    }
+}
 
 /// Solves all problems in order. Neighbours of one grid that the direct solver takes are solved together, as many as
 /// the memory holds; the cycles of multigrid and plain relaxation end at a residual of their own, so such problems follow
@@ -47,21 +132,25 @@ pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: 
         let direct = match &mut plan {
             Some(direct) => direct,
             None => {
-                let each = cost::memory(&hierarchy(&grid, 0), choice.scheme, choice.precision, true) as f64;
-                let room = cuda.memory_free().map_or(together, |free| (SHARE * free as f64 / each) as usize);
+                let room = room(&grid, &choice, cuda.memory_free(), true);
                 plan.insert(Direct::batch(&grid, together.min(room).clamp(1, SYSTEMS), choice.precision, device)?)
             }
         };
         let count = direct.systems();
-        solutions.extend(solve_together(&rest[..count], &grid, &choice, direct)?);
+        solutions.extend(solve_together(&rest[..count], &grid, &choice, direct, &mut Profiler::off())?);
     }
     Ok(solutions)
 }
 
 /// As many problems as the plan has systems, step by step as [`Driver`] takes them one by one.
-fn solve_together(problems: &[Problem<'_>], grid: &Grid, choice: &Choice, direct: &mut Direct) -> Result<Vec<Solution>> {
+fn solve_together(
+    problems: &[Problem<'_>],
+    grid: &Grid,
+    choice: &Choice,
+    direct: &mut Direct,
+    profiler: &mut Profiler,
+) -> Result<Vec<Solution>> {
     let norm_a = operator::norm_bound(grid);
-    let mut off = Profiler::off();
     let (mut runs, mut loaded) = (Vec::with_capacity(problems.len()), Vec::with_capacity(problems.len()));
     for (n, problem) in problems.iter().enumerate() {
         let folded = problem.clone().fold()?;
@@ -70,7 +159,7 @@ fn solve_together(problems: &[Problem<'_>], grid: &Grid, choice: &Choice, direct
         runs.push((judge, None::<Status>, folded.imbalance, folded.mean));
         loaded.push(folded.u);
     }
-    let guesses = if choice.warm { Some(direct.norms(&mut off)?) } else { None };
+    let guesses = if choice.warm { Some(direct.norms(profiler)?) } else { None };
     for (n, (judge, status, ..)) in runs.iter_mut().enumerate() {
         *status = match &guesses {
             Some(norms) => judge.push(norms[n]),
@@ -80,7 +169,7 @@ fn solve_together(problems: &[Problem<'_>], grid: &Grid, choice: &Choice, direct
     // What needs no solving keeps what was loaded.
     let before: Vec<_> = runs.iter().zip(loaded).map(|((_, status, ..), u)| status.map(|_| u)).collect();
     if runs.iter().any(|(_, status, ..)| status.is_none()) {
-        let mut norms = direct.solve_measured(&mut off)?;
+        let mut norms = direct.solve_measured(profiler)?;
         loop {
             for ((judge, status, ..), norms) in runs.iter_mut().zip(&norms).filter(|((_, status, ..), _)| status.is_none()) {
                 *status = direct_verdict(judge, *norms);
@@ -89,7 +178,7 @@ fn solve_together(problems: &[Problem<'_>], grid: &Grid, choice: &Choice, direct
             if !active.contains(&true) {
                 break;
             }
-            norms = direct.polish(&active, &mut off)?;
+            norms = direct.polish(&active, profiler)?;
         }
     }
     let memory = direct.memory();

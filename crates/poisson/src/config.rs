@@ -33,6 +33,10 @@ pub struct Config {
     /// The right-hand side: a number, an expression of `x`, `y` (and `z`), or `{ file = "rho.npy" }`. Expressions know the
     /// lengths `lx`, `ly`, `lz` and the spacings `hx`, `hy`, `hz`.
     pub rhs: Source,
+    /// Number of right-hand sides that are solved as one batch, 1 to 1000000: expressions then know the number `k` of a right-hand
+    /// side, from 0, and files may hold a stack, one axis more in front. A file of `rhs` that holds a stack needs no `batch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<usize>,
     /// Conditions per side; a side left out has `u = 0`.
     #[serde(default)]
     pub boundary: Boundary,
@@ -105,7 +109,7 @@ pub enum Source {
     File(FileSource),
 }
 
-/// An array in a file, C order, shape `(N, M)` or `(K, N, M)`; on a side the shape of its nodes.
+/// An array in a file, C order, shape `(N, M)` or `(K, N, M)`; on a side the shape of its nodes. In a batch of B also `(B, N, M)` and so on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSource {
@@ -192,6 +196,10 @@ const AXES: [&str; 3] = ["x", "y", "z"];
 const CONSTANTS: [(&str, &str); 3] = [("lx", "hx"), ("ly", "hy"), ("lz", "hz")];
 /// Nodes of an axis.
 const NODES: std::ops::RangeInclusive<usize> = 3..=1 << 20;
+/// Right-hand sides of a batch.
+const BATCH: std::ops::RangeInclusive<usize> = 1..=1_000_000;
+/// The number of a right-hand side, in expressions of a batch.
+pub(crate) const COUNTER: &str = "k";
 
 impl Boundary {
     /// The condition that holds on side `end` of axis `d`.
@@ -228,7 +236,7 @@ impl Config {
         let (boundary, guess, coarse_levels, mean) = (Boundary::default(), None, None, 0.0);
         #[rustfmt::skip]
         let config = Self {
-            grid, rhs, boundary, guess, method, cycle, pre, post, smoother, omega, coarse_levels, precision, tolerance, absolute, norm, max_cycles, mean,
+            grid, rhs, batch: None, boundary, guess, method, cycle, pre, post, smoother, omega, coarse_levels, precision, tolerance, absolute, norm, max_cycles, mean,
         };
         config
     }
@@ -256,9 +264,10 @@ impl Config {
         self.grid.nodes.len()
     }
 
-    /// Names of the variables of expressions.
-    pub(crate) fn variables(&self) -> &'static [&'static str] {
-        &AXES[..self.dimensions().clamp(2, 3)]
+    /// Names of the variables of expressions: coordinates, and in a batch the number of the right-hand side behind them.
+    pub(crate) fn variables(&self) -> Vec<&'static str> {
+        let axes = &AXES[..self.dimensions().clamp(2, 3)];
+        axes.iter().copied().chain(self.batch.map(|_| COUNTER)).collect()
     }
 
     /// Distance between nodes of axis `d`.
@@ -276,7 +285,8 @@ impl Config {
     /// The names that expressions may use while the grid is wrong, so that theirs and its problems are told at once.
     fn placeholders(&self) -> Names {
         let axes = if self.dimensions() == 2 { 2 } else { 3 };
-        (&AXES[..axes], CONSTANTS[..axes].iter().flat_map(|(l, h)| [(*l, 1.0), (*h, 1.0)]).collect())
+        let variables = AXES[..axes].iter().copied().chain(self.batch.map(|_| COUNTER)).collect();
+        (variables, CONSTANTS[..axes].iter().flat_map(|(l, h)| [(*l, 1.0), (*h, 1.0)]).collect())
     }
 
     /// Every problem that can be seen without allocating anything, paths relative to this table.
@@ -285,6 +295,9 @@ impl Config {
         let names = if faults.is_empty() { (self.variables(), self.constants()) } else { self.placeholders() };
         faults.extend(source_fault("rhs", &self.rhs, &names));
         faults.extend(self.guess.as_ref().and_then(|g| source_fault("guess", g, &names)));
+        if let Some(batch) = self.batch.filter(|b| !BATCH.contains(b)) {
+            faults.push(Fault::new("batch", format!("{batch} right-hand sides")).allowed("1 to 1000000"));
+        }
         let mut seen = Vec::new();
         for d in 0..self.dimensions().min(3) {
             let [lo, hi] = [0, 1].map(|end| self.boundary.side(d, end));
@@ -332,13 +345,17 @@ impl Config {
 }
 
 /// Variables and constants of expressions.
-type Names = (&'static [&'static str], Vec<(&'static str, f64)>);
+type Names = (Vec<&'static str>, Vec<(&'static str, f64)>);
 
 /// What is wrong with a source, as far as its text tells.
 fn source_fault(path: &str, source: &Source, (variables, constants): &Names) -> Option<Fault> {
     match source {
         Source::Number(value) if !value.is_finite() => Some(Fault::new(path, format!("the value is {value}")).allowed("finite numbers")),
-        Source::Expression(text) => Expr::parse_with(text, variables, constants).err().map(|e| e.problem(path)),
+        Source::Expression(text) => Expr::parse_with(text, variables, constants).err().map(|e| {
+            let counts = !variables.contains(&COUNTER) && text.get(e.span.clone()) == Some(COUNTER);
+            let fault = e.problem(path);
+            if counts { fault.hint("`k` is the number of a right-hand side where `batch` says how many there are") } else { fault }
+        }),
         Source::File(source) if source.file.as_os_str().is_empty() => Some(Fault::new(format!("{path}.file"), "the name is empty")),
         _ => None,
     }

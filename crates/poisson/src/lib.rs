@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`config`] | the input table as typed, and everything that can be wrong with it |
 //! | [`setup`] | from the input to arrays |
+//! | `single`, `stack`, `batch` | one problem and a stack of right-hand sides as the run loop sees them; what is solved together |
 //! | [`problem`] | the problem as physics states it, folded into `A u = f` |
 //! | [`method`], [`spectrum`] | what is chosen, and from which numbers |
 //! | [`driver`] | a system on a device, one step at a time |
@@ -33,9 +34,11 @@ pub mod output;
 pub mod physics;
 pub mod problem;
 pub mod setup;
+mod single;
 pub mod solve;
 pub mod solver;
 pub mod spectrum;
+mod stack;
 pub mod stages;
 pub mod status;
 pub mod step;

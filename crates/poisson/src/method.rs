@@ -178,6 +178,19 @@ const DIRECT_STEPS: u64 = 6;
 /// Cells stretched by less than this keep over-relaxation in the smoother.
 const NEARLY_SQUARE: f64 = 1.5;
 
+/// What a device has that the choice turns on.
+#[derive(Clone, Copy)]
+struct Has {
+    gpu: bool,
+    /// A library of Fourier transforms.
+    transforms: bool,
+}
+
+fn device_has(device: &Device) -> Has {
+    let gpu = matches!(device, Device::Cuda(_));
+    Has { gpu, transforms: !gpu || library::cufft().refusal.is_none() }
+}
+
 impl Options {
     /// Everything about the options that no problem could mend.
     pub fn check(&self) -> Vec<Fault> {
@@ -235,16 +248,20 @@ impl Options {
     /// Settles everything for a grid on a device; `warm`: whether there is a first guess. Where a GPU's library of Fourier
     /// transforms is missing, the automatic choice is between cycles, and says so.
     pub fn choose_on(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
-        let gpu = matches!(device, Device::Cuda(_));
-        self.settle(grid, gpu, warm, !gpu || library::cufft().refusal.is_none())
+        self.settle(grid, device_has(device), warm, false)
+    }
+
+    /// As [`Options::choose_on`] for many right-hand sides on one grid, which the direct solver takes together.
+    pub fn choose_stack(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
+        self.settle(grid, device_has(device), warm, true)
     }
 
     /// Settles everything for a grid. `gpu`: the device's kind, with all its libraries; `warm`: whether there is a first guess.
     pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
-        self.settle(grid, gpu, warm, true)
+        self.settle(grid, Has { gpu, transforms: true }, warm, false)
     }
 
-    fn settle(&self, grid: &Grid, gpu: bool, warm: bool, transforms: bool) -> Result<Choice> {
+    fn settle(&self, grid: &Grid, has: Has, warm: bool, stack: bool) -> Result<Choice> {
         let mut faults = self.check();
         if warm && (self.method == Method::Fmg || self.tolerance == Tolerance::TRUNCATION) {
             faults.push(
@@ -259,7 +276,7 @@ impl Options {
             return Err(Error::Input { origin: "the options".into(), problems: faults });
         }
         let truncation = self.tolerance == Tolerance::TRUNCATION;
-        let (method, reason) = self.method(grid, gpu, warm, transforms);
+        let (method, reason) = self.method(grid, has, warm, stack);
         let scheme = self.scheme(method, grid);
         let relative = match self.tolerance {
             Tolerance::Relative(t) => t,
@@ -288,7 +305,8 @@ impl Options {
     }
 
     /// The method, and why it was chosen.
-    fn method(&self, grid: &Grid, gpu: bool, warm: bool, transforms: bool) -> (Method, String) {
+    fn method(&self, grid: &Grid, has: Has, warm: bool, stack: bool) -> (Method, String) {
+        let Has { gpu, transforms } = has;
         if self.method != Method::Auto {
             return (self.method, String::new());
         }
@@ -318,6 +336,10 @@ impl Options {
         let noise = estimate::noise(grid, self.precision);
         if self.precision == Precision::F32 && (truncation || goal < noise) {
             return (cycles, format!("the direct solver would leave {noise:.0e} in single precision"));
+        }
+        if stack && !truncation {
+            let how = if gpu { "each launch works on all right-hand sides" } else { "right-hand sides go side by side, a thread each" };
+            return (Method::Direct, how.into());
         }
         let sweeps = if truncation { 0 } else { estimate::sweeps(grid, self.precision, goal) };
         let of_direct = estimate::direct(grid, self.precision, gpu, sweeps);

@@ -2,30 +2,56 @@
 
 use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values};
 
-use crate::config::Config;
+use crate::config::{COUNTER, Config};
 use crate::problem::Precision;
 
 /// A field over the nodes of the input's grid.
 pub fn field(config: &Config, name: &str, title: &str, values: Values) -> Record {
+    Record::Field(on_grid(config, name, title, values))
+}
+
+fn on_grid(config: &Config, name: &str, title: &str, values: Values) -> Field {
     let axes = (0..config.dimensions())
-        .map(|d| Axis {
-            name: ["x", "y", "z"][d].into(),
-            unit: String::new(),
-            origin: config.grid.origin.get(d).copied().unwrap_or(0.0),
-            spacing: config.spacing(d),
-            len: config.grid.nodes[d],
-        })
+        .map(|d| Axis::bare(d, config.grid.origin.get(d).copied().unwrap_or(0.0), config.spacing(d), config.grid.nodes[d]))
         .collect();
-    Record::Field(Field {
-        name: name.into(),
-        title: title.into(),
-        unit: String::new(),
-        dimension: [0.0; 7],
-        axes,
-        centring: Centring::Node,
-        values,
-        palette: Palette::Diverging,
+    Field { title: title.into(), palette: Palette::Diverging, ..Field::bare(name, axes, Centring::Node, values) }
+}
+
+/// Fields of a batch of `count`, one behind the other; one field where all have the same.
+fn stack(config: &Config, count: usize, name: &str, title: &str, values: Values) -> Record {
+    let mut field = on_grid(config, name, title, values);
+    if field.axes.iter().map(|a| a.len).product::<usize>() == field.values.len() && count > 1 {
+        return Record::Field(field);
+    }
+    field.axes.push(Axis { name: COUNTER.into(), unit: String::new(), origin: 0.0, spacing: 1.0, len: count });
+    Record::Stack(field)
+}
+
+/// The solutions of a batch.
+pub fn solutions(config: &Config, count: usize, u: &[f64]) -> Record {
+    stack(config, count, "solution", "solution u", in_precision(config, u))
+}
+
+/// The right-hand sides of a batch.
+pub fn right_hand_sides(config: &Config, count: usize, rhs: &[f64]) -> Record {
+    stack(config, count, "rhs", "right-hand side", Values::F64(rhs.to_vec()))
+}
+
+/// The last relative residual of each right-hand side of a batch.
+pub fn residuals(relative: Vec<f64>) -> Record {
+    Record::Curve(Curve {
+        name: "residual".into(),
+        title: "relative residual of each right-hand side".into(),
+        x_label: "right-hand side".into(),
+        y_label: "relative residual".into(),
+        x: (0..relative.len()).map(|n| n as f64).collect(),
+        lines: vec![("residual".into(), relative)],
+        log_y: true,
     })
+}
+
+fn in_precision(config: &Config, u: &[f64]) -> Values {
+    if config.precision == Precision::F32 { Values::F32(u.iter().map(|v| *v as f32).collect()) } else { Values::F64(u.to_vec()) }
 }
 
 /// The solution, in the precision that it was computed in.

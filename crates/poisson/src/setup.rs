@@ -1,5 +1,6 @@
 //! From the input to the problem: arrays filled from numbers, expressions and files, every value looked at.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -15,17 +16,11 @@ use crate::problem::{Problem, Side, SideValues};
 /// The problem that a checked input states. `folder` is where relative file names start.
 pub fn problem(config: &Config, folder: &Path) -> Result<Problem<'static>> {
     let all = Nodes::all(config);
-    let rhs = fill(config, "rhs", &config.rhs, &all, folder)?;
-    let guess = config.guess.as_ref().map(|g| fill(config, "guess", g, &all, folder)).transpose()?;
-    let plane = config.dimensions() == 2;
-    let at = |v: &[usize], d: usize| v.get(d).copied().unwrap_or(1);
-    let nodes = [0, 1, 2].map(|d| at(&config.grid.nodes, d));
-    let size = [0, 1, 2].map(|d| config.grid.size.get(d).copied().unwrap_or(1.0));
-    let mut problem = Problem::space(nodes, size, rhs).mean(config.mean);
-    for d in 0..if plane { 2 } else { 3 } {
-        for end in 0..2 {
-            problem.sides[d][end] = side(config, d, end, folder)?;
-        }
+    let rhs = fill(config, "rhs", &config.rhs, &all, None, folder)?;
+    let guess = config.guess.as_ref().map(|g| fill(config, "guess", g, &all, None, folder)).transpose()?;
+    let mut problem = bare(config, rhs);
+    for (d, end) in every_side(config) {
+        problem.sides[d][end] = side(config, d, end, None, folder)?;
     }
     if let Some(guess) = guess {
         problem = problem.guess(guess);
@@ -33,27 +28,109 @@ pub fn problem(config: &Config, folder: &Path) -> Result<Problem<'static>> {
     Ok(problem)
 }
 
+/// The problem without its sides and its guess.
+fn bare<'a>(config: &Config, rhs: impl Into<Cow<'a, [f64]>>) -> Problem<'a> {
+    let at = |v: &[usize], d: usize| v.get(d).copied().unwrap_or(1);
+    let nodes = [0, 1, 2].map(|d| at(&config.grid.nodes, d));
+    let size = [0, 1, 2].map(|d| config.grid.size.get(d).copied().unwrap_or(1.0));
+    Problem::space(nodes, size, rhs).mean(config.mean)
+}
+
+/// Axis and end of every side.
+fn every_side(config: &Config) -> impl Iterator<Item = (usize, usize)> {
+    (0..config.dimensions()).flat_map(|d| [(d, 0), (d, 1)])
+}
+
+/// The right-hand sides of a batch, with guesses and sides that are theirs or the same for all.
+pub(crate) struct Problems {
+    count: usize,
+    nodes: usize,
+    /// All but what differs.
+    common: Problem<'static>,
+    /// One set of values, or one for each, one behind the other.
+    rhs: Vec<f64>,
+    guess: Option<Vec<f64>>,
+    sides: Vec<(usize, usize, Vec<f64>)>,
+}
+
+/// What belongs to number `k` of `values`, of which there are `len` for all or for each.
+fn own(values: &[f64], len: usize, k: usize) -> &[f64] {
+    if values.len() == len { values } else { &values[k * len..][..len] }
+}
+
+impl Problems {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// All right-hand sides, or the one that they have in common.
+    pub(crate) fn rhs(&self) -> &[f64] {
+        &self.rhs
+    }
+
+    /// Problem `k`.
+    pub(crate) fn of(&self, k: usize) -> Problem<'_> {
+        let Problem { nodes, size, ref sides, mean, .. } = self.common;
+        let guess = self.guess.as_ref().map(|guess| own(guess, self.nodes, k).into());
+        let mut problem = Problem { nodes, size, sides: sides.clone(), rhs: own(&self.rhs, self.nodes, k).into(), guess, mean };
+        for (d, end, values) in &self.sides {
+            problem.sides[*d][*end].values = SideValues::Nodes(own(values, self.nodes / nodes[*d], k).into());
+        }
+        problem
+    }
+}
+
+/// The problems that a checked input states, `count` of them.
+pub(crate) fn problems(config: &Config, count: usize, folder: &Path) -> Result<Problems> {
+    let (all, batch) = (Nodes::all(config), Some(count));
+    let rhs = fill(config, "rhs", &config.rhs, &all, batch, folder)?;
+    let guess = config.guess.as_ref().map(|g| fill(config, "guess", g, &all, batch, folder)).transpose()?;
+    let (mut common, mut sides) = (bare(config, Vec::new()), Vec::new());
+    for (d, end) in every_side(config) {
+        let mut side = side(config, d, end, batch, folder)?;
+        if let SideValues::Nodes(values) = &mut side.values {
+            sides.push((d, end, std::mem::take(values.to_mut())));
+        }
+        common.sides[d][end] = side;
+    }
+    Ok(Problems { count, nodes: all.len(), common, rhs, guess, sides })
+}
+
+/// Right-hand sides of the batch that an input states, if it is one: by its own word, or by a stack in the file.
+pub fn batch(config: &Config, folder: &Path) -> Result<Option<usize>> {
+    let Source::File(source) = &config.rhs else { return Ok(config.batch) };
+    if config.batch.is_some() {
+        return Ok(config.batch);
+    }
+    let from = Named::new("rhs", source, folder)?;
+    let shape = from.shape()?;
+    match shape.split_first() {
+        Some((0, rest)) if rest == Nodes::all(config).shape => {
+            Err(input(Fault::new(from.key, format!("`{}` holds a stack of no right-hand side", from.name))))
+        }
+        Some((count, rest)) if rest == Nodes::all(config).shape => Ok(Some(*count)),
+        _ => Ok(None),
+    }
+}
+
 /// Looks at the files that the input names, all but their values: what is missing, damaged or of another shape is said before a run begins.
 pub fn look_at_files(config: &Config, folder: &Path) -> Result<()> {
+    let batch = batch(config, folder)?;
     let look = |path: &str, source: Option<&Source>, nodes: &dyn Fn() -> Nodes| match source {
         Some(Source::File(source)) => {
             let from = Named::new(path, source, folder)?;
-            from.must_fit(&from.shape()?, &nodes())
+            from.must_fit(&from.shape()?, &nodes(), batch)
         }
         _ => Ok(()),
     };
     look("rhs", Some(&config.rhs), &|| Nodes::all(config))?;
     look("guess", config.guess.as_ref(), &|| Nodes::all(config))?;
-    for (d, end) in (0..config.dimensions()).flat_map(|d| [(d, 0), (d, 1)]) {
+    for (d, end) in every_side(config) {
         let side = config.boundary.side(d, end);
         look(&side.path, side.values, &|| Nodes::side(config, d, end))?;
     }
     Ok(())
-}
-
-/// The right-hand side over all nodes, as the input states it.
-pub fn rhs(config: &Config, folder: &Path) -> Result<Vec<f64>> {
-    fill(config, "rhs", &config.rhs, &Nodes::all(config), folder)
 }
 
 /// The finest grid of a checked input.
@@ -65,12 +142,12 @@ pub fn grid(config: &Config) -> Grid {
     Grid { axes: [axis(0), axis(1), if config.dimensions() == 2 { Axis::flat() } else { axis(2) }] }
 }
 
-fn side(config: &Config, d: usize, end: usize, folder: &Path) -> Result<Side<'static>> {
+fn side(config: &Config, d: usize, end: usize, batch: Option<usize>, folder: &Path) -> Result<Side<'static>> {
     let side = config.boundary.side(d, end);
     let values = match side.values {
         None => SideValues::Constant(0.0),
         Some(Source::Number(value)) => SideValues::Constant(*value),
-        Some(source) => SideValues::Nodes(fill(config, &side.path, source, &Nodes::side(config, d, end), folder)?.into()),
+        Some(source) => SideValues::Nodes(fill(config, &side.path, source, &Nodes::side(config, d, end), batch, folder)?.into()),
     };
     Ok(Side { bc: side.bc, values })
 }
@@ -111,28 +188,37 @@ fn coordinates(config: &Config, d: usize) -> Vec<f64> {
     (0..n).map(|i| origin + if i + 1 == n && !periodic { config.grid.size[d] } else { i as f64 * h }).collect()
 }
 
-/// Values over `nodes`, x fastest; all of them finite.
-fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, folder: &Path) -> Result<Vec<f64>> {
+/// Values over `nodes`, x fastest, all of them finite: once, or in a batch for each right-hand side where they differ.
+fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, batch: Option<usize>, folder: &Path) -> Result<Vec<f64>> {
     match source {
         Source::Number(value) => Ok(vec![*value; nodes.len()]),
         Source::Expression(text) => {
             let expression =
-                Expr::parse_with(text, config.variables(), &config.constants()).map_err(|e| input(e.problem(absolute(path))))?;
-            let values = evaluate(&expression, config.dimensions(), nodes);
-            not_finite(&values, nodes).map_or(Ok(values), |place| Err(input(place.fault(path, config.dimensions()))))
+                Expr::parse_with(text, &config.variables(), &config.constants()).map_err(|e| input(e.problem(absolute(path))))?;
+            let dimensions = config.dimensions();
+            let counts = config.batch.is_some() && expression.uses(dimensions);
+            let mut values = vec![0.0; nodes.len() * if counts { batch.unwrap_or(1) } else { 1 }];
+            for (k, values) in values.chunks_mut(nodes.len()).enumerate() {
+                evaluate(&expression, dimensions, nodes, k, values);
+                if let Some(place) = not_finite(values, nodes) {
+                    return Err(input(place.fault(path, dimensions, counts.then_some(k))));
+                }
+            }
+            Ok(values)
         }
-        Source::File(source) => file(path, source, nodes, folder),
+        Source::File(source) => file(path, source, nodes, batch, folder),
     }
 }
 
-fn evaluate(expression: &Expr, dimensions: usize, nodes: &Nodes) -> Vec<f64> {
+/// The values of an expression for right-hand side `k`.
+fn evaluate(expression: &Expr, dimensions: usize, nodes: &Nodes, k: usize, values: &mut [f64]) {
     let [x, y, z] = &nodes.coordinates;
-    let mut values = vec![0.0; nodes.len()];
-    each(chunks_mut(&mut values, x.len()), |row, out| {
-        let columns = [Column::Values(x), Column::Constant(y[row % y.len()]), Column::Constant(z[row / y.len()])];
-        expression.eval_many(&columns[..dimensions], out);
+    each(chunks_mut(values, x.len()), |row, out| {
+        let mut columns =
+            [Column::Values(x), Column::Constant(y[row % y.len()]), Column::Constant(z[row / y.len()]), Column::Constant(0.0)];
+        columns[dimensions] = Column::Constant(k as f64);
+        expression.eval_many(&columns[..=dimensions], out);
     });
-    values
 }
 
 /// A value that cannot be used, and where.
@@ -143,10 +229,11 @@ struct Place {
 }
 
 impl Place {
-    fn fault(&self, path: &str, dimensions: usize) -> Fault {
+    fn fault(&self, path: &str, dimensions: usize, k: Option<usize>) -> Fault {
         let index: Vec<_> = self.index[..dimensions].iter().map(ToString::to_string).collect();
         let at: Vec<_> = ["x", "y", "z"].iter().zip(&self.at[..dimensions]).map(|(name, x)| format!("{name} = {x}")).collect();
-        Fault::new(absolute(path), format!("the value at node ({}), {}, is {}", index.join(", "), at.join(", "), self.value))
+        let of = k.map_or(String::new(), |k| format!(" for k = {k}"));
+        Fault::new(absolute(path), format!("the value at node ({}), {}, is {}{of}", index.join(", "), at.join(", "), self.value))
             .allowed("finite numbers")
             .hint("`if(condition, value, otherwise)` keeps an expression away from a pole")
     }
@@ -160,10 +247,10 @@ fn not_finite(values: &[f64], nodes: &Nodes) -> Option<Place> {
 }
 
 /// The array of a file, held against the nodes.
-fn file(path: &str, source: &FileSource, nodes: &Nodes, folder: &Path) -> Result<Vec<f64>> {
+fn file(path: &str, source: &FileSource, nodes: &Nodes, batch: Option<usize>, folder: &Path) -> Result<Vec<f64>> {
     let from = Named::new(path, source, folder)?;
     let array = from.array()?;
-    from.must_fit(&array.shape, nodes)?;
+    from.must_fit(&array.shape, nodes, batch)?;
     if let Some(index) = array.first_not_finite() {
         let n = index.iter().zip(&array.shape).fold(0, |n, (i, len)| n * len + i);
         let message = format!("`{}` holds {} at index {}", from.name, array.values[n], tuple(&index));
@@ -227,14 +314,18 @@ impl Named {
         read.map_err(|e| e.of_key(&self.key))
     }
 
-    fn must_fit(&self, shape: &[usize], nodes: &Nodes) -> Result<()> {
-        if shape == nodes.shape {
+    fn must_fit(&self, shape: &[usize], nodes: &Nodes, batch: Option<usize>) -> Result<()> {
+        let stacked: Option<Vec<usize>> = batch.map(|count| std::iter::once(count).chain(nodes.shape.iter().copied()).collect());
+        if shape == nodes.shape || stacked.as_deref() == Some(shape) {
             return Ok(());
         }
-        let message = format!("`{}` has the shape {}, expected {}", self.name, tuple(shape), tuple(&nodes.shape));
+        let or = stacked.map_or(String::new(), |stacked| format!(" or {}", tuple(&stacked)));
+        let message = format!("`{}` has the shape {}, expected {}{or}", self.name, tuple(shape), tuple(&nodes.shape));
         let mut fault = Fault::new(&self.key, message).hint("arrays are in C order with x fastest: y before x in the shape, z before y");
         if shape.iter().rev().eq(&nodes.shape) && shape.len() > 1 {
             fault = fault.hint("the axes are the other way round: save the transposed array");
+        } else if batch.is_none() && shape.split_first().is_some_and(|(_, rest)| rest == nodes.shape) {
+            fault = fault.hint("a stack belongs to a batch: say with `batch` how many right-hand sides there are, or give a stack of them");
         }
         Err(input(fault))
     }

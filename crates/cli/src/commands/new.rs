@@ -24,6 +24,7 @@ pub(crate) const EXAMPLES: &[(&str, &str)] = examples![
     "poisson/anisotropic",
     "poisson/channel",
     "poisson/point_charges_3d",
+    "poisson/batch",
     "pic/two_stream",
     "pic/langmuir",
     "pic/filamentation",

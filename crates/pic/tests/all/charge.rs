@@ -7,7 +7,7 @@ use zellige_pic::particles::Pusher;
 use zellige_pic::stages::{Precision, Setup, Smoothing};
 
 /// Steps of a case.
-const STEPS: u64 = 40;
+const STEPS: u64 = 25;
 
 /// Largest change of `div E - rho` in [`STEPS`] steps of a warm plasma, in `n_0`.
 fn change(setup: &mut Setup, u_th: f64) -> f64 {
@@ -78,10 +78,13 @@ fn every_side() {
         (FieldSide::Absorbing, ParticleSide::Absorb),
         (FieldSide::Absorbing, ParticleSide::Reflect),
     ];
-    for (fields, particles) in kinds {
-        for axes in [[true, false], [false, true], [true, true]] {
+    for (k, (fields, particles)) in kinds.into_iter().enumerate() {
+        for (a, axes) in [[true, false], [false, true], [true, true]].into_iter().enumerate() {
             for order in [1, 2] {
-                // Walls in both directions have all that walls in one have.
+                // Walls in both directions have all that walls in one have: those with the orders by turns.
+                if a < 2 && (k + a) % 2 != order as usize - 1 {
+                    continue;
+                }
                 let precisions = if axes == [true, true] { &[Precision::F32, Precision::F64][..] } else { &[Precision::F64] };
                 for &precision in precisions {
                     let mut s = setup([20, 24]);

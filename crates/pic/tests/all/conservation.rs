@@ -11,31 +11,29 @@ fn energy(stages: &mut dyn Stages) -> f64 {
     e.electric.iter().sum::<f64>() + e.magnetic.iter().sum::<f64>() + e.kinetic.iter().sum::<f64>()
 }
 
-/// V6, reduced: energies centred in time stay within the listed 1.5e-3.
+/// V6, reduced, with shapes of the second order (those of the first: `physics`): energies centred in time stay within the listed 1.5e-3.
 #[test]
 fn a_warm_plasma_keeps_its_energy() {
-    for order in [1, 2] {
-        let mut s = setup([24, 24]);
-        (s.order, s.species, s.expected) = (order, vec![electrons(64)], vec![64 * 24 * 24]);
-        let mut stages = start(&s, &[thermal([24, 24], 64, 0.1, 4)], 2);
-        run(&s, &mut *stages, 0, 1);
-        let before = energy(&mut *stages);
-        run(&s, &mut *stages, 1, 200);
-        let drift = energy(&mut *stages) / before - 1.0;
-        assert!(drift.abs() < 1.5e-3, "order {order}: {drift:e}");
-        assert!(stages.energies().unwrap().electric[0] > 1e-4 * before, "no fluctuations: nothing was tested");
-    }
+    let mut s = setup([16, 16]);
+    (s.order, s.species, s.expected) = (2, vec![electrons(64)], vec![64 * 16 * 16]);
+    let mut stages = start(&s, &[thermal([16, 16], 64, 0.1, 4)], 1);
+    run(&s, &mut *stages, 0, 1);
+    let before = energy(&mut *stages);
+    run(&s, &mut *stages, 1, 200);
+    let drift = energy(&mut *stages) / before - 1.0;
+    assert!(drift.abs() < 1.5e-3, "{drift:e}");
+    assert!(stages.energies().unwrap().electric[0] > 1e-4 * before, "no fluctuations: nothing was tested");
 }
 
 /// One particle with momentum `u`, so light that its own field is nothing, in fields that are the same everywhere.
 fn lone(u: [f64; 3], pusher: Pusher, dt: f64, fields: [f64; 6], precision: Precision) -> (Setup, Box<dyn Stages>) {
-    let mut s = setup([32, 24]);
+    let mut s = setup([16, 12]);
     // Cells so large that a step stays inside the reach of one.
     (s.grid.h, s.grid.dt, s.precision) = ([4.0 * dt; 2], dt, precision);
     s.species = vec![electrons(1)];
     (s.species[0].pusher, s.species[0].weight, s.expected) = (pusher, 1e-30, vec![1]);
     s.external = fields.map(|f| vec![f; s.grid.len()]);
-    let p = Particles { i: vec![16], j: vec![12], s: vec![0.1], t: vec![-0.2], u: u.map(|u| vec![u]), ..Particles::default() };
+    let p = Particles { i: vec![8], j: vec![6], s: vec![0.1], t: vec![-0.2], u: u.map(|u| vec![u]), ..Particles::default() };
     let stages = start(&s, &[p], 1);
     (s, stages)
 }
@@ -78,7 +76,7 @@ fn crossed_fields_without_force() {
         for k in 0..100 {
             run(&s, &mut *stages, k, 1);
             let p = stages.particles(0).unwrap();
-            furthest = furthest.max((f64::from(p.i[0]) + p.s[0] - 16.1).abs() * s.grid.h[0]);
+            furthest = furthest.max((f64::from(p.i[0]) + p.s[0] - 8.1).abs() * s.grid.h[0]);
         }
         assert_eq!(furthest / 100.0 < 1e-6, stays, "{pusher:?}: {furthest:e}");
     }
@@ -96,7 +94,7 @@ fn the_ledger_closes() {
         for axis in 0..2 {
             walls(&mut s, axis, FieldSide::Pec, side);
         }
-        let mut stages = start(&s, &[thermal(cells, 8, 0.3, 6)], 2);
+        let mut stages = start(&s, &[thermal(cells, 8, 0.3, 6)], 1);
         run(&s, &mut *stages, 0, 100);
         let (e, l) = (stages.energies().unwrap(), stages.ledger().unwrap()[0]);
         assert_eq!(l.injected, 8 * 30 * 26);

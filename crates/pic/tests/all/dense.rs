@@ -83,7 +83,7 @@ fn thermal_walls_do_not_know_tiles() {
         for (tile, threads) in [(None, 1), (Some([5, 3]), 2), (Some([7, 64]), 1), (Some([32, 32]), 3)] {
             s.tile = tile;
             let mut stages = start(&s, std::slice::from_ref(&p), threads);
-            run(&s, &mut *stages, 0, 20);
+            run(&s, &mut *stages, 0, 12);
             let ledger = stages.ledger().unwrap()[0];
             assert!(ledger.energy_in > 0.0 && ledger.removed == 0);
             let found = by_tag(&stages.particles(0).unwrap());

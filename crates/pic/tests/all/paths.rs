@@ -137,8 +137,8 @@ fn threads_do_not_change_a_bit() {
             walls(&mut s, 1, FieldSide::Pec, ParticleSide::Thermal);
             let p = tagged(thermal(cells, 8, 0.5, 2), false);
             let [mut one, mut three] = [1, 3].map(|threads| start(&s, std::slice::from_ref(&p), threads));
-            run(&s, &mut *one, 0, 15);
-            run(&s, &mut *three, 0, 15);
+            run(&s, &mut *one, 0, 10);
+            run(&s, &mut *three, 0, 10);
             assert_eq!(one.particles(0).unwrap(), three.particles(0).unwrap());
             assert_eq!(one.energies().unwrap(), three.energies().unwrap());
             for component in Component::ALL {

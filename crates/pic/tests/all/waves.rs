@@ -1,8 +1,9 @@
-//! Waves: dispersion, absorption, pulses in the box and from antennas. V3 and V10 of the verification list.
+//! Waves: dispersion, absorption, pulses in the box and from antennas. V3 and V10 of the verification list. Long forms:
+//! `cargo test --release -p zellige-pic --test all waves -- --ignored`.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use crate::lattice::{PERIODIC, divergence, grid, largest, setup};
+use crate::lattice::{PERIODIC, alone, divergence, grid, largest, setup};
 use zellige_engine::real::RealScalar;
 use zellige_pic::grid::{FieldSide, Grid};
 use zellige_pic::laser::{Antenna, Envelope, Polarisation, Pulse};
@@ -109,15 +110,13 @@ fn residue(angle: f64, omega: f64) -> [f64; 2] {
     let kx = omega * angle.cos();
     let columns = (10.0 * sigma / h) as usize + 40;
     let centre = 0.5 * columns as f64 * h;
-    // The same in the middle third of a box in which nothing comes back in time.
-    let [small, large] = [(columns, ABSORBING, 0.0), (3 * columns, PERIODIC, 2.0 * centre)].map(|(columns, x, offset)| {
+    // The same in the first half of a box in which nothing comes back in time: the packet ends in the middle of the other half.
+    let [small, large] = [(columns, ABSORBING), (2 * columns, PERIODIC)].map(|(columns, x)| {
         let g = grid([columns, rows], [x, PERIODIC], [h, hy], 0.95);
         let w = frequency(&g, [kx, ky]);
         let velocity = (frequency(&g, [kx + 1e-4, ky]) - frequency(&g, [kx - 1e-4, ky])) / 2e-4;
-        let packet = |x: f64, y: f64, t: f64| {
-            let x = x - offset;
-            (-0.5 * ((x - centre - velocity * t) / sigma).powi(2)).exp() * (kx * x + ky * y - w * t).sin() / w
-        };
+        let packet =
+            |x: f64, y: f64, t: f64| (-0.5 * ((x - centre - velocity * t) / sigma).powi(2)).exp() * (kx * x + ky * y - w * t).sin() / w;
         let mut fields: FieldSet<f64> = FieldSet::new(&setup(&g));
         set(&mut fields, packet, packet);
         let most = [2, 5].map(|c| largest(&g, &fields.get(Component::ALL[c])));
@@ -131,7 +130,7 @@ fn residue(angle: f64, omega: f64) -> [f64; 2] {
         let (own, free) = (small.1.get(Component::ALL[c]), large.1.get(Component::ALL[c]));
         for j in 0..rows as isize {
             for i in 10..columns as isize - 10 {
-                let there = free[large.1.grid.index(i + columns as isize, j)];
+                let there = free[large.1.grid.index(i, j)];
                 left[k] = left[k].max((own[small.1.grid.index(i, j)] - there).abs() / small.0[k]);
             }
         }
@@ -139,15 +138,27 @@ fn residue(angle: f64, omega: f64) -> [f64; 2] {
     left
 }
 
+fn absorbs(omega: f64, angles: &[f64]) {
+    for degrees in angles {
+        let left = alone(|| residue(degrees.to_radians(), omega));
+        println!("omega {omega}, {degrees} degrees: {:.1e} and {:.1e} of the amplitude are left", left[0], left[1]);
+        let limit = if *degrees < 60.0 { 1e-3 } else { 1e-2 };
+        assert!(left.iter().all(|r| *r < limit), "omega {omega}, {degrees} degrees: {left:?}");
+    }
+}
+
 #[test]
 fn layers_absorb() {
-    for omega in [1.0, 3.0, 8.0] {
-        for (degrees, limit) in [(0.0_f64, 1e-3), (30.0, 1e-3), (45.0, 1e-3), (60.0, 1e-2)] {
-            let left = residue(degrees.to_radians(), omega);
-            println!("omega {omega}, {degrees} degrees: {:.1e} and {:.1e} of the amplitude are left", left[0], left[1]);
-            assert!(left.iter().all(|r| *r < limit), "omega {omega}, {degrees} degrees: {left:?}");
-        }
+    // A packet is as long as its waves, and the more so the more it slants: at the lowest frequency only the shortest ones.
+    for (omega, angles) in [(1.0, &[0.0, 30.0][..]), (3.0, &[0.0, 30.0, 45.0, 60.0]), (8.0, &[0.0, 30.0, 45.0, 60.0])] {
+        absorbs(omega, angles);
     }
+}
+
+#[test]
+#[ignore = "long packets; see the head of the file"]
+fn layers_absorb_long_waves_at_any_angle() {
+    absorbs(1.0, &[45.0, 60.0]);
 }
 
 fn pulse(g: &Grid) -> Pulse {
@@ -202,8 +213,13 @@ fn pulses_in_the_box_are_free_of_divergence() {
 /// V10: a focused pulse of a0 = 1 in vacuum: energy, group velocity, and the waist after it has passed the focus.
 #[test]
 fn a_focused_pulse_spreads_as_it_should() {
-    let (length, height, waist) = (42.0, 36.0, 2.0);
-    let (columns, rows) = (840, 120);
+    alone(spreads);
+}
+
+fn spreads() {
+    // Four radii of the widest beam to each side: what is beyond is 1e-15 of it.
+    let (length, height, waist) = (42.0, 24.0, 2.0);
+    let (columns, rows) = (840, 80);
     let g = grid([columns, rows], [PERIODIC; 2], [length / columns as f64, height / rows as f64], 0.98);
     let mut pulse = Pulse { envelope: Envelope::Gaussian { fwhm: 4.0 }, waist: Some(waist), focus: [10.0, 0.5 * height], ..pulse(&g) };
     pulse.arrival = 0.0;
@@ -265,57 +281,61 @@ fn a_pulse_starts_without_a_backward_wave() {
 #[test]
 fn antennas_radiate_the_strength_that_is_asked_for() {
     for (node, direction) in [(14, 0.0), (14, 0.5), (266, PI)] {
-        let h = 0.06;
-        let ky = 10.0 * f64::sin(direction);
-        let flat = direction != 0.5;
-        let (rows, hy) = if flat { (4, h) } else { (20, 2.0 * PI / ky.abs() / 20.0) };
-        let g = grid([280, rows], [ABSORBING, PERIODIC], [h, hy], 0.95);
-        let mut pulse = Pulse { waist: None, direction, polarisation: Polarisation::Circular(false), ..pulse(&g) };
-        pulse.envelope = Envelope::Ramps { rise: 40.0, flat: 20.0, fall: 40.0 };
-        pulse.focus = [node as f64 * h, 0.0];
-        if !flat {
-            // The wave number on the lattice differs a little from w0 sin(angle): the period is that of the lattice.
-            pulse.direction = periodic_direction(&g, ky);
-        }
-        let antenna = Antenna { pulse, axis: 0, node };
-        let mut fields: FieldSet<f64> = FieldSet::new(&setup(&g));
-        let mut strengths = Vec::new();
-        let steps = (130.0 / g.dt) as u64;
-        for n in 0..steps {
-            fields.begin(false);
-            fields.current(&antenna.sheets(&g, n));
-            fields.field();
-            let t = n as f64 * g.dt;
-            if t > 52.0 && t < 58.0 {
-                // The wave of that ky along one column, so that other waves of the start do not count; at normal
-                // incidence both components at one corner, a quarter period apart.
-                let wave = |c: Component, shift: f64| {
-                    let (values, n) = (fields.get(c), rows as f64);
-                    let (mut cosine, mut sine) = (0.0, 0.0);
-                    for j in 0..rows {
-                        let phase = ky * g.h[1] * (j as f64 + shift);
-                        cosine += values[g.index(140, j as isize)] * phase.cos() / n;
-                        sine += values[g.index(140, j as isize)] * phase.sin() / n;
-                    }
-                    cosine.hypot(sine)
-                };
-                if flat {
-                    strengths.push(wave(Component::Ey, 0.5).hypot(wave(Component::Ez, 0.0)) / 10.0);
-                } else {
-                    // B at whole times is the mean of two half times.
-                    strengths.extend([2.0 * wave(Component::Bz, 0.5) / (5.0 * g.dt).cos() / 10.0, 2.0 * wave(Component::Ez, 0.0) / 10.0]);
+        alone(|| radiates(node, direction));
+    }
+}
+
+fn radiates(node: usize, direction: f64) {
+    let h = 0.06;
+    let ky = 10.0 * f64::sin(direction);
+    let flat = direction != 0.5;
+    let (rows, hy) = if flat { (4, h) } else { (20, 2.0 * PI / ky.abs() / 20.0) };
+    let g = grid([280, rows], [ABSORBING, PERIODIC], [h, hy], 0.95);
+    let mut pulse = Pulse { waist: None, direction, polarisation: Polarisation::Circular(false), ..pulse(&g) };
+    pulse.envelope = Envelope::Ramps { rise: 25.0, flat: 14.0, fall: 25.0 };
+    pulse.focus = [node as f64 * h, 0.0];
+    if !flat {
+        // The wave number on the lattice differs a little from w0 sin(angle): the period is that of the lattice.
+        pulse.direction = periodic_direction(&g, ky);
+    }
+    let antenna = Antenna { pulse, axis: 0, node };
+    let mut fields: FieldSet<f64> = FieldSet::new(&setup(&g));
+    let mut strengths = Vec::new();
+    let steps = (94.0 / g.dt) as u64;
+    for n in 0..steps {
+        fields.begin(false);
+        fields.current(&antenna.sheets(&g, n));
+        fields.field();
+        let t = n as f64 * g.dt;
+        if t > 36.0 && t < 42.0 {
+            // The wave of that ky along one column, so that other waves of the start do not count; at normal
+            // incidence both components at one corner, a quarter period apart.
+            let wave = |c: Component, shift: f64| {
+                let (values, n) = (fields.get(c), rows as f64);
+                let (mut cosine, mut sine) = (0.0, 0.0);
+                for j in 0..rows {
+                    let phase = ky * g.h[1] * (j as f64 + shift);
+                    cosine += values[g.index(140, j as isize)] * phase.cos() / n;
+                    sine += values[g.index(140, j as isize)] * phase.sin() / n;
                 }
+                cosine.hypot(sine)
+            };
+            if flat {
+                strengths.push(wave(Component::Ey, 0.5).hypot(wave(Component::Ez, 0.0)) / 10.0);
+            } else {
+                // B at whole times is the mean of two half times.
+                strengths.extend([2.0 * wave(Component::Bz, 0.5) / (5.0 * g.dt).cos() / 10.0, 2.0 * wave(Component::Ez, 0.0) / 10.0]);
             }
         }
-        // A layer returns less than 1e-3, and so much at most stands on the wave.
-        assert!(strengths.len() > 100 && strengths.iter().all(|s| (s - 1.0).abs() < 2e-3), "{direction}: {strengths:?}");
-        let left: Vec<f64> = (0..6).map(|c| largest(&g, &fields.get(Component::ALL[c]))).collect();
-        // A slanted front in a periodic box also excites waves along the wall, which stay.
-        assert!(!flat || left.iter().all(|v| *v < 0.02), "{direction}: {left:?}");
-        let charge = divergence(&g, &fields.get(Component::Ex), &fields.get(Component::Ey), true);
-        for j in 0..rows as isize {
-            assert!(charge[g.index(node as isize, j)].abs() < 1e-9, "{direction}: charge on the sheet");
-        }
+    }
+    // A layer returns less than 1e-3, and so much at most stands on the wave.
+    assert!(strengths.len() > 100 && strengths.iter().all(|s| (s - 1.0).abs() < 2e-3), "{direction}: {strengths:?}");
+    let left: Vec<f64> = (0..6).map(|c| largest(&g, &fields.get(Component::ALL[c]))).collect();
+    // A slanted front in a periodic box also excites waves along the wall, which stay.
+    assert!(!flat || left.iter().all(|v| *v < 0.02), "{direction}: {left:?}");
+    let charge = divergence(&g, &fields.get(Component::Ex), &fields.get(Component::Ey), true);
+    for j in 0..rows as isize {
+        assert!(charge[g.index(node as isize, j)].abs() < 1e-9, "{direction}: charge on the sheet");
     }
 }
 

@@ -59,7 +59,7 @@ fn auto_takes_the_cheaper_method_and_says_why() {
         assert_eq!(choice.scheme == Scheme::Direct, direct, "{n}: {}", choice.words);
         assert_eq!(options.method == Method::Auto, choice.words.contains(" ("), "{n}: {}", choice.words);
     }
-    let without = mixed(1e-6).settle(&square(4097, zero), true, false, false).unwrap();
+    let without = mixed(1e-6).settle(&square(4097, zero), Has { gpu: true, transforms: false }, false, false).unwrap();
     assert!(without.scheme != Scheme::Direct && without.words.contains("cuFFT"), "{}", without.words);
 }
 

@@ -1,5 +1,6 @@
 //! What is verified from outside, in one program: linking one for each file took most of the time of building them.
 
+mod batch;
 mod bench;
 mod book;
 mod common;

@@ -1,6 +1,6 @@
 //! The errors of the iterations and of the frames, and where these were taken.
 
-use zellige_engine::record::{Axis, Centring, Column, Curve, Entries, Field, Palette, Record, Table, Values};
+use zellige_engine::record::{Axis, Centring, Column, Curve, Field, Palette, Record, Table, Values};
 
 use super::Results;
 
@@ -57,17 +57,6 @@ pub(super) fn local_errors(results: &Results) -> Vec<Record> {
 pub(super) fn views(results: &Results) -> Record {
     let model = results.model;
     let places = places(results);
-    let column = |quantity: &str, component: &str, unit: &str, values: Vec<f64>| Column {
-        quantity: quantity.into(),
-        component: component.into(),
-        unit: unit.into(),
-        dimension: [0.0; 7],
-        unit_si: 1.0,
-        weighting_power: 0.0,
-        macro_weighted: false,
-        time_offset: 0.0,
-        values: Entries::Each(Values::F64(values)),
-    };
     let moved = |d: usize| {
         let now = |j: usize| pixels(results.views.0[j], results.views.1.get(j).copied().unwrap_or_default())[d];
         let then = |j: usize| pixels(model.views[j], model.shifts.get(j).copied().unwrap_or_default())[d];
@@ -75,13 +64,13 @@ pub(super) fn views(results: &Results) -> Record {
     };
     let each = |e: usize| (0..places.len()).map(|j| results.errors.get(j).map_or(f64::NAN, |v| v[e])).collect();
     let columns = vec![
-        column("position", "y", "m", places.iter().map(|p| p[0]).collect()),
-        column("position", "x", "m", places.iter().map(|p| p[1]).collect()),
-        column("moved", "y", "m", moved(0)),
-        column("moved", "x", "m", moved(1)),
-        column("error_fourier", "", "", each(0)),
-        column("error_likelihood", "", "", each(1)),
-        column("error_exit", "", "", each(2)),
+        Column::numbers("position", "y", "m", places.iter().map(|p| p[0]).collect()),
+        Column::numbers("position", "x", "m", places.iter().map(|p| p[1]).collect()),
+        Column::numbers("moved", "y", "m", moved(0)),
+        Column::numbers("moved", "x", "m", moved(1)),
+        Column::numbers("error_fourier", "", "", each(0)),
+        Column::numbers("error_likelihood", "", "", each(1)),
+        Column::numbers("error_exit", "", "", each(2)),
     ];
     let (name, title) = ("views".to_owned(), "frames: where they were taken, and their errors".to_owned());
     Record::Table(Table { name, title, length_si: 1.0, time_si: 1.0, len: places.len(), columns })

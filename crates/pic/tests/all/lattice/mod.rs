@@ -1,6 +1,7 @@
 //! What the tests of the fields share: set-ups without particles, random states, differences on the lattice.
 #![allow(unreachable_pub)]
 
+use zellige_engine::device::Cpu;
 use zellige_engine::real::RealScalar;
 use zellige_engine::rng::Philox;
 use zellige_pic::grid::{FieldSide, Grid, ParticleSide};
@@ -21,6 +22,11 @@ pub fn grid(cells: [usize; 2], fields: [[FieldSide; 2]; 2], h: [f64; 2], courant
     let mut grid = Grid { cells, h, origin: [0.0; 2], dt: 0.0, fields, particles, dimensions: if cells[1] == 1 { 1 } else { 2 } };
     grid.dt = courant * grid.courant_limit();
     grid
+}
+
+/// On one thread: tests run side by side, and on small grids waiting for each other costs more than the work.
+pub fn alone<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    Cpu::new(1).unwrap().install(work)
 }
 
 /// A set-up without particles.

@@ -1,0 +1,249 @@
+//! One problem, as the run loop sees it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::{Device, host_must_hold};
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
+
+use crate::config::Config;
+use crate::driver::{Driver, on_host};
+use crate::grid::{Grid, Level, cycle_levels};
+use crate::method::{Choice, Scheme};
+use crate::problem::{Folded, Problem};
+use crate::stages::{Held, Norms};
+use crate::status::Status;
+use crate::{cost, operator, output, setup, truncation};
+
+/// One problem being solved.
+pub(crate) struct Single {
+    config: Config,
+    device: Device,
+    problem: Problem<'static>,
+    driver: Driver,
+    levels: Vec<Level>,
+    /// Root mean square of the right-hand side without its mean, which an imbalance is measured against.
+    reference: f64,
+}
+
+/// An imbalance above this share of the right-hand side is said.
+pub(crate) const NOTABLE_IMBALANCE: f64 = 1e-10;
+
+/// Share that the mean that was taken off has of a right-hand side, `reference` being what is left of it.
+pub(crate) fn share_of_imbalance(imbalance: f64, reference: f64) -> f64 {
+    let whole = reference.hypot(imbalance);
+    if whole > 0.0 { imbalance.abs() / whole } else { 0.0 }
+}
+
+pub(crate) fn levels_of(grid: &Grid, choice: &Choice) -> Vec<Level> {
+    cycle_levels(grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { choice.coarse_levels } else { 0 })
+}
+
+/// What a recomputed residual may be. The one that stopped the solve was rounded in the working precision: twice the floor covers it.
+pub(crate) fn residual_limit(goal: f64, floor: f64) -> f64 {
+    goal.max(8.0 * floor) + 2.0 * floor
+}
+
+pub(crate) fn fits(grid: &Grid, choice: &Choice, levels: &[Level], device: &Device) -> Result<()> {
+    let needed = cost::memory(levels, choice.scheme, choice.precision, matches!(device, Device::Cuda(_)));
+    // Besides, the host has the right-hand side as the input states it, whatever the device.
+    let given = size_of::<f64>() as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>();
+    device.must_hold(needed, format!("the levels of a problem of {} unknowns", grid.unknowns()))?;
+    host_must_hold(given, format!("the right-hand side of a problem of {} unknowns", grid.unknowns()))
+}
+
+pub(crate) fn ending(status: Status, limit_was_asked_for: bool) -> Ending {
+    match status {
+        Status::Converged => Ending::Finished,
+        Status::PrecisionFloor => Ending::Limited,
+        Status::MaxCycles if limit_was_asked_for => Ending::Limited,
+        Status::MaxCycles | Status::Stagnated | Status::Diverged => Ending::Failed,
+    }
+}
+
+/// Writes what a driver needs to go on.
+pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
+    let (u, held) = (driver.state()?, driver.held()?);
+    if let Some(held) = held {
+        writer.bytes("residual", &held.residual)?;
+        writer.f64s("residual_scale", &[held.scale])?;
+    }
+    let judge = driver.judge();
+    let last = judge.norms();
+    writer.f64s("u", &u)?;
+    writer.f64s("history", judge.history())?;
+    writer.f64s("norms", &[last.l2, last.max, last.u_l2])
+}
+
+/// Takes it back; `folded` is the system that the driver had.
+pub(crate) fn restore(driver: &mut Driver, mut folded: Folded, reader: &Reader) -> Result<()> {
+    reader.f64s_into("u", &mut folded.u)?;
+    let mut last = [0.0; 3];
+    reader.f64s_into("norms", &mut last)?;
+    let history = reader.f64s("history")?;
+    if history.is_empty() {
+        return Err(reader.wrong("`history` is empty"));
+    }
+    let mut held = None;
+    if reader.has("residual") {
+        let mut scale = [0.0];
+        reader.f64s_into("residual_scale", &mut scale)?;
+        held = Some(Held { residual: reader.bytes("residual")?, scale: scale[0] });
+    }
+    driver.load(folded)?;
+    let norms = Norms { l2: last[0], max: last[1], u_l2: last[2] };
+    driver.resume(history, norms, held.as_ref(), &mut Profiler::off())
+}
+
+impl Single {
+    pub(crate) fn new(config: &Config, environment: &Environment) -> Result<Self> {
+        let device = environment.device.clone();
+        let folder: &Path = &environment.folder;
+        let grid = setup::grid(config);
+        let choice = config.options().choose_on(&grid, &device, config.guess.is_some())?;
+        let levels = levels_of(&grid, &choice);
+        fits(&grid, &choice, &levels, &device)?;
+        let problem = on_host(&device, || setup::problem(config, folder))?;
+        let mut driver = Driver::new(&grid, choice, &device)?;
+        let folded = on_host(&device, || problem.clone().fold())?;
+        let reference = folded.reference.l2;
+        driver.load(folded)?;
+        driver.begin(&mut Profiler::off())?;
+        Ok(Self { config: config.clone(), device, problem, driver, levels, reference })
+    }
+
+    pub(crate) fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.driver.step(profiler)
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        self.driver.steps() as u64
+    }
+
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        let status = self.driver.status()?;
+        Some(Outcome { ending: ending(status, self.config.max_cycles.is_some()), status: status.word(), message: self.message(status) })
+    }
+
+    pub(crate) fn progress(&self) -> f64 {
+        if self.driver.status().is_some() { 1.0 } else { self.driver.judge().progress() }
+    }
+
+    fn message(&self, status: Status) -> String {
+        let judge = self.driver.judge();
+        let relative = judge.relative();
+        let mut message = match status {
+            Status::Converged if self.driver.choice().truncation => {
+                let share = self.driver.truncation().map_or(0.0, |t| t.share);
+                format!("the error of solving is {share:.1e} of the error of the formula (relative residual {relative:.2e})")
+            }
+            Status::Converged => format!("relative residual {relative:.2e}, {:.1e} asked for", judge.goal()),
+            Status::PrecisionFloor if self.driver.choice().truncation && self.driver.truncation().is_none() => format!(
+                "relative residual {relative:.2e} is rounding error in {}, and the error of the formula is no more than that: it could not be \
+                 measured, and the solution is as good as this precision gives",
+                self.config.precision
+            ),
+            Status::PrecisionFloor => format!(
+                "relative residual {relative:.2e} is rounding error in {}; the solution is as good as this precision gives",
+                self.config.precision
+            ),
+            Status::Stagnated if self.driver.choice().scheme == Scheme::Direct => {
+                format!("the residual stands still at {relative:.2e}, above rounding; try `method = \"multigrid\"` or another `precision`")
+            }
+            Status::Stagnated => {
+                format!("the residual stands still at {relative:.2e}; try `smoother = \"red_black\"`, other `pre`, `post` or `method`")
+            }
+            Status::Diverged => "the residual grew or is not finite; leave `omega` out, or look for huge values in the input".into(),
+            Status::MaxCycles if self.driver.choice().truncation => match self.driver.truncation() {
+                Some(t) => format!(
+                    "the error of solving is {:.1e} of the error of the formula when `max_cycles` was reached, {} asked for (relative residual \
+                     {relative:.2e})",
+                    t.share,
+                    truncation::SHARE
+                ),
+                None => format!(
+                    "relative residual {relative:.2e} when `max_cycles` was reached; the error of the formula could not be measured"
+                ),
+            },
+            Status::MaxCycles => format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} asked for", judge.goal()),
+        };
+        let imbalance = self.driver.imbalance();
+        if share_of_imbalance(imbalance, self.reference) > NOTABLE_IMBALANCE {
+            let _ = write!(
+                message,
+                "; right-hand side and fluxes do not balance, and no side holds a value: the mean {imbalance:.6e} was taken off"
+            );
+        }
+        message
+    }
+
+    fn step_name(&self) -> String {
+        match self.driver.choice().scheme {
+            Scheme::Sweeps { block, .. } => format!("steps of {block} sweeps"),
+            _ => "cycles".into(),
+        }
+    }
+
+    pub(crate) fn row(&self) -> Row {
+        let judge = self.driver.judge();
+        let mut row = Row::default();
+        row.push("cycle", "", self.driver.steps() as f64);
+        row.push("residual", "", self.config.norm.of(judge.norms()));
+        row.push("relative_residual", "", judge.relative());
+        row.push("rate", "", judge.rate().unwrap_or(1.0));
+        row
+    }
+
+    pub(crate) fn records(&mut self) -> Result<Vec<Record>> {
+        let u = self.driver.solution()?;
+        let judge = self.driver.judge();
+        let scale = if judge.reference() > 0.0 { 1.0 / judge.reference() } else { 1.0 };
+        let relative: Vec<f64> = judge.history().iter().map(|r| r * scale).collect();
+        let rhs = zellige_engine::record::Values::F64(self.problem.rhs.to_vec());
+        Ok(vec![
+            output::solution(&self.config, u),
+            output::field(&self.config, "rhs", "right-hand side", rhs),
+            output::residual_curve(&relative, &self.step_name()),
+        ])
+    }
+
+    pub(crate) fn checks(&mut self) -> Result<Vec<Check>> {
+        let u = self.driver.solution()?;
+        let problem = self.problem.clone();
+        let folded = on_host(&self.device, || problem.fold())?;
+        let grid = folded.grid;
+        let (norms, mean) = on_host(&self.device, || (operator::residual_norms(&grid, &u, &folded.f), operator::mean(&grid, &u)));
+        let judge = self.driver.judge();
+        let reference = self.config.norm.reference(folded.reference);
+        let relative = self.config.norm.of(norms) / if reference > 0.0 { reference } else { 1.0 };
+        let mut checks = Vec::new();
+        let goal = if self.driver.choice().truncation { f64::INFINITY } else { judge.goal() };
+        if goal.is_finite() {
+            checks.push(Check::at_most("relative residual, recomputed in double precision", relative, residual_limit(goal, judge.floor())));
+        } else if let Some(truncation) = self.driver.truncation() {
+            checks.push(Check::at_most("error of solving over the error of the formula", truncation.share, truncation::SHARE));
+        }
+        if grid.singular() {
+            let scale = self.config.mean.abs() + norms.u_l2;
+            checks.push(Check::at_most("mean of the solution", (mean - self.config.mean).abs(), 1e-12 * scale.max(f64::MIN_POSITIVE)));
+        }
+        Ok(checks)
+    }
+
+    pub(crate) fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        save(&mut self.driver, writer)
+    }
+
+    pub(crate) fn restore(&mut self, reader: &Reader) -> Result<()> {
+        let problem = self.problem.clone();
+        restore(&mut self.driver, on_host(&self.device, || problem.fold())?, reader)
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        cost::step(&self.levels, self.driver.choice().scheme, self.driver.choice().precision)
+    }
+}

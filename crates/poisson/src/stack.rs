@@ -1,0 +1,361 @@
+//! A stack of right-hand sides on one grid, as the run loop sees it: the direct solver takes as many together as fit, a step
+//! each time; other methods take one after another, a step being one of theirs.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::device::{Device, host_must_hold};
+use zellige_engine::error::Result;
+use zellige_engine::profile::Profiler;
+use zellige_engine::record::{Check, Record, Row};
+use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
+
+use crate::batch::{Together, at_once, host_bytes};
+use crate::config::Config;
+use crate::driver::{Driver, on_host};
+use crate::grid::{Grid, Level};
+use crate::method::{Choice, Scheme};
+use crate::setup::Problems;
+use crate::single::{self, NOTABLE_IMBALANCE, ending, residual_limit, share_of_imbalance};
+use crate::solve::{Report, Solution};
+use crate::status::Status;
+use crate::{cost, operator, output, setup, truncation};
+
+/// All of a stack while it is being solved.
+pub(crate) struct Stack {
+    config: Config,
+    device: Device,
+    grid: Grid,
+    choice: Choice,
+    levels: Vec<Level>,
+    problems: Problems,
+    work: Work,
+    done: Vec<Done>,
+    /// Solutions of those that are done, one behind the other.
+    solutions: Vec<f64>,
+    steps: u64,
+}
+
+enum Work {
+    /// Several at a time.
+    Together(Box<Together>),
+    /// One after another; `loaded`: number `done.len()` is in the driver.
+    Each { driver: Box<Driver>, loaded: bool },
+}
+
+/// How one of them ended.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    status: Status,
+    steps: f64,
+    residual: f64,
+    relative: f64,
+    backward_error: f64,
+    floor: f64,
+    reference: f64,
+    imbalance: f64,
+    /// Share of the truncation error; NaN where that is not the goal.
+    share: f64,
+}
+
+/// From the best to the worst, in which the whole ends.
+const ENDINGS: [Status; 5] = [Status::Converged, Status::PrecisionFloor, Status::MaxCycles, Status::Stagnated, Status::Diverged];
+/// Numbers of a [`Done`].
+const FIGURES: usize = 9;
+
+fn rank(status: Status) -> usize {
+    ENDINGS.iter().position(|s| *s == status).unwrap_or_default()
+}
+
+impl Done {
+    fn of(report: &Report) -> Self {
+        Self {
+            status: report.status,
+            steps: report.steps as f64,
+            residual: report.history.last().copied().unwrap_or_default(),
+            relative: report.relative_residual,
+            backward_error: report.backward_error,
+            floor: report.floor,
+            reference: report.reference,
+            imbalance: report.imbalance,
+            share: report.truncation.map_or(f64::NAN, |t| t.share),
+        }
+    }
+
+    fn figures(&self) -> [f64; FIGURES] {
+        let Self { status, steps, residual, relative, backward_error, floor, reference, imbalance, share } = *self;
+        [rank(status) as f64, steps, residual, relative, backward_error, floor, reference, imbalance, share]
+    }
+
+    fn from_figures(figures: &[f64; FIGURES]) -> Option<Self> {
+        let [status, steps, residual, relative, backward_error, floor, reference, imbalance, share] = *figures;
+        let status = *ENDINGS.get(status as usize)?;
+        Some(Self { status, steps, residual, relative, backward_error, floor, reference, imbalance, share })
+    }
+}
+
+/// Whether right-hand sides of a stack are solved together: the direct solver to a residual, which no estimate follows.
+pub(crate) fn together(choice: &Choice) -> bool {
+    choice.scheme == Scheme::Direct && !choice.truncation
+}
+
+/// Lines of the plan about a stack of `count`.
+pub(crate) fn plan_line(count: usize, at_once: usize, choice: &Choice, gpu: bool) -> String {
+    let launches = count.div_ceil(at_once);
+    if !together(choice) {
+        format!("{count} right-hand sides, one after another: this method takes one at a time")
+    } else if gpu && launches == 1 {
+        format!("{count} right-hand sides, all of them in each launch")
+    } else if gpu {
+        format!("{count} right-hand sides, {at_once} in each launch: {launches} times, as the memory allows")
+    } else {
+        format!("{count} right-hand sides, {at_once} side by side, a thread each")
+    }
+}
+
+impl Stack {
+    pub(crate) fn new(config: &Config, count: usize, environment: &Environment) -> Result<Self> {
+        let device = environment.device.clone();
+        let grid = setup::grid(config);
+        let choice = config.options().choose_stack(&grid, &device, config.guess.is_some())?;
+        let levels = single::levels_of(&grid, &choice);
+        single::fits(&grid, &choice, &levels, &device)?;
+        host_must_hold(host_bytes(&grid, count), format!("{count} right-hand sides and solutions of {} unknowns", grid.unknowns()))?;
+        let problems = on_host(&device, || setup::problems(config, count, &environment.folder))?;
+        let work = if together(&choice) {
+            Work::Together(Box::new(Together::new(&grid, &choice, at_once(&grid, &choice, count, &device), &device)?))
+        } else {
+            Work::Each { driver: Box::new(Driver::new(&grid, choice.clone(), &device)?), loaded: false }
+        };
+        let (done, solutions, config) = (Vec::with_capacity(count), Vec::with_capacity(count * grid.len()), config.clone());
+        Ok(Self { config, device, grid, choice, levels, problems, work, done, solutions, steps: 0 })
+    }
+
+    fn count(&self) -> usize {
+        self.problems.count()
+    }
+
+    pub(crate) fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        let first = self.done.len();
+        self.steps += 1;
+        let solved = match &mut self.work {
+            Work::Together(together) => {
+                let next = self.problems.count().min(first + together.at_once());
+                let problems: Vec<_> = (first..next).map(|k| self.problems.of(k)).collect();
+                together.solve(&problems, profiler)?
+            }
+            Work::Each { driver, loaded } => {
+                if !*loaded {
+                    let problem = self.problems.of(first);
+                    driver.load(on_host(&self.device, || problem.fold())?)?;
+                    driver.begin(profiler)?;
+                    *loaded = true;
+                }
+                if driver.status().is_none() {
+                    driver.step(profiler)?;
+                }
+                match driver.status() {
+                    None => return Ok(()),
+                    Some(status) => {
+                        *loaded = false;
+                        vec![Solution { u: driver.solution()?, report: Report::of(driver, status) }]
+                    }
+                }
+            }
+        };
+        for Solution { u, report } in solved {
+            self.done.push(Done::of(&report));
+            self.solutions.extend(u);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub(crate) fn progress(&self) -> f64 {
+        let part = match &self.work {
+            Work::Each { driver, loaded: true } => driver.judge().progress(),
+            _ => 0.0,
+        };
+        (self.done.len() as f64 + part) / self.count() as f64
+    }
+
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        if self.done.len() < self.count() {
+            return None;
+        }
+        let worst = self.done.iter().map(|d| d.status).max_by_key(|s| rank(*s))?;
+        let parts: Vec<String> = ENDINGS
+            .iter()
+            .filter_map(|status| {
+                let n = self.done.iter().filter(|d| d.status == *status).count();
+                (n > 0).then(|| format!("{n} {}", status.word()))
+            })
+            .collect();
+        let (k, d) = self.largest(|d| d.relative)?;
+        let mut message = format!(
+            "of {} right-hand sides {}; the largest relative residual is {:.2e}, of number {k}",
+            self.count(),
+            parts.join(", "),
+            d.relative
+        );
+        if ending(worst, self.config.max_cycles.is_some()) != Ending::Finished
+            && let Some(k) = self.done.iter().position(|d| d.status == worst)
+        {
+            let _ = write!(message, "; number {k} is the first that ended as {}", worst.word());
+        }
+        let share = |d: &Done| share_of_imbalance(d.imbalance, d.reference);
+        if let Some((k, d)) = self.largest(share).filter(|(_, d)| share(d) > NOTABLE_IMBALANCE) {
+            let _ = write!(
+                message,
+                "; right-hand sides and fluxes do not balance, and no side holds a value: their means were taken off, {:.6e} of number {k}",
+                d.imbalance
+            );
+        }
+        Some(Outcome { ending: ending(worst, self.config.max_cycles.is_some()), status: worst.word(), message })
+    }
+
+    /// The one with the largest of a figure, NaN before all others.
+    fn largest(&self, figure: impl Fn(&Done) -> f64) -> Option<(usize, &Done)> {
+        let of = |d: &Done| if figure(d).is_nan() { f64::INFINITY } else { figure(d) };
+        self.done.iter().enumerate().rev().max_by(|a, b| of(a.1).total_cmp(&of(b.1)))
+    }
+
+    pub(crate) fn row(&self) -> Row {
+        let mut row = Row::default();
+        // What is not finite belongs to one of many, which the others do not end with.
+        let mut push = |name, value: f64| {
+            if value.is_finite() {
+                row.push(name, "", value);
+            }
+        };
+        push("solved", self.done.len() as f64);
+        match &self.work {
+            Work::Together(_) => push("largest_relative_residual", self.largest(|d| d.relative).map_or(0.0, |(_, d)| d.relative)),
+            Work::Each { driver, loaded } => {
+                push("right_hand_side", (self.done.len() - usize::from(!loaded && !self.done.is_empty())) as f64);
+                push("cycle", driver.steps() as f64);
+                push("residual", self.config.norm.of(driver.judge().norms()));
+                push("relative_residual", driver.judge().relative());
+                push("rate", driver.judge().rate().unwrap_or(1.0));
+            }
+        }
+        row
+    }
+
+    /// All solutions once there are all of them; nothing before.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        if self.done.len() < self.count() {
+            return Vec::new();
+        }
+        let relative: Vec<f64> = self.done.iter().map(|d| d.relative).collect();
+        vec![
+            output::solutions(&self.config, self.count(), &self.solutions),
+            output::right_hand_sides(&self.config, self.count(), self.problems.rhs()),
+            output::residuals(relative),
+        ]
+    }
+
+    pub(crate) fn details(&self) -> Value {
+        let one = |(k, d): (usize, &Done)| {
+            let mut line = json!({
+                "right_hand_side": k, "status": d.status.word(), "cycles": d.steps, "residual": d.residual,
+                "relative_residual": d.relative, "backward_error": d.backward_error,
+            });
+            if self.grid.singular() {
+                line["imbalance"] = json!(d.imbalance);
+            }
+            if self.choice.truncation {
+                line["share_of_truncation_error"] = json!(d.share);
+            }
+            line
+        };
+        json!({ "right_hand_sides": self.done.iter().enumerate().map(one).collect::<Vec<_>>() })
+    }
+
+    /// The worst of each check, by how near it is to its limit.
+    pub(crate) fn checks(&self) -> Result<Vec<Check>> {
+        let mut worst: Vec<(f64, Check)> = Vec::new();
+        for (k, d) in self.done.iter().enumerate() {
+            let (problem, u) = (self.problems.of(k), &self.solutions[k * self.grid.len()..][..self.grid.len()]);
+            let folded = on_host(&self.device, || problem.fold())?;
+            let grid = &self.grid;
+            let (norms, mean) = on_host(&self.device, || (operator::residual_norms(grid, u, &folded.f), operator::mean(grid, u)));
+            let reference = self.config.norm.reference(folded.reference);
+            let scale = if reference > 0.0 { reference } else { 1.0 };
+            let mut checks = Vec::new();
+            if self.choice.truncation {
+                if !d.share.is_nan() {
+                    checks.push(("error of solving over the error of the formula", d.share, truncation::SHARE));
+                }
+            } else {
+                let criteria = &self.choice.criteria;
+                let goal = if reference > 0.0 { criteria.relative.max(criteria.absolute / reference) } else { criteria.absolute };
+                let limit = residual_limit(goal, d.floor);
+                checks.push(("relative residual, recomputed in double precision", self.config.norm.of(norms) / scale, limit));
+            }
+            if self.grid.singular() {
+                let limit = 1e-12 * (self.config.mean.abs() + norms.u_l2).max(f64::MIN_POSITIVE);
+                checks.push(("mean of the solution", (mean - self.config.mean).abs(), limit));
+            }
+            for (name, value, limit) in checks {
+                let share = if value.is_nan() { f64::INFINITY } else { value / limit };
+                let check = Check::at_most(format!("{name}, the worst (number {k})"), value, limit);
+                match worst.iter_mut().find(|(_, c)| c.name.starts_with(name)) {
+                    None => worst.push((share, check)),
+                    Some(held) if share > held.0 => *held = (share, check),
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(worst.into_iter().map(|(_, check)| check).collect())
+    }
+
+    pub(crate) fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.u64("steps", self.steps)?;
+        writer.f64s("done", &self.done.iter().flat_map(Done::figures).collect::<Vec<_>>())?;
+        writer.f64s("solutions", &self.solutions)?;
+        match &mut self.work {
+            Work::Each { driver, loaded: true } => single::save(driver, writer),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn restore(&mut self, reader: &Reader) -> Result<()> {
+        self.steps = reader.u64("steps")?;
+        let figures = reader.f64s("done")?;
+        let (lists, rest) = figures.as_chunks();
+        self.done = lists.iter().filter_map(Done::from_figures).collect();
+        self.solutions = reader.f64s("solutions")?;
+        let whole = rest.is_empty() && self.done.len() == lists.len() && self.solutions.len() == self.done.len() * self.grid.len();
+        if !whole || self.done.len() > self.count() {
+            return Err(reader.wrong("`done` and `solutions` do not belong together"));
+        }
+        if let Work::Each { driver, loaded } = &mut self.work {
+            *loaded = reader.has("u");
+            if *loaded {
+                if self.done.len() == self.problems.count() {
+                    return Err(reader.wrong("`u` is one more than there are right-hand sides"));
+                }
+                let problem = self.problems.of(self.done.len());
+                single::restore(driver, on_host(&self.device, || problem.fold())?, reader)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        let one = cost::step(&self.levels, self.choice.scheme, self.choice.precision);
+        match &self.work {
+            Work::Each { .. } => one,
+            Work::Together(together) => {
+                // The last one may be of fewer.
+                let each = self.count() as f64 / self.count().div_ceil(together.at_once()) as f64;
+                Cost { bytes: each * one.bytes, flops: each * one.flops, items: each * one.items }
+            }
+        }
+    }
+}
