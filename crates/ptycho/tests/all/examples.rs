@@ -9,7 +9,7 @@ use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::Config;
 
-const FRAMES: usize = 36;
+const FRAMES: usize = 9;
 
 /// Errors of all iterations; records are made of the end.
 fn run(config: &Config, folder: &Path, device: Device) -> Vec<[f64; 3]> {

@@ -267,14 +267,16 @@ fn every_engine_converges_on_every_kind_of_frame() {
         }),
     ];
     for (kind, change) in kinds {
+        let mut config = input(made(change), EngineConfig::default());
+        if kind == "rectangular" {
+            (config.probe.modes, config.object.modes) = (2, 1);
+        }
+        // One scan for all of them.
+        let (start, _) = from_truth(&config, 0.1);
         for name in ALL {
-            let mut config = input(made(change), EngineConfig::new(name, 12));
-            if kind == "rectangular" {
-                (config.probe.modes, config.object.modes) = (2, 1);
-            }
-            let (start, _) = from_truth(&config, 0.1);
+            config.engine = vec![EngineConfig::new(name, 6)];
             let device = Device::Cpu(Cpu::new(2).unwrap());
-            let mut run = Reconstruction::new(&config, start, &device, 7).unwrap();
+            let mut run = Reconstruction::new(&config, start.clone(), &device, 7).unwrap();
             run.advance(&mut Profiler::off()).unwrap();
             let first = run.errors().unwrap();
             while !run.finished() {
@@ -400,7 +402,7 @@ fn positions_come_back() {
             m.frames = 49;
             m.pattern.jitter = 0.0;
         });
-        let config = input(scan, EngineConfig::new(EngineName::Epie, 40));
+        let config = input(scan, EngineConfig::new(EngineName::Epie, 20));
         moved_views_come_back(config, method);
     }
 }
@@ -408,9 +410,9 @@ fn positions_come_back() {
 /// From an unknown sample and a rough beam to the truth, and the two halves agree as far as the truth does.
 #[test]
 fn a_simulated_scan_is_reconstructed_and_its_resolution_told() {
-    let scan = SimulateConfig { photons: 1e7, ..SimulateConfig::case(81, 64, 1) };
-    let mut config = input(scan, EngineConfig::new(EngineName::Dm, 40));
-    config.engine.push(EngineConfig::new(EngineName::Ml, 20));
+    let scan = SimulateConfig { photons: 1e7, ..SimulateConfig::case(49, 64, 1) };
+    let mut config = input(scan, EngineConfig::new(EngineName::Dm, 30));
+    config.engine.push(EngineConfig::new(EngineName::Ml, 10));
     let mut scans = setup::scans(&config, Path::new(""), 7).unwrap();
     let truth = scans[0].truth.clone().unwrap();
     let mut probe = truth.probe.clone();

@@ -50,8 +50,8 @@ pub(super) fn wishes(model: &Model, device: &Properties, demand: Demand, half: b
     let span = all.memory - least + (8 << 20);
     let mut found: Vec<(Outline, Wish)> = Vec::new();
     let mut seen = [false; 3];
-    for i in (0..400).rev() {
-        let allowance = least + span * i / 400;
+    for i in (0..200).rev() {
+        let allowance = least + span * i / 200;
         let Ok(outline) = at(allowance) else { continue };
         let layout = outline.layout;
         let kind = usize::from(layout.streamed > 0) + usize::from(layout.streamed == layout.blocks());

@@ -173,12 +173,12 @@ fn threads_change_nothing() {
 #[test]
 fn a_scan_between_pixels_is_reconstructed_better() {
     let found = |subpixel: bool, name: EngineName| {
-        let scan = SimulateConfig { noise: false, ..SimulateConfig::case(64, 48, 1) };
+        let scan = SimulateConfig { noise: false, ..SimulateConfig::case(49, 48, 1) };
         let scan = between(|m| (m.frames, m.size, m.pattern.step) = (scan.frames, scan.size, scan.pattern.step));
-        let mut config = Config { subpixel, ..input(scan, EngineConfig::new(name, 40)) };
+        let mut config = Config { subpixel, ..input(scan, EngineConfig::new(name, 20)) };
         if name == EngineName::Ml {
             // From so far it stays at the next best place, whatever the model.
-            config.engine.insert(0, EngineConfig::new(EngineName::Dm, 20));
+            config.engine.insert(0, EngineConfig::new(EngineName::Dm, 12));
         }
         let mut scans = setup::scans(&config, Path::new(""), 7).unwrap();
         let truth = scans[0].truth.clone().unwrap();

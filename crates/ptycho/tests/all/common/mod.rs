@@ -20,7 +20,16 @@ pub struct Reference {
 
 impl Reference {
     pub fn open() -> Self {
-        Self { archive: Archive::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/a64.npz")).unwrap() }
+        Self::of("a64.npz")
+    }
+
+    /// Errors of the same runs in double precision.
+    pub fn double() -> Self {
+        Self::of("a64_double.npz")
+    }
+
+    fn of(file: &str) -> Self {
+        Self { archive: Archive::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file)).unwrap() }
     }
 
     pub fn tensor(&mut self, name: &str) -> Tensor {
@@ -148,4 +157,18 @@ pub fn seen(model: &Model) -> Vec<u32> {
         }
     }
     seen
+}
+
+/// Light on each pixel of the first object, over the most on any: squares of the probe, summed over the views.
+pub fn lit(model: &Model, probe: &[Complex<f64>]) -> Vec<f64> {
+    let [height, width] = model.storages[0].shape;
+    let mut light = vec![0.0; height * width];
+    for view in &model.views {
+        for (i, p) in probe.iter().enumerate() {
+            let (y, x) = (i / model.frame[1] % model.frame[0], i % model.frame[1]);
+            light[(view.row as usize + y) * width + view.col as usize + x] += p.norm_sqr();
+        }
+    }
+    let most = light.iter().copied().fold(0.0, f64::max);
+    light.iter().map(|l| l / most).collect()
 }
