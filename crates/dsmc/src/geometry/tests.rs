@@ -266,7 +266,7 @@ fn no_leaks(moves: u64, seed: u64) {
 
 #[test]
 fn nothing_leaks() {
-    no_leaks(4_000_000, 3);
+    no_leaks(1_300_000, 3);
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn gas_at_the_walls_temperature_stays_as_it_is_and_collisions_are_reciprocal() {
             let molecule = Molecule { rotation: dof, ..molecule };
             let wall = Wall { model, temperature: t, velocity: [0.0; 3] };
             let mut u = dice(50 + 2 * k as u64 + u64::from(dof));
-            let found = means(200_000, || {
+            let found = means(100_000, || {
                 // What comes to a wall has the distribution of a flux, with the sign turned.
                 let v = gas.draw([-1.0, 0.0], &mut u);
                 let r = if dof == 2 { -u().ln() } else { rotation_three(1.0, 0.0, u(), u(), u()) };
@@ -294,7 +294,7 @@ fn free_molecular_drag_of_a_cylinder() {
     {
         let gas = stream(s, 0.3);
         let wall = Wall { model: Model::Diffuse { accommodation: 1.0 }, temperature: ratio * gas.temperature, velocity: [0.0; 3] };
-        let (geometry, flux, counts) = free_molecular(&grid, std::slice::from_ref(&circle), &wall, &gas, 400_000);
+        let (geometry, flux, counts) = free_molecular(&grid, std::slice::from_ref(&circle), &wall, &gas, 150_000);
         let u = s * gas.thermal_speed();
         let reference = reference(&gas, 0.3);
         let (dynamic, body) = (reference.dynamic(), &geometry.bodies()[0]);
@@ -337,7 +337,7 @@ fn free_molecular_loads_of_a_plate() {
     for (s, drag) in [(0.5, 8.4255), (1.0, 4.7157), (2.0, 3.1360), (8.0, 2.2372)] {
         let gas = stream(s, 0.0);
         // Across the stream: along a line of the grid.
-        let (geometry, flux, counts) = free_molecular(&grid, &plate([0.0, -0.12], [0.0, 0.12]), &diffuse(200.0), &gas, 200_000);
+        let (geometry, flux, counts) = free_molecular(&grid, &plate([0.0, -0.12], [0.0, 0.12]), &diffuse(200.0), &gas, 80_000);
         let body = &geometry.bodies()[0];
         let load = BodyLoad::new(geometry.segments(), |k| flux[k], body, body.centre());
         let hits: f64 = counts.iter().sum();
@@ -351,7 +351,7 @@ fn free_molecular_loads_of_a_plate() {
             assert!((flux[0] - exact).abs() < 5.0 * exact / count.max(1.0).sqrt() + 5.0 * one, "{flux:?} {exact}");
         }
         // Along it: Cf = 1 / (sqrt(pi) S) on each side, and the pressure of a gas at rest, n k T.
-        let (geometry, flux, counts) = free_molecular(&grid, &plate([-0.12, 0.005], [0.12, 0.005]), &diffuse(200.0), &gas, 200_000);
+        let (geometry, flux, counts) = free_molecular(&grid, &plate([-0.12, 0.005], [0.12, 0.005]), &diffuse(200.0), &gas, 80_000);
         for ((segment, flux), count) in geometry.segments().iter().zip(&flux).zip(&counts) {
             let [cp, cf, ch] = reference(&gas, 0.0).coefficients(&Load::new(flux, segment));
             let along = cf * (segment.ends[1][0] - segment.ends[0][0]).signum();

@@ -1,5 +1,5 @@
-//! Flow through channels and in a cavity: transmission without collisions, the Poiseuille flow of a rarefied gas, balances of a driven
-//! cavity. Seed 20261121.
+//! Flow through channels and in a cavity: transmission without collisions, a rarefied gas driven by pressures at both ends
+//! (`cargo test --profile quick -p zellige-dsmc --test all -- --ignored a_pressure_drives`), balances of a driven cavity. Seed 20261121.
 
 use crate::common::{K, close, flow, run};
 use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideConfig, SideInflow, SideInlet, SideOutlet, SideWord};
@@ -30,10 +30,10 @@ fn a_duct_without_collisions_transmits_as_berman_has_it() {
         config.boundary.x_lo = Some(SideConfig::Inflow(SideInflow { inflow: gas }));
         config.boundary.x_hi = Some(SideConfig::Word(SideWord::Vacuum));
         config.boundary.y = Some(wall(300.0, [0.0; 3]));
-        config.particles_per_cell = Some(120.0);
+        config.particles_per_cell = Some(80.0);
         // Nothing happens on the way between walls, so cells are as large and steps as long as the averages allow: a cell a step.
         config.dt = 4e-6;
-        (config.steps, config.sampling.start) = (1500, Some(300));
+        (config.steps, config.sampling.start) = (1200, Some(240));
         let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
         let mass = gas.model.species[0].mass;
@@ -41,7 +41,7 @@ fn a_duct_without_collisions_transmits_as_berman_has_it() {
         let sections = gas.samples.flows(&gas.model);
         let n = sections.len() as f64;
         let [found, error] = [0, 1].map(|e| sections.iter().map(|s| s[e]).sum::<f64>() / n);
-        assert!(error / found < 0.01, "the flow is known to {}", error / found);
+        assert!(error / found < 0.012, "the flow is known to {}", error / found);
         close(&format!("length {l}"), found / one_way, transmission(l), 0.005, error / found);
         for (i, [flow, error]) in sections.iter().enumerate() {
             // 16 batches: Student's t with 15 degrees of freedom exceeds 6 in one of 60 sections once in a thousand.
@@ -52,8 +52,9 @@ fn a_duct_without_collisions_transmits_as_berman_has_it() {
 
 /// `J = -G H^2 (dp/dx)/v0` with `v0 = sqrt(2 R T)`. At the rarefaction `delta = p H/(mu v0) = 1`, near Knudsen's minimum, kinetic theory has G from
 /// near 1.50 (hard spheres) to 1.54 (BGK) (Sharipov and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657). G varies by less than 1 % over the
-/// pressures of the channel.
+/// pressures of the channel. Every day `poiseuille.rs` has the same by a force, without ends.
 #[test]
+#[ignore = "ten seconds"]
 fn a_pressure_drives_gas_through_a_channel_as_kinetic_theory_has_it() {
     let argon = zellige_dsmc::gas::table::find("Ar", Molecules::default()).unwrap();
     let (t, height, rows, columns) = (300.0, 0.01, 4, 24);
@@ -103,7 +104,7 @@ fn a_driven_cavity_balances_force_and_heat() {
     config.particles_per_cell = Some(40.0);
     // A quarter of the time between collisions.
     config.dt = 8e-6;
-    (config.steps, config.sampling.start) = (3000, Some(500));
+    (config.steps, config.sampling.start) = (2000, Some(400));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let found: Vec<_> = (0..4).map(|s| gas.samples.surface(&gas.model, s)).collect();
@@ -112,7 +113,7 @@ fn a_driven_cavity_balances_force_and_heat() {
         (mean, error)
     };
     let (drag, drag_error) = (-found[3][1][0], found[3][1][1]);
-    assert!(drag > 50.0 * drag_error, "the drag {drag} +- {drag_error}");
+    assert!(drag > 40.0 * drag_error, "the drag {drag} +- {drag_error}");
     for (v, what) in [(1, "force along x"), (2, "force along y")] {
         let (left, error) = sum(v);
         assert!(left.abs() < 4.0 * error, "{what}: {left:e} +- {error:e} is left over");

@@ -71,9 +71,10 @@ fn stress_relaxes_as_the_viscosity_of_a_plane_has_it() {
         // equilibrium (anisotropy 0.55 of T).
         let sigma = 275.0 * 2.0 / n.sqrt() / (x - y) / ((x - y) / first).ln().abs();
         close(&format!("{model:?}"), found, slope, 0.03, sigma);
-        run(&mut gas, 150);
+        // Of the difference exp(-5) is left, 0.3 % of T.
+        run(&mut gas, 55);
         let ([x, y, z], ..) = temperatures(&mut gas);
-        close(&format!("{model:?}: x over y"), x, y, 0.0, 2.0 / n.sqrt());
+        close(&format!("{model:?}: x over y"), x, y, 0.004, 2.0 / n.sqrt());
         assert_eq!(z, 0.0);
     }
 }
@@ -118,8 +119,8 @@ fn open_sides_keep_a_plane_gas() {
         config.gas.velocity = velocity;
         config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
         config.dt = if velocity[0] > 1000.0 { 4e-9 } else { 1.4e-8 };
-        config.steps = 1500;
-        config.sampling.start = Some(150);
+        config.steps = 700;
+        config.sampling.start = Some(100);
         let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
         // As in `open_sides_keep_the_gas_that_flows_through`.

@@ -61,7 +61,7 @@ fn segments_that_get_the_same_molecules_are_not_independent() {
     config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
     let mirror = WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) };
     config.bodies = vec![body(Shape::Plate { points: vec![[5e-5, 9e-5], [8e-5, 6e-5], [5e-5, 3e-5]] }, mirror)];
-    (config.steps, config.sampling.start) = (6440, Some(40));
+    (config.steps, config.sampling.start) = (4840, Some(40));
     let mut gas = flow(&config, 1);
     run(&mut gas, 3000);
     let folder = tempfile::tempdir().unwrap();
@@ -69,10 +69,10 @@ fn segments_that_get_the_same_molecules_are_not_independent() {
     let mut writer = Writer::create(&path, "dsmc").unwrap();
     gas.save(&mut writer).unwrap();
     writer.finish().unwrap();
-    run(&mut gas, 3440);
+    run(&mut gas, 1840);
     let mut resumed = flow(&config, 1);
     resumed.restore(&Reader::open(&path, "dsmc").unwrap()).unwrap();
-    run(&mut resumed, 3440);
+    run(&mut resumed, 1840);
     let told = |gas: &Flow| format!("{:?} {:?}", surfaces::body(gas, 0), gas.samples.segment_error(0));
     assert_eq!(told(&gas), told(&resumed), "after a restart");
     let segments = gas.model.geometry.segments();
@@ -82,7 +82,7 @@ fn segments_that_get_the_same_molecules_are_not_independent() {
     };
     let [load, error] = surfaces::body(&gas, 0);
     let (x, y) = (error.force[0] / alone(1), error.force[1] / alone(2));
-    // Twice the error of each, not the root of two. Of the 400 steps of a batch a molecule takes up to six from one to the other: what is on
+    // Twice the error of each, not the root of two. Of the 300 steps of a batch a molecule takes up to six from one to the other: what is on
     // its way then is some hundredth, whose root is a tenth, for each of both ends.
     assert!((x / 2.0_f64.sqrt() - 1.0).abs() < 0.05, "along the beam {x} times as uncertain as if independent");
     assert!(y < 0.5 && load.force[1].abs() < 4.0 * error.force[1], "across the beam {y} times as uncertain as if independent: {load:?}");
@@ -92,14 +92,14 @@ fn segments_that_get_the_same_molecules_are_not_independent() {
 /// knows.
 #[test]
 fn totals_of_a_body_scatter_from_run_to_run_as_their_errors_say() {
-    const RUNS: u64 = 24;
+    const RUNS: u64 = 16;
     let mut config = argon(8, 10.0);
     config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
     config.gas.velocity = [300.0, 150.0, 0.0];
     let wall = WallConfig::diffuse(300.0, [0.0; 3]);
     config.bodies = vec![body(Shape::Circle { centre: [4e-5, 4e-5], radius: 2e-5, segments: 24 }, wall)];
-    // A batch is three times as long as the gas takes through the box.
-    (config.steps, config.sampling.start) = (1380, Some(100));
+    // A batch is two to three times as long as the gas takes through the box.
+    (config.dt, config.steps, config.sampling.start) = (1e-8, 970, Some(74));
     let runs = (0..RUNS).map(|seed| {
         let mut gas = Flow::new(&config, Path::new(""), seed, &device(1)).unwrap();
         run(&mut gas, config.steps);
@@ -112,8 +112,8 @@ fn totals_of_a_body_scatter_from_run_to_run_as_their_errors_say() {
         let scatter = runs.iter().map(|r| (r[0][v] - mean).powi(2)).sum::<f64>() / (RUNS - 1) as f64;
         scatter / (runs.iter().map(|r| r[1][v].powi(2)).sum::<f64>() / RUNS as f64)
     });
-    // Five times chi-square with 23 degrees of freedom over 23: 1 +- 0.13; four deviations.
+    // Five times chi-square with 15 degrees of freedom over 15: 1 +- 0.16; four deviations.
     let mean = parts.iter().sum::<f64>() / 5.0;
     println!("scatter over said error, squares: {parts:.2?}");
-    assert!((mean - 1.0).abs() < 0.55, "{parts:?}");
+    assert!((mean - 1.0).abs() < 0.65, "{parts:?}");
 }

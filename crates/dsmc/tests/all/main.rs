@@ -13,6 +13,7 @@ mod kinetic;
 mod loads;
 mod mixtures;
 mod physics;
+mod poiseuille;
 mod refusals;
 mod relaxation;
 mod restart;

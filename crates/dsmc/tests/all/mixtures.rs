@@ -14,23 +14,21 @@ fn mix(config: &mut Config) {
     config.species = ["Ar", "He"].into_iter().zip(PARTS).map(named).collect();
 }
 
-/// A box with four open sides stays as the mixture around it, at rest and in fast oblique streams: of each species the density, the
-/// velocity and the temperature. With the flux of one species by the mass of the other, or of the mean mass, densities would be off by
-/// factors.
+/// A box with four open sides stays as the mixture around it, in a fast oblique stream without collisions and in a slow one with them: of
+/// each species the density, the velocity and the temperature. With the flux of one species by the mass of the other, or of the mean mass,
+/// densities would be off by factors.
 #[test]
 fn open_sides_keep_a_mixture_as_it_is() {
-    const WINDOWS: usize = 24;
-    for (scheme, velocity) in
-        [(Scheme::None, [0.0; 3]), (Scheme::None, [1500.0, -900.0, 200.0]), (Scheme::Ntc, [0.0; 3]), (Scheme::Ntc, [300.0, 150.0, -80.0])]
-    {
-        let mut config = argon(10, 40.0);
+    const WINDOWS: usize = 12;
+    for (scheme, velocity) in [(Scheme::None, [1500.0, -900.0, 200.0]), (Scheme::Ntc, [300.0, 150.0, -80.0])] {
+        let mut config = argon(10, 20.0);
         mix(&mut config);
         config.collisions.scheme = scheme;
         config.gas.velocity = velocity;
         config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
         // Flights without collisions are exact at any step. With them, density of a species spreads by diffusion: 8e-7 s from the middle
-        // to the sides, a third of a window.
-        let (steps, dt) = if scheme == Scheme::None { (50, 4e-8) } else { (180, 1.4e-8) };
+        // to the sides, two fifths of a window.
+        let (steps, dt) = if scheme == Scheme::None { (30, 4e-8) } else { (140, 1.4e-8) };
         (config.dt, config.sampling.start, config.sampling.window) = (dt, Some(steps), Some(steps));
         config.sampling.batches = 2;
         let mut gas = flow(&config, 1);
@@ -56,9 +54,10 @@ fn open_sides_keep_a_mixture_as_it_is() {
                 let square = windows.iter().map(|w| (of(w) - mean).powi(2)).sum::<f64>() / (WINDOWS - 1) as f64;
                 let (off, error) = ((mean - expected) / scale, (square / WINDOWS as f64).sqrt() / scale);
                 let what = format!("{scheme:?} {velocity:?}, species {s}, value {q}: off by {off:.1e} +- {error:.1e}");
-                // Student's t with 23 degrees of freedom exceeds 4.5 in one of 40 comparisons with a probability of 0.7 %.
-                assert!(off.abs() < 4.5 * error, "{what}");
-                assert!(error < if scheme == Scheme::None { 0.003 } else { 0.012 }, "{what}");
+                println!("{what}");
+                // Student's t with 11 degrees of freedom exceeds 5.5 in one of 20 comparisons with a probability of 0.4 %.
+                assert!(off.abs() < 5.5 * error, "{what}");
+                assert!(error < if scheme == Scheme::None { 0.005 } else { 0.012 }, "{what}");
             }
         }
         let ledger = gas.ledger().unwrap();
@@ -79,7 +78,7 @@ fn a_mixture_effuses_each_species_with_its_own_speed() {
     config.initial.density = Some(Value::Number(0.0));
     config.particles_per_cell = Some(200.0);
     // As for argon alone (`flows.rs`): the slowest are the last to arrive.
-    (config.dt, config.steps, config.sampling.start) = (4e-7, 7500, Some(3750));
+    (config.dt, config.steps, config.sampling.start) = (6e-7, 5000, Some(2500));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let (flows, values, width) = (gas.samples.flows(&gas.model), gas.all_values(), width(&gas.model));
@@ -91,7 +90,7 @@ fn a_mixture_effuses_each_species_with_its_own_speed() {
         // Lines of a section: all, argon, helium. What crosses a section crosses the next one soon.
         let [through, error] = [0, 1].map(|k| flows.chunks_exact(3).map(|lines| lines[1 + s][k]).sum::<f64>() / 10.0);
         close(&format!("flux of {name}"), through, expected, 0.0, error / expected);
-        assert!(error < 0.003 * expected, "the flux of {name} is known to {}", error / expected);
+        assert!(error < 0.005 * expected, "the flux of {name} is known to {}", error / expected);
         let mean = |q: usize| values.chunks_exact(width).map(|v| v[VALUES + s * OF_SPECIES.len() + q]).sum::<f64>() / 10.0;
         close(&format!("density of {name}"), mean(0), 0.5 * part * 1e20, 0.008, 0.0);
         close(&format!("velocity of {name}"), mean(1), 0.5 * mean_speed, 0.008, 0.0);

@@ -23,7 +23,7 @@ fn collisions_are_as_frequent_as_theory_has_it() {
             let mut gas = flow(&config, 1);
             // Cells begin with equal numbers; after so many steps they are Poisson's: a molecule crosses a cell in four.
             run(&mut gas, 60);
-            let (before, steps) = (gas.ledger().unwrap(), 200);
+            let (before, steps) = (gas.ledger().unwrap(), 120);
             run(&mut gas, steps);
             let after = gas.ledger().unwrap();
             let found = (after.collisions - before.collisions) as f64;
@@ -136,7 +136,7 @@ fn every_mode_gets_its_share() {
         let mut definitions = [ZDefinition::Jeans, ZDefinition::Particle];
         definitions.rotate_left(n % 2);
         for (scheme, definition) in [Scheme::Ntc, Scheme::Pairing].into_iter().zip(definitions) {
-            let mut config = argon(17, 50.0);
+            let mut config = argon(12, 50.0);
             config.collisions.scheme = scheme;
             config.collisions.z_definition = definition;
             config.collisions.vibration = hot > 1000.0;
@@ -164,10 +164,10 @@ fn every_mode_gets_its_share() {
             let [before, after] = [before, after].map(|t| t.translation + t.internal);
             assert!((after / before - 1.0).abs() < 1e-5, "energy {before} {after}");
             let what = format!("{} {scheme:?} {definition:?}", species.name);
-            // 14450 particles: the ratio of a look fluctuates by sqrt(2/(3 N) + 2/(2 N)), 1.1 %, that of 12 looks by 0.31 %.
-            close(&format!("{what}: rotation over translation"), rotation, translation, 0.006, 0.0031);
+            // 7200 particles: the ratio of a look fluctuates by sqrt(2/(3 N) + 2/(2 N)), 1.5 %, that of 12 looks by 0.44 %.
+            close(&format!("{what}: rotation over translation"), rotation, translation, 0.006, 0.0044);
             if vibration > 0.0 {
-                close(&format!("{what}: vibration over translation"), vibration, translation, 0.01, 0.0045);
+                close(&format!("{what}: vibration over translation"), vibration, translation, 0.01, 0.0064);
             }
         }
     }
@@ -178,7 +178,7 @@ fn every_mode_gets_its_share() {
 #[test]
 fn the_exact_solution_of_bobylev_krook_and_wu_is_followed() {
     for scheme in SCHEMES {
-        let mut config = argon(50, 200.0);
+        let mut config = argon(40, 200.0);
         config.collisions.scheme = scheme;
         config.species[0] = SpeciesConfig {
             mass: Some(6.63e-26),

@@ -65,12 +65,12 @@ fn molecules_that_do_not_collide_fan_out_from_a_slit() {
     config.particles_per_cell = Some(80.0);
     config.dt = 3e-6;
     // The slowest arrive last: of what has the distance d a part (d/(t c))^2 is missing, 0.1 % at the far end on average from step 300 on.
-    (config.steps, config.sampling.start) = (2300, Some(300));
+    (config.steps, config.sampling.start) = (1500, Some(300));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let [through, error] = passed(&gas);
     close("mass flow", through, 1.0, 0.003, error);
-    assert!(error < 0.015, "the flow is known to {error}");
+    assert!(error < 0.02, "the flow is known to {error}");
     let speed = PI.sqrt() / 2.0 * gas.model.species[0].most_probable_speed(300.0);
     let values = gas.values();
     let (mut squares, mut all, mut count, mut worst) = ([0.0; 2], [0.0; 2], 0.0, 0.0_f64);
@@ -86,7 +86,7 @@ fn molecules_that_do_not_collide_fan_out_from_a_slit() {
         all = [all[0] + v[0], all[1] + n * part];
         count += 1.0;
     }
-    close("molecules behind the wall", all[0], all[1], 0.015, 0.0);
+    close("molecules behind the wall", all[0], all[1], 0.015, error);
     let squares = squares.map(|s| s / count);
     // In errors of 16 batches: Student's t with 15 degrees of freedom has a mean square of 1.15, here of 384 cells, neighbours alike; one of
     // 768 exceeds 6.5 once in a hundred.

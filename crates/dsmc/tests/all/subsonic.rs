@@ -33,7 +33,7 @@ pub(crate) fn channel(lower: SideConfig, upper: SideConfig) -> Config {
 /// Density, velocity, temperature and the flux of molecules with its error by the batches, each over the cells, and the means over the
 /// inner ones.
 fn profile(config: &Config) -> (Vec<[f64; 5]>, [f64; 5]) {
-    let mut flow = flow(config, 2);
+    let mut flow = flow(config, 1);
     run(&mut flow, config.steps);
     let of = |(c, v): (usize, &[f64])| {
         let (n, u) = (flow.samples.error(c, 0) / v[0], flow.samples.error(c, 1) / v[1]);
@@ -99,8 +99,9 @@ fn a_mixture_flows_as_its_mass_is_asked_for() {
     config.species.push(zellige_dsmc::config::SpeciesConfig { fraction: 0.75, ..zellige_dsmc::config::SpeciesConfig::named("He") });
     // Three times of passage, in which the light molecules get where they belong, and three more for the averages.
     config.dt = 5e-6;
-    config.steps = 16_000;
-    config.sampling.start = Some(8000);
+    config.particles_per_cell = Some(100.0);
+    config.steps = 14_000;
+    config.sampling.start = Some(7000);
     let mut flow = flow(&config, 1);
     run(&mut flow, config.steps);
     let sections: Vec<[[f64; 2]; 3]> = flow.samples.flows(&flow.model).as_chunks::<3>().0.to_vec();
@@ -109,7 +110,7 @@ fn a_mixture_flows_as_its_mass_is_asked_for() {
     let error_of = |line: usize| sections[5..35].iter().map(|s| s[line][1]).sum::<f64>() / 30.0;
     // What all cells share is no smaller in their mean; 16 batches, four deviations.
     assert!((mean_of(0) - given).abs() < 4.0 * error_of(0), "{} +- {} of {given}", mean_of(0), error_of(0));
-    assert!(error_of(0) < 0.05 * given, "the flow is known to {}", error_of(0) / given);
+    assert!(error_of(0) < 0.06 * given, "the flow is known to {}", error_of(0) / given);
     assert!((mean_of(0) / (mean_of(1) + mean_of(2)) - 1.0).abs() < 1e-12);
     for (line, part) in [(1, 0.25 * MASS / mean), (2, 0.75 * light / mean)] {
         // Light molecules get ahead or fall back by diffusion until the channel has what comes in: the same part, within errors.

@@ -35,35 +35,37 @@ fn a_gas_does_not_notice_weights() {
         config.gas.velocity = velocity;
         config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
         config.dt = 1.4e-8;
-        config.steps = 2000;
-        config.sampling.start = Some(300);
+        config.steps = 1400;
+        config.sampling.start = Some(200);
         let mut gas = flow(&config, 1);
         let n = gas.totals().unwrap().particles as f64;
         // The mean of 1/(1 + 3 x).
         close("particles", n, 16_000.0 * 4.0_f64.ln() / 3.0, 0.02, n.sqrt().recip());
-        run(&mut gas, 300);
+        run(&mut gas, 200);
         let (before, mut particles) = (gas.ledger().unwrap(), 0.0);
-        for _ in 0..17 {
-            run(&mut gas, 100);
-            particles += gas.ledger().unwrap().there() as f64 / 17.0;
+        for _ in 0..24 {
+            run(&mut gas, 50);
+            particles += gas.ledger().unwrap().there() as f64 / 24.0;
         }
         let after = gas.ledger().unwrap();
         assert_eq!(after.there(), gas.totals().unwrap().particles);
-        assert!(after.copied > 5000 && after.dropped > 5000, "{after:?}");
-        let expected = 0.5 * particles * BOX.0 * gas.model.pair(0, 0).mean_rate(BOX.1) * config.dt * 1700.0;
-        // Seventeen looks at the number of particles, each good to 1/sqrt(N).
-        close(&format!("{scheme:?}: collisions"), (after.collisions - before.collisions) as f64, expected, 0.01, (17.0 * n).sqrt().recip());
+        assert!(after.copied > 3500 && after.dropped > 3500, "{after:?}");
+        let expected = 0.5 * particles * BOX.0 * gas.model.pair(0, 0).mean_rate(BOX.1) * config.dt * 1200.0;
+        // Twenty-four looks at the number of particles, each good to 1/sqrt(N).
+        close(&format!("{scheme:?}: collisions"), (after.collisions - before.collisions) as f64, expected, 0.01, (24.0 * n).sqrt().recip());
         for (name, low, high) in [("light", 0, 5), ("middle", 5, 15), ("heavy", 15, 20)] {
             let at = |c: usize| (low..high).contains(&c);
             // Samples are correlated over the time that a molecule stays, some forty steps; of the particles so many are there.
             let share = ((1.0 + 0.15 * high as f64) / (1.0 + 0.15 * low as f64)).ln() / 4.0_f64.ln();
-            let sigma = (40.0 / (1700.0 * n * share)).sqrt();
+            let sigma = (40.0 / (1200.0 * n * share)).sqrt();
             close(&format!("{scheme:?}, {name}: density"), of_columns(&gas, 0, at), BOX.0, 0.004, sigma);
             close(&format!("{scheme:?}, {name}: temperature"), of_columns(&gas, 4, at), BOX.1, 0.004, sigma);
             let thermal = (2.0 * K * BOX.1 / gas.model.species[0].mass).sqrt();
             for c in 0..3 {
                 let found = of_columns(&gas, 1 + c, at);
-                assert!((found - velocity[c]).abs() < thermal * (4.0 * sigma).max(0.004), "{scheme:?}, {name}: {found} along {c}");
+                // A component has 1/sqrt 2 of it, but what moves across the box as a whole is slowed down by viscosity alone, in 110 steps
+                // (`L^2 rho/(2 pi^2 mu)`): sqrt(2*110/40/2) as much.
+                assert!((found - velocity[c]).abs() < thermal * 4.0 * 1.66 * sigma, "{scheme:?}, {name}: {found} along {c}");
             }
         }
     }
@@ -139,8 +141,8 @@ fn walls_feel_weights() {
 fn sides_that_follow_the_gas_do_not_notice_weights() {
     let given = 1e20 * MASS * 20.0;
     let mut config = weighted(subsonic::channel(inlet(None, Some(given)), outlet(PRESSURE)), "1 + (x > 0.1) + 2*(x > 0.17)");
-    config.particles_per_cell = Some(300.0);
-    let mut gas = flow(&config, 2);
+    config.particles_per_cell = Some(200.0);
+    let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let sections = gas.samples.flows(&gas.model);
     assert_eq!(sections.len(), 40);
@@ -161,15 +163,15 @@ fn a_line_does_not_notice_weights() {
     let thermal = (2.0 * K * 300.0 / 66.3e-27_f64).sqrt();
     let source = SourceConfig { density: Some(1e18), velocity: [3.0 * thermal, 0.0, 0.0], ..sources::line() };
     let mut config = weighted(sources::channel(source), "(0.5 + 2*x)*(1 + (y > 0.1))");
-    config.particles_per_cell = Some(400.0);
+    config.particles_per_cell = Some(200.0);
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let values = gas.values();
     for (name, row) in [("light", 0..4), ("heavy", 4..8)] {
         let beam: Vec<f64> = row.flat_map(|j| (13..40).map(move |i| 40 * j + i)).map(|c| values[c * VALUES]).collect();
         let density = beam.iter().sum::<f64>() / beam.len() as f64;
-        // Some 680 particles come in through each half in a step; where cells have five times the weight so many fewer are left of them.
-        close(name, density, 1e18, 0.0, (3.0 / (200.0 * 680.0_f64)).sqrt());
+        // Some 340 particles come in through each half in a step; where cells have five times the weight so many fewer are left of them.
+        close(name, density, 1e18, 0.0, (3.0 / (200.0 * 340.0_f64)).sqrt());
     }
 }
 
