@@ -153,7 +153,7 @@ pub(crate) struct RunArgs {
     /// Check the input and print the plan; compute and write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Go on from the checkpoint of an earlier run in this folder.
+    /// Go on from the checkpoint of an earlier run in this folder; without INPUT, with the input that lies there.
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
     /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.

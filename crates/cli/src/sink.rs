@@ -20,7 +20,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// The file of rows.
 const ROWS: &str = "rows.csv";
 /// The file of the input with its defaults.
-const RESOLVED: &str = "resolved.toml";
+pub(crate) const RESOLVED: &str = "resolved.toml";
 /// The file of the result, and what becomes of that of an earlier run into the same folder.
 pub(crate) const SUMMARY: &str = "summary.json";
 const PREVIOUS: &str = "previous_summary.json";

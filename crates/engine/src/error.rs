@@ -233,7 +233,7 @@ impl Error {
                 Some("ask for less (`--dry-run` says what a run takes), or take a `--device` or a machine with more memory".into())
             }
             Self::Interrupted { checkpoint: Some(path), .. } => {
-                Some(format!("go on with `--resume {}`", path.parent().and_then(Path::parent).unwrap_or(path).display()))
+                Some(format!("go on with `zellige run --resume {}`", path.parent().and_then(Path::parent).unwrap_or(path).display()))
             }
             // A value that is no number; other messages of this kind say themselves what to do.
             Self::Numerics { message, .. } if message.ends_with(BROKEN_DOWN) => Some(

@@ -289,9 +289,24 @@ impl Config {
         (variables, CONSTANTS[..axes].iter().flat_map(|(l, h)| [(*l, 1.0), (*h, 1.0)]).collect())
     }
 
+    /// The equation is made of one over the square of a spacing: it has to be a number, and its own inverse too.
+    fn absurd(&self, d: usize) -> Option<Fault> {
+        let widest = if self.precision == Precision::F32 { 1e18 } else { 1e150 };
+        let h = self.spacing(d);
+        if (1.0 / widest..=widest).contains(&h) {
+            return None;
+        }
+        let message = format!("the spacing in {} is {h:e}, whose square is no number in {}", AXES[d], self.precision);
+        let fault = Fault::new("grid.size", message).allowed(format!("spacings of {:e} to {widest:e}", 1.0 / widest));
+        Some(fault.hint("take a unit of length near the size of the problem"))
+    }
+
     /// Every problem that can be seen without allocating anything, paths relative to this table.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = self.grid.check();
+        if faults.is_empty() {
+            faults.extend((0..self.dimensions()).filter_map(|d| self.absurd(d)));
+        }
         let names = if faults.is_empty() { (self.variables(), self.constants()) } else { self.placeholders() };
         faults.extend(source_fault("rhs", &self.rhs, &names));
         faults.extend(self.guess.as_ref().and_then(|g| source_fault("guess", g, &names)));

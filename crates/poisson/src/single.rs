@@ -157,7 +157,10 @@ impl Single {
             Status::Stagnated => {
                 format!("the residual stands still at {relative:.2e}; try `smoother = \"red_black\"`, other `pre`, `post` or `method`")
             }
-            Status::Diverged => "the residual grew or is not finite; leave `omega` out, or look for huge values in the input".into(),
+            Status::Diverged if self.config.omega.is_some() => {
+                "the residual grew or is not finite; leave `omega` out, or look for huge values in the input".into()
+            }
+            Status::Diverged => "the residual grew or is not finite; look for huge values in the input, or take another `method`".into(),
             Status::MaxCycles if self.driver.choice().truncation => match self.driver.truncation() {
                 Some(t) => format!(
                     "the error of solving is {:.1e} of the error of the formula when `max_cycles` was reached, {} asked for (relative residual \

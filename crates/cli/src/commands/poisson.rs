@@ -51,7 +51,13 @@ pub(crate) fn poisson(arguments: PoissonArgs) -> Result<u8> {
         return Err(Error::Input { origin: "command line".into(), problems });
     }
     let run = RunArgs { output: Some(arguments.output), place: arguments.place, ..RunArgs::default() };
-    run::execute::<Poisson>(input, &run)
+    run::execute::<Poisson>(input, &run).map_err(|error| match error {
+        Error::Input { origin, mut problems } => {
+            problems.iter_mut().for_each(in_words_of_the_command);
+            Error::Input { origin, problems }
+        }
+        other => other,
+    })
 }
 
 /// The argument behind a key of the input.
@@ -64,5 +70,10 @@ fn in_words_of_the_command(problem: &mut Problem) {
         "poisson.rhs" | "poisson.rhs.file" => "--rhs",
         _ => return,
     };
+    // There is no input file here, nor a word in place of a number.
+    problem.hint = problem.hint.take().map(|hint| hint.replace("the folder of the input file", "the folder you stand in"));
+    if name == "ERR" {
+        problem.allowed = problem.allowed.take().map(|_| "0 or more and below 1".into());
+    }
     name.clone_into(&mut problem.path);
 }

@@ -18,12 +18,14 @@ use zellige_io::Format;
 
 use crate::args::{Older, Place, RunArgs};
 use crate::report::{self, GIT_HASH, VERSION};
-use crate::sink::{Output, SUMMARY};
+use crate::sink::{Output, RESOLVED, SUMMARY};
 use crate::{commands, solvers};
 
 /// The command.
 pub(crate) fn run(arguments: &RunArgs) -> Result<u8> {
-    let Some(path) = &arguments.input else {
+    // A run that was cut off has left its whole input beside its checkpoint.
+    let left = arguments.resume.as_ref().map(|folder| folder.join(RESOLVED));
+    let Some(path) = arguments.input.as_ref().or(left.as_ref()) else {
         return commands::new::list("");
     };
     let source = read(path, &arguments.overrides, &arguments.older)?;

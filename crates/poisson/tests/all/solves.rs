@@ -195,6 +195,10 @@ fn every_problem_of_an_input_is_collected() {
     assert!(faults[0].message.contains('^'), "{}", faults[0]);
     let grid = |nodes: Value, size: Value| config(json!({ "grid": { "nodes": nodes, "size": size }, "rhs": 0 })).check();
     assert_eq!(grid(json!([2, 9]), json!([0, 1])).iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["grid.nodes", "grid.size"]);
+    // A spacing whose square is no number of the precision.
+    let tiny = |precision| config(json!({"grid": {"nodes": [9, 9], "size": [1e-20, 1.0]}, "rhs": 1.0, "precision": precision})).check();
+    assert_eq!(tiny("mixed"), []);
+    assert_eq!(tiny("f32").iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["grid.size"]);
     assert_eq!(grid(json!([5]), json!([1])).len(), 1);
     assert_eq!(grid(json!([5, 5, 5]), json!([1, 1])).len(), 1);
 }
