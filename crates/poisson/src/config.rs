@@ -30,8 +30,9 @@ use crate::truncation;
 pub struct Config {
     /// The grid of nodes.
     pub grid: GridConfig,
-    /// The right-hand side: a number, an expression of `x`, `y` (and `z`), or `{ file = "rho.npy" }`. Expressions know the
-    /// lengths `lx`, `ly`, `lz` and the spacings `hx`, `hy`, `hz`.
+    /// The right-hand side: a number, an expression of `x`, `y` (and `z`), or `{ file = "rho.npy" }`, whose file may
+    /// hold a stack of them, one axis more in front: a batch. Expressions know the lengths `lx`, `ly`, `lz` and the spacings `hx`, `hy`,
+    /// `hz`.
     pub rhs: Source,
     /// Number of right-hand sides that are solved as one batch, 1 to 1000000: expressions then know the number `k` of a right-hand
     /// side, from 0, and files may hold a stack, one axis more in front. A file of `rhs` that holds a stack needs no `batch`.

@@ -56,13 +56,13 @@ fn every_pusher_order_and_precision() {
 /// Tiles that divide nothing, tiles of one cell, tiles larger than the domain; domains of any size, tall and flat ones.
 #[test]
 fn every_tile_and_grid() {
-    for cells in [[17, 5], [5, 33], [1, 9], [40, 1], [3, 2], [16, 16]] {
-        for tile in [None, Some([1, 1]), Some([3, 2]), Some([8, 8]), Some([7, 64]), Some([64, 64])] {
-            for order in [1, 2] {
-                let mut s = setup(cells);
-                (s.order, s.tile, s.precision) = (order, tile, Precision::F64);
-                hold(&format!("{cells:?} {tile:?} {order}"), &mut s, 0.3);
-            }
+    for (c, cells) in [[17, 5], [5, 33], [1, 9], [40, 1], [3, 2], [16, 16]].into_iter().enumerate() {
+        for (t, tile) in [None, Some([1, 1]), Some([3, 2]), Some([8, 8]), Some([7, 64]), Some([64, 64])].into_iter().enumerate() {
+            // Both orders on every grid and in every tile, by turns: what is cut does not ask which particle is in it.
+            let order = 1 + (c + t) as u32 % 2;
+            let mut s = setup(cells);
+            (s.order, s.tile, s.precision) = (order, tile, Precision::F64);
+            hold(&format!("{cells:?} {tile:?} {order}"), &mut s, 0.3);
         }
     }
 }

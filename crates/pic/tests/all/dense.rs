@@ -71,7 +71,7 @@ fn a_dense_target_is_cut_and_stays_what_it_is() {
 #[test]
 fn thermal_walls_do_not_know_tiles() {
     for order in [1, 2] {
-        let p = dense([30, 26], 2 * FULL, 0.5);
+        let p = dense([30, 26], 3 * FULL / 2, 0.5);
         let mut s = plasma([30, 26], p.len());
         s.order = order;
         // So light that no momentum feels the fields.
@@ -97,6 +97,6 @@ fn thermal_walls_do_not_know_tiles() {
         momenta.sort_unstable();
         momenta.dedup();
         // Single precision has about 2^24 values to draw from; of n(n-1)/2 pairs some agree by chance: n^2 / 2^25, doubled.
-        assert!(n > 10_000 && (n - momenta.len()) as f64 <= 2.0 * (n as f64).powi(2) / f64::from(1 << 25) + 10.0, "{n} {}", momenta.len());
+        assert!(n > 7_000 && (n - momenta.len()) as f64 <= 2.0 * (n as f64).powi(2) / f64::from(1 << 25) + 10.0, "{n} {}", momenta.len());
     }
 }
