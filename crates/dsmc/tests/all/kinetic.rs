@@ -67,7 +67,7 @@ pub(crate) fn places() -> Vec<f64> {
 }
 
 /// Shear over that without collisions.
-fn shear(delta: f64) -> f64 {
+pub(crate) fn shear(delta: f64) -> f64 {
     let speeds = speeds().map(|[c, w]| (c, w, ways(c, delta)));
     let mut u: Vec<f64> = places().iter().map(|x| 0.5 * (x - 0.5)).collect();
     loop {
@@ -90,7 +90,7 @@ fn shear(delta: f64) -> f64 {
 }
 
 /// Heat over that without collisions.
-fn heat(delta: f64) -> f64 {
+pub(crate) fn heat(delta: f64) -> f64 {
     let speeds = speeds().map(|[c, w]| (c, w, ways(c, delta)));
     let (mut n, mut t, mut q) = (vec![0.0; PLACES], places().iter().map(|x| 0.5 * (0.5 - x)).collect::<Vec<f64>>(), vec![0.0; PLACES]);
     // Density of what the walls send out, such that nothing stays on them; by symmetry that of the other is the negative.
