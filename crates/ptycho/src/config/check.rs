@@ -93,6 +93,9 @@ fn check_engine(path: &str, engine: &EngineConfig, faults: &mut Vec<Problem>) {
     within(&key("object_step"), engine.object_step, 0.0, step, faults);
     within(&key("probe_step"), engine.probe_step, 0.0, step, faults);
     within(&key("damping"), engine.damping, 1e-12, 1e6, faults);
+    within(&key("wavefield_object_damping"), engine.wavefield_object_damping, 1e-12, 1e30, faults);
+    within(&key("wavefield_probe_damping"), engine.wavefield_probe_damping, 1e-12, 1e30, faults);
+    within(&key("line_steps"), engine.line_steps.map(f64::from), 1.0, 100.0, faults);
     if let Some([low, high]) = engine.object_clip.filter(|[low, high]| !(*low >= 0.0 && low < high)) {
         faults.push(not(key("object_clip"), format!("{low} to {high}"), "0 or more, the first below the second"));
     }

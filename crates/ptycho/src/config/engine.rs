@@ -174,11 +174,25 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_scale: Option<f64>,
+    /// ML: both parts of the gradient are taken over the light that falls on a pixel of the object, and over what the object lets through of a pixel
+    /// of the probe (false).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wavefield_preconditioner: Option<bool>,
+    /// ML: what is added to the light, counts (0.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wavefield_object_damping: Option<f64>,
+    /// ML: what is added to what the object lets through, summed over the frames (0.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wavefield_probe_damping: Option<f64>,
+    /// ML: expansions along a direction, each from where the one before has led (1). Some eight come to the minimum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub line_steps: Option<u32>,
     /// ML: smoothing of the object's gradient at the start, pixels (none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub smooth_gradient: Option<f64>,
-    /// ML: what the smoothing is multiplied by at each iteration (0.95).
+    /// ML: what the smoothing is multiplied by at each iteration (0.95; PtyPy 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub smooth_gradient_decay: Option<f64>,
@@ -235,6 +249,10 @@ impl EngineConfig {
         put(self.smoothness.is_some(), "smoothness", &[Ml]);
         put(self.scale_preconditioner.is_some(), "scale_preconditioner", &[Ml]);
         put(self.probe_scale.is_some(), "probe_scale", &[Ml]);
+        put(self.wavefield_preconditioner.is_some(), "wavefield_preconditioner", &[Ml]);
+        put(self.wavefield_object_damping.is_some(), "wavefield_object_damping", &[Ml]);
+        put(self.wavefield_probe_damping.is_some(), "wavefield_probe_damping", &[Ml]);
+        put(self.line_steps.is_some(), "line_steps", &[Ml]);
         put(self.smooth_gradient.is_some(), "smooth_gradient", &[Ml]);
         put(self.smooth_gradient_decay.is_some(), "smooth_gradient_decay", &[Ml]);
         keys

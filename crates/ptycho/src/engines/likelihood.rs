@@ -16,6 +16,10 @@ const SCALE_MEMORY: f64 = 0.9;
 const TRIALS: u32 = 12;
 /// Squared norm of the probe's gradient below which there is none.
 const NO_GRADIENT: f64 = 1e-5;
+/// PtyPy's damping of the wavefield preconditioner.
+const WAVEFIELD_DAMPING: f64 = 0.1;
+/// A further step along a direction that is shorter than this, relative to all of them, is one of rounding.
+const SHORT: f64 = 1e-7;
 
 pub(super) struct Descending {
     rule: Likelihood,
@@ -23,8 +27,13 @@ pub(super) struct Descending {
     supports: [Option<f64>; 2],
     scaled: bool,
     probe_scale: f64,
+    /// Damping of probe and object in the wavefield preconditioner, where it is asked for.
+    wavefield: Option<[f64; 2]>,
+    line_steps: u32,
     smooth: f64,
     decay: f64,
+    /// Whether a direction is smoothed once more than the gradient, as PtyPy does.
+    smooth_twice: bool,
     clip: Option<[f64; 2]>,
     sizes: Sizes,
 }
@@ -55,11 +64,22 @@ impl Descending {
             supports: super::supports(config, facts),
             scaled: config.scale_preconditioner.unwrap_or(!facts.ptypy()),
             probe_scale: config.probe_scale.unwrap_or(1.0),
+            wavefield: (config.wavefield_preconditioner == Some(true)).then(|| {
+                [config.wavefield_probe_damping, config.wavefield_object_damping].map(|damping| damping.unwrap_or(WAVEFIELD_DAMPING))
+            }),
+            line_steps: config.line_steps.unwrap_or(1),
             smooth: config.smooth_gradient.unwrap_or(0.0),
-            decay: config.smooth_gradient_decay.unwrap_or(0.95),
+            decay: config.smooth_gradient_decay.unwrap_or(if facts.ptypy() { 1.0 } else { 0.95 }),
+            smooth_twice: facts.ptypy(),
             clip: config.object_clip,
             sizes: facts.sizes,
         }
+    }
+
+    /// The wavefield preconditioner on the gradient. What is summed comes from the caches.
+    fn wavefield(&self, stages: &mut dyn Stages, damping: [f64; 2], profiler: &mut Profiler) -> Result<()> {
+        let cost = self.sizes.cost(0.0, 0.0, 0.0);
+        staged(profiler, stages, "wavefield", cost, |stages| stages.wavefield(Slot::Gradient, damping))
     }
 
     /// Ratio by which the probe's part of the gradient is scaled.
@@ -95,6 +115,9 @@ impl Engine for Descending {
         let (gradient, line) = (self.sizes.cost(24.0, 1.0, 2.0), self.sizes.cost(0.0, 1.0, 3.0));
         memory.value = staged(profiler, stages, "gradient", gradient, |stages| stages.gradient(&rule))?;
         stages.support(Slot::Gradient)?;
+        if let Some(damping) = self.wavefield {
+            self.wavefield(stages, damping, profiler)?;
+        }
         let sigma = self.smooth * self.decay.powf(k as f64 + 1.0);
         // A Gaussian that narrow leaves every pixel as it is, to a hundredth.
         if sigma > 0.3 {
@@ -112,11 +135,18 @@ impl Engine for Descending {
             turn = if down > 0.0 { (up / down).max(0.0) / memory.length } else { 0.0 };
         }
         stages.combine(Slot::Last, [0.0; 2], Slot::Gradient, [s, 1.0])?;
-        stages.combine(Slot::Direction, [turn; 2], Slot::Last, [-1.0; 2])?;
+        // The preconditioner stands once in the gradient, whose products are those of its root, and once more in the direction.
+        if let Some(damping) = self.wavefield {
+            self.wavefield(stages, damping, profiler)?;
+        }
+        if sigma > 0.3 && self.smooth_twice {
+            stages.smooth_object(Slot::Gradient, sigma)?;
+        }
+        stages.combine(Slot::Direction, [turn; 2], Slot::Gradient, [-s, -1.0])?;
         let [mut b1, mut b2] = staged(profiler, stages, "line", line, |stages| stages.line(&rule))?;
         if !(b2 > 0.0 && b1 < 0.0) && turn > 0.0 {
             // The direction does not lead down: begin again along the gradient.
-            stages.combine(Slot::Direction, [0.0; 2], Slot::Last, [-1.0; 2])?;
+            stages.combine(Slot::Direction, [0.0; 2], Slot::Gradient, [-s, -1.0])?;
             [b1, b2] = staged(profiler, stages, "line", line, |stages| stages.line(&rule))?;
         }
         let t = -0.5 * b1 / b2;
@@ -126,8 +156,18 @@ impl Engine for Descending {
             true if b1 < 0.0 => tried(stages, &rule, -t, memory.value, (profiler, gradient))?,
             _ => 0.0,
         };
+        stages.combine(Slot::State, [1.0; 2], Slot::Direction, [memory.length; 2])?;
+        for _ in 1..self.line_steps {
+            // From here again: the expansion of the same value along the same line.
+            [b1, b2] = staged(profiler, stages, "line", line, |stages| stages.line(&rule))?;
+            let more = -0.5 * b1 / b2;
+            if !(b2 > 0.0 && more.is_finite() && more.abs() > SHORT * memory.length.abs()) {
+                break;
+            }
+            stages.combine(Slot::State, [1.0; 2], Slot::Direction, [more; 2])?;
+            memory.length += more;
+        }
         stages.combine(Slot::Direction, [memory.length; 2], Slot::Last, [0.0; 2])?;
-        stages.combine(Slot::State, [1.0; 2], Slot::Direction, [1.0; 2])?;
         if let Some(range) = self.clip {
             stages.clip(range)?;
         }

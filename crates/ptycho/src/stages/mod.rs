@@ -191,6 +191,10 @@ pub trait Stages: Send {
     /// `to = s to + f from`, for the probe's part by the first and for the object's by the second of each pair.
     fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()>;
 
+    /// Divides the probe's part of a slot by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)` with the sums over all
+    /// views of [`Slot::State`], which is no such slot; `damping` of the probe, then of the object.
+    fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()>;
+
     /// Smooths the object's part of a slot by a Gaussian of this standard deviation, pixels.
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()>;
 

@@ -18,3 +18,4 @@ mod streamed_cuda;
 mod subpixel;
 mod twins_cuda;
 mod twins_engines;
+mod wavefield;

@@ -5,14 +5,18 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::engines::{self, Facts, Memory};
+use zellige_ptycho::halves::Halves;
+use zellige_ptycho::model::{Model, Power};
 use zellige_ptycho::reconstruction::Reconstruction;
+use zellige_ptycho::resolution::Rings;
 use zellige_ptycho::scan::{Beam, Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::SimulateConfig;
 use zellige_ptycho::stages::cuda::stream::plan::{self, Wish};
-use zellige_ptycho::stages::{self, Stages, cpu};
+use zellige_ptycho::stages::{self, Room, Stages, cpu};
 
 use super::common::Bench;
+use super::physics::{from_truth, input};
 use super::streamed_cuda::{counted, wishes};
 use super::twins_cuda::{Case, PLAIN, model};
 
@@ -66,6 +70,48 @@ fn what_is_allowed_decides() {
     config.memory.scratch = Some(folder.path().join("missing"));
     let error = Reconstruction::new(&config, model, &device, 1).err().unwrap();
     assert!(error.to_string().contains("missing"), "{error}");
+}
+
+/// A scan with its start, and the model of its even frames.
+pub(super) fn half_scans() -> (Config, Model, Model) {
+    let scan = SimulateConfig { photons: 1e6, ..SimulateConfig::case(144, 64, 1) };
+    let mut config = input(scan, EngineConfig::new(EngineName::Dm, 3));
+    config.engine.push(EngineConfig::new(EngineName::Ml, 3));
+    config.frc = true;
+    let (start, _) = from_truth(&config, 0.1);
+    let mag: Vec<f32> = start.mag.chunks(start.counted()).step_by(2).flatten().copied().collect();
+    let half = Model {
+        views: start.views.iter().step_by(2).copied().collect(),
+        shifts: start.shifts.iter().step_by(2).copied().collect(),
+        power: Power::of(&mag, start.counted()),
+        mag,
+        ..start.clone()
+    };
+    (config, start, half)
+}
+
+/// Correlations of the half-scans' objects, each half within `room`.
+pub(super) fn correlated(config: &Config, start: &Model, device: &Device, room: &Room) -> Vec<(usize, Rings)> {
+    let mut halves = Halves::new(config, start, device, 7, room).unwrap();
+    for _ in 0..config.iterations() {
+        halves.advance(&mut Profiler::off()).unwrap();
+    }
+    halves.rings().unwrap()
+}
+
+/// Half-scans whose frames lie in files correlate, to the bit, as those that are held. (On a GPU: `streamed_cuda`.)
+#[test]
+fn half_scans_in_files_correlate_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, start, half) = half_scans();
+    let cpu = Device::Cpu(Cpu::new(2).unwrap());
+    let little = Room { allowance: Some(100 << 10), folder: Some(folder.path().to_owned()), ..config.room(1.0) };
+    assert!(little.folder_for(&half, false).is_some());
+    let held = correlated(&config, &start, &cpu, &config.room(1.0));
+    assert_eq!(held.len(), 1);
+    assert!(correlated(&config, &start, &cpu, &little) == held);
+    // And there is something to be tried on a GPU.
+    assert!(wishes(&half, &device(), config.room(1.0).demand, false).len() > 1);
 }
 
 fn device() -> Properties {

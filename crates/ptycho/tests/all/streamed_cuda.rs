@@ -10,11 +10,12 @@ use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, Config, EngineConfig, EngineName, MemoryConfig, NoiseName, ScanConfig};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::model::{MASKED, Model, Power, View};
-use zellige_ptycho::stages::Stages;
 use zellige_ptycho::stages::cuda::stream::plan::{self, Demand, Outline, Wish};
 use zellige_ptycho::stages::cuda::{new, new_within};
+use zellige_ptycho::stages::{Room, Stages};
 
 use super::common::Bench;
+use super::streamed::{correlated, half_scans};
 use super::twins_cuda::{Case, PLAIN, model, off};
 
 fn demand(name: EngineName) -> Demand {
@@ -107,6 +108,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
                 raar.clone(),
                 ml(NoiseName::Gaussian),
                 ml(NoiseName::Poisson),
+                EngineConfig { wavefield_preconditioner: Some(true), line_steps: Some(2), ..ml(NoiseName::Gaussian) },
                 steps(EngineName::Epie),
                 steps(EngineName::Sdr),
             ],
@@ -203,6 +205,20 @@ fn a_streamed_state_goes_on_the_same_way() {
             assert_eq!([again.step(None), again.step(None)], expected);
             assert!(again.stages.state().unwrap() == first.stages.state().unwrap());
         }
+    }
+}
+
+/// Half-scans whose blocks come and go correlate as those that stay.
+#[test]
+fn half_scans_in_blocks_correlate_alike() {
+    let Some(cuda) = testing::gpu() else { return };
+    let (config, start, half) = half_scans();
+    let device = Device::Cuda(cuda.clone());
+    let room = Room { deterministic: true, ..config.room(1.0) };
+    let held = correlated(&config, &start, &device, &room);
+    for (outline, wish) in wishes(&half, cuda.properties(), room.demand, false) {
+        let found = correlated(&config, &start, &device, &Room { allowance: Some(wish.allowance), ..room.clone() });
+        assert!(found == held, "{:?}", outline.layout);
     }
 }
 

@@ -15,7 +15,7 @@ use super::common::{Bench, Reference, distance, seen};
 use super::twins_cuda::{Case, PLAIN, all, bench, close, model, off};
 
 /// A run of an engine on both; what its errors, probe and object may differ by.
-fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64) {
+pub(super) fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_engine::cuda::Cuda, limit: f64) {
     let model = model(case);
     let mut here = Bench::new(&model, config, Compatibility::Ptypy, 2, true);
     let mut there = bench(&model, config, cuda, None);

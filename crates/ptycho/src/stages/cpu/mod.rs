@@ -21,6 +21,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod turn;
 mod view;
+mod wavefield;
 
 pub(super) use least_squares::solve;
 pub(super) use smooth::kernel as gaussian;

@@ -176,6 +176,14 @@ impl<T: Number> Stages for Host<T> {
         Ok(())
     }
 
+    fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()> {
+        assert_ne!(slot, Slot::State, "the state is not divided by itself");
+        let mut pair = self.take(slot);
+        self.wavefield_divide(&mut pair, damping);
+        self.put(slot, pair);
+        Ok(())
+    }
+
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
         let mut pair = self.take(slot);
         smooth::objects(&self.fixed, &mut pair.object, sigma);

@@ -23,6 +23,7 @@ mod sums;
 mod supports;
 mod sweeps;
 mod walk;
+mod wavefield;
 
 use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
@@ -39,6 +40,7 @@ pub use self::program::{Kind, Way};
 use self::sums::Sums;
 use self::supports::Supports;
 use self::sweeps::Sweeps;
+use self::wavefield::Wavefield;
 use super::{SLOTS, Stages};
 use crate::model::{Model, View};
 
@@ -120,6 +122,7 @@ struct CudaStages {
     between: Option<Between>,
     sweeps: Option<Sweeps>,
     supports: Option<Supports>,
+    wavefield: Option<Wavefield>,
     /// Of the views, a pixel, where the last pass was one over the likelihood.
     likelihoods: Option<Vec<f64>>,
 }
@@ -162,6 +165,7 @@ impl CudaStages {
             between: None,
             sweeps: None,
             supports: None,
+            wavefield: None,
             likelihoods: None,
         })
     }

@@ -158,6 +158,12 @@ pub(super) fn supports_recipe(kind: &Kind) -> Recipe {
     recipe(kind, "supports", &[include_str!("supports.cu")], &["smooth", "veil", "compare"])
 }
 
+/// The wavefield preconditioner, for every kind.
+pub(super) fn wavefield_recipe(kind: &Kind) -> Recipe {
+    let kernels = ["wavefield_object", "wavefield_scatter", "wavefield_settle", "wavefield_parts", "wavefield_probe"];
+    recipe(kind, "wavefield", &[include_str!("sums.cu"), include_str!("wavefield.cu")], &kernels)
+}
+
 /// `NOISE` of noise.cu.
 fn number(noise: Noise) -> u8 {
     match noise {
@@ -208,7 +214,7 @@ mod tests {
         zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
         zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
         let pieces = kind([96, 100], [3, 2], Way::Plain);
-        for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces)] {
+        for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces), wavefield_recipe(&pieces)] {
             zellige_engine::testing::compiles(&recipe);
         }
         let shifted = Kind { shifted: true, ..pieces };

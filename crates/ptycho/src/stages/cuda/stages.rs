@@ -13,6 +13,7 @@ use super::places::Seeker;
 use super::program::Way;
 use super::supports::Supports;
 use super::sweeps::Sweeps;
+use super::wavefield::Wavefield;
 use super::{CudaStages, narrow, refused, stream, wide};
 use crate::model::{Model, State, Transfer, View};
 use crate::propagation::signed;
@@ -267,6 +268,16 @@ impl Stages for CudaStages {
         let done = self.held(to).zip(self.held(from)).map(|(to, from)| descent.combine(to, s, from, f));
         self.descent = Some(descent);
         done.unwrap_or_else(|| Err(absent()))
+    }
+
+    fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()> {
+        assert_ne!(slot, Slot::State, "the state is not divided by itself");
+        self.slot(slot)?;
+        if self.wavefield.is_none() {
+            self.wavefield = Some(Wavefield::new(&self.cuda, self.frames.kind)?);
+        }
+        let (Some(wavefield), Some(to)) = (&self.wavefield, self.held(slot)) else { return Err(absent()) };
+        wavefield.divide(self.places.model(&self.state), &self.sums, to, damping)
     }
 
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {

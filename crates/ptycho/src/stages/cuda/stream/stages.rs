@@ -65,6 +65,11 @@ impl Stages for Streamed {
         self.inner.combine(to, s, from, f)
     }
 
+    fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()> {
+        self.flush()?;
+        self.inner.wavefield(slot, damping)
+    }
+
     fn smooth_object(&mut self, slot: Slot, sigma: f64) -> Result<()> {
         self.flush()?;
         self.inner.smooth_object(slot, sigma)

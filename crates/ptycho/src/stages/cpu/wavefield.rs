@@ -1,0 +1,85 @@
+//! The wavefield preconditioner: a slot over the root of what stands against it, light on the object and transmission in the probe.
+
+use zellige_engine::parallel::{chunks_mut, each};
+
+use super::lanes::Number;
+use super::overlap::BAND;
+use super::{Host, Pair};
+
+impl<T: Number> Host<T> {
+    /// Divides the probe's part of `pair` by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)`, sums over all views. The
+    /// probe counts as it stands on whole pixels. Every sum has the order of the views, whatever the number of threads.
+    pub(super) fn wavefield_divide(&self, pair: &mut Pair<T>, damping: [f64; 2]) {
+        let Self { fixed, views, bands, state, .. } = self;
+        let (shape, stored) = (fixed.shape, fixed.shape.stored());
+        let probes = state.probe.chunks_exact(fixed.probe_len());
+        let light: Vec<Vec<T>> =
+            probes.map(|set| power(set.chunks_exact(2 * stored).map(|mode| mode.split_at(stored).into()), stored)).collect();
+        let layers = |place: &super::Place| (0..fixed.modes[1]).map(|o| place.layer(&state.object, o)).collect::<Vec<_>>();
+        let passed: Vec<Vec<T>> = fixed.places.iter().map(|place| power(layers(place).into_iter(), place.model.layer())).collect();
+        fixed.cpu.install(|| {
+            for (number, place) in fixed.places.iter().enumerate() {
+                let width = place.shape[1];
+                let mut weights = vec![T::ZERO; place.model.layer()];
+                each(chunks_mut(&mut weights, BAND * width), |band, rows: &mut [T]| {
+                    let first = band * BAND;
+                    for [j, _] in &bands[number][band] {
+                        let view = &views[*j as usize];
+                        let top = view.row as usize;
+                        for y in first.max(top)..(first + rows.len() / width).min(top + shape.ny) {
+                            let to = (y - first) * width + view.col as usize;
+                            let from = (y - top) * shape.sx;
+                            add(&mut rows[to..to + shape.nx], &light[view.probe as usize][from..from + shape.nx]);
+                        }
+                    }
+                    invert(rows, damping[1]);
+                });
+                for o in 0..fixed.modes[1] {
+                    place.layer_mut(&mut pair.object, o).into_iter().for_each(|plane| multiply(plane, &weights));
+                }
+            }
+            for (set, probe) in pair.probe.chunks_exact_mut(fixed.probe_len()).enumerate() {
+                let mut weights = vec![T::ZERO; stored];
+                each(chunks_mut(&mut weights, shape.sx), |y, row: &mut [T]| {
+                    for view in views.iter().filter(|view| view.probe as usize == set) {
+                        let from = fixed.places[view.object as usize].at(view, y);
+                        add(&mut row[..shape.nx], &passed[view.object as usize][from..from + shape.nx]);
+                    }
+                    invert(row, damping[0]);
+                });
+                probe.chunks_exact_mut(stored).for_each(|plane| multiply(plane, &weights));
+            }
+        });
+    }
+}
+
+/// Squared moduli of a plane's worth of numbers, summed over layers.
+fn power<'a, T: Number>(layers: impl Iterator<Item = [&'a [T]; 2]>, len: usize) -> Vec<T> {
+    let mut sum = vec![T::ZERO; len];
+    for [re, im] in layers {
+        for (i, sum) in sum.iter_mut().enumerate() {
+            *sum += re[i] * re[i] + im[i] * im[i];
+        }
+    }
+    sum
+}
+
+fn add<T: Number>(to: &mut [T], from: &[T]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to += *from;
+    }
+}
+
+/// `1 / sqrt(values + damping)`.
+fn invert<T: Number>(values: &mut [T], damping: f64) {
+    for value in values {
+        *value = T::from_f64(1.0 / (value.to_f64() + damping).sqrt());
+    }
+}
+
+/// As far as there are weights.
+fn multiply<T: Number>(plane: &mut [T], weights: &[T]) {
+    for (value, weight) in plane.iter_mut().zip(weights) {
+        *value *= *weight;
+    }
+}
