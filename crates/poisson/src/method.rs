@@ -284,12 +284,13 @@ impl Options {
         };
         let (pace, max_steps) = match scheme {
             Scheme::Cycles { .. } => (Pace::cycles(), self.max_cycles.unwrap_or(100)),
-            Scheme::Sweeps { block, rate, .. } => {
+            Scheme::Sweeps { smoother, block, rate, .. } => {
                 // Twice the sweeps that the rate asks for, after a transient as long as the grid is wide.
                 let wide = grid.nodes().into_iter().max().unwrap_or(1) as f64;
                 let ample = 4.0 * wide + 2.0 * relative.max(1e-16).ln() / rate.clamp(1e-3, 1.0 - 1e-12).ln();
                 let sweeps = self.max_cycles.unwrap_or(ample.ceil() as u64);
-                (Pace::sweeps(rate.powi(block as i32)), sweeps.div_ceil(u64::from(block)))
+                let (pace, steps) = (Pace::sweeps(rate.powi(block as i32)), sweeps.div_ceil(u64::from(block)));
+                if matches!(smoother, Smoother::Chebyshev { .. }) { (Pace::polynomials(), steps) } else { (pace, steps) }
             }
             Scheme::Direct => (Pace::cycles(), self.max_cycles.unwrap_or(DIRECT_STEPS)),
         };

@@ -15,7 +15,7 @@ use crate::driver::{Driver, on_host};
 use crate::grid::{Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
 use crate::problem::{Folded, Problem};
-use crate::stages::{Held, Norms};
+use crate::stages::{Held, Norms, Smoother};
 use crate::status::Status;
 use crate::{cost, operator, output, setup, truncation};
 
@@ -147,6 +147,14 @@ impl Single {
                  measured, and the solution is as good as this precision gives",
                 self.config.precision
             ),
+            Status::PrecisionFloor
+                if matches!(self.driver.choice().scheme, Scheme::Sweeps { smoother: Smoother::Chebyshev { .. }, .. }) =>
+            {
+                format!(
+                    "relative residual {relative:.2e} is what rounding in {} leaves of polynomials as long as these; `multigrid` and `sor` come nearer",
+                    self.config.precision
+                )
+            }
             Status::PrecisionFloor => format!(
                 "relative residual {relative:.2e} is rounding error in {}; the solution is as good as this precision gives",
                 self.config.precision

@@ -100,6 +100,11 @@ impl Pace {
         let window = (1.0 / -factor.clamp(1e-3, 1.0 - 1e-9).ln()).ceil().clamp(3.0, 1e9) as usize;
         Self { window, patience: 3 * window, slow: f64::INFINITY, growth: 1e6 }
     }
+
+    /// Chebyshev polynomials, a step each: each falls by as much as the first, until rounding is reached.
+    pub fn polynomials() -> Self {
+        Self { growth: 1e6, ..Self::cycles() }
+    }
 }
 
 /// Relative reduction over [`Pace::window`] below which a solve stands still.

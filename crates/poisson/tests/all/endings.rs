@@ -139,3 +139,32 @@ fn a_mean_that_the_sides_settle_is_refused() {
     config.boundary.y = periodic;
     assert_eq!(config.check(), []);
 }
+
+/// Its limit of its own does not come before its floor, and noise is not called a solve that was too short.
+#[test]
+fn polynomials_end_at_their_floor() {
+    let options = |tolerance| Options {
+        method: Method::Chebyshev,
+        precision: Precision::F32,
+        tolerance: Tolerance::Relative(tolerance),
+        ..Options::default()
+    };
+    for nodes in [[19, 14], [65, 65], [257, 40]] {
+        let problem = manufactured(nodes);
+        let report = solve(&problem, &options(1e-9), &cpu(1)).unwrap().report;
+        assert_eq!(report.status, Status::PrecisionFloor, "{nodes:?}: {:?}", report.history);
+        let report = solve(&problem, &options(3.0 * report.relative_residual), &cpu(1)).unwrap().report;
+        assert_eq!(report.status, Status::Converged, "{nodes:?}: {:?}", report.history);
+    }
+}
+
+/// The tables of a long axis take a moment: what is quadratic in its nodes would take minutes.
+#[test]
+fn a_long_axis_is_set_up_in_a_moment() {
+    let nodes = [1 << 18, 3];
+    let options = Options { method: Method::Multigrid, ..Options::default() };
+    let began = std::time::Instant::now();
+    let report = solve(&manufactured(nodes), &options, &cpu(1)).unwrap().report;
+    assert_eq!(report.status, Status::Converged, "{:?}", report.history);
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+}
