@@ -109,7 +109,7 @@ fn a_force_drives_gas_as_kinetic_theory_has_it() {
 /// From few collisions to many: a minimum, and from 1 on the model of Bhatnagar, Gross and Krook to 3 %, as Boltzmann's equation is known to be. With
 /// few collisions the flow is that of molecules that fly along the plates until they meet another one, and how often that is viscosity does not
 /// say: in a gas of the same viscosity argon's meet 1.60 times as often as the model's, but some meetings turn them by little. So its flow lies
-/// between those of the model for this and for 1.60 times the rarefaction.
+/// between those of the model for this and for 1.60 times the rarefaction, to the same 3 %.
 #[test]
 #[ignore = "two minutes"]
 fn the_flow_has_knudsens_minimum() {
@@ -127,7 +127,7 @@ fn the_flow_has_knudsens_minimum() {
     for ((rarefaction, ..), [found, error]) in cases.into_iter().zip(found) {
         let model = reduced(rarefaction, false);
         if rarefaction < 1.0 {
-            let least = reduced(meetings * rarefaction, false);
+            let least = 0.97 * reduced(meetings * rarefaction, false);
             assert!(found < model + 3.0 * error && found > least - 3.0 * error, "{rarefaction}: {found} +- {error}, {least} to {model}");
         } else {
             close(&format!("at {rarefaction}"), found, model, 0.03, 0.25 * error / found);

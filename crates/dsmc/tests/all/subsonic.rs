@@ -62,13 +62,15 @@ fn gas_between_equal_pressures_stays_at_rest() {
 fn an_inlet_of_given_flow_lets_that_much_through() {
     let speed = 20.0;
     let given = 1e20 * MASS * speed;
-    let (cells, [n, _, t, flux, error]) = profile(&channel(inlet(None, Some(given)), outlet(PRESSURE)));
+    let mut config = channel(inlet(None, Some(given)), outlet(PRESSURE));
+    config.particles_per_cell = Some(100.0);
+    let (cells, [n, _, t, flux, error]) = profile(&config);
     // The same through every cell, and what is asked for; the pressure is that of the outlet, as nothing resists. Errors are those of 16
     // batches, of a cell; noise that is the same in all cells makes that of their mean no smaller. Student's t with 15 degrees of freedom
     // exceeds 6 in one of 40 cells once in a thousand.
     let through = |f: f64| f * MASS / given;
     assert!((through(flux) - 1.0).abs() < 4.0 * through(error), "{} +- {}", through(flux), through(error));
-    assert!(through(error) < 0.03, "the flux is known to {}", through(error));
+    assert!(through(error) < 0.035, "the flux is known to {}", through(error));
     for (i, c) in cells.iter().enumerate() {
         assert!((c[3] - flux).abs() < 6.0 * c[4], "cell {i}: {} +- {}, mean {}", through(c[3]), through(c[4]), through(flux));
     }

@@ -74,9 +74,9 @@ fn rates(dx: f64, dt: f64, particles: f64) -> [[f64; 2]; 2] {
 /// (2000) 2634; Garcia and Wagner, Phys. Fluids 12 (2000) 2621). Rates of coarse runs over that of a fine one, in which all else is the same.
 /// Those of the fine one are the first approximation's within 12 %: waves of 28 free paths are not quite long.
 #[test]
-#[ignore = "minutes"]
+#[ignore = "two minutes"]
 fn transport_grows_with_cells_and_steps_as_theory_has_it() {
-    let particles = 1e6;
+    let particles = 2e6;
     let theory = |dx: f64, dt: f64| {
         let [a, b] = [dx * dx / PI, dt * dt / PI];
         [1.0 + 32.0 / 225.0 * a + 64.0 / 675.0 * b, 1.0 + 16.0 / 45.0 * a + 32.0 / 150.0 * b]
@@ -88,14 +88,16 @@ fn transport_grows_with_cells_and_steps_as_theory_has_it() {
     for (k, (name, expected)) in [("conduction", 1.5 * friction), ("friction", friction)].into_iter().enumerate() {
         close(&format!("rate by {name}"), found[k][0], expected, 0.12, found[k][1]);
     }
-    for (dx, dt) in [(2.0, 0.2), (0.25, 2.0)] {
-        let coarse = rates(dx, dt, particles);
+    let coarse = [(1.0, 0.2), (0.25, 1.0), (2.0, 0.2), (0.25, 2.0)].map(|(dx, dt)| (dx, dt, rates(dx, dt, particles)));
+    for (dx, dt, coarse) in coarse {
         for (k, name) in ["conductivity", "viscosity"].into_iter().enumerate() {
             let ratio = coarse[k][0] / found[k][0];
-            let expected = theory(dx, dt)[k] / theory(fine.0, fine.1)[k];
             let sigma = coarse[k][1].hypot(found[k][1]);
+            let expected = theory(dx, dt)[k] / theory(fine.0, fine.1)[k];
             println!("{name}, cells {dx}, steps {dt}: {ratio:.4} +- {sigma:.4}, theory {expected:.4}");
-            close(&format!("{name} in cells of {dx} and steps of {dt}"), ratio, expected, 0.04, sigma / ratio);
+            // Terms of fourth order, which the theory lacks, are some per cent at 1 and take up to four tenths of the rise at 2.
+            let least = if dx.max(dt) > 1.5 { 1.0 + 0.6 * (expected - 1.0) } else { expected - 0.02 };
+            assert!(ratio > least - 4.0 * sigma && ratio < expected + 0.02 + 4.0 * sigma, "{name}, {dx}, {dt}: {ratio} for {expected}");
         }
     }
 }
