@@ -1,19 +1,22 @@
 //! From scans and the input to arrays.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use num_complex::Complex;
 use rayon::prelude::*;
-use zellige_engine::device::{host_memory, host_must_hold};
+use zellige_engine::device::host_memory;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::text::bytes;
 
-use crate::config::{Config, PositionMethod, ScanConfig};
+use crate::config::{Config, PositionMethod};
 use crate::engines::corner_first;
 use crate::model::{MASKED, Model, Power, State, Storage, Transfer, View};
 use crate::scan::{Beam, Mask, Propagation, Scan};
-use crate::{data, propagation, start};
+use crate::{propagation, start};
+
+mod files;
+
+pub use files::scans;
 
 /// Pixels around what the views see where positions are refined, unless the input says otherwise.
 const REFINED_MARGIN: usize = 8;
@@ -21,31 +24,6 @@ const REFINED_MARGIN: usize = 8;
 const PIXELS: std::ops::RangeInclusive<f64> = 1e-13..=1e-2;
 /// Pixels read at a time.
 const BLOCK: usize = 1 << 22;
-
-/// All scans of the input.
-pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
-    let names: Vec<String> = config.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect();
-    // Probes and objects that are shared have the name of their first scan.
-    let (probe_of, _) = shared(config.scan.iter().map(|s| s.probe.clone()));
-    let (object_of, _) = shared(config.scan.iter().map(|s| s.object.clone()));
-    let owner = |of: &[usize], i: usize| &names[of.iter().position(|n| *n == of[i]).unwrap_or(i)][..];
-    let load = |(i, scan): (usize, &ScanConfig)| {
-        let name = &names[i];
-        room_for(scan, name)?;
-        let owners = [owner(&probe_of, i), owner(&object_of, i)];
-        data::load_among(scan, name, owners, folder, seed).map_err(|error| of_scan(error, scan, &format!("ptycho.scan[{i}]"), folder))
-    };
-    config.scan.iter().enumerate().map(load).collect()
-}
-
-/// A simulated scan that no memory of the host holds is refused before it is made.
-fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
-    let Some(made) = &scan.simulate else { return Ok(()) };
-    // The moduli alone, which every run holds or maps.
-    let pixels = made.size.both().map(|n| n as u64);
-    let needed = (made.frames as u64).saturating_mul(pixels[0] * pixels[1] * size_of::<f32>() as u64);
-    host_must_hold(needed, format!("the {} frames of the simulated scan `{name}`", made.frames))
-}
 
 /// Objects that no memory of the host holds are refused before they are made: mostly a length or an energy in another unit.
 fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f64; 2]) -> Result<()> {
@@ -75,25 +53,6 @@ fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f6
         beam.pixel[0]
     );
     Err(Error::input(format!("scan `{}`", first.name), Problem::new("", message).hint(hint)))
-}
-
-/// The key that names the file which could not be read.
-fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
-    let (Error::File { path, .. } | Error::Format { path, .. }) = &error else { return error };
-    let object = scan.simulate.as_ref().map(|s| &s.object);
-    let named = [
-        ("file", scan.file.as_ref()),
-        ("read.positions_file", scan.read.positions_file.as_ref()),
-        ("read.mask_file", scan.read.mask_file.as_ref()),
-        ("read.start", scan.read.start.as_ref()),
-        ("simulate.object.image", object.and_then(|o| o.image.as_ref())),
-        ("simulate.object.absorption_image", object.and_then(|o| o.absorption_image.as_ref())),
-    ];
-    match named.iter().find(|(_, file)| file.is_some_and(|file| folder.join(file) == *path)) {
-        Some((name, _)) => error.of_key(format!("{key}.{name}")),
-        // What a link in a file leads to.
-        None => error,
-    }
 }
 
 fn wrong(scan: &str, message: impl Into<String>) -> Error {

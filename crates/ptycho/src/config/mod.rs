@@ -277,6 +277,11 @@ impl Config {
         }
     }
 
+    /// Names of the scans: as given, or by their number.
+    pub(crate) fn scan_names(&self) -> Vec<String> {
+        self.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect()
+    }
+
     /// Iterations of all engines.
     pub fn iterations(&self) -> u64 {
         self.engine.iter().map(EngineConfig::iterations).sum()

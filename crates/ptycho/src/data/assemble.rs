@@ -69,6 +69,12 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     }
     (pipeline.dark, pipeline.flat, pipeline.gain) = (raw.dark.take(), raw.flat.take(), read.gain as f32);
     gaps(&mut raw, &mut pipeline, &mut notes)?;
+    let dark = pipeline.dark.iter().flatten().zip(&pipeline.bad);
+    if let Some((i, dark)) = dark.enumerate().find_map(|(i, (dark, bad))| (!bad && !(0.0..4e9).contains(dark)).then_some((i, *dark))) {
+        let what = if dark.is_nan() { "is not a number".to_owned() } else { format!("has {dark} counts") };
+        let at = [i / raw.shape[1], i % raw.shape[1]];
+        return Err(wrong(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`, `mask_file`) or mend the file")));
+    }
 
     let count = raw.count.div_ceil(every);
     let positions: Vec<[f64; 2]> = raw.positions.iter().step_by(every).copied().collect();

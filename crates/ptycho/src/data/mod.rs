@@ -143,12 +143,14 @@ fn open(path: &Path, read: &ReadConfig, owners: [&str; 2], folder: &Path) -> Res
         FileFormat::Cxi => cxi::open(path, read)?,
         FileFormat::Hdf5 => paths::open(path, read, folder)?,
     };
-    if format != FileFormat::Hdf5 && format != FileFormat::Npz {
+    if format != FileFormat::Hdf5 {
         paths::extra(&mut raw, path, read, folder)?;
     }
     if let Some(file) = &read.start {
         let start = start::read(&folder.join(file), read.start_label.as_deref(), owners)?;
-        (raw.probe, raw.object, raw.notes) = (start.probe, start.object, start.notes);
+        (raw.probe, raw.object) = (start.probe, start.object);
+        // What was said of the file's own object is no longer so.
+        raw.notes = start.notes;
     }
     Ok(raw)
 }

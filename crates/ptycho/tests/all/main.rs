@@ -4,6 +4,7 @@ mod book;
 mod common;
 mod data;
 mod examples;
+mod inputs;
 mod likelihood;
 mod object_sums;
 mod packed;
