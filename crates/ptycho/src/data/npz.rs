@@ -7,7 +7,8 @@
 //! | `mask` | true where a pixel counts |
 //! | `wavelength` (m) or `energy_keV`, `distance` (m), `det_pixel` (m) | geometry |
 //! | `near_field` | 1 in the near field, 0 or left out in the far field |
-//! | `probe_init` (or `probe`), `object_init` (or `object`) | to start from |
+//! | `probe_init` (or `probe`), `object_init` (or `object`) | to start from; the object only with `addr` |
+//! | `probe_true`, `object_true`, `object_true_origin` (m), `pos_true` (m) | what a simulated scan was made from |
 //!
 //! With `addr` (PtyPy's table of views: per view and mode rows for probe, object, exit, frame and mask of layer, row and column) the
 //! object's patches are taken from there exactly.
@@ -18,7 +19,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_io::npz::Archive;
 
 use super::{Geometry, Held, MaskValid, Raw, ReadConfig, frames_shape, image, pairs};
-use crate::scan::{HC, Propagation};
+use crate::scan::{HC, Image, Propagation, Truth};
 use crate::simulate::Pair;
 
 /// Reads an archive.
@@ -72,6 +73,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         ));
     }
     let object = object.zip(origin).and_then(|(t, origin)| image(&t, spacing, Some(origin)));
+    let turned = read.swap || read.flip != [false; 2] || read.positions_unit != 1.0;
+    let truth = if turned { None } else { truth(&mut archive, geometry, shape)? };
     Ok(Raw {
         frames: Box::new(Held(frames)),
         count,
@@ -84,8 +87,28 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         center: None,
         probe,
         object,
+        truth,
+        listing: None,
         notes,
     })
+}
+
+/// What a simulated scan was made from, as it is written with one: `object_true` with `object_true_origin`, `probe_true`, `pos_true`.
+fn truth(archive: &mut Archive, geometry: Geometry, shape: [usize; 2]) -> Result<Option<Truth>> {
+    let Geometry { wavelength: Some(wavelength), distance: Some(distance), pixel: Some(pixel), propagation } = geometry else {
+        return Ok(None);
+    };
+    let (Some(object), Some(probe)) = (archive.maybe("object_true")?, archive.maybe("probe_true")?) else { return Ok(None) };
+    let origin = archive.maybe("object_true_origin")?.and_then(|t| t.to_reals()).and_then(|v| <[f64; 2]>::try_from(v).ok());
+    let positions = archive.maybe("pos_true")?.and_then(|t| pairs(&t));
+    let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: propagation.unwrap_or_default() };
+    let Some(probe) = image(&probe, beam.resolution(shape), None) else { return Ok(None) };
+    // Waves that were finer than the detector have finer pixels in the near field.
+    let finer = [0, 1].map(|d| if beam.propagation == Propagation::Near { (probe.shape[1 + d] / shape[d]).max(1) } else { 1 });
+    let spacing = [0, 1].map(|d| beam.resolution(shape)[d] / finer[d] as f64);
+    let object = origin.and_then(|origin| image(&object, spacing, Some(origin)));
+    let probe = Image { origin: [0, 1].map(|d| -((probe.shape[1 + d] / 2) as f64) * spacing[d]), spacing, ..probe };
+    Ok(object.zip(positions).map(|(object, positions)| Truth { probe, object, positions }))
 }
 
 struct Arrays<'a> {

@@ -96,6 +96,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw>
         center: None,
         probe: None,
         object: None,
+        truth: None,
+        listing: None,
         notes: Vec::new(),
     };
     extra(&mut raw, path, read, folder)?;

@@ -1,48 +1,19 @@
-//! What the solver says of inputs that cannot be meant, and what it makes of the keys of `read` in every format.
+//! What the solver says of inputs that cannot be meant, and what an input that says next to nothing begins with.
 
 use std::path::Path;
 
-use num_complex::Complex;
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::sim::{Environment, Plan, Solver};
 use zellige_io::npz;
-use zellige_io::tensor::{Elements, Tensor};
-use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
-use zellige_ptycho::data::{self, MaskValid, ReadConfig, write};
-use zellige_ptycho::scan::{Mask, Scan};
-use zellige_ptycho::setup;
-use zellige_ptycho::simulate::{Pair, SimulateConfig, simulate};
+use zellige_io::tensor::Tensor;
+use zellige_ptycho::Ptycho;
+use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionConfig, ScanConfig};
+use zellige_ptycho::data::ReadConfig;
+use zellige_ptycho::scan::{Frames, Mask, Scan};
+use zellige_ptycho::simulate::{Pair, SimulateConfig};
+use zellige_ptycho::{halves, setup};
 
-fn made(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfig {
-    let mut made = SimulateConfig { frames: 6, size: Pair::Same(8), ..SimulateConfig::default() };
-    change(&mut made);
-    made
-}
-
-fn small() -> Scan {
-    simulate(&made(|_| ()), "s", Path::new(""), 1).unwrap()
-}
-
-/// An archive of the small scan with some arrays more, or others in place of its own.
-fn archive(path: &Path, more: &[(&str, Tensor)]) {
-    write::write_npz(path, &mut small()).unwrap();
-    let mut file = npz::Archive::open(path).unwrap();
-    let names: Vec<String> = file.names().filter(|n| more.iter().all(|m| m.0 != *n)).map(str::to_owned).collect();
-    let own: Vec<(String, Tensor)> = names.into_iter().map(|n| (n.clone(), file.read(&n).unwrap())).collect();
-    let all = own.iter().map(|(n, t)| (&n[..], t)).chain(more.iter().map(|(n, t)| (*n, t)));
-    npz::write(path, &all.collect::<Vec<_>>(), false).unwrap();
-}
-
-fn entry(file: &str, read: ReadConfig) -> ScanConfig {
-    ScanConfig { file: Some(file.into()), read, ..ScanConfig::default() }
-}
-
-fn load(file: &str, read: ReadConfig, folder: &Path) -> Result<Scan, String> {
-    data::load(&entry(file, read), "s", folder, 1).map_err(|e| e.to_string())
-}
-
-fn waves(shape: &[usize], value: f32) -> Tensor {
-    let values = vec![Complex::new(value, 0.0); shape.iter().product()];
-    Tensor { shape: shape.to_vec(), elements: Elements::Complex(values) }
-}
+use super::files::{archive, load, made};
 
 #[test]
 fn scans_whose_results_have_the_same_name_are_refused() {
@@ -59,55 +30,6 @@ fn scans_whose_results_have_the_same_name_are_refused() {
         assert!(found.len() == 1 && found[0].starts_with("`scan[1].name`: ") && found[0].contains("`scan[0]`"), "{found:?}");
     }
     assert_eq!(faults([Some("a"), None]), [""; 0]);
-}
-
-/// `positions_unit`, `flip` and `swap` mean the same in every format, whether the input names the positions or the format has them.
-#[test]
-fn positions_are_turned_in_every_format() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut scan = small();
-    archive(&folder.path().join("s.npz"), &[]);
-    write::write_cxi(folder.path().join("s.cxi"), &mut scan).unwrap();
-    write::write_ptyd(folder.path().join("s.ptyd"), &mut scan).unwrap();
-    let turned = ReadConfig { positions_unit: 0.5, swap: true, flip: [false, true], ..ReadConfig::default() };
-    for file in ["s.npz", "s.cxi", "s.ptyd"] {
-        let found = load(file, turned.clone(), folder.path()).unwrap();
-        for (a, b) in found.positions.iter().zip(&scan.positions) {
-            assert!((a[0] - 0.5 * b[1]).abs() < 1e-18 && (a[1] + 0.5 * b[0]).abs() < 1e-18, "{file}: {a:?} of {b:?}");
-        }
-    }
-    // In pixels, which are not square; along one axis each, in another file.
-    let pixel = scan.beam.resolution(scan.shape);
-    let pixels = scan.positions.iter().flat_map(|p| [p[1] / pixel[1], p[0] / pixel[0]]).collect();
-    let mut file = npz::Archive::open(folder.path().join("s.npz")).unwrap();
-    let kept: Vec<(&str, Tensor)> =
-        ["intensity", "wavelength", "distance", "det_pixel"].into_iter().map(|n| (n, file.read(n).unwrap())).collect();
-    let mut listed: Vec<(&str, &Tensor)> = kept.iter().map(|(n, t)| (*n, t)).collect();
-    let in_pixels = Tensor::reals(&[6, 2], pixels);
-    listed.push(("pos_px", &in_pixels));
-    npz::write(folder.path().join("p.npz"), &listed, false).unwrap();
-    let found = load("p.npz", ReadConfig { swap: true, ..ReadConfig::default() }, folder.path()).unwrap();
-    assert!(found.positions.iter().zip(&scan.positions).all(|(a, b)| (0..2).all(|d| (a[d] - b[d]).abs() < 1e-18)));
-    let [y, x] = [0, 1].map(|d| Tensor::reals(&[6], scan.positions.iter().map(|p| 1e6 * p[d]).collect()));
-    let mut mask = vec![1.0; 64];
-    mask[5] = 0.0;
-    let mask = Tensor::reals(&[8, 8], mask);
-    npz::write(folder.path().join("more.npz"), &[("y", &y), ("x", &x), ("ok", &mask)], false).unwrap();
-    let read = ReadConfig {
-        positions_y: Some("y".into()),
-        positions_x: Some("x".into()),
-        positions_file: Some("more.npz".into()),
-        positions_unit: 1e-6,
-        mask: Some("ok".into()),
-        mask_file: Some("more.npz".into()),
-        mask_valid: Some(MaskValid::Nonzero),
-        ..ReadConfig::default()
-    };
-    for file in ["s.npz", "s.cxi", "s.ptyd"] {
-        let found = load(file, read.clone(), folder.path()).unwrap();
-        assert!(found.positions.iter().zip(&scan.positions).all(|(a, b)| (0..2).all(|d| (a[d] - b[d]).abs() < 1e-18)), "{file}");
-        assert!(matches!(&found.mask, Mask::Common(m) if m.iter().enumerate().all(|(i, v)| *v == (i != 5))), "{file}");
-    }
 }
 
 #[test]
@@ -127,56 +49,138 @@ fn keys_of_a_file_that_nothing_is_read_from_are_refused() {
     }
 }
 
-/// A dark frame makes no counts of what is none, and has to be one itself.
+fn plan(config: &Config) -> Result<Plan, String> {
+    let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+    Ptycho::plan(config, &environment).map_err(|e| e.to_string())
+}
+
+fn simulated(made: SimulateConfig, engine: EngineConfig) -> Config {
+    Config::new(ScanConfig { simulate: Some(made), ..ScanConfig::default() }, engine)
+}
+
+/// An empty table and one engine: the object comes out, since the run begins with what the simulated optics should give.
 #[test]
-fn bad_counts_are_seen_beside_a_dark_frame() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.npz");
-    let read = ReadConfig { dark: Some("dark".into()), ..ReadConfig::default() };
-    let dark = |value: f64| {
-        let mut values = vec![1.0; 64];
-        values[9] = value;
-        Tensor::reals(&[8, 8], values)
+fn an_empty_table_shows_the_object() {
+    let small = made(|m| (m.frames, m.size) = (49, Pair::Same(64)));
+    let off = |change: &dyn Fn(&mut Config)| {
+        let mut config = simulated(small.clone(), EngineConfig::new(EngineName::Dm, 25));
+        change(&mut config);
+        let (model, truth) = super::physics::model(&config);
+        let mut done = super::physics::run(&config, model, 2);
+        halves::off_truth(&mut done, &truth).unwrap().unwrap()
     };
-    for (count, darks, said) in [
-        (-3.0, 1.0, "pixel [1, 1] of frame 2 has -3 counts"),
-        (f64::NAN, 1.0, "pixel [1, 1] of frame 2 is not a number"),
-        (4.0, -2.0, "pixel [1, 1] of its dark frame has -2 counts"),
-        (4.0, f64::NAN, "pixel [1, 1] of its dark frame is not a number"),
-    ] {
-        let mut counts = vec![4.0; 6 * 64];
-        counts[2 * 64 + 9] = count;
-        archive(&path, &[("intensity", Tensor::reals(&[6, 8, 8], counts)), ("dark", dark(darks))]);
-        let error = load("s.npz", read.clone(), folder.path()).err().unwrap();
-        assert!(error.contains(said), "{error}");
+    let found = off(&|_| ());
+    // As a file without a probe begins.
+    let opening = off(&|c| c.probe.ignore_file = true);
+    println!("{found} off the truth, from an opening {opening}");
+    assert!(found < 0.1 && opening > 0.5, "{found} off the truth, from an opening {opening}");
+}
+
+/// Frames that are cut or summed, and waves finer than the detector, see the same probe in metres.
+#[test]
+fn the_expected_probe_is_that_of_the_frames_that_were_made() {
+    let made = made(|m| (m.frames, m.size) = (4, Pair::Same(64)));
+    let width = |change: &dyn Fn(&mut Config)| {
+        let mut config = simulated(made.clone(), EngineConfig::new(EngineName::Dm, 1));
+        change(&mut config);
+        let mut scans = setup::scans(&config, Path::new(""), 1).unwrap();
+        let model = setup::model(&config, &mut scans, 1).unwrap();
+        let [ny, nx] = model.frame;
+        let y = |i: usize| ((i / nx) as f64 - (ny / 2) as f64) * model.pixel[0];
+        let (sum, square) = model
+            .start
+            .probe
+            .iter()
+            .enumerate()
+            .fold((0.0_f64, 0.0_f64), |s, (i, v)| (s.0 + v.norm_sqr(), s.1 + y(i).powi(2) * v.norm_sqr()));
+        (square / sum).sqrt()
+    };
+    let whole = width(&|_| ());
+    let cut = width(&|c| c.scan[0].crop = Some([48, 48]));
+    let finer = width(&|c| c.resample = Pair::Same(2));
+    for other in [cut, finer] {
+        assert!((other / whole - 1.0).abs() < 0.2, "{other} for {whole}");
     }
 }
 
 #[test]
-fn starts_that_nothing_can_begin_with_are_refused_where_they_come_from() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.npz");
-    let scans = |config: &Config| setup::scans(config, folder.path(), 1).map_err(|e| e.to_string());
-    for (value, said) in [(0.0, "its probe is zero everywhere"), (f32::NAN, "pixel [0, 0, 0] (mode, row, column) of its probe is not")] {
-        let mut probe = waves(&[1, 8, 8], value);
-        archive(&path, &[("probe_init", probe.clone())]);
-        let mut config = Config::new(entry("s.npz", ReadConfig::default()), EngineConfig::new(EngineName::Dm, 1));
-        let error = scans(&config).err().unwrap();
-        assert!(error.contains(said) && error.contains("s.npz") && error.contains("`ignore_file = true`"), "{error}");
-        config.probe.ignore_file = true;
-        scans(&config).unwrap();
-        // Of earlier results, and the object.
-        probe = waves(&[1, 8, 8], 1.0);
-        let (pixel, origin) = (Tensor::reals(&[2], vec![1e-6; 2]), Tensor::reals(&[2], vec![0.0; 2]));
-        let object = waves(&[1, 9, 9], value);
-        npz::write(
-            folder.path().join("start.npz"),
-            &[("probe", &probe), ("object", &object), ("pixel", &pixel), ("origin", &origin)],
-            false,
-        )
-        .unwrap();
-        config.scan[0].read.start = Some("start.npz".into());
-        let error = scans(&config).err().unwrap();
-        assert!(error.contains(&said.replace("probe", "object")) && error.contains("start.npz"), "{error}");
+fn dark_scans_and_what_is_masked_are_told() {
+    let model = |change: &dyn Fn(&mut [Scan])| {
+        let mut config = simulated(made(|m| m.photons = 1e4), EngineConfig::new(EngineName::Dm, 1));
+        config.scan.push(ScanConfig { name: Some("second".into()), ..config.scan[0].clone() });
+        let mut scans = setup::scans(&config, Path::new(""), 1).unwrap();
+        change(&mut scans);
+        let made = setup::model(&config, &mut scans, 1).map(|_| ()).map_err(|e| e.to_string());
+        (made, scans.remove(1).notes)
+    };
+    let dark = |frames: usize| {
+        move |scans: &mut [Scan]| {
+            let Frames::Counts(counts) = &mut scans[1].frames else { panic!("counts are whole") };
+            counts[..frames * 64].fill(0);
+        }
+    };
+    let error = model(&dark(6)).0.unwrap_err();
+    assert!(error.contains("scan `second`: none of its 6 frames has any counts"), "{error}");
+    let (found, notes) = model(&dark(2));
+    assert!(found.is_ok() && notes == ["2 of 6 frames have no counts in pixels that are not masked"], "{notes:?}");
+    let (found, notes) = model(&|scans| scans[1].mask = Mask::Common((0..64).map(|i| i % 4 == 0).collect()));
+    assert!(
+        found.is_ok() && notes.len() == 1 && notes[0].starts_with("75 % of the pixels are masked: is it what `mask_valid`"),
+        "{notes:?}"
+    );
+    let mut config = simulated(made(|m| m.detector.beamstop = 2.5), EngineConfig::new(EngineName::Dm, 3));
+    let lines = plan(&config).unwrap().lines;
+    assert!(lines.iter().any(|(label, text)| label == "masked" && text.ends_with("% of the pixels of all frames")), "{lines:?}");
+    config.output.frame = Some(6);
+    let error = plan(&config).err().unwrap();
+    assert!(error.contains("`ptycho.output.frame`: there is no frame 6 (allowed: 0 to 5)"), "{error}");
+}
+
+#[test]
+fn updates_that_never_begin_are_told() {
+    let never = |name: EngineName, iterations: u64, start: Option<u64>, positions: Option<u64>| {
+        let positions = positions.map(|start| PositionConfig { start, ..PositionConfig::default() });
+        let engine = EngineConfig { probe_update_start: start, positions, ..EngineConfig::new(name, iterations) };
+        Config::new(ScanConfig::default(), engine).never()
+    };
+    assert_eq!(never(EngineName::Dm, 3, None, Some(2)), [""; 0]);
+    assert_eq!(never(EngineName::Epie, 1, None, None), [""; 0]);
+    for (found, said) in [
+        (
+            never(EngineName::Dm, 2, None, None),
+            "engine[0] (DM) never updates the probe: `probe_update_start` is 2, counted from 0, and it ends after 2",
+        ),
+        (
+            never(EngineName::Epie, 10, Some(12), None),
+            "never updates the probe: `probe_update_start` is 12, counted from 0, and it ends after 10",
+        ),
+        (
+            never(EngineName::Ml, 20, None, Some(50)),
+            "never refines positions: `positions.start` is 50, counted from 0, and it ends after 20",
+        ),
+    ] {
+        assert!(found.len() == 1 && found[0].ends_with(said), "{found:?}");
     }
+}
+
+/// Geometry in other units: the values stand in the message, what is odd of itself comes first, and what the file has is listed.
+#[test]
+fn wrong_units_are_told_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    archive(&folder.path().join("s.npz"), &[]);
+    let error = load("s.npz", ReadConfig { pixel: Some(Pair::Same(0.99)), positions_unit: 1e3, ..ReadConfig::default() }, folder.path());
+    let error = error.err().unwrap();
+    let (optics, places) =
+        (error.find("energy (7.2000 keV), distance (7.19 m) and detector pixel (9.9e-1 m)"), error.find("are positions in metres"));
+    assert!(optics.is_some() && optics < places, "{error}");
+    let mut file = npz::Archive::open(folder.path().join("s.npz")).unwrap();
+    let kept: Vec<(&str, Tensor)> =
+        ["intensity", "pos_m", "det_pixel", "distance"].into_iter().map(|n| (n, file.read(n).unwrap())).collect();
+    npz::write(folder.path().join("bare.npz"), &kept.iter().map(|(n, t)| (*n, t)).collect::<Vec<_>>(), false).unwrap();
+    let error = load("bare.npz", ReadConfig::default(), folder.path()).err().unwrap();
+    assert!(error.contains("`read = { energy = ... }` (there are: ") && error.contains("`pos_m` [6, 2]"), "{error}");
+    let mut config = simulated(made(|_| ()), EngineConfig::new(EngineName::Dm, 3));
+    config.probe.size = Some(64.0);
+    let warnings = plan(&config).unwrap().warnings;
+    assert!(warnings.iter().any(|w| w.contains("`probe.size` is 6.4e1 m, a frame covers")), "{warnings:?}");
 }
