@@ -1,19 +1,22 @@
 //! From scans and the input to arrays.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use num_complex::Complex;
 use rayon::prelude::*;
-use zellige_engine::device::{host_memory, host_must_hold};
+use zellige_engine::device::host_memory;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::text::bytes;
 
-use crate::config::{Config, PositionMethod, ScanConfig};
+use crate::config::{Config, PositionMethod};
 use crate::engines::corner_first;
 use crate::model::{MASKED, Model, Power, State, Storage, Transfer, View};
 use crate::scan::{Beam, Mask, Propagation, Scan};
 use crate::{data, propagation, start};
+
+mod files;
+
+pub use files::scans;
 
 /// Pixels around what the views see where positions are refined, unless the input says otherwise.
 const REFINED_MARGIN: usize = 8;
@@ -21,31 +24,6 @@ const REFINED_MARGIN: usize = 8;
 const PIXELS: std::ops::RangeInclusive<f64> = 1e-13..=1e-2;
 /// Pixels read at a time.
 const BLOCK: usize = 1 << 22;
-
-/// All scans of the input.
-pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
-    let names: Vec<String> = config.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect();
-    // Probes and objects that are shared have the name of their first scan.
-    let (probe_of, _) = shared(config.scan.iter().map(|s| s.probe.clone()));
-    let (object_of, _) = shared(config.scan.iter().map(|s| s.object.clone()));
-    let owner = |of: &[usize], i: usize| &names[of.iter().position(|n| *n == of[i]).unwrap_or(i)][..];
-    let load = |(i, scan): (usize, &ScanConfig)| {
-        let name = &names[i];
-        room_for(scan, name)?;
-        let owners = [owner(&probe_of, i), owner(&object_of, i)];
-        data::load_among(scan, name, owners, folder, seed).map_err(|error| of_scan(error, scan, &format!("ptycho.scan[{i}]"), folder))
-    };
-    config.scan.iter().enumerate().map(load).collect()
-}
-
-/// A simulated scan that no memory of the host holds is refused before it is made.
-fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
-    let Some(made) = &scan.simulate else { return Ok(()) };
-    // The moduli alone, which every run holds or maps.
-    let pixels = made.size.both().map(|n| n as u64);
-    let needed = (made.frames as u64).saturating_mul(pixels[0] * pixels[1] * size_of::<f32>() as u64);
-    host_must_hold(needed, format!("the {} frames of the simulated scan `{name}`", made.frames))
-}
 
 /// Objects that no memory of the host holds are refused before they are made: mostly a length or an energy in another unit.
 fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f64; 2]) -> Result<()> {
@@ -67,37 +45,17 @@ fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f6
         bytes(needed as f64),
         bytes(host_memory() as f64)
     );
-    let beam = &first.beam;
-    let hint = format!(
-        "look at the units of the positions (metres), of the energy ({:.4} keV), of distance ({} m) and detector pixel ({:e} m)",
-        beam.energy(),
-        beam.distance,
-        beam.pixel[0]
-    );
-    Err(Error::input(format!("scan `{}`", first.name), Problem::new("", message).hint(hint)))
-}
-
-/// The key that names the file which could not be read.
-fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
-    let (Error::File { path, .. } | Error::Format { path, .. }) = &error else { return error };
-    let object = scan.simulate.as_ref().map(|s| &s.object);
-    let named = [
-        ("file", scan.file.as_ref()),
-        ("read.positions_file", scan.read.positions_file.as_ref()),
-        ("read.mask_file", scan.read.mask_file.as_ref()),
-        ("read.start", scan.read.start.as_ref()),
-        ("simulate.object.image", object.and_then(|o| o.image.as_ref())),
-        ("simulate.object.absorption_image", object.and_then(|o| o.absorption_image.as_ref())),
-    ];
-    match named.iter().find(|(_, file)| file.is_some_and(|file| folder.join(file) == *path)) {
-        Some((name, _)) => error.of_key(format!("{key}.{name}")),
-        // What a link in a file leads to.
-        None => error,
-    }
+    let hint = format!("look at the units of the positions (metres), {}", data::units(&first.beam));
+    Err(of_named(&first.name, Problem::new("", message).hint(hint)))
 }
 
 fn wrong(scan: &str, message: impl Into<String>) -> Error {
-    Error::input(format!("scan `{scan}`"), Problem::new("", message))
+    of_named(scan, Problem::new("", message))
+}
+
+/// A problem of a scan, named where it stays: the command line puts the input's name in place of the origin.
+pub(crate) fn of_named(scan: &str, problem: Problem) -> Error {
+    Error::input("ptycho", Problem { message: format!("scan `{scan}`: {}", problem.message), ..problem })
 }
 
 /// Numbers of the words by which scans share something: their own where they have none.
@@ -136,8 +94,8 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     }
     if !pixel.iter().all(|p| PIXELS.contains(p)) {
         let message = format!("the geometry gives pixels of {:e} x {:e} m in the sample plane", pixel[0], pixel[1]);
-        let hint = "look at the units of wavelength, distance and detector pixel: metres (energy: keV)";
-        return Err(Error::input(format!("scan `{}`", first.name), Problem::new("", message).hint(hint)));
+        let hint = format!("look at the units of {}", data::units(&first.beam));
+        return Err(of_named(&first.name, Problem::new("", message).hint(hint)));
     }
     let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
     let (object_of, objects) = shared(config.scan.iter().map(|s| s.object.clone()));
@@ -158,12 +116,15 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     for scan in scans.iter_mut() {
         let count = scan.positions.len();
         firsts.push((scan.name.clone(), first));
-        moduli(scan, &transfer, rest.split_off_mut(..count * counted).unwrap_or_default())?;
+        let own = rest.split_off_mut(..count * counted).unwrap_or_default();
+        moduli(scan, &transfer, own)?;
+        lit(scan, own, counted)?;
         first += count;
     }
     let power = Power::of(&mag, counted);
-    if power.total <= 0.0 {
-        return Err(wrong(&scans[0].name, "no frame has any counts in pixels that are not masked"));
+    if scans[0].probe.is_none() || config.probe.ignore_file {
+        let beyond = start::beyond(&config.probe, &beam, frame);
+        scans[0].notes.extend(beyond);
     }
     let filter = propagation::filter(&beam, frame, bin);
     let start = State {
@@ -260,6 +221,28 @@ fn places(
     (views, shifts, storages)
 }
 
+/// Frames without counts, and how much is masked: a note; a scan without any counts is an error.
+fn lit(scan: &mut Scan, mag: &[f32], pixels: usize) -> Result<()> {
+    let frames = scan.positions.len();
+    let dark = mag.par_chunks_exact(pixels).filter(|frame| frame.iter().all(|m| *m <= 0.0)).count();
+    if dark == frames {
+        return Err(wrong(&scan.name, format!("none of its {frames} frames has any counts in pixels that are not masked")));
+    }
+    if dark > 0 {
+        scan.notes.push(format!("{dark} of {frames} frames have no counts in pixels that are not masked"));
+    }
+    let masked = masked(mag);
+    if masked > 0.5 {
+        scan.notes.push(format!("{:.0} % of the pixels are masked: is it what `mask_valid` calls valid that should be?", 100.0 * masked));
+    }
+    Ok(())
+}
+
+/// Part of the pixels that are masked.
+pub(crate) fn masked(mag: &[f32]) -> f64 {
+    mag.par_iter().with_min_len(1 << 16).filter(|m| **m < 0.0).count() as f64 / mag.len().max(1) as f64
+}
+
 /// Square roots of the counts in the order of the transform; masked pixels are [`MASKED`].
 fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
     let pixels = scan.shape[0] * scan.shape[1];
@@ -317,7 +300,8 @@ fn start_probes(
 ) -> Result<Vec<Complex<f64>>> {
     let mut all = Vec::new();
     for set in 0..probes {
-        let Some(scan) = scans.iter().zip(probe_of).find(|(_, p)| **p == set).map(|(s, _)| s) else { continue };
+        let Some(number) = probe_of.iter().position(|p| *p == set).filter(|i| *i < scans.len()) else { continue };
+        let scan = &scans[number];
         let c = &config.probe;
         let waves = match scan.probe.as_ref().filter(|_| !c.ignore_file) {
             Some(image) if image.shape[1..] == frame && image.shape[0] > 0 => {
@@ -331,7 +315,13 @@ fn start_probes(
                 let message = format!("the probe of the file has {:?} pixels, waves have {:?}", &image.shape[1..], frame);
                 return Err(wrong(&scan.name, message + ": `ignore_file = true` under [ptycho.probe] makes one"));
             }
-            None => start::probe(c, beam, frame, c.modes, c.photons.unwrap_or(power.max)),
+            None => {
+                let photons = c.photons.unwrap_or(power.max);
+                match config.scan.get(number).and_then(|s| s.simulate.as_ref()).filter(|_| !c.describes()) {
+                    Some(made) => start::probe_of(made.nominal(beam, frame), c, frame, photons),
+                    None => start::probe(c, beam, frame, c.modes, photons),
+                }
+            }
         };
         all.extend(waves.iter().enumerate().map(|(i, v)| v * filter[i % filter.len()]));
     }
@@ -363,7 +353,7 @@ fn start_objects(
             let [y, x] = [0, 1].map(|d| format!("{:.3e} to {:.3e} m", image.origin[d], end[d]));
             let message = format!("no frame looks at the object of its file, which reaches from {y} in y and {x} in x");
             let hint = "look at the units and the origin of its coordinates; `ignore_file = true` under [ptycho.object] starts without it";
-            return Err(Error::input(format!("scan `{}`", scan.name), Problem::new("", message).hint(hint)));
+            return Err(of_named(&scan.name, Problem::new("", message).hint(hint)));
         }
         // A rim of a pixel or so is rounding of positions.
         if covered < 0.99 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
-use zellige_engine::error::{Problem, Result};
+use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
@@ -81,6 +81,11 @@ type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>);
 fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
     let model = setup::model(config, &mut scans, environment.seed)?;
+    let views = model.views.len();
+    if let Some(frame) = config.output.frame.filter(|j| *j >= views) {
+        let problem = Problem::new("ptycho.output.frame", format!("there is no frame {frame}")).allowed(format!("0 to {}", views - 1));
+        return Err(Error::input("ptycho", problem.hint("leave it out for the brightest")));
+    }
     let beams = scans.iter().map(|s| s.beam).collect();
     let notes = scans.iter().flat_map(|s| s.notes.iter().map(|n| format!("scan `{}`: {n}", s.name))).collect();
     Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams, notes))
@@ -107,6 +112,10 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
         ("counts".to_owned(), format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max)),
         ("engines".to_owned(), engines.join(", then ")),
     ];
+    let masked = setup::masked(&model.mag);
+    if masked > 0.0 {
+        lines.insert(1, ("masked".to_owned(), format!("{:.2} % of the pixels of all frames", 100.0 * masked)));
+    }
     if model.bin != [1, 1] {
         let [by, bx] = model.bin;
         let at = match &environment.device {
@@ -146,6 +155,7 @@ fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loade
         warnings.push(format!("{}: object and probe cannot be told apart without overlapping frames", counted(views, "frame")));
     }
     warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
+    warnings.extend(config.never());
     if exits && config.memory.exit_waves == WaveStorage::F16 && matches!(environment.device, Device::Cpu(_)) {
         warnings.push("exit waves are kept in single precision here: half precision (`exit_waves` of [ptycho.memory]) is for GPUs".into());
     }

@@ -26,6 +26,21 @@ pub(crate) fn probe(config: &ProbeConfig, beam: &Beam, shape: [usize; 2], modes:
     with_modes(vec![first], shape, modes, config.mode_power, photons)
 }
 
+/// An opening that is far larger than what it is drawn on, in words: a length in another unit.
+pub(crate) fn beyond(config: &ProbeConfig, beam: &Beam, shape: [usize; 2]) -> Option<String> {
+    let (size, pixel) = (config.size?, beam.resolution(shape));
+    // Of the sample plane, or of the lens's plane.
+    let field = [0, 1].map(|d| config.focal_length.map_or(shape[d] as f64 * pixel[d], |f| beam.wavelength * f / pixel[d]));
+    let widest = field[0].max(field[1]);
+    let on = if config.focal_length.is_some() { "the plane of the lens has" } else { "a frame covers" };
+    (size > 10.0 * widest).then(|| format!("`probe.size` is {size:e} m, {on} {widest:.3e} m: is it in metres? The whole field is lit"))
+}
+
+/// The same of a first mode that is known.
+pub(crate) fn probe_of(first: Vec<C>, config: &ProbeConfig, shape: [usize; 2], photons: f64) -> Vec<C> {
+    with_modes(vec![first], shape, config.modes, config.mode_power, photons)
+}
+
 /// The modes of a file, as many as are wanted, with the power of the frames where it is known.
 pub(crate) fn probe_from(image: &Image, shape: [usize; 2], modes: usize, power: f64, photons: Option<f64>) -> Vec<C> {
     let wide = |v: &Complex<f32>| C::new(f64::from(v.re), f64::from(v.im));

@@ -4,6 +4,7 @@ use zellige_engine::error::Problem;
 
 use super::engine::{EngineConfig, PositionMethod};
 use super::{Config, EngineName, MOST_RESAMPLED, NoiseName, ObjectUpdate};
+use crate::output::plain;
 
 fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
     Problem::new(path, message).allowed(allowed)
@@ -16,8 +17,20 @@ fn within(path: &str, value: Option<f64>, low: f64, high: f64, faults: &mut Vec<
     }
 }
 
+/// Scans whose results would have the same name.
+fn same_names(config: &Config, faults: &mut Vec<Problem>) {
+    let names: Vec<String> = config.scan_names().iter().map(|name| plain(name)).collect();
+    for (i, name) in names.iter().enumerate() {
+        if let Some(first) = names[..i].iter().position(|other| other == name) {
+            let message = format!("results of this scan and of `scan[{first}]` would both be called `{name}`");
+            faults.push(not(format!("scan[{i}].name"), message, "a name of its own: letters, digits and `-` tell names apart"));
+        }
+    }
+}
+
 pub(super) fn all(config: &Config) -> Vec<Problem> {
     let mut faults = Vec::new();
+    same_names(config, &mut faults);
     if config.resample.both().iter().any(|n| !(1..=MOST_RESAMPLED).contains(n)) {
         let message = format!("{:?} pixels of the model to one of the detector", config.resample.both());
         faults.push(not("resample", message, "1 (off) to 8, or one number each for rows and columns"));

@@ -15,6 +15,7 @@
 
 mod check;
 pub mod engine;
+mod late;
 mod memory;
 
 use std::path::PathBuf;
@@ -151,7 +152,8 @@ pub struct ScanConfig {
 }
 
 /// The probe to start from. Without a file and without one in the scan it is a round or square opening in the sample plane,
-/// brought to the measured brightness.
+/// brought to the measured brightness. A simulated scan starts with the wave that its optics should give (no aberrations, no roughness, coherent light)
+/// where shape, size, focal length, defocus and `ignore_file` are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbeConfig {
@@ -175,6 +177,14 @@ pub struct ProbeConfig {
     /// Photons of a frame; those of the brightest frame if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub photons: Option<f64>,
+}
+
+impl ProbeConfig {
+    /// Whether anything is said of the opening.
+    pub(crate) fn describes(&self) -> bool {
+        let other = Self { modes: self.modes, mode_power: self.mode_power, photons: self.photons, ..Self::default() };
+        *self != other
+    }
 }
 
 impl Default for ProbeConfig {
@@ -250,6 +260,11 @@ impl Config {
         check::all(self)
     }
 
+    /// Updates and refinements that would begin after the last iteration of their engine.
+    pub fn never(&self) -> Vec<String> {
+        late::never(self)
+    }
+
     /// What may be held, `part` of what was asked for.
     pub fn room(&self, part: f64) -> Room {
         let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
@@ -275,6 +290,11 @@ impl Config {
             object_update: self.object_update,
             deterministic: self.deterministic,
         }
+    }
+
+    /// Names of the scans: as given, or by their number.
+    pub(crate) fn scan_names(&self) -> Vec<String> {
+        self.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect()
     }
 
     /// Iterations of all engines.

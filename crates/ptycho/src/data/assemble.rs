@@ -8,7 +8,7 @@ use zellige_io::tensor::{Elements, Tensor};
 use super::pipeline::{Pipeline, Stored};
 use super::{Geometry, Held, Raw};
 use crate::config::ScanConfig;
-use crate::scan::{Beam, Frames, HC, Mask, Scan};
+use crate::scan::{Beam, Frames, HC, Mask, Propagation, Scan, Truth};
 
 /// Raw values read at once: 64 Mi.
 const BLOCK: usize = 1 << 26;
@@ -34,13 +34,14 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     if let Some(j) = raw.positions.iter().position(|p| !p.iter().all(|v| v.is_finite())) {
         return Err(wrong(format!("the position of frame {j} is not a number: {:?}", raw.positions[j])));
     }
-    let beam = beam(&raw.geometry, config, rebin).map_err(wrong)?;
+    let beam = beam(&raw, config, rebin).map_err(wrong)?;
     let turned = read.orientation & 4 != 0;
     let full = if turned { [raw.shape[1], raw.shape[0]] } else { raw.shape };
     let shape = config.crop.unwrap_or(full).map(|n| n / rebin / 2 * 2);
     if shape.contains(&0) {
         return Err(wrong(format!("frames of {} x {} pixels are too small", raw.shape[0], raw.shape[1])));
     }
+    let taken = resized(full, config.crop, rebin, shape);
     let middle = raw.shape.map(|n| (n / 2) as f64);
     let center = read.center.or(raw.center).unwrap_or(middle);
     if (0..2).any(|d| !(0.0..raw.shape[d] as f64).contains(&center[d])) {
@@ -69,6 +70,13 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     }
     (pipeline.dark, pipeline.flat, pipeline.gain) = (raw.dark.take(), raw.flat.take(), read.gain as f32);
     gaps(&mut raw, &mut pipeline, &mut notes)?;
+    notes.extend(taken);
+    let dark = pipeline.dark.iter().flatten().zip(&pipeline.bad);
+    if let Some((i, dark)) = dark.enumerate().find_map(|(i, (dark, bad))| (!bad && !(0.0..4e9).contains(dark)).then_some((i, *dark))) {
+        let what = if dark.is_nan() { "is not a number".to_owned() } else { format!("has {dark} counts") };
+        let at = [i / raw.shape[1], i % raw.shape[1]];
+        return Err(wrong(format!("pixel {at:?} of its dark frame {what}; mask it (`mask`, `mask_file`) or mend the file")));
+    }
 
     let count = raw.count.div_ceil(every);
     let positions: Vec<[f64; 2]> = raw.positions.iter().step_by(every).copied().collect();
@@ -87,7 +95,9 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     } else {
         whole(raw.frames.as_mut(), &pipeline, each.as_deref(), raw.count, every)?
     };
-    Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: raw.probe, object: raw.object, truth: None, notes })
+    let truth = raw.truth.take().filter(|t| read.orientation == 0 && still_true(t, (shape, &beam), raw.shape, raw.count));
+    let truth = truth.map(|t| Truth { positions: t.positions.into_iter().step_by(every).collect(), ..t });
+    Ok(Scan { name: name.into(), frames, shape, mask, positions, beam, probe: raw.probe, object: raw.object, truth, notes })
 }
 
 /// A scan in memory, cut as the entry says.
@@ -117,16 +127,45 @@ pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str) -> Result<Scan> {
         center: None,
         probe: scan.probe,
         object: scan.object,
+        truth: None,
+        listing: None,
         notes: Vec::new(),
     };
     let config = ScanConfig { read: super::ReadConfig::default(), ..config.clone() };
-    // A truth of other pixels is no truth to compare with.
-    Ok(Scan { truth: None, ..assemble(raw, &config, name, Path::new(name))? })
+    assemble(raw, &config, name, Path::new(name))
 }
 
-fn beam(geometry: &Geometry, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
-    let read = &config.read;
-    let lacks = |what: &str, key: &str| format!("it does not say the {what}; give it: `read = {{ {key} = ... }}`");
+/// Whether frames that were cut or summed, or another geometry, leave a truth its pixels: that of others is none to compare with.
+fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2], count: usize) -> bool {
+    // Waves may have been finer than the detector, which the near field shows.
+    let bin = |d: usize| if beam.propagation == Propagation::Near { truth.probe.shape[1 + d] / shape[d] } else { 1 };
+    let pixel = beam.resolution(shape);
+    let alike = (0..2).all(|d| (truth.object.spacing[d] * bin(d) as f64 / pixel[d] - 1.0).abs() < 1e-6);
+    shape == raw && alike && truth.positions.len() == count
+}
+
+/// What becomes of frames that are not taken as they are, though nobody asked for it.
+fn resized(full: [usize; 2], crop: Option<[usize; 2]>, rebin: usize, shape: [usize; 2]) -> Option<String> {
+    let size = |n: [usize; 2]| format!("{} x {}", n[0], n[1]);
+    let used = shape.map(|n| n * rebin);
+    match crop {
+        Some(crop) if (0..2).any(|d| crop[d] > full[d]) => {
+            let message = "what `crop` takes beyond them is masked";
+            Some(format!("frames of {} pixels are widened to {}: {message}", size(full), size(crop)))
+        }
+        _ if used == crop.unwrap_or(full) => None,
+        _ => {
+            let into = if rebin == 1 { String::new() } else { format!(", summed to {}", size(shape)) };
+            let before = size(crop.unwrap_or(full));
+            Some(format!("of {before} pixels, {} are used{into}: rows and columns have to be even", size(used)))
+        }
+    }
+}
+
+fn beam(raw: &Raw, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
+    let (read, geometry) = (&config.read, &raw.geometry);
+    let there = raw.listing.as_ref().map_or_else(String::new, |listing| format!(" (there are: {listing})"));
+    let lacks = |what: &str, key: &str| format!("it does not say the {what}; give it: `read = {{ {key} = ... }}`{there}");
     let wavelength = read.energy.map(|e| HC / e).or(geometry.wavelength).ok_or_else(|| lacks("photon energy", "energy"))?;
     let distance = read.distance.or(geometry.distance).ok_or_else(|| lacks("distance of the detector", "distance"))?;
     let pixel = read.pixel.map(crate::simulate::Pair::both).or(geometry.pixel).ok_or_else(|| lacks("pixel of the detector", "pixel"))?;
@@ -177,20 +216,21 @@ fn checked(mask: Mask, pixels: usize, every: usize) -> Result<Mask, String> {
     }
 }
 
+/// Energy, distance and detector pixel with their values and units, for messages.
+pub(crate) fn units(beam: &Beam) -> String {
+    let [y, x] = beam.pixel;
+    let pixel = if y == x { format!("{y:e} m") } else { format!("{y:e} m by {x:e} m") };
+    format!("energy ({:.4} keV), distance ({} m) and detector pixel ({pixel})", beam.energy(), beam.distance)
+}
+
 /// Geometry that cannot be meant: what is certain is an error, what is odd a note.
 pub(crate) fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     let pixel = beam.resolution(shape);
     let field = [0, 1].map(|d| shape[d] as f64 * pixel[d]);
-    if !pixel.iter().all(|p| (1e-12..1e-3).contains(p)) {
-        notes.push(format!(
-            "the pixel of the object is {:.3e} m by {:.3e} m: are energy ({:.4} keV), distance ({} m) and detector pixel ({:e} m) in these units?",
-            pixel[0],
-            pixel[1],
-            beam.energy(),
-            beam.distance,
-            beam.pixel[0]
-        ));
+    let geometry = !pixel.iter().all(|p| (1e-12..1e-3).contains(p)) || beam.pixel.iter().any(|p| *p > 1e-2) || beam.energy() > 1e3;
+    if geometry && beam.energy() <= 1e3 {
+        notes.push(format!("the pixel of the object is {:.3e} m by {:.3e} m: are {} in these units?", pixel[0], pixel[1], units(beam)));
     }
     if beam.energy() > 1e3 {
         notes.push(format!("an energy of {:.4} keV: is it in eV? The pixel of the object is {:.3e} m with it", beam.energy(), pixel[0]));
@@ -199,13 +239,12 @@ pub(crate) fn odd(beam: &Beam, shape: [usize; 2], positions: &[[f64; 2]]) -> Res
     let extent = [0, 1].map(|d| edge(d, f64::max) - edge(d, f64::min));
     let wide: f64 = (0..2).map(|d| extent[d] / pixel[d] + shape[d] as f64).product();
     if wide > 3e10 {
-        return Err(format!(
-            "positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m at {:.4} keV: are positions in metres (`read = {{ positions_unit = 1e-6 }}` for micrometres), the energy in keV?",
-            extent[0],
-            extent[1],
-            pixel[0],
-            beam.energy()
-        ));
+        let span = format!("positions span {:.3e} m by {:.3e} m, {wide:.1e} pixels of {:.3e} m", extent[0], extent[1], pixel[0]);
+        let places = "are positions in metres (`read = { positions_unit = 1e-6 }` for micrometres)?";
+        let optics = format!("are {}, which set the pixel, in these units?", units(beam));
+        // What is odd of itself comes first.
+        let [first, second] = if geometry { [&optics[..], places] } else { [places, &optics[..]] };
+        return Err(format!("{span}: {first} And {second}"));
     }
     if positions.len() > 1 && (0..2).all(|d| extent[d] < 0.5 * pixel[d]) {
         notes.push(format!("all positions lie within half a pixel ({:.3e} m): are they in metres?", pixel[0]));

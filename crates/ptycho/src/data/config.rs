@@ -165,6 +165,23 @@ impl ReadConfig {
                 Problem::new("positions", "positions are named twice").hint("either `positions`, or `positions_y` and `positions_x`"),
             );
         }
+        for (key, file, what) in [
+            ("mask", self.mask_file.is_some(), self.mask.is_some()),
+            ("positions", self.positions_file.is_some(), self.positions.is_some() || self.positions_y.is_some()),
+        ] {
+            if file && !what {
+                let message = format!("nothing says which dataset of it holds the {key}");
+                faults.push(Problem::new(format!("{key}_file"), message).hint(format!("name it: `{key} = \"PATH\"`")));
+            }
+        }
+        if self.swap && self.positions_y.is_some() {
+            let problem = Problem::new("swap", "`positions_y` and `positions_x` say which is which");
+            faults.push(problem.hint("leave it out, or exchange the two"));
+        }
+        if self.frames.is_some() && self.format == Some(FileFormat::Ptyd) {
+            let problem = Problem::new("frames", "frames of a .ptyd are in its chunks");
+            faults.push(problem.hint("leave it out, or `format = \"hdf5\"`"));
+        }
         if self.start_label.is_some() && self.start.is_none() {
             faults
                 .push(Problem::new("start_label", "there is no file of results to choose from").hint("name it: `start = \"result.ptyr\"`"));

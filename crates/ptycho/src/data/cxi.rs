@@ -1,7 +1,7 @@
 //! The Coherent X-ray Imaging database's format (F. R. N. C. Maia, Nature Methods 9 (2012) 854) and NeXus' NXcxi_ptycho, which has the same names:
 //! `entry_1/{data_1/{data, translation}, instrument_1/{source_1/energy, beam_1/energy, detector_1/{distance, x_pixel_size, mask, ...}}}`.
 //!
-//! `translation` is where the sample went, in metres, x first. The view goes the other way, and rows and columns of frames run as the
+//! `translation` is where the sample went, in metres or by its attribute `units`, x first. The view goes the other way, and rows and columns of frames run as the
 //! detector's `basis_vectors` say; where these are missing rows run along -y and columns along -x, as in most files, so that a
 //! larger translation moves the view down and right. Neither format says how waves propagate: `detector_1/propagation` (`farfield`, `nearfield`) is this
 //! program's own.
@@ -10,6 +10,7 @@ use std::path::Path;
 
 use zellige_engine::error::Result;
 use zellige_io::hdf5::File;
+use zellige_io::tensor::Tensor;
 
 use super::{Geometry, MaskValid, Raw, ReadConfig, image, paths, propagation};
 use crate::scan::HC;
@@ -53,23 +54,25 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let (frames, count, shape) = paths::frames(&file, &name)?;
     let first = |names: &[&str]| -> Result<Option<f64>> {
         for name in names {
-            if let Some(value) = file.number(&format!("{entry}/{name}"))? {
+            if let Some(value) = length(&file, &format!("{entry}/{name}"), read.energy.is_some())? {
                 return Ok(Some(value));
             }
         }
         Ok(None)
     };
     let detector = format!("{entry}/instrument_1/detector_1");
-    let (y, x) = (file.number(&format!("{detector}/y_pixel_size"))?, file.number(&format!("{detector}/x_pixel_size"))?);
+    let [y, x] = ["y", "x"].map(|d| length(&file, &format!("{detector}/{d}_pixel_size"), read.pixel.is_some()));
+    let (y, x) = (y?, x?);
     let geometry = Geometry {
         wavelength: energy(&file, &entry)?
             .map(|e| HC / e)
             .or(first(&["instrument_1/source_1/wavelength", "instrument_1/beam_1/incident_wavelength"])?),
-        distance: file.number(&format!("{detector}/distance"))?.map(f64::abs),
+        distance: length(&file, &format!("{detector}/distance"), read.distance.is_some())?.map(f64::abs),
         pixel: y.or(x).zip(x.or(y)).map(|(y, x)| [y, x]),
         propagation: propagation(&file, &format!("{detector}/propagation"), read)?,
     };
-    let positions = if read.positions.is_some() || read.positions_y.is_some() { Vec::new() } else { positions(&file, &entry, count)? };
+    let positions =
+        if read.positions.is_some() || read.positions_y.is_some() { Vec::new() } else { positions(&file, &entry, count, read)? };
     let size = shape[0] * shape[1];
     let mask = file.maybe(&format!("{detector}/mask"))?.or(file.maybe(&format!("{detector}/pixel_mask"))?).and_then(|t| t.to_reals());
     let mask = mask.map(|m| match read.mask_valid {
@@ -77,12 +80,19 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         _ => m.into_iter().map(|v| v as u32 & !HARMLESS == 0).collect(),
     });
     let dark = file.maybe(&format!("{detector}/data_dark"))?.and_then(|t| t.to_reals()).map(|v| paths::mean(&v, size));
-    let (cy, cx) = (file.number(&format!("{detector}/beam_center_y"))?, file.number(&format!("{detector}/beam_center_x"))?);
-    let center = cy.zip(cx).map(|(y, x)| {
-        // Pixels, or metres as NeXus has it.
-        let scale = |v: f64, d: usize| geometry.pixel.filter(|_| v.abs() < 1.0).map_or(v, |p| v / p[d]);
-        [scale(y, 0), scale(x, 1)]
-    });
+    let centre = |name: &str, d: usize| -> Result<Option<f64>> {
+        let name = format!("{detector}/{name}");
+        let Some(value) = file.number(&name)?.filter(|_| read.center.is_none()) else { return Ok(None) };
+        let units = file.attribute(&name, "units")?.unwrap_or_default();
+        let length = match units.to_lowercase().trim() {
+            "pixel" | "pixels" | "px" => return Ok(Some(value)),
+            // Pixels, or metres as NeXus has it.
+            "" if value.abs() >= 1.0 => return Ok(Some(value)),
+            _ => value * metres(&file, &name, false)?,
+        };
+        Ok(Some(geometry.pixel.map_or(value, |p| length / p[d])))
+    };
+    let center = centre("beam_center_y", 0)?.zip(centre("beam_center_x", 1)?).map(|(y, x)| [y, x]);
     let mut probe = None;
     if let (Geometry { wavelength: Some(wavelength), distance: Some(distance), pixel: Some(pixel), .. }, Some(tensor)) =
         (geometry, file.maybe(&format!("{entry}/instrument_1/source_1/illumination"))?)
@@ -90,7 +100,22 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: geometry.propagation(read) };
         probe = image(&tensor, beam.resolution(shape), None);
     }
-    Ok(Raw { frames, count, shape, positions, mask, dark, flat: None, geometry, center, probe, object: None, notes: Vec::new() })
+    Ok(Raw {
+        frames,
+        count,
+        shape,
+        positions,
+        mask,
+        dark,
+        flat: None,
+        geometry,
+        center,
+        probe,
+        object: None,
+        truth: None,
+        listing: None,
+        notes: Vec::new(),
+    })
 }
 
 /// Photon energy, keV: joules in CXI, whatever the attribute `units` says in NeXus.
@@ -116,8 +141,34 @@ fn energy(file: &File, entry: &str) -> Result<Option<f64>> {
     Ok(None)
 }
 
+/// Metres in the unit that a dataset names, metres if it names none. What the input gives in its place (`told`) is not looked at.
+fn metres(file: &File, name: &str, told: bool) -> Result<f64> {
+    let units = if told { None } else { file.attribute(name, "units")? };
+    Ok(match units.unwrap_or_default().to_lowercase().trim() {
+        "" | "m" | "meter" | "meters" | "metre" | "metres" => 1.0,
+        "cm" | "centimeter" | "centimeters" | "centimetre" | "centimetres" => 1e-2,
+        "mm" | "millimeter" | "millimeters" | "millimetre" | "millimetres" => 1e-3,
+        // The micro sign and the Greek letter.
+        "um" | "\u{b5}m" | "\u{3bc}m" | "micron" | "microns" | "micrometer" | "micrometers" | "micrometre" | "micrometres" => 1e-6,
+        "nm" | "nanometer" | "nanometers" | "nanometre" | "nanometres" => 1e-9,
+        "\u{e5}" | "a" | "angstrom" | "angstroms" => 1e-10,
+        "pm" | "picometer" | "picometers" | "picometre" | "picometres" => 1e-12,
+        other => {
+            let known = "m, cm, mm, um (micron), nm, angstrom or pm";
+            return Err(file.wrong(format!("`{name}` is in `{other}`, not in {known}; say it in metres under `read`")));
+        }
+    })
+}
+
+/// A length, metres.
+fn length(file: &File, name: &str, told: bool) -> Result<Option<f64>> {
+    file.number(name)?.map(|value| Ok(value * metres(file, name, told)?)).transpose()
+}
+
 /// Positions of the view from the translations of the sample.
-fn positions(file: &File, entry: &str, count: usize) -> Result<Vec<[f64; 2]>> {
+fn positions(file: &File, entry: &str, count: usize, read: &ReadConfig) -> Result<Vec<[f64; 2]>> {
+    // A unit that the input names goes before the file's.
+    let told = read.positions_unit != 1.0;
     let detector = format!("{entry}/instrument_1/detector_1");
     let names =
         [format!("{entry}/data_1/translation"), format!("{entry}/sample_1/geometry_1/translation"), format!("{detector}/translation")];
@@ -140,15 +191,19 @@ fn positions(file: &File, entry: &str, count: usize) -> Result<Vec<[f64; 2]>> {
             }
             None => [[0.0, 1.0], [1.0, 0.0]][d],
         };
-        let (rows, columns) = (along(0), along(1));
-        let place = |t: &[f64]| [rows[0] * t[0] + rows[1] * t[1], columns[0] * t[0] + columns[1] * t[1]];
+        let (rows, columns, unit) = (along(0), along(1), metres(file, &name, told)?);
+        let place = |t: &[f64]| [rows, columns].map(|d| unit * (d[0] * t[0] + d[1] * t[1]));
         return Ok(values.chunks_exact(width).map(place).collect());
     }
     // NeXus: one dataset a motor.
     for (y, x) in [("sample_1/transformations/y", "sample_1/transformations/x"), ("data/y", "data/x")] {
-        let pair = (file.maybe(&format!("{entry}/{y}"))?, file.maybe(&format!("{entry}/{x}"))?);
-        if let (Some(y), Some(x)) = pair {
-            let (vy, vx) = (y.to_reals().unwrap_or_default(), x.to_reals().unwrap_or_default());
+        let [y, x] = [y, x].map(|motor| format!("{entry}/{motor}"));
+        let units = [metres(file, &y, told), metres(file, &x, told)];
+        if let (Some(y), Some(x)) = (file.maybe(&y)?, file.maybe(&x)?) {
+            let [uy, ux] = units;
+            let (uy, ux) = (uy?, ux?);
+            let all = |t: &Tensor, unit: f64| t.to_reals().unwrap_or_default().into_iter().map(|v| v * unit).collect::<Vec<f64>>();
+            let (vy, vx) = (all(&y, uy), all(&x, ux));
             return paths::axes(&vy, &vx, count)
                 .ok_or_else(|| file.wrong(format!("positions {:?} and {:?} for {count} frames", y.shape, x.shape)));
         }

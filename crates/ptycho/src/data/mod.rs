@@ -18,13 +18,14 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_io::hdf5;
+use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 
-pub(crate) use assemble::odd;
+pub(crate) use assemble::{odd, units};
 pub use config::{FileFormat, MaskValid, ReadConfig};
 
 use crate::config::ScanConfig;
-use crate::scan::{Image, Propagation, Scan};
+use crate::scan::{Image, Propagation, Scan, Truth};
 use crate::simulate;
 
 /// The scan of an entry of `[[ptycho.scan]]`, read or made, cropped and summed as the entry says. Relative paths are looked for in
@@ -69,6 +70,10 @@ struct Raw {
     center: Option<[f64; 2]>,
     probe: Option<Image>,
     object: Option<Image>,
+    /// What a simulated scan was made from.
+    truth: Option<Truth>,
+    /// What the file holds, where it lacks something that must be known.
+    listing: Option<String>,
     /// What was seen that the user should know.
     notes: Vec<String>,
 }
@@ -143,12 +148,21 @@ fn open(path: &Path, read: &ReadConfig, owners: [&str; 2], folder: &Path) -> Res
         FileFormat::Cxi => cxi::open(path, read)?,
         FileFormat::Hdf5 => paths::open(path, read, folder)?,
     };
-    if format != FileFormat::Hdf5 && format != FileFormat::Npz {
+    if format != FileFormat::Hdf5 {
         paths::extra(&mut raw, path, read, folder)?;
+    }
+    let Geometry { wavelength, distance, pixel, .. } = raw.geometry;
+    if read.energy.is_none() && wavelength.is_none()
+        || read.distance.is_none() && distance.is_none()
+        || read.pixel.is_none() && pixel.is_none()
+    {
+        raw.listing = Some(if format == FileFormat::Npz { Archive::open(path)?.listing() } else { hdf5::File::open(path)?.listing() });
     }
     if let Some(file) = &read.start {
         let start = start::read(&folder.join(file), read.start_label.as_deref(), owners)?;
-        (raw.probe, raw.object, raw.notes) = (start.probe, start.object, start.notes);
+        (raw.probe, raw.object) = (start.probe, start.object);
+        // What was said of the file's own object is no longer so.
+        raw.notes = start.notes;
     }
     Ok(raw)
 }

@@ -7,7 +7,8 @@
 //! | `mask` | true where a pixel counts |
 //! | `wavelength` (m) or `energy_keV`, `distance` (m), `det_pixel` (m) | geometry |
 //! | `near_field` | 1 in the near field, 0 or left out in the far field |
-//! | `probe_init` (or `probe`), `object_init` (or `object`) | to start from |
+//! | `probe_init` (or `probe`), `object_init` (or `object`) | to start from; the object only with `addr` |
+//! | `probe_true`, `object_true`, `object_true_origin` (m), `pos_true` (m) | what a simulated scan was made from |
 //!
 //! With `addr` (PtyPy's table of views: per view and mode rows for probe, object, exit, frame and mask of layer, row and column) the
 //! object's patches are taken from there exactly.
@@ -16,10 +17,10 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_io::npz::Archive;
-use zellige_io::tensor::Tensor;
 
 use super::{Geometry, Held, MaskValid, Raw, ReadConfig, frames_shape, image, pairs};
-use crate::scan::{HC, Propagation};
+use crate::scan::{HC, Image, Propagation, Truth};
+use crate::simulate::Pair;
 
 /// Reads an archive.
 pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
@@ -37,6 +38,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let number = |archive: &mut Archive, name: &str| -> Result<Option<f64>> {
         Ok(archive.maybe(name)?.and_then(|t| t.to_reals()).and_then(|v| v.first().copied()))
     };
+    let mut notes = Vec::new();
     let energy = number(&mut archive, "energy_keV")?.or(number(&mut archive, "energy")?);
     let pixel = archive.maybe("det_pixel")?.or(archive.maybe("pixel")?).and_then(|t| t.to_reals());
     let geometry = Geometry {
@@ -45,40 +47,68 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         pixel: pixel.and_then(|p| p.first().map(|y| [*y, p.get(1).copied().unwrap_or(*y)])),
         propagation: number(&mut archive, "near_field")?.map(|near| if near == 0.0 { Propagation::Far } else { Propagation::Near }),
     };
-    let resolution = match geometry {
-        Geometry { wavelength: Some(w), distance: Some(z), pixel: Some(p), .. } => {
-            let beam = crate::scan::Beam { wavelength: w, distance: z, pixel: p, propagation: geometry.propagation(read) };
-            Some(beam.resolution(shape))
-        }
+    // The input's numbers go before those of the archive, also where positions are in pixels.
+    let resolution = match (read.energy.map(|e| HC / e).or(geometry.wavelength), read.distance.or(geometry.distance)) {
+        (Some(wavelength), Some(distance)) => read.pixel.map(Pair::both).or(geometry.pixel).map(|pixel| {
+            let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: geometry.propagation(read) };
+            beam.resolution(shape)
+        }),
         _ => None,
     };
     let arrays = Arrays { read, wrong: &wrong };
     let (positions, origin) = arrays.positions(&mut archive, count, shape, resolution)?;
     let layer = |name: Option<String>, archive: &mut Archive| name.map(|n| archive.read(&n)).transpose();
-    let mask_name = asked(&read.mask, &["mask"], &archive);
-    let mask = layer(mask_name, &mut archive)?.and_then(|t| t.to_reals());
+    // What the input names (mask, dark, flat, positions) is read with that of the other formats.
+    let mask = if read.mask.is_none() { archive.maybe("mask")?.and_then(|t| t.to_reals()) } else { None };
     let valid = read.mask_valid.unwrap_or(MaskValid::Nonzero);
     let mask = mask.map(|m| m.into_iter().map(|v| (v != 0.0) == (valid == MaskValid::Nonzero)).collect());
-    let plane = |t: Option<Tensor>| t.and_then(|t| t.to_reals()).map(|v| v.into_iter().map(|v| v as f32).collect());
-    let (dark, flat) = (plane(layer(read.dark.clone(), &mut archive)?), plane(layer(read.flat.clone(), &mut archive)?));
     let spacing = resolution.unwrap_or([1.0; 2]);
     let find = |names: &[&str], archive: &mut Archive| layer(asked(&None, names, archive), archive);
     let probe = find(&["probe_init", "probe"], &mut archive)?.and_then(|t| image(&t, spacing, None));
-    let object = find(&["object_init", "object"], &mut archive)?.zip(origin).and_then(|(t, origin)| image(&t, spacing, Some(origin)));
+    let object = find(&["object_init", "object"], &mut archive)?;
+    if object.is_some() && origin.is_none() {
+        let why = "its coordinates are known from `addr` alone, and positions are not taken from there";
+        notes.push(format!(
+            "the object of the file is left out: {why}; `read = {{ start = ... }}` begins with the object of an archive or .ptyr"
+        ));
+    }
+    let object = object.zip(origin).and_then(|(t, origin)| image(&t, spacing, Some(origin)));
+    let turned = read.swap || read.flip != [false; 2] || read.positions_unit != 1.0;
+    let truth = if turned { None } else { truth(&mut archive, geometry, shape)? };
     Ok(Raw {
         frames: Box::new(Held(frames)),
         count,
         shape,
         positions,
         mask,
-        dark,
-        flat,
+        dark: None,
+        flat: None,
         geometry,
         center: None,
         probe,
         object,
-        notes: Vec::new(),
+        truth,
+        listing: None,
+        notes,
     })
+}
+
+/// What a simulated scan was made from, as it is written with one: `object_true` with `object_true_origin`, `probe_true`, `pos_true`.
+fn truth(archive: &mut Archive, geometry: Geometry, shape: [usize; 2]) -> Result<Option<Truth>> {
+    let Geometry { wavelength: Some(wavelength), distance: Some(distance), pixel: Some(pixel), propagation } = geometry else {
+        return Ok(None);
+    };
+    let (Some(object), Some(probe)) = (archive.maybe("object_true")?, archive.maybe("probe_true")?) else { return Ok(None) };
+    let origin = archive.maybe("object_true_origin")?.and_then(|t| t.to_reals()).and_then(|v| <[f64; 2]>::try_from(v).ok());
+    let positions = archive.maybe("pos_true")?.and_then(|t| pairs(&t));
+    let beam = crate::scan::Beam { wavelength, distance, pixel, propagation: propagation.unwrap_or_default() };
+    let Some(probe) = image(&probe, beam.resolution(shape), None) else { return Ok(None) };
+    // Waves that were finer than the detector have finer pixels in the near field.
+    let finer = [0, 1].map(|d| if beam.propagation == Propagation::Near { (probe.shape[1 + d] / shape[d]).max(1) } else { 1 });
+    let spacing = [0, 1].map(|d| beam.resolution(shape)[d] / finer[d] as f64);
+    let object = origin.and_then(|origin| image(&object, spacing, Some(origin)));
+    let probe = Image { origin: [0, 1].map(|d| -((probe.shape[1 + d] / 2) as f64) * spacing[d]), spacing, ..probe };
+    Ok(object.zip(positions).map(|(object, positions)| Truth { probe, object, positions }))
 }
 
 struct Arrays<'a> {
@@ -87,7 +117,7 @@ struct Arrays<'a> {
 }
 
 impl Arrays<'_> {
-    /// Positions, and the coordinates of the object's first pixel if the archive says where views lie in it.
+    /// Positions as the archive has them (none where the input names others), and the coordinates of the object's first pixel if the archive says where views lie in it.
     #[allow(clippy::type_complexity)]
     fn positions(
         &self,
@@ -96,18 +126,16 @@ impl Arrays<'_> {
         shape: [usize; 2],
         resolution: Option<[f64; 2]>,
     ) -> Result<(Vec<[f64; 2]>, Option<[f64; 2]>)> {
-        let turned = |mut all: Vec<[f64; 2]>| {
-            for p in &mut all {
-                if self.read.swap {
-                    p.swap(0, 1);
-                }
-                *p = [0, 1].map(|d| p[d] * self.read.positions_unit * if self.read.flip[d] { -1.0 } else { 1.0 });
-            }
-            all
-        };
         let resolution_known =
             || resolution.ok_or_else(|| (self.wrong)("positions in pixels need wavelength, distance and det_pixel".into()));
-        if self.read.positions.is_none() && archive.has("addr") {
+        if self.read.positions.is_some() || self.read.positions_y.is_some() {
+            return Ok((Vec::new(), None));
+        }
+        if archive.has("addr") {
+            if self.read.swap || self.read.flip != [false; 2] || self.read.positions_unit != 1.0 {
+                let message = "its views lie in the object as `addr` says: `positions_unit`, `flip` and `swap` are for positions that `read.positions` names";
+                return Err((self.wrong)(format!("{message} (arrays: {})", archive.listing())));
+            }
             let addresses = archive.read("addr")?;
             let &[views, modes, 5, 3] = &addresses.shape[..] else {
                 return Err((self.wrong)(format!("`addr` is {:?}, not [views, modes, 5, 3]", addresses.shape)));
@@ -121,17 +149,17 @@ impl Arrays<'_> {
             let place = |j: usize| [0, 1].map(|d| (start(j)[d] + half[d]) * pixel[d]);
             return Ok(((0..views).map(place).collect(), Some([0.0; 2])));
         }
-        let name = self.read.positions.clone();
-        let name = name.or_else(|| ["pos_m", "positions", "translation"].iter().find(|k| archive.has(k)).map(|k| (*k).to_owned()));
-        if let Some(name) = name {
-            let tensor = archive.read(&name)?;
+        if let Some(name) = ["pos_m", "positions", "translation"].iter().find(|k| archive.has(k)) {
+            let tensor = archive.read(name)?;
             let found = pairs(&tensor).ok_or_else(|| (self.wrong)(format!("`{name}` is {:?}, not [{count}, 2]", tensor.shape)))?;
-            return Ok((turned(found), None));
+            return Ok((found, None));
         }
         if archive.has("pos_px") {
             let pixel = resolution_known()?;
             let found = pairs(&archive.read("pos_px")?).ok_or_else(|| (self.wrong)(format!("`pos_px` is not [{count}, 2]")))?;
-            return Ok((turned(found).into_iter().map(|p| [0, 1].map(|d| p[d] * pixel[d])).collect(), None));
+            // Exchanged later, with all others.
+            let pixel = if self.read.swap { [pixel[1], pixel[0]] } else { pixel };
+            return Ok((found.into_iter().map(|p| [0, 1].map(|d| p[d] * pixel[d])).collect(), None));
         }
         Err((self.wrong)(format!("it has no positions: `pos_m`, `positions` or `pos_px` (arrays: {})", archive.listing())))
     }

@@ -96,24 +96,24 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw>
         center: None,
         probe: None,
         object: None,
+        truth: None,
+        listing: None,
         notes: Vec::new(),
     };
     extra(&mut raw, path, read, folder)?;
     Ok(raw)
 }
 
-/// What the input names besides the frames, of any HDF5 format.
+/// What the input names besides the frames, of any format; positions, also those that the format has of itself, are turned as the input says.
 pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path) -> Result<()> {
     let at = |other: &Option<std::path::PathBuf>| other.as_ref().map_or_else(|| path.to_owned(), |f| folder.join(f));
     let source = at(&read.positions_file);
-    let sign = |d: usize| read.positions_unit * if read.flip[d] { -1.0 } else { 1.0 };
     if let Some(name) = &read.positions {
         let file = Table::open(&source)?;
         let tensor = file.read(name)?;
         let found =
             pairs(&tensor).ok_or_else(|| file.wrong(format!("the positions `{name}` are {:?}, not [{}, 2]", tensor.shape, raw.count)))?;
-        let turn = |p: [f64; 2]| if read.swap { [p[1], p[0]] } else { p };
-        raw.positions = found.into_iter().map(turn).map(|p| [p[0] * sign(0), p[1] * sign(1)]).collect();
+        raw.positions = found;
     } else if let (Some(y), Some(x)) = (&read.positions_y, &read.positions_x) {
         let file = Table::open(&source)?;
         let (ty, tx) = (file.read(y)?, file.read(x)?);
@@ -121,7 +121,12 @@ pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path
         raw.positions = axes(&vy, &vx, raw.count).ok_or_else(|| {
             file.wrong(format!("the positions `{y}` {:?} and `{x}` {:?} do not fit {} frames", ty.shape, tx.shape, raw.count))
         })?;
-        raw.positions.iter_mut().for_each(|p| *p = [p[0] * sign(0), p[1] * sign(1)]);
+    }
+    for p in &mut raw.positions {
+        if read.swap {
+            p.swap(0, 1);
+        }
+        *p = [0, 1].map(|d| p[d] * read.positions_unit * if read.flip[d] { -1.0 } else { 1.0 });
     }
     if let Some(name) = &read.mask {
         let values = Table::open(&at(&read.mask_file))?.read(name)?.to_reals().unwrap_or_default();

@@ -97,11 +97,12 @@ impl Pipeline {
                         continue;
                     }
                     let mut v = real(&raw[at]);
-                    if let Some(dark) = &self.dark {
-                        v = if v.is_finite() { (v - dark[at]).max(0.0) } else { v };
-                    }
+                    // As the file has it: a dark frame makes no counts of what is none.
                     if !(0.0..4e9).contains(&v) {
                         return Some((j, at, v));
+                    }
+                    if let Some(dark) = &self.dark {
+                        v = (v - dark[at]).max(0.0);
                     }
                     if let Some(flat) = &self.flat {
                         v /= flat[at];

@@ -127,6 +127,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         center,
         probe: None,
         object: None,
+        truth: None,
+        listing: None,
         notes: Vec::new(),
     })
 }

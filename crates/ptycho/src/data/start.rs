@@ -53,6 +53,11 @@ pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 2]) -> Result
     };
     let (probe, object) = (find("probe", names[0])?, find("obj", names[1])?);
     if probe.is_some() || object.is_some() {
+        let missing = [("probe", probe.is_none()), ("object", object.is_none())].into_iter().find(|(_, none)| *none);
+        if let Some((what, _)) = missing {
+            let of = label.map_or_else(String::new, |label| format!(" of a scan `{label}`, which may have shared that of another"));
+            notes.push(format!("`{}` has no {what}{of}: a start is made in its place", path.display()));
+        }
         return Ok(Start { probe, object, notes });
     }
     let ids = ["probe", "obj"].map(|kind| file.children(&format!("content/{kind}")).unwrap_or_default()).concat();
@@ -77,14 +82,18 @@ fn named(id: &str, name: &str) -> bool {
 
 fn archive(path: &Path) -> Result<Start> {
     let mut archive = Archive::open(path)?;
-    let spacing = archive.maybe("pixel")?.and_then(|t| t.to_reals());
-    let spacing = spacing.and_then(|v| v.first().map(|y| [*y, v.get(1).copied().unwrap_or(*y)])).unwrap_or([1.0; 2]);
+    let pixel = archive.maybe("pixel")?.and_then(|t| t.to_reals()).and_then(|v| v.first().map(|y| [*y, v.get(1).copied().unwrap_or(*y)]));
     let origin = archive.maybe("origin")?.and_then(|t| t.to_reals()).and_then(|v| <[f64; 2]>::try_from(v).ok());
-    let probe = archive.maybe("probe")?.and_then(|t| image(&t, spacing, None));
-    let object = archive.maybe("object")?.and_then(|t| image(&t, spacing, origin));
+    let probe = archive.maybe("probe")?.and_then(|t| image(&t, pixel.unwrap_or([1.0; 2]), None));
+    let found = archive.maybe("object")?;
+    let lacks = "`object` needs `pixel` and `origin` (coordinates of its first pixel) beside it, metres, y before x";
+    let unplaced = found.is_some() && (pixel.is_none() || origin.is_none());
+    let object = found.zip(pixel.zip(origin)).and_then(|(t, (pixel, origin))| image(&t, pixel, Some(origin)));
     if probe.is_none() && object.is_none() {
-        let message = format!("it has neither `probe` nor `object` (arrays: {})", archive.listing());
+        let why = if unplaced { format!("its {lacks}") } else { "it has neither `probe` nor `object`".into() };
+        let message = format!("{why} (arrays: {})", archive.listing());
         return Err(Error::format(path, "NPZ", message));
     }
-    Ok(Start { probe, object, notes: Vec::new() })
+    let notes = if unplaced { vec![format!("the object of `{}` is left out: {lacks}", path.display())] } else { Vec::new() };
+    Ok(Start { probe, object, notes })
 }

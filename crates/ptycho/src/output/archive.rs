@@ -3,7 +3,7 @@
 use num_complex::Complex;
 use zellige_engine::record::{Archive, Content, Leaf};
 
-use super::{Results, owner, places, probe_origin, probes};
+use super::{Results, owner, places, plain, probe_origin, probes};
 
 fn leaf(path: impl Into<String>, content: Content) -> Leaf {
     Leaf { path: path.into(), content, attributes: Vec::new() }
@@ -54,7 +54,7 @@ pub(super) fn ptyr(results: &Results) -> Archive {
     for (k, (name, first)) in model.scans.iter().enumerate() {
         let last = model.scans.get(k + 1).map_or(places.len(), |s| s.1);
         let values = places[*first..last].iter().flatten().copied().collect();
-        leaves.push(typed(format!("content/positions/{}", name.replace('/', "_")), Content::Reals(vec![last - first, 2], values), "array"));
+        leaves.push(typed(format!("content/positions/{}", plain(name)), Content::Reals(vec![last - first, 2], values), "array"));
     }
     Archive { name: "result".into(), ending: "ptyr", leaves }
 }

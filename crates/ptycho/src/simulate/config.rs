@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use num_complex::Complex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,13 @@ impl SimulateConfig {
     pub fn beam(&self) -> Beam {
         let (pixel, propagation) = (self.pixel.both(), self.propagation);
         Beam { wavelength: HC / self.energy, distance: self.distance, pixel, propagation }
+    }
+
+    /// The wave at the sample as its optics would have it, of unit power, for waves of `shape` with `beam`.
+    pub(crate) fn nominal(&self, beam: &Beam, shape: [usize; 2]) -> Vec<Complex<f64>> {
+        let (size, bin) = (self.size.both(), self.resample.both());
+        let own = self.beam().parted(bin);
+        self.illumination.nominal((&own, [0, 1].map(|d| size[d] * bin[d])), beam, shape)
     }
 }
 

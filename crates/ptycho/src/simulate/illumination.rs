@@ -152,6 +152,25 @@ impl IlluminationConfig {
         Image { shape: [waves.len(), shape[0], shape[1]], values, origin, spacing }
     }
 
+    /// The wave that whoever built the optics expects: without aberrations, roughness and a blurring source. Lengths that were left out are those of the
+    /// frames that were made, `made`, whatever was cut out of these.
+    pub(crate) fn nominal(&self, made: (&Beam, [usize; 2]), beam: &Beam, shape: [usize; 2]) -> Vec<C> {
+        let (before, now) = (made.0.resolution(made.1), beam.resolution(shape));
+        let shorter = (0..2).map(|d| made.1[d] as f64 * before[d]).fold(f64::INFINITY, f64::min);
+        let part = if self.optic == Optic::Diffuser { 0.75 } else { 0.35 };
+        let mut plain = Self { aberrations: Vec::new(), roughness: 0.0, blur: Pair::Same(0.0), modes: 1, ..self.clone() };
+        if self.optic == Optic::Lens {
+            let coarser = |pixel: [f64; 2]| pixel[0].max(pixel[1]);
+            let diameter = self.pupil / coarser(before);
+            plain.defocus = Some(self.defocus.unwrap_or(0.35 * shorter / (made.0.wavelength * diameter)));
+            plain.pupil = diameter * coarser(now);
+        } else {
+            plain.diameter = Some(self.diameter.unwrap_or(part * shorter));
+        }
+        let wave = plain.modes(beam, shape, 1.0, 0).values;
+        wave.iter().map(|v| C::new(f64::from(v.re), f64::from(v.im))).collect()
+    }
+
     /// Spectrum of the wave at the sample in FFT order, of any scale; the wave's middle is pixel `[0, 0]` of its transform.
     fn spectrum(&self, beam: &Beam, shape: [usize; 2], spacing: [f64; 2], seed: u64) -> Vec<C> {
         let field = [0, 1].map(|d| shape[d] as f64 * spacing[d]);

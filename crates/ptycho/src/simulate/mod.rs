@@ -17,7 +17,7 @@ use std::path::Path;
 
 use num_complex::Complex;
 use zellige_engine::device::host_must_hold;
-use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::error::{Problem, Result};
 
 pub use config::{DetectorConfig, ObjectConfig, ObjectKind, Pair, PatternConfig, PatternKind, SimulateConfig};
 pub use illumination::{Aperture, IlluminationConfig, Optic};
@@ -55,7 +55,7 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
     let truth = Some(Truth { probe, object, positions: real });
     let beam = config.beam();
-    let wrong = |message| Error::input(format!("scan `{name}`"), Problem::new("", message));
+    let wrong = |message| crate::setup::of_named(name, Problem::new("", message));
     let notes = odd(&beam, size, &positions).map_err(wrong)?;
     Ok(Scan { name: name.into(), frames, shape: size, mask, positions, beam, probe: None, object: None, truth, notes })
 }

@@ -199,10 +199,7 @@ fn an_object_beyond_memory_is_refused_with_the_units() {
     let mut scans = setup::scans(&config, &folder(), 1).unwrap();
     scans[0].positions[0] = [1.0, 1.0];
     let error = setup::model(&config, &mut scans, 1).err().unwrap().to_string();
-    assert!(
-        error.contains("more than the") && error.contains("hint: look at the units of the positions (metres), of the energy (7.2"),
-        "{error}"
-    );
+    assert!(error.contains("more than the") && error.contains("hint: look at the units of the positions (metres), energy (7.2"), "{error}");
     // A scan is not simulated either on a sample of such a size.
     let mut made = config.scan[0].simulate.clone().unwrap();
     made.pattern.step = Some(1.0);

@@ -4,6 +4,8 @@ mod book;
 mod common;
 mod data;
 mod examples;
+mod files;
+mod inputs;
 mod likelihood;
 mod object_sums;
 mod packed;

@@ -1,0 +1,80 @@
+//! Scans from their files, or made: what is wrong with one is said with the key of its file.
+
+use std::path::Path;
+
+use zellige_engine::device::host_must_hold;
+use zellige_engine::error::{Error, Result};
+
+use super::shared;
+use crate::config::{Config, ScanConfig};
+use crate::data;
+use crate::scan::Scan;
+
+/// All scans of the input.
+pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
+    let names = config.scan_names();
+    // Probes and objects that are shared have the name of their first scan.
+    let (probe_of, _) = shared(config.scan.iter().map(|s| s.probe.clone()));
+    let (object_of, _) = shared(config.scan.iter().map(|s| s.object.clone()));
+    let owner = |of: &[usize], i: usize| &names[of.iter().position(|n| *n == of[i]).unwrap_or(i)][..];
+    let load = |(i, scan): (usize, &ScanConfig)| {
+        let name = &names[i];
+        room_for(scan, name)?;
+        let owners = [owner(&probe_of, i), owner(&object_of, i)];
+        let loaded = data::load_among(scan, name, owners, folder, seed).and_then(|loaded| {
+            usable(config, scan, &loaded, folder)?;
+            Ok(loaded)
+        });
+        loaded.map_err(|error| of_scan(error, scan, &format!("ptycho.scan[{i}]"), folder))
+    };
+    config.scan.iter().enumerate().map(load).collect()
+}
+
+/// Probe and object of a file that nothing can begin with are refused where they come from: they would end as an error of the engine, or as none.
+fn usable(config: &Config, entry: &ScanConfig, scan: &Scan, folder: &Path) -> Result<()> {
+    let Some(file) = entry.read.start.as_ref().or(entry.file.as_ref()) else { return Ok(()) };
+    for (what, image, left_alone) in [("probe", &scan.probe, config.probe.ignore_file), ("object", &scan.object, config.object.ignore_file)]
+    {
+        let Some(image) = image.as_ref().filter(|_| !left_alone) else { continue };
+        let [_, rows, columns] = image.shape;
+        let message = match image.values.iter().position(|v| !v.is_finite()) {
+            Some(i) => {
+                let at = [i / (rows * columns), i / columns % rows, i % columns];
+                format!("pixel {at:?} (mode, row, column) of its {what} is not a finite number")
+            }
+            None if image.values.iter().take(rows * columns).all(|v| v.norm_sqr() == 0.0) => format!("its {what} is zero everywhere"),
+            None => continue,
+        };
+        let hint = format!("`ignore_file = true` under [ptycho.{what}] starts without it");
+        return Err(Error::format(folder.join(file), "scan", format!("{message}; {hint}")));
+    }
+    Ok(())
+}
+
+/// A simulated scan that no memory of the host holds is refused before it is made.
+fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
+    let Some(made) = &scan.simulate else { return Ok(()) };
+    // The moduli alone, which every run holds or maps.
+    let pixels = made.size.both().map(|n| n as u64);
+    let needed = (made.frames as u64).saturating_mul(pixels[0] * pixels[1] * size_of::<f32>() as u64);
+    host_must_hold(needed, format!("the {} frames of the simulated scan `{name}`", made.frames))
+}
+
+/// The key that names the file which could not be read.
+fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
+    let (Error::File { path, .. } | Error::Format { path, .. }) = &error else { return error };
+    let object = scan.simulate.as_ref().map(|s| &s.object);
+    let named = [
+        ("file", scan.file.as_ref()),
+        ("read.positions_file", scan.read.positions_file.as_ref()),
+        ("read.mask_file", scan.read.mask_file.as_ref()),
+        ("read.start", scan.read.start.as_ref()),
+        ("simulate.object.image", object.and_then(|o| o.image.as_ref())),
+        ("simulate.object.absorption_image", object.and_then(|o| o.absorption_image.as_ref())),
+    ];
+    match named.iter().find(|(_, file)| file.is_some_and(|file| folder.join(file) == *path)) {
+        Some((name, _)) => error.of_key(format!("{key}.{name}")),
+        // What a link in a file leads to.
+        None => error,
+    }
+}
