@@ -55,6 +55,39 @@ pub const OF_SPECIES: [Quantity; 7] = [
     ("temperature_vibration", "temperature of vibration", "K", KELVIN),
 ];
 
+/// What a value is an average over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    /// Over time: an empty sample counts as none.
+    Time,
+    /// Over the particles of a line: of the gas, or of a species of a mixture.
+    Particles(usize),
+}
+
+/// Lines of a cell: the gas, and each species of a mixture.
+pub(super) fn lines(model: &Model) -> usize {
+    let species = model.species.len();
+    if species > 1 { 1 + species } else { 1 }
+}
+
+/// What each value of a cell is an average over.
+pub(super) fn bases(model: &Model) -> Vec<Base> {
+    let mut all = Vec::with_capacity(width(model));
+    let add = |all: &mut Vec<Base>, of: &[Quantity], line: usize| {
+        all.extend(of.iter().map(|q| if q.3 == SPEED || q.3 == KELVIN { Base::Particles(line) } else { Base::Time }));
+    };
+    add(&mut all, &QUANTITIES, 0);
+    (1..lines(model)).for_each(|line| add(&mut all, &OF_SPECIES, line));
+    all.extend(modes(model).map(|(s, _)| Base::Particles(if model.species.len() > 1 { 1 + s } else { 0 })));
+    all.resize(width(model), Base::Time);
+    all
+}
+
+/// Place of the temperature of translation of a line among the values of a cell.
+pub fn translation(line: usize) -> usize {
+    line.checked_sub(1).map_or(5, |s| VALUES + s * OF_SPECIES.len() + 4)
+}
+
 /// Values of all species of a cell, which a pure gas does not have.
 fn species_width(model: &Model) -> usize {
     let species = model.species.len();

@@ -26,14 +26,14 @@ fn plates_that_slide_along_z_warm_the_gas_as_others_do() {
     for (name, of_y, of_z) in [("speed", 2, 3), ("shear", 11, at + 1), ("stress", 10, at), ("stress", 9, 9), ("heat flux", 12, 12)] {
         for cell in 0..12 {
             let (a, b) = (y[cell * VALUES + of_y], z[cell * (VALUES + 3) + of_z]);
-            let error = along_y.samples.error(cell, of_y).hypot(along_z.samples.error(cell, of_z));
+            let error = along_y.samples.error(&along_y.model, cell, of_y).hypot(along_z.samples.error(&along_z.model, cell, of_z));
             // Sixty numbers, 16 batches each: Student's t with 30 degrees of freedom exceeds 5 once in 4e4.
             assert!(error > 0.0 && (a - b).abs() < 5.0 * error, "{name} in cell {cell}: {a} along y, {b} along z, +- {error}");
         }
     }
     // Beside a plate the work of the shear is as large as the heat flux, and all of it well above the noise.
     let work = z[at + 1] * z[3];
-    assert!(work.abs() > 20.0 * along_z.samples.error(0, 12) && z[12].abs() > 0.3 * work.abs(), "{work}, {}", z[12]);
+    assert!(work.abs() > 20.0 * along_z.samples.error(&along_z.model, 0, 12) && z[12].abs() > 0.3 * work.abs(), "{work}, {}", z[12]);
     let ([a, ea], [b, eb]) = (on_plate(&along_y).0, on_plate(&along_z).0);
     assert!((a - b).abs() < 4.0 * ea.hypot(eb), "heat on the plate: {a} +- {ea}, {b} +- {eb}");
     let names: Vec<String> = output::records(&along_z).iter().map(|r| r.name().to_owned()).collect();

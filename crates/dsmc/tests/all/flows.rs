@@ -223,7 +223,7 @@ fn a_gas_at_rest_is_even_up_to_the_wall() {
     let (mut worst, mut cut) = (0.0_f64, 0);
     for c in (0..gas.model.grid.len()).filter(|c| gas.model.geometry.fraction(*c) > 0.02) {
         cut += usize::from(gas.model.geometry.fraction(c) < 1.0);
-        worst = worst.max((values[c * VALUES] - total / volume).abs() / gas.samples.error(c, 0));
+        worst = worst.max((values[c * VALUES] - total / volume).abs() / gas.samples.error(&gas.model, c, 0));
     }
     // Of 240 deviations in units of errors from 16 batches (Student's t with 15 degrees of freedom) the largest exceeds 5.5 with
     // a probability of 1.5 %.
