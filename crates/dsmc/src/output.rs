@@ -4,7 +4,7 @@
 use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Record, Values};
 
 use crate::flow::Flow;
-use crate::model::Scheme;
+use crate::model::{Model, Scheme};
 use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, WITH_Z, first_mode, first_with_z, modes, sections, width};
 use crate::{local, patches, surfaces};
 
@@ -92,6 +92,11 @@ impl Needs {
     }
 }
 
+/// Species of a mixture.
+fn names(model: &Model) -> impl Iterator<Item = &str> {
+    model.species.iter().map(|s| s.name.as_str()).filter(|_| model.species.len() > 1)
+}
+
 /// Everything that has been averaged; nothing before the first batch is full.
 pub fn records(flow: &Flow) -> Vec<Record> {
     if flow.samples.batches == 0 {
@@ -131,12 +136,26 @@ pub fn records(flow: &Flow) -> Vec<Record> {
             all.extend(averaged(name.into(), title.into(), (unit, dimension), (0, Needs::of(q)), q));
         }
     }
-    for (q, (name, title, unit, dimension)) in WITH_Z.into_iter().enumerate().filter(|_| model.collisions.along_z) {
-        all.extend(averaged(name.into(), title.into(), (unit, dimension), (0, Needs::Warmth), first_with_z(model) + q));
+    for (line, of_line) in std::iter::once("").chain(names(model)).enumerate().filter(|_| model.collisions.along_z) {
+        for (q, (name, title, unit, dimension)) in WITH_Z.into_iter().enumerate() {
+            let at = first_with_z(model) + line * WITH_Z.len() + q;
+            let (name, title) =
+                if line > 0 { (format!("{name}_{of_line}"), format!("{of_line}: {title}")) } else { (name.into(), title.into()) };
+            all.extend(averaged(name, title, (unit, dimension), (line, Needs::Warmth), at));
+        }
     }
     for (s, species) in model.species.iter().enumerate().filter(|_| model.species.len() > 1) {
         for (q, (name, title, unit, dimension)) in OF_SPECIES.into_iter().enumerate() {
-            if q == 5 && (species.rotation == 0 || !internal[0]) || q == 6 && species.vibration.is_empty() {
+            let rotates = species.rotation > 0 && internal[0];
+            let vibrates = !species.vibration.is_empty() && internal[1];
+            let absent = match q {
+                5 => !rotates && !vibrates,
+                6 => !rotates,
+                7 => !vibrates,
+                13 => model.grid.dimensions < 2,
+                _ => false,
+            };
+            if absent {
                 continue;
             }
             let (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
