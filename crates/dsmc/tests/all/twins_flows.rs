@@ -20,7 +20,16 @@ fn mirror() -> WallConfig {
 }
 
 fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
-    BodyConfig { name: "body".into(), outline: Some(outline), file: None, longest: None, gas: Gas::Outside, wall, temperature: None }
+    BodyConfig {
+        name: "body".into(),
+        outline: Some(outline),
+        file: None,
+        longest: None,
+        gas: Gas::Outside,
+        wall,
+        temperature: None,
+        reference: None,
+    }
 }
 
 /// Every particle as numbers, in an order of their own.
