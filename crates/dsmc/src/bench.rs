@@ -30,14 +30,18 @@ pub const CASES: &[Case] = &[
     Case { name: "dsmc/sampled-1m", about: "dsmc/collide-1m with samples in every step. Aim: at most 10 % slower", gpu_only: false },
     Case {
         name: "dsmc/collide-50m",
-        about: "the same with 2236 x 2236 cells: SPARTA on an H200 3900 million particle-steps a second. Aim: 15000",
+        about: "the same with 2236 x 2236 cells: SPARTA on an H200 3900 million particle-steps a second. Must reach 8000, aim 15000",
         gpu_only: true,
     },
-    Case { name: "dsmc/free-50m", about: "the same without collisions: SPARTA on an H200 5900. Aim: 20000", gpu_only: true },
+    Case {
+        name: "dsmc/free-50m",
+        about: "the same without collisions: SPARTA on an H200 5900. Must reach 12000, aim 20000",
+        gpu_only: true,
+    },
     Case { name: "dsmc/sampled-50m", about: "dsmc/collide-50m with samples in every step. Aim: at most 10 % slower", gpu_only: true },
     Case {
         name: "dsmc/cylinder-50m",
-        about: "argon at Mach 10 past a cylinder, 2880 x 2160 cells, 8 particles each, open sides. Aim: 10000",
+        about: "argon at Mach 10 past a cylinder, 2880 x 2160 cells, 8 particles each, open sides: SPARTA on an H200 2400. Must reach 6000, aim 10000",
         gpu_only: true,
     },
 ];
@@ -95,11 +99,36 @@ fn cylinder(cells: [usize; 2]) -> Config {
     config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
     let outline = Some(Shape::Circle { centre: [0.0; 2], radius: 0.1524, segments: 180 });
     let wall = WallConfig::diffuse(500.0, [0.0; 3]);
-    config.bodies =
-        vec![BodyConfig { name: "cylinder".into(), outline, file: None, longest: None, gas: Gas::Outside, wall, temperature: None }];
+    config.bodies = vec![BodyConfig {
+        name: "cylinder".into(),
+        outline,
+        file: None,
+        longest: None,
+        gas: Gas::Outside,
+        wall,
+        temperature: None,
+        reference: None,
+    }];
     config.steps = 1 << 40;
     config.sampling.start = Some(1 << 39);
     config
+}
+
+/// What SPARTA reaches in a case, with its best settings on one core of a processor or on an H200, and what is to be reached on a GPU at
+/// least, in million particle-steps a second; the row has the same of what was timed as `M/s`.
+fn others(case: &str) -> (Option<(&'static str, f64)>, Option<f64>) {
+    const CORE: &str = "sparta_core_million_per_s";
+    const H200: &str = "sparta_h200_million_per_s";
+    match case {
+        "dsmc/collide-100k" => (Some((CORE, 28.7)), None),
+        "dsmc/free-1m" => (Some((CORE, 36.8)), None),
+        "dsmc/collide-1m" | "dsmc/sampled-1m" => (Some((CORE, 16.2)), None),
+        "dsmc/collide-50m" => (Some((H200, 3900.0)), Some(8000.0)),
+        "dsmc/sampled-50m" => (Some((H200, 3900.0)), None),
+        "dsmc/free-50m" => (Some((H200, 5900.0)), Some(12_000.0)),
+        "dsmc/cylinder-50m" => (Some((H200, 2400.0)), Some(6000.0)),
+        _ => (None, None),
+    }
 }
 
 struct Steps {
@@ -208,15 +237,9 @@ impl Bench for Steps {
     fn figures(&self) -> Vec<(&'static str, f64)> {
         let bytes = self.flow.stages.memory() as f64 / self.start.particles as f64;
         let mut figures = vec![("steps", self.flow.step as f64), ("bytes_per_particle", bytes)];
-        let sparta = match self.case {
-            "dsmc/collide-100k" => Some(("sparta_core_million_per_s", 28.7)),
-            "dsmc/free-1m" => Some(("sparta_core_million_per_s", 36.8)),
-            "dsmc/collide-1m" | "dsmc/sampled-1m" => Some(("sparta_core_million_per_s", 16.2)),
-            "dsmc/collide-50m" | "dsmc/sampled-50m" => Some(("sparta_h200_million_per_s", 3900.0)),
-            "dsmc/free-50m" => Some(("sparta_h200_million_per_s", 5900.0)),
-            _ => None,
-        };
+        let (sparta, must) = others(self.case);
         figures.extend(sparta);
+        figures.extend(must.map(|must| ("must_reach_million_per_s", must)));
         figures.extend(self.drag.map(|drag| ("first_drag", drag)));
         figures
     }
@@ -230,6 +253,9 @@ mod tests {
     fn every_case_has_a_sound_input() {
         for case in CASES {
             assert_eq!(config(case.name).unwrap().check(), [], "{}", case.name);
+            let (sparta, must) = others(case.name);
+            assert!(sparta.is_some(), "{} has no peer", case.name);
+            assert_eq!(must.is_some(), case.about.contains("Must reach"), "{}", case.name);
         }
         assert!(config("dsmc/none").is_none());
     }

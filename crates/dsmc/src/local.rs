@@ -21,10 +21,10 @@ type States<'a> = &'a dyn Fn(usize) -> State;
 pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
     let (model, samples, width) = (&flow.model, &flow.samples, width(&flow.model));
     let of = |c: usize| &values[c * width..][..width];
-    let density = |c: usize| (of(c)[0], of(c)[0], samples.error(c, 0));
-    let temperature = |c: usize| (of(c)[4], of(c)[4], samples.error(c, 4));
+    let density = |c: usize| (of(c)[0], of(c)[0], samples.error(model, c, 0));
+    let temperature = |c: usize| (of(c)[4], of(c)[4], samples.error(model, c, 4));
     let speed = |c: usize| {
-        let (v, error) = (&of(c)[1..4], [1, 2, 3].map(|q| samples.error(c, q)));
+        let (v, error) = (&of(c)[1..4], [1, 2, 3].map(|q| samples.error(model, c, q)));
         let u = v.iter().map(|v| v * v).sum::<f64>().sqrt();
         let along = |i: usize| if u > 0.0 { v[i] / u } else { 0.0 };
         let error = (0..3).map(|i| (along(i) * error[i]).powi(2)).sum::<f64>().sqrt();
@@ -36,26 +36,28 @@ pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
         ("knudsen_speed", "local Knudsen number of the speed", &speed),
     ];
     all.map(|(name, title, state)| {
-        let found: Vec<[f64; 2]> = (0..model.grid.len()).map(|c| at(flow, c, of(c)[14], &|c| of(c)[4] > 0.0, state)).collect();
+        let known = |c: usize| samples.warm(model, c, 0, of(c));
+        let found: Vec<[f64; 2]> = (0..model.grid.len()).map(|c| at(flow, c, of(c)[14], &known, state)).collect();
         (name, title, [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
     })
 }
 
-/// The Mach number by the speed of sound of the gas in each cell. Not a number where density or temperature are not at least twice their
-/// errors: a few particles that flew by together are cold by chance, and one alone, met in two samples, has no temperature but round-off.
+/// The Mach number by the speed of sound of the gas in each cell. Not a number where nothing is known of the temperature
+/// ([`crate::sampling::Samples::warm`]), or the density is less than twice its error.
 pub(crate) fn mach(flow: &Flow, values: &[f64]) -> Local {
-    let (samples, width) = (&flow.samples, width(&flow.model));
+    let (model, samples, width) = (&flow.model, &flow.samples, width(&flow.model));
     let at = |c: usize| {
         let v = &values[c * width..][..width];
-        if flow.model.geometry.fraction(c) <= 0.0 || [0, 4].iter().any(|q| v[*q] <= 0.0 || 2.0 * samples.error(c, *q) > v[*q]) {
+        let noise = |q: usize| v[q] <= 0.0 || 2.0 * samples.error(model, c, q) > v[q];
+        if model.geometry.fraction(c) <= 0.0 || !samples.warm(model, c, 0, v) || noise(0) || noise(4) {
             return [f64::NAN; 2];
         }
         let u = v[1..4].iter().map(|v| v * v).sum::<f64>().sqrt();
         let sound = sound(flow, v);
         let along = |i: usize| if u > 0.0 { v[i] / u } else { 1.0 };
-        let speed = (1..4).map(|i| (along(i) * samples.error(c, i)).powi(2)).sum::<f64>();
+        let speed = (1..4).map(|i| (along(i) * samples.error(model, c, i)).powi(2)).sum::<f64>();
         // The speed of sound goes with the root of the temperature.
-        let warmth = 0.5 * u * samples.error(c, 4) / v[4];
+        let warmth = 0.5 * u * samples.error(model, c, 4) / v[4];
         [u / sound, speed.sqrt().hypot(warmth) / sound]
     };
     let found: Vec<[f64; 2]> = (0..flow.model.grid.len()).map(at).collect();

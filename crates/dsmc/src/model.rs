@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::ReferenceConfig;
 use crate::flat;
 use crate::gas::Species;
 use crate::gas::pair::Pair;
@@ -136,6 +137,8 @@ pub struct Model {
     pub geometry: Arc<Geometry>,
     /// What was mended in the outlines of bodies, in words.
     pub notes: Vec<String>,
+    /// What the loads on each body are related to, where the input says it.
+    pub references: Vec<ReferenceConfig>,
     /// Lines from which gas comes.
     pub sources: Vec<LineSource>,
     /// Walls of sides, then of bodies.
@@ -189,6 +192,12 @@ impl Collisions {
 }
 
 impl Model {
+    /// The point that the moment on a body is about, m.
+    pub fn moment_point(&self, body: usize) -> [f64; 2] {
+        let given = self.references.get(body).and_then(|r| r.point);
+        given.unwrap_or_else(|| self.geometry.bodies()[body].centre())
+    }
+
     /// The pair of two species.
     pub fn pair(&self, a: usize, b: usize) -> &Pair {
         &self.collisions.pairs[a * self.species.len() + b]

@@ -4,7 +4,7 @@
 use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Record, Values};
 
 use crate::flow::Flow;
-use crate::model::Scheme;
+use crate::model::{Model, Scheme};
 use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, WITH_Z, first_mode, first_with_z, modes, sections, width};
 use crate::{local, patches, surfaces};
 
@@ -76,6 +76,27 @@ fn places(flow: &Flow) -> Vec<f64> {
     (0..flow.model.grid.cells[0]).map(|i| flow.model.grid.place([i, 0], [0.5; 2])[0]).collect()
 }
 
+/// What has to be known in a cell for a value to be shown.
+#[derive(Clone, Copy)]
+enum Needs {
+    Gas,
+    Particles,
+    /// The scatter of velocities ([`crate::sampling::Samples::warm`]).
+    Warmth,
+}
+
+impl Needs {
+    /// Of value `q` of a line.
+    fn of(q: usize) -> Self {
+        [Self::Gas, Self::Particles, Self::Particles, Self::Particles].get(q).copied().unwrap_or(Self::Warmth)
+    }
+}
+
+/// Species of a mixture.
+fn names(model: &Model) -> impl Iterator<Item = &str> {
+    model.species.iter().map(|s| s.name.as_str()).filter(|_| model.species.len() > 1)
+}
+
 /// Everything that has been averaged; nothing before the first batch is full.
 pub fn records(flow: &Flow) -> Vec<Record> {
     if flow.samples.batches == 0 {
@@ -84,12 +105,21 @@ pub fn records(flow: &Flow) -> Vec<Record> {
     let (model, values) = (&flow.model, flow.all_values());
     let (cells, width) = (model.grid.len(), width(model));
     let mut all = Vec::new();
-    // What is solid has no values, and where no particle came only the density, at `at`, is known.
-    let averaged = |name: String, title: String, (unit, dimension): (&'static str, [f64; 7]), at: usize, q: usize| {
-        let known = |c: usize| model.geometry.fraction(c) > 0.0 && (q == 0 || values[c * width + at] > 0.0);
+    // What is solid has no values, where no particle of the line came only the density is known, and of few no temperature.
+    let averaged = |name: String, title: String, (unit, dimension): (&'static str, [f64; 7]), (line, needs): (usize, Needs), q: usize| {
+        let density = line.checked_sub(1).map_or(0, |s| VALUES + s * OF_SPECIES.len());
+        let known = |c: usize| {
+            let v = &values[c * width..][..width];
+            let there = match needs {
+                Needs::Gas => true,
+                Needs::Particles => v[density] > 0.0,
+                Needs::Warmth => flow.samples.warm(model, c, line, v),
+            };
+            there && model.geometry.fraction(c) > 0.0
+        };
         let shown = |c: usize, value: f64| if known(c) { value } else { f64::NAN };
-        let means = (0..cells).map(|c| shown(c, values[c * width + at + q])).collect();
-        let errors = (0..cells).map(|c| shown(c, flow.samples.error(c, at + q))).collect();
+        let means = (0..cells).map(|c| shown(c, values[c * width + q])).collect();
+        let errors = (0..cells).map(|c| shown(c, flow.samples.error(model, c, q))).collect();
         Averaged { name, title, unit, dimension, means, errors }.records(flow)
     };
     let internal = [model.collisions.rotation, model.collisions.vibration];
@@ -103,19 +133,33 @@ pub fn records(flow: &Flow) -> Vec<Record> {
             _ => false,
         };
         if !absent {
-            all.extend(averaged(name.into(), title.into(), (unit, dimension), 0, q));
+            all.extend(averaged(name.into(), title.into(), (unit, dimension), (0, Needs::of(q)), q));
         }
     }
-    for (q, (name, title, unit, dimension)) in WITH_Z.into_iter().enumerate().filter(|_| model.collisions.along_z) {
-        all.extend(averaged(name.into(), title.into(), (unit, dimension), 0, first_with_z(model) + q));
+    for (line, of_line) in std::iter::once("").chain(names(model)).enumerate().filter(|_| model.collisions.along_z) {
+        for (q, (name, title, unit, dimension)) in WITH_Z.into_iter().enumerate() {
+            let at = first_with_z(model) + line * WITH_Z.len() + q;
+            let (name, title) =
+                if line > 0 { (format!("{name}_{of_line}"), format!("{of_line}: {title}")) } else { (name.into(), title.into()) };
+            all.extend(averaged(name, title, (unit, dimension), (line, Needs::Warmth), at));
+        }
     }
     for (s, species) in model.species.iter().enumerate().filter(|_| model.species.len() > 1) {
         for (q, (name, title, unit, dimension)) in OF_SPECIES.into_iter().enumerate() {
-            if q == 5 && (species.rotation == 0 || !internal[0]) || q == 6 && species.vibration.is_empty() {
+            let rotates = species.rotation > 0 && internal[0];
+            let vibrates = !species.vibration.is_empty() && internal[1];
+            let absent = match q {
+                5 => !rotates && !vibrates,
+                6 => !rotates,
+                7 => !vibrates,
+                13 => model.grid.dimensions < 2,
+                _ => false,
+            };
+            if absent {
                 continue;
             }
             let (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
-            all.extend(averaged(name, title, (unit, dimension), VALUES + s * OF_SPECIES.len(), q));
+            all.extend(averaged(name, title, (unit, dimension), (1 + s, Needs::of(q)), VALUES + s * OF_SPECIES.len() + q));
         }
     }
     for (at, (s, m)) in modes(model).enumerate() {
@@ -125,7 +169,8 @@ pub fn records(flow: &Flow) -> Vec<Record> {
         if model.species.len() > 1 {
             (name, title) = (format!("{name}_{}", species.name), format!("{}: {title}", species.name));
         }
-        all.extend(averaged(name, title, (unit, dimension), 0, first_mode(model) + at));
+        let line = if model.species.len() > 1 { 1 + s } else { 0 };
+        all.extend(averaged(name, title, (unit, dimension), (line, Needs::Warmth), first_mode(model) + at));
     }
     if cells > 1 {
         let knudsen = (model.collisions.scheme != Scheme::None).then(|| local::knudsen(flow, &values));
@@ -183,9 +228,11 @@ fn profiles(flow: &Flow, values: &[f64]) -> Record {
         // Both velocities by the larger one, so that noise looks as small as it is.
         let most = if q == 1 || q == 2 { largest(1).max(largest(2)) } else { largest(q) };
         if most > 0.0 && largest(q) > 0.0 {
-            let column = values.chunks_exact(width).map(|v| v[q] / most).collect();
+            let known = |c: usize, v: &[f64]| q < 4 || flow.samples.warm(&flow.model, c, 0, v);
+            let cells = values.chunks_exact(width).enumerate();
+            let column = cells.map(|(c, v)| if known(c, v) { v[q] / most } else { f64::NAN }).collect();
             lines.push((format!("{} / {most:.3e} {}", QUANTITIES[q].0, QUANTITIES[q].2), column));
-            errors.push((0..grid.cells[0]).map(|c| flow.samples.error(c, q) / most).collect());
+            errors.push((0..grid.cells[0]).map(|c| flow.samples.error(&flow.model, c, q) / most).collect());
         }
     }
     let curve = Curve {

@@ -113,7 +113,16 @@ mod tests {
 
     fn body(name: &str, outline: Shape) -> BodyConfig {
         let (name, wall) = (name.into(), WallConfig::diffuse(300.0, [0.0; 3]));
-        BodyConfig { name, outline: Some(outline), file: None, longest: None, gas: crate::geometry::Gas::Outside, wall, temperature: None }
+        BodyConfig {
+            name,
+            outline: Some(outline),
+            file: None,
+            longest: None,
+            gas: crate::geometry::Gas::Outside,
+            wall,
+            temperature: None,
+            reference: None,
+        }
     }
 
     #[test]

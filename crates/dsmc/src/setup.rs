@@ -7,9 +7,9 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::expr::Expr;
 
 use crate::config::sides::{SideConfig, SideWall, SideWord};
-use crate::config::{Config, GasConfig, SourceConfig, Value};
+use crate::config::{Config, GasConfig, ReferenceConfig, SourceConfig, Value};
 use crate::gas::Species;
-use crate::geometry::{Geometry, Outlines, read};
+use crate::geometry::{Body, Geometry, Outlines, read};
 use crate::grid::{Grid, Side};
 use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model, Partner};
@@ -107,7 +107,13 @@ pub(crate) fn unreadable(key: &str, error: Error) -> Error {
 }
 
 /// The bodies of the input, their walls behind those of the sides.
-fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: &mut Vec<Wall>) -> Result<(Geometry, Vec<String>)> {
+fn bodies(
+    config: &Config,
+    folder: &Path,
+    grid: &Grid,
+    edges: [Edge; 4],
+    walls: &mut Vec<Wall>,
+) -> Result<(Geometry, Vec<String>, Vec<ReferenceConfig>)> {
     let refused = |mut problems: Vec<Problem>| {
         for p in &mut problems {
             p.path = format!("dsmc.{}", p.path);
@@ -127,6 +133,9 @@ fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: 
             let file = folder.join(file);
             curves.extend(read::read(&file, grid, label).map_err(|e| unreadable(&format!("{path}.file"), e))?);
         }
+        if let Some(problem) = body.reference.and_then(|r| r.fault()) {
+            return Err(input(&format!("{path}.reference"), problem));
+        }
         if let Some(longest) = body.longest {
             for curve in &mut curves[first..] {
                 *curve = curve.divided(longest).map_err(|p| input(&format!("{path}.longest"), p))?;
@@ -139,8 +148,12 @@ fn bodies(config: &Config, folder: &Path, grid: &Grid, edges: [Edge; 4], walls: 
     if (0..grid.len()).all(|c| geometry.fraction(c) <= 0.0) {
         return Err(refused(vec![Problem::new("bodies", "the bodies leave no room for the gas").hint("is `gas = \"inside\"` meant?")]));
     }
+    // A file has several bodies.
+    let first = walls.len() - config.bodies.len();
+    let entry = |b: &Body| geometry.segments()[b.segments.start].wall as usize - first;
+    let references = geometry.bodies().iter().map(|b| config.bodies[entry(b)].reference.unwrap_or_default()).collect();
     heat(config, &mut geometry, walls)?;
-    Ok((geometry, outlines.notes))
+    Ok((geometry, outlines.notes, references))
 }
 
 /// A wall on a side; where its temperature is an expression, a wall for each cell along it.
@@ -309,7 +322,7 @@ impl Model {
                 SideConfig::Wall(w) => wall_of(config, &grid, side, &w, &mut walls)?,
             };
         }
-        let (geometry, notes) = bodies(config, folder, &grid, edges, &mut walls)?;
+        let (geometry, notes, references) = bodies(config, folder, &grid, edges, &mut walls)?;
         narrow(config, &grid, &geometry, &mut given)?;
         let sources = sources(config, folder, &species, &grid, &geometry)?;
         let per_cell = config.gas.density * grid.volume();
@@ -377,6 +390,7 @@ impl Model {
         let mut model = Self {
             geometry: Arc::new(geometry),
             notes,
+            references,
             sources,
             per_cell: (most.max(dense) * grid.volume() / weight).max(1.0),
             grid,

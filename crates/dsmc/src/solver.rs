@@ -74,7 +74,8 @@ fn coarse(flow: &Flow) -> Option<(usize, f64)> {
     let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
     let width = crate::sampling::width(&flow.model);
     let paths = flow.all_values();
-    let wide = paths.chunks_exact(width).map(|v| h / v[14]).filter(|w| w.is_finite() && *w > 1.0);
+    let warm = paths.chunks_exact(width).enumerate().filter(|(c, v)| flow.samples.warm(&flow.model, *c, 0, v));
+    let wide = warm.map(|(_, v)| h / v[14]).filter(|w| w.is_finite() && *w > 1.0);
     let (cells, worst) = wide.fold((0, 0.0_f64), |(n, most), w| (n + 1, most.max(w)));
     (cells > 0).then_some((cells, worst))
 }

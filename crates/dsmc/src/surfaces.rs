@@ -153,12 +153,16 @@ fn whole(flow: &Flow) -> Record {
             columns.push(Column::numbers(&format!("{name}{suffix}"), component, unit, found.iter().map(|f| parts(&f[e])[v]).collect()));
         }
     }
+    for (d, axis) in ["x", "y"].into_iter().enumerate() {
+        let points = (0..bodies.len()).map(|b| flow.model.moment_point(b)[d]).collect();
+        columns.push(Column::numbers("moment_point", axis, "m", points));
+    }
     let coefficients: Vec<_> = (0..bodies.len()).filter_map(|b| coefficients(flow, b, &found[b])).collect();
     if coefficients.len() == bodies.len() {
         for (name, f) in [("Cd", (0, 0)), ("Cd_error", (0, 1)), ("Cl", (1, 0)), ("Cl_error", (1, 1))] {
             columns.push(Column::numbers(name, "", "", coefficients.iter().map(|c| c.values[f.0][f.1]).collect()));
         }
-        columns.push(Column::numbers("width", "", "m", coefficients.iter().map(|c| c.width).collect()));
+        columns.push(Column::numbers("reference_length", "", "m", coefficients.iter().map(|c| c.width).collect()));
     }
     Record::Table(table("bodies", "what the bodies feel", bodies.len(), columns))
 }
@@ -184,7 +188,7 @@ pub struct Coefficients {
     pub values: [[f64; 2]; 2],
     /// What they are taken by, m.
     pub width: f64,
-    /// What that is of the body: its width across the stream, or its length where it has none.
+    /// What that is: the length in the input, the body's width across the stream, or its length where it has none.
     pub what: &'static str,
 }
 
@@ -194,13 +198,20 @@ pub fn coefficients(flow: &Flow, number: usize, [load, error]: &[BodyLoad; 2]) -
     // A plate along the stream has no width: its length stands in.
     let across = body.width(stream.direction);
     let along = body.width([-stream.direction[1], stream.direction[0]]);
-    let (width, what) = if across > 1e-6 * along { (across, "width") } else { (along, "length") };
+    let given = flow.model.references.get(number).and_then(|r| r.length);
+    let (width, what) = if let Some(length) = given {
+        (length, "given length")
+    } else if across > 1e-6 * along {
+        (across, "width")
+    } else {
+        (along, "length")
+    };
     let unit = stream.dynamic() * width;
     let values = [0, 1].map(|c| [load.stream[c] / unit, error.stream[c] / unit]);
     Some(Coefficients { values, width, what })
 }
 
-/// What a body feels, and its standard errors; the moment is about the middle of its box.
+/// What a body feels, and its standard errors; the moment is about [`crate::model::Model::moment_point`].
 pub fn body(flow: &Flow, number: usize) -> [BodyLoad; 2] {
     [loads(flow)[number], flow.samples.body_error(&flow.model, number)]
 }

@@ -71,8 +71,8 @@ fn choose(words: &[String]) -> Result<Vec<(&'static dyn Entry, &'static Case)>> 
 
 fn header() -> String {
     format!(
-        "{:26} {:>12} {:>10} {:>10} {:>9} {:>8} {:>9} {:>7} {:>11}  checks, figures",
-        "case", "median", "min", "max", "ns/item", "B/item", "GB/s", "% of bw", "memory"
+        "{:26} {:>12} {:>10} {:>10} {:>9} {:>9} {:>8} {:>9} {:>7} {:>11}  checks, figures",
+        "case", "median", "min", "max", "ns/item", "M/s", "B/item", "GB/s", "% of bw", "memory"
     )
 }
 
@@ -91,11 +91,12 @@ fn stages(result: &BenchResult, on_gpu: bool) -> String {
         // On a GPU the host's clock sees launches and waiting, not the work.
         let name = if on_gpu && stage.clock == Clock::Host { format!("{} (host)", stage.name) } else { stage.name.to_owned() };
         let line = format!(
-            "  {name:24} {:>12} {:>10} {:>10} {:>9.4} {:>8} {:>9} {:>7} {:>11}  {}",
+            "  {name:24} {:>12} {:>10} {:>10} {:>9.4} {:>9} {:>8} {:>9} {:>7} {:>11}  {}",
             report::seconds(stage.own),
             "",
             "",
             1e9 * stage.own / items,
+            "",
             number((stage.bytes > 0.0).then_some(stage.bytes / items)),
             number(stage.gb_per_s),
             number(stage.fraction.map(|f| 100.0 * f)),
@@ -112,12 +113,13 @@ fn row(result: &BenchResult) -> String {
     let figures: Vec<_> = result.figures.iter().map(|(k, v)| format!("{k} {v}")).collect();
     let passed = result.checks.iter().filter(|c| c.ok).count();
     format!(
-        "{:26} {:>12} {:>10} {:>10} {:>9.4} {:>8.1} {:>9.1} {:>7.1} {:>11}  {passed} of {} ok; {}",
+        "{:26} {:>12} {:>10} {:>10} {:>9.4} {:>9.1} {:>8.1} {:>9.1} {:>7.1} {:>11}  {passed} of {} ok; {}",
         result.name,
         report::seconds(seconds.median),
         report::seconds(seconds.min),
         report::seconds(seconds.max),
         result.ns_per_item,
+        1e3 / result.ns_per_item,
         result.bytes_per_item,
         result.gb_per_s,
         100.0 * result.fraction_of_bandwidth,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use zellige_engine::error::Problem;
 
 use super::sides::WallConfig;
 use crate::geometry::{Gas, Shape};
@@ -32,4 +33,30 @@ pub struct BodyConfig {
     /// way `s` along the outline to there, m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
+    /// What the moment is about and coefficients are by, in place of the body's box.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceConfig>,
+}
+
+/// What the loads on a body are related to.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceConfig {
+    /// The point that the moment is about, m: an airfoil's quarter of the chord. The middle of the box about the body if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<[f64; 2]>,
+    /// What drag and lift coefficients are by, m: an airfoil's chord. The width of the box across the stream if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<f64>,
+}
+
+impl ReferenceConfig {
+    /// What is wrong with it.
+    pub(crate) fn fault(&self) -> Option<Problem> {
+        if self.point.is_some_and(|p| p.iter().any(|x| !x.is_finite())) {
+            return Some(Problem::new("", "`point` is not finite").allowed("a place in m"));
+        }
+        let length = self.length.filter(|l| !(l.is_finite() && *l > 0.0))?;
+        Some(Problem::new("", format!("`length` is {length}")).allowed("a length above 0, in m"))
+    }
 }

@@ -32,7 +32,7 @@ use crate::gas::table::Model as Molecules;
 use crate::grid::Grid;
 use crate::model::{Partner, Scheme, ZDefinition};
 
-pub use bodies::BodyConfig;
+pub use bodies::{BodyConfig, ReferenceConfig};
 pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
 pub use sources::SourceConfig;
 

@@ -32,11 +32,11 @@ pub(super) fn numbers(model: &Model, flux: &dyn Fn(usize) -> Flux) -> Vec<f64> {
     out
 }
 
-/// What each body feels; moments are about the middles of their boxes.
+/// What each body feels; moments are about [`Model::moment_point`].
 pub(crate) fn bodies(model: &Model, flux: &dyn Fn(usize) -> Flux) -> Vec<BodyLoad> {
     let (geometry, stream) = (&model.geometry, Reference::of(model));
-    let each = geometry.bodies().iter();
-    each.map(|body| BodyLoad::new(geometry.segments(), flux, body, body.centre()).along(stream.as_ref())).collect()
+    let each = geometry.bodies().iter().enumerate();
+    each.map(|(b, body)| BodyLoad::new(geometry.segments(), flux, body, model.moment_point(b)).along(stream.as_ref())).collect()
 }
 
 /// What all feel together; moments about different points are not added.

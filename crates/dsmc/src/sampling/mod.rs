@@ -1,63 +1,31 @@
 //! Averages of cells and surfaces, with error bars from the means of batches.
 //!
-//! The sampling time is cut into batches. The values written are those of all samples; the error bar is the standard error of the
-//! mean of the batches' values, which holds whatever the correlation of neighbouring steps as long as a batch is longer than it. They
-//! may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
+//! The sampling time is cut into batches. The values written are those of all samples; the error bar is their standard error by the
+//! scatter of the batches ([`spread`]), which holds whatever the correlation of neighbouring steps as long as a batch is longer than it.
+//! They may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
 
 pub(crate) mod loads;
 pub mod sections;
+mod spread;
 pub mod steady;
 mod values;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use crate::config::{AUTO, Config};
 use crate::model::Model;
 use crate::stages::{SURFACE_SUMS, Stages};
 use crate::walls::tally::{BodyLoad, Flux};
+use spread::{Cells, FILLED, Spread};
 use steady::Search;
-pub use values::{OF_SPECIES, QUANTITIES, Quantity, VALUES, WITH_Z, first_mode, first_with_z, modes, species_values, values, width};
-use values::{all_values, cell_values};
+use values::all_values;
+pub use values::{
+    OF_SPECIES, QUANTITIES, Quantity, VALUES, WITH_Z, first_mode, first_with_z, modes, species_values, translation, values, width,
+};
 
 /// Values of a surface: flux of molecules (1/(m^2 s)), momentum per area along x, y, z (Pa) and heat (W/m^2).
 pub const SURFACE_VALUES: usize = SURFACE_SUMS;
-
-/// Cells whose values are made at a time.
-const PIECE: usize = 256;
-
-/// Mean and summed squared deviation of batches (Welford).
-#[derive(Debug, Clone, Default)]
-struct Spread {
-    mean: Vec<f64>,
-    square: Vec<f64>,
-}
-
-impl Spread {
-    fn new(n: usize) -> Self {
-        Self { mean: vec![0.0; n], square: vec![0.0; n] }
-    }
-
-    /// Takes batch number `count`, from 1.
-    fn add(&mut self, values: &[f64], count: u64) {
-        deviate(&mut self.mean, &mut self.square, values, count);
-    }
-
-    /// Standard error of the mean of `count` batches.
-    fn error(&self, i: usize, count: u64) -> f64 {
-        if count < 2 { f64::NAN } else { (self.square[i] / ((count - 1) * count) as f64).sqrt() }
-    }
-}
-
-/// Takes number `count` of each value into its mean and its summed squared deviation.
-fn deviate(mean: &mut [f64], square: &mut [f64], values: &[f64], count: u64) {
-    for ((mean, square), x) in mean.iter_mut().zip(square).zip(values) {
-        let before = x - *mean;
-        *mean += before / count as f64;
-        *square += before * (x - *mean);
-    }
-}
 
 /// Sections of a checkpoint with the counts.
 const COUNTS: [&str; 6] = ["samples.taken", "samples.current", "samples.batches", "samples.start", "samples.full", "samples.batch"];
@@ -85,11 +53,9 @@ pub struct Samples {
     window: u64,
     /// Whether the window is full: the next sample begins another one.
     pub full: bool,
-    /// Values of a cell.
-    width: usize,
     cells: Vec<f64>,
     surfaces: Vec<f64>,
-    cell_spread: Spread,
+    cell_spread: Cells,
     surface_spread: Spread,
     load_spread: Spread,
     section_spread: Spread,
@@ -113,10 +79,9 @@ impl Samples {
             search: (start == AUTO).then(|| Search::new(model, config.steps, s.every)),
             window: s.window.map_or(0, |w| w / s.every),
             full: false,
-            width: width(model),
             cells: vec![0.0; cells * model.species.len() * model.collisions.sums()],
             surfaces: vec![0.0; surfaces * SURFACE_SUMS],
-            cell_spread: Spread::new(cells * width(model)),
+            cell_spread: Cells::new(model),
             surface_spread: Spread::new(surfaces * SURFACE_VALUES),
             load_spread: Spread::new(loads::count(model)),
             section_spread: Spread::new(sections::count(model) * sections::lines(model)),
@@ -149,7 +114,7 @@ impl Samples {
             (self.taken, self.current, self.batches) = (0, 0, 0);
             self.cells.fill(0.0);
             self.surfaces.fill(0.0);
-            self.cell_spread = Spread::new(self.cell_spread.mean.len());
+            self.cell_spread.clear();
             self.surface_spread = Spread::new(self.surface_spread.mean.len());
             self.load_spread = Spread::new(self.load_spread.mean.len());
             self.section_spread = Spread::new(self.section_spread.mean.len());
@@ -193,19 +158,7 @@ impl Samples {
     fn close(&mut self, model: &Model, stages: &mut dyn Stages) -> Result<()> {
         let (cells, surfaces) = self.take(stages)?;
         self.batches += 1;
-        // Some cells at a time: their values stay in the cache, where those of all would be written to memory and read again.
-        let (count, samples, from, width) = (self.batches, self.current, model.species.len() * model.collisions.sums(), self.width);
-        let (mean, square) = (&mut self.cell_spread.mean, &mut self.cell_spread.square);
-        let spread = (chunks_mut(mean, PIECE * width), chunks_mut(square, PIECE * width));
-        each((spread.0, spread.1, chunks_mut(&mut self.cells, PIECE * from), chunks(&cells, PIECE * from)), |piece, part| {
-            let (mean, square, all, sums) = part;
-            let mut found = vec![0.0; mean.len()];
-            for (k, (sums, found)) in sums.chunks_exact(from).zip(found.chunks_exact_mut(width)).enumerate() {
-                cell_values(model, piece * PIECE + k, sums, samples, found);
-            }
-            deviate(mean, square, &found, count);
-            all.iter_mut().zip(sums).for_each(|(to, from)| *to += from);
-        });
+        self.cell_spread.add(model, &mut self.cells, &cells, self.batches, self.current);
         let found: Vec<f64> = (0..surfaces.len()).map(|i| surface_value(model, &surfaces, i, self.current * self.every)).collect();
         self.surface_spread.add(&found, self.batches);
         self.load_spread.add(&loads::numbers(model, &|segment| flux_of(&found, segment)), self.batches);
@@ -231,9 +184,18 @@ impl Samples {
         all_values(model, &self.cells, self.closed())
     }
 
-    /// Standard errors of [`Samples::values`].
-    pub fn error(&self, cell: usize, value: usize) -> f64 {
-        self.cell_spread.error(cell * self.width + value, self.batches)
+    /// Standard error of one of [`Samples::values`]. Not a number where too few batches met a particle.
+    pub fn error(&self, model: &Model, cell: usize, value: usize) -> f64 {
+        self.cell_spread.error(model, cell, value, self.sums(model, cell), self.batches)
+    }
+
+    /// Whether the scatter of velocities is known in a cell, whose values are `values`: of the gas (`line` 0) or of species `line - 1` of a
+    /// mixture. A few particles that flew by together are cold by chance, and one alone has no temperature but round-off: too few batches
+    /// have met one, or the temperature of translation is less than twice its error.
+    pub fn warm(&self, model: &Model, cell: usize, line: usize, values: &[f64]) -> bool {
+        let at = translation(line);
+        let few = self.cell_spread.filled(cell, line) < FILLED.min(self.batches);
+        values[at] > 0.0 && !few && (self.batches < 2 || values[at] >= 2.0 * self.error(model, cell, at))
     }
 
     /// A surface's values, and their standard errors.
@@ -270,8 +232,9 @@ impl Samples {
 
     /// Bytes held.
     pub fn memory(&self) -> u64 {
-        let spreads = [&self.cell_spread, &self.surface_spread, &self.load_spread, &self.section_spread];
-        let numbers = self.cells.len() + self.surfaces.len() + spreads.iter().map(|s| 2 * s.mean.len()).sum::<usize>();
+        let spreads = [&self.surface_spread, &self.load_spread, &self.section_spread];
+        let of_cells = 2 * self.cell_spread.value.len() + self.cell_spread.filled.len();
+        let numbers = self.cells.len() + self.surfaces.len() + of_cells + spreads.iter().map(|s| 2 * s.mean.len()).sum::<usize>();
         8 * numbers as u64 + self.search.as_ref().map_or(0, Search::memory)
     }
 
@@ -296,12 +259,13 @@ impl Samples {
         Ok(())
     }
 
-    fn columns(&self) -> [(&'static str, &Vec<f64>); 10] {
+    fn columns(&self) -> [(&'static str, &Vec<f64>); 11] {
         [
             ("samples.cells", &self.cells),
             ("samples.surfaces", &self.surfaces),
-            ("samples.cell_mean", &self.cell_spread.mean),
+            ("samples.cell_value", &self.cell_spread.value),
             ("samples.cell_square", &self.cell_spread.square),
+            ("samples.cell_filled", &self.cell_spread.filled),
             ("samples.surface_mean", &self.surface_spread.mean),
             ("samples.surface_square", &self.surface_spread.square),
             ("samples.load_mean", &self.load_spread.mean),
@@ -340,8 +304,12 @@ impl Samples {
         stages.put_samples(&cells, &surfaces)?;
         self.cells = fit("samples.cells", self.cells.len())?;
         self.surfaces = fit("samples.surfaces", self.surfaces.len())?;
-        let spreads = [&mut self.cell_spread, &mut self.surface_spread, &mut self.load_spread, &mut self.section_spread];
-        for (names, spread) in ["cell", "surface", "load", "section"].into_iter().zip(spreads) {
+        let of_cells = &mut self.cell_spread;
+        for (name, to) in [("value", &mut of_cells.value), ("square", &mut of_cells.square), ("filled", &mut of_cells.filled)] {
+            *to = fit(&format!("samples.cell_{name}"), to.len())?;
+        }
+        let spreads = [&mut self.surface_spread, &mut self.load_spread, &mut self.section_spread];
+        for (names, spread) in ["surface", "load", "section"].into_iter().zip(spreads) {
             spread.mean = fit(&format!("samples.{names}_mean"), spread.mean.len())?;
             spread.square = fit(&format!("samples.{names}_square"), spread.square.len())?;
         }

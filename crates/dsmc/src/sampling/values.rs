@@ -36,24 +36,59 @@ pub const QUANTITIES: [Quantity; VALUES] = [
     ("free_path", "mean free path", "m", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
 ];
 
-/// What else a cell has where something moves along z, behind all others. Elsewhere `stress_zz` is three times the pressure less the other
+/// What else a cell has where something moves along z, behind all others: of the gas, then of each species of a mixture. Elsewhere `stress_zz` is three times the pressure less the other
 /// two, and the others are 0.
-pub const WITH_Z: [Quantity; 3] = [
+pub const WITH_Z: [Quantity; 4] = [
     ("stress_zz", "momentum flux p_zz", "Pa", PRESSURE),
     ("stress_xz", "momentum flux p_xz", "Pa", PRESSURE),
     ("stress_yz", "momentum flux p_yz", "Pa", PRESSURE),
+    ("heat_flux_z", "z component of the heat flux", "W/m^2", FLUX),
 ];
 
-/// Values of each species of a mixture, in their order; they stand behind those of the cell.
-pub const OF_SPECIES: [Quantity; 7] = [
-    ("density", "number density", "1/m^3", [-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
-    ("velocity_x", "x component of the velocity", "m/s", SPEED),
-    ("velocity_y", "y component of the velocity", "m/s", SPEED),
-    ("velocity_z", "z component of the velocity", "m/s", SPEED),
-    ("temperature_translation", "temperature of translation", "K", KELVIN),
-    ("temperature_rotation", "temperature of rotation", "K", KELVIN),
-    ("temperature_vibration", "temperature of vibration", "K", KELVIN),
-];
+/// Values of each species of a mixture, in their order; they stand behind those of the cell. They are those of the gas but for the free
+/// path, all about the species' own mean velocity.
+pub const OF_SPECIES: [Quantity; VALUES - 1] = {
+    let mut of = [QUANTITIES[0]; VALUES - 1];
+    let mut q = 0;
+    while q < of.len() {
+        of[q] = QUANTITIES[q];
+        q += 1;
+    }
+    of
+};
+
+/// What a value is an average over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    /// Over time: an empty sample counts as none.
+    Time,
+    /// Over the particles of a line: of the gas, or of a species of a mixture.
+    Particles(usize),
+}
+
+/// Lines of a cell: the gas, and each species of a mixture.
+pub(super) fn lines(model: &Model) -> usize {
+    let species = model.species.len();
+    if species > 1 { 1 + species } else { 1 }
+}
+
+/// What each value of a cell is an average over.
+pub(super) fn bases(model: &Model) -> Vec<Base> {
+    let mut all = Vec::with_capacity(width(model));
+    let add = |all: &mut Vec<Base>, of: &[Quantity], line: usize| {
+        all.extend(of.iter().map(|q| if q.3 == SPEED || q.3 == KELVIN { Base::Particles(line) } else { Base::Time }));
+    };
+    add(&mut all, &QUANTITIES, 0);
+    (1..lines(model)).for_each(|line| add(&mut all, &OF_SPECIES, line));
+    all.extend(modes(model).map(|(s, _)| Base::Particles(if model.species.len() > 1 { 1 + s } else { 0 })));
+    all.resize(width(model), Base::Time);
+    all
+}
+
+/// Place of the temperature of translation of a line among the values of a cell.
+pub fn translation(line: usize) -> usize {
+    line.checked_sub(1).map_or(5, |s| VALUES + s * OF_SPECIES.len() + 5)
+}
 
 /// Values of all species of a cell, which a pure gas does not have.
 fn species_width(model: &Model) -> usize {
@@ -79,7 +114,7 @@ pub fn first_with_z(model: &Model) -> usize {
 
 /// Values of a cell with those of its species, of modes of vibration where a species has several, and of [`WITH_Z`].
 pub fn width(model: &Model) -> usize {
-    first_with_z(model) + if model.collisions.along_z { WITH_Z.len() } else { 0 }
+    first_with_z(model) + if model.collisions.along_z { WITH_Z.len() * lines(model) } else { 0 }
 }
 
 /// Temperature of a species' vibration by its energy, from the sums, K.
@@ -91,13 +126,30 @@ fn vibration_temperature(model: &Model, kind: &Species, sums: &[f64]) -> f64 {
 
 /// The values of a cell from its sums over `samples` samples. Velocities are of the mass, temperatures about it.
 pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; VALUES] {
-    let volume = model.cell_volume(cell) * samples as f64;
     let mut out = [0.0; VALUES];
+    let number: f64 = sums.chunks_exact(model.collisions.sums()).map(|s| s[0]).sum();
+    out[..VALUES - 1].copy_from_slice(&values_of(model, &model.species, cell, sums, samples));
+    if out[0] > 0.0 {
+        out[14] = free_path(model, sums, number, out[0], out[5]);
+    }
+    out
+}
+
+/// The values of one species of a cell from its own sums. All are about its own velocity, so that where species drift against each
+/// other they do not add up to the mixture's.
+pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], samples: u64) -> [f64; OF_SPECIES.len()] {
+    values_of(model, &model.species[species..=species], cell, sums, samples)
+}
+
+/// Those of some species together, `sums` being theirs.
+fn values_of(model: &Model, kinds: &[Species], cell: usize, sums: &[f64], samples: u64) -> [f64; VALUES - 1] {
+    let volume = model.cell_volume(cell) * samples as f64;
+    let mut out = [0.0; VALUES - 1];
     let number: f64 = sums.chunks_exact(model.collisions.sums()).map(|s| s[0]).sum();
     if volume <= 0.0 || number == 0.0 {
         return out;
     }
-    let species = || model.species.iter().zip(sums.chunks_exact(model.collisions.sums())).filter(|(_, s)| s[0] > 0.0);
+    let species = || kinds.iter().zip(sums.chunks_exact(model.collisions.sums())).filter(|(_, s)| s[0] > 0.0);
     let density = model.weight_of(cell) / volume;
     let mass: f64 = species().map(|(k, s)| k.mass * s[0]).sum();
     let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
@@ -132,32 +184,46 @@ pub fn values(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; V
     }
     let xy = total(7) - mass * u[0] * u[1];
     out[11] = density * xy * unbiased;
-    // (rho/2) (<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i). Products with z are summed where
-    // something moves along it; elsewhere their mean is that of the gas as a whole, but for noise.
-    let internal: f64 = species().map(|(k, s)| 2.0 * BOLTZMANN * (s[modes] + k.vibration.of_levels(&s[modes + 1..]))).sum();
+    // Products with z are summed where something moves along it; elsewhere their mean is that of the gas as a whole, but for noise.
     let with_z = |i: usize| if model.collisions.along_z { total(10 + i) } else { mass * u[i] * u[2] };
-    let energy = squares.iter().sum::<f64>() + internal;
-    let product = |i: usize, j: usize| if i == j { squares[i] } else { total(7) };
-    for (out, i) in out[12..14].iter_mut().zip([0, 1]) {
-        let work = product(i, 0) * u[0] + product(i, 1) * u[1] + with_z(i) * u[2];
-        *out = 0.5 * density * (total(8 + i) - 2.0 * work - energy * u[i] + 2.0 * mass * drift * u[i]);
+    let products = [[squares[0], total(7), with_z(0)], [total(7), squares[1], with_z(1)]];
+    let energy = squares.iter().sum::<f64>() + internal_energy(model, kinds, sums);
+    for (i, out) in out[12..14].iter_mut().enumerate() {
+        *out = 0.5 * density * heat(total(8 + i), products[i], energy, mass, u, i);
     }
-    out[14] = free_path(model, sums, number, out[0], translation);
     out
 }
 
-/// The values [`WITH_Z`] of a cell.
-fn values_with_z(model: &Model, cell: usize, sums: &[f64], samples: u64) -> [f64; WITH_Z.len()] {
+/// Twice the energy of internal modes in sums, in the unit of their squares by masses.
+fn internal_energy(model: &Model, kinds: &[Species], sums: &[f64]) -> f64 {
+    let modes = model.collisions.internal();
+    let each = kinds.iter().zip(sums.chunks_exact(model.collisions.sums()));
+    each.map(|(k, s)| 2.0 * BOLTZMANN * (s[modes] + k.vibration.of_levels(&s[modes + 1..]))).sum()
+}
+
+/// Component `i` of twice the heat flux, from sums by masses: `<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i`.
+fn heat(flux: f64, products: [f64; 3], energy: f64, mass: f64, u: [f64; 3], i: usize) -> f64 {
+    let work: f64 = products.iter().zip(u).map(|(p, u)| p * u).sum();
+    let drift: f64 = u.iter().map(|u| u * u).sum();
+    flux - 2.0 * work - energy * u[i] + 2.0 * mass * drift * u[i]
+}
+
+/// The values [`WITH_Z`] of some species of a cell together, `sums` being theirs.
+fn values_with_z(model: &Model, kinds: &[Species], cell: usize, sums: &[f64], samples: u64) -> [f64; WITH_Z.len()] {
     let volume = model.cell_volume(cell) * samples as f64;
-    let species = || model.species.iter().zip(sums.chunks_exact(model.collisions.sums()));
+    let species = || kinds.iter().zip(sums.chunks_exact(model.collisions.sums()));
     let number: f64 = species().map(|(_, s)| s[0]).sum();
     if volume <= 0.0 || number == 0.0 {
         return [0.0; WITH_Z.len()];
     }
     let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
     let mass = total(0);
-    let scale = model.weight_of(cell) / volume * number / (number - 1.0).max(1.0);
-    [(6, 3), (10, 1), (11, 2)].map(|(product, i)| scale * (total(product) - total(i) * total(3) / mass))
+    let density = model.weight_of(cell) / volume;
+    let scale = density * number / (number - 1.0).max(1.0);
+    let [zz, xz, yz] = [(6, 3), (10, 1), (11, 2)].map(|(product, i)| scale * (total(product) - total(i) * total(3) / mass));
+    let energy = total(4) + total(5) + total(6) + internal_energy(model, kinds, sums);
+    let products = [total(10), total(11), total(6)];
+    [zz, xz, yz, 0.5 * density * heat(total(12), products, energy, mass, [1, 2, 3].map(|i| total(i) / mass), 2)]
 }
 
 /// Mean free path in a gas of the composition of `sums`, m: the mean speed of each species by the rate of its collisions with all,
@@ -171,25 +237,6 @@ fn free_path(model: &Model, sums: &[f64], number: f64, density: f64, temperature
     let rate = |a: usize| all.clone().map(|b| density * part(b) * model.mean_rate(a, b, temperature)).sum::<f64>();
     let speed = |a: usize| model.mean_speed(a, temperature);
     all.clone().filter(|a| part(*a) > 0.0).map(|a| part(a) * speed(a) / rate(a)).sum()
-}
-
-/// The values of one species of a cell from its own sums. Temperatures are about its own velocity, so that where species drift against
-/// each other they do not add up to the mixture's.
-pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], samples: u64) -> [f64; OF_SPECIES.len()] {
-    let (kind, number) = (&model.species[species], sums[0]);
-    let volume = model.cell_volume(cell) * samples as f64;
-    let mut out = [0.0; OF_SPECIES.len()];
-    if volume <= 0.0 || number == 0.0 {
-        return out;
-    }
-    let u = [1, 2, 3].map(|i| sums[i] / number);
-    let spread = (sums[4] + sums[5] + sums[6]) / number - u.iter().map(|u| u * u).sum::<f64>();
-    out[0] = number * model.weight_of(cell) / volume;
-    out[1..4].copy_from_slice(&u);
-    out[4] = kind.mass * spread.max(0.0) * number / (number - 1.0).max(1.0) / (model.components as f64 * BOLTZMANN);
-    out[5] = if kind.rotation > 0 { 2.0 * sums[model.collisions.internal()] / (number * f64::from(kind.rotation)) } else { 0.0 };
-    out[6] = vibration_temperature(model, kind, sums);
-    out
 }
 
 /// All values of all cells, `[cell][width]`.
@@ -206,7 +253,11 @@ pub(super) fn cell_values(model: &Model, cell: usize, sums: &[f64], samples: u64
     out[..VALUES].copy_from_slice(&values(model, cell, sums, samples));
     let (out, with_z) = out.split_at_mut(first_with_z(model));
     if model.collisions.along_z {
-        with_z.copy_from_slice(&values_with_z(model, cell, sums, samples));
+        for (line, out) in with_z.chunks_exact_mut(WITH_Z.len()).enumerate() {
+            let range = line.checked_sub(1).map_or(0..model.species.len(), |s| s..s + 1);
+            let sums = &sums[range.start * one..range.end * one];
+            out.copy_from_slice(&values_with_z(model, &model.species[range], cell, sums, samples));
+        }
     }
     let (by_species, by_mode) = out[VALUES..].split_at_mut(species_width(model));
     for (s, out) in by_species.chunks_exact_mut(OF_SPECIES.len()).enumerate() {

@@ -13,11 +13,11 @@ use crate::particles::Particles;
 use crate::walls::BOLTZMANN;
 
 /// Sums of the motion of a cell and species: number, velocity (3), squares xx, yy, zz, product xy (m/s)^2, then `(c^2 + 2 e/m) v` along x
-/// and y (m/s)^3 with the internal energy e. Behind them, where something moves along z, the products xz and yz; then energy of the
+/// and y (m/s)^3 with the internal energy e. Behind them, where something moves along z, the products xz and yz and the same along z; then energy of the
 /// rotation over k (K) and level of the vibration, where a species has several modes that of each: [`crate::model::Collisions::sums`].
 pub const MOMENTS: usize = 10;
 /// Sums that come with a motion along z.
-pub const ALONG_Z: usize = 2;
+pub const ALONG_Z: usize = 3;
 /// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules) and energy (J).
 pub const SURFACE_SUMS: usize = 5;
 

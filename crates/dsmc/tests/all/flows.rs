@@ -168,6 +168,7 @@ fn cylinder(ratio: f64) -> Config {
         wall: WallConfig::diffuse(200.0, [0.0; 3]),
         longest: None,
         temperature: None,
+        reference: None,
     });
     config.particles_per_cell = Some(20.0);
     config
@@ -211,6 +212,7 @@ fn a_gas_at_rest_is_even_up_to_the_wall() {
         wall: WallConfig::diffuse(273.15, [0.0; 3]),
         longest: None,
         temperature: None,
+        reference: None,
     });
     config.dt = 1.4e-8;
     config.steps = 1000;
@@ -223,7 +225,7 @@ fn a_gas_at_rest_is_even_up_to_the_wall() {
     let (mut worst, mut cut) = (0.0_f64, 0);
     for c in (0..gas.model.grid.len()).filter(|c| gas.model.geometry.fraction(*c) > 0.02) {
         cut += usize::from(gas.model.geometry.fraction(c) < 1.0);
-        worst = worst.max((values[c * VALUES] - total / volume).abs() / gas.samples.error(c, 0));
+        worst = worst.max((values[c * VALUES] - total / volume).abs() / gas.samples.error(&gas.model, c, 0));
     }
     // Of 240 deviations in units of errors from 16 batches (Student's t with 15 degrees of freedom) the largest exceeds 5.5 with
     // a probability of 1.5 %.
@@ -318,6 +320,7 @@ fn nothing_collides_through_a_plate() {
             gas: Gas::Outside,
             wall,
             temperature: None,
+            reference: None,
         });
         let mut gas = flow(&config, 1);
         let before = beside(&mut gas);

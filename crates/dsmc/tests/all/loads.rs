@@ -12,7 +12,16 @@ use zellige_dsmc::surfaces;
 use zellige_engine::checkpoint::{Reader, Writer};
 
 fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
-    BodyConfig { name: "body".into(), outline: Some(outline), file: None, longest: None, gas: Gas::Outside, wall, temperature: None }
+    BodyConfig {
+        name: "body".into(),
+        outline: Some(outline),
+        file: None,
+        longest: None,
+        gas: Gas::Outside,
+        wall,
+        temperature: None,
+        reference: None,
+    }
 }
 
 /// A cold beam along the diagonal meets a mirror that stands across: every molecule gives the same momentum along the normal and none along
@@ -116,4 +125,33 @@ fn totals_of_a_body_scatter_from_run_to_run_as_their_errors_say() {
     let mean = parts.iter().sum::<f64>() / 5.0;
     println!("scatter over said error, squares: {parts:.2?}");
     assert!((mean - 1.0).abs() < 0.65, "{parts:?}");
+}
+
+/// Moment about another point and coefficients by another length than those of the box.
+#[test]
+fn loads_are_related_to_what_the_input_says() {
+    let mut config = argon(8, 10.0);
+    config.boundary.all = Some(SideConfig::Word(SideWord::Stream));
+    config.gas.velocity = [300.0, 150.0, 0.0];
+    let circle = Shape::Circle { centre: [4e-5, 4e-5], radius: 2e-5, segments: 24 };
+    config.bodies = vec![body(circle, WallConfig::diffuse(300.0, [0.0; 3]))];
+    (config.dt, config.steps, config.sampling.start) = (1e-8, 40, Some(0));
+    let found = |config: &zellige_dsmc::config::Config| {
+        let mut gas = Flow::new(config, Path::new(""), 1, &device(1)).unwrap();
+        run(&mut gas, config.steps);
+        let [load, error] = surfaces::body(&gas, 0);
+        (load, surfaces::coefficients(&gas, 0, &[load, error]).unwrap())
+    };
+    let (load, by_box) = found(&config);
+    let point = [1e-5, 3e-5];
+    config.bodies[0].reference = Some(zellige_dsmc::config::ReferenceConfig { point: Some(point), length: Some(1e-4) });
+    let (other, by_length) = found(&config);
+    assert_eq!(load.force, other.force);
+    let turned = load.moment + (4e-5 - point[0]) * load.force[1] - (4e-5 - point[1]) * load.force[0];
+    assert!((other.moment - turned).abs() < 1e-9 * load.force[0].abs() * 4e-5, "{} and {turned}", other.moment);
+    assert_eq!((by_length.width, by_length.what), (1e-4, "given length"));
+    assert!((by_length.values[0][0] * 1e-4 / (by_box.values[0][0] * by_box.width) - 1.0).abs() < 1e-12);
+    config.bodies[0].reference = Some(zellige_dsmc::config::ReferenceConfig { point: None, length: Some(-1.0) });
+    let error = Flow::new(&config, Path::new(""), 1, &device(1)).err().unwrap().to_string();
+    assert!(error.contains("`length` is -1"), "{error}");
 }

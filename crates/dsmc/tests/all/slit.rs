@@ -34,6 +34,7 @@ fn slit(cells: [usize; 2], size: [f64; 2], upstream: f64, high: f64, density: f6
         gas: Gas::Outside,
         wall: WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) },
         temperature: None,
+        reference: None,
     }];
     config
 }
@@ -79,7 +80,7 @@ fn molecules_that_do_not_collide_fan_out_from_a_slit() {
         let places = (0..64).map(|k| gas.model.grid.place(at, [k % 8, k / 8].map(|i| (f64::from(i) + 0.5) / 8.0)));
         let [part, cosine] = places.map(seen).fold([0.0; 2], |sum, s| [sum[0] + s[0] / 64.0, sum[1] + s[1] / 64.0]);
         for (q, expected) in [n * part, speed * cosine / part].into_iter().enumerate() {
-            let off = (v[q] - expected) / gas.samples.error(cell, q);
+            let off = (v[q] - expected) / gas.samples.error(&gas.model, cell, q);
             squares[q] += off * off;
             worst = worst.max(off.abs());
         }

@@ -36,7 +36,7 @@ fn profile(config: &Config) -> (Vec<[f64; 5]>, [f64; 5]) {
     let mut flow = flow(config, 1);
     run(&mut flow, config.steps);
     let of = |(c, v): (usize, &[f64])| {
-        let (n, u) = (flow.samples.error(c, 0) / v[0], flow.samples.error(c, 1) / v[1]);
+        let (n, u) = (flow.samples.error(&flow.model, c, 0) / v[0], flow.samples.error(&flow.model, c, 1) / v[1]);
         [v[0], v[1], v[4], v[0] * v[1], (v[0] * v[1]).abs() * n.hypot(u)]
     };
     let cells: Vec<[f64; 5]> = flow.values().chunks_exact(VALUES).enumerate().map(of).collect();
@@ -149,6 +149,7 @@ fn an_inlet_behind_a_body_lets_all_of_its_flow_through() {
         gas: Gas::Outside,
         wall: WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) },
         temperature: None,
+        reference: None,
     };
     config.bodies = vec![body.clone()];
     config.steps = 2500;

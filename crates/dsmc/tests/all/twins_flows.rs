@@ -20,7 +20,16 @@ fn mirror() -> WallConfig {
 }
 
 fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
-    BodyConfig { name: "body".into(), outline: Some(outline), file: None, longest: None, gas: Gas::Outside, wall, temperature: None }
+    BodyConfig {
+        name: "body".into(),
+        outline: Some(outline),
+        file: None,
+        longest: None,
+        gas: Gas::Outside,
+        wall,
+        temperature: None,
+        reference: None,
+    }
 }
 
 /// Every particle as numbers, in an order of their own.
@@ -323,7 +332,7 @@ fn averages_agree_within_their_errors() {
         for q in [0, 1, 2, 4, 5, 6, 7, 8, 11, 12, 13].into_iter().chain(at..width) {
             let (mut squares, mut sum, mut count, mut worst) = (0.0, 0.0, 0.0, 0.0_f64);
             for cell in 0..flows[0].model.grid.len() {
-                let error = flows[0].samples.error(cell, q).hypot(flows[1].samples.error(cell, q));
+                let error = flows[0].samples.error(&flows[0].model, cell, q).hypot(flows[1].samples.error(&flows[1].model, cell, q));
                 if error > 0.0 && flows[0].model.geometry.fraction(cell) > 0.05 {
                     let z = (values[0][cell * width + q] - values[1][cell * width + q]) / error;
                     squares += z * z;

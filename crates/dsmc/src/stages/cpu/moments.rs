@@ -46,7 +46,7 @@ pub(super) fn add(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize, 
     }
 }
 
-/// The products xz and yz, behind those of [`add`]: only in runs where something moves along z, so that the sums of the others stay as
+/// The products xz and yz and `c^2 z`, behind those of [`add`]: only in runs where something moves along z, so that the sums of the others stay as
 /// short. Lanes as there; the compiler makes registers of them.
 #[inline(always)]
 pub(super) fn add_along_z(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize) {
@@ -54,11 +54,12 @@ pub(super) fn add_along_z(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept:
         for begin in (range[0] as usize..range[1] as usize).step_by(CHUNK) {
             let end = (begin + CHUNK).min(range[1] as usize);
             let [x, y, z] = v.map(|v| v[begin..end].chunks(LANES));
-            let mut sums = [[0.0_f32; LANES]; 2];
+            let mut sums = [[0.0_f32; LANES]; 3];
             for ((x, y), z) in x.zip(y).zip(z) {
                 for (l, ((x, y), z)) in x.iter().zip(y).zip(z).enumerate() {
                     sums[0][l] += x * z;
                     sums[1][l] += y * z;
+                    sums[2][l] += (x * x + y * y + z * z) * z;
                 }
             }
             for (total, lanes) in total[1 + MOMENTS..].iter_mut().zip(sums) {

@@ -9,7 +9,7 @@ use zellige_engine::tiles::Layout;
 use super::store::{Columns, Mosaic, Row, local};
 use super::sums::Sums;
 use crate::model::Model;
-use crate::stages::Ledger;
+use crate::stages::{ALONG_Z, Ledger, MOMENTS};
 
 /// The largest cross-section times speed that pairs of two species are tried against in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -157,16 +157,18 @@ pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, model:
             if range.is_empty() {
                 continue;
             }
-            let (vx, vy) = (&v[0][range.clone()], &v[1][range.clone()]);
+            let along = [0, 1, 2].map(|d| &v[d][range.clone()]);
+            // Where the flux along z stands, if it is summed up.
+            let z = model.collisions.along_z.then_some(FLUX_Z);
             // Internal modes: twice the energy per mass, of an energy in K and of a level.
             if !s.rotation.is_empty() {
-                internal(total, &s.rotation[range.clone()], vx, vy, factors[k % species.len()], modes, f64::from);
+                internal(total, &s.rotation[range.clone()], along, z, factors[k % species.len()], modes, f64::from);
             }
             if !s.level.is_empty() {
                 let vibration = &species[k % species.len()].vibration;
                 for m in 0..vibration.modes().len() {
                     let factor = factors[(1 + m) * species.len() + k % species.len()];
-                    internal(total, &s.level[range.clone()], vx, vy, factor, modes + 1 + m, |word| f64::from(vibration.level(word, m)));
+                    internal(total, &s.level[range.clone()], along, z, factor, modes + 1 + m, |word| f64::from(vibration.level(word, m)));
                 }
             }
         }
@@ -174,11 +176,22 @@ pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, model:
     tile.sums.close();
 }
 
-/// Adds a mode's energy, and what of it flows along x and y.
+/// Place of `c^2 z` among the sums.
+const FLUX_Z: usize = MOMENTS + ALONG_Z - 1;
+
+/// Adds a mode's energy, and what of it flows along x and y, and along z where that has a place.
 #[inline(always)]
-fn internal<T: Copy>(total: &mut [f32], mode: &[T], vx: &[f32], vy: &[f32], per_mass: f64, into: usize, wide: impl Fn(T) -> f64) {
+fn internal<T: Copy>(
+    total: &mut [f32],
+    mode: &[T],
+    v: [&[f32]; 3],
+    flux_z: Option<usize>,
+    per_mass: f64,
+    into: usize,
+    wide: impl Fn(T) -> f64,
+) {
     let (mut sum, mut x, mut y) = (0.0, 0.0, 0.0);
-    for ((e, vx), vy) in mode.iter().zip(vx).zip(vy) {
+    for ((e, vx), vy) in mode.iter().zip(v[0]).zip(v[1]) {
         let e = wide(*e);
         sum += e;
         x += e * f64::from(*vx);
@@ -187,4 +200,8 @@ fn internal<T: Copy>(total: &mut [f32], mode: &[T], vx: &[f32], vy: &[f32], per_
     total[into] += sum as f32;
     total[8] += (per_mass * x) as f32;
     total[9] += (per_mass * y) as f32;
+    if let Some(place) = flux_z {
+        let z: f64 = mode.iter().zip(v[2]).map(|(e, vz)| wide(*e) * f64::from(*vz)).sum();
+        total[place] += (per_mass * z) as f32;
+    }
 }

@@ -44,6 +44,7 @@ __device__ __forceinline__ void sample(const Gas& gas, const Pass& p, u32 tile, 
 #if ALONG_Z
           sums[10] += x * z;
           sums[11] += y * z;
+          sums[12] += square * z;
 #endif
         }
 #pragma unroll
