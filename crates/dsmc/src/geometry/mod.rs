@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! curve, read   shapes and files -> curves in metres
+//! join          the segments of a geometry file
 //! outline       -> outlines: rounded to a lattice once, turned, closed
 //! cross         refused if they cross, touch themselves or overlap
 //! cut           -> pieces in cells, and the solid part of each cell
@@ -19,6 +20,7 @@ mod cross;
 pub mod curve;
 mod cut;
 mod flight;
+mod join;
 mod lattice;
 mod open;
 mod outline;
