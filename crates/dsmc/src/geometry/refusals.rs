@@ -114,6 +114,19 @@ fn either_sense_is_turned_to_the_gas() {
     }
 }
 
+#[test]
+fn overlapping_bodies_are_one_problem_and_fine_outlines_are_checked_in_a_moment() {
+    let circle = |name: &str, x: f64, segments| {
+        Shape::Circle { centre: [x, 0.5], radius: 0.2, segments }.curve(name, name, Gas::Outside, 0).unwrap()
+    };
+    let problems = Outlines::new(&[circle("a", 0.4, 100), circle("b", 0.5, 100)], &grid()).unwrap_err();
+    assert!(problems.len() == 1 && problems[0].message.contains("`a` and `b` cross at"), "{problems:?}");
+    assert!(problems[0].message.ends_with("and so 1 more pair of their segments"), "{}", problems[0]);
+    // Hundreds of segments in a cell.
+    let outlines = Outlines::new(&[circle("a", 0.4, 20_000)], &grid()).unwrap();
+    assert_eq!(outlines.segments.len(), 20_000);
+}
+
 /// A half circle on the lower side of the domain, as SPARTA's `clip` leaves it.
 fn half_circle(turned: bool) -> String {
     let mut text = String::from("half a circle\n\n5 points\n4 lines\n\nPoints\n\n");
