@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Write as _;
 
 use zellige_engine::error::Problem;
 
@@ -103,7 +104,7 @@ pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
         }
     }
     for (at, more) in known.into_values().filter(|k| k.1 > 0) {
-        problems[at].message += &format!("; and so {more} more pair{} of their segments", if more == 1 { "" } else { "s" });
+        let _ = write!(problems[at].message, "; and so {more} more pair{} of their segments", if more == 1 { "" } else { "s" });
     }
     if problems.is_empty() {
         nested(lines, grid, &touching, &mut problems);
