@@ -4,11 +4,13 @@
 //! errors of transport go with the squares of cell over free path and step over collision time, some per cent at one of each.
 
 use zellige_engine::device::Device;
+use zellige_engine::error::Problem;
 
 use crate::config::{AUTO, Config};
 use crate::flat;
 use crate::gas::transport::Transport;
 use crate::geometry::Body;
+use crate::idle::idle;
 use crate::model::{CROWD, Edge, Model, Partner, Scheme};
 use crate::relaxation;
 use crate::walls::BOLTZMANN;
@@ -74,6 +76,42 @@ fn partners(config: &Config, model: &Model, wide: f64) -> Option<(String, String
     Some(("partners".into(), text))
 }
 
+/// Most collisions of a particle in a step, and most cells that a molecule may cross in one: far beyond them a step would not end.
+const BEARABLE: (f64, f64) = (1e4, 1e5);
+
+/// Refuses a step that would take for ever, for a gas of at most this density.
+pub(crate) fn bearable(model: &Model, density: f64) -> Result<(), Problem> {
+    let grid = &model.grid;
+    let tau = model.free_path(density, model.hottest[0])[1];
+    let collisions = if model.collisions.scheme == Scheme::None { 0.0 } else { model.dt / tau };
+    // What is no number is refused too.
+    let few = collisions <= BEARABLE.0;
+    if !few {
+        let message = format!(
+            "in a step of {:e} s a particle would collide {collisions:.1e} times at {density:.3e} /m^3 and {} K",
+            model.dt, model.hottest[0]
+        );
+        let hint = format!("`dt = {:.3e}` is a fifth of the time between collisions; is the density right?", 0.2 * tau);
+        return Err(Problem::new("", message).allowed(format!("at most {:e} times", BEARABLE.0)).hint(hint));
+    }
+    let narrow = grid.h[..grid.dimensions].iter().copied().fold(f64::MAX, f64::min);
+    let fastest = fastest(model);
+    let crossed = model.dt * fastest / narrow;
+    let near = crossed <= BEARABLE.1;
+    if !near {
+        let message = format!("in a step of {:e} s a molecule of {fastest:.0} m/s would cross {crossed:.1e} cells", model.dt);
+        let hint = format!("`dt = {:.3e}` would be one cell", narrow / fastest);
+        return Err(Problem::new("", message).allowed(format!("at most {:e} cells", BEARABLE.1)).hint(hint));
+    }
+    Ok(())
+}
+
+/// The speed of a fast molecule, m/s.
+fn fastest(model: &Model) -> f64 {
+    let lightest = model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min);
+    model.hottest[1] + (2.0 * BOLTZMANN * model.hottest[0] / lightest).sqrt()
+}
+
 /// Lines of the plan and warnings.
 pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<String>) {
     let (grid, gas) = (&model.grid, &config.gas);
@@ -86,6 +124,7 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let state = format!("{} at {:.4e} /m^3, {} K", names.join(", "), gas.density, gas.temperature);
     lines.push(("gas".into(), state));
     let mut warnings = model.notes.clone();
+    warnings.extend(idle(config, model));
     for body in model.geometry.bodies() {
         let text =
             format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
@@ -163,8 +202,7 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     }
     let uniform = grid.len() == 1;
     let narrow = grid.h[..grid.dimensions].iter().copied().fold(f64::MAX, f64::min);
-    let lightest = model.species.iter().map(|s| s.mass).fold(f64::MAX, f64::min);
-    let fastest = model.hottest[1] + (2.0 * BOLTZMANN * model.hottest[0] / lightest).sqrt();
+    let fastest = fastest(model);
     if !uniform {
         let text = format!("a fast molecule, {fastest:.0} m/s, crosses a cell in {:.2} steps", narrow / (fastest * model.dt));
         lines.push(("transit".into(), format!("{text}, the domain in {:.0}", length / (fastest * model.dt))));

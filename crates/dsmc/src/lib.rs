@@ -9,6 +9,7 @@ pub mod forecast;
 pub mod gas;
 pub mod geometry;
 pub mod grid;
+mod idle;
 pub mod loading;
 mod local;
 pub mod model;

@@ -8,6 +8,7 @@ use zellige_engine::expr::Expr;
 
 use crate::config::sides::{SideConfig, SideWall, SideWord};
 use crate::config::{Config, GasConfig, ReferenceConfig, SourceConfig, Value};
+use crate::forecast::bearable;
 use crate::gas::Species;
 use crate::geometry::{Body, Geometry, Outlines, read};
 use crate::grid::{Grid, Side};
@@ -362,7 +363,7 @@ impl Model {
         let weights = weights(config, &grid)?;
         let relative = |cell: usize| weights.get(cell).map_or(1.0, |w| f64::from(*w));
         let (mut most, mut dense) = (0.0_f64, 0.0_f64);
-        let mut particles = 0.0;
+        let (mut particles, mut thick) = (0.0, gases().map(|g| g.density).fold(0.0, f64::max));
         for cell in 0..grid.len() {
             let place = grid.place(grid.cell(cell), [0.5; 2]);
             let state = initial.at(place);
@@ -380,6 +381,7 @@ impl Model {
             hottest = hottest.max(state.temperature.into_iter().fold(0.0, f64::max));
             fastest = fastest.max(speed(state.velocity));
             most = most.max(state.density / relative(cell));
+            thick = thick.max(state.density);
             dense = dense.max(config.gas.density / relative(cell));
             particles += state.density * grid.volume() * geometry.fraction(cell) / (weight * relative(cell));
         }
@@ -409,6 +411,7 @@ impl Model {
             expected: particles,
             seed,
         };
+        bearable(&model, thick).map_err(|p| input("dt", p))?;
         if c.partner == Partner::Auto {
             model.collisions.partner = model.partner(config.gas.density, config.gas.temperature);
         }

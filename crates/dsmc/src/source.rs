@@ -100,17 +100,30 @@ impl LineSource {
                     .map_err(|p| p.hint("both ends must be in it or on its sides"));
             }
         }
-        // Four places a cell along the line.
-        let across = [0, 1].map(|d| ((self.ends[1][d] - self.ends[0][d]) / grid.h[d]).abs());
-        let n = (4.0 * (across[0] + across[1])).ceil().clamp(1.0, 1e7);
-        for k in 0..n as u64 {
-            let u = (k as f64 + 0.5) / n;
-            let (cell, offset) = self.place(grid, u);
-            if !geometry.in_gas(cell, offset) {
-                let [x, y] = grid.place(cell, offset);
-                return refuse(format!("the source lies in a body at ({x}, {y})"))
-                    .map_err(|p| p.hint("move it off the body by a small part of a cell"));
-            }
+        let [[ax, ay], [bx, by]] = self.ends;
+        let (x, y) = (bx - ax, by - ay);
+        let length = x.hypot(y);
+        if length <= 0.0 {
+            return refuse(format!("the source is a line of no length at ({ax}, {ay})")).map_err(|p| p.hint("give two ends that differ"));
+        }
+        if (x * self.normal[1] - y * self.normal[0]).abs() < 1e-9 * length {
+            let along =
+                format!("the gas would come along the line, direction ({}, {}), and nothing through it", self.normal[0], self.normal[1]);
+            return refuse(along).map_err(|p| p.hint("a direction across the line"));
+        }
+        let hint = "move it off the body by a small part of a cell; it may end on one";
+        if let Some((k, [x, y])) = geometry.across(self.ends) {
+            let segment = geometry.segments()[k];
+            let [[ax, ay], [bx, by]] = segment.ends;
+            let name = &geometry.bodies()[segment.body as usize].name;
+            return refuse(format!("the source lies in a body at ({x}, {y}): the segment of `{name}` from ({ax}, {ay}) to ({bx}, {by})"))
+                .map_err(|p| p.hint(hint));
+        }
+        // It meets none: one place tells.
+        let (cell, offset) = self.place(grid, 0.5);
+        if !geometry.in_gas(cell, offset) {
+            let [x, y] = grid.place(cell, offset);
+            return refuse(format!("the source lies in a body at ({x}, {y})")).map_err(|p| p.hint(hint));
         }
         Ok(())
     }
@@ -162,6 +175,12 @@ struct Entry {
     count: u64,
 }
 
+/// A fault of a file's text with its line.
+fn in_words(problem: &Problem) -> String {
+    let place = problem.place.map_or(String::new(), |(line, column)| format!("line {line}, column {column}: "));
+    format!("{place}{}", Problem { place: None, ..problem.clone() })
+}
+
 /// Reads a source file (YAML) and, where the schedule is not in it, a schedule file. `mass` is that of a molecule, kg, for files that
 /// give a thermal speed in place of a temperature.
 ///
@@ -169,8 +188,12 @@ struct Entry {
 /// [`Error::File`], or [`Error::Format`] with what is missing, twice there or unknown.
 pub fn read(path: impl AsRef<Path>, schedule: Option<&Path>, mass: f64) -> Result<LineSource> {
     let path = path.as_ref();
-    let source = config::Source::read(path)?;
     let wrong = |message: String| Error::format(path, "source", message);
+    // A fault in its text is one of this file, not of the input that names it.
+    let source = config::Source::read(path).map_err(|e| match e {
+        Error::Input { problems, .. } => wrong(problems.iter().map(in_words).collect::<Vec<_>>().join("; ")),
+        e => e,
+    })?;
     let file: File = serde_json::from_value(source.value).map_err(|e| wrong(e.to_string()))?;
     let size = file.direction.x.hypot(file.direction.y);
     let normal = [file.direction.x / size, file.direction.y / size];
@@ -276,8 +299,34 @@ mod tests {
             let message = read(&path, Some(&schedule), 6.63e-26).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}\n  is not\n{expected}");
         }
+        let (_folder, path, schedule) = write("geometry:\n  start_x: 0.0\n  end_x: [0.1, 0.\n", SCHEDULE);
+        let error = read(&path, Some(&schedule), 6.63e-26).unwrap_err();
+        assert!(matches!(&error, Error::Format { path: file, .. } if *file == path) && error.to_string().contains("line "), "{error}");
         let (_folder, path, _) = write(GOOD, "");
         assert!(read(&path, None, 6.63e-26).unwrap_err().to_string().contains("no schedule file is given"));
+    }
+
+    #[test]
+    fn thin_bodies_across_a_source_are_seen_and_ends_may_touch() {
+        let grid = Grid { cells: [40, 30], h: [0.01, 0.01], origin: [0.0; 2], dimensions: 2 };
+        let vertices = vec![[0.2, 0.1], [0.2012, 0.1], [0.2012, 0.2], [0.2, 0.2]];
+        let thin = Shape::Polygon { vertices }.curve("b", "b", Gas::Outside, 0).unwrap();
+        let geometry = Geometry::new(&grid, [false; 2], &Outlines::new(&[thin], &grid).unwrap());
+        let source = |ends: [[f64; 2]; 2]| LineSource {
+            origin: "sources[0]".into(),
+            ends,
+            normal: [0.6, 0.8],
+            temperature: 300.0,
+            velocity: [0.0; 3],
+            density: 0.0,
+            schedule: vec![(0, 1)],
+        };
+        let problem = source([[0.19, 0.15], [0.21, 0.15]]).check(&grid, &geometry).unwrap_err();
+        assert!(problem.message.contains("in a body at (0.2, 0.15): the segment of `b` from (0.2, 0.2) to (0.2, 0.1)"), "{problem}");
+        for ends in [[[0.1, 0.15], [0.2, 0.15]], [[0.2012, 0.1], [0.3, 0.05]], [[0.1999, 0.25], [0.1999, 0.0]]] {
+            source(ends).check(&grid, &geometry).unwrap();
+        }
+        assert!(source([[0.1, 0.15], [0.2001, 0.15]]).check(&grid, &geometry).is_err());
     }
 
     #[test]
@@ -298,7 +347,13 @@ mod tests {
         assert_eq!(good.place(&grid, 0.5), ([0, 2], [0.0, 0.0]));
         for (source, expected) in [
             (LineSource { ends: [[0.0, 0.1], [0.0, 1.3]], ..good.clone() }, "leaves the domain at (0, 1.3)"),
-            (LineSource { ends: [[0.1, 0.5], [0.9, 0.5]], ..good.clone() }, "lies in a body at (0.3"),
+            (
+                LineSource { ends: [[0.1, 0.5], [0.9, 0.5]], normal: [0.0, 1.0], ..good.clone() },
+                "lies in a body at (0.3, 0.5): the segment of `c` from",
+            ),
+            (LineSource { ends: [[0.45, 0.5], [0.55, 0.55]], ..good.clone() }, "lies in a body at (0.5"),
+            (LineSource { ends: [[0.2, 0.1], [0.2, 0.1]], ..good.clone() }, "a line of no length at (0.2, 0.1)"),
+            (LineSource { ends: [[0.2, 0.1], [0.3, 0.1]], ..good.clone() }, "the gas would come along the line"),
             (LineSource { normal: [f64::NAN; 2], ..good.clone() }, "no direction"),
             (LineSource { temperature: 0.0, ..good.clone() }, "the temperature of the source is 0"),
             (LineSource { velocity: [f64::INFINITY, 0.0, 0.0], ..good.clone() }, "the velocity of the source"),

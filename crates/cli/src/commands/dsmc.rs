@@ -9,6 +9,7 @@ use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::gas::vibration::Mode;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::sim::Solver;
+use zellige_engine::text::did_you_mean;
 
 use crate::args::{DsmcCommand, RunArgs};
 use crate::commands::{print, run};
@@ -71,7 +72,10 @@ fn modes(gas: &Species) -> String {
 /// A gas at rest.
 fn describe(name: &str, temperature: f64, density: f64) -> Result<String> {
     let Some(gas) = table::find(name, Model::Vss) else {
-        let problem = Problem::new("", format!("`{name}` is not in the table of gases")).allowed(table::names().join(", "));
+        let names = table::names();
+        let problem = Problem::new("", format!("`{name}` is not in the table of gases")).allowed(names.join(", "));
+        let hint = did_you_mean(name, names).unwrap_or_else(|| "`zellige dsmc gas` lists them with what is known of each".into());
+        let problem = problem.hint(hint);
         return Err(Error::input("command line", problem));
     };
     let t = Transport::new(&gas, temperature);

@@ -1,4 +1,8 @@
-//! Whether outlines cross: exact tests of the pairs of segments that share a cell.
+//! Whether outlines cross: exact tests of the pairs of segments that share a cell and whose boxes touch.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt::Write as _;
 
 use zellige_engine::error::Problem;
 
@@ -53,7 +57,10 @@ pub(super) fn short(x: f64) -> f64 {
 pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut touching = std::collections::BTreeSet::new();
+    // The problem of two curves, and at how many more pairs of segments it is.
+    let mut known: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
     for (i, j) in pairs(lines, grid) {
+        let before = problems.len();
         let (one, two) = (&lines[i.0], &lines[j.0]);
         let (s, t) = (one.ends(i.1), two.ends(j.1));
         let met = meeting(s, t);
@@ -85,9 +92,19 @@ pub(super) fn crossings(lines: &[Line], grid: &Grid) -> Vec<Problem> {
             touching.insert((i.0, j.0));
             touching.insert((j.0, i.0));
         }
-        if problems.len() == MOST {
-            return problems;
+        if problems.len() > before {
+            match known.entry((i.0, j.0)) {
+                Entry::Occupied(mut first) => {
+                    first.get_mut().1 += 1;
+                    problems.pop();
+                }
+                Entry::Vacant(first) if before < MOST => _ = first.insert((before, 0)),
+                Entry::Vacant(_) => _ = problems.pop(),
+            }
         }
+    }
+    for (at, more) in known.into_values().filter(|k| k.1 > 0) {
+        let _ = write!(problems[at].message, "; and so {more} more pair{} of their segments", if more == 1 { "" } else { "s" });
     }
     if problems.is_empty() {
         nested(lines, grid, &touching, &mut problems);
@@ -120,7 +137,7 @@ fn folds((a, b): (Point, Point), (c, d): (Point, Point)) -> bool {
     on_fine(shared, p, q) || on_fine(shared, q, p)
 }
 
-/// Pairs of segments `(curve, segment)` that share a cell, each once, ordered.
+/// Pairs of segments `(curve, segment)` that share a cell and whose boxes touch, each once, ordered.
 fn pairs(lines: &[Line], grid: &Grid) -> Vec<((usize, usize), (usize, usize))> {
     let (mut held, mut scratch) = (Vec::new(), Vec::new());
     for (c, line) in lines.iter().enumerate() {
@@ -144,9 +161,25 @@ fn pairs(lines: &[Line], grid: &Grid) -> Vec<((usize, usize), (usize, usize))> {
     held.sort_unstable();
     held.dedup();
     let mut pairs = Vec::new();
+    let mut boxes = Vec::new();
     for cell in held.chunk_by(|p, q| p.0 == q.0) {
-        for (k, first) in cell.iter().enumerate() {
-            pairs.extend(cell[k + 1..].iter().map(|second| (first.1, second.1)));
+        boxes.clear();
+        boxes.extend(cell.iter().map(|&(_, of)| {
+            let (a, b) = lines[of.0].ends(of.1);
+            ([a.x.min(b.x), a.y.min(b.y)], [a.x.max(b.x), a.y.max(b.y)], of)
+        }));
+        // Swept along the axis on which they are further apart: only boxes that touch are pairs.
+        let spread = |d: usize| {
+            let (least, most) = boxes.iter().fold((i64::MAX, i64::MIN), |(l, m), b| (l.min(b.0[d]), m.max(b.0[d])));
+            most - least
+        };
+        let axis = usize::from(spread(1) > spread(0));
+        let other = 1 - axis;
+        boxes.sort_unstable_by_key(|b| (b.0[axis], b.2));
+        for (k, (low, high, first)) in boxes.iter().enumerate() {
+            let ahead = boxes[k + 1..].iter().take_while(|b| b.0[axis] <= high[axis]);
+            let close = ahead.filter(|b| b.0[other] <= high[other] && b.1[other] >= low[other]);
+            pairs.extend(close.map(|b| (*first.min(&b.2), *first.max(&b.2))));
         }
     }
     pairs.sort_unstable();

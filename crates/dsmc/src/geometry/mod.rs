@@ -3,22 +3,25 @@
 //!
 //! ```text
 //! curve, read   shapes and files -> curves in metres
+//! join          the segments of a geometry file
 //! outline       -> outlines: rounded to a lattice once, turned, closed
 //! cross         refused if they cross, touch themselves or overlap
 //! cut           -> pieces in cells, and the solid part of each cell
 //! split, pools  -> parts of a cell that a thin body keeps apart, cells cut to nearly nothing
 //! flight        paths against pieces, exact
-//! open          what bodies leave open of a side of the domain
+//! open, across  what bodies leave open of a side of the domain, and lines that run into them
 //! ```
 //!
 //! Places are a cell and an offset in it, `0..=1` in units of the cell, so that precision does not depend on the size of the
 //! domain. Paths are in cells. Offsets are multiples of 2^-24, which single precision holds: a particle's place is the same
 //! number here and in the store.
 
+mod across;
 mod cross;
 pub mod curve;
 mod cut;
 mod flight;
+mod join;
 mod lattice;
 mod open;
 mod outline;

@@ -7,6 +7,7 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::files::read_text;
 
 use super::curve::{Curve, Form, Gas};
+use super::join::{self, Printed};
 use crate::grid::Grid;
 
 /// Largest file read, bytes: some ten million segments.
@@ -156,8 +157,7 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
             size[0], size[1], size[2], size[3], own[0], own[1], own[2], own[3]
         ));
     }
-    let mut join = Join { places: Vec::new(), buckets: HashMap::new() };
-    let (mut links, mut solid) = (Vec::new(), Vec::new());
+    let (mut all, mut solid) = (Vec::new(), Vec::new());
     for (number, line) in rest {
         let words: Vec<&str> = line.split_whitespace().collect();
         let cell = words[0].parse::<usize>().ok().filter(|c| *c < grid.len());
@@ -167,8 +167,8 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
             Some(&"0") => {
                 let [ax, ay, bx, by, nx, ny] = numbers::<6>(number, &words[2..])?;
                 let along = (by - ay) * nx - (bx - ax) * ny;
-                let (a, b) = ([ax + grid.origin[0], ay + grid.origin[1]], [bx + grid.origin[0], by + grid.origin[1]]);
-                if a == b {
+                let [a, b] = [[ax, ay], [bx, by]].map(|p| join::snapped([p[0] + grid.origin[0], p[1] + grid.origin[1]], grid));
+                if a == b || along == 0.0 && join::near(a, b) {
                     // Shorter than the digits that are printed: its neighbours meet here.
                     continue;
                 }
@@ -176,13 +176,41 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
                     return Err(format!("the normal in line {number}, cell {cell}, lies along the segment"));
                 }
                 // The normal to the right has the solid on the left.
-                let (a, b) = if along > 0.0 { (a, b) } else { (b, a) };
-                links.push(Link { from: join.point(a, true), to: join.point(b, false), number: cell as u64 });
+                all.push(Printed { ends: if along > 0.0 { [a, b] } else { [b, a] }, line: number, cell });
             }
             _ => return Err(format!("line {number} is neither `cell 0 x0 y0 x1 y1 nx ny` nor `cell 1`")),
         }
     }
-    let curves = chains(&join.places, &links, "segment of cell", label)?;
+    let next = join::followers(&all);
+    if let Some(what) = join::open(&all, &next, grid) {
+        return Err(what);
+    }
+    // Each segment brings the point that it begins at, and one without a follower that it ends at.
+    let mut places: Vec<[f64; 2]> = all.iter().map(|s| s.ends[0]).collect();
+    let links: Vec<Link> = (0..all.len())
+        .map(|k| {
+            let to = next[k].unwrap_or_else(|| {
+                places.push(all[k].ends[1]);
+                places.len() - 1
+            });
+            Link { from: k, to, number: all[k].cell as u64 }
+        })
+        .collect();
+    let mut curves = chains(&places, &links, "segment of cell", label)?;
+    for curve in &mut curves {
+        merge(curve);
+    }
+    if let Some(c) =
+        curves.iter().find(|c| c.form == Form::Closed && c.vertices.len() < 3 && c.vertices.iter().any(|v| !join::near(*v, c.vertices[0])))
+    {
+        let [x, y] = c.vertices[0];
+        let of = all.iter().find(|s| s.ends[0] == c.vertices[0]).map_or(String::new(), Printed::at);
+        return Err(format!("the segment in {of}, goes from ({x}, {y}) there and back and encloses nothing"));
+    }
+    curves.retain(|c| c.form != Form::Closed || c.vertices.len() > 2);
+    if curves.is_empty() {
+        return Err(format!("all its {} segments are shorter than the last of its digits", all.len()));
+    }
     for (number, cell) in solid {
         let middle = grid.place(grid.cell(cell), [0.5; 2]);
         if label.gas == Gas::Outside && !curves.iter().any(|c| contains(&c.vertices, middle)) {
@@ -192,42 +220,15 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
     Ok(curves)
 }
 
-/// Joins ends that were printed with six digits after the point and may differ in the last.
-struct Join {
-    places: Vec<[f64; 2]>,
-    /// By place in units of the last digit: points, and whether a segment already begins or ends there.
-    buckets: HashMap<[i64; 2], Vec<(usize, [bool; 2])>>,
-}
-
-impl Join {
-    /// The point near `p` at which no segment begins (or ends) yet, or a new one.
-    fn point(&mut self, p: [f64; 2], begins: bool) -> usize {
-        let digit = p.map(|x| (x * 1e6).round() as i64);
-        let side = usize::from(begins);
-        let mut near: Option<([i64; 2], usize, f64)> = None;
-        for dx in -1..=1 {
-            for dy in -1..=1 {
-                let key = [digit[0] + dx, digit[1] + dy];
-                for (k, (point, used)) in self.buckets.get(&key).into_iter().flatten().enumerate() {
-                    let d = (self.places[*point][0] - p[0]).hypot(self.places[*point][1] - p[1]);
-                    if !used[side] && near.is_none_or(|n| d < n.2) {
-                        near = Some((key, k, d));
-                    }
-                }
-            }
-        }
-        if let Some((key, k, _)) = near
-            && let Some(entry) = self.buckets.get_mut(&key).and_then(|b| b.get_mut(k))
-        {
-            entry.1[side] = true;
-            return entry.0;
-        }
-        self.places.push(p);
-        let mut used = [false; 2];
-        used[side] = true;
-        self.buckets.entry(digit).or_default().push((self.places.len() - 1, used));
-        self.places.len() - 1
-    }
+/// Leaves out vertices that joining brought to the place of the one before.
+fn merge(curve: &mut Curve) {
+    let (v, closed) = (&curve.vertices, curve.form == Form::Closed);
+    let n = v.len();
+    // Segment k goes from vertex k to the next; where it has no length it goes, with its first vertex.
+    let keep: Vec<bool> = (0..n).map(|k| k + 1 == n && !closed || n == 1 || v[k] != v[(k + 1) % n]).collect();
+    let kept = |k: &usize| keep[*k];
+    curve.numbers = (0..curve.numbers.len()).filter(kept).map(|k| curve.numbers[k]).collect();
+    curve.vertices = (0..n).filter(kept).map(|k| curve.vertices[k]).collect();
 }
 
 /// Whether a point is in a closed polygon.

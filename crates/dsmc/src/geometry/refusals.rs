@@ -114,6 +114,19 @@ fn either_sense_is_turned_to_the_gas() {
     }
 }
 
+#[test]
+fn overlapping_bodies_are_one_problem_and_fine_outlines_are_checked_in_a_moment() {
+    let circle = |name: &str, x: f64, segments| {
+        Shape::Circle { centre: [x, 0.5], radius: 0.2, segments }.curve(name, name, Gas::Outside, 0).unwrap()
+    };
+    let problems = Outlines::new(&[circle("a", 0.4, 100), circle("b", 0.5, 100)], &grid()).unwrap_err();
+    assert!(problems.len() == 1 && problems[0].message.contains("`a` and `b` cross at"), "{problems:?}");
+    assert!(problems[0].message.ends_with("and so 1 more pair of their segments"), "{}", problems[0]);
+    // Hundreds of segments in a cell.
+    let outlines = Outlines::new(&[circle("a", 0.4, 20_000)], &grid()).unwrap();
+    assert_eq!(outlines.segments.len(), 20_000);
+}
+
 /// A half circle on the lower side of the domain, as SPARTA's `clip` leaves it.
 fn half_circle(turned: bool) -> String {
     let mut text = String::from("half a circle\n\n5 points\n4 lines\n\nPoints\n\n");
@@ -220,9 +233,49 @@ fn geometry_files_of_cells_are_read() {
         let message = cells(&text.replace(&from, to), &g, LABEL).expect_err(expected);
         assert!(message.contains(expected), "{message}\n  is not\n{expected}");
     }
-    let open = cells(&text.replace(&records[3], ""), &g, LABEL).unwrap();
-    let problems = Outlines::new(&open, &g).unwrap_err();
-    assert!(problems[0].message.contains("`b` is open at ("), "{}", problems[0]);
+    let message = cells(&text.replace(&records[3], ""), &g, LABEL).unwrap_err();
+    assert!(
+        message.starts_with("the outline is open: the segment in line ") && message.contains("; the nearest that is free"),
+        "{message}"
+    );
+}
+
+/// A circle as the seed's generator writes it, whose segments are down to a unit of the last digit long.
+#[test]
+fn circles_in_fine_grids_are_read() {
+    let g = Grid { cells: [500; 2], h: [2e-5; 2], origin: [0.0; 2], dimensions: 2 };
+    for (r, c) in [(0.001, [0.005; 2]), (0.0015, [0.005, 0.00503]), (0.00312, [0.00501, 0.00497]), (0.004, [0.005; 2])] {
+        let mut cuts = vec![0.0, std::f64::consts::TAU];
+        for d in 0..2 {
+            for cosine in (0..=500).map(|k| (f64::from(k) * 2e-5 - c[d]) / r).filter(|x: &f64| x.abs() < 1.0) {
+                let angle = if d == 0 { cosine.acos() } else { cosine.asin() };
+                let other = if d == 0 { -angle } else { std::f64::consts::PI - angle };
+                cuts.extend([angle, other].map(|a| a.rem_euclid(std::f64::consts::TAU)));
+            }
+        }
+        cuts.sort_by(f64::total_cmp);
+        let mut text = String::from("500 500 0.01 0.01\n");
+        for w in cuts.windows(2) {
+            let ([p, q], m) = ([w[0], w[1]].map(|a| [c[0] + r * a.cos(), c[1] + r * a.sin()]), 0.5 * (w[0] + w[1]));
+            let cell = [0, 1].map(|d| ((0.5 * (p[d] + q[d])) / 2e-5) as usize);
+            let n = [m.cos(), m.sin()];
+            let cell = cell[1] * 500 + cell[0];
+            let _ = writeln!(text, "{cell} 0 {:.6} {:.6} {:.6} {:.6} {:.6} {:.6}", p[0], p[1], q[0], q[1], n[0], n[1]);
+        }
+        let curves = cells(&text, &g, LABEL).unwrap();
+        assert_eq!(curves.len(), 1);
+        let outlines = Outlines::new(&curves, &g).unwrap();
+        // Half a digit all around at most.
+        let exact = std::f64::consts::PI * r * r;
+        assert!((outlines.bodies[0].area - exact).abs() < std::f64::consts::TAU * r * 0.5e-6 && outlines.notes.is_empty());
+    }
+    // What is missing is said with line, cell and point; a segment is not joined to itself, and two that go there and back are no body.
+    let one = "500 500 0.01 0.01\n75000 0 0.001000 0.003001 0.001001 0.003001 0 -1\n";
+    let message = cells(one, &g, LABEL).unwrap_err();
+    assert!(message.contains("line 2, cell 75000 ends at (0.001001, 0.003001)"), "{message}");
+    let back = "500 500 0.01 0.01\n75000 0 0.001000 0.003001 0.001011 0.003001 0 -1\n75000 0 0.001000 0.003001 0.001011 0.003001 0 1\n";
+    let message = cells(back, &g, LABEL).unwrap_err();
+    assert!(message.contains("line 2, cell 75000") && message.contains("encloses nothing"), "{message}");
 }
 
 proptest::proptest! {

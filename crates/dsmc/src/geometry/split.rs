@@ -68,7 +68,9 @@ fn edges(pieces: &[Piece], plate: impl Fn(u32) -> bool) -> Edges {
     let mut edges = Edges::new();
     // Cut at all points on it, so that edges meet at their ends only.
     let mut add = |a: Point, b: Point, left: Left, right: Left| {
-        let mut on: Vec<Point> = points.iter().copied().filter(|p| p.within(a, b) && orient(a, b, *p) == 0).collect();
+        // They are in the order of x: of thousands few are looked at.
+        let across = Point::new(a.x.min(b.x), i64::MIN)..=Point::new(a.x.max(b.x), i64::MAX);
+        let mut on: Vec<Point> = points.range(across).copied().filter(|p| p.within(a, b) && orient(a, b, *p) == 0).collect();
         if a > b {
             on.reverse();
         }

@@ -53,6 +53,12 @@ fn everything_else_is_refused_by_name() {
         (with("density = 7e22", "density = nan"), vec!["gas.density"]),
         (with("steps = 10", "steps = 10\ncell_weights = \"x/lx - 0.5\""), vec!["cell_weights", "a cell's weight would be -0.45"]),
         (with("steps = 10", "steps = 10\ncell_weights = \"1 + (x\""), vec!["cell_weights"]),
+        (with("7e-9", "1e-3"), vec!["`dsmc.dt`", "a particle would collide 2.0e4 times at 7.000e22", "hint: `dt = "]),
+        (with("7e22", "1e30"), vec!["`dsmc.dt`", "at most 1e4 times"]),
+        (
+            with("7e-9", "1").replace("steps = 10", "steps = 10\ncollisions = { scheme = \"none\" }"),
+            vec!["`dsmc.dt`", "would cross 3.", "e7 cells", "at most 1e5 cells"],
+        ),
         (with("steps = 10", "steps = 10\nvelocity_components = 4"), vec!["velocity_components", "2 or 3"]),
         (
             with("steps = 10", "steps = 10\nvelocity_components = 2").replace("\"Ar\"", "\"N2\""),
@@ -120,4 +126,10 @@ fn everything_else_is_refused_by_name() {
             assert!(found.contains(word), "`{word}` is not in\n{found}\nof\n{text}");
         }
     }
+}
+
+#[test]
+fn a_fault_of_all_sides_is_said_once() {
+    let text = format!("{SOUND}[dsmc.boundary]\nall = {{ wall = {{ temperature = -5.0 }} }}");
+    assert_eq!(said(&text).matches("-5e0").count(), 1, "{}", said(&text));
 }

@@ -141,7 +141,13 @@ pub(super) fn sources(pass: &Pass<'_>, number: usize, tile: &mut Tile, row: &mut
                 let mut stream = Stream::with_room(purpose::SOURCE, model.seed, pass.step, (s as u64) << 36 | item, 12);
                 item += 1;
                 let (cell, offset) = source.place(&model.grid, stream.open());
-                if !model.geometry.in_gas(cell, offset) || pass.mosaic.place(cell[0], cell[1]).tile as usize != number {
+                if pass.mosaic.place(cell[0], cell[1]).tile as usize != number {
+                    continue;
+                }
+                if !model.geometry.in_gas(cell, offset) {
+                    // On the body at which the line ends, to the last bit of its place: it came, and is gone.
+                    tile.ledger.injected += 1;
+                    tile.ledger.removed += 1;
                     continue;
                 }
                 let species = if group > 0 { group - 1 } else { pick(&model.fractions, stream.open()) };

@@ -2,6 +2,8 @@
 //!
 //! Tries of a cell come one after the other in meaning; where that is all the same they are looked at in [rows](super::rows).
 
+use std::ops::Range;
+
 use super::collide::{Kinetics, Table, cell_number, hit, pair_count, together, velocity};
 use super::math::{Stream, power};
 use super::rows::in_rows;
@@ -16,6 +18,8 @@ const EVIDENCE: f32 = 2000.0;
 /// It falls by no more than this factor at a time, and not below this multiple of what was seen.
 const FALL: f32 = 0.9;
 const MARGIN: f32 = 1.05;
+/// Tries that are held at a time: some 20 MB of a thread, above what a tile has in a step that is not far too long.
+const PIECE: usize = 1 << 18;
 /// Tries of a cell that are laid out without asking how many there are.
 pub(super) const AHEAD: usize = 4;
 
@@ -27,21 +31,31 @@ pub(super) fn tried(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &m
         return;
     }
     tile.ledger.attempts += total as u64;
-    lay_out(tile, mosaic, scratch, species, total);
+    // Mostly one piece.
+    for from in (0..total).step_by(PIECE) {
+        piece(table, tile, mosaic, scratch, species, step, from..total.min(from + PIECE));
+    }
+    settle(&mut tile.majorants, &scratch.tries);
+}
+
+/// Some of the tries of a tile, one behind the other: in pieces they come to the same.
+#[inline(always)]
+fn piece(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64, range: Range<usize>) {
+    lay_out(tile, mosaic, scratch, species, range.clone());
     scratch.words.draw(purpose::PAIR, table.seed, step);
     // Partners hang on who has collided, and parts of cells on where particles are.
     if table.tagged || !tile.parted.is_empty() {
         one_by_one(table, tile, mosaic, scratch, species, step);
     } else {
-        in_rows(table, tile, scratch, species, step, total);
+        in_rows(table, tile, scratch, species, step, range.len());
     }
-    settle(&mut tile.majorants, &scratch.tries, &scratch.rows.sigma_g);
+    look(&mut tile.majorants, &scratch.tries, &scratch.rows.sigma_g, range);
 }
 
-/// Writes down which cell and pair each try belongs to and what its random words hang on.
+/// Writes down which cell and pair each try of a piece belongs to and what its random words hang on.
 #[inline(always)]
-fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, total: usize) {
-    let pairs = pair_count(species);
+fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, range: Range<usize>) {
+    let (pairs, total) = (pair_count(species), range.len());
     let Scratch { rows, words, tries, start, .. } = scratch;
     rows.reserve(total, start.last().copied().unwrap_or(0) as usize);
     for row in &mut words.items {
@@ -49,24 +63,28 @@ fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, 
     }
     let [cells, numbers] = &mut words.items;
     let (which, cells, numbers) = (&mut rows.which[..total + AHEAD], &mut cells[..total + AHEAD], &mut numbers[..total + AHEAD]);
-    let mut at = 0;
+    let (mut at, mut before) = (0, 0);
     for (slot, tries) in tries.chunks_exact(pairs).enumerate() {
         // Slots of a small tile at the end of an axis, mostly.
         if start[slot * species] == start[(slot + 1) * species] {
             continue;
         }
-        let (cell, mut number) = (cell_number(tile, mosaic, slot), 0);
+        let (cell, mut number) = (cell_number(tile, mosaic, slot), 0_u32);
         for (p, n) in tries.iter().enumerate() {
-            let (first, key) = (number, (slot * pairs + p) as u32);
+            // What of these is in the piece.
+            let (n, low) = (*n as usize, range.start.saturating_sub(before).min(*n as usize));
+            let count = range.end.saturating_sub(before).min(n) - low;
+            before += n;
+            let (first, key) = (number.wrapping_add(low as u32), (slot * pairs + p) as u32);
             // As many as there mostly are, whether or not: the next cell writes over what was too much.
             for k in 0..AHEAD {
-                (which[at + k], cells[at + k], numbers[at + k]) = (key, cell, first + k as u32);
+                (which[at + k], cells[at + k], numbers[at + k]) = (key, cell, first.wrapping_add(k as u32));
             }
-            number += n;
-            for k in AHEAD..*n as usize {
-                (which[at + k], cells[at + k], numbers[at + k]) = (key, cell, first + k as u32);
+            number = number.wrapping_add(n as u32);
+            for k in AHEAD..count {
+                (which[at + k], cells[at + k], numbers[at + k]) = (key, cell, first.wrapping_add(k as u32));
             }
-            at += *n as usize;
+            at += count;
         }
     }
     for row in &mut words.items {
@@ -74,21 +92,32 @@ fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, 
     }
 }
 
+/// The largest cross-sections of a piece.
+#[inline(always)]
+fn look(majorants: &mut [Majorant], tries: &[u32], sigma_g: &[f32], range: Range<usize>) {
+    let (mut at, mut before) = (0, 0);
+    for (majorant, n) in majorants.iter_mut().zip(tries) {
+        let (n, low) = (*n as usize, range.start.saturating_sub(before).min(*n as usize));
+        let count = range.end.saturating_sub(before).min(n) - low;
+        before += n;
+        let mut seen = majorant.seen;
+        for s in &sigma_g[at..at + count] {
+            seen = seen.max(*s);
+        }
+        at += count;
+        majorant.seen = seen;
+    }
+}
+
 /// The largest cross-sections after all tries.
 #[inline(always)]
-fn settle(majorants: &mut [Majorant], tries: &[u32], sigma_g: &[f32]) {
-    let mut at = 0;
+fn settle(majorants: &mut [Majorant], tries: &[u32]) {
     for (majorant, n) in majorants.iter_mut().zip(tries) {
         if *n == 0 {
             continue;
         }
-        let (most, mut seen) = (majorant.most, majorant.seen);
-        for s in &sigma_g[at..at + *n as usize] {
-            seen = seen.max(*s);
-        }
-        at += *n as usize;
+        let (most, seen) = (majorant.most, majorant.seen);
         majorant.tries += *n as f32;
-        majorant.seen = seen;
         if seen > most {
             majorant.most = seen;
         } else if majorant.tries >= EVIDENCE {
@@ -316,12 +345,29 @@ mod tests {
     }
 
     #[test]
+    fn tries_in_pieces_are_those_all_at_once() {
+        for species in [&["Ar"][..], &["Ar", "He"]] {
+            let mut found = [usize::MAX, 37].map(|most| {
+                let (_, table, mut tile, mosaic, mut scratch) = filled(species, false);
+                let total = count_tries(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
+                for from in (0..total).step_by(most.min(total)) {
+                    piece(&table, &mut tile, &mosaic, &mut scratch, species.len(), 9, from..total.min(from.saturating_add(most)));
+                }
+                settle(&mut tile.majorants, &scratch.tries);
+                (Columns::of(&mut scratch.sorted).v.map(|v| v.to_vec()), tile.ledger, tile.majorants)
+            });
+            let (a, b) = (std::mem::take(&mut found[0].0), std::mem::take(&mut found[1].0));
+            assert!(a == b && found[0] == found[1] && found[0].1.collisions > 300, "{species:?}: {:?} {:?}", found[0].1, found[1].1);
+        }
+    }
+
+    #[test]
     fn tries_in_rows_are_those_one_by_one() {
         for (species, rotation) in [(&["Ar"][..], false), (&["Ar", "He"], false), (&["N2"], true)] {
             let mut found = [false, true].map(|rows| {
                 let (_, table, mut tile, mosaic, mut scratch) = filled(species, rotation);
                 let total = count_tries(&table, &tile, &mosaic, &mut scratch, species.len(), 9);
-                lay_out(&tile, &mosaic, &mut scratch, species.len(), total);
+                lay_out(&tile, &mosaic, &mut scratch, species.len(), 0..total);
                 scratch.words.draw(purpose::PAIR, table.seed, 9);
                 if rows {
                     in_rows(&table, &mut tile, &mut scratch, species.len(), 9, total);

@@ -108,6 +108,10 @@ extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ S
       bool stays = trace(d, g, f, species, a, weight, left, u, st.counters);
       if (!stays) atomicAdd(&st.counters->removed, 1ull);
       if (stays) copies = copies_at(st, d, f, weight, slot, u);
+    } else if (line) {
+      // On the body at which the line ends: it came, and is gone.
+      atomicAdd(&st.counters->injected, 1ull);
+      atomicAdd(&st.counters->removed, 1ull);
     }
     if (copies) {
       way = FAR;
