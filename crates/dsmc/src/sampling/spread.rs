@@ -68,7 +68,9 @@ impl Cells {
 
     /// Forgets all batches.
     pub(super) fn clear(&mut self) {
-        [&mut self.value, &mut self.square, &mut self.filled].into_iter().for_each(|v| v.fill(0.0));
+        for values in [&mut self.value, &mut self.square, &mut self.filled] {
+            values.fill(0.0);
+        }
     }
 
     /// Adds the sums `batch` to `all`; it is number `count`, from 1, of batches of `samples` samples.
