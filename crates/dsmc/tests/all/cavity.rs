@@ -28,7 +28,7 @@ fn at(gas: &Flow, values: &[f64], q: usize, [x, y]: [usize; 2]) -> [f64; 2] {
     let cells = gas.model.grid.cells[0];
     let fine = cells / 25;
     let within = (0..fine * fine).map(|k| (y * fine + k / fine) * cells + x * fine + k % fine);
-    let sum = within.fold([0.0; 2], |s, c| [s[0] + values[c * VALUES + q], s[1] + gas.samples.error(c, q)]);
+    let sum = within.fold([0.0; 2], |s, c| [s[0] + values[c * VALUES + q], s[1] + gas.samples.error(&gas.model, c, q)]);
     sum.map(|s| s / (fine * fine) as f64)
 }
 
