@@ -368,7 +368,7 @@ fn nothing_is_lost_where_everything_moves_far_or_crowds() {
         config.dt = dt;
         config.boundary.all = Some(SideConfig::Word(boundary));
         config.collisions.scheme = Scheme::Pairing;
-        config.initial.density = Some(zellige_dsmc::config::Value::Expression("7.07e22*4096*(x < hx)*(y < hy)".into()));
+        config.initial.density = Some(zellige_dsmc::config::Value::Expression("3e21*4096*(x < hx)*(y < hy)".into()));
         let mut gas = flow_on(&config, &device);
         let before = gas.totals().unwrap();
         run(&mut gas, 100);
