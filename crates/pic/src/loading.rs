@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use zellige_engine::error::{Problem, Result};
-use zellige_engine::parallel::{each, items, items_mut, map, owned};
+use zellige_engine::parallel::{each, indices, items, items_mut, map, owned};
 
 use crate::config::species::Positions;
 use crate::grid::{BELOW, Grid};
@@ -194,10 +193,10 @@ fn dealt(rows: &[(Particles, Vec<u32>)]) -> Particles {
         map(items(rows), |_, (_, counts)| counts.iter().scan(0, |sum, c| Some(std::mem::replace(sum, *sum + c))).collect());
     let most = map(items(rows), |_, row| row.1.iter().copied().max().unwrap_or(0)).into_iter().max().unwrap_or(0);
     // What a row has for a round of dealing lies in one piece: round, row, length.
-    let plan: Vec<(u32, usize, usize)> = (0..most)
-        .into_par_iter()
-        .flat_map_iter(|round| rows.iter().enumerate().map(move |(j, row)| (round, j, row.1.iter().filter(|c| **c > round).count())))
-        .collect();
+    let of_round = |round: u32| {
+        rows.iter().enumerate().map(move |(j, row)| (round, j, row.1.iter().filter(|c| **c > round).count())).collect::<Vec<_>>()
+    };
+    let plan = map(indices(most as usize), |_, round| of_round(round as u32)).concat();
     let deal = Deal { rows, begins: &begins, plan: &plan };
     Particles {
         i: deal.column(|p| &p.i),

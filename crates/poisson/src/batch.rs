@@ -1,10 +1,10 @@
 //! Many right-hand sides: on a GPU those that the direct solver takes go through its kernels together, on the processor they
 //! are solved side by side.
 
-use rayon::prelude::*;
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{items, items_mut, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -92,12 +92,14 @@ impl Together {
                 let one = cost::step(&hierarchy(&self.grid, 0), self.choice.scheme, self.choice.precision);
                 let n = problems.len() as f64;
                 let cost = Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items };
-                let alone = |(driver, problem): (&mut Driver, &Problem<'_>)| {
+                let alone = |_, (driver, problem): (&mut Driver, &Problem<'_>)| {
                     driver.load(problem.clone().fold()?)?;
                     let status = driver.run(&mut Profiler::off())?;
                     Ok(Solution { u: driver.solution()?, report: Report::of(driver, status) })
                 };
-                profiler.stage(DIRECT, cost, || on_host(&self.device, || drivers.par_iter_mut().zip(problems).map(alone).collect()))
+                profiler.stage(DIRECT, cost, || {
+                    on_host(&self.device, || map((items_mut(drivers), items(problems)), alone).into_iter().collect())
+                })
             }
         }
     }

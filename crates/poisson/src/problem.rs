@@ -14,11 +14,10 @@
 
 use std::borrow::Cow;
 
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Problem as Fault, Result};
-use zellige_engine::parallel::{chunks, chunks_mut, each, items_mut};
+use zellige_engine::parallel::{chunks, chunks_mut, each, items_mut, position};
 
 use crate::grid::{Axis, Bc, Grid, Level, cycle_levels};
 use crate::operator;
@@ -332,7 +331,7 @@ fn array_fault(path: &str, values: &[f64], expected: usize, nodes: &[usize]) -> 
         let message = format!("{} values where the shape ({}) needs {expected}", values.len(), shape());
         return Some(Fault::new(path, message).hint("arrays cover all nodes, sides included, x fastest"));
     }
-    let first = values.par_iter().position_first(|v| !v.is_finite())?;
+    let first = position(values, |v| !v.is_finite())?;
     let mut rest = first;
     let place: Vec<_> = nodes
         .iter()

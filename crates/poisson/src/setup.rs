@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::expr::{Column, Expr};
-use zellige_engine::parallel::{chunks_mut, each};
+use zellige_engine::parallel::{chunks_mut, each, position};
 use zellige_io::Array;
 
 use crate::config::{Config, FileSource, Source};
@@ -240,7 +239,7 @@ impl Place {
 }
 
 fn not_finite(values: &[f64], nodes: &Nodes) -> Option<Place> {
-    let n = values.par_iter().position_first(|v| !v.is_finite())?;
+    let n = position(values, |v| !v.is_finite())?;
     let [x, y, z] = &nodes.coordinates;
     let index = [n % x.len(), n / x.len() % y.len(), n / (x.len() * y.len())];
     Some(Place { value: values[n], index, at: [x[index[0]], y[index[1]], z[index[2]]] })

@@ -1,9 +1,9 @@
 //! The library's entry: [`solve`] and [`solve_batch`].
 
-use rayon::prelude::*;
 use serde::Serialize;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{items, map_with};
 use zellige_engine::profile::Profiler;
 
 use crate::batch;
@@ -140,10 +140,8 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
     }
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
-            problems
-                .par_iter()
-                .map_init(|| None, |driver, problem| solve_with(driver, problem, options, device, &mut Profiler::off()))
-                .collect()
+            let solve = |driver: &mut _, _, problem| solve_with(driver, problem, options, device, &mut Profiler::off());
+            map_with(|| None, items(problems), solve).into_iter().collect()
         }),
         Device::Cuda(cuda) => batch::solve_on_gpu(problems, options, device, cuda),
     }

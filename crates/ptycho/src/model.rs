@@ -16,7 +16,7 @@
 //! go out ([`crate::propagation`]), so that the propagation to a far detector is a bare unitary transform in between.
 
 use num_complex::Complex;
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks, map};
 
 /// Masked pixels of `mag`.
 pub const MASKED: f32 = -1.0;
@@ -80,8 +80,7 @@ impl Power {
         let frame = |m: &[f32]| m.iter().filter(|m| **m >= 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
         let mut power = Self::default();
         // Frames on all cores, their sums in order.
-        let sums: Vec<f64> = mag.par_chunks_exact(pixels).map(frame).collect();
-        for sum in sums {
+        for sum in map(chunks(mag, pixels), |_, m| frame(m)) {
             power.total += sum;
             power.max = power.max.max(sum);
         }

@@ -11,9 +11,9 @@
 //! | `result.ptyr`, `result.cxi` | for PtyPy's tools, for others |
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::record::{Axis, Centring, Field, Palette, Record, Values, Wave};
 use zellige_engine::schedule::Schedule;
 
@@ -245,7 +245,7 @@ fn light(results: &Results, number: usize) -> Vec<f64> {
     let stride = results.views.0.len().div_ceil(LOOKED_AT).max(1);
     let mine: Vec<_> = results.views.0.iter().filter(|v| v.object as usize == number).step_by(stride).collect();
     let mut light = vec![0.0; storage.layer()];
-    light.par_chunks_mut(storage.shape[1].max(1)).enumerate().for_each(|(row, line)| {
+    each(chunks_mut(&mut light, storage.shape[1].max(1)), |row, line| {
         for view in &mine {
             let inside = row as i64 - i64::from(view.row);
             if (0..ny as i64).contains(&inside) && view.col >= 0 && view.col as usize + nx <= line.len() {

@@ -2,10 +2,10 @@
 //! the engines are set up from one or several.
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 /// Planck's constant times the speed of light, keV m: wavelength times energy (CODATA 2018).
 pub const HC: f64 = 1.239_841_984_332_002_6e-9;
@@ -109,7 +109,9 @@ impl Frames {
         match self {
             Self::Counts(v) => {
                 let from = &v[begin..begin + into.len()];
-                into.par_iter_mut().with_min_len(1 << 16).zip(from).for_each(|(a, b)| *a = f32::from(*b));
+                each((chunks_mut(into, 1 << 16), chunks(from, 1 << 16)), |_, (into, from)| {
+                    into.iter_mut().zip(from).for_each(|(a, b)| *a = f32::from(*b));
+                });
                 Ok(())
             }
             Self::Real(v) => {

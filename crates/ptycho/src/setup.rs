@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use zellige_engine::device::host_memory;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::parallel::{self, chunks, chunks_mut, map};
 use zellige_engine::text::bytes;
 
 use crate::config::{Config, PositionMethod};
@@ -224,7 +224,7 @@ fn places(
 /// Frames without counts, and how much is masked: a note; a scan without any counts is an error.
 fn lit(scan: &mut Scan, mag: &[f32], pixels: usize) -> Result<()> {
     let frames = scan.positions.len();
-    let dark = mag.par_chunks_exact(pixels).filter(|frame| frame.iter().all(|m| *m <= 0.0)).count();
+    let dark = map(chunks(mag, pixels), |_, frame| frame.iter().all(|m| *m <= 0.0)).into_iter().filter(|dark| *dark).count();
     if dark == frames {
         return Err(wrong(&scan.name, format!("none of its {frames} frames has any counts in pixels that are not masked")));
     }
@@ -240,7 +240,8 @@ fn lit(scan: &mut Scan, mag: &[f32], pixels: usize) -> Result<()> {
 
 /// Part of the pixels that are masked.
 pub(crate) fn masked(mag: &[f32]) -> f64 {
-    mag.par_iter().with_min_len(1 << 16).filter(|m| **m < 0.0).count() as f64 / mag.len().max(1) as f64
+    let counts = map(chunks(mag, 1 << 16), |_, mag| mag.iter().filter(|m| **m < 0.0).count());
+    counts.into_iter().sum::<usize>() as f64 / mag.len().max(1) as f64
 }
 
 /// Square roots of the counts in the order of the transform; masked pixels are [`MASKED`].
@@ -259,8 +260,7 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
     for (first, to) in (0..count).step_by(block.max(1)).zip(mag.chunks_mut(block.max(1) * pixels)) {
         let counts = &mut counts[..to.len()];
         scan.frames.read(first, pixels, counts)?;
-        let frames = to.par_chunks_exact_mut(pixels).zip(counts.par_chunks_exact(pixels)).enumerate();
-        let fault = frames.find_map_first(|(j, (to, counts))| {
+        let fault = parallel::first((chunks_mut(to, pixels), chunks(counts, pixels)), |j, (to, counts)| {
             let (mut seen, j) = (false, first + j);
             for (to, i) in to.iter_mut().zip(&from) {
                 let i = *i as usize;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use rayon::prelude::*;
+use zellige_engine::parallel::{indices, map};
 use zellige_engine::rng::{Philox, uniform_f64};
 
 use super::*;
@@ -224,7 +224,7 @@ pub(super) fn torture(dice: &mut Dice, round: usize, g: &Grid) -> Vec<Curve> {
 fn no_leaks(moves: u64, seed: u64) {
     let (rounds, steps) = (64, 50);
     let particles = moves / (rounds * steps);
-    let counts = (0..rounds as usize).into_par_iter().map(|round| {
+    let counts = map(indices(rounds as usize), |_, round| {
         let mut dice = Dice::new(seed * rounds + round as u64);
         let (mut walls, mut done) = (0_u64, 0_u64);
         let g = grid(12, 12);
@@ -260,7 +260,7 @@ fn no_leaks(moves: u64, seed: u64) {
         }
         (walls, done)
     });
-    let (walls, done) = counts.reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let (walls, done) = counts.into_iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     assert!(done > moves / 2 && walls > done / 100, "{done} {walls}");
 }
 

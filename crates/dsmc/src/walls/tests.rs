@@ -3,8 +3,8 @@
 
 use std::f64::consts::PI;
 
-use rayon::prelude::*;
 use zellige_engine::expr::erf;
+use zellige_engine::parallel::{indices, map};
 use zellige_engine::rng::{Philox, open_f64};
 
 use super::inflow::{Stream, flux, normal_speed};
@@ -225,46 +225,43 @@ fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, coun
     let rates = Side::ALL.map(|side| gas.flux(side.normal()) * grid.length(1 - side.axis));
     let total: f64 = rates.iter().sum();
     let chunk = 10_000;
-    let felt = (0..count / chunk)
-        .into_par_iter()
-        .map(|task| {
-            let mut u = dice(1000 + task);
-            let mut felt = vec![Flux::default(); geometry.segments().len()];
-            for _ in 0..chunk {
-                let mut pick = u() * total;
-                let side = Side::ALL.into_iter().find(|s| {
-                    pick -= rates[s.index()];
-                    pick < 0.0
-                });
-                let side = side.unwrap_or(Side::ALL[0]);
-                let (other, mut v) = (1 - side.axis, gas.draw(side.normal(), &mut u));
-                let place = u() * grid.cells[other] as f64;
-                let mut flight = Flight { cell: [0; 2], offset: [0.0; 2], path: [0.0; 2], left: None };
-                flight.cell[side.axis] = if side.upper { grid.cells[side.axis] - 1 } else { 0 };
-                flight.offset[side.axis] = if side.upper { 1.0 } else { 0.0 };
-                (flight.cell[other], flight.offset[other]) = (place as usize, place.fract());
-                loop {
-                    // Far enough to leave the box.
-                    let speed = v[0].hypot(v[1]);
-                    flight.path = [0, 1].map(|d| v[d] / speed * 4.0 * grid.length(0).hypot(grid.length(1)) / grid.h[d]);
-                    match geometry.advance(&mut flight) {
-                        Met::Segment { segment, normal, .. } => {
-                            let before = Motion { velocity: v, rotation: 0.0, level: 0 };
-                            let after = wall.reflect(&ARGON, normal, &before, &mut u);
-                            let energy = before.energy(&ARGON) - after.energy(&ARGON);
-                            let [px, py, pz] = [0, 1, 2].map(|k| ARGON.mass * (v[k] - after.velocity[k]));
-                            let got = [1.0, px, py, pz, energy];
-                            felt[segment as usize].iter_mut().zip(got).for_each(|(sum, x)| *sum += x);
-                            v = after.velocity;
-                        }
-                        Met::Edge { .. } => break,
-                        Met::Nothing => panic!("a path that leaves the box ends inside"),
+    let felt = map(indices((count / chunk) as usize), |_, task| {
+        let mut u = dice(1000 + task as u64);
+        let mut felt = vec![Flux::default(); geometry.segments().len()];
+        for _ in 0..chunk {
+            let mut pick = u() * total;
+            let side = Side::ALL.into_iter().find(|s| {
+                pick -= rates[s.index()];
+                pick < 0.0
+            });
+            let side = side.unwrap_or(Side::ALL[0]);
+            let (other, mut v) = (1 - side.axis, gas.draw(side.normal(), &mut u));
+            let place = u() * grid.cells[other] as f64;
+            let mut flight = Flight { cell: [0; 2], offset: [0.0; 2], path: [0.0; 2], left: None };
+            flight.cell[side.axis] = if side.upper { grid.cells[side.axis] - 1 } else { 0 };
+            flight.offset[side.axis] = if side.upper { 1.0 } else { 0.0 };
+            (flight.cell[other], flight.offset[other]) = (place as usize, place.fract());
+            loop {
+                // Far enough to leave the box.
+                let speed = v[0].hypot(v[1]);
+                flight.path = [0, 1].map(|d| v[d] / speed * 4.0 * grid.length(0).hypot(grid.length(1)) / grid.h[d]);
+                match geometry.advance(&mut flight) {
+                    Met::Segment { segment, normal, .. } => {
+                        let before = Motion { velocity: v, rotation: 0.0, level: 0 };
+                        let after = wall.reflect(&ARGON, normal, &before, &mut u);
+                        let energy = before.energy(&ARGON) - after.energy(&ARGON);
+                        let [px, py, pz] = [0, 1, 2].map(|k| ARGON.mass * (v[k] - after.velocity[k]));
+                        let got = [1.0, px, py, pz, energy];
+                        felt[segment as usize].iter_mut().zip(got).for_each(|(sum, x)| *sum += x);
+                        v = after.velocity;
                     }
+                    Met::Edge { .. } => break,
+                    Met::Nothing => panic!("a path that leaves the box ends inside"),
                 }
             }
-            felt
-        })
-        .collect::<Vec<_>>();
+        }
+        felt
+    });
     let mut sum = vec![Flux::default(); geometry.segments().len()];
     for part in &felt {
         sum.iter_mut().flatten().zip(part.iter().flatten()).for_each(|(s, p)| *s += p);

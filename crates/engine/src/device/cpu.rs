@@ -4,33 +4,36 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
+use crate::parallel::{chunks, chunks_mut, each, with_alone};
 
 /// The processor, with a pool of threads. Clones share the pool.
 #[derive(Debug, Clone)]
 pub struct Cpu {
-    pool: Arc<rayon::ThreadPool>,
+    /// None where there is one thread: that is the one which enters, and nobody has to be woken.
+    pool: Option<Arc<rayon::ThreadPool>>,
 }
 
 impl Cpu {
     /// A pool of `threads` threads; 0 takes every core.
     pub fn new(threads: usize) -> Result<Self> {
+        if threads == 1 {
+            return Ok(Self { pool: None });
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("zellige-{i}"))
             .build()
             .map_err(|e| Error::Device { device: "cpu".into(), message: e.to_string(), hint: Some("use fewer `--threads`".into()) })?;
-        Ok(Self { pool: Arc::new(pool) })
+        Ok(Self { pool: (pool.current_num_threads() > 1).then(|| Arc::new(pool)) })
     }
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
-    /// Runs `work` in the pool: rayon's parallel iterators inside use its threads.
+    /// Runs `work` in the pool: loops of [`crate::parallel`] inside use its threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let (mut work, mut result) = (Some(work), None);
         self.enter(&mut || result = work.take().map(|work| work()));
@@ -39,7 +42,11 @@ impl Cpu {
 
     /// Of one type whatever the work, so that the machinery behind it is compiled here, once.
     fn enter(&self, work: &mut (dyn FnMut() + Send)) {
-        self.pool.install(work);
+        match &self.pool {
+            // What it waits with meanwhile, where it is another pool's thread, is that pool's work.
+            Some(pool) => with_alone(false, || pool.install(work)),
+            None => with_alone(true, work),
+        }
     }
 
     /// Copies an array much larger than the last-level cache, each thread its part; bytes/s read plus written, the best
@@ -53,14 +60,14 @@ impl Cpu {
             let mut from = vec![0u64; n];
             let mut to = vec![0u64; n];
             // Written by the threads that copy: the pages exist and lie near them.
-            from.par_chunks_mut(part).zip(to.par_chunks_mut(part)).for_each(|(f, t)| {
+            each((chunks_mut(&mut from, part), chunks_mut(&mut to, part)), |_, (f, t)| {
                 f.fill(1);
                 t.fill(2);
             });
             let mut best = f64::INFINITY;
             for _ in 0..5 {
                 let begin = Instant::now();
-                to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(t, f)| t.copy_from_slice(f));
+                each((chunks_mut(&mut to, part), chunks(&from, part)), |_, (t, f)| t.copy_from_slice(f));
                 best = best.min(begin.elapsed().as_secs_f64());
                 // The copy is used, so it is made.
                 std::hint::black_box(&mut to);

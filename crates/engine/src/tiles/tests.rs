@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::device::Cpu;
 
 type P = Particle<f32, 4, u32, 3, u16>;
 type S = Store<f32, 4, u32, 3, u16>;
@@ -290,8 +291,7 @@ fn threads_do_not_matter() {
     let mosaic = Mosaic::new([70, 45], [16, 8]);
     let places: Vec<_> = (0..20_000usize).map(|k| if k % 3 == 0 { (k * 7 % 70, k * 11 % 45) } else { (3, 5) }).collect();
     let run = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| {
+        Cpu::new(threads).unwrap().install(|| {
             let mut store = filled(mosaic, &places);
             for step in [[1, 0], [17, 40], [0, 1]] {
                 let moved = migrate(&mut store, step, 2);

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustfft::num_complex::Complex;
 use zellige_engine::device::Cpu;
-use zellige_engine::parallel::{chunks, chunks_mut, each};
+use zellige_engine::parallel::{chunks, chunks_mut, each, thread};
 
 use super::line::{Lines, WIDTH};
 use super::relax::{Field, Row};
@@ -240,7 +240,6 @@ impl<T: Scalar> Solver<T> {
 
     /// The buffers of the current thread.
     fn worker_here(&self) -> MutexGuard<'_, Worker<T>> {
-        let thread = rayon::current_thread_index().unwrap_or(0);
-        self.workers[thread].lock().unwrap_or_else(PoisonError::into_inner)
+        self.workers[thread()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use rayon::prelude::*;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{self, chunks, chunks_mut};
 use zellige_io::tensor::Elements;
 
 use super::RawFrames;
@@ -88,7 +88,7 @@ impl Pipeline {
         into: &mut [f32],
     ) -> Result<()> {
         let size = self.raw_shape[0] * self.raw_shape[1];
-        let fault = into.par_chunks_mut(self.pixels()).zip(raw.par_chunks(size)).enumerate().find_map_first(|(j, (frame, raw))| {
+        let fault = parallel::first((chunks_mut(into, self.pixels()), chunks(raw, size)), |j, (frame, raw)| {
             for (value, parts) in frame.iter_mut().zip(self.map.chunks_exact(self.parts)) {
                 *value = 0.0;
                 for &i in parts {

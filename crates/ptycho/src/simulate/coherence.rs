@@ -1,8 +1,8 @@
 //! Modes of partially coherent light.
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::parallel::{indices, map};
 
 use super::illumination::signed;
 
@@ -45,23 +45,19 @@ pub(super) fn modes(spectrum: &[C], shape: [usize; 2], spacing: [f64; 2], blur: 
         return vec![waves];
     }
     let k = members.len();
-    let gram: Vec<C> =
-        (0..k * k).into_par_iter().map(|i| members[i / k].iter().zip(members[i % k]).map(|(a, b)| a.conj() * b).sum::<C>()).collect();
+    let gram = map(indices(k * k), |_, i| members[i / k].iter().zip(members[i % k]).map(|(a, b)| a.conj() * b).sum::<C>());
     let (powers, vectors) = eigen(gram, k);
     let kept = count.min(k);
     let total: f64 = powers.iter().take(kept).sum();
     let scale = (photons / total.max(f64::MIN_POSITIVE)).sqrt();
-    (0..kept)
-        .into_par_iter()
-        .map(|m| {
-            let mut wave = vec![C::default(); pixels];
-            for (member, part) in members.iter().enumerate() {
-                let factor = vectors[member * k + m] * scale;
-                wave.iter_mut().zip(*part).for_each(|(w, p)| *w += factor * p);
-            }
-            wave
-        })
-        .collect()
+    map(indices(kept), |_, m| {
+        let mut wave = vec![C::default(); pixels];
+        for (member, part) in members.iter().enumerate() {
+            let factor = vectors[member * k + m] * scale;
+            wave.iter_mut().zip(*part).for_each(|(w, p)| *w += factor * p);
+        }
+        wave
+    })
 }
 
 /// Eigenvalues, falling, and eigenvectors (column `m` at `[row * k + m]`) of a Hermitian matrix, by Jacobi's rotations.

@@ -1,8 +1,8 @@
 //! From the sample to counts.
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::rng::Philox;
 
 use super::config::{DetectorConfig, SimulateConfig};
@@ -81,7 +81,7 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         exit_waves(view, &modes, part, waves, &mut plan);
         propagate(view, part, waves, &mut plan);
         let means = &mut means[..part.len() * counts];
-        means.par_chunks_mut(counts).zip(waves.par_chunks(modes.len() * pixels)).enumerate().for_each(|(i, (mean, waves))| {
+        each((chunks_mut(means, counts), chunks(waves, modes.len() * pixels)), |i, (mean, waves)| {
             let lamp = 1.0 + view.config.fluctuation * light.normals(0, (first + i) as u64)[0];
             for (q, value) in mean.iter_mut().enumerate() {
                 let from = source(view, q);
@@ -127,16 +127,13 @@ fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut
     let [rows, columns] = view.shape;
     let pixels = rows * columns;
     let whole = positions.iter().all(|&p| whole(place(view, p).1));
-    waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| wave.copy_from_slice(&modes[k % modes.len()]));
+    each(chunks_mut(waves, pixels), |k, wave| wave.copy_from_slice(&modes[k % modes.len()]));
     if !whole {
         plan.run(waves, Direction::Forward);
-        waves
-            .par_chunks_mut(pixels)
-            .enumerate()
-            .for_each(|(k, wave)| shift(view, wave, place(view, positions[k / modes.len()]).1, 1.0 / pixels as f64));
+        each(chunks_mut(waves, pixels), |k, wave| shift(view, wave, place(view, positions[k / modes.len()]).1, 1.0 / pixels as f64));
         plan.run(waves, Direction::Inverse);
     }
-    waves.par_chunks_mut(pixels).enumerate().for_each(|(k, wave)| {
+    each(chunks_mut(waves, pixels), |k, wave| {
         let ([top, left], _) = place(view, positions[k / modes.len()]);
         for (row, line) in wave.chunks_exact_mut(columns).enumerate() {
             let start = (top + row) * view.grid[1] + left;
@@ -170,7 +167,7 @@ fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Pl
         })
         .collect();
     let modes = waves.len() / (rows * columns) / positions.len().max(1);
-    waves.par_chunks_mut(rows * columns).enumerate().for_each(|(k, wave)| {
+    each(chunks_mut(waves, rows * columns), |k, wave| {
         wave.iter_mut().zip(&kernel).for_each(|(w, k)| *w *= k);
         // The probe was moved in the frame, which stands where the detector is: back.
         let rest = place(view, positions[k / modes]).1;

@@ -1,8 +1,8 @@
 //! Random fields and counts, by Philox: the same on any number of threads.
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::rng::{Philox, open_f64, uniform_f64};
 
 use super::illumination::signed;
@@ -40,8 +40,11 @@ pub(super) fn smooth(shape: [usize; 2], width: [f64; 2], seed: u64, purpose: u32
 
 /// Counts of the mean numbers `means`: those of `first` on.
 pub(super) fn counts(philox: Philox, first: u64, means: &[f64], into: &mut [f32]) {
-    into.par_iter_mut().zip(means).enumerate().with_min_len(1 << 12).for_each(|(i, (count, &mean))| {
-        *count = poisson(philox, first + i as u64, mean) as f32;
+    let piece = 1 << 12;
+    each((chunks_mut(into, piece), chunks(means, piece)), |n, (into, means)| {
+        for ((count, &mean), i) in into.iter_mut().zip(means).zip(first + (n * piece) as u64..) {
+            *count = poisson(philox, i, mean) as f32;
+        }
     });
 }
 

@@ -4,8 +4,8 @@ use std::f64::consts::TAU;
 use std::path::Path;
 
 use num_complex::Complex;
-use rayon::prelude::*;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::rng::Philox;
 use zellige_io::Array;
 
@@ -29,7 +29,16 @@ pub(super) fn transmission(
         (ObjectKind::Cells | ObjectKind::Image, _) => (cells(shape, frame, seed), None),
     };
     let dark = dark.as_ref().unwrap_or(&thick);
-    Ok(thick.par_iter().zip(dark).map(|(t, d)| Complex::from_polar(1.0 - config.absorption * d, config.phase * t)).collect())
+    Ok(drawn(shape, |i| Complex::from_polar(1.0 - config.absorption * dark[i], config.phase * thick[i])))
+}
+
+/// The value of each pixel.
+fn drawn<T: Clone + Default + Send>(shape: [usize; 2], value: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let mut all = vec![T::default(); shape[0] * shape[1]];
+    each(chunks_mut(&mut all, shape[1]), |row, line| {
+        line.iter_mut().zip(row * shape[1]..).for_each(|(to, i)| *to = value(i));
+    });
+    all
 }
 
 /// 1 on the near side of an edge, 0 on the far side, `distance` pixels from it.
@@ -52,7 +61,7 @@ fn cells(shape: [usize; 2], frame: [usize; 2], seed: u64) -> Vec<f64> {
         })
         .collect();
     let mut all: Vec<f64> = coarse.iter().zip(&fine).map(|(c, f)| 0.22 + 0.10 * c + 0.035 * f).collect();
-    all.par_chunks_mut(shape[1]).enumerate().for_each(|(row, line)| {
+    each(chunks_mut(&mut all, shape[1]), |row, line| {
         for &[y, x, radius, kind, angle, thick] in &shapes {
             let dy = row as f64 - y;
             let reach = radius * 1.3 + 2.0;
@@ -84,7 +93,7 @@ fn cells(shape: [usize; 2], frame: [usize; 2], seed: u64) -> Vec<f64> {
 fn star(shape: [usize; 2]) -> Vec<f64> {
     let spokes = 36.0;
     let reach = 0.5 * shape[0].min(shape[1]) as f64;
-    let map = |i: usize| {
+    drawn(shape, |i| {
         let (y, x) = ((i / shape[1]) as f64 - 0.5 * shape[0] as f64, (i % shape[1]) as f64 - 0.5 * shape[1] as f64);
         let (r, angle) = (x.hypot(y), y.atan2(x));
         // Distance to the nearest edge of a spoke, in pixels along the circle.
@@ -93,8 +102,7 @@ fn star(shape: [usize; 2]) -> Vec<f64> {
         let within = side(r - 0.86 * reach);
         let border = side((r - 0.93 * reach).abs() - 0.02 * reach);
         (spoke * (1.0 - rings) * within).max(border)
-    };
-    (0..shape[0] * shape[1]).into_par_iter().map(map).collect()
+    })
 }
 
 /// A picture drawn so large that it covers `shape`, bilinearly, the middle in the middle.
@@ -106,13 +114,12 @@ fn covering(picture: &Array, shape: [usize; 2]) -> Vec<f64> {
         let at = at.clamp(0.0, (m - 1) as f64);
         (at as usize, (at as usize + 1).min(m - 1), at.fract())
     };
-    let map = |i: usize| {
+    drawn(shape, |i| {
         let (r0, r1, fr) = place(i / shape[1], shape[0], rows);
         let (c0, c1, fc) = place(i % shape[1], shape[1], columns);
         let at = |r: usize, c: usize| picture.values[r * columns + c];
         (at(r0, c0) * (1.0 - fc) + at(r0, c1) * fc) * (1.0 - fr) + (at(r1, c0) * (1.0 - fc) + at(r1, c1) * fc) * fr
-    };
-    (0..shape[0] * shape[1]).into_par_iter().map(map).collect()
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use num_complex::Complex;
 use std::path::Path;
 
+use zellige_engine::device::Cpu;
 use zellige_ptycho::scan::{Frames, Mask, Propagation};
 use zellige_ptycho::simulate::{self, Aperture, Optic, Pair, PatternConfig, PatternKind, SimulateConfig};
 
@@ -113,8 +114,7 @@ fn positions_between_pixels_move_the_probe() {
 fn the_same_seed_gives_the_same_scan_on_any_number_of_threads() {
     let config = SimulateConfig { frames: 30, size: Pair::Same(32), position_error: 1e-7, fluctuation: 0.05, ..SimulateConfig::default() };
     let on = |threads: usize, seed| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let scan = pool.install(|| make(&config, seed));
+        let scan = Cpu::new(threads).unwrap().install(|| make(&config, seed));
         (real(&scan.frames), scan.truth.unwrap().positions, scan.positions)
     };
     let (one, three, other) = (on(1, 7), on(3, 7), on(1, 8));

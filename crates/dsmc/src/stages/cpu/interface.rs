@@ -1,7 +1,7 @@
 //! The gas on the processor as the trait of stages has it.
 
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{items, items_mut, map_tasks};
+use zellige_engine::parallel::{items, items_mut, map_tasks, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -21,7 +21,6 @@ impl Stages for Gas {
         let pass = Pass { model: &self.model, mosaic: &self.store.mosaic, step, sample };
         let [boxes, out] = &mut self.boxes;
         let (boxes, post, scratch, table, isa, factors) = (&*boxes, &self.post, &self.scratch, &self.table, self.isa, &self.factors);
-        let threads = self.cpu.threads();
         let name = match (self.model.collisions.scheme, sample) {
             (Scheme::None, false) => "sort, move",
             (Scheme::None, true) => "sort, sample, move",
@@ -38,8 +37,7 @@ impl Stages for Gas {
                 // Each a task: in spans of an eighth of all, a thread that other work holds up would be waited for by all.
                 let arrived = map_tasks(tiles, |number, (tile, place, faces, out)| {
                     out.clear();
-                    let thread = rayon::current_thread_index().unwrap_or(threads);
-                    let mut scratch = scratch[thread].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let mut scratch = scratch[thread()].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     Work { pass, table, number, tile, row: &mut place.rows[0], faces, boxes, post, out, scratch: &mut scratch, factors }
                         .on(isa)
                 });

@@ -138,7 +138,7 @@ pub fn new(model: &Model, cpu: &Cpu) -> Box<dyn Stages> {
     }
     let surfaces = vec![0.0; (Side::ALL.len() + model.geometry.segments().len()) * SURFACE_SUMS];
     let boxes = [(); 2].map(|()| tiles.iter().map(|_| Outbox::default()).collect());
-    let scratch = (0..=cpu.threads()).map(|_| Mutex::new(Scratch::new(layout))).collect();
+    let scratch = (0..cpu.threads()).map(|_| Mutex::new(Scratch::new(layout))).collect();
     Box::new(Gas {
         table: collide::Table::new(model),
         model: model.clone(),

@@ -1,9 +1,9 @@
 //! Sums of samples on the device, `[sum][tile][key]`: in double precision, and where a cell has few particles those of the last samples in
 //! single precision beside them, so that a sample reads and writes half as many bytes.
 
-use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks_mut, each};
 
 use super::mosaic::Mosaic;
 use super::program::Kind;
@@ -108,7 +108,7 @@ impl Averages {
         self.cuda.download_to(&self.old, 0, &mut self.host)?;
         let sums = &self.host;
         let ([used, one], stride) = (self.sums, self.stride());
-        cells.par_chunks_mut(self.species * one).enumerate().for_each(|(cell, to)| {
+        each(chunks_mut(cells, self.species * one), |cell, to| {
             let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
             for s in 0..self.species {
                 for q in 0..used {

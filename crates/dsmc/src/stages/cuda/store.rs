@@ -5,9 +5,9 @@
 //! needs room, behind the regions.
 
 use bytemuck::{Pod, Zeroable};
-use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{indices, items, map};
 
 use super::arguments::{Columns, Counters, GasArgument, PassArgument, StoreArgument};
 use super::mosaic::Mosaic;
@@ -216,13 +216,10 @@ impl Store {
         self.reserve(p.len())?;
         let (tiles, species) = (self.mosaic.len(), self.kind.species);
         let place = |i: usize| self.mosaic.place(self.grid.cell(p.cell[i] as usize));
-        let keys: Vec<(u32, u16)> = (0..p.len())
-            .into_par_iter()
-            .map(|i| {
-                let (tile, slot) = place(i);
-                (tile as u32, (slot * species + usize::from(p.species[i])) as u16)
-            })
-            .collect();
+        let keys: Vec<(u32, u16)> = map(indices(p.len()), |_, i| {
+            let (tile, slot) = place(i);
+            (tile as u32, (slot * species + usize::from(p.species[i])) as u16)
+        });
         let mut stay = vec![0_u32; tiles];
         for k in &keys {
             stay[k.0 as usize] += 1;
@@ -248,7 +245,7 @@ impl Store {
         cuda.upload(&mut set.key, &key)?;
         drop(key);
         let columns = [&p.offset[0], &p.offset[1], &p.velocity[0], &p.velocity[1], &p.velocity[2], &p.rotation];
-        let ordered: Vec<Vec<f32>> = columns.into_par_iter().map(|from| scatter(&to, from)).collect();
+        let ordered = map(items(&columns), |_, from| scatter(&to, from));
         for (buffer, values) in set.numbers.iter_mut().chain([&mut set.rotation]).zip(&ordered) {
             cuda.upload(buffer, values)?;
         }

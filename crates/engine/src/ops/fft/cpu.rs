@@ -1,4 +1,4 @@
-//! Transforms on the threads of the current rayon pool.
+//! Transforms on the threads of the pool at hand.
 //!
 //! Two axes: rows, transposition, rows again, transposition back. Many frames go to the threads a frame at a time,
 //! which then stays in the cache; of a few large ones, the rows do.
@@ -9,7 +9,7 @@ use num_complex::Complex;
 use zellige_fft::{Fft, FftDirection, Planned};
 
 use super::{Direction, Shape};
-use crate::parallel::{chunks, chunks_mut, each};
+use crate::parallel::{chunks, chunks_mut, each, threads};
 
 /// `f32` or `f64`.
 pub trait Real: Planned + Default + bytemuck::Pod {
@@ -66,7 +66,7 @@ impl<T: Real> Plan<T> {
         let along = [both(shape.columns), both(shape.rows)];
         let scratch_len = along.iter().flatten().map(|l| l.get_inplace_scratch_len()).max().unwrap_or(0).max(1);
         // A few parts a thread even out what the system takes away.
-        let parts = if rayon::current_num_threads() == 1 { 1 } else { 4 * rayon::current_num_threads() };
+        let parts = if threads() == 1 { 1 } else { 4 * threads() };
         let frames = if shape.rows == 1 || shape.columns == 1 { 0 } else { parts.min(shape.batch) };
         let zero = Complex::new(T::zero(), T::zero());
         Self { shape, along, parts, transposed: vec![zero; frames * shape.frame()], scratch: vec![zero; parts * scratch_len], scratch_len }

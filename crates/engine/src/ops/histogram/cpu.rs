@@ -1,6 +1,6 @@
-//! Histogram on the threads of the current rayon pool: one set of counts a part, added up at the end.
+//! Histogram on the threads of the pool at hand: one set of counts a part, added up at the end.
 
-use rayon::prelude::*;
+use crate::parallel::{map, owned, threads};
 
 /// Keys a part at least: with fewer, adding the counts up would cost more than counting.
 const PART: usize = 16_384;
@@ -13,9 +13,9 @@ pub fn histogram(keys: &[u32], weights: Option<&[u32]>, bins: usize) -> Vec<u64>
     if let Some(weights) = weights {
         assert_eq!(keys.len(), weights.len(), "one weight a key");
     }
-    let part = keys.len().div_ceil(rayon::current_num_threads()).max(PART).max(bins);
+    let part = keys.len().div_ceil(threads()).max(PART).max(bins);
     let starts: Vec<usize> = (0..keys.len()).step_by(part).collect();
-    let count = |start: usize| {
+    let count = |_, start: usize| {
         let end = (start + part).min(keys.len());
         let mut counts = vec![0u64; bins + 1];
         match weights {
@@ -33,5 +33,5 @@ pub fn histogram(keys: &[u32], weights: Option<&[u32]>, bins: usize) -> Vec<u64>
         a
     };
     // Integer sums: the order in which parts are joined does not matter.
-    starts.into_par_iter().map(count).reduce_with(add).unwrap_or_else(|| vec![0; bins + 1])
+    map(owned(starts), count).into_iter().reduce(add).unwrap_or_else(|| vec![0; bins + 1])
 }

@@ -1,4 +1,4 @@
-//! Reduction on the threads of the current rayon pool.
+//! Reduction on the threads of the pool at hand.
 
 use super::Op;
 use crate::ops::{Number, Total};

@@ -1,14 +1,14 @@
-//! Running sums on the threads of the current rayon pool: sums of blocks, their running sums, then each block.
+//! Running sums on the threads of the pool at hand: sums of blocks, their running sums, then each block.
 
 use super::{Integer, Kind};
-use crate::parallel::{chunks, chunks_mut, each, items, map};
+use crate::parallel::{chunks, chunks_mut, each, items, map, threads};
 
 /// Values a block: two passes over one stay in the second-level cache.
 pub(super) const BLOCK: usize = 16_384;
 
 /// Replaces `x` by its running sums; returns the total.
 pub fn scan<T: Integer>(kind: Kind, x: &mut [T]) -> T {
-    if x.len() <= 2 * BLOCK || rayon::current_num_threads() == 1 {
+    if x.len() <= 2 * BLOCK || threads() == 1 {
         return serial(kind, x, T::zeroed());
     }
     let mut starts = map(chunks(x, BLOCK), |_, block| block.iter().fold(T::zeroed(), |s, v| s.plus(*v)));

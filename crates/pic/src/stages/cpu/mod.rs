@@ -22,9 +22,9 @@ mod window;
 
 use std::sync::Mutex;
 
-use rayon::prelude::*;
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::parallel::{first, indices};
 use zellige_engine::tiles::Post;
 
 use self::exchange::{Outbox, Tally};
@@ -165,7 +165,7 @@ pub(in crate::stages) fn check_particles(grid: &Grid, species: &Species, p: &Par
     if !species.weighted && p.weight.iter().any(|w| *w != 1.0) {
         return refuse("weights of their own were given, the species has equal ones".into());
     }
-    let bad = (0..n).into_par_iter().find_map_first(|k| {
+    let bad = first(indices(n), |_, k| {
         let inside = (p.i[k] as usize) < grid.cells[0] && (p.j[k] as usize) < grid.cells[1];
         if !inside || p.s[k].abs() > 0.5 || p.t[k].abs() > 0.5 {
             let (i, j, s, t) = (p.i[k], p.j[k], p.s[k], p.t[k]);

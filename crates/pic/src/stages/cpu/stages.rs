@@ -1,7 +1,7 @@
 //! [`Stages`] on the processor.
 
 use zellige_engine::error::{Error, Result};
-use zellige_engine::parallel::{each, each_task, items, items_mut, map_tasks, owned};
+use zellige_engine::parallel::{each, each_task, items, items_mut, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -54,7 +54,7 @@ impl<T: Format> CpuStages<T> {
         let (path, order, scratch) = (self.path, self.setup.order, &self.scratch);
         let advance = |mut tile: Band<'_, T>, window: &mut Window<T>, out: &mut Outbox<T>| match path {
             Path::Rows(isa) => {
-                let scratch = &scratch[rayon::current_thread_index().unwrap_or(0)];
+                let scratch = &scratch[thread()];
                 T::advance(isa, Work { pass: &pass, tile, window, out, scratch, order });
             }
             Path::Single if order == 1 => advance_tile::<T, 1>(&pass, &mut tile, window, out),

@@ -1,8 +1,8 @@
 //! [`Stages`] on a GPU.
 
-use rayon::prelude::*;
 use zellige_engine::cuda::Launch;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{indices, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -185,7 +185,7 @@ impl Stages for CudaStages {
         };
         // Sums of a fixed number each, so that they do not depend on threads.
         let n = particles.len();
-        let parts: Vec<f64> = (0..n.div_ceil(PART)).into_par_iter().map(|k| (k * PART..n.min((k + 1) * PART)).map(one).sum()).collect();
+        let parts: Vec<f64> = map(indices(n.div_ceil(PART)), |_, k| (k * PART..n.min((k + 1) * PART)).map(one).sum());
         let energy: f64 = parts.iter().sum();
         population.ledger.injected += particles.len() as u64;
         population.ledger.energy_in += energy * population.species.macro_mass() * self.setup.grid.cell_volume();

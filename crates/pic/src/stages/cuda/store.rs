@@ -5,9 +5,9 @@
 //! wherever particles go, and nothing in a step has to wait for the host.
 
 use bytemuck::Zeroable;
-use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::arguments::{Counters, InboxArgument, StoreArgument};
 use super::early;
@@ -270,7 +270,7 @@ impl Store {
     pub(super) fn insert(&mut self, p: &Particles) -> Result<()> {
         let ([tx, ty], parts, record) = (self.kind.tile, self.kind.parts, self.kind.record());
         let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + p.i[k] as usize / tx) * parts + k % parts;
-        let units: Vec<u32> = (0..p.len()).into_par_iter().map(|k| unit_of(k) as u32).collect();
+        let units = map(indices(p.len()), |_, k| unit_of(k) as u32);
         let mut seen = vec![0_u32; self.units()];
         for u in &units {
             seen[*u as usize] += 1;
@@ -289,7 +289,7 @@ impl Store {
             });
             let end = begin + piece.count();
             let mut records = vec![0; (end - begin) * record];
-            records.par_chunks_exact_mut(record).zip(begin..end).for_each(|(bytes, k)| self.record(p, k, units[k], bytes));
+            each((chunks_mut(&mut records, record), begin..end), |_, (bytes, k)| self.record(p, k, units[k], bytes));
             self.cuda.upload_at(&mut self.common, 0, &records)?;
             let n = (end - begin) as u32;
             // Into the inbox that is read next.

@@ -32,6 +32,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use zellige_engine::device::Cpu;
 use zellige_engine::error::Result;
 use zellige_engine::large::{Aligned, Large};
+use zellige_engine::parallel::thread;
 
 use crate::model::{Model, Transfer, View};
 use crate::stages::{SLOTS, Stages};
@@ -131,9 +132,8 @@ impl<T: Number> Fixed<T> {
 
     /// Room of the thread that asks.
     fn scratch(&self) -> MutexGuard<'_, Scratch<T>> {
-        let thread = rayon::current_thread_index().unwrap_or(0);
         // A thread has its room for itself; a panic in a test may leave the lock poisoned, the content is overwritten.
-        self.scratch[thread % self.scratch.len()].lock().unwrap_or_else(PoisonError::into_inner)
+        self.scratch[thread() % self.scratch.len()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Probe mode `p` of set `set`.

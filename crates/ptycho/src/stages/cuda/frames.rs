@@ -1,9 +1,9 @@
 //! Frames, their waves, and the kernels that they go through.
 
-use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
+use zellige_engine::parallel::{chunks, chunks_mut, each, map};
 
 use super::arguments::{ModelArgument, Rule, Step};
 use super::program::{Kind, Way};
@@ -78,8 +78,7 @@ impl Frames {
             }
         };
         let pixels = model.counted();
-        let weight: Vec<f32> =
-            model.mag.par_chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
+        let weight: Vec<f32> = map(chunks(&model.mag, pixels), |_, m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32));
         let mag = match kind.order(4) {
             None => pool.buffer_from(&model.mag, "ptycho: frames")?,
             Some(order) => {
@@ -89,7 +88,7 @@ impl Frames {
                 let mut turned = vec![0.0_f32; part.min(model.mag.len())];
                 for (i, frames) in model.mag.chunks(part).enumerate() {
                     let turned = &mut turned[..frames.len()];
-                    turned.par_chunks_exact_mut(pixels).zip(frames.par_chunks_exact(pixels)).for_each(|(to, m)| {
+                    each((chunks_mut(turned, pixels), chunks(frames, pixels)), |_, (to, m)| {
                         to.iter_mut().zip(&order).for_each(|(to, j)| *to = m[*j as usize]);
                     });
                     cuda.upload_at(&mut buffer, i * part, turned)?;

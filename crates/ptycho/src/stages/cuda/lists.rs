@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
-use rayon::prelude::*;
+use zellige_engine::parallel::{chunks, each, map, owned};
 
 use super::program::{TEAM, TILE_COLUMNS, TILE_ROWS, crowd, pair};
 use crate::model::{Model, View};
@@ -122,23 +122,18 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     }
     // Views of each band, by the pieces of the scan that threads have taken.
     let piece = views.len().div_ceil(64).max(1 << 12);
-    let sorted: Vec<Vec<Vec<u32>>> = views
-        .par_chunks(piece)
-        .enumerate()
-        .map(|(number, part)| {
-            let mut of = vec![Vec::new(); bands.len()];
-            for (n, view) in part.iter().enumerate() {
-                let ([rows, _], first) = (span(view, model.frame), first_band[view.object as usize]);
-                for band in rows.start / height..=(rows.end - 1) / height {
-                    of[first + band].push((number * piece + n) as u32);
-                }
+    let sorted: Vec<Vec<Vec<u32>>> = map(chunks(views, piece), |number, part| {
+        let mut of = vec![Vec::new(); bands.len()];
+        for (n, view) in part.iter().enumerate() {
+            let ([rows, _], first) = (span(view, model.frame), first_band[view.object as usize]);
+            for band in rows.start / height..=(rows.end - 1) / height {
+                of[first + band].push((number * piece + n) as u32);
             }
-            of
-        })
-        .collect();
+        }
+        of
+    });
     let of_band = |b: usize| sorted.iter().flat_map(move |of| of[b].iter().copied());
-    let mut parts = split(&mut tiles, bands.iter().map(Band::tiles));
-    parts.par_iter_mut().enumerate().for_each(|(b, tiles)| {
+    each(owned(split(&mut tiles, bands.iter().map(Band::tiles))), |b, tiles| {
         for n in of_band(b) {
             bands[b].each_touched(&views[n as usize], model.frame, |t| tiles[t].end += 1);
         }
@@ -154,7 +149,7 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     let lengths: Vec<usize> = (0..bands.len()).map(|b| (begin(b + 1) - begin(b)) as usize).collect();
     let visits_of = split(&mut visits, lengths.into_iter());
     let tiles_of = split(&mut tiles, bands.iter().map(Band::tiles));
-    tiles_of.into_par_iter().zip(visits_of).enumerate().for_each(|(b, (tiles, visits))| {
+    each((owned(tiles_of), owned(visits_of)), |b, (tiles, visits)| {
         let first = tiles.first().map_or(0, |tile| tile.begin);
         for n in of_band(b) {
             let view = &views[n as usize];
@@ -173,7 +168,8 @@ pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
 pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
     let (bands, ..) = bands(model);
     let visits = |v: &View| span(v, model.frame).map(|range| range.len()).iter().product::<usize>();
-    (bands.iter().map(Band::tiles).sum(), model.views.par_iter().map(visits).sum())
+    let visits = map(chunks(&model.views, 1 << 14), |_, views| views.iter().map(visits).sum::<usize>());
+    (bands.iter().map(Band::tiles).sum(), visits.into_iter().sum())
 }
 
 /// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as keep a
@@ -207,6 +203,8 @@ pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec
 
 #[cfg(test)]
 pub(super) mod tests {
+    use zellige_engine::device::Cpu;
+
     use super::*;
     use crate::model::{Power, State, Storage, Transfer};
 
@@ -260,10 +258,7 @@ pub(super) mod tests {
         // More than one piece of the scan, and more than one band.
         model.storages.iter_mut().for_each(|s| (s.shape[0], s.offset) = (700, s.offset / 64 * 700));
         model.views = (0..20_000_i32).map(|i| View { probe: 0, object: (i % 2) as u32, row: 37 * i % 680, col: 11 * i % 54 }).collect();
-        let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| tiles(&model, &model.views))
-        };
+        let on = |threads| Cpu::new(threads).unwrap().install(|| tiles(&model, &model.views));
         let (tiles, visits) = on(1);
         assert!((tiles.clone(), visits.clone()) == on(3));
         // Tiles of a view: those of a plain sort.
@@ -290,7 +285,7 @@ pub(super) mod tests {
         let at = |i: u32| (f64::from(i) * 1.7) as i32;
         model.views = (0..1_000_000).map(|n| View { probe: 0, object: 0, row: at(n / 1000), col: at(n % 1000) }).collect();
         for threads in [1, 2, 4, 8, 16] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = Cpu::new(threads).unwrap();
             let begin = std::time::Instant::now();
             let (tiles, visits) = pool.install(|| tiles(&model, &model.views));
             let first = begin.elapsed().as_secs_f64();

@@ -1,9 +1,9 @@
 //! Frames as they are kept: counts of 16 bits where all are such, magnitudes otherwise; and kernels that turn them, and waves in half
 //! precision, into what the others take.
 
-use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pinned, Pool, Recipe};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks, chunks_mut, each, position};
 
 use crate::model::MASKED;
 use crate::stages::cuda::C;
@@ -31,7 +31,7 @@ fn counts(mag: f32) -> Option<u16> {
 
 /// Bytes of a pixel as it is kept.
 pub(super) fn bytes_of_pixel(mag: &[f32]) -> u64 {
-    if mag.par_chunks(1 << 16).all(|part| part.iter().all(|m| counts(*m).is_some())) { 2 } else { 4 }
+    if position(mag, |m| counts(*m).is_none()).is_none() { 2 } else { 4 }
 }
 
 /// All frames in page-locked memory, in the order of the model.
@@ -39,7 +39,9 @@ pub(super) fn frames(cuda: &Cuda, mag: &[f32], bytes: u64) -> Result<Pinned<u8>>
     let mut raw = cuda.pinned::<u8>(mag.len() * bytes as usize, "ptycho: frames")?;
     if bytes == 2 {
         let to: &mut [u16] = bytemuck::cast_slice_mut(&mut raw);
-        to.par_iter_mut().zip(mag).for_each(|(to, m)| *to = counts(*m).unwrap_or(NOTHING));
+        each((chunks_mut(to, 1 << 14), chunks(mag, 1 << 14)), |_, (to, mag)| {
+            to.iter_mut().zip(mag).for_each(|(to, m)| *to = counts(*m).unwrap_or(NOTHING));
+        });
     } else {
         bytemuck::cast_slice_mut(&mut raw).copy_from_slice(mag);
     }

@@ -21,9 +21,9 @@ mod sums;
 mod sweeps;
 mod touches;
 
-use rayon::prelude::*;
 use zellige_engine::cuda::{Buffer, Cuda, Pinned, Recipe};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks, map};
 
 use self::keep::Turn;
 use self::layout::Layout;
@@ -67,8 +67,7 @@ struct Streamed {
 /// The stages of a model on `cuda` within some memory.
 pub(super) fn new(model: &Model, cuda: &Cuda, kind: Kind, memory: plan::Wish) -> Result<Box<dyn Stages>> {
     let pixels = model.counted();
-    let counted: Vec<f32> =
-        model.mag.par_chunks_exact(pixels).map(|m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32)).collect();
+    let counted: Vec<f32> = map(chunks(&model.mag, pixels), |_, m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32));
     let bytes_of_pixel = keep::bytes_of_pixel(&model.mag);
     let raw = keep::frames(cuda, &model.mag, bytes_of_pixel)?;
     let inner = CudaStages::new(&plan::without_frames(model), cuda, kind)?;

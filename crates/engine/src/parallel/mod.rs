@@ -16,14 +16,48 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "parts are taken for good: asked for again, they would be two threads' at once")]
 
-use std::marker::PhantomData;
-use std::ops::Range;
+mod parts;
 
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parts::Pointer;
+pub use parts::{Chunks, ChunksMut, Items, ItemsMut, Owned, Parts, chunks, chunks_mut, indices, items, items_mut, owned};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+
+thread_local! {
+    /// Whether what runs here has this thread alone.
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work` with loops on this thread alone, or on those of the pool that it enters: what was so before is so again afterwards,
+/// also after a panic.
+pub(crate) fn with_alone<R>(alone: bool, work: impl FnOnce() -> R) -> R {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _before = Before(ALONE.replace(alone));
+    work()
+}
+
+/// Threads that loops are dealt out to here: those of the pool at hand, outside of any as many as there are cores.
+pub fn threads() -> usize {
+    if ALONE.get() { 1 } else { rayon::current_num_threads() }
+}
+
+/// Which of them this one is: below [`threads`] in a pool, 0 outside of any.
+pub fn thread() -> usize {
+    if ALONE.get() { 0 } else { rayon::current_thread_index().unwrap_or(0) }
+}
 
 /// Calls `work` with ranges that cover `0..n` once, on all threads.
 pub fn spans(n: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
-    if n < 2 || rayon::current_num_threads() == 1 {
+    if n < 2 || threads() == 1 {
         if n > 0 {
             work(0..n);
         }
@@ -38,26 +72,10 @@ pub fn spans(n: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
 
 /// Calls `work(i)` for `0..n`, each a task of its own that any idle thread may take: where some take much longer than others.
 pub fn tasks(n: usize, work: &(dyn Fn(usize) + Sync)) {
-    if n == 1 {
-        return work(0);
+    if n < 2 || threads() == 1 {
+        return (0..n).for_each(work);
     }
     (0..n).into_par_iter().with_max_len(1).for_each(work);
-}
-
-/// What can be parted for the turns of a loop.
-pub trait Parts: Sync {
-    /// What a turn gets.
-    type Part;
-
-    /// Number of turns.
-    fn count(&self) -> usize;
-
-    /// Part `i`.
-    ///
-    /// # Safety
-    ///
-    /// `i < count()`, and nobody else has asked or asks for the same part.
-    unsafe fn part(&self, i: usize) -> Self::Part;
 }
 
 /// Calls `work(i, part)` for every part.
@@ -127,220 +145,35 @@ pub fn map_tasks<P: Parts, R: Send>(parts: P, work: impl Fn(usize, P::Part) -> R
     results
 }
 
-/// The indices below `n`.
-pub fn indices(n: usize) -> Range<usize> {
-    0..n
-}
-
-/// `values`, cut every `size`; the last part may be shorter.
-pub fn chunks<T: Sync>(values: &[T], size: usize) -> Chunks<'_, T> {
-    assert!(size > 0, "parts of nothing");
-    Chunks { values, size }
-}
-
-/// `values` to write, cut every `size`; the last part may be shorter.
-pub fn chunks_mut<T: Send>(values: &mut [T], size: usize) -> ChunksMut<'_, T> {
-    assert!(size > 0, "parts of nothing");
-    ChunksMut { start: Pointer(values.as_mut_ptr()), len: values.len(), size, values: PhantomData }
-}
-
-/// Each of `values`.
-pub fn items<T: Sync>(values: &[T]) -> Items<'_, T> {
-    Items(values)
-}
-
-/// Each of `values`, to write.
-pub fn items_mut<T: Send>(values: &mut [T]) -> ItemsMut<'_, T> {
-    ItemsMut { start: Pointer(values.as_mut_ptr()), len: values.len(), values: PhantomData }
-}
-
-/// Each of `values`, given away.
-pub fn owned<T: Send>(mut values: Vec<T>) -> Owned<T> {
-    let (start, len) = (Pointer(values.as_mut_ptr()), values.len());
-    // SAFETY: shorter than it was. What it held belongs to those who ask for it; nobody asking, it is forgotten.
-    unsafe { values.set_len(0) };
-    Owned { start, len, _memory: Memory(values) }
-}
-
-/// A pointer that threads share, to parts of which each is one thread's.
-struct Pointer<T>(*mut T);
-
-// SAFETY: it is followed only as `Parts::part` allows, which gives every value to one thread.
-unsafe impl<T: Send> Sync for Pointer<T> {}
-
-// SAFETY: as above.
-unsafe impl<T: Send> Send for Pointer<T> {}
-
-impl<T> Pointer<T> {
-    /// To value `i`.
-    ///
-    /// # Safety
-    ///
-    /// It lies within the same allocation.
-    #[inline(always)]
-    unsafe fn at(&self, i: usize) -> *mut T {
-        // SAFETY: the caller's.
-        unsafe { self.0.add(i) }
-    }
-}
-
-/// See [`chunks`].
-pub struct Chunks<'a, T> {
-    values: &'a [T],
-    size: usize,
-}
-
-impl<'a, T: Sync> Parts for Chunks<'a, T> {
-    type Part = &'a [T];
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.values.len().div_ceil(self.size)
-    }
-
-    #[inline(always)]
-    unsafe fn part(&self, i: usize) -> &'a [T] {
-        let start = i * self.size;
-        &self.values[start..self.values.len().min(start + self.size)]
-    }
-}
-
-/// See [`chunks_mut`].
-pub struct ChunksMut<'a, T> {
-    start: Pointer<T>,
-    len: usize,
-    size: usize,
-    values: PhantomData<&'a mut [T]>,
-}
-
-// SAFETY: a part goes to one thread; the marker says only how long the values live.
-unsafe impl<T: Send> Sync for ChunksMut<'_, T> {}
-
-impl<'a, T: Send> Parts for ChunksMut<'a, T> {
-    type Part = &'a mut [T];
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len.div_ceil(self.size)
-    }
-
-    #[inline(always)]
-    unsafe fn part(&self, i: usize) -> &'a mut [T] {
-        let start = i * self.size;
-        // SAFETY: parts do not overlap and lie within the slice, whose exclusive use this has for `'a`.
-        unsafe { std::slice::from_raw_parts_mut(self.start.at(start), self.size.min(self.len - start)) }
-    }
-}
-
-/// See [`items`].
-pub struct Items<'a, T>(&'a [T]);
-
-impl<'a, T: Sync> Parts for Items<'a, T> {
-    type Part = &'a T;
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline(always)]
-    unsafe fn part(&self, i: usize) -> &'a T {
-        // SAFETY: the caller's `i` is below the length.
-        unsafe { self.0.get_unchecked(i) }
-    }
-}
-
-/// See [`items_mut`].
-pub struct ItemsMut<'a, T> {
-    start: Pointer<T>,
-    len: usize,
-    values: PhantomData<&'a mut [T]>,
-}
-
-// SAFETY: a part goes to one thread; the marker says only how long the values live.
-unsafe impl<T: Send> Sync for ItemsMut<'_, T> {}
-
-impl<'a, T: Send> Parts for ItemsMut<'a, T> {
-    type Part = &'a mut T;
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len
-    }
-
-    #[inline(always)]
-    unsafe fn part(&self, i: usize) -> &'a mut T {
-        // SAFETY: values do not overlap and lie within the slice, whose exclusive use this has for `'a`.
-        unsafe { &mut *self.start.at(i) }
-    }
-}
-
-/// See [`owned`].
-pub struct Owned<T> {
-    start: Pointer<T>,
-    len: usize,
-    _memory: Memory<T>,
-}
-
-/// An empty vector, kept for its memory.
-struct Memory<T>(#[allow(dead_code, reason = "dropped")] Vec<T>);
-
-// SAFETY: nobody looks at it.
-unsafe impl<T: Send> Sync for Memory<T> {}
-
-impl<T: Send> Parts for Owned<T> {
-    type Part = T;
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len
-    }
-
-    #[inline(always)]
-    unsafe fn part(&self, i: usize) -> T {
-        // SAFETY: it was moved into the vector, and is moved out once.
-        unsafe { self.start.at(i).read() }
-    }
-}
-
-impl Parts for Range<usize> {
-    type Part = usize;
-
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    #[inline(always)]
-    unsafe fn part(&self, i: usize) -> usize {
-        self.start + i
-    }
-}
-
-macro_rules! several {
-    ($($name:ident $at:tt),*) => {
-        /// As many turns as the shortest has parts.
-        impl<$($name: Parts),*> Parts for ($($name,)*) {
-            type Part = ($($name::Part,)*);
-
-            #[inline(always)]
-            fn count(&self) -> usize {
-                usize::MAX$(.min(self.$at.count()))*
+/// The first of what `work(i, part)` gives, by the order of parts; those behind one that gave something may be left out.
+#[inline]
+pub fn first<P: Parts, R: Send>(parts: P, work: impl Fn(usize, P::Part) -> Option<R> + Sync) -> Option<R> {
+    let (least, found) = (AtomicUsize::new(usize::MAX), Mutex::new(None));
+    spans(parts.count(), &|span| {
+        for i in span {
+            if i > least.load(Ordering::Relaxed) {
+                return;
             }
-
-            #[inline(always)]
-            unsafe fn part(&self, i: usize) -> Self::Part {
-                // SAFETY: the caller's, for each of them.
-                unsafe { ($(self.$at.part(i),)*) }
+            // SAFETY: spans cover the indices once.
+            if let Some(result) = work(i, unsafe { parts.part(i) }) {
+                let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                if i <= least.fetch_min(i, Ordering::Relaxed) {
+                    *found = Some(result);
+                }
+                return;
             }
         }
-    };
+    });
+    found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-several!(A 0, B 1);
-several!(A 0, B 1, C 2);
-several!(A 0, B 1, C 2, D 3);
-several!(A 0, B 1, C 2, D 3, E 4);
+/// Index of the first value of which `is` holds.
+pub fn position<T: Sync>(values: &[T], is: impl Fn(&T) -> bool + Sync) -> Option<usize> {
+    first(chunks(values, PIECE), |n, piece| piece.iter().position(&is).map(|i| n * PIECE + i))
+}
+
+/// Values that a thread looks through before it asks whether it need go on.
+const PIECE: usize = 1 << 14;
 
 #[cfg(test)]
 mod tests {
@@ -389,6 +222,36 @@ mod tests {
             assert_eq!(map(indices(300), |_, i| 2 * i), doubled);
             assert_eq!(map_tasks(indices(300), |_, i| 2 * i), doubled);
         });
+    }
+
+    #[test]
+    fn the_first_is_found() {
+        on_pools(|| {
+            let values: Vec<usize> = (0..100_000).collect();
+            assert_eq!(position(&values, |v| v % 40_000 == 39_999), Some(39_999));
+            assert_eq!(position(&values, |v| *v == 100_000), None);
+            assert_eq!(first(items(&values), |i, v| (*v >= 777).then_some(i + v)), Some(2 * 777));
+            assert_eq!(first(indices(0), |_, i| Some(i)), None);
+        });
+    }
+
+    /// The threads of the pool that was entered last, whichever was entered before; and again those before, also after a panic.
+    #[test]
+    fn a_pool_of_one_is_the_thread_that_enters_it() {
+        let [one, three] = [1, 3].map(|n| Cpu::new(n).unwrap());
+        let here = std::thread::current().id();
+        let outside = threads();
+        assert_eq!(one.install(|| (threads(), thread(), std::thread::current().id())), (1, 0, here));
+        let nested = one.install(|| (three.install(|| (threads(), one.install(threads), threads())), threads()));
+        assert_eq!(nested, ((3, 1, 3), 1));
+        three.install(|| {
+            let worker = std::thread::current().id();
+            one.install(|| each(indices(100), |_, _| assert_eq!((thread(), std::thread::current().id()), (0, worker))));
+            each(indices(100), |_, _| assert!(thread() < 3));
+        });
+        let panics = std::panic::AssertUnwindSafe(|| one.install(|| panic!("in a pool")));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert_eq!(threads(), outside);
     }
 
     #[test]
