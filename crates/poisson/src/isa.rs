@@ -1,6 +1,7 @@
 //! Instruction sets: a row operation is written once over lanes and compiled for each of them; the best one that the
 //! machine has is chosen at run time. All give the same bits: no operation is fused or reordered.
 
+use zellige_engine::real::AVX512;
 pub(crate) use zellige_engine::real::Isa;
 
 /// A piece of work that is compiled for each instruction set. `run` must be `#[inline(always)]`.
@@ -36,7 +37,7 @@ impl Run for Isa {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
 unsafe fn avx512<W: Work>(work: W) -> W::Out {
-    work.run()
+    if AVX512 { work.run() } else { unreachable!("no `Isa` of this build") }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! A driven cavity against a finer run of itself: `cargo test --profile quick -p zellige-dsmc --test all -- --ignored finer_cavity`.
+//! A driven cavity against a finer run of itself: `cargo test --profile quick --test dsmc -- --ignored finer_cavity`.
 //! Seed 20261121.
 
 use crate::common::{close, flow, run};

@@ -1,5 +1,5 @@
 //! Argon at Mach 10 past a cylinder, Knudsen number 0.25, as it comes with the program, against another one:
-//! `cargo test --profile quick -p zellige-dsmc --test all -- --ignored mach_ten`.
+//! `cargo test --profile quick --test dsmc -- --ignored mach_ten`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The figures in the headers of examples: `cargo test --profile quick -p zellige-dsmc --test all -- --ignored header`. The cylinder's are
+//! The figures in the headers of examples: `cargo test --profile quick --test dsmc -- --ignored header`. The cylinder's are
 //! in `cylinder.rs`.
 
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! Poiseuille's flow between plates at any rarefaction, through Knudsen's minimum, against the linearised kinetic equation. All of them:
-//! `cargo test --profile quick -p zellige-dsmc --test all -- --ignored knudsens_minimum`. Seed 20261121.
+//! `cargo test --profile quick --test dsmc -- --ignored knudsens_minimum`. Seed 20261121.
 //!
 //! A force on every molecule along the plates does what a slope of the pressure does, and needs no ends: here each molecule gets its
 //! `a dt` between steps. The flow through the gap H is `J = -G H^2 (dp/dy)/v0`, `v0 = sqrt(2 k T/m)`, with `delta = H p/(mu v0)`.

@@ -1,4 +1,4 @@
-//! Shock waves in argon: `cargo test --profile quick -p zellige-dsmc --test all -- --ignored shock`. Seed 20261121.
+//! Shock waves in argon: `cargo test --profile quick --test dsmc -- --ignored shock`. Seed 20261121.
 
 use crate::common::{K, close, flow, run};
 use zellige_dsmc::config::sides::{SideConfig, SideInflow};

@@ -1,5 +1,5 @@
 //! Viscosity and conductivity, and how cells and steps that are too coarse raise them:
-//! `cargo test --profile quick -p zellige-dsmc --test all -- --ignored transport`. Seed 20261121.
+//! `cargo test --profile quick --test dsmc -- --ignored transport`. Seed 20261121.
 
 use std::f64::consts::{PI, TAU};
 

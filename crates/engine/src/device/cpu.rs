@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::parallel::{chunks, chunks_mut, each, with_alone};
+use crate::real::Isa;
 
 /// The processor, with a pool of threads. Clones share the pool.
 #[derive(Debug, Clone)]
@@ -88,18 +89,14 @@ pub(super) fn name() -> &'static str {
 
 /// The widest vector instructions that are used.
 pub(super) fn vectors() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if std::is_x86_feature_detected!("avx512f") {
-            return "AVX-512";
-        }
-        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-            return "AVX2";
-        }
-        "SSE2"
+    match Isa::best() {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => "AVX-512",
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => "AVX2",
+        Isa::Baseline if cfg!(target_arch = "x86_64") => "SSE2",
+        Isa::Baseline => "base instructions",
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    "base instructions"
 }
 
 /// Bytes of memory: the machine's, or the least of the limits set on this process's groups and on its addresses (`ulimit -v`).

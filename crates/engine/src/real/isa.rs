@@ -13,13 +13,17 @@ pub enum Isa {
     Baseline,
 }
 
+/// Whether what is there for [`Isa::Avx512`] is compiled: in a build for tests only where it can be run (`build.rs`). Functions for it
+/// ask first, so that nothing is made of what they call.
+pub const AVX512: bool = !cfg!(without_avx512);
+
 impl Isa {
     /// The best one of this machine.
     pub fn best() -> Self {
         Self::all()[0]
     }
 
-    /// All that this machine has, the best one first. `Avx512` means the foundation with its parts VL, DQ and BW.
+    /// All that this machine has and this build holds, the best one first. `Avx512` means the foundation with its parts VL, DQ and BW.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -29,7 +33,7 @@ impl Isa {
                 && is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512bw");
-            if avx2 && wide {
+            if AVX512 && avx2 && wide {
                 all.push(Self::Avx512);
             }
             if avx2 {

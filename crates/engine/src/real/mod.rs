@@ -12,7 +12,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAs
 mod isa;
 mod lanes;
 
-pub use isa::{Isa, prefetch};
+pub use isa::{AVX512, Isa, prefetch};
 pub use lanes::{LaneMask, Lanes};
 
 /// The C++ helpers that text emitted by `#[device]` calls; goes before it in a program.

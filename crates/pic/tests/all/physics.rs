@@ -1,5 +1,5 @@
 //! Plasmas whose theory is known, from the input table to the figure: oscillation, instabilities, energy, heating, the window, and
-//! that nothing depends on threads, tiles or a restart. Long forms: `cargo test --release -p zellige-pic --test all physics -- --ignored`.
+//! that nothing depends on threads, tiles or a restart. Long forms: `cargo test --release --test pic physics -- --ignored`.
 
 use serde_json::{Value, json};
 use zellige_engine::checkpoint::{Reader, Writer};

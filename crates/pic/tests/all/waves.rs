@@ -1,5 +1,5 @@
 //! Waves: dispersion, absorption, pulses in the box and from antennas. V3 and V10 of the verification list. Long forms:
-//! `cargo test --release -p zellige-pic --test all waves -- --ignored`.
+//! `cargo test --release --test pic waves -- --ignored`.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 

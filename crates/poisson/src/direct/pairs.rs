@@ -3,6 +3,8 @@
 
 use rustfft::num_complex::Complex;
 
+use zellige_engine::real::AVX512;
+
 use super::transform::Scalar;
 use crate::isa::Isa;
 
@@ -89,8 +91,10 @@ pub(super) fn run<T: Scalar, W: Work<T>>(isa: Isa, work: W) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
 unsafe fn avx512<T: Scalar, W: Work<T>>(work: W) {
-    // SAFETY: the caller's.
-    unsafe { work.run::<T::Avx512>() }
+    if AVX512 {
+        // SAFETY: the caller's.
+        unsafe { work.run::<T::Avx512>() }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

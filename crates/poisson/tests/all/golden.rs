@@ -55,7 +55,7 @@ fn a_pair_of_charges_on_a_finer_grid() {
     check_dipole(&DIPOLE[1..2]);
 }
 
-/// `cargo test --release -p zellige-poisson --test all golden -- --ignored`: 16.8 million unknowns, 1 GiB.
+/// `cargo test --release --test poisson golden -- --ignored`: 16.8 million unknowns, 1 GiB.
 #[test]
 #[ignore = "large: run with --release -- --ignored"]
 fn a_pair_of_charges_at_the_size_of_the_benchmark() {

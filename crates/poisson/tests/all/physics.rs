@@ -71,7 +71,7 @@ fn polynomials_without_fourth_derivatives_are_exact_on_any_size() {
     }
 }
 
-/// `cargo test --release -p zellige-poisson --test all physics -- --ignored`
+/// `cargo test --release --test poisson physics -- --ignored`
 #[test]
 #[ignore = "large: run with --release -- --ignored"]
 fn polynomials_are_exact_at_large_odd_and_even_sizes() {

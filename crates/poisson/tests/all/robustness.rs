@@ -70,7 +70,7 @@ fn single_precision_stops_at_its_floor_and_says_so() {
     }
 }
 
-/// `cargo test --release -p zellige-poisson --test all robustness -- --ignored`
+/// `cargo test --release --test poisson robustness -- --ignored`
 #[test]
 #[ignore = "large: run with --release -- --ignored"]
 fn the_floor_of_single_precision_at_2048() {

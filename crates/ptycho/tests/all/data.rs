@@ -10,7 +10,7 @@ use zellige_ptycho::setup;
 use zellige_ptycho::simulate::{self, Pair, SimulateConfig};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptycho/tests/data")
 }
 
 fn entry(file: &str, read: ReadConfig) -> ScanConfig {

@@ -23,7 +23,7 @@ fn load(frames: &str, stream: bool) -> Result<Scan, String> {
         ..ReadConfig::default()
     };
     let config = ScanConfig { file: Some("packed.h5".into()), read, ..ScanConfig::default() };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptycho/tests/data");
     data::load(&config, "test", &folder, 1).map_err(|e| e.to_string())
 }
 

@@ -138,7 +138,7 @@ fn doubles_go_the_same_way() {
     }
 }
 
-/// How far runs come apart whose starts differ by rounding: `cargo test -p zellige-ptycho --test all rounding_parts -- --ignored --nocapture`.
+/// How far runs come apart whose starts differ by rounding: `cargo test --test ptycho rounding_parts -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn rounding_parts_runs() {

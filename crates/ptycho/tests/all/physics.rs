@@ -320,7 +320,7 @@ fn sdr_stays_on_noisy_frames() {
     assert!(last > 1e3 * best && warning.is_some(), "{best} to {last}");
 }
 
-/// How SDR goes on frames with noise: `cargo test --test all sdr_goes -- --ignored --nocapture`.
+/// How SDR goes on frames with noise: `cargo test --test ptycho sdr_goes -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn sdr_goes() {

@@ -231,7 +231,7 @@ fn thirds_of_a_pixel_are_found() {
     assert!(before > 0.3 && after < 0.05, "{before} to {after} pixels");
 }
 
-/// What the header of the example says: `cargo test --test all subpixel::example -- --ignored --nocapture`.
+/// What the header of the example says: `cargo test --test ptycho subpixel::example -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn example() {

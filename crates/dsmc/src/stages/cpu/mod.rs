@@ -28,7 +28,7 @@ use std::sync::Mutex;
 
 use zellige_engine::device::Cpu;
 use zellige_engine::error::{Error, Result};
-use zellige_engine::real::Isa;
+use zellige_engine::real::{AVX512, Isa};
 
 use self::fly::Pass;
 use self::inflow::Face;
@@ -114,7 +114,7 @@ impl Work<'_> {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,popcnt,bmi1,bmi2")]
 fn avx512(work: Work<'_>) -> usize {
-    work.run(Isa::Avx512)
+    if AVX512 { work.run(Isa::Avx512) } else { unreachable!("no `Isa` of this build") }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use zellige_engine::real::AVX512;
 pub use zellige_engine::real::Isa;
 #[cfg(not(target_arch = "x86_64"))]
 use zellige_engine::real::Lanes as Array;
@@ -110,8 +111,10 @@ impl Format for f64 {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,popcnt,bmi1,bmi2")]
 unsafe fn avx512<T: RealScalar, X: Lanes<Scalar = T>>(work: Work<'_, T>) {
-    // SAFETY: the caller's.
-    unsafe { work.run::<X>() }
+    if AVX512 {
+        // SAFETY: the caller's.
+        unsafe { work.run::<X>() }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use num_complex::Complex;
+use zellige_engine::real::AVX512;
 pub(crate) use zellige_engine::real::Isa;
 use zellige_engine::real::RealScalar;
 use zellige_fft::{FftDirection, Planned};
@@ -154,7 +155,7 @@ macro_rules! number {
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
                 unsafe fn avx512<W: Work<$t>>(work: W) -> W::Out {
                     // SAFETY: this function is only called where the processor has them.
-                    unsafe { work.run::<x86::$wide>() }
+                    if AVX512 { unsafe { work.run::<x86::$wide>() } } else { unreachable!("no `Isa` of this build") }
                 }
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx2,fma")]

@@ -29,7 +29,7 @@ impl Reference {
     }
 
     fn of(file: &str) -> Self {
-        Self { archive: Archive::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file)).unwrap() }
+        Self { archive: Archive::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptycho/tests/data").join(file)).unwrap() }
     }
 
     pub fn tensor(&mut self, name: &str) -> Tensor {

@@ -1,0 +1,27 @@
+//! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests, on a machine that
+//! cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be carried elsewhere.
+
+use std::env::var;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=ZELLIGE_AVX512");
+    println!("cargo::rustc-check-cfg=cfg(without_avx512)");
+    // What is compiled for another machine may run on any.
+    let here = var("HOST").ok() == var("TARGET").ok();
+    let tests = var("PROFILE").is_ok_and(|profile| profile == "debug");
+    let asked = var("ZELLIGE_AVX512").is_ok_and(|v| v == "1");
+    if here && tests && !asked && !detected() {
+        println!("cargo::rustc-cfg=without_avx512");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detected() -> bool {
+    std::is_x86_feature_detected!("avx512f")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detected() -> bool {
+    false
+}
