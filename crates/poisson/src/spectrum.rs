@@ -84,6 +84,8 @@ fn rough_gap(axis: &Axis) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use zellige_engine::device::Cpu;
+
     use super::*;
     use crate::operator;
 
@@ -118,6 +120,11 @@ mod tests {
 
     #[test]
     fn the_spectrum_is_that_of_the_operator() {
+        // Grids of some fifty nodes: other threads would be woken for longer than they work.
+        Cpu::new(1).unwrap().install(spectrum_of_operator);
+    }
+
+    fn spectrum_of_operator() {
         let pairs = [((D, D), (D, D)), ((D, N), (N, N)), ((N, N), (P, P)), ((P, P), (P, P)), ((N, D), (P, P))];
         for ((xl, xh), (yl, yh)) in pairs {
             for (m, n, ratio) in [(9, 6, 1.0), (7, 9, 1.7)] {

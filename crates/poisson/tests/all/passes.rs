@@ -172,6 +172,10 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+fn large((_, nodes, _): Case) -> bool {
+    nodes.iter().product::<usize>() > 10_000
+}
+
 fn smoothers() -> [Smoother; 3] {
     [Smoother::RedBlack { omega: 1.15 }, Smoother::Jacobi { omega: 0.8 }, Smoother::Chebyshev { ratio: 8.0 }]
 }
@@ -248,10 +252,14 @@ fn compare<T: RealScalar, U: RealScalar>(case: Case, smoother: Smoother, pre: u3
 fn passes_equal_the_definition_bit_for_bit() {
     for case in cases() {
         for smoother in smoothers() {
-            for (pre, post) in [(1, 1), (2, 1), (0, 2)] {
-                compare::<f32, f64>(case, smoother, pre, post, Start::Zero, 1, Isa::best());
+            // What differs on large grids are strips and their borders, which one number of sweeps meets as well as another.
+            let sweeps = if large(case) { &[(2, 1)][..] } else { &[(1, 1), (2, 1), (0, 2)] };
+            for (pre, post) in sweeps {
+                compare::<f32, f64>(case, smoother, *pre, *post, Start::Zero, 1, Isa::best());
             }
-            compare::<f64, f64>(case, smoother, 1, 1, Start::Current, 1, Isa::best());
+            if !large(case) {
+                compare::<f64, f64>(case, smoother, 1, 1, Start::Current, 1, Isa::best());
+            }
             compare::<f64, f64>(case, smoother, 6, 5, Start::Zero, 2, Isa::best());
         }
     }
@@ -295,7 +303,9 @@ fn sweeps_equal_the_definition_bit_for_bit() {
         }
         for isa in Isa::all() {
             compare_sweeps::<f32>(case, smoothers()[0], 5, 1, isa);
-            compare_sweeps::<f32>(case, smoothers()[0], 12, 2, isa);
+            if !large(case) {
+                compare_sweeps::<f32>(case, smoothers()[0], 12, 2, isa);
+            }
             compare_sweeps::<f32>(case, smoothers()[0], 4, 3, isa);
             compare_sweeps::<f64>(case, smoothers()[0], 1, 1, isa);
         }
