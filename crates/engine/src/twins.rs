@@ -165,7 +165,7 @@ fn compile(folder: &Path, source: &str) -> Result<std::path::PathBuf, Option<Str
     let (file, binary) = (folder.join("twin.cpp"), folder.join("twin"));
     std::fs::write(&file, source).map_err(|e| Some(e.to_string()))?;
     let compiled =
-        Command::new("c++").args(["-std=c++17", "-O1", "-ffp-contract=off", "-o"]).arg(&binary).arg(&file).output().map_err(|_| None)?;
+        Command::new("c++").args(["-std=c++17", "-O0", "-ffp-contract=off", "-o"]).arg(&binary).arg(&file).output().map_err(|_| None)?;
     if compiled.status.success() { Ok(binary) } else { Err(Some(String::from_utf8_lossy(&compiled.stderr).into_owned())) }
 }
 
