@@ -1,5 +1,5 @@
-//! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests, on a machine that
-//! cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be carried elsewhere.
+//! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests and debugging, on a
+//! machine that cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be carried elsewhere.
 
 use std::env::var;
 
@@ -9,9 +9,9 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(without_avx512)");
     // What is compiled for another machine may run on any.
     let here = var("HOST").ok() == var("TARGET").ok();
-    let tests = var("PROFILE").is_ok_and(|profile| profile == "debug");
+    let debug = var("PROFILE").is_ok_and(|profile| profile == "debug");
     let asked = var("ZELLIGE_AVX512").is_ok_and(|v| v == "1");
-    if here && tests && !asked && !detected() {
+    if here && debug && !asked && !detected() {
         println!("cargo::rustc-cfg=without_avx512");
     }
 }

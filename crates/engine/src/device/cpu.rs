@@ -44,7 +44,7 @@ impl Cpu {
     /// Of one type whatever the work, so that the machinery behind it is compiled here, once.
     fn enter(&self, work: &mut (dyn FnMut() + Send)) {
         match &self.pool {
-            // What it waits with meanwhile, where it is another pool's thread, is that pool's work.
+            // Another pool's thread that waits here does that pool's work meanwhile, which is not alone.
             Some(pool) => with_alone(false, || pool.install(work)),
             None => with_alone(true, work),
         }

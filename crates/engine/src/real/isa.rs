@@ -13,7 +13,7 @@ pub enum Isa {
     Baseline,
 }
 
-/// Whether what is there for [`Isa::Avx512`] is compiled: in a build for tests only where it can be run (`build.rs`). Functions for it
+/// Whether what is there for [`Isa::Avx512`] is compiled: in a build that is no release only where it can be run (`build.rs`). Functions for it
 /// ask first, so that nothing is made of what they call.
 pub const AVX512: bool = !cfg!(without_avx512);
 

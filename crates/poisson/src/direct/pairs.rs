@@ -91,10 +91,8 @@ pub(super) fn run<T: Scalar, W: Work<T>>(isa: Isa, work: W) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
 unsafe fn avx512<T: Scalar, W: Work<T>>(work: W) {
-    if AVX512 {
-        // SAFETY: the caller's.
-        unsafe { work.run::<T::Avx512>() }
-    }
+    // SAFETY: the caller's.
+    if AVX512 { unsafe { work.run::<T::Avx512>() } } else { unreachable!("no `Isa` of this build") }
 }
 
 #[cfg(target_arch = "x86_64")]
