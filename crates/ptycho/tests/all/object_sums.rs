@@ -59,8 +59,9 @@ fn atomic_sums_are_the_gathered_ones() {
             }
             // A pixel's sum has a term a view and probe mode, 120 at most: another order moves it by some sqrt(120) eps = 7e-7 of its terms, which
             // the engines double or so from one iteration to the next, three times, and divide by weak light. LSQML goes through sixteen batches, each
-            // from what the one before left; the order is chance, and 9e-5 to 3.2e-4 were measured: three times the most.
-            let limit = if config.name == EngineName::Lsqml { 1e-3 } else { 2e-5 };
+            // from what the one before left. The order is chance: 9e-5 to 3.2e-4 were measured of LSQML, of the others up to 2.6e-5 in nine runs,
+            // most below 2e-5. Three times the most.
+            let limit = if config.name == EngineName::Lsqml { 1e-3 } else { 8e-5 };
             let [gathered, atomic] = both.map(|mut run| (run.stages.errors().unwrap(), run.stages.state().unwrap()));
             let what = format!("{case:?}, {config:?}");
             close(&what, &atomic.0, &gathered.0, 2.5 * limit);
