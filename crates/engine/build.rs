@@ -1,10 +1,10 @@
 //! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests and debugging, on a
 //! machine that cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be carried elsewhere.
+//! `crates/checks`, which compiles the engine's own tests, has the same script.
 
 use std::env::var;
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=ZELLIGE_AVX512");
     println!("cargo::rustc-check-cfg=cfg(without_avx512)");
     // What is compiled for another machine may run on any.

@@ -68,9 +68,9 @@ impl Geometry {
         let mut at = [0_i64; 2];
         let mut best: Option<Hit> = None;
         loop {
-            let now = [0, 1].map(|k| (cell[k] as i64 + at[k]) as usize);
+            let now = |k: usize| (cell[k] as i64 + at[k]) as usize;
             let corner = Point::new(at[0] << BITS, at[1] << BITS);
-            for piece in self.pieces(now[1] * self.cells[0] + now[0]) {
+            for piece in self.pieces(now(1) * self.cells[0] + now(0)) {
                 if let Some(hit) = meets(piece, p.minus(corner), q.minus(corner))
                     && best.is_none_or(|b| hit.s < b.s - SAME || hit.s <= b.s + SAME && hit.front && !b.front)
                 {
@@ -78,18 +78,19 @@ impl Geometry {
                 }
             }
             // Lattice steps to the next face along each axis, if the path gets there.
-            let ahead = [0, 1].map(|k| {
+            let ahead = |k: usize| {
                 let face = (at[k] + i64::from(step[k] > 0)) << BITS;
                 let reached = if step[k] > 0 { to[k] >= face } else { step[k] < 0 && to[k] < face };
-                reached.then(|| (face - from[k]).abs())
-            });
+                if reached { Some((face - from[k]).abs()) } else { None }
+            };
+            let ahead = [ahead(0), ahead(1)];
             let axis = match ahead {
                 [None, None] => return best.map_or(Found::Free, Found::Piece),
                 [Some(_), None] => 0,
                 [None, Some(_)] => 1,
                 [Some(x), Some(y)] => usize::from(x * size[1] > y * size[0]),
             };
-            let s = ahead[axis].map_or(1.0, |x| x as f64 / size[axis] as f64);
+            let s = if let Some(x) = ahead[axis] { x as f64 / size[axis] as f64 } else { 1.0 };
             if let Some(hit) = best
                 && hit.s < s - SAME
             {
@@ -132,9 +133,8 @@ impl Geometry {
         let (mut rest, mut grazes) = (if longest.is_finite() { 1.0_f64 } else { 0.0 }, 0_u32);
         loop {
             let part = if longest * rest > LONGEST { LONGEST / longest } else { rest };
-            let [x, y] = path.map(|v| nearest(v * part * ONE as f64));
             let (cell, p) = (flight.cell, place(flight.offset));
-            let q = p.plus(Point::new(x, y));
+            let q = p.plus(Point::new(nearest(path[0] * part * ONE as f64), nearest(path[1] * part * ONE as f64)));
             let (s, met) = match self.search(cell, p, q) {
                 Found::Free => {
                     self.put(flight, cell, q);
@@ -151,7 +151,7 @@ impl Geometry {
             let caught = s < 1.0 && (longest * rest < TINY || grazes > GRAZES);
             let arrived = met == Met::Nothing && (part == rest && s == 1.0 || caught);
             rest = if arrived { 0.0 } else { (rest - part * s).max(0.0) };
-            flight.path = path.map(|v| v * rest);
+            flight.path = [path[0] * rest, path[1] * rest];
             let all = 1.0 - rest;
             match met {
                 Met::Nothing if arrived => return Met::Nothing,
@@ -229,7 +229,7 @@ impl Geometry {
     pub fn settle(&self, flight: &Flight) -> [f32; 2] {
         let p = place(flight.offset);
         if p.x < ONE && p.y < ONE {
-            return [p.x, p.y].map(|x| x as f32 / ONE as f32);
+            return [p.x as f32 / ONE as f32, p.y as f32 / ONE as f32];
         }
         // On an upper side: the nearest free place below it.
         let (x, y) = (p.x.min(ONE - 1), p.y.min(ONE - 1));
@@ -265,8 +265,8 @@ fn nearest(x: f64) -> i64 {
 
 /// A place on the lattice, counted from the corner of its cell.
 pub(super) fn place(offset: [f64; 2]) -> Point {
-    let [x, y] = offset.map(|x| nearest(x * ONE as f64).clamp(0, ONE));
-    Point::new(x, y)
+    let of = |x: f64| nearest(x * ONE as f64).clamp(0, ONE);
+    Point::new(of(offset[0]), of(offset[1]))
 }
 
 /// Whether a point is on a piece.

@@ -26,14 +26,10 @@ mod lattice;
 mod open;
 mod outline;
 mod pools;
-#[cfg(test)]
-mod pools_tests;
 pub mod read;
 #[cfg(test)]
 mod refusals;
 mod split;
-#[cfg(test)]
-mod tests;
 
 pub use curve::{Curve, Form, Gas, Shape};
 pub use cut::Piece;

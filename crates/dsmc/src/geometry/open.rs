@@ -27,8 +27,8 @@ impl Geometry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{curve, plate};
-    use super::super::{Curve, Form, Gas, Outlines};
+    use super::super::refusals::{curve, plate};
+    use super::super::{Curve, Form, Outlines};
     use super::*;
     use crate::grid::Grid;
 
@@ -55,17 +55,17 @@ mod tests {
         };
         // A block on the left side, from a quarter of the second cell to half of the fourth; a wedge whose tip is on the lower side and a
         // plate that ends there.
-        let block = curve("b", vec![[-1.0, 2.5], [0.5, 2.5], [0.5, 7.0], [-1.0, 7.0]], Gas::Outside);
-        let wedge = curve("w", vec![[1.3, 0.0], [1.6, 1.0], [1.1, 1.0]], Gas::Outside);
-        let geometry = make(&[block, wedge, plate("p", vec![[2.3, 0.0], [2.3, 0.7]])]);
+        let block = curve("b", &[[-1.0, 2.5], [0.5, 2.5], [0.5, 7.0], [-1.0, 7.0]]);
+        let wedge = curve("w", &[[1.3, 0.0], [1.6, 1.0], [1.1, 1.0]]);
+        let geometry = make(&[block, wedge, plate("p", &[[2.3, 0.0], [2.3, 0.7]])]);
         near(&parts(&geometry, left), &[1.0, 0.25, 0.0, 0.5, 1.0]);
         near(&parts(&geometry, right), &[1.0; 5]);
         near(&parts(&geometry, low), &[1.0; 4]);
         // A wedge with an edge on the right side; a duct.
-        let slope = curve("s", vec![[3.0, 3.0], [3.0, 4.2], [2.0, 4.2]], Gas::Outside);
+        let slope = curve("s", &[[3.0, 3.0], [3.0, 4.2], [2.0, 4.2]]);
         near(&parts(&make(&[slope]), right), &[1.0, 0.5, 0.9, 1.0, 1.0]);
-        let duct = [("lower", vec![[3.0, 4.5], [-1.0, 4.5]]), ("upper", vec![[-1.0, 5.5], [3.0, 5.5]])]
-            .map(|(name, way)| Curve { form: Form::FromSideToSide, ..curve(name, way, Gas::Outside) });
+        let duct = [("lower", [[3.0, 4.5], [-1.0, 4.5]]), ("upper", [[-1.0, 5.5], [3.0, 5.5]])]
+            .map(|(name, way)| Curve { form: Form::FromSideToSide, ..curve(name, &way) });
         near(&parts(&make(&duct), left), &[0.0, 0.0, 0.5, 0.0, 0.0]);
         near(&parts(&Geometry::empty(&g), left), &[1.0; 5]);
     }

@@ -11,7 +11,7 @@ fn grid() -> Grid {
     Grid { cells: [10, 10], h: [0.1, 0.1], origin: [0.0; 2], dimensions: 2 }
 }
 
-fn curve(name: &str, vertices: &[[f64; 2]]) -> Curve {
+pub(super) fn curve(name: &str, vertices: &[[f64; 2]]) -> Curve {
     Curve {
         name: name.into(),
         origin: "surfaces".into(),
@@ -23,7 +23,7 @@ fn curve(name: &str, vertices: &[[f64; 2]]) -> Curve {
     }
 }
 
-fn plate(name: &str, vertices: &[[f64; 2]]) -> Curve {
+pub(super) fn plate(name: &str, vertices: &[[f64; 2]]) -> Curve {
     Curve { form: Form::Plate, ..curve(name, vertices) }
 }
 

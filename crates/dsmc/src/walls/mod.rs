@@ -5,8 +5,6 @@ pub mod formulae;
 pub mod inflow;
 pub mod subsonic;
 pub mod tally;
-#[cfg(test)]
-mod tests;
 
 use zellige_engine::error::Problem;
 use zellige_engine::expr::Expr;

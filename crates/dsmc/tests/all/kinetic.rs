@@ -17,9 +17,9 @@ use zellige_dsmc::model::Partner;
 
 /// Places across the gap, denser at the walls, and speeds of a half range with their weights.
 pub(crate) const PLACES: usize = 101;
-pub(crate) const SPEEDS: usize = 30;
+pub(crate) const SPEEDS: usize = 16;
 
-/// Speeds `5 t^2` and weights of the Gaussian, by the midpoint rule in t made as good as Gauss by the vanishing ends: here 30 nodes of
+/// Speeds `5 t^2` and weights of the Gaussian, by the midpoint rule in t made as good as Gauss by the vanishing ends: here 16 nodes of
 /// Gauss and Legendre by Newton's method.
 pub(crate) fn speeds() -> [[f64; 2]; SPEEDS] {
     let n = SPEEDS as f64;

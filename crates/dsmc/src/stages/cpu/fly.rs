@@ -139,7 +139,7 @@ fn wander(
         && (goal[1] as usize) < pass.mosaic.cells[1]
     {
         let body = Body { x: (px - fx).min(BELOW_ONE), y: (py - fy).min(BELOW_ONE), ..body };
-        let goal = goal.map(|g| g as usize);
+        let goal = [goal[0] as usize, goal[1] as usize];
         let mut to = Places { pass, number, row, slot: Some(i), out };
         to.put(&mut tile.ledger, goal, species, body, weight, &mut || stream.open());
         return;
@@ -216,8 +216,10 @@ pub(super) fn trace(
     uniform: &mut dyn FnMut() -> f64,
 ) -> Option<([usize; 2], Body)> {
     let model = pass.model;
-    let mut motion = Motion { velocity: body.v.map(f64::from), rotation: f64::from(body.rotation), level: body.level };
-    let path = |motion: &Motion, left: f64| [0, 1].map(|d| motion.velocity[d] * (left * model.dt) * model.cells_per_metre(d));
+    let [vx, vy, vz] = body.v;
+    let mut motion = Motion { velocity: [vx.into(), vy.into(), vz.into()], rotation: f64::from(body.rotation), level: body.level };
+    let along = |motion: &Motion, left: f64, d: usize| motion.velocity[d] * (left * model.dt) * model.cells_per_metre(d);
+    let path = |motion: &Motion, left: f64| [along(motion, left, 0), along(motion, left, 1)];
     flight.path = path(&motion, left);
     let mut meetings = 0;
     loop {
@@ -265,7 +267,8 @@ pub(super) fn trace(
         flight.path = path(&motion, left);
     }
     let [x, y] = model.geometry.settle(&flight);
-    let v = motion.velocity.map(|v| v as f32);
+    let [vx, vy, vz] = motion.velocity;
+    let v = [vx as f32, vy as f32, vz as f32];
     Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level, tag: body.tag }))
 }
 

@@ -3,16 +3,17 @@
 
 use std::f64::consts::PI;
 
-use zellige_engine::expr::erf;
+use zellige_engine::expr::{Expr, erf, erfc};
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::rng::{Philox, open_f64};
 
-use super::inflow::{Stream, flux, normal_speed};
-use super::tally::{BodyLoad, Flux, Load, Reference};
-use super::*;
-use crate::gas::vibration::Vibration;
-use crate::geometry::{Curve, Flight, Form, Gas, Met, Outlines, Shape};
-use crate::grid::{Grid, Side};
+use zellige_dsmc::gas::vibration::Vibration;
+use zellige_dsmc::geometry::{Curve, Flight, Form, Gas, Geometry, Met, Outlines, Shape};
+use zellige_dsmc::grid::{Grid, Side};
+use zellige_dsmc::walls::formulae::{rotation_three, vibration_level};
+use zellige_dsmc::walls::inflow::{Stream, flux, normal_speed};
+use zellige_dsmc::walls::tally::{BodyLoad, Flux, Load, Reference};
+use zellige_dsmc::walls::{BOLTZMANN, Model, Molecule, Motion, Wall, temperatures};
 
 const ARGON: Molecule = Molecule { mass: 66.3e-27, rotation: 0, vibration: Vibration::NONE };
 
@@ -60,7 +61,7 @@ fn the_flux_of_a_drifting_gas() {
 fn speeds_of_what_flows_in_have_the_moments_of_the_flux() {
     for (k, s) in [-6.0, -1.5, -0.7, -0.3, 0.0, 0.4, 1.0, 3.0, 20.0].into_iter().enumerate() {
         // I_k = integral of x^k exp(-(x - s)^2) over x > 0, by its recurrence.
-        let below = if s < 0.0 { zellige_engine::expr::erfc(-s) } else { 1.0 + erf(s) };
+        let below = if s < 0.0 { erfc(-s) } else { 1.0 + erf(s) };
         let i0 = 0.5 * PI.sqrt() * below;
         let i1 = PI.sqrt() * flux(s);
         let (i2, mut u) = (s * i1 + 0.5 * i0, dice(k as u64));

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::tests::{Dice, curve, fly, grid, plate, torture};
-use super::*;
+use super::geometry::{Dice, curve, fly, grid, plate, torture};
+use zellige_dsmc::geometry::{BELOW_ONE, Curve, Gas, Geometry, Outlines, SMALLEST};
+use zellige_dsmc::grid::Grid;
 
 /// The pools of a cell with their shares, by trying places.
 fn shares(geometry: &Geometry, cell: [usize; 2], dice: &mut Dice) -> BTreeMap<usize, f64> {

@@ -5,39 +5,40 @@ use std::f64::consts::TAU;
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::rng::{Philox, uniform_f64};
 
-use super::*;
+use zellige_dsmc::geometry::{BELOW_ONE, Curve, Flight, Form, Gas, Geometry, Met, Outlines};
+use zellige_dsmc::grid::{Grid, Side};
 
 /// Numbers in [0, 1).
-pub(super) struct Dice {
+pub(crate) struct Dice {
     philox: Philox,
     count: u64,
 }
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { philox: Philox::new(0xfff0, seed), count: 0 }
     }
 
-    pub(super) fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.count += 1;
         let [a, b, ..] = self.philox.draw(0, self.count);
         uniform_f64(a, b)
     }
 
-    pub(super) fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() * n as f64) as usize
     }
 }
 
-pub(super) fn grid(nx: usize, ny: usize) -> Grid {
+pub(crate) fn grid(nx: usize, ny: usize) -> Grid {
     Grid { cells: [nx, ny], h: [0.1, 0.07], origin: [-0.3, 0.2], dimensions: 2 }
 }
 
-pub(super) fn curve(name: &str, vertices: Vec<[f64; 2]>, gas: Gas) -> Curve {
+pub(crate) fn curve(name: &str, vertices: Vec<[f64; 2]>, gas: Gas) -> Curve {
     Curve { name: name.into(), origin: "surfaces".into(), vertices, form: Form::Closed, gas, wall: 0, numbers: Vec::new() }
 }
 
-pub(super) fn plate(name: &str, vertices: Vec<[f64; 2]>) -> Curve {
+pub(crate) fn plate(name: &str, vertices: Vec<[f64; 2]>) -> Curve {
     Curve { form: Form::Plate, ..curve(name, vertices, Gas::Outside) }
 }
 
@@ -122,7 +123,7 @@ fn reach_is_the_kings_distance() {
 
 /// Flies a particle for one step, specular at walls; domain sides by `periodic`, else specular. Velocity in cells per step.
 /// Returns the number of walls met.
-pub(super) fn fly(
+pub(crate) fn fly(
     geometry: &Geometry,
     g: &Grid,
     periodic: [bool; 2],
@@ -166,7 +167,7 @@ pub(super) fn fly(
 }
 
 /// Bodies of every unpleasant kind.
-pub(super) fn torture(dice: &mut Dice, round: usize, g: &Grid) -> Vec<Curve> {
+pub(crate) fn torture(dice: &mut Dice, round: usize, g: &Grid) -> Vec<Curve> {
     let at = |x: f64, y: f64| [g.origin[0] + x * g.h[0], g.origin[1] + y * g.h[1]];
     match round % 8 {
         // Along faces, corners in corners of cells, touching sides of the domain.
