@@ -7,8 +7,8 @@ use clap_complete::Shell;
 
 /// Exit codes, for the help.
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 2 wrong input or arguments; 3 the goal was missed (not converged, values not finite) or a benchmark's \
-physics check failed; 4 device or memory; 5 files; 70 a defect of this program; 75 wall-time limit, 130 SIGINT, 143 SIGTERM \
+Exit codes: 0 done; 2 wrong input or arguments; 3 the goal was missed (not converged, values not finite) or a check failed (of a run: \
+unless --keep-going); 4 device or memory; 5 files; 70 a defect of this program; 75 wall-time limit, 130 SIGINT, 143 SIGTERM \
 (the state is saved first).
 
 Results go to files and standard output, messages to standard error. NO_COLOR is respected.";
@@ -156,6 +156,9 @@ pub(crate) struct RunArgs {
     /// Go on from the checkpoint of an earlier run in this folder; without INPUT, with the input that lies there.
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
+    /// End with exit code 0 although checks failed, for scripts that go on with such results.
+    #[arg(long)]
+    pub(crate) keep_going: bool,
     /// Also write a timeline of the stages, `trace.json`, for Perfetto or chrome://tracing.
     #[arg(long)]
     pub(crate) profile: bool,

@@ -37,10 +37,15 @@ fn painted(code: &str, text: &str) -> String {
 
 /// `error: ...`, a blank line, `hint: ...`.
 pub(crate) fn error(error: &Error) {
-    say!("{}: {error}", painted("1;31", "error"));
+    fault(&error.to_string());
     if let Some(hint) = error.hint() {
         say!("\n{}: {hint}", painted("1;36", "hint"));
     }
+}
+
+/// `error: ...` in one line.
+pub(crate) fn fault(text: &str) {
+    say!("{}: {text}", painted("1;31", "error"));
 }
 
 /// `warning: ...`.

@@ -89,13 +89,38 @@ mod tests {
     /// Tells the test binary that it is the process that panics.
     const FOLDER: &str = "ZELLIGE_TEST_OF_A_PANIC";
 
+    /// Runs the toy with further keys, in this process.
+    fn toy(folder: &std::path::Path, keys: &str, keep_going: bool) -> Result<u8> {
+        let text = format!("[toy]\n{keys}\n[run]\ndevice = \"cpu\"\nthreads = 1");
+        let source = Source::parse(&text, Format::Toml, "toy.toml")?;
+        Of::<Toy>(PhantomData).run(&source, &RunArgs { output: Some(folder.into()), keep_going, ..RunArgs::default() })
+    }
+
+    #[test]
+    fn how_a_run_ended_stands_in_its_exit_code_and_in_its_summary() {
+        let folder = tempfile::tempdir().unwrap();
+        let summary = || zellige_io::json::read(folder.path().join("summary.json")).unwrap();
+        assert_eq!(toy(folder.path(), "", false).unwrap(), 0);
+        assert_eq!((summary()["exit_code"].as_u64(), summary().get("verdict")), (Some(0), None));
+        for (keep_going, code) in [(false, 3), (true, 0)] {
+            assert_eq!(toy(folder.path(), "bound = 1e-9", keep_going).unwrap(), code);
+            assert_eq!(summary()["exit_code"].as_u64(), Some(u64::from(code)));
+            let verdict = summary()["verdict"].as_str().unwrap().to_owned();
+            assert!(verdict.starts_with("a check failed: error against the closed form: "), "{verdict}");
+        }
+        // The goal itself is not excused.
+        assert_eq!(toy(folder.path(), "diverge_after = 3", true).unwrap(), 3);
+        let broken = toy(folder.path(), "poison_after = 3", true).unwrap_err();
+        assert_eq!((broken.exit_code(), summary()["outcome"]["status"].as_str()), (3, Some("broken_down")));
+        assert_eq!(summary()["verdict"].as_str(), Some(broken.to_string().as_str()));
+        assert_eq!(zellige_io::csv::read(folder.path().join("rows.csv")).unwrap().columns[0], [1.0, 2.0, 3.0]);
+    }
+
     #[test]
     fn a_panic_in_a_solver_is_told_as_a_defect_with_exit_code_70() {
         if let Some(folder) = std::env::var_os(FOLDER) {
             report::defects_in_one_line();
-            let source = Source::parse("[toy]\npanic_after = 3\n[run]\ndevice = \"cpu\"\nthreads = 1", Format::Toml, "toy.toml");
-            let arguments = RunArgs { output: Some(folder.into()), ..RunArgs::default() };
-            let ended = source.and_then(|source| Of::<Toy>(PhantomData).run(&source, &arguments));
+            let ended = toy(folder.as_ref(), "panic_after = 3", false);
             eprintln!("it went on to {ended:?}");
             std::process::exit(1);
         }

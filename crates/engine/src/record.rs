@@ -474,3 +474,9 @@ impl Check {
         Self { name: name.into(), value, limit, ok: value <= limit }
     }
 }
+
+impl std::fmt::Display for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {:.3e} (at most {:.3e})", self.name, self.value, self.limit)
+    }
+}

@@ -4,9 +4,10 @@
 //! setup -> [restore] -> { step; row; guard; rows, progress, diagnostics, records, checkpoint as they fall due } -> records -> summary
 //! ```
 //!
-//! A signal or the wall-time limit saves a checkpoint first and ends in [`Error::Interrupted`]. What is written, and how
+//! A run that breaks down ends with the step that found it, and hands over its last rows. A signal or the wall-time limit saves a checkpoint first and ends in [`Error::Interrupted`]. What is written, and how
 //! progress is shown, is the [`Sink`]'s matter.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use crate::files;
 use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
-use crate::signal::Signals;
+use crate::signal::{self, Signals};
 use crate::sim::{Clock, Cost, Ending, Environment, Found, Outcome, Solver};
 
 /// Where a run writes and when; everything that is not physics.
@@ -126,9 +127,25 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// 0, or 3 where the goal was missed.
+    /// 0, or 3 where the goal was missed or a check failed.
     pub fn exit_code(&self) -> u8 {
-        if self.outcome.ending == Ending::Failed { 3 } else { 0 }
+        if self.verdict().is_some() { 3 } else { 0 }
+    }
+
+    /// A sentence on why the result is not to be trusted: the goal was missed, or checks failed. None where all is well.
+    pub fn verdict(&self) -> Option<String> {
+        let missed = (self.outcome.ending == Ending::Failed)
+            .then(|| format!("the goal was missed ({}: {})", self.outcome.status.replace('_', " "), self.outcome.message));
+        let failed: Vec<String> = self.checks.iter().filter(|c| !c.ok).map(ToString::to_string).collect();
+        let failed = match failed.len() {
+            0 => None,
+            1 => Some(format!("a check failed: {}", failed[0])),
+            n => Some(format!("{n} checks failed: {}", failed.join("; "))),
+        };
+        match (missed, failed) {
+            (Some(missed), Some(failed)) => Some(format!("{missed}, and {failed}")),
+            (missed, failed) => missed.or(failed),
+        }
     }
 }
 
@@ -157,13 +174,14 @@ pub fn run_from<S: Solver>(
     profiler: &mut Profiler,
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
-    let signals = Signals::listen()?;
     let begun = Instant::now();
     let mut solver = S::setup_from(config, environment, found)?;
     if let Some(folder) = &options.resume {
         restore(&mut solver, config, &checkpoint_path(folder))?;
         sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
     }
+    // Until here a signal ends the process at once: there is nothing to save yet.
+    let signals = Signals::listen(options.wall_time.map(|limit| begun + limit))?;
     let setup = begun.elapsed();
     let started = Instant::now();
     let first = solver.clock();
@@ -179,8 +197,7 @@ pub fn run_from<S: Solver>(
     let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
     let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
     let mut checkpoints = options.checkpoint.map(trigger);
-    let mut row = Row::default();
-    let mut row_written = true;
+    let mut recent = Recent::default();
     if first.step == 0 {
         diagnostics(&mut solver, Duration::ZERO, sink)?;
     }
@@ -188,27 +205,28 @@ pub fn run_from<S: Solver>(
         if let Some(outcome) = solver.outcome() {
             break outcome;
         }
-        let late = options.wall_time.is_some_and(|limit| begun.elapsed() >= limit);
-        if let Some(reason) = signals.seen().or(late.then_some("the wall-time limit")) {
+        if let Some(reason) = signals.seen() {
             let path = checkpoint_path(&options.folder);
             save(&mut solver, config, &path)?;
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint: Some(path) });
         }
-        solver.step(profiler)?;
+        let before = solver.clock().step;
+        let row = match advance(&mut solver, profiler) {
+            Ok(Some(row)) => row,
+            Ok(None) => continue,
+            Err(error) => return Err(recent.last_words(error, before, S::STEP, sink)),
+        };
         let (clock, wall) = (solver.clock(), started.elapsed());
-        row = solver.row()?;
         let failed = solver.outcome().is_some_and(|o| o.ending == Ending::Failed);
-        // A solver that knows that it failed says it better than the guard could.
-        if !failed {
-            guard(&row, S::STEP, clock)?;
-        }
-        row_written = rows.due(clock, wall);
-        if row_written {
+        let due = rows.due(clock, wall);
+        if due {
             sink.row(&clock, &row)?;
         }
+        recent.push(clock, row, due);
+        let row = recent.row();
         let steps = (clock.step - first.step) as f64;
         let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
-        sink.progress(&Progress { clock, fraction: solver.progress(), wall, items_per_second }, &row);
+        sink.progress(&Progress { clock, fraction: solver.progress(), wall, items_per_second }, row);
         diagnostics(&mut solver, wall, sink)?;
         if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
             sink.records(&clock, solver.records()?, false)?;
@@ -219,9 +237,7 @@ pub fn run_from<S: Solver>(
         }
     };
     let (clock, wall) = (solver.clock(), started.elapsed());
-    if !row_written {
-        sink.row(&clock, &row)?;
-    }
+    recent.hand_over(1, sink)?;
     sink.records(&clock, solver.records()?, true)?;
     if options.checkpoint.is_some() && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
         save_or_notice(&mut solver, config, &options.folder, sink);
@@ -248,9 +264,70 @@ pub fn run_from<S: Solver>(
         bandwidth,
         stages,
         checks: solver.checks()?,
-        row,
+        row: recent.row().clone(),
         details: solver.details(),
     })
+}
+
+/// One step and its row, which must be finite: a NaN never leaves the step that made it. A step that gave way to a signal has none yet.
+fn advance<S: Solver>(solver: &mut S, profiler: &mut Profiler) -> Result<Option<Row>> {
+    let before = solver.clock().step;
+    solver.step(profiler)?;
+    if solver.clock().step == before && signal::seen().is_some() {
+        return Ok(None);
+    }
+    let row = solver.row()?;
+    // A solver that knows that it failed says it better than the guard could.
+    if solver.outcome().is_none_or(|o| o.ending != Ending::Failed) {
+        guard(&row, S::STEP, solver.clock())?;
+    }
+    Ok(Some(row))
+}
+
+/// Rows kept in case the run breaks down: enough to see what grows.
+const RECENT: usize = 8;
+
+/// The last rows, and which of them were handed over.
+#[derive(Default)]
+struct Recent(VecDeque<(Clock, Row, bool)>);
+
+impl Recent {
+    fn push(&mut self, clock: Clock, row: Row, written: bool) {
+        if self.0.len() == RECENT {
+            self.0.pop_front();
+        }
+        self.0.push_back((clock, row, written));
+    }
+
+    /// The last row; empty before the first step.
+    fn row(&self) -> &Row {
+        static NONE: Row = Row(Vec::new());
+        self.0.back().map_or(&NONE, |(_, row, _)| row)
+    }
+
+    /// Hands over those of the last `n` rows that did not fall due.
+    fn hand_over(&mut self, n: usize, sink: &mut dyn Sink) -> Result<()> {
+        let first = self.0.len().saturating_sub(n);
+        // Behind the last one that the sink has: rows come in order.
+        let first = self.0.iter().rposition(|(.., written)| *written).map_or(first, |last| first.max(last + 1));
+        for (clock, row, written) in self.0.range_mut(first..) {
+            sink.row(clock, row)?;
+            *written = true;
+        }
+        Ok(())
+    }
+
+    /// What is kept of a run that broke down in the step after `step`: its last rows, and a word on it.
+    fn last_words(&mut self, error: Error, step: u64, name: &str, sink: &mut dyn Sink) -> Error {
+        if matches!(error, Error::Interrupted { .. }) {
+            return error;
+        }
+        match self.hand_over(RECENT, sink) {
+            Ok(()) => sink.notice(&format!("the run stops after {name} {step}, with the last {RECENT} rows kept")),
+            Err(more) => sink.notice(&format!("the run stops after {name} {step}; its last rows could not be kept: {more}")),
+        }
+        error
+    }
 }
 
 /// Hands on what the solver's own schedules ask for.
@@ -261,7 +338,7 @@ fn diagnostics<S: Solver>(solver: &mut S, wall: Duration, sink: &mut dyn Sink) -
     }
 }
 
-/// The row must be finite: a NaN never leaves the step that made it.
+/// An error where a value of the row is not finite.
 fn guard(row: &Row, step: &str, clock: Clock) -> Result<()> {
     match row.0.iter().find(|s| !s.value.is_finite()) {
         None => Ok(()),

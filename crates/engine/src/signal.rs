@@ -1,32 +1,58 @@
-//! SIGINT and SIGTERM: the first one asks the run loop to save and stop, a second SIGINT ends the process at once.
+//! Reasons to stop early: SIGINT, SIGTERM and the wall-time limit. The first signal asks the run loop to save and stop, a
+//! second SIGINT ends the process at once. What takes long inside a step asks [`seen`] on its way.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Instant;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::error::{Error, Result};
 
-/// Flags that the signal handlers set. The handlers are taken off when this is dropped.
+/// The signal that came last while somebody listened.
+static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// The earliest limit of the runs under way, nanoseconds after [`EPOCH`].
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Where the limit is counted from.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// Runs under way.
+static LISTENING: Mutex<usize> = Mutex::new(0);
+
+/// The reason to stop, if there is one: `SIGINT`, `SIGTERM` or `the wall-time limit`.
+///
+/// Any thread may ask, and it costs some ten nanoseconds. A solver whose step can take longer than a second asks between parts of
+/// it, and returns from [`crate::sim::Solver::step`] with its clock where it was and a state that the next call goes on from; the
+/// run loop then saves that state and stops.
+pub fn seen() -> Option<&'static str> {
+    match SIGNAL.load(Ordering::Relaxed) as i32 {
+        SIGINT => Some("SIGINT"),
+        SIGTERM => Some("SIGTERM"),
+        _ => match LIMIT.load(Ordering::Relaxed) {
+            u64::MAX => None,
+            limit => (EPOCH.elapsed().as_nanos() as u64 >= limit).then_some("the wall-time limit"),
+        },
+    }
+}
+
+/// Handlers of the signals and the limit of one run. They are taken off when this is dropped.
 #[derive(Debug)]
 pub struct Signals {
-    seen: Arc<AtomicUsize>,
+    until: Option<Instant>,
     handlers: Vec<signal_hook::SigId>,
 }
 
 impl Signals {
-    /// Puts the handlers in place.
-    pub fn listen() -> Result<Self> {
-        let seen = Arc::new(AtomicUsize::new(0));
+    /// Puts the handlers in place; `until` is the run's wall-time limit.
+    pub fn listen(until: Option<Instant>) -> Result<Self> {
         let once = Arc::new(AtomicBool::new(false));
         let register = || -> std::io::Result<_> {
             Ok(vec![
                 // In this order: the first SIGINT finds `once` unset and sets it, the second one exits.
                 flag::register_conditional_shutdown(SIGINT, 130, once.clone())?,
                 flag::register(SIGINT, once)?,
-                flag::register_usize(SIGINT, seen.clone(), SIGINT as usize)?,
-                flag::register_usize(SIGTERM, seen.clone(), SIGTERM as usize)?,
+                flag::register_usize(SIGINT, SIGNAL.clone(), SIGINT as usize)?,
+                flag::register_usize(SIGTERM, SIGNAL.clone(), SIGTERM as usize)?,
             ])
         };
         let handlers = register().map_err(|e| Error::Device {
@@ -34,15 +60,18 @@ impl Signals {
             message: format!("signal handlers cannot be set: {e}"),
             hint: None,
         })?;
-        Ok(Self { seen, handlers })
+        *LISTENING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        if let Some(until) = until {
+            LIMIT.fetch_min(until.saturating_duration_since(*EPOCH).as_nanos() as u64, Ordering::Relaxed);
+        }
+        Ok(Self { until, handlers })
     }
 
-    /// The signal that came, by name.
+    /// The reason for this run to stop. [`seen`] may have that of another run of the process.
     pub fn seen(&self) -> Option<&'static str> {
-        match self.seen.load(Ordering::Relaxed) as i32 {
-            SIGINT => Some("SIGINT"),
-            SIGTERM => Some("SIGTERM"),
-            _ => None,
+        match seen() {
+            Some("the wall-time limit") if self.until.is_none_or(|until| Instant::now() < until) => None,
+            reason => reason,
         }
     }
 }
@@ -51,6 +80,12 @@ impl Drop for Signals {
     fn drop(&mut self) {
         for id in self.handlers.drain(..) {
             signal_hook::low_level::unregister(id);
+        }
+        let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
+        *listening -= 1;
+        if *listening == 0 {
+            SIGNAL.store(0, Ordering::Relaxed);
+            LIMIT.store(u64::MAX, Ordering::Relaxed);
         }
     }
 }

@@ -152,7 +152,8 @@ pub trait Solver: Sized {
         Self::setup(config, environment)
     }
 
-    /// One step. Waits for nothing but what the method itself needs.
+    /// One step. Waits for nothing but what the method itself needs. A step that can take longer than a second asks
+    /// [`crate::signal::seen`] on its way, and returns with the clock where it was when there is a reason to stop.
     fn step(&mut self, profiler: &mut Profiler) -> Result<()>;
 
     /// `None` while there is more to do.

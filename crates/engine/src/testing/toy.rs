@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Reader, Writer};
 use crate::device::Device;
-use crate::error::{Problem, Result};
+use crate::error::{Error, Problem, Result};
 use crate::profile::Profiler;
 use crate::record::{Check, Curve, Record, Row};
 use crate::schedule::{Agenda, Schedule};
+use crate::signal;
 use crate::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
 /// Table `[toy]`.
@@ -29,13 +30,29 @@ pub struct Config {
     pub poison_after: Option<u64>,
     /// Step after which it panics: the defect that it stands for.
     pub panic_after: Option<u64>,
+    /// Step after which a step ends in an error of numerics.
+    pub break_after: Option<u64>,
+    /// Step after which a step takes until there is a reason to stop, and gives way to it when it is half done.
+    pub linger_after: Option<u64>,
+    /// The factor that the bound of the check is taken times.
+    pub bound: f64,
     /// When the diagnostic `velocity` is due.
     pub sample_every: Option<Schedule>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { steps: 100, gamma: 0.1, diverge_after: None, poison_after: None, panic_after: None, sample_every: None }
+        Self {
+            steps: 100,
+            gamma: 0.1,
+            diverge_after: None,
+            poison_after: None,
+            panic_after: None,
+            break_after: None,
+            linger_after: None,
+            bound: 1.0,
+            sample_every: None,
+        }
     }
 }
 
@@ -50,6 +67,8 @@ pub struct Toy {
     state: [f64; 2],
     history: Vec<f64>,
     step: u64,
+    /// The step at hand gave way when it was half done.
+    half: bool,
     agenda: Agenda,
 }
 
@@ -89,10 +108,18 @@ impl Solver for Toy {
     }
 
     fn setup(config: &Config, _: &Environment) -> Result<Self> {
-        Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0, agenda: Self::agenda(config, 0) })
+        Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0, half: false, agenda: Self::agenda(config, 0) })
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        if self.config.linger_after == Some(self.step) && !self.half {
+            while signal::seen().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            self.half = true;
+            return Ok(());
+        }
+        self.half = false;
         let at = |s: [f64; 2], k: [f64; 2], h: f64| [s[0] + h * k[0], s[1] + h * k[1]];
         let s = self.state;
         let this = &*self;
@@ -106,6 +133,13 @@ impl Solver for Toy {
         self.step += 1;
         let past = |limit: Option<u64>| limit.is_some_and(|n| self.step > n);
         assert!(!past(self.config.panic_after), "the oscillator was asked to panic");
+        if past(self.config.break_after) {
+            return Err(Error::Numerics {
+                what: "the slope".into(),
+                place: format!("step {}", self.step),
+                message: "it has no bound".into(),
+            });
+        }
         self.state = match (self.diverged(), past(self.config.poison_after)) {
             (true, _) => [f64::INFINITY; 2],
             (_, true) => [f64::NAN; 2],
@@ -167,17 +201,19 @@ impl Solver for Toy {
     fn checks(&mut self) -> Result<Vec<Check>> {
         let error = (self.state[0] - Self::exact(self.config.gamma, self.step as f64 * DT)).abs();
         // Fourth order: t h^4 / 120 at frequency 1, with a factor 10 for the damping's part.
-        Ok(vec![Check::at_most("error against the closed form", error, self.step as f64 * DT.powi(5) / 12.0)])
+        Ok(vec![Check::at_most("error against the closed form", error, self.config.bound * self.step as f64 * DT.powi(5) / 12.0)])
     }
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("step", self.step)?;
+        writer.u64("half", u64::from(self.half))?;
         writer.f64s("state", &self.state)?;
         writer.f64s("history", &self.history)
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.step = reader.u64("step")?;
+        self.half = reader.u64("half")? != 0;
         reader.f64s_into("state", &mut self.state)?;
         self.history = reader.f64s("history")?;
         self.agenda = Self::agenda(&self.config, self.step);

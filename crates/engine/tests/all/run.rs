@@ -7,10 +7,10 @@ use std::time::Duration;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
-use zellige_engine::record::{Record, Row};
+use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::run::{self, Options, Progress, Sink};
 use zellige_engine::schedule::Schedule;
-use zellige_engine::sim::{Clock, Environment};
+use zellige_engine::sim::{Clock, Ending, Environment};
 use zellige_engine::testing::toy::{Config, Toy};
 
 /// When to raise SIGTERM.
@@ -169,6 +169,59 @@ fn values_that_are_not_finite_end_the_run_at_once() {
     let error = go(&poisoned, &Options::new(folder.path()), &mut Notes::default()).unwrap_err();
     assert_eq!(error.exit_code(), 3);
     assert!(error.to_string().contains("position at step 5"), "{error}");
+}
+
+/// The rows that did not fall due are those that tell what grew.
+#[test]
+fn a_run_that_breaks_down_keeps_its_last_rows_and_says_so() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { rows: Schedule::Steps(40), ..Options::new(folder.path()) };
+    for broken in [Config { poison_after: Some(50), ..config(100) }, Config { break_after: Some(50), ..config(100) }] {
+        let mut notes = Notes::default();
+        assert_eq!(go(&broken, &options, &mut notes).unwrap_err().exit_code(), 3);
+        assert_eq!(notes.rows.iter().map(|r| r.0).collect::<Vec<_>>(), [40, 43, 44, 45, 46, 47, 48, 49, 50]);
+        assert!(notes.notices.iter().any(|n| n.contains("stops after step 50")), "{:?}", notes.notices);
+    }
+    // A row that the sink has does not come twice.
+    let options = Options { rows: Schedule::Steps(48), ..Options::new(folder.path()) };
+    let mut notes = Notes::default();
+    go(&Config { break_after: Some(50), ..config(100) }, &options, &mut notes).unwrap_err();
+    assert_eq!(notes.rows.iter().map(|r| r.0).collect::<Vec<_>>(), [48, 49, 50]);
+}
+
+#[test]
+fn a_check_that_fails_is_told_with_its_figures_and_ends_in_exit_code_3() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |bound| go(&Config { bound, ..config(100) }, &Options::new(folder.path()), &mut Notes::default()).unwrap();
+    assert_eq!((run(1.0).exit_code(), run(1.0).verdict()), (0, None));
+    let mut failed = run(1e-9);
+    let check = failed.checks[0].clone();
+    let words = format!("error against the closed form: {:.3e} (at most {:.3e})", check.value, check.limit);
+    assert_eq!((failed.exit_code(), failed.verdict()), (3, Some(format!("a check failed: {words}"))));
+    // Of several, those that failed; one that is no number failed too.
+    failed.checks.extend([Check::at_most("fine", 1.0, 2.0), Check::at_most("lost", f64::NAN, 2.0)]);
+    assert_eq!(failed.verdict(), Some(format!("2 checks failed: {words}; lost: NaN (at most 2.000e0)")));
+    failed.outcome.ending = Ending::Failed;
+    let verdict = failed.verdict().unwrap();
+    assert!(verdict.starts_with("the goal was missed (finished: ") && verdict.contains(", and 2 checks failed: "), "{verdict}");
+}
+
+/// A step of minutes is no reason to be deaf: it gives way, and what it has done is not done again.
+#[test]
+fn a_step_that_gives_way_is_saved_where_it_is_and_gone_on_with() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let (mut first, mut rest, mut whole) = (Notes::default(), Notes::default(), Notes::default());
+    let lingering = Config { linger_after: Some(20), ..config(30) };
+    let options = Options { wall_time: Some(Duration::from_millis(50)), ..Options::new(folder.path()) };
+    assert_eq!(interrupted_at(go(&lingering, &options, &mut first)), ("the wall-time limit", 20));
+    assert_eq!((first.rows.len(), zellige_engine::signal::seen()), (20, None), "no row of half a step, and the limit is gone");
+    let resumed = Options { resume: Some(folder.path().to_owned()), ..Options::new(folder.path()) };
+    go(&lingering, &resumed, &mut rest).unwrap();
+    go(&config(30), &Options::new(folder.path()), &mut whole).unwrap();
+    assert_eq!([first.rows, rest.rows].concat(), whole.rows);
 }
 
 #[test]
