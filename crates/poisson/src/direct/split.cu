@@ -84,7 +84,9 @@ __device__ void fold_two(Z *z, const Level &v, Z *w, unsigned d, bool sine, real
         if (d > 0) mirror = z[m - d];
     } else if (d == 0) {
         y = sine ? z[m] : (z[0] - z[2 * m]) * (real)0.5;
-        if (!sine) {
+        if (sine) {
+            z[m] = none(); // the end of the line that is left
+        } else {
             z[0] = z[0] + z[2 * m];
             z[m] = z[m] * (real)2;
         }

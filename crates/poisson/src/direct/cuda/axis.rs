@@ -9,7 +9,7 @@ use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlan, CudaPlans, Direction, Shape};
 
 use super::Real;
-use crate::direct::transform::{Kind, split};
+use crate::direct::transform::{Kind, Split, split};
 use crate::grid::Axis;
 
 /// Intervals up to which the extension is as good as another split: there launches cost more than bytes.
@@ -46,6 +46,14 @@ struct Level {
     groups: u32,
 }
 
+impl Level {
+    /// A split with the addresses of its modes and rotations.
+    fn of(split: &Split, modes: u64, table: u64) -> Self {
+        let [intervals, radix, points, groups] = [split.intervals, split.radix, split.points, split.groups].map(|v| v as u32);
+        Self { modes, table, intervals, radix, points, groups }
+    }
+}
+
 /// Of `transform.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -58,6 +66,20 @@ struct Way {
     len: u32,
     rest: u32,
     room: u32,
+}
+
+impl Way {
+    /// The splits of a line, and `rest` intervals that are left, extended at an address; 0 where nothing is.
+    fn of(axis: &Axis, levels: &[Level; LEVELS], splits: &[Split], rest: usize, extended: u64) -> Self {
+        let kind = match Kind::of(axis) {
+            Kind::Sine => 0,
+            Kind::Cosine => 1,
+            Kind::Quarter { mirrored } => 2 + u32::from(mirrored),
+            Kind::Fourier | Kind::Flat => 4,
+        };
+        let [intervals, len, rest, room] = [axis.intervals(), axis.unknowns().len(), rest, room(axis)].map(|v| v as u32);
+        Self { levels: *levels, extended, count: splits.len() as u32, kind, intervals, len, rest, room }
+    }
 }
 
 /// Of `transform.cu`.
@@ -108,6 +130,11 @@ fn room(axis: &Axis) -> usize {
     axis.intervals() + 1
 }
 
+/// Points of the DFT of what the splits of `n` intervals leave.
+fn extension(kind: Kind, n: usize, rest: usize) -> usize {
+    if kind == Kind::Fourier { n } else { 2 * rest }
+}
+
 /// Whether lines of an axis fit into `shared` bytes.
 pub(super) fn fits<T>(axis: &Axis, shared: u32) -> bool {
     room(axis) * size_of::<Complex<T>>() <= shared as usize
@@ -124,32 +151,23 @@ impl<T: Real> Lines<T> {
         let (mut parts, mut at, mut levels) = (Vec::new(), 0, [Level::zeroed(); LEVELS]);
         for (split, level) in splits.iter().zip(&mut levels) {
             let (modes, rotations) = (buffer(split.width())?, table(&split.rotations::<T>())?);
-            let [intervals, radix, points, groups] = [split.intervals, split.radix, split.points, split.groups].map(|v| v as u32);
-            *level = Level { modes: modes.address(), table: rotations.address(), intervals, radix, points, groups };
+            *level = Level::of(split, modes.address(), rotations.address());
             let fft = plans.get::<T>(Shape::lines(split.points, count * split.groups))?;
             parts.push(Part { at, width: split.width(), modes, fft, extended: None, _table: rotations });
             at += split.width();
         }
         let mut extended = 0;
         if len > at {
-            let points = if kind == Kind::Fourier { n } else { 2 * rest };
+            let points = extension(kind, n, rest);
             let (fft, extension) = (plans.get::<T>(Shape::lines(points, count))?, buffer(points)?);
             extended = extension.address();
             parts.push(Part { at, width: len - at, modes: buffer(len - at)?, fft, extended: Some(extension), _table: table(&[])? });
         }
-        let number = match kind {
-            Kind::Sine => 0,
-            Kind::Cosine => 1,
-            Kind::Quarter { mirrored } => 2 + u32::from(mirrored),
-            Kind::Fourier | Kind::Flat => 4,
-        };
-        let rest = if len > at { rest as u32 } else { 0 };
-        let [intervals, len_, room] = [n, len, room(axis)].map(|v| v as u32);
-        let way = Way { levels, extended, count: splits.len() as u32, kind: number, intervals, len: len_, rest, room };
-        let bytes = (room as usize * size_of::<Complex<T>>()) as u32;
+        let way = Way::of(axis, &levels, &splits, if len > at { rest } else { 0 }, extended);
+        let bytes = (room(axis) * size_of::<Complex<T>>()) as u32;
         // Eight nodes a thread keep several blocks on a multiprocessor, which wait at their barriers in turn.
         let threads = (len.div_ceil(8).next_multiple_of(32)).clamp(32, 512) as u32;
-        let scratch = pool.alloc_zeros(if fit { 1 } else { room as usize * count }, "direct solver: lines longer than shared memory")?;
+        let scratch = pool.alloc_zeros(if fit { 1 } else { room(axis) * count }, "direct solver: lines longer than shared memory")?;
         Ok(Self { len, count, parts, norm: 2.0 / n as f64, way, shared: if fit { bytes } else { 0 }, threads, scratch })
     }
 
@@ -201,3 +219,6 @@ impl<T: Real> Lines<T> {
 fn blocks(places: usize, lines: usize) -> u32 {
     (places * lines).div_ceil(256) as u32
 }
+
+#[cfg(test)]
+mod tests;
