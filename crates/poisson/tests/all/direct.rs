@@ -19,7 +19,7 @@ const PAIRS: [(Bc, Bc); 5] = [
 ];
 
 /// Uniform in [-1, 1], the same for the same seed.
-fn noise(n: usize, seed: u64) -> Vec<f64> {
+pub(crate) fn noise(n: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -28,12 +28,12 @@ fn noise(n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|_| next()).collect()
 }
 
-fn grid(nodes: [usize; 3], sizes: [f64; 3], bcs: [usize; 3]) -> Grid {
+pub(crate) fn grid(nodes: [usize; 3], sizes: [f64; 3], bcs: [usize; 3]) -> Grid {
     common::grid(nodes, sizes, bcs.map(|pair| PAIRS[pair]))
 }
 
 /// Random values on Dirichlet nodes, NaN at the unknowns, which must not be read.
-fn boundary(grid: &Grid, seed: u64) -> Vec<f64> {
+pub(crate) fn boundary(grid: &Grid, seed: u64) -> Vec<f64> {
     let n = grid.nodes();
     let unknown = |i: usize| {
         let at = [i % n[0], i / n[0] % n[1], i / (n[0] * n[1])];
@@ -59,7 +59,7 @@ fn solve_turned(device: &Device, grid: &Grid, turn: Option<usize>, precision: Pr
 }
 
 /// The largest residual over `eps (||A|| ||u|| + ||f||)`.
-fn backward_error(grid: &Grid, u: &[f64], f: &[f64], removed: f64, eps: f64) -> f64 {
+pub(crate) fn backward_error(grid: &Grid, u: &[f64], f: &[f64], removed: f64, eps: f64) -> f64 {
     let f: Vec<f64> = f.iter().map(|f| f - removed).collect();
     let norm_a: f64 = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| 4.0 / (a.h * a.h)).sum();
     let max = |v: &[f64]| v.iter().fold(0.0_f64, |m, v| m.max(v.abs()));

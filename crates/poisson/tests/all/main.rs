@@ -6,6 +6,7 @@ mod book;
 mod common;
 mod convergence;
 mod direct;
+mod direct_sizes;
 mod endings;
 mod every_grid;
 mod examples;

@@ -1,0 +1,128 @@
+//! The direct solver on a GPU over sizes, sides and right-hand sides drawn at random: the factors of a line of up to 9000 intervals
+//! decide which way it takes.
+
+use zellige_engine::device::Device;
+use zellige_engine::profile::Profiler;
+use zellige_engine::rng::Philox;
+use zellige_engine::testing;
+
+use crate::direct::{backward_error, boundary, grid, noise};
+use zellige_poisson::direct::Direct;
+use zellige_poisson::grid::Grid;
+use zellige_poisson::{Options, Precision, Problem, Status, Tolerance, solve};
+
+/// Numbers of one case of a test.
+struct Draws {
+    philox: Philox,
+    case: u64,
+    drawn: u64,
+}
+
+impl Draws {
+    fn of(case: u64) -> Self {
+        Self { philox: Philox::new(0xfffe, 19), case, drawn: 0 }
+    }
+
+    /// Below `n`.
+    fn below(&mut self, n: usize) -> usize {
+        self.drawn += 1;
+        self.philox.draw(self.case, self.drawn)[0] as usize % n
+    }
+
+    /// Intervals of an axis, up to `most`: any number, or one of many small factors.
+    fn intervals(&mut self, most: usize) -> usize {
+        if self.below(3) == 0 {
+            return 2 + self.below(most - 1);
+        }
+        // As many long ones as short ones.
+        let (bound, mut n) = (most >> self.below(5).min(most.ilog2() as usize - 2), 2);
+        for _ in 0..20 {
+            let factor = [2, 2, 2, 3, 3, 5, 7, 11, 13, 31][self.below(10)];
+            if n * factor <= bound {
+                n *= factor;
+            }
+        }
+        n
+    }
+
+    /// Up to 300 000 nodes.
+    fn grid(&mut self) -> Grid {
+        let space = self.below(4) == 0;
+        let [most, all] = if space { [300, 300_000] } else { [9000, 300_000] };
+        let mut nodes = [self.intervals(most) + 1, 1, 1];
+        nodes[1] = self.intervals(most.min((all / nodes[0]).max(3) - 1)) + 1;
+        if space {
+            nodes[2] = self.intervals(most.min((all / (nodes[0] * nodes[1])).max(3) - 1)) + 1;
+        } else if self.below(2) == 0 {
+            nodes.swap(0, 1);
+        }
+        let ratio = [0.1, 0.7, 1.0, 1.3, 8.0][self.below(5)];
+        grid(nodes, [1.0, ratio, 1.0], [self.below(5), self.below(5), if space { self.below(5) } else { 0 }])
+    }
+
+    /// White noise, a wave that does not vanish at the sides, a constant, or one charge.
+    fn rhs(&mut self, grid: &Grid) -> Vec<f64> {
+        let [m, n, _] = grid.nodes();
+        match self.below(4) {
+            0 => noise(grid.len(), self.case),
+            1 => {
+                let along = |len: usize, value: &dyn Fn(f64) -> f64| (0..len).map(|i| value(i as f64 / len as f64)).collect::<Vec<_>>();
+                let (x, y) = (along(m, &|x| (7.0 * x).sin()), along(n, &f64::exp));
+                (0..grid.len()).map(|k| x[k % m] * y[k / m % n]).collect()
+            }
+            2 => vec![1.0; grid.len()],
+            _ => {
+                let mut f = vec![0.0; grid.len()];
+                f[self.below(grid.len())] = 1.0;
+                f
+            }
+        }
+    }
+}
+
+#[test]
+fn any_size_and_right_hand_side_solves_to_rounding_on_the_gpu() {
+    let Some(cuda) = testing::gpu() else { return };
+    let gpu = Device::Cuda(cuda);
+    let (mut wrong, mut worst) = (Vec::new(), 0.0_f64);
+    for case in 0..300 {
+        let mut draws = Draws::of(case);
+        let grid = draws.grid();
+        let f = draws.rhs(&grid);
+        let u = if draws.below(2) == 0 { vec![0.0; grid.len()] } else { boundary(&grid, case) };
+        // Double precision: in single, rounding on lines as long would hide a wrong node.
+        let mut direct = Direct::new(&grid, Precision::F64, &gpu).unwrap();
+        direct.load(&u, &f).unwrap();
+        direct.solve(&mut Profiler::off()).unwrap();
+        let (found, removed) = (direct.solution().unwrap(), direct.removed_mean().unwrap()[0]);
+        let error = backward_error(&grid, &found, &f, removed, f64::EPSILON);
+        worst = worst.max(error);
+        // As `direct::check`; a node that is wrong by a thousandth shows as 1e5 and more.
+        if error.is_nan() || error >= 32.0 {
+            let sides: Vec<_> = grid.axes.iter().map(|a| format!("{} {:?}-{:?}", a.nodes, a.lo, a.hi)).collect();
+            wrong.push(format!("case {case}, {}: backward error {error:.1e} eps", sides.join(", ")));
+        }
+    }
+    println!("the largest backward error of 300 cases: {worst:.1} eps");
+    assert!(wrong.is_empty(), "{} of 300:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn large_squares_that_went_wrong_on_the_gpu_are_right() {
+    let Some(cuda) = testing::gpu() else { return };
+    let gpu = Device::Cuda(cuda);
+    for n in [4093, 6001, 8191] {
+        let at = |i: usize| i as f64 / (n - 1) as f64;
+        let (x, y): (Vec<_>, Vec<_>) = (0..n).map(|i| ((7.0 * at(i)).sin(), at(i).exp())).unzip();
+        let rhs: Vec<f64> = y.iter().flat_map(|y| x.iter().map(move |x| x * y)).collect();
+        for precision in [Precision::Mixed, Precision::F64] {
+            let options = Options { precision, tolerance: Tolerance::Relative(1e-6), ..Options::default() };
+            let report = solve(&Problem::plane([n, n], [1.0, 1.0], rhs.as_slice()), &options, &gpu).unwrap().report;
+            println!("{n} {precision}: {}, residuals {:?}", report.method, report.history);
+            assert_eq!(report.status, Status::Converged, "{n} {precision}: {report:?}");
+            // What transforms leave on the processor: 4e-7 of the right-hand side at 8191.
+            let reference = report.reference;
+            assert!(report.history[1] < 1e-5 * reference, "{n} {precision}: {:?} of {reference}", report.history);
+        }
+    }
+}
