@@ -224,7 +224,9 @@ fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Resu
 
 /// A file of a source that cannot be read: under which of its two keys it stands.
 fn unread_source(s: &SourceConfig, path: &str, folder: &Path, error: Error) -> Error {
-    let (Error::File { path: file, .. } | Error::Format { path: file, .. }) = &error else { return error };
+    let (Error::File { path: file, .. } | Error::Format { path: file, .. } | Error::Content { path: file, .. }) = &error else {
+        return error;
+    };
     let key = if s.schedule_file.as_ref().is_some_and(|f| folder.join(f) == *file) { "schedule_file" } else { "file" };
     unreadable(&format!("{path}.{key}"), error)
 }

@@ -99,6 +99,14 @@ pub enum Error {
         /// What is wrong, with position, expected and found values.
         message: String,
     },
+    /// A file is sound, but does not hold what is asked of it: a dataset that is not there, values of another type.
+    #[error("`{}`: {message}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or other than expected, and what is there.
+        message: String,
+    },
     /// A device that was asked for is absent or refused its work.
     #[error("device `{device}`: {message}")]
     Device {
@@ -188,7 +196,7 @@ impl Error {
     /// other errors stay as they are.
     #[must_use]
     pub fn of_key(self, key: impl Into<String>) -> Self {
-        if let Self::Format { .. } = &self {
+        if let Self::Format { .. } | Self::Content { .. } = &self {
             return Self::input("the input", Problem::new(key, self.to_string()));
         }
         let Self::File { action: "read", path, source } = &self else { return self };
@@ -249,7 +257,7 @@ impl Error {
     /// The process exit code: 2 input, 3 numerics, 4 device or memory, 5 files, 70 defect, 75 wall time, 130 SIGINT, 143 SIGTERM.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Input { .. } | Self::Format { .. } => 2,
+            Self::Input { .. } | Self::Format { .. } | Self::Content { .. } => 2,
             Self::Numerics { .. } => 3,
             Self::Device { .. } | Self::OutOfMemory { .. } | Self::TooLarge { .. } => 4,
             Self::File { .. } => 5,

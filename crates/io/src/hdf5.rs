@@ -13,9 +13,11 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Values};
 
 use crate::Array;
+use crate::tensor::Tensor;
 
 mod file;
 pub mod openpmd;
+mod storage;
 mod tree;
 
 pub use file::{File, Part};
@@ -222,58 +224,23 @@ fn write_curve(file: &H5File, curve: &Curve) -> Result<(), Hdf5Error> {
 
 /// The datasets of a file with their shapes.
 pub fn list(path: impl AsRef<Path>) -> Result<Vec<(String, Vec<usize>)>> {
-    let path = path.as_ref();
-    guarded(path, "read", || {
-        let file = H5File::open(path)?;
-        let names = file.dataset_names();
-        Ok(names.into_iter().filter_map(|n| file.dataset(&n).ok().map(|d| (n, d.shape()))).collect())
-    })
+    Ok(File::open(path)?.datasets())
 }
 
 /// Reads the dataset at the path `name` within the file, for example `/fields/rho`; reals and integers become `f64`.
 pub fn read(path: impl AsRef<Path>, name: &str) -> Result<Array> {
-    let path = path.as_ref();
-    let length = std::fs::metadata(path).map_err(|e| Error::file("read", path, e))?.len();
-    let name = name.trim_start_matches('/');
-    let found = guarded(path, "read", || {
-        let file = H5File::open(path)?;
-        if !file.dataset_names().iter().any(|n| n.trim_start_matches('/') == name) {
-            return Ok(None);
-        }
-        let dataset = file.dataset(name)?;
-        let shape = dataset.shape();
-        let claimed = shape.iter().try_fold(dataset.element_size().max(1) as u64, |n, &m| n.checked_mul(m as u64));
-        let packed = dataset.is_chunked();
-        let limit = if packed { length.saturating_mul(DENSEST) } else { length };
-        if claimed.is_none_or(|c| c > limit) {
-            let message = format!("the dataset `{name}` claims the shape {shape:?}, more than {length} bytes can hold");
-            return Err(Hdf5Error::InvalidState(message));
-        }
-        let values = match dataset.read_numeric_as::<f64>() {
-            Err(Hdf5Error::TypeMismatch(_)) => dataset.read_numeric_as::<i64>()?.into_iter().map(|v| v as f64).collect(),
-            other => other?,
-        };
-        if claimed.is_some() && values.len() != shape.iter().product::<usize>() {
-            return Err(Hdf5Error::InvalidState(format!("the dataset `{name}` holds {} values for {shape:?}", values.len())));
-        }
-        Ok(Some(Array { shape, values }))
-    })?;
-    found.ok_or_else(|| missing(path, name, &list(path).unwrap_or_default()))
+    let file = File::open(path)?;
+    let Tensor { shape, elements } = file.read(name)?;
+    match elements.into_reals() {
+        Some(values) => Ok(Array { shape, values }),
+        None => Err(file.wrong(format!("the dataset `{name}` holds complex numbers, not real ones"))),
+    }
 }
 
 /// The shape of the dataset that [`read()`] would read.
 pub fn shape_of(path: impl AsRef<Path>, name: &str) -> Result<Vec<usize>> {
-    let path = path.as_ref();
-    std::fs::metadata(path).map_err(|e| Error::file("read", path, e))?;
-    let (name, all) = (name.trim_start_matches('/'), list(path)?);
-    let found = all.iter().find(|(n, _)| n.trim_start_matches('/') == name);
-    found.map(|(_, shape)| shape.clone()).ok_or_else(|| missing(path, name, &all))
-}
-
-fn missing(path: &Path, name: &str, all: &[(String, Vec<usize>)]) -> Error {
-    let listed = all.iter().map(|(n, s)| format!("`{n}` {s:?}")).collect::<Vec<_>>();
-    let listed = if listed.is_empty() { "none".to_owned() } else { listed.join(", ") };
-    Error::format(path, FORMAT, format!("it has no dataset `{name}` (datasets: {listed})"))
+    let file = File::open(path)?;
+    file.shape(name)?.ok_or_else(|| file.lacks(name))
 }
 
 /// Reads a field that [`write()`] wrote, with its axes.
@@ -281,7 +248,7 @@ pub fn read_field(path: impl AsRef<Path>, name: &str) -> Result<Field> {
     let path = path.as_ref();
     let array = read(path, name)?;
     guarded(path, "read", || {
-        let dataset = H5File::open(path)?.dataset(name)?;
+        let dataset = H5File::open(path)?.dataset(name.trim_matches('/'))?;
         let text = |attribute: &str| dataset.attr(attribute).and_then(|a| a.read_string()).unwrap_or_default();
         let reals = |attribute: &str| dataset.attr(attribute).and_then(|a| a.read_numeric_as::<f64>()).unwrap_or_default();
         let words = |attribute: &str| -> Vec<String> {
@@ -299,7 +266,7 @@ pub fn read_field(path: impl AsRef<Path>, name: &str) -> Result<Field> {
         };
         let axes = (0..array.shape.len()).rev().map(axis).collect();
         let centring = if text("centring") == "cell" { Centring::Cell } else { Centring::Node };
-        let mut field = Field::bare(name, axes, centring, Values::F64(array.values.clone()));
+        let mut field = Field::bare(name, axes, centring, Values::F64(array.values));
         field.title = Some(text("title")).filter(|t| !t.is_empty()).unwrap_or(field.title);
         field.unit = text("unit");
         field.dimension = reals("unit_dimension").try_into().unwrap_or(field.dimension);
@@ -335,7 +302,7 @@ mod tests {
         let path = folder.path().join("u.h5");
         write(&path, &[Record::Field(samples::plane())]).unwrap();
         let error = read(&path, "rho").unwrap_err().to_string();
-        assert!(error.ends_with("it has no dataset `rho` (datasets: `u` [3, 5])"), "{error}");
+        assert!(error.ends_with("u.h5`: it has no dataset `rho` (datasets: `u` [3, 5])"), "{error}");
     }
 
     /// Bytes set to 0xff, and cuts, all over a sound file: an array or an error, never a panic or a huge allocation.

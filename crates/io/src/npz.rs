@@ -55,7 +55,7 @@ impl Archive {
 
     fn member(&self, name: &str) -> Result<Member> {
         let found = self.members.iter().find(|m| bare(&m.name) == name).cloned();
-        found.ok_or_else(|| Error::format(&self.path, FORMAT, format!("it has no array `{name}`")))
+        found.ok_or_else(|| Error::Content { path: self.path.clone(), message: format!("it has no array `{name}`") })
     }
 
     /// Shape of an array.
@@ -69,7 +69,7 @@ impl Archive {
     pub fn read(&mut self, name: &str) -> Result<Tensor> {
         if !self.has(name) {
             let message = format!("it has no array `{name}` (arrays: {})", self.listing());
-            return Err(Error::format(&self.path, FORMAT, message));
+            return Err(Error::Content { path: self.path.clone(), message });
         }
         let member = self.member(name)?;
         let bytes = zip::read(&mut self.file, &member, u64::MAX).map_err(|fault| told(&self.path, fault))?;

@@ -44,6 +44,17 @@ impl Elements {
         self.len() == 0
     }
 
+    /// The values in double precision; none where they are complex.
+    pub fn into_reals(self) -> Option<Vec<f64>> {
+        Some(match self {
+            Self::U16(v) => v.into_iter().map(f64::from).collect(),
+            Self::I32(v) => v.into_iter().map(f64::from).collect(),
+            Self::F32(v) => v.into_iter().map(f64::from).collect(),
+            Self::F64(v) => v,
+            Self::Complex(_) => return None,
+        })
+    }
+
     /// Name of the type, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -73,13 +84,7 @@ impl Tensor {
 
     /// The values in double precision; none where they are complex.
     pub fn to_reals(&self) -> Option<Vec<f64>> {
-        Some(match &self.elements {
-            Elements::U16(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Elements::I32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Elements::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Elements::F64(v) => v.clone(),
-            Elements::Complex(_) => return None,
-        })
+        self.elements.clone().into_reals()
     }
 
     /// The values as complex numbers; real ones have no imaginary part.

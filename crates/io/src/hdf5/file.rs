@@ -5,14 +5,17 @@
 use std::path::{Path, PathBuf};
 
 use num_complex::Complex;
-use rust_hdf5::{ByteOrder, DatatypeMessage, H5Dataset, H5File, Hdf5Error, LinkClass};
+use rust_hdf5::{ByteOrder, DatatypeMessage, H5Dataset, H5File, Hdf5Error, LinkClass, StorageLayout};
 use zellige_engine::error::{Error, Result};
 
+use super::storage::{self, Slab};
 use super::{DENSEST, FORMAT, guarded};
 use crate::tensor::{Elements, Tensor};
 
 /// Bytes of a dataset from several files that are read at once.
 const WHOLE: u64 = 1 << 36;
+/// Bytes of a chunk at most: its length has 32 bits in the format.
+const LARGEST_CHUNK: u64 = u32::MAX as u64;
 
 /// A file that is open.
 pub struct File {
@@ -24,6 +27,7 @@ pub struct File {
 /// A dataset that is read in parts. It keeps its file open.
 pub struct Part {
     path: PathBuf,
+    name: String,
     dataset: H5Dataset,
     datatype: DatatypeMessage,
     shape: Vec<usize>,
@@ -34,6 +38,7 @@ impl File {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let length = std::fs::metadata(&path).map_err(|e| Error::file("read", &path, e))?.len();
+        storage::whole(&path)?;
         let inner = guarded(&path, "read", || H5File::options().best_effort_locking().open(&path))?;
         Ok(Self { path, length, inner })
     }
@@ -43,9 +48,14 @@ impl File {
         &self.path
     }
 
-    /// An error about its content.
+    /// An error about what a sound file holds, or lacks.
     pub fn wrong(&self, message: impl Into<String>) -> Error {
-        Error::format(&self.path, FORMAT, message)
+        Error::Content { path: self.path.clone(), message: message.into() }
+    }
+
+    /// The error that a dataset is not there; it lists those that are.
+    pub fn lacks(&self, name: &str) -> Error {
+        self.wrong(format!("it has no dataset `{name}` (datasets: {})", self.listing()))
     }
 
     fn dataset(&self, name: &str) -> Result<Option<H5Dataset>> {
@@ -72,12 +82,18 @@ impl File {
 
     /// The dataset, or an error that lists those there.
     fn demanded(&self, name: &str) -> Result<H5Dataset> {
-        self.dataset(name)?.ok_or_else(|| self.wrong(format!("it has no dataset `{name}` (datasets: {})", self.listing())))
+        self.dataset(name)?.ok_or_else(|| self.lacks(name))
     }
 
     /// Whether a dataset can be reached by this path.
     pub fn has(&self, name: &str) -> Result<bool> {
         Ok(self.dataset(name)?.is_some())
+    }
+
+    /// The datasets with their shapes.
+    pub fn datasets(&self) -> Vec<(String, Vec<usize>)> {
+        let names = self.inner.dataset_names();
+        names.into_iter().filter_map(|n| self.shape(&n).ok().flatten().map(|shape| (n, shape))).collect()
     }
 
     /// The datasets with their shapes, for messages; of very many the first forty.
@@ -139,6 +155,7 @@ impl File {
         let dataset = self.demanded(name)?;
         let shape = dataset.shape();
         self.claimed(name, &dataset, &shape, WHOLE)?;
+        self.elsewhere(name, &dataset)?;
         self.unpackable(name, &dataset)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         let bytes = guarded(&self.path, "read", || dataset.read_raw_bytes())?;
@@ -146,26 +163,62 @@ impl File {
         if elements.len() != shape.iter().product::<usize>() {
             return Err(self.wrong(format!("the dataset `{name}` holds {} values for {shape:?}", elements.len())));
         }
+        let slab = Slab { start: &vec![0; shape.len()], count: &shape, bytes: &bytes, width: dataset.element_size() };
+        storage::written(&self.path, name, &dataset, &slab)?;
         Ok(Tensor { shape, elements })
     }
 
-    /// A dataset must not claim more than its file can hold. What lies elsewhere (virtual datasets, links, external storage) must not
-    /// claim more than `elsewhere` bytes.
+    /// A dataset, and each of its chunks, must not claim more than its file can hold. What lies elsewhere (virtual datasets, links,
+    /// external storage) must not claim more than `elsewhere` bytes.
     fn claimed(&self, name: &str, dataset: &H5Dataset, shape: &[usize], elsewhere: u64) -> Result<()> {
-        let bytes = shape.iter().try_fold(dataset.element_size().max(1) as u64, |n, &m| n.checked_mul(m as u64));
+        let bytes = |shape: &[usize]| shape.iter().try_fold(dataset.element_size().max(1) as u64, |n, &m| n.checked_mul(m as u64));
         let own = self.inner.dataset_names().iter().any(|n| n.trim_matches('/') == name.trim_matches('/'));
-        let contiguous = guarded(&self.path, "read", || dataset.storage_layout())?;
-        let limit = match contiguous {
-            rust_hdf5::StorageLayout::Contiguous | rust_hdf5::StorageLayout::Compact
-                if own && dataset.external_files().is_ok_and(|f| f.is_empty()) =>
-            {
+        let layout = guarded(&self.path, "read", || dataset.storage_layout())?;
+        let limit = match layout {
+            StorageLayout::Contiguous | StorageLayout::Compact if own && dataset.external_files().is_ok_and(|f| f.is_empty()) => {
                 self.length
             }
-            rust_hdf5::StorageLayout::Chunked if own => self.length.saturating_mul(DENSEST),
+            StorageLayout::Chunked if own => self.length.saturating_mul(DENSEST),
             _ => elsewhere,
         };
-        if bytes.is_none_or(|b| b > limit) {
-            return Err(self.wrong(format!("the dataset `{name}` claims the shape {shape:?}, more than the file can hold")));
+        if bytes(shape).is_none_or(|b| b > limit) {
+            return Err(self.wrong(format!(
+                "the dataset `{name}` claims the shape {shape:?}, more than the {} bytes of the file can hold: it was never written, or the file is damaged",
+                self.length
+            )));
+        }
+        match dataset.chunk_dims() {
+            Some(chunk) if bytes(&chunk).is_none_or(|b| b > limit.min(LARGEST_CHUNK)) => Err(Error::format(
+                &self.path,
+                FORMAT,
+                format!("the dataset `{name}` claims chunks of {chunk:?}, more than the file can hold: it is damaged"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Data in other files, through an external link or a virtual dataset, must be there whole: the library takes what it does not
+    /// find for the fill value.
+    fn elsewhere(&self, name: &str, dataset: &H5Dataset) -> Result<()> {
+        let (group, leaf) = name.trim_matches('/').rsplit_once('/').unwrap_or(("", name.trim_matches('/')));
+        if let Ok(Some((file, _))) = self.external(group, leaf) {
+            storage::whole(&file)?;
+        }
+        if !matches!(guarded(&self.path, "read", || dataset.storage_layout())?, StorageLayout::Virtual) {
+            return Ok(());
+        }
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        for source in guarded(&self.path, "read", || dataset.virtual_mappings())? {
+            // Numbered sources (`%b`) go on as far as there are files; the own file was looked at when it was opened.
+            let file = folder.join(&source.source_file_name);
+            if source.source_file_name == "." || source.source_file_name.contains('%') {
+                continue;
+            }
+            if !file.is_file() {
+                let file = file.display();
+                return Err(self.wrong(format!("the virtual dataset `{name}` takes values from `{file}`, which is not there")));
+            }
+            storage::whole(&file)?;
         }
         Ok(())
     }
@@ -199,12 +252,13 @@ impl File {
         let dataset = self.demanded(name)?;
         let shape = dataset.shape();
         self.claimed(name, &dataset, &shape, u64::MAX)?;
+        self.elsewhere(name, &dataset)?;
         self.unpackable(name, &dataset)?;
         let datatype = guarded(&self.path, "read", || dataset.datatype())?;
         if let Err(message) = decode(&[], &datatype) {
             return Err(self.wrong(format!("dataset `{name}`: {message}")));
         }
-        Ok(Part { path: self.path.clone(), dataset, datatype, shape })
+        Ok(Part { path: self.path.clone(), name: name.to_owned(), dataset, datatype, shape })
     }
 }
 
@@ -217,6 +271,8 @@ impl Part {
     /// Values from `start` on, `count` of them along each axis.
     pub fn read(&self, start: &[usize], count: &[usize]) -> Result<Elements> {
         let bytes = guarded(&self.path, "read", || self.raw(start, count))?;
+        let slab = Slab { start, count, bytes: &bytes, width: self.dataset.element_size() };
+        storage::written(&self.path, &self.name, &self.dataset, &slab)?;
         decode(&bytes, &self.datatype).map_err(|m| Error::format(&self.path, FORMAT, m))
     }
 

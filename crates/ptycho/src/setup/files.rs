@@ -62,7 +62,7 @@ fn room_for(scan: &ScanConfig, name: &str) -> Result<()> {
 
 /// The key that names the file which could not be read.
 fn of_scan(error: Error, scan: &ScanConfig, key: &str, folder: &Path) -> Error {
-    let (Error::File { path, .. } | Error::Format { path, .. }) = &error else { return error };
+    let (Error::File { path, .. } | Error::Format { path, .. } | Error::Content { path, .. }) = &error else { return error };
     let object = scan.simulate.as_ref().map(|s| &s.object);
     let named = [
         ("file", scan.file.as_ref()),

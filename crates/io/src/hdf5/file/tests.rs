@@ -55,6 +55,22 @@ fn links_are_followed_into_other_files() {
 }
 
 #[test]
+fn sources_elsewhere_must_be_there_whole() {
+    let (folder, file) = open();
+    let other = folder.path().join("other.h5");
+    let whole = std::fs::read(&other).unwrap();
+    std::fs::write(&other, &whole[..whole.len() - 8]).unwrap();
+    for name in ["external", "virtual"] {
+        let error = file.read(name).unwrap_err().to_string();
+        assert!(error.contains("other.h5` is not a valid HDF5 file: it was cut off"), "{name}: {error}");
+        assert!(file.part(name).is_err(), "{name}");
+    }
+    std::fs::remove_file(&other).unwrap();
+    let error = file.read("virtual").unwrap_err().to_string();
+    assert!(error.contains("other.h5`, which is not there"), "{error}");
+}
+
+#[test]
 fn parts_are_parts_of_the_whole() {
     let (_folder, file) = open();
     for name in ["deep/packed", "deep/big", "deep/big2", "deep/i4", "deep/f8", "deep/u1", "soft", "external", "virtual"] {
@@ -138,4 +154,90 @@ fn a_tree_is_written_and_read() {
     assert_eq!(file.number("entry_1/energy").unwrap(), Some(1.5e-15));
     assert_eq!(file.number("cxi_version").unwrap(), Some(160.0));
     assert_eq!(file.attribute("entry_1/energy", "units").unwrap().as_deref(), Some("J"));
+}
+
+/// `chunks.h5` and `chunks_latest.h5` were made by h5py 3.16: `a = 7 * arange(1, 1601, dtype="i4").reshape(40, 40)` in chunks of 16 x 16, in the oldest
+/// and in the latest layout of the format, `half` with only its first 16 rows written, `never` and `hollow` without any.
+const CHUNKED: [(&[u8], &[&str]); 2] =
+    [(include_bytes!("chunks.h5"), &["gzip", "checked"]), (include_bytes!("chunks_latest.h5"), &["gzip", "growing", "free", "one"])];
+
+fn sevens() -> Vec<f64> {
+    (1..=1600).map(|i| 7.0 * f64::from(i)).collect()
+}
+
+fn put(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chunks.h5");
+    std::fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn chunks_in_every_index_are_read() {
+    for (bytes, names) in CHUNKED {
+        let (_folder, path) = put(bytes);
+        let file = File::open(&path).unwrap();
+        for name in names {
+            assert_eq!(file.read(name).unwrap().to_reals().unwrap(), sevens(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_was_never_written_is_no_data() {
+    let (_folder, path) = put(CHUNKED[0].0);
+    let file = File::open(&path).unwrap();
+    let error = |name: &str| file.read(name).unwrap_err().to_string();
+    assert!(error("half").contains("of the dataset `half`, 6 of 9 chunks hold no data, the first at [16, 0]"), "{}", error("half"));
+    assert!(error("never").contains("9 of 9 chunks hold no data"), "{}", error("never"));
+    assert!(error("hollow").contains("it was never written"), "{}", error("hollow"));
+    // Zeros that somebody wrote are data, and so are parts that were written.
+    assert_eq!(file.read("zeros").unwrap().to_reals().unwrap(), vec![0.0; 1600]);
+    let part = file.part("half").unwrap();
+    assert_eq!(Tensor { shape: vec![80], elements: part.read(&[2, 0], &[2, 40]).unwrap() }.to_reals().unwrap(), sevens()[80..160]);
+    assert!(part.read(&[14, 0], &[4, 40]).is_err());
+    let (_folder, path) = put(CHUNKED[1].0);
+    assert!(File::open(&path).unwrap().read("half").is_err());
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_refused_at_every_length() {
+    for (bytes, _) in CHUNKED {
+        let (_folder, path) = put(bytes);
+        for length in (1..bytes.len()).step_by(61).chain([bytes.len() - 1]) {
+            std::fs::write(&path, &bytes[..length]).unwrap();
+            let error = File::open(&path).err().unwrap_or_else(|| panic!("opened with {length} of {} bytes", bytes.len()));
+            assert!(matches!(error, Error::Format { .. }), "{error}");
+        }
+    }
+}
+
+/// One bit of a byte turned over: never zeros in the place of numbers, and no other numbers at all where chunks have checksums. (Elsewhere
+/// other numbers can come of it: the format has no checksum for the index of its oldest layout, and one for chunks on request. A
+/// damaged type or shape is for who knows what it should be.)
+#[test]
+fn a_damaged_index_does_not_read_as_zeros() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut found = Vec::new();
+    for (bytes, names) in CHUNKED {
+        let (_folder, path) = put(bytes);
+        // Each bit of a byte in turn; the steps are for the time that it takes.
+        for at in (0..bytes.len()).step_by(17) {
+            let mut damaged = bytes.to_vec();
+            damaged[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &damaged).unwrap();
+            let Ok(file) = File::open(&path) else { continue };
+            for name in names {
+                let Some(tensor) = file.read(name).ok().filter(|t| t.shape == [40, 40] && t.elements.kind() == "i32") else { continue };
+                let values = tensor.to_reals().unwrap();
+                let zeros = values.iter().filter(|v| **v == 0.0).count();
+                if zeros > 1 || *name == "checked" && values != sevens() {
+                    found.push((at, *name, zeros));
+                }
+            }
+        }
+    }
+    std::panic::set_hook(hook);
+    assert!(found.is_empty(), "{found:?}");
 }
