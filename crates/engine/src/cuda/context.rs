@@ -1,7 +1,8 @@
 //! One GPU: its context, its properties and the one stream that all work goes to, in order.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cudarc::driver::CudaContext;
 use cudarc::driver::result::{self, DriverError};
@@ -42,6 +43,8 @@ pub(super) struct Inner {
     pub(super) count: Arc<Count>,
     pub(super) bandwidth: OnceLock<f64>,
     pub(super) host_rates: OnceLock<[f64; 2]>,
+    /// Where page-locked host memory lies.
+    pub(super) pinned: Mutex<Vec<Range<usize>>>,
 }
 
 // SAFETY: a stream handle may be used from any thread as long as the context is bound there, which every call does.
@@ -107,6 +110,7 @@ impl Cuda {
             count: Arc::default(),
             bandwidth: OnceLock::new(),
             host_rates: OnceLock::new(),
+            pinned: Mutex::default(),
         })))
     }
 

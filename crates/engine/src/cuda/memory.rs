@@ -176,7 +176,8 @@ impl Cuda {
         Ok(buffer)
     }
 
-    /// Copies `data` to the front of `buffer`, in stream order; `data` may be changed as soon as this returns.
+    /// Copies `data` to the front of `buffer`, in stream order; `data` may be changed as soon as this returns, for which it waits if `data`
+    /// lies in page-locked memory.
     ///
     /// # Panics
     /// If `data` is longer than the buffer.
@@ -184,7 +185,7 @@ impl Cuda {
         self.upload_at(buffer, 0, data)
     }
 
-    /// Copies `data` to `buffer[at..]`, in stream order.
+    /// Copies `data` to `buffer[at..]`, as [`Cuda::upload`] does.
     ///
     /// # Panics
     /// If the range does not lie in the buffer.
@@ -192,8 +193,11 @@ impl Cuda {
         assert!(at <= buffer.len && data.len() <= buffer.len - at, "{} values at {at} of a buffer of {}", data.len(), buffer.len);
         self.not_capturing("a copy from the host")?;
         self.bind()?;
-        // SAFETY: the range lies in the buffer; from pageable memory the driver has taken the data when it returns.
-        unsafe { result::memcpy_htod_async(buffer.from(at).0, data, self.0.stream) }.map_err(|e| self.failed("a copy to the GPU failed", e))
+        // SAFETY: the range lies in the buffer; from pageable memory the driver has taken the data when it returns, for other memory
+        // the stream is waited for below, before `data` can change.
+        let begun = unsafe { result::memcpy_htod_async(buffer.from(at).0, data, self.0.stream) };
+        begun.map_err(|e| self.failed("a copy to the GPU failed", e))?;
+        if self.0.is_pinned(data) { self.synchronize() } else { Ok(()) }
     }
 
     /// Waits for the stream and returns all values.

@@ -1,8 +1,9 @@
 //! Copies beside the kernels: page-locked host memory ([`Pinned`]) and further streams ([`Stream`]) that go on while the main stream computes.
 //! Events order the streams among each other.
 
+use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 use cudarc::driver::{result, sys};
@@ -51,6 +52,8 @@ impl<T> std::ops::DerefMut for Pinned<T> {
 
 impl<T> Drop for Pinned<T> {
     fn drop(&mut self) {
+        let begin = self.host.as_ptr() as usize;
+        self.inner.pinned().retain(|range| range.start != begin);
         if self.inner.context.bind_to_thread().is_ok() {
             // SAFETY: allocated by `malloc_host`, freed once; copies were waited for, as who started them promised.
             unsafe { result::free_host(self.host.as_ptr().cast()) }.ok();
@@ -85,6 +88,19 @@ impl Drop for Stream {
     }
 }
 
+impl Inner {
+    /// Where page-locked host memory lies.
+    fn pinned(&self) -> MutexGuard<'_, Vec<Range<usize>>> {
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether `data` lies in page-locked host memory, from which the driver copies after it has returned.
+    pub(super) fn is_pinned<T>(&self, data: &[T]) -> bool {
+        let own = data.as_ptr_range();
+        self.pinned().iter().any(|range| range.start < own.end as usize && (own.start as usize) < range.end)
+    }
+}
+
 impl Cuda {
     /// A further stream.
     pub fn side_stream(&self) -> Result<Stream> {
@@ -112,6 +128,8 @@ impl Cuda {
         let host = NonNull::new(host.cast::<T>()).ok_or_else(short)?;
         // SAFETY: so many bytes were allocated just now.
         unsafe { std::ptr::write_bytes(host.as_ptr().cast::<u8>(), 0, bytes) };
+        let begin = host.as_ptr() as usize;
+        self.0.pinned().push(begin..begin + bytes);
         Ok(Pinned { host, len: n, inner: self.0.clone() })
     }
 

@@ -4,7 +4,12 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// What can be parted for the turns of a loop.
-pub trait Parts: Sync {
+///
+/// # Safety
+///
+/// Parts of different numbers below `count()`, which is the same whenever it is asked for, may be used by different threads at a time:
+/// what one of them writes no other one reads or writes.
+pub unsafe trait Parts: Sync {
     /// What a turn gets.
     type Part;
 
@@ -82,7 +87,8 @@ pub struct Chunks<'a, T> {
     size: usize,
 }
 
-impl<'a, T: Sync> Parts for Chunks<'a, T> {
+// SAFETY: parts are only read.
+unsafe impl<'a, T: Sync> Parts for Chunks<'a, T> {
     type Part = &'a [T];
 
     #[inline(always)]
@@ -108,7 +114,8 @@ pub struct ChunksMut<'a, T> {
 // SAFETY: a part goes to one thread; the marker says only how long the values live.
 unsafe impl<T: Send> Sync for ChunksMut<'_, T> {}
 
-impl<'a, T: Send> Parts for ChunksMut<'a, T> {
+// SAFETY: parts do not overlap; the length is that of the slice.
+unsafe impl<'a, T: Send> Parts for ChunksMut<'a, T> {
     type Part = &'a mut [T];
 
     #[inline(always)]
@@ -127,7 +134,8 @@ impl<'a, T: Send> Parts for ChunksMut<'a, T> {
 /// See [`items`].
 pub struct Items<'a, T>(&'a [T]);
 
-impl<'a, T: Sync> Parts for Items<'a, T> {
+// SAFETY: values are only read.
+unsafe impl<'a, T: Sync> Parts for Items<'a, T> {
     type Part = &'a T;
 
     #[inline(always)]
@@ -152,7 +160,8 @@ pub struct ItemsMut<'a, T> {
 // SAFETY: a part goes to one thread; the marker says only how long the values live.
 unsafe impl<T: Send> Sync for ItemsMut<'_, T> {}
 
-impl<'a, T: Send> Parts for ItemsMut<'a, T> {
+// SAFETY: each value is a part of its own; the length is that of the slice.
+unsafe impl<'a, T: Send> Parts for ItemsMut<'a, T> {
     type Part = &'a mut T;
 
     #[inline(always)]
@@ -180,7 +189,8 @@ struct Memory<T>(#[allow(dead_code, reason = "dropped")] Vec<T>);
 // SAFETY: nobody looks at it.
 unsafe impl<T: Send> Sync for Memory<T> {}
 
-impl<T: Send> Parts for Owned<T> {
+// SAFETY: each value is moved out by its own number, once.
+unsafe impl<T: Send> Parts for Owned<T> {
     type Part = T;
 
     #[inline(always)]
@@ -195,7 +205,8 @@ impl<T: Send> Parts for Owned<T> {
     }
 }
 
-impl Parts for Range<usize> {
+// SAFETY: numbers share nothing.
+unsafe impl Parts for Range<usize> {
     type Part = usize;
 
     #[inline(always)]
@@ -212,7 +223,8 @@ impl Parts for Range<usize> {
 macro_rules! several {
     ($($name:ident $at:tt),*) => {
         /// As many turns as the shortest has parts.
-        impl<$($name: Parts),*> Parts for ($($name,)*) {
+        // SAFETY: parts of one number come from parts of that number, each from a value of its own.
+        unsafe impl<$($name: Parts),*> Parts for ($($name,)*) {
             type Part = ($($name::Part,)*);
 
             #[inline(always)]

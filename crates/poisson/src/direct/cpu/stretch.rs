@@ -71,7 +71,8 @@ impl<'a, T: Scalar> Stretches<'a, T> {
     }
 }
 
-impl<'a, T: Scalar> Parts for Stretches<'a, T> {
+// SAFETY: stretches do not overlap; the length is that of the field.
+unsafe impl<'a, T: Scalar> Parts for Stretches<'a, T> {
     type Part = Stretch<'a, T>;
 
     fn count(&self) -> usize {
