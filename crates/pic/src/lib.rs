@@ -38,6 +38,7 @@ pub mod diagnostics;
 pub mod gauss;
 pub mod grid;
 pub mod initial;
+pub mod integers;
 pub mod laser;
 pub mod loading;
 pub mod output;

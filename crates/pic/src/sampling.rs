@@ -5,8 +5,28 @@ use zellige_engine::rng::{Philox, normal_pair, open_f64, uniform_f64};
 
 use crate::physics::{self, Vec3};
 
-/// First of the purposes of this module; a species has four.
-const PURPOSES: u32 = 0x5000;
+/// Species that have random numbers of their own.
+pub const MOST_SPECIES: usize = 0x1000;
+
+/// Purposes of random numbers, disjoint for up to [`MOST_SPECIES`] species.
+pub(crate) mod purpose {
+    use super::Purpose;
+
+    /// Of the start: four for each species.
+    pub(crate) fn start(species: usize, what: Purpose) -> u32 {
+        0x5000 + 4 * species as u32 + what as u32
+    }
+
+    /// Momenta that thermal walls give back.
+    pub(crate) fn walls(species: usize) -> u32 {
+        0x9000 + species as u32
+    }
+
+    /// The last bits of weights (integers.rs).
+    pub(crate) fn charge(species: usize) -> u32 {
+        0xA000 + species as u32
+    }
+}
 
 /// What a stream is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +50,7 @@ pub struct Stream {
 impl Stream {
     /// For the cell in column `column`, counted from the start of the run, and row `row`.
     pub fn new(seed: u64, species: usize, purpose: Purpose, column: u64, row: usize) -> Self {
-        let purpose = PURPOSES + 4 * (species as u32 & 0xFFF) + purpose as u32;
+        let purpose = purpose::start(species, purpose);
         // A row has 2^40 draws before it meets the next one.
         Self { philox: Philox::new(purpose, seed), column, index: (row as u64) << 40 }
     }
@@ -176,6 +196,16 @@ pub fn half_step_back(u: [f64; 3], e: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn purposes_of_all_species_are_disjoint() {
+        let whats = [Purpose::Place, Purpose::Momentum, Purpose::Count];
+        let of = |s: usize| whats.map(|w| purpose::start(s, w)).into_iter().chain([purpose::walls(s), purpose::charge(s)]);
+        let all: Vec<u32> = (0..MOST_SPECIES).flat_map(of).collect();
+        let different: std::collections::BTreeSet<u32> = all.iter().copied().collect();
+        assert_eq!(different.len(), all.len());
+        assert!(all.iter().all(|p| *p <= zellige_engine::rng::PURPOSE_LIMIT));
+    }
 
     #[test]
     fn quantiles_and_sequences_have_known_values() {

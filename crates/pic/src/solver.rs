@@ -142,11 +142,8 @@ impl Solver for Pic {
             self.diagnostics.series.charge_error,
             self.plasma.gauss.limit(&self.plasma.setup, self.plasma.step),
         ));
-        let ledger = self.plasma.stages.ledger()?;
-        let mut missing = 0;
-        for (s, l) in ledger.iter().enumerate() {
-            missing += (self.plasma.stages.particles(s)?.len() as u64).abs_diff(l.injected.saturating_sub(l.removed));
-        }
+        let (ledger, there) = (self.plasma.stages.ledger()?, self.plasma.stages.count()?);
+        let missing: u64 = ledger.iter().zip(there).map(|(l, n)| n.abs_diff(l.injected.saturating_sub(l.removed))).sum();
         checks.push(Check::at_most("particles missing or too many", missing as f64, 0.0));
         if self.plasma.closed() {
             let limit = self.config.diagnostics.energy_limit.unwrap_or(ENERGY_LIMIT);

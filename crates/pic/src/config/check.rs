@@ -8,6 +8,7 @@ use super::profile::{Density, Value};
 use super::species::{SpeciesConfig, Thermal};
 use super::{Config, PLACE, UnitsConfig, laser::LaserSource};
 use crate::grid::{FieldSide, ParticleSide};
+use crate::sampling::MOST_SPECIES;
 use crate::stages::Component;
 
 const AXES: [&str; 2] = ["x", "y"];
@@ -264,6 +265,9 @@ fn species(config: &Config, texts: bool, faults: &mut Vec<Problem>) {
         {
             faults.push(not(at("wall_thermal"), format!("the value is {thermal}"), "finite and at least 0"));
         }
+    }
+    if config.species.len() > MOST_SPECIES {
+        faults.push(not("species", format!("{} species", config.species.len()), &format!("at most {MOST_SPECIES}")));
     }
     if config.species.is_empty() && config.laser.is_empty() && config.initial.fields.is_none() {
         let fault = Problem::new("species", "there is nothing in the box: no species, no laser, no initial fields");

@@ -139,6 +139,9 @@ pub trait Stages: Send {
     /// What the last measured step added up.
     fn energies(&mut self) -> Result<Energies>;
 
+    /// Particles there are, per species.
+    fn count(&mut self) -> Result<Vec<u64>>;
+
     /// What crossed the borders so far, per species.
     fn ledger(&mut self) -> Result<Vec<Ledger>>;
 

@@ -237,8 +237,12 @@ impl<T: Format> Stages for CpuStages<T> {
             magnetic: self.fields.magnetic(),
             kinetic: self.species.iter().map(|s| s.kinetic).collect(),
             momentum: self.species.iter().map(|s| s.momentum).collect(),
-            count: self.species.iter().map(|s| s.store.len() as u64).collect(),
+            count: self.count()?,
         })
+    }
+
+    fn count(&mut self) -> Result<Vec<u64>> {
+        Ok(self.species.iter().map(|s| s.store.len() as u64).collect())
     }
 
     fn ledger(&mut self) -> Result<Vec<Ledger>> {

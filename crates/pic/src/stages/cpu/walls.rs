@@ -12,9 +12,7 @@ use super::store::{Mosaic, Particle, Place};
 use crate::grid::{Grid, ParticleSide};
 use crate::particles::Species;
 use crate::physics::{Vec3, kinetic_energy};
-
-/// Random numbers of thermal walls, see [`Philox::new`].
-const PURPOSE: u32 = 0x5041;
+use crate::sampling::purpose;
 
 /// The sides as one species meets them in one step.
 #[derive(Debug, Clone)]
@@ -29,7 +27,7 @@ pub(super) struct Walls {
 impl Walls {
     /// The sides of `grid` for species number `index` in step `step`.
     pub(super) fn new(grid: &Grid, mosaic: Mosaic, species: &Species, index: usize, seed: u64, step: u64) -> Self {
-        let random = Philox::new(PURPOSE + index as u32, seed);
+        let random = Philox::new(purpose::walls(index), seed);
         Self { mosaic, sides: grid.particles, thermal: species.wall_thermal, random, step }
     }
 

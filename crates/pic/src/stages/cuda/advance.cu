@@ -165,8 +165,12 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             if (lane_index() == 0) left[warp] = waiting;
 #endif
             // What comes next is asked for before all meet, and looked up while the others deposit.
-            u32 then = following;
-            if (threadIdx.x == BLOCK - WARP && !unfinished && then == NONE) then = gridDim.x + atomicAdd(&st.counters->ticket, 1u);
+            // Only the thread that writes `following` reads it before all have met.
+            u32 then = NONE;
+            if (threadIdx.x == BLOCK - WARP) {
+                then = following;
+                if (!unfinished && then == NONE) then = gridDim.x + atomicAdd(&st.counters->ticket, 1u);
+            }
             more = __syncthreads_or(unfinished);
             if (last) {
                 if (lane_index() == 0) following = then;

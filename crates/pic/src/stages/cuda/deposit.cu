@@ -13,10 +13,8 @@ struct Point {
     real a, b;
     fixed ia, ib, ic;
 };
-// What K is for a particle: with weights, K w as an even integer.
-struct Unit {
-    real k, four, two;  // K, 4/K, 2/K
-};
+// What K is for a particle: with weights, K w as an even integer, that of a light one rounded at random (integers.rs).
+typedef UnitOf<real> Unit;
 struct Push {
     real alpha;         // q dt / 2m
     real step[2];       // dt / h
@@ -26,10 +24,7 @@ struct Push {
 };
 
 #if WEIGHTED
-__device__ __forceinline__ Unit unit_of(const Push& p, real w) {
-    real half = whole(real(0.5) * p.unit[0] * w), k = half + half;
-    return {k, real(4) / k, real(2) / k};
-}
+__device__ __forceinline__ Unit unit_of(const Push& p, real w) { return unit_weighted(p.unit[0], w, real(int(bits(w) & 255))); }
 #else
 __device__ __forceinline__ Unit unit_of(const Push& p, real) { return {p.unit[0], p.unit[1], p.unit[2]}; }
 #endif

@@ -145,6 +145,8 @@ template <class F> __device__ __forceinline__ void keep(const Store& st, Stream&
         u32 n = s.held;
         if (pages_for(end) > n) {
             u32 page = another_page(st, pages_of(st, s.unit), n);
+            // All have read `held` before it changes.
+            __syncwarp();
             if (page != NONE) {
                 if (lane_index() == n) list.mine = page;
                 if (lane_index() == 0) s.held = n + 1;

@@ -34,8 +34,6 @@ const LEAST: usize = 8192;
 const MOST: usize = 1 << 15;
 /// Least particles of a part of a unit that is split for being very full.
 const TARGET: usize = 2048;
-/// Random numbers of thermal walls, as on the processor.
-const PURPOSE: u32 = 0x5041;
 
 /// The stages of `cuda` for `setup`. Nothing but particles is left to be put in.
 pub fn new(setup: &Setup, cuda: &Cuda) -> Result<Box<dyn Stages>> {

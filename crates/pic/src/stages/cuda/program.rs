@@ -6,6 +6,7 @@ use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::real;
 
+use crate::integers::INTEGERS;
 use crate::particles::{Pusher, Species};
 use crate::physics::PHYSICS;
 use crate::shapes::SHAPES;
@@ -150,6 +151,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu")];
     sources.extend(PHYSICS);
     sources.extend(SHAPES);
+    sources.extend(INTEGERS);
     sources.extend([
         include_str!("common.cu"),
         include_str!("walls.cu"),

@@ -15,10 +15,7 @@ struct Waiting {
         if (WEIGHTED) k[at * WEIGHTED] = u.k;
     }
     __device__ __forceinline__ Path get(int at, Unit& u) const {
-        if (WEIGHTED) {
-            real own = k[at * WEIGHTED];
-            u = {own, real(4) / own, real(2) / own};
-        }
+        if (WEIGHTED) u = unit_known(k[at * WEIGHTED]);
         return {s[at], t[at], s1[at], t1[at], qz[at], n[at]};
     }
 };

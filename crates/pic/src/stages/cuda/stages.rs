@@ -4,12 +4,15 @@ use zellige_engine::cuda::Launch;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::profile::Profiler;
+use zellige_engine::rng::Philox;
 use zellige_engine::sim::Cost;
 
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
-use super::{CudaStages, Current, PURPOSE, Population, early, unit_of};
+use super::{CudaStages, Current, Population, early, unit_of};
+use crate::integers::dithered;
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
+use crate::sampling::purpose;
 use crate::stages::{Component, Energies, Ledger, Precision, Sheet, Stages, cpu};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
@@ -102,7 +105,7 @@ impl CudaStages {
         // Species in their order: each waits in the end for all those ahead.
         let ahead = std::mem::replace(&mut self.ahead, (!measure).then_some(species));
         let overlaps = u32::from(ahead.is_some_and(|ahead| ahead < species));
-        let walls = Walls { purpose: PURPOSE + species as u32, overlaps, seed: self.setup.seed, step };
+        let walls = Walls { purpose: purpose::walls(species), overlaps, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
         let launch = early(&self.cuda, kernel.launch(store.blocks(), kind.block).shared(kind.shared()));
         let launch = self.push(launch.plain(population.domain).plain(store.argument()).plain(fields), population);
@@ -177,6 +180,8 @@ impl Stages for CudaStages {
     }
 
     fn inject(&mut self, species: usize, particles: &Particles) -> Result<()> {
+        let dithered = self.dithered(species, particles);
+        let particles = dithered.as_ref().unwrap_or(particles);
         self.put(species, particles)?;
         let population = &mut self.species[species];
         let one = |k: usize| {
@@ -240,10 +245,15 @@ impl Stages for CudaStages {
             let mass = p.species.macro_mass() * volume;
             found.kinetic.push(mass * totals[0]);
             found.momentum.push([1, 2, 3].map(|c| mass * totals[c]));
-            p.store.counters()?;
-            found.count.push(p.store.len()? as u64);
         }
+        found.count = self.count()?;
         Ok(found)
+    }
+
+    fn count(&mut self) -> Result<Vec<u64>> {
+        // The counters tell whether a particle was lost on its way.
+        let species = self.species.iter_mut().map(|p| p.store.counters().and_then(|_| Ok(p.store.len()? as u64)));
+        species.collect()
     }
 
     fn ledger(&mut self) -> Result<Vec<Ledger>> {
@@ -323,13 +333,29 @@ impl CudaStages {
     /// Checks particles and puts them in.
     fn put(&mut self, species: usize, particles: &Particles) -> Result<()> {
         self.ahead = None;
-        let population = &mut self.species[species];
-        cpu::check_particles(&self.setup.grid, &population.species, particles)?;
+        cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
+        self.measure_charge(particles);
+        self.species[species].store.insert(particles)
+    }
+
+    /// Makes the unit of charge fit the heaviest particle.
+    fn measure_charge(&mut self, particles: &Particles) {
         let heaviest = particles.weight.iter().fold(self.heaviest, |m, w| m.max(w.abs()));
         if heaviest > self.heaviest {
             self.heaviest = heaviest.log2().ceil().exp2();
             self.unit = unit_of(&self.setup, self.heaviest);
         }
-        population.store.insert(particles)
+    }
+
+    /// Particles with weights of their own as they are put in: integers.rs. Keyed by their number.
+    fn dithered(&mut self, species: usize, particles: &Particles) -> Option<Particles> {
+        if particles.weight.is_empty() || !self.species[species].species.weighted {
+            return None;
+        }
+        self.measure_charge(particles);
+        let random = Philox::new(purpose::charge(species), self.setup.seed);
+        let (first, unit, precision) = (self.species[species].ledger.injected, self.unit, self.setup.precision);
+        let weight = |k: usize| dithered(particles.weight[k], unit, precision, random.draw(0, first + k as u64)[0]);
+        Some(Particles { weight: map(indices(particles.len()), |_, k| weight(k)), ..particles.clone() })
     }
 }
