@@ -63,6 +63,17 @@ impl Envelope {
     }
 }
 
+impl Envelope {
+    /// The largest amplitude from `tau` after the reference point on.
+    fn rest(self, tau: f64) -> f64 {
+        let falls = match self {
+            Self::Gaussian { .. } => 0.0,
+            Self::Ramps { rise, flat, .. } => rise + flat,
+        };
+        if tau < falls { 1.0 } else { self.at(tau) }
+    }
+}
+
 /// Direction of E across the beam.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Polarisation {
@@ -223,6 +234,13 @@ pub struct Antenna {
 }
 
 impl Antenna {
+    /// The largest amplitude, in units of the peak, that is still to come at time `t`.
+    pub fn rest(&self, grid: &Grid, t: f64) -> f64 {
+        let along = [self.pulse.direction.cos(), self.pulse.direction.sin()][self.axis];
+        let z = (grid.origin[self.axis] + self.node as f64 * grid.h[self.axis] - self.pulse.focus[self.axis]) * along;
+        self.pulse.envelope.rest(t - self.pulse.arrival - z / Wave::new(&self.pulse, grid).velocity)
+    }
+
     /// The sheets of current of the step from `n` to `n + 1`, at time `(n + 1/2) dt`. Empty while the pulse is not there.
     ///
     /// On the lattice a sheet of `Jz` that drives `Ez` has `K = -2 Ez (sin(k_n h)/h) / (2 sin(w dt/2)/dt)`, one in the plane

@@ -1,6 +1,8 @@
 //! A plasma under way: the stages with what is put in at the start, at the window and by antennas. What the solver, the bench
 //! and the tests drive.
 
+mod window;
+
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
@@ -16,6 +18,9 @@ use crate::particles::Particles;
 use crate::setup::Model;
 use crate::stages::{self, Component, Energies, Ledger, Setup, Stages};
 use crate::step;
+
+use self::window::Front;
+pub(crate) use self::window::left_behind;
 
 /// A plasma under way.
 pub struct Plasma {
@@ -35,6 +40,7 @@ pub struct Plasma {
     pub background: f64,
     device: Device,
     antennas: Vec<Antenna>,
+    front: Front,
     /// What had gone in and out when the run began.
     start: Vec<Ledger>,
 }
@@ -66,16 +72,10 @@ impl Plasma {
         for (c, values) in fields.iter().enumerate().filter(|(_, v)| !v.is_empty()) {
             stages.set_component(Component::ALL[c], values)?;
         }
-        let antennas = config
-            .laser
-            .iter()
-            .enumerate()
-            .filter(|(_, l)| l.source == LaserSource::Antenna)
-            .map(|(i, l)| antenna(config, i, l, &model.units, &model.grid))
-            .collect::<Result<_>>()?;
-        let gauss = Gauss::new(&setup);
-        let mut plasma =
-            Self { model, setup, stages, step: 0, moved: 0, gauss, background: 0.0, device: device.clone(), antennas, start: Vec::new() };
+        let antennas = antennas(config, &model)?.into_iter().map(|(_, antenna)| antenna).collect();
+        let front = Front::new(config, &model, &setup)?;
+        let (gauss, device, start) = (Gauss::new(&setup), device.clone(), Vec::new());
+        let mut plasma = Self { model, setup, stages, step: 0, moved: 0, gauss, background: 0.0, device, antennas, front, start };
         let felt = if config.initial.poisson { Default::default() } else { plasma.felt()? };
         let columns = 0..plasma.model.grid.cells[0];
         for s in 0..plasma.model.loads.len() {
@@ -149,7 +149,7 @@ impl Plasma {
 
     /// One step; the window follows.
     pub fn advance(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
-        let sheets: Vec<_> = self.antennas.iter().flat_map(|a| a.sheets(&self.setup.grid, self.step)).collect();
+        let sheets = self.sheets();
         step::step(self.stages.as_mut(), &self.setup.species, &sheets, self.step, measure, profiler)?;
         self.step += 1;
         let due = self.model.window.map_or(0, |start| self.model.shifts(start, self.step));
@@ -157,31 +157,6 @@ impl Plasma {
             self.shift(profiler)?;
         }
         Ok(())
-    }
-
-    /// Everything one cell back, new plasma into the last column.
-    fn shift(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.moved += 1;
-        let last = self.setup.grid.cells[0] - 1;
-        let mut fresh = vec![Particles::default(); self.model.loads.len()];
-        for (s, fresh) in fresh.iter_mut().enumerate() {
-            let Self { model, setup, moved, device, .. } = &*self;
-            let mut parts = Vec::new();
-            on_host(device, || {
-                model.particles(s, last..last + 1, *moved, |mut p| {
-                    // Light has not been there yet: only external fields act.
-                    back_push(&setup.grid, setup.order, &setup.species[s], &setup.external, &mut p);
-                    parts.push(p);
-                    Ok(())
-                })
-            })?;
-            *fresh = parts.into_iter().fold(Particles::default(), |mut all, more| {
-                crate::loading::append(&mut all, more);
-                all
-            });
-        }
-        self.gauss.shift();
-        self.stages.shift(&fresh, profiler)
     }
 
     /// Time, `1/w_n`.
@@ -363,14 +338,25 @@ fn pulse(config: &Config, laser: &LaserConfig, units: &Units, grid: &Grid, line:
     pulse
 }
 
+/// The antennas of the input, each with its number among the lasers.
+fn antennas(config: &Config, model: &Model) -> Result<Vec<(usize, Antenna)>> {
+    let lasers = config.laser.iter().enumerate().filter(|(_, l)| l.source == LaserSource::Antenna);
+    lasers.map(|(i, l)| Ok((i, antenna(config, i, l, &model.units, &model.grid)?))).collect()
+}
+
+/// Cells from a side in x to where an antenna may stand: a layer and one more.
+fn margin(grid: &Grid, layer: usize, end: usize) -> usize {
+    1 + if grid.fields[0][end] == FieldSide::Absorbing { layer } else { 0 }
+}
+
 fn antenna(config: &Config, i: usize, laser: &LaserConfig, units: &Units, grid: &Grid) -> Result<Antenna> {
-    let layer = |end: usize| if grid.fields[0][end] == FieldSide::Absorbing { config.boundary.layer } else { 0 } + 2;
+    let first = margin(grid, config.boundary.layer, 0) as f64;
+    let last = grid.cells[0] as f64 - margin(grid, config.boundary.layer, 1) as f64;
     let node = match (laser.antenna, laser.direction) {
         (Some(x), _) => ((x / units.length - grid.origin[0]) / grid.h[0]).round(),
-        (None, LaserDirection::Right) => layer(0) as f64,
-        (None, LaserDirection::Left) => grid.cells[0] as f64 - layer(1) as f64,
+        (None, LaserDirection::Right) => first + 1.0,
+        (None, LaserDirection::Left) => last - 1.0,
     };
-    let (first, last) = (layer(0) as f64 - 1.0, grid.cells[0] as f64 - layer(1) as f64 + 1.0);
     if !(first..=last).contains(&node) {
         let h = grid.h[0] * units.length;
         let from = grid.origin[0] * units.length;

@@ -117,7 +117,9 @@ pub struct Model {
     pub loads: Vec<Load>,
     /// Number format.
     pub precision: Precision,
-    /// Particles expected per species.
+    /// Particles per species at the start, as expected, and the most of the run: a window brings more.
+    pub at_start: Vec<usize>,
+    /// See above.
     pub expected: Vec<usize>,
     /// Seed.
     pub seed: u64,
@@ -135,15 +137,17 @@ impl Model {
             window: config.window.as_ref().map(|w| w.start / units.time),
             loads: Vec::new(),
             precision: config.precision,
+            at_start: Vec::new(),
             expected: Vec::new(),
             seed,
             lattice: [[0, 1].map(|d| config.origin(d)), [0, 1].map(|d| config.spacing(d))],
             grid,
         };
         for (number, species) in config.species.iter().enumerate() {
-            let (load, expected) = model.load(config, number, species)?;
+            let (load, [at_start, most]) = model.load(config, number, species)?;
             model.loads.push(load);
-            model.expected.push(expected);
+            model.at_start.push(at_start);
+            model.expected.push(most);
         }
         Ok(model)
     }
@@ -201,47 +205,54 @@ impl Model {
         })
     }
 
-    /// Six components over all corners with guards, in normalised units; empty where they are zero.
-    pub fn fields(&self, config: &Config, table: &str, values: &FieldValues) -> Result<[Vec<f64>; 6]> {
-        let mut out: [Vec<f64>; 6] = Default::default();
-        for (c, (name, value)) in values.components().into_iter().enumerate() {
+    /// Components of a table of fields that are not zero, in normalised units, with their paths.
+    pub fn profiles(&self, config: &Config, table: &str, values: &FieldValues) -> Result<Vec<(Component, Profile, String)>> {
+        let mut out = Vec::new();
+        for (component, (name, value)) in Component::ALL.into_iter().zip(values.components()) {
             let Some(value) = value else { continue };
             let path = format!("{table}.{name}");
-            let unit = if c < 3 { self.units.electric } else { self.units.magnetic };
+            let unit = if (component as usize) < 3 { self.units.electric } else { self.units.magnetic };
             let profile = Profile::new(config, &path, value, unit)?;
             if !profile.is_zero() {
-                out[c] = self.sampled(&profile, Component::ALL[c], &path)?;
+                out.push((component, profile, path));
             }
         }
         Ok(out)
     }
 
-    /// A profile at the points of a component, guards included; periodic guards hold the copies.
-    fn sampled(&self, profile: &Profile, component: Component, path: &str) -> Result<Vec<f64>> {
+    /// Six components over all corners with guards, in normalised units; empty where they are zero. Periodic guards hold the copies.
+    pub fn fields(&self, config: &Config, table: &str, values: &FieldValues) -> Result<[Vec<f64>; 6]> {
+        let mut out: [Vec<f64>; 6] = Default::default();
         let grid = &self.grid;
-        let mut values = vec![0.0; grid.len()];
-        let wrapped = |n: isize, d: usize| if grid.periodic(d) { n.rem_euclid(grid.cells[d] as isize) } else { n };
-        let stagger = component.stagger();
-        for j in -(BELOW as isize)..(grid.cells[1] + ABOVE) as isize {
-            for i in -(BELOW as isize)..(grid.cells[0] + ABOVE) as isize {
-                let place = self.place(wrapped(i, 0) as f64 + stagger[0], wrapped(j, 1) as f64 + stagger[1]);
-                let value = profile.at(place);
-                if !value.is_finite() {
-                    let message = format!("the value at x = {}, y = {} is {value}", place[0], place[1]);
-                    let problem = Problem::new("", message).allowed("finite numbers");
-                    return Err(input(
-                        &absolute(path),
-                        problem.hint("`if(condition, value, otherwise)` keeps an expression away from a pole"),
-                    ));
+        for (component, profile, path) in self.profiles(config, table, values)? {
+            let mut values = vec![0.0; grid.len()];
+            for j in -(BELOW as isize)..(grid.cells[1] + ABOVE) as isize {
+                for i in -(BELOW as isize)..(grid.cells[0] + ABOVE) as isize {
+                    values[grid.index(i, j)] = self.value(&profile, component, &path, [i, j], 0)?;
                 }
-                values[grid.index(i, j)] = value;
             }
+            out[component as usize] = values;
         }
-        Ok(values)
+        Ok(out)
     }
 
-    /// A species and the number of particles that are to be expected at the start.
-    fn load(&self, config: &Config, number: usize, s: &SpeciesConfig) -> Result<(Load, usize)> {
+    /// A profile at the point of a component in a cell of the box, which has moved by `moved` cells.
+    pub(crate) fn value(&self, profile: &Profile, component: Component, path: &str, cell: [isize; 2], moved: u64) -> Result<f64> {
+        let grid = &self.grid;
+        let wrapped = |d: usize| if grid.periodic(d) { cell[d].rem_euclid(grid.cells[d] as isize) } else { cell[d] } as f64;
+        let stagger = component.stagger();
+        let place = self.place(wrapped(0) + moved as f64 + stagger[0], wrapped(1) + stagger[1]);
+        let value = profile.at(place);
+        if value.is_finite() {
+            return Ok(value);
+        }
+        let message = format!("the value at x = {}, y = {} is {value}", place[0], place[1]);
+        let problem = Problem::new("", message).allowed("finite numbers");
+        Err(input(&absolute(path), problem.hint("`if(condition, value, otherwise)` keeps an expression away from a pole")))
+    }
+
+    /// A species and the number of particles that are to be expected at the start, and at most.
+    fn load(&self, config: &Config, number: usize, s: &SpeciesConfig) -> Result<(Load, [usize; 2])> {
         let units = &self.units;
         let at = |key: &str| format!("species[{number}].{key}");
         let density = match &s.density {
@@ -264,7 +275,10 @@ impl Model {
         let weighted = s.weighted();
         let per_cell = s.particles_per_cell.total();
         // Of a flat density each cell's particles are there or not; the edges' share is at most that of full cells.
-        let expected = if weighted || flat { cells.touched * per_cell } else { (cells.sum / reference * per_cell as f64).ceil() as usize };
+        let count = |cells: Cells| {
+            if weighted || flat { cells.touched * per_cell } else { (cells.sum / reference * per_cell as f64).ceil() as usize }
+        };
+        let expected = cells.map(count);
         let temperature = |key: &str, v: &Value| Profile::new(config, &at(key), v, units.temperature * s.mass);
         let m = &s.momentum;
         let mut drift = [Profile::Number(0.0), Profile::Number(0.0), Profile::Number(0.0)];
@@ -305,25 +319,25 @@ impl Model {
         Ok((Load { number, species, per_cell, lattice, density, reference, flat, positions, drift, heat, corrected }, expected))
     }
 
-    /// Largest density over every cell that is ever in the box, and what the box holds at the start. Each cell is looked at in
+    /// Largest density over every cell that is ever in the box, and what the box holds at the start and at most. Each cell is looked at in
     /// its centre and near its corners, so that a thin target is not missed.
-    fn survey(&self, density: &Profile, path: &str) -> Result<(f64, Cells)> {
+    fn survey(&self, density: &Profile, path: &str) -> Result<(f64, [Cells; 2])> {
         let [nx, ny] = self.grid.cells;
         if let Profile::Number(n) = density {
             // An expression without x and y may still have no value.
             if !(n.is_finite() && *n >= 0.0) {
                 return Err(bad_density(path, *n, self.place(0.5, 0.5)));
             }
-            return Ok((*n, Cells { touched: nx * ny, sum: n * (nx * ny) as f64 }));
+            return Ok((*n, [Cells { touched: nx * ny, sum: n * (nx * ny) as f64 }; 2]));
         }
         let probes: &[[f64; 2]] = if self.grid.dimensions == 1 {
             &[[0.5, 0.5], [0.01, 0.5], [0.99, 0.5]]
         } else {
             &[[0.5, 0.5], [0.01, 0.01], [0.99, 0.01], [0.01, 0.99], [0.99, 0.99]]
         };
-        let (mut most, mut cells) = (0.0_f64, Cells { touched: 0, sum: 0.0 });
+        let (mut most, mut columns) = (0.0_f64, vec![Cells::default(); self.columns() as usize]);
         for j in 0..ny {
-            for i in 0..self.columns() {
+            for (i, column) in columns.iter_mut().enumerate() {
                 let mut here = 0.0_f64;
                 for (p, probe) in probes.iter().enumerate() {
                     let place = self.place(i as f64 + probe[0], j as f64 + probe[1]);
@@ -332,15 +346,21 @@ impl Model {
                         return Err(bad_density(path, n, place));
                     }
                     here = here.max(n);
-                    if p == 0 && i < nx as u64 {
-                        cells.sum += n;
+                    if p == 0 {
+                        column.sum += n;
                     }
                 }
                 most = most.max(here);
-                cells.touched += usize::from(here > 0.0 && i < nx as u64);
+                column.touched += usize::from(here > 0.0);
             }
         }
-        Ok((most, cells))
+        let start = columns[..nx].iter().fold(Cells::default(), |all, c| all.plus(c, 1.0));
+        let (mut now, mut fullest) = (start, start);
+        for (old, new) in columns.iter().zip(&columns[nx..]) {
+            now = now.plus(new, 1.0).plus(old, -1.0);
+            fullest = Cells { touched: fullest.touched.max(now.touched), sum: fullest.sum.max(now.sum) };
+        }
+        Ok((most, [start, fullest]))
     }
 
     /// Memory of a run: particles with a third of spare room, and the arrays over the lattice.
@@ -359,12 +379,21 @@ impl Model {
     }
 }
 
-/// What a density comes to in the box at the start.
+/// What a density comes to in some cells.
+#[derive(Debug, Clone, Copy, Default)]
 struct Cells {
     /// Cells that have some of it.
     touched: usize,
     /// Sum of the densities in the centres.
     sum: f64,
+}
+
+impl Cells {
+    /// With others, or without them where `sign` is -1.
+    fn plus(self, other: &Self, sign: f64) -> Self {
+        let touched = if sign > 0.0 { self.touched + other.touched } else { self.touched - other.touched };
+        Self { touched, sum: self.sum + sign * other.sum }
+    }
 }
 
 /// A density that cannot be, and where.

@@ -14,9 +14,9 @@ use crate::bench;
 use crate::config::Config;
 use crate::diagnostics::{Diagnostics, MANY};
 use crate::grid::{FieldSide, ParticleSide};
-use crate::plasma::Plasma;
+use crate::plasma::{Plasma, left_behind};
 use crate::setup::{Heat, Model, Profile};
-use crate::stages::{Precision, Setup};
+use crate::stages::{self, Precision, Setup};
 
 /// Change of the energy that passes where nothing is said.
 const ENERGY_LIMIT: f64 = 0.1;
@@ -77,9 +77,14 @@ impl Solver for Pic {
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         let model = Model::new(config, environment.seed)?;
         let setup = model.setup(config)?;
+        if let Device::Cuda(cuda) = &environment.device {
+            stages::cuda::check(&setup, cuda.properties())?;
+        }
         let items: u64 = model.expected.iter().map(|n| *n as u64).sum();
         let traffic = cost(&setup, items).bytes as u64;
-        Ok(Plan { lines: lines(config, &model), items, memory: model.memory(), traffic, warnings: warnings(config, &model) })
+        let mut warnings = warnings(config, &model);
+        warnings.extend(left_behind(config, &model)?);
+        Ok(Plan { lines: lines(config, &model), items, memory: model.memory(), traffic, warnings })
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
@@ -209,12 +214,13 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
             ),
         ),
     ];
-    for (load, n) in model.loads.iter().zip(&model.expected) {
+    for (load, (n, most)) in model.loads.iter().zip(model.at_start.iter().zip(&model.expected)) {
         let s = &load.species;
+        let later = if most > n { format!(" at first, {most} as the window goes on") } else { String::new() };
         let heavy = if s.weighted { ", own weights" } else { "" };
         lines.push((
             "species".into(),
-            format!("{}: charge {}, mass {}, {} per cell, {n} particles{heavy}", s.name, s.charge, s.mass, load.per_cell),
+            format!("{}: charge {}, mass {}, {} per cell, {n} particles{later}{heavy}", s.name, s.charge, s.mass, load.per_cell),
         ));
     }
     let precision = if model.precision == Precision::F32 { "single" } else { "double" };

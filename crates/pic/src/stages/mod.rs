@@ -80,10 +80,11 @@ pub struct Ledger {
     pub charge_out: f64,
 }
 
-/// A line of sources: what an antenna adds to the current of one lattice line, at one step. See [`crate::step`].
+/// A line of values: what an antenna adds to the current of one lattice line, at one step ([`crate::step`]), or what E or B is on
+/// nodes that a window has reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
-    /// Component of the current.
+    /// Component of the current, or of E or B.
     pub component: Component,
     /// Axis that the sheet is normal to.
     pub axis: usize,
@@ -112,8 +113,9 @@ pub trait Stages: Send {
     fn field(&mut self, profiler: &mut Profiler) -> Result<()>;
 
     /// Moves fields and particles one cell towards lower x. What leaves is counted as removed; the last column of cells is
-    /// empty of particles and fields afterwards, and `fresh` (one entry per species, cells of the last column only) goes in.
-    fn shift(&mut self, fresh: &[Particles], profiler: &mut Profiler) -> Result<()>;
+    /// empty of particles and fields, then `fresh` (one entry per species, cells of the last column only) goes in, and E and B become
+    /// what `ahead` says on its lines.
+    fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()>;
 
     // --- what waits ---
 

@@ -167,7 +167,7 @@ fn the_window_loses_only_its_last_column() {
         let mut fresh = thermal([1, cells[1]], 2, 0.1, 9);
         fresh.i.fill(cells[0] as u32 - 1);
         fresh.tag = (0..fresh.len() as u64).map(|k| 1_000_000 + k).collect();
-        stages.shift(std::slice::from_ref(&fresh), &mut zellige_engine::profile::Profiler::off()).unwrap();
+        stages.shift(std::slice::from_ref(&fresh), &[], &mut zellige_engine::profile::Profiler::off()).unwrap();
         let q = stages.particles(0).unwrap();
         assert_eq!(q.len(), n - 4 * cells[1] + 2 * cells[1]);
         for k in 0..q.len() {

@@ -330,7 +330,7 @@ fn a_shift_moves_everything_by_one_cell() {
     (0..5).for_each(|_| fields.field());
     let before: Vec<Vec<f64>> = Component::ALL[..6].iter().map(|c| fields.get(*c)).collect();
     let hidden = fields.hidden();
-    fields.shift();
+    fields.shift(&[]);
     for (c, old) in Component::ALL[..6].iter().zip(&before) {
         let new = fields.get(*c);
         let held = guards(&g, 0, Quantity::Vector(*c)).iter().any(|image| image.0 == 0);
@@ -386,7 +386,7 @@ fn a_window_brings_nothing_into_a_layer() {
     let mut fields: FieldSet<f64> = randomised(&setup(&g), 11);
     fields.begin(false);
     fields.field();
-    fields.shift();
+    fields.shift(&[]);
     let along_y = fields.hidden();
     assert_eq!(along_y.len(), 8);
     for (name, memory) in along_y {
@@ -408,7 +408,7 @@ fn a_layer_of_no_cells_is_a_conductor() {
         let bare = zellige_pic::stages::Setup { absorbing_cells: 0, ..setup(&g) };
         let mut fields: FieldSet<f64> = randomised(&bare, 5);
         (0..6).for_each(|_| fields.field());
-        fields.shift();
+        fields.shift(&[]);
         Component::ALL[..6].iter().map(|c| fields.get(*c)).collect::<Vec<_>>()
     };
     assert!(after(FieldSide::Absorbing) == after(PEC));

@@ -13,3 +13,4 @@ mod refusals;
 mod teams;
 mod twins;
 mod waves;
+mod window;

@@ -221,7 +221,7 @@ fn a_window_moves_while_helpers_are_at_work() {
         for k in 0..48 {
             for stages in [here.as_mut() as &mut dyn Stages, &mut there, &mut again, &mut unsplit] {
                 run(&setup, stages, k, 1);
-                stages.shift(&[fresh(k)], &mut Profiler::off()).unwrap();
+                stages.shift(&[fresh(k)], &[], &mut Profiler::off()).unwrap();
             }
             let [helping, spare] = there.helpers(0).unwrap();
             busy += u32::from(helping - spare > 5);

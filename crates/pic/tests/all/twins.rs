@@ -322,7 +322,7 @@ fn a_window_and_a_restart_are_those_of_the_processor() {
             let mut fresh = tagged(thermal([1, 12], 8, 0.2, 10 + k), false);
             fresh.i.iter_mut().for_each(|i| *i = 39);
             fresh.tag.iter_mut().for_each(|t| *t += 1_000_000 * (k + 1));
-            stages.shift(&[fresh], &mut Profiler::off()).unwrap();
+            stages.shift(&[fresh], &[], &mut Profiler::off()).unwrap();
         }
     }
     agree(&setup, &mut both, 16.0 * tolerance(&setup), "window");

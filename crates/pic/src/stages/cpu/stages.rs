@@ -134,7 +134,7 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(())
     }
 
-    fn shift(&mut self, fresh: &[Particles], profiler: &mut Profiler) -> Result<()> {
+    fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()> {
         let grid = &self.setup.grid;
         let last = grid.cells[0] - 1;
         for (p, s) in fresh.iter().zip(&self.setup.species) {
@@ -158,7 +158,7 @@ impl<T: Format> Stages for CpuStages<T> {
                 let population = &mut self.species[k];
                 enter(&mut population.ledger, &tally, &population.species, self.setup.grid.cell_volume());
             }
-            self.cpu.install(|| self.fields.shift());
+            self.cpu.install(|| self.fields.shift(ahead));
             Ok(())
         })?;
         for (k, p) in fresh.iter().enumerate() {

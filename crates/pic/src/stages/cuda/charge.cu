@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(256) convert(long long* sums, real*
     if (n >= length) return;
     int c = blockIdx.y;
     long long v = sums[c * length + n];
-    real *j = (c == 0 ? x : c == 1 ? y : z) + n, value = real(double(v) * scales.scale[c]);
+    real *j = (c == 0 ? x : c == 1 ? y : z) + n, value = current_of<real>(v, scales.scale[c]);
     if (v) sums[c * length + n] = 0;
     *j = more ? *j + value : value;
 }

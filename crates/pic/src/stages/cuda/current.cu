@@ -81,10 +81,11 @@ extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__
     to[p.at] = sum;
 }
 
-// Adds a sheet to its line of nodes.
-extern "C" __global__ void __launch_bounds__(256) add_sheet(const __grid_constant__ Lattice l, const double* values, u32 count, int component, int axis, int line) {
+// A line of nodes: added to J, put into E or B. Components as in `halfway`.
+extern "C" __global__ void __launch_bounds__(256) put_line(const __grid_constant__ Lattice l, const double* values, u32 count, int c, int axis, int line) {
     u32 k = blockIdx.x * 256 + threadIdx.x;
     if (k >= count) return;
     int i = axis == 0 ? line : int(k), j = axis == 0 ? int(k) : line;
-    l.j[component][(j + BELOW) * l.pitch + i + BELOW] += real(values[k]);
+    real* to = (c < 3 ? l.e[c] : c < 6 ? l.b[c - 3] : l.j[c - 6]) + (j + BELOW) * l.pitch + i + BELOW;
+    *to = (c < 6 ? real(0) : *to) + real(values[k]);
 }

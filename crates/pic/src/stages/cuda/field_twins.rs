@@ -70,8 +70,9 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
         here.field();
         there.field(&mut profiler).unwrap();
         if windowed && step == 5 {
-            here.shift();
-            there.shift(&mut profiler).unwrap();
+            let ahead = Sheet { component: Component::By, axis: 0, node: grid.cells[0] - 1, values: random(8, grid.nodes(1)) };
+            here.shift(std::slice::from_ref(&ahead));
+            there.shift(&[ahead], &mut profiler).unwrap();
         }
         if step == 8 {
             for (name, values) in here.hidden() {

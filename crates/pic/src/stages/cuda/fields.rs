@@ -21,6 +21,8 @@ use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 const ENERGY_BLOCKS: u32 = 128;
 /// Threads of a block along x and y.
 const BLOCK: [u32; 2] = [64, 4];
+/// Rows of nodes that a launch can have blocks for.
+pub(super) const ROWS: usize = 65_535 * BLOCK[1] as usize;
 /// Nodes of a block of `leap.cu`: with what borders on them 64 x 12, three for each thread.
 const LEAP: [u32; 2] = [61, 9];
 /// Blocks of it that a multiprocessor is to hold at least, in single precision.
@@ -31,6 +33,7 @@ pub(super) fn recipe(precision: Precision) -> Recipe {
     let real = if precision == Precision::F32 { "float" } else { "double" };
     let sources = [
         include_str!("copies.cu"),
+        include_str!("value.cu"),
         include_str!("lattice.cu"),
         include_str!("field.cu"),
         include_str!("current.cu"),
@@ -54,7 +57,7 @@ const NAMES: &[&str] = &[
     "guards",
     "fold",
     "smooth",
-    "add_sheet",
+    "put_line",
     "leap",
 ];
 
@@ -242,17 +245,18 @@ impl Fields {
                     unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.lattice).plain(taps).run()? };
                 }
             }
-            sheets.iter().try_for_each(|sheet| self.add(sheet))
+            sheets.iter().try_for_each(|sheet| self.put_line(sheet))
         })
     }
 
-    fn add(&mut self, sheet: &Sheet) -> Result<()> {
+    /// Adds a line to J, or puts it into E or B.
+    fn put_line(&mut self, sheet: &Sheet) -> Result<()> {
         let cuda = self.cuda.clone();
         cuda.upload(&mut self.sheet, &sheet.values)?;
         let count = sheet.values.len() as u32;
-        let (component, axis) = (sheet.component as i32 - Component::Jx as i32, sheet.axis as i32);
+        let (component, axis) = (sheet.component as i32, sheet.axis as i32);
         assert!(sheet.node < self.grid.nodes(sheet.axis) && sheet.values.len() <= self.grid.nodes(1 - sheet.axis), "a sheet lies inside");
-        let launch = self.kernel("add_sheet").launch(count.div_ceil(256), 256);
+        let launch = self.kernel("put_line").launch(count.div_ceil(256), 256);
         // SAFETY: as declared; the line lies inside.
         unsafe { launch.plain(self.lattice).arg(&self.sheet).arg(count).arg(component).arg(axis).arg(sheet.node as i32).run() }
     }
@@ -306,12 +310,13 @@ impl Fields {
         Ok(())
     }
 
-    /// Moves all fields one cell towards lower x.
-    pub(super) fn shift(&mut self, profiler: &mut Profiler) -> Result<()> {
+    /// Moves all fields one cell towards lower x; lines of E and B in `ahead` go in.
+    pub(super) fn shift(&mut self, ahead: &[Sheet], profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "shift fields", self.cost(18.0, 0.0), || {
             // SAFETY: as declared; a block a row, nine arrays.
             unsafe { self.kernel("shift_fields").launch((self.grid.rows() as u32, 9), 256).plain(self.lattice).run()? };
+            ahead.iter().try_for_each(|line| self.put_line(line))?;
             for (memory, buffer) in &self.psi {
                 let launch = self.kernel("shift_memory").launch((memory.len / memory.row) as u32, 256);
                 // SAFETY: as declared; rows fill the buffer.

@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(256, LEAP_RESIDENT) leap(const __gr
         real j[3];
 #pragma unroll
         for (int c = 0; c < 3; c++) {
-            j[c] = real(double(sums[pass][c]) * p.scale[c]);
+            j[c] = current_of<real>(sums[pass][c], p.scale[c]);
             if (p.more) j[c] = l.j[c][from] + j[c];
         }
         real bz = b[2][k], vx = e[0][k] + (wy * (bz - b[2][k - EX]) - dt * j[0]), vy = e[1][k] - (wx * (bz - b[2][k - 1]) + dt * j[1]);

@@ -9,6 +9,7 @@
 mod arguments;
 mod field_arguments;
 mod fields;
+mod limits;
 mod program;
 mod stages;
 mod store;
@@ -18,6 +19,7 @@ use zellige_engine::error::Result;
 
 use self::arguments::Domain;
 use self::fields::Fields;
+pub use self::limits::check;
 use self::program::{CHECKED_BITS, Kernels, UNIT_BITS};
 pub use self::program::{Kind, recipe};
 use self::store::Store;
@@ -43,6 +45,7 @@ pub fn new(setup: &Setup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
 /// The same with what `adapt` makes of the choices for each species: for measurements and tests.
 pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Box<dyn Stages>> {
     super::cpu::check(setup)?;
+    check(setup, cuda.properties())?;
     Ok(Box::new(CudaStages::new(setup, cuda, adapt)?))
 }
 
@@ -168,10 +171,13 @@ fn checked(setup: &Setup) -> bool {
 fn unit_of(setup: &Setup, heaviest: f64) -> f64 {
     // Sums of 32 bits are carried over, those of 64 must not run over: 2^(62 - 42) particles of weight 1 may cross one node at
     // the speed of light. Roundings in floating point need |K w| below a third of the magic number.
+    // A density a thousand times the mean of a box with very many particles a cell has room, too; beyond it `convert` and `leap` make
+    // the current not a number, which ends the run.
+    let per_cell = setup.expected.iter().max().map_or(0.0, |n| *n as f64 / (setup.grid.cells[0] * setup.grid.cells[1]) as f64);
     let bits = match setup.precision {
         Precision::F32 if checked(setup) => CHECKED_BITS,
         Precision::F32 => UNIT_BITS,
-        Precision::F64 => 40.0,
+        Precision::F64 => 40.0 - (per_cell.max(1.0).log2().ceil() - 10.0).max(0.0),
     };
     (bits - heaviest.log2().ceil().max(0.0)).exp2()
 }
@@ -223,6 +229,18 @@ impl CudaStages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The sums of the current in double precision hold a thousand times as many particles in one place as there are in the mean, and
+    /// 2^20 in any case.
+    #[test]
+    fn sums_of_double_precision_have_room() {
+        for per_cell in [1_usize, 64, 1024, 1 << 14, 1 << 20] {
+            let setup = bare([64, 64], per_cell * 64 * 64);
+            let most = 4.0 * unit_of(&setup, 1.0);
+            assert!(most * f64::max(1000.0 * per_cell as f64, 1e6) < 63.0_f64.exp2(), "{per_cell} a cell");
+            assert_eq!(unit_of(&setup, 1.0) == 40.0_f64.exp2(), per_cell <= 1024);
+        }
+    }
 
     #[test]
     fn kernels_compile() {
@@ -277,6 +295,32 @@ mod tests {
             let kind = Kind { weighted, tagged, ..kind };
             assert_eq!(kind.record(), single);
             assert_eq!(Kind { precision: Precision::F64, ..kind }.record(), double);
+        }
+    }
+
+    /// A periodic box of `cells` in double precision with `expected` particles of a species that is to come.
+    pub(super) fn bare(cells: [usize; 2], expected: usize) -> Setup {
+        use crate::grid::{FieldSide, Grid, ParticleSide};
+        Setup {
+            grid: Grid {
+                cells,
+                h: [0.1; 2],
+                origin: [0.0; 2],
+                dt: 0.07,
+                fields: [[FieldSide::Periodic; 2]; 2],
+                particles: [[ParticleSide::Periodic; 2]; 2],
+                dimensions: 2,
+            },
+            species: Vec::new(),
+            expected: vec![expected],
+            precision: Precision::F64,
+            order: 1,
+            smoothing: Default::default(),
+            absorbing_cells: 8,
+            external: Default::default(),
+            tile: None,
+            deterministic: false,
+            seed: 1,
         }
     }
 

@@ -148,7 +148,7 @@ kernels!(
 
 /// What is compiled for a kind of species: also by tests, for architectures that are not at hand.
 pub fn recipe(kind: &Kind) -> Recipe {
-    let mut sources = vec![real::CUDA, include_str!("fused.cu")];
+    let mut sources = vec![real::CUDA, include_str!("fused.cu"), include_str!("value.cu")];
     sources.extend(PHYSICS);
     sources.extend(SHAPES);
     sources.extend(INTEGERS);

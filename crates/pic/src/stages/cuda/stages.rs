@@ -156,7 +156,7 @@ impl Stages for CudaStages {
         Ok(())
     }
 
-    fn shift(&mut self, fresh: &[Particles], profiler: &mut Profiler) -> Result<()> {
+    fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()> {
         let last = self.setup.grid.cells[0] - 1;
         for (p, s) in fresh.iter().zip(&self.setup.species) {
             cpu::check_particles(&self.setup.grid, s, p)?;
@@ -175,7 +175,7 @@ impl Stages for CudaStages {
                 p.store.turn()
             })
         })?;
-        self.fields.shift(profiler)?;
+        self.fields.shift(ahead, profiler)?;
         fresh.iter().enumerate().try_for_each(|(k, p)| self.inject(k, p))
     }
 

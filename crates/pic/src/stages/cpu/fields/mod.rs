@@ -84,12 +84,16 @@ impl<T: RealScalar> FieldSet<T> {
             filter::smooth(&self.grid, self.smoothing, quantity, &mut self.j[c], &mut self.scratch);
         }
         for sheet in sheets {
-            let j = &mut self.j[sheet.component as usize - Component::Jx as usize];
-            for (k, value) in sheet.values.iter().enumerate() {
-                let (node, k) = (sheet.node as isize, k as isize);
-                let place = if sheet.axis == 0 { self.grid.index(node, k) } else { self.grid.index(k, node) };
-                j[place] += T::from_f64(*value);
-            }
+            self.on_line(sheet, |j, value| *j += value);
+        }
+    }
+
+    /// Gives `f` each node of a line with what the sheet has for it.
+    fn on_line(&mut self, sheet: &Sheet, f: impl Fn(&mut T, T)) {
+        for (k, value) in sheet.values.iter().enumerate() {
+            let (node, k) = (sheet.node as isize, k as isize);
+            let place = if sheet.axis == 0 { self.grid.index(node, k) } else { self.grid.index(k, node) };
+            f(&mut self.array_mut(sheet.component)[place], T::from_f64(*value));
         }
     }
 
@@ -101,9 +105,9 @@ impl<T: RealScalar> FieldSet<T> {
         self.feel();
     }
 
-    /// Moves all fields one cell towards lower x; the last column of cells becomes empty. External fields stay as they are
-    /// in the window's frame.
-    pub fn shift(&mut self) {
+    /// Moves all fields one cell towards lower x; the last column of cells becomes empty, but for lines of E and B in `ahead`. External
+    /// fields stay as they are in the window's frame.
+    pub fn shift(&mut self, ahead: &[Sheet]) {
         let (n, pitch) = (self.grid.cells[0] + BELOW, self.grid.pitch());
         for array in self.e.iter_mut().chain(&mut self.b).chain(&mut self.j) {
             for row in array.chunks_mut(pitch) {
@@ -118,6 +122,9 @@ impl<T: RealScalar> FieldSet<T> {
                     array.chunks_mut(pitch).for_each(|row| row[n - 1] = T::ZERO);
                 }
             }
+        }
+        for line in ahead {
+            self.on_line(line, |field, value| *field = value);
         }
         self.layers.shift();
         self.guards();
