@@ -144,7 +144,11 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                     bool again = deposit_first(j, w, unit);
                     // The last piece; those with three wait once more, since all lanes would wait for them.
                     u32 rest = __ballot_sync(FULL_WARP, again);
-                    if (again) queue.put(waiting + __popc(rest & below()), w, unit);
+                    if (rest) {
+                        // All have read what this writes over.
+                        __syncwarp();
+                        if (again) queue.put(waiting + __popc(rest & below()), w, unit);
+                    }
                     waiting += __popc(rest);
                     if (!again) deposit(j, w.n, point(w.s, w.t, unit), point(w.s1, w.t1, unit), w.s, w.t, w.s1, w.t1, w.qz, unit);
                     __syncwarp();
