@@ -207,8 +207,12 @@ impl Driver {
         self.zero = false;
         let may_carry = carry && self.may_carry();
         let scheme = self.choice.scheme.after(self.steps());
+        let begins = matches!(scheme, Scheme::Sweeps { pieces, .. } if self.steps().is_multiple_of(pieces as usize));
         match &mut self.backend {
             Backend::Stages(stages) => {
+                if begins {
+                    stages.begin_anew();
+                }
                 let carried = may_carry && self.grid.len() >= CARRY_LEAST && stages.carries();
                 advance(stages.as_mut(), scheme, first, carried, profiler)?;
                 self.status = self.judge.push(stages.norms()?);
@@ -341,6 +345,25 @@ impl Driver {
         }
     }
 
+    /// A Chebyshev polynomial that has begun goes on with this: the solution a sweep before.
+    pub fn older(&mut self) -> Result<Option<Vec<f64>>> {
+        match &mut self.backend {
+            Backend::Stages(stages) => stages.older(),
+            Backend::Direct(_) => Ok(None),
+        }
+    }
+
+    /// After [`Driver::resume`]: goes on with the polynomial of the steps that were done.
+    pub fn go_on(&mut self, older: &[f64]) -> Result<()> {
+        let steps = self.steps() as u64;
+        match (&mut self.backend, self.choice.scheme) {
+            (Backend::Stages(stages), Scheme::Sweeps { smoother: Smoother::Chebyshev { ratio }, block, pieces, .. }) => {
+                stages.go_on(steps % u64::from(pieces) * u64::from(block), ratio, older)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The solution over all nodes, as the device holds it.
     pub fn state(&mut self) -> Result<Vec<f64>> {
         match &mut self.backend {
@@ -392,6 +415,8 @@ pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, carr
         }
         Scheme::Cycles { plan, .. } if carry => stages.replay("carried cycle", profiler, &mut |s, p| step::carried_cycle(s, plan, p)),
         Scheme::Cycles { plan, .. } => stages.replay("cycle", profiler, &mut |s, p| step::cycle(s, plan, p)),
+        // Its numbers are others in each step.
+        Scheme::Sweeps { smoother: smoother @ Smoother::Chebyshev { .. }, block, .. } => stages.sweep_norms(block, smoother, profiler),
         Scheme::Sweeps { smoother, block, .. } => {
             stages.replay(&format!("{block} sweeps"), profiler, &mut |s, p| s.sweep_norms(block, smoother, p))
         }
@@ -406,7 +431,7 @@ mod tests {
 
     /// The last verdict on residuals of a solution of norm 1 under an operator of norm 1e6: the floor is at 4e-10.
     fn direct(residuals: &[f64], max_steps: usize) -> Option<Status> {
-        let criteria = Criteria { relative: 1e-13, absolute: 0.0, norm: Norm::L2, max_steps };
+        let criteria = Criteria { relative: 1e-13, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps };
         let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
         judge.push(Norms { l2: 1.0, max: 1.0, u_l2: 0.0 });
         residuals.iter().fold(None, |_, l2| direct_verdict(&mut judge, Norms { l2: *l2, max: *l2, u_l2: 1.0 }))

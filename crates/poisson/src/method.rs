@@ -141,6 +141,8 @@ pub enum Scheme {
         smoother: Smoother,
         /// Sweeps per step.
         block: u32,
+        /// Steps of a Chebyshev polynomial; 1 for the others.
+        pieces: u32,
         /// Expected factor of the error per sweep.
         rate: f64,
         /// Most sweeps.
@@ -171,8 +173,8 @@ pub struct Choice {
     pub coarse_levels: usize,
 }
 
-/// Sweeps per unknown and step that keep a row within seconds on one core.
-const BLOCK_WORK: f64 = 1e9;
+/// Sweeps of a step times [`work`]: some tenths of a second on one core, after which a signal is heeded.
+const BLOCK_WORK: f64 = 3e8;
 /// The direct solution and the sweeps on it: two reach the floor of storing it, measured.
 const DIRECT_STEPS: u64 = 6;
 /// Cells stretched by less than this keep over-relaxation in the smoother.
@@ -189,6 +191,13 @@ struct Has {
 fn device_has(device: &Device) -> Has {
     let gpu = matches!(device, Device::Cuda(_));
     Has { gpu, transforms: !gpu || library::cufft().refusal.is_none() }
+}
+
+/// What a sweep costs, in relaxations of one node: each line of nodes and each pass has a price of its own, which is most of it
+/// where lines are short. Measured: 0.1 microseconds a line and 3 a pass (a launch, on a GPU) on one core that relaxes a node in one nanosecond.
+fn work(grid: &Grid) -> f64 {
+    let shortest = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.nodes).min().unwrap_or(1);
+    grid.unknowns() as f64 + 100.0 * (grid.len() / shortest) as f64 + 3000.0
 }
 
 impl Options {
@@ -269,6 +278,13 @@ impl Options {
                     .hint("use `method = \"multigrid\"`"),
             );
         }
+        // Lines of a GPU's fields are padded to whole warps.
+        let padded = [grid.axes[0].nodes.next_multiple_of(32), grid.axes[1].nodes, grid.axes[2].nodes];
+        if has.gpu && padded.into_iter().try_fold(1_i32, |all, n| all.checked_mul(i32::try_from(n).ok()?)).is_none() {
+            let fault = Fault::new("grid.nodes", format!("{} nodes", grid.len()))
+                .allowed("fewer than 2^31 on a GPU, whose kernels count them in 32 bits");
+            faults.push(fault.hint("use `device = \"cpu\"`, or fewer nodes"));
+        }
         if self.tolerance == Tolerance::TRUNCATION {
             faults.extend(too_few_nodes(&grid.nodes()));
         }
@@ -282,19 +298,23 @@ impl Options {
             Tolerance::Relative(t) => t,
             Tolerance::Named(_) => 0.0,
         };
+        let mut lowest = 0.0;
         let (pace, max_steps) = match scheme {
             Scheme::Cycles { .. } => (Pace::cycles(), self.max_cycles.unwrap_or(100)),
-            Scheme::Sweeps { smoother, block, rate, .. } => {
-                // Twice the sweeps that the rate asks for, after a transient as long as the grid is wide.
+            Scheme::Sweeps { smoother, block, pieces, rate, .. } => {
+                // Twice the sweeps that the rate asks for down to the smoothest mode's share, after a transient as long as the grid is wide.
                 let wide = grid.nodes().into_iter().max().unwrap_or(1) as f64;
-                let ample = 4.0 * wide + 2.0 * relative.max(1e-16).ln() / rate.clamp(1e-3, 1.0 - 1e-12).ln();
+                let gap = 1.0 - Spectrum::of(grid).low;
+                lowest = gap * grid.axes.iter().filter(|a| !a.is_flat()).map(|a| 2.0 / (a.h * a.h)).sum::<f64>();
+                let ample = 4.0 * wide + 2.0 * (0.5 * gap * relative.max(1e-16)).ln() / rate.clamp(1e-3, 1.0 - 1e-12).ln();
                 let sweeps = self.max_cycles.unwrap_or(ample.ceil() as u64);
-                let (pace, steps) = (Pace::sweeps(rate.powi(block as i32)), sweeps.div_ceil(u64::from(block)));
-                if matches!(smoother, Smoother::Chebyshev { .. }) { (Pace::polynomials(), steps) } else { (pace, steps) }
+                let polynomials = matches!(smoother, Smoother::Chebyshev { .. });
+                let pace = if polynomials { Pace::polynomials(pieces) } else { Pace::sweeps(rate.powi(block as i32)) };
+                (pace, sweeps.div_ceil(u64::from(block)))
             }
             Scheme::Direct => (Pace::cycles(), self.max_cycles.unwrap_or(DIRECT_STEPS)),
         };
-        let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, max_steps: max_steps as usize };
+        let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, lowest, max_steps: max_steps as usize };
         let words = format!("{}{}", scheme.words(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
         Ok(Choice { scheme, words, criteria, truncation, warm, pace, precision: self.precision, coarse_levels: self.coarse_levels })
     }
@@ -354,15 +374,16 @@ impl Options {
 
     fn scheme(&self, method: Method, grid: &Grid) -> Scheme {
         let limit = self.max_cycles.unwrap_or(u64::MAX);
-        let limited = |smoother, block: u32, rate| {
+        let limited = |smoother, block: u32, pieces: u32, rate| {
             let block = block.min(limit.clamp(1, u64::from(u32::MAX)) as u32);
-            Scheme::Sweeps { smoother, block, rate, limit }
+            Scheme::Sweeps { smoother, block, pieces, rate, limit }
         };
+        let most = (BLOCK_WORK / work(grid)).max(10.0);
         let sweeps = |smoother, rate: f64| {
             let decade = (10.0_f64.ln() / -rate.clamp(1e-3, 1.0 - 1e-9).ln()).ceil();
             // A factor that makes it grow is looked at soon.
-            let block = if rate < 1.0 { decade.min(BLOCK_WORK / grid.unknowns() as f64).max(10.0) } else { 10.0 };
-            limited(smoother, block as u32, rate)
+            let block = if rate < 1.0 { decade.min(most).max(10.0) } else { 10.0 };
+            limited(smoother, block as u32, 1, rate)
         };
         let spectrum = Spectrum::of(grid);
         match method {
@@ -374,7 +395,7 @@ impl Options {
                 Scheme::Cycles { plan: CyclePlan { cycle: self.cycle, pre, post, smoother: self.cycle_smoother(grid) }, fmg }
             }
             Method::Sor => {
-                let omega = self.omega.unwrap_or_else(|| spectrum.sor_omega());
+                let omega = self.omega.unwrap_or_else(|| spectrum.sor_omega(grid));
                 sweeps(Smoother::RedBlack { omega }, spectrum.sor_rate(omega))
             }
             Method::GaussSeidel => sweeps(Smoother::RedBlack { omega: 1.0 }, spectrum.sor_rate(1.0)),
@@ -385,11 +406,10 @@ impl Options {
             Method::Chebyshev => {
                 let ratio = (1.0 + spectrum.high) / (1.0 - spectrum.low);
                 let rate = (ratio.sqrt() - 1.0) / (ratio.sqrt() + 1.0);
-                // The polynomial begins anew each step, which costs ln 2 / x of the sweeps where it is of degree x / -ln(rate): a
-                // ninth for 6. On large grids a third is paid for shorter steps, between which a run can be interrupted.
-                let of = |x: f64| x / -rate.clamp(1e-3, 1.0 - 1e-9).ln();
-                let degree = of(6.0).min((BLOCK_WORK / grid.unknowns() as f64).max(of(2.0))).ceil().clamp(10.0, 100_000.0);
-                limited(Smoother::Chebyshev { ratio }, degree as u32, rate)
+                // It begins anew after x / -ln(rate) sweeps, which costs ln 2 / x of them, a ninth for 6: longer ones gather rounding.
+                let degree = (6.0 / -rate.clamp(1e-3, 1.0 - 1e-9).ln()).ceil().max(10.0);
+                let pieces = (degree / most).ceil();
+                limited(Smoother::Chebyshev { ratio }, (degree / pieces).ceil() as u32, pieces as u32, rate)
             }
             Method::Direct => Scheme::Direct,
         }
@@ -420,9 +440,9 @@ impl Scheme {
     /// What the step after `steps` others does: the last block of sweeps may be shorter.
     #[must_use]
     pub fn after(self, steps: usize) -> Self {
-        let Self::Sweeps { smoother, block, rate, limit } = self else { return self };
+        let Self::Sweeps { smoother, block, pieces, rate, limit } = self else { return self };
         let left = limit.saturating_sub(steps as u64 * u64::from(block)).clamp(1, u64::from(block));
-        Self::Sweeps { smoother, block: left as u32, rate, limit }
+        Self::Sweeps { smoother, block: left as u32, pieces, rate, limit }
     }
 
     /// The method for people.
@@ -443,11 +463,13 @@ impl Scheme {
                 let start = if fmg.is_some() { "full multigrid, then " } else { "" };
                 format!("{start}{cycle}({},{}) cycles, {smoother}", plan.pre, plan.post)
             }
-            Self::Sweeps { smoother, block, .. } => match smoother {
+            Self::Sweeps { smoother, block, pieces, .. } => match smoother {
                 Smoother::RedBlack { omega } if *omega == 1.0 => format!("red-black Gauss-Seidel, {block} sweeps a step"),
                 Smoother::RedBlack { omega } => format!("red-black SOR, omega {omega:.6}, {block} sweeps a step"),
                 Smoother::Jacobi { omega } => format!("Jacobi, omega {omega:.6}, {block} sweeps a step"),
-                Smoother::Chebyshev { ratio } => format!("Chebyshev, condition {ratio:.4e}, degree {block} a step"),
+                Smoother::Chebyshev { ratio } => {
+                    format!("Chebyshev, condition {ratio:.4e}, degree {}, {block} sweeps a step", u64::from(*block) * u64::from(*pieces))
+                }
             },
             Self::Direct => "direct solver by transforms".into(),
         }

@@ -9,6 +9,7 @@ use zellige_device_macro::{device, device_source};
 use zellige_engine::real::Real;
 
 use crate::grid::{Axis, Bc, Grid};
+use crate::spectrum::seam_omega;
 
 /// Second difference of one axis: `west (u_W - u_C) + east (u_E - u_C)`. Written with a difference, which rounds the same: a
 /// compiler that may swap operands lane by lane does so, at the price of four instructions.
@@ -57,22 +58,43 @@ pub fn three<R: Real>(a: R, x: R, b: R, y: R, c: R, z: R) -> R {
 /// The formulae above as CUDA C++.
 pub const PHYSICS: &[&str] = &device_source![second_difference, residual, relax, relax_with_momentum, between, three];
 
-/// `(step, momentum)` of sweep `k` (from 0) of the Chebyshev iteration that damps eigenvalues `[lambda / ratio, lambda]`
-/// of `D^-1 A` by the optimal polynomial; `state` is carried from sweep to sweep (start with 0).
+/// The recurrence of a Chebyshev iteration, which after any number of sweeps has applied the optimal polynomial of that degree.
 ///
 /// Saad, Iterative Methods for Sparse Linear Systems (2003), algorithm 12.1, with the direction written as a momentum.
-pub fn chebyshev(k: u32, lambda: f64, ratio: f64, state: &mut f64) -> (f64, f64) {
-    let (upper, lower) = (lambda, lambda / ratio);
-    let (theta, delta) = (0.5 * (upper + lower), 0.5 * (upper - lower));
-    let sigma = theta / delta;
-    if k == 0 {
-        *state = 1.0 / sigma;
-        return (1.0 / theta, 0.0);
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Chebyshev {
+    rho: Option<f64>,
+}
+
+impl Chebyshev {
+    /// `(step, momentum)` of the next sweep, where eigenvalues `[lambda / ratio, lambda]` of `D^-1 A` are damped.
+    pub fn next(&mut self, lambda: f64, ratio: f64) -> (f64, f64) {
+        let (upper, lower) = (lambda, lambda / ratio);
+        let (theta, delta) = (0.5 * (upper + lower), 0.5 * (upper - lower));
+        let sigma = theta / delta;
+        let Some(before) = self.rho else {
+            self.rho = Some(1.0 / sigma);
+            return (1.0 / theta, 0.0);
+        };
+        let rho = 1.0 / (2.0 * sigma - before);
+        self.rho = Some(rho);
+        (2.0 * rho / delta, rho * before)
     }
-    let rho = 1.0 / (2.0 * sigma - *state);
-    let (step, momentum) = (2.0 * rho / delta, rho * *state);
-    *state = rho;
-    (step, momentum)
+
+    /// The state after `sweeps` sweeps.
+    #[must_use]
+    pub fn after(sweeps: u64, lambda: f64, ratio: f64) -> Self {
+        let mut recurrence = Self::default();
+        for _ in 0..sweeps {
+            let before = recurrence;
+            recurrence.next(lambda, ratio);
+            if recurrence == before {
+                // It has settled.
+                break;
+            }
+        }
+        recurrence
+    }
 }
 
 /// Smallest angle `theta` whose mode fits the axis, `1 - cos theta` being its eigenvalue over twice the weight; and
@@ -100,5 +122,6 @@ pub fn optimal_omega(grid: &Grid) -> f64 {
         axes.iter().map(|a| part(a, angles(a).0)).sum()
     };
     // 1 - rho^2 = lowest (2 - lowest), without the cancellation.
-    2.0 / (1.0 + (lowest * (2.0 - lowest)).max(0.0).sqrt())
+    let optimal = 2.0 / (1.0 + (lowest * (2.0 - lowest)).max(0.0).sqrt());
+    seam_omega(grid).map_or(optimal, |most| optimal.min(most))
 }

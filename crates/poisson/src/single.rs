@@ -68,6 +68,9 @@ pub(crate) fn ending(status: Status, limit_was_asked_for: bool) -> Ending {
 /// Writes what a driver needs to go on.
 pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
     let (u, held) = (driver.state()?, driver.held()?);
+    if let Some(older) = driver.older()? {
+        writer.f64s("older", &older)?;
+    }
     if let Some(held) = held {
         writer.bytes("residual", &held.residual)?;
         writer.f64s("residual_scale", &[held.scale])?;
@@ -96,7 +99,15 @@ pub(crate) fn restore(driver: &mut Driver, mut folded: Folded, reader: &Reader) 
     }
     driver.load(folded)?;
     let norms = Norms { l2: last[0], max: last[1], u_l2: last[2] };
-    driver.resume(history, norms, held.as_ref(), &mut Profiler::off())
+    let older = if reader.has("older") {
+        let mut older = vec![0.0; driver.grid().len()];
+        reader.f64s_into("older", &mut older)?;
+        Some(older)
+    } else {
+        None
+    };
+    driver.resume(history, norms, held.as_ref(), &mut Profiler::off())?;
+    older.map_or(Ok(()), |older| driver.go_on(&older))
 }
 
 impl Single {
@@ -141,6 +152,11 @@ impl Single {
                 let share = self.driver.truncation().map_or(0.0, |t| t.share);
                 format!("the error of solving is {share:.1e} of the error of the formula (relative residual {relative:.2e})")
             }
+            Status::Converged if judge.goal() < judge.criteria().relative => format!(
+                "relative residual {relative:.2e}, {:.1e} asked for: what relaxation leaves is smooth, and an error of {:.1e} of the solution at most",
+                judge.goal(),
+                judge.criteria().relative
+            ),
             Status::Converged => format!("relative residual {relative:.2e}, {:.1e} asked for", judge.goal()),
             Status::PrecisionFloor if self.driver.choice().truncation && self.driver.truncation().is_none() => format!(
                 "relative residual {relative:.2e} is rounding error in {}, and the error of the formula is no more than that: it could not be \
@@ -229,7 +245,7 @@ impl Single {
         let grid = folded.grid;
         let (norms, mean) = on_host(&self.device, || (operator::residual_norms(&grid, &u, &folded.f), operator::mean(&grid, &u)));
         let judge = self.driver.judge();
-        let reference = self.config.norm.reference(folded.reference);
+        let reference = judge.reference();
         let relative = self.config.norm.of(norms) / if reference > 0.0 { reference } else { 1.0 };
         let mut checks = Vec::new();
         let goal = if self.driver.choice().truncation { f64::INFINITY } else { judge.goal() };

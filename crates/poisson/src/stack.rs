@@ -284,7 +284,7 @@ impl Stack {
             let folded = on_host(&self.device, || problem.fold())?;
             let grid = &self.grid;
             let (norms, mean) = on_host(&self.device, || (operator::residual_norms(grid, u, &folded.f), operator::mean(grid, u)));
-            let reference = self.config.norm.reference(folded.reference);
+            let reference = d.reference;
             let scale = if reference > 0.0 { reference } else { 1.0 };
             let mut checks = Vec::new();
             if self.choice.truncation {

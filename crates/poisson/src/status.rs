@@ -72,6 +72,9 @@ pub struct Criteria {
     pub absolute: f64,
     /// The norm of both.
     pub norm: Norm,
+    /// Plain relaxation, which leaves the smooth part of the error for last: the least eigenvalue of `-A`, under which a residual may
+    /// stand for an error of `relative` times the solution and no more. 0 for other methods.
+    pub lowest: f64,
     /// Most steps (cycles, or blocks of sweeps).
     pub max_steps: usize,
 }
@@ -101,9 +104,11 @@ impl Pace {
         Self { window, patience: 3 * window, slow: f64::INFINITY, growth: 1e6 }
     }
 
-    /// Chebyshev polynomials, a step each: each falls by as much as the first, until rounding is reached.
-    pub fn polynomials() -> Self {
-        Self { growth: 1e6, ..Self::cycles() }
+    /// Chebyshev polynomials of `pieces` steps each: each falls by as much as the first, until rounding is reached.
+    pub fn polynomials(pieces: u32) -> Self {
+        let whole = Self { growth: 1e6, ..Self::cycles() };
+        // Pieces differ among each other.
+        if pieces > 1 { Self { window: 3 * pieces as usize, slow: f64::INFINITY, ..whole } } else { whole }
     }
 }
 
@@ -130,17 +135,22 @@ impl Judge {
         Self { criteria, pace, eps, norm_a, reference, history: Vec::new(), last: Norms::default() }
     }
 
+    /// What it stops at.
+    pub fn criteria(&self) -> &Criteria {
+        &self.criteria
+    }
+
     /// Takes the residual's norms after a step (the first time: before any) and gives the verdict, if there is one.
     pub fn push(&mut self, norms: Norms) -> Option<Status> {
         let residual = self.criteria.norm.of(norms);
         self.last = norms;
         self.history.push(residual);
         let step = self.history.len() - 1;
-        let reference = self.criteria.norm.reference(self.reference);
+        let reference = self.reference();
         if !(residual.is_finite() && norms.u_l2.is_finite()) {
             return Some(Status::Diverged);
         }
-        if residual <= (self.criteria.relative * reference).max(self.criteria.absolute) {
+        if residual <= (self.relative_goal() * reference).max(self.criteria.absolute) {
             return Some(Status::Converged);
         }
         if step == 0 {
@@ -198,8 +208,7 @@ impl Judge {
 
     /// The last residual over the reference; the residual itself where the reference is zero.
     pub fn relative(&self) -> f64 {
-        let reference = self.criteria.norm.reference(self.reference);
-        let residual = self.criteria.norm.of(self.last);
+        let (reference, residual) = (self.reference(), self.criteria.norm.of(self.last));
         if reference > 0.0 { residual / reference } else { residual }
     }
 
@@ -208,15 +217,22 @@ impl Judge {
         self.reference
     }
 
-    /// The reference in the norm of the criteria.
+    /// The reference in the norm of the criteria. Where it is zero, so is the solution, and the first residual stands for it.
     pub fn reference(&self) -> f64 {
-        self.criteria.norm.reference(self.reference)
+        let reference = self.criteria.norm.reference(self.reference);
+        if reference > 0.0 { reference } else { self.history.first().copied().unwrap_or(0.0) }
+    }
+
+    /// The tolerance, or what plain relaxation has to come down to for a smooth error of that share of the last solution.
+    fn relative_goal(&self) -> f64 {
+        let Criteria { relative, lowest, .. } = self.criteria;
+        if lowest > 0.0 && self.reference.l2 > 0.0 { relative * (lowest * self.last.u_l2 / self.reference.l2).min(1.0) } else { relative }
     }
 
     /// What the relative residual has to come down to.
     pub fn goal(&self) -> f64 {
         let reference = self.reference();
-        if reference > 0.0 { self.criteria.relative.max(self.criteria.absolute / reference) } else { self.criteria.absolute }
+        if reference > 0.0 { self.relative_goal().max(self.criteria.absolute / reference) } else { self.criteria.absolute }
     }
 
     /// The last step's factor.
@@ -240,7 +256,8 @@ impl Judge {
     /// (single-precision V-cycles at 256, 1024 and 2048 intervals).
     pub fn floor(&self) -> f64 {
         let floor = 0.2 * self.eps * (self.norm_a * self.last.u_l2 + self.reference.l2);
-        if self.reference.l2 > 0.0 { floor / self.reference.l2 } else { floor }
+        let reference = if self.reference.l2 > 0.0 { self.reference.l2 } else { self.reference() };
+        if reference > 0.0 { floor / reference } else { floor }
     }
 
     /// Share of the way to the goal, in decades.
@@ -260,7 +277,7 @@ mod tests {
     use super::*;
 
     fn judge(relative: f64, eps: f64) -> Judge {
-        let criteria = Criteria { relative, absolute: 0.0, norm: Norm::L2, max_steps: 20 };
+        let criteria = Criteria { relative, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps: 20 };
         Judge::new(criteria, Pace::cycles(), eps, 1e6, Reference { l2: 1.0, max: 2.0 })
     }
 
@@ -295,6 +312,25 @@ mod tests {
     }
 
     #[test]
+    fn a_right_hand_side_of_zero_is_judged_by_the_first_residual() {
+        let criteria = Criteria { relative: 1e-3, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps: 20 };
+        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference::default());
+        assert_eq!(run(&mut judge, powers(0.05).map(|r| 7.0 * r)), (Some(Status::Converged), 3));
+        assert_eq!((judge.reference(), judge.goal()), (7.0, 1e-3));
+        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference::default());
+        assert_eq!(run(&mut judge, [0.0]), (Some(Status::Converged), 0));
+    }
+
+    #[test]
+    fn relaxation_goes_on_while_the_residual_may_stand_for_a_large_error() {
+        // A solution of norm 1 under a least eigenvalue of 20 beside a reference of 1e3: an error of 1e-3 leaves 0.02.
+        let criteria = Criteria { relative: 1e-3, absolute: 0.0, norm: Norm::L2, lowest: 20.0, max_steps: 20 };
+        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference { l2: 1e3, max: 1e3 });
+        assert_eq!(run(&mut judge, powers(0.1).map(|r| 900.0 * r)), (Some(Status::Converged), 5));
+        assert_eq!(judge.goal(), 1e-3 * 0.02);
+    }
+
+    #[test]
     fn rounding_ends_in_the_floor_and_not_in_stagnation() {
         // eta = r / (1e6 * 1 + 1): at most 4e-7 means r <= 0.4.
         let stall = [1.0, 0.3, 0.01, 0.009];
@@ -325,7 +361,7 @@ mod tests {
     #[test]
     fn over_relaxation_may_grow_at_first() {
         let pace = Pace::sweeps(0.9);
-        let criteria = Criteria { relative: 1e-3, absolute: 0.0, norm: Norm::L2, max_steps: 1000 };
+        let criteria = Criteria { relative: 1e-3, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps: 1000 };
         let mut judge = Judge::new(criteria, pace, 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
         // k q^k: the Jordan block of optimal over-relaxation.
         let residuals = std::iter::once(1.0).chain((1..500).map(|k| (1.0 + k as f64) * 0.9_f64.powi(k)));

@@ -122,6 +122,15 @@ pub trait Stages: Send {
         Ok(false)
     }
 
+    /// A Chebyshev polynomial that has begun: the solution a sweep before, over all nodes.
+    fn older(&mut self) -> Result<Option<Vec<f64>>>;
+
+    /// The next sweeps begin a Chebyshev polynomial.
+    fn begin_anew(&mut self);
+
+    /// Goes on with a Chebyshev polynomial of which `sweeps` sweeps are done, `u` being loaded and `older` what it was a sweep before.
+    fn go_on(&mut self, sweeps: u64, ratio: f64, older: &[f64]) -> Result<()>;
+
     /// `r_l = f_l - A u_l` and its norms. On a singular problem the mean of `r_l` is taken off.
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()>;
 
@@ -198,7 +207,8 @@ pub trait Stages: Send {
     /// smoothing of the cascadic cycle). The residual is stale afterwards.
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
 
-    /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards.
+    /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards. A Chebyshev polynomial goes on
+    /// from call to call since [`Stages::load`] or [`Stages::begin_anew`], and has the same bits however its sweeps are dealt out.
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.sweep(0, nu, smoother, profiler)?;
         self.residual(0, profiler)

@@ -140,6 +140,128 @@ fn a_mean_that_the_sides_settle_is_refused() {
     assert_eq!(config.check(), []);
 }
 
+/// A polynomial's sweeps give the same bits however they are dealt out, to steps, to passes and to threads.
+#[test]
+fn a_polynomial_may_be_cut_anywhere() {
+    use zellige_poisson::problem::StageSetup;
+    let off = &mut zellige_engine::profile::Profiler::off();
+    for problem in [
+        manufactured([129, 200]).sides(0, Side::neumann(0.5), Side::dirichlet(1.0)),
+        Problem::plane([33, 300], [1.0, 9.0], vec![1.0; 33 * 300]).periodic(0).periodic(1),
+        Problem::space([17, 40, 60], [1.0, 2.0, 3.0], vec![1.0; 17 * 40 * 60]),
+    ] {
+        let folded = problem.fold().unwrap();
+        for precision in [Precision::F32, Precision::F64] {
+            let mut all = Vec::new();
+            for (threads, blocks) in [(1, &[41][..]), (1, &[1, 7, 8, 9, 16]), (3, &[20, 21]), (2, &[41])] {
+                let zellige_engine::device::Device::Cpu(cpu) = cpu(threads) else { panic!() };
+                let mut stages = stages::cpu::new(&StageSetup::new(&folded.grid, 0, precision, false), &cpu).unwrap();
+                stages.load(&folded.u, &folded.f).unwrap();
+                let smoother = stages::Smoother::Chebyshev { ratio: 500.0 };
+                for block in blocks {
+                    stages.sweep_norms(*block, smoother, off).unwrap();
+                }
+                all.push((stages.state().unwrap(), stages.norms().unwrap().l2));
+                if threads == 1 && blocks.len() == 1 {
+                    stages.load(&folded.u, &folded.f).unwrap();
+                    stages.sweep(0, 41, smoother, off).unwrap();
+                    assert!(stages.state().unwrap() == all[0].0, "{precision}: as one pass");
+                }
+            }
+            assert!(all.iter().all(|a| a.0 == all[0].0), "{precision} {:?}", folded.grid.nodes());
+        }
+    }
+}
+
+/// 75 unknowns whose sides differ so much that a polynomial of 100 000 sweeps is called for: a step took minutes, and no signal was heard.
+#[test]
+fn a_step_on_a_thin_grid_ends_within_a_moment() {
+    for method in [Method::Chebyshev, Method::GaussSeidel, Method::Jacobi, Method::Sor] {
+        let rhs: Vec<f64> = (0..16 * 5).map(|k| f64::from(k % 7)).collect();
+        let problem = Problem::plane([16, 5], [169.9, 0.0137], rhs).sides(0, Side::dirichlet(1.0), Side::neumann(0.0)).periodic(1);
+        let options = Options { method, precision: Precision::F64, ..Options::default() };
+        let choice = options.choose(&problem.grid(), false, false).unwrap();
+        let mut driver = zellige_poisson::driver::Driver::new(&problem.grid(), choice, &cpu(1)).unwrap();
+        driver.load(problem.fold().unwrap()).unwrap();
+        let off = &mut zellige_engine::profile::Profiler::off();
+        driver.begin(off).unwrap();
+        let began = std::time::Instant::now();
+        driver.step(off).unwrap();
+        // Some tenths of a second on an idle core.
+        assert!(began.elapsed().as_secs() < 10, "{method:?}: {:?}", began.elapsed());
+    }
+}
+
+/// Two nodes of one colour side by side, where over-relaxation by the textbook's factor grows.
+#[test]
+fn over_relaxation_converges_on_periodic_axes_of_odd_length() {
+    let mut wrong = Vec::new();
+    // Ratios of the weights; the first grid is one that went wrong.
+    let mut grids = vec![([33, 32], [0.05, 1.0])];
+    for [m, n] in [[3, 8], [5, 5], [9, 12], [17, 16], [15, 9]] {
+        grids.extend([0.02_f64, 1.0, 50.0].map(|ratio| ([m, n], [m as f64 / n as f64 / ratio.sqrt(), 1.0])));
+    }
+    for ([m, n], size) in grids {
+        for [x, y] in [[true, false], [false, true], [true, true]] {
+            let mut problem = Problem::plane([m, n], size, (0..m * n).map(noise).collect::<Vec<_>>());
+            for (axis, closed) in [(0, x), (1, y)] {
+                problem = if closed { problem.periodic(axis) } else { problem.sides(axis, Side::dirichlet(1.0), Side::neumann(0.0)) };
+            }
+            let options = Options { method: Method::Sor, precision: Precision::F64, ..Options::default() };
+            let report = solve(&problem, &options, &cpu(1)).unwrap().report;
+            if report.status != Status::Converged {
+                let Report { status, steps, method, .. } = report;
+                wrong.push(format!("{m} x {n}, {size:?}, periodic {x} {y}: {status:?} after {steps} steps, {method}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Values on a side that are large beside the right-hand side make the reference large, and what relaxation leaves of it is smooth.
+#[test]
+fn relaxation_has_small_errors_where_the_sides_dominate() {
+    let n = 65;
+    let side: Vec<f64> = (0..n).map(|j| 1000.0 * (20.0 * std::f64::consts::PI * j as f64 / (n - 1) as f64).sin()).collect();
+    let problem = Problem::plane([n, n], [1.0, 1.0], vec![1.0; n * n]).sides(0, Side::dirichlet_nodes(side), Side::dirichlet(0.0));
+    let exact = solve(&problem, &Options { tolerance: Tolerance::Relative(1e-12), ..Options::default() }, &cpu(1)).unwrap().u;
+    for method in [Method::Jacobi, Method::GaussSeidel, Method::Sor, Method::Chebyshev] {
+        let solution = solve(&problem, &Options { method, ..Options::default() }, &cpu(1)).unwrap();
+        assert_eq!(solution.report.status, Status::Converged, "{method:?}: {:?}", solution.report);
+        let middle = n / 2 * n + n / 2;
+        let error = (solution.u[middle] / exact[middle] - 1.0).abs();
+        // The tolerance times the solution's norm, some 70 here, over its 0.07 in the middle.
+        assert!(error < 2e-3, "{method:?}: {} for {}", solution.u[middle], exact[middle]);
+    }
+}
+
+/// Nothing to solve for, but a guess to take down: relative to the residual that it begins with.
+#[test]
+fn a_guess_without_a_right_hand_side_goes_to_zero() {
+    let n = 33;
+    for method in [Method::Auto, Method::Multigrid, Method::Sor, Method::Jacobi, Method::Chebyshev, Method::Direct] {
+        let problem = Problem::plane([n, n], [1.0, 1.0], vec![0.0; n * n]).guess((0..n * n).map(noise).collect::<Vec<_>>());
+        let solution = solve(&problem, &Options { method, ..Options::default() }, &cpu(1)).unwrap();
+        assert_eq!(solution.report.status, Status::Converged, "{method:?}: {:?}", solution.report);
+        assert!(solution.report.relative_residual <= 1e-6 && solution.u.iter().all(|u| u.abs() < 1e-3), "{method:?}");
+    }
+}
+
+/// Kernels count nodes in 32 bits.
+#[test]
+fn more_nodes_than_a_gpu_counts_are_refused() {
+    let axis = |n| grid::Axis::new(n, 1.0, grid::Bc::Dirichlet, grid::Bc::Dirichlet);
+    for (nodes, refused) in [([46_337, 46_337], true), ([32_769, 65_537], true), ([32_768, 65_535], false), ([1 << 20, 1 << 11], true)] {
+        let grid = grid::Grid::plane(axis(nodes[0]), axis(nodes[1]));
+        let outcome = Options::default().choose(&grid, true, false);
+        assert_eq!(outcome.is_err(), refused, "{nodes:?}");
+        if let Err(error) = outcome {
+            assert!(error.to_string().contains("grid.nodes") && error.to_string().contains("2^31"), "{error}");
+        }
+        assert!(Options::default().choose(&grid, false, false).is_ok());
+    }
+}
+
 /// Its limit of its own does not come before its floor, and noise is not called a solve that was too short.
 #[test]
 fn polynomials_end_at_their_floor() {

@@ -258,6 +258,15 @@ fn restarts() -> Vec<Config> {
         input("auto", "mixed", closed.clone()),
         input("sor", "f64", json!({})),
         input("chebyshev", "f64", held.clone()),
+        // A polynomial of many steps.
+        input(
+            "chebyshev",
+            "f64",
+            json!({
+                "grid": { "nodes": [16, 5], "size": [169.9, 0.0137] },
+                "boundary": { "x_lo": { "dirichlet": 0 }, "x_hi": { "neumann": 0 }, "y": "periodic" },
+            }),
+        ),
         input("multigrid", "mixed", with(&held, "cycle", json!("w"))),
         input("multigrid", "mixed", with(&held, "cycle", json!("c"))),
         input("multigrid", "mixed", with(&held, "pre", json!(2))),

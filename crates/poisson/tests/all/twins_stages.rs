@@ -215,6 +215,11 @@ fn all_cycles_smoothers_and_methods_agree() {
                     };
                     faults
                         .extend(twins(&name, &cuda, &setup, if precision == Precision::F32 { 1e-5 } else { 1e-12 }, 3, &mut sweeps).err());
+                    // Blocks of sweeps, of which a polynomial's go on with one another.
+                    let mut blocks = |s: &mut dyn Stages, p: &mut Profiler| s.sweep_norms(5, smoother, p).unwrap();
+                    let name = format!("blocks of {name}");
+                    faults
+                        .extend(twins(&name, &cuda, &setup, if precision == Precision::F32 { 1e-5 } else { 1e-12 }, 3, &mut blocks).err());
                 }
                 let name = format!("full multigrid of {levels} on {:?}", grid.nodes());
                 let tolerance = loose(precision, levels);

@@ -13,6 +13,7 @@ mod in_place;
 mod inside;
 mod level;
 mod pass;
+mod polynomial;
 mod ring;
 mod rows;
 mod stages;
@@ -30,14 +31,15 @@ use self::coarse::CoarseSolver;
 pub use self::inside::{Array, Inside, inside, relaxations};
 use self::level::LevelData;
 use self::pass::HalfSweep;
+use self::polynomial::Polynomial;
 use self::stream::Workspace;
 use self::tables::Colour;
 use super::{Norms, Smoother, Stages};
 use crate::isa::{self, Isa};
-use crate::physics::chebyshev;
+use crate::physics::Chebyshev;
 use crate::problem::StageSetup;
 
-/// Half-sweeps in one pass at most (a Chebyshev polynomial is never cut): more would leave the cache.
+/// Half-sweeps in one pass at most (the polynomial of a cycle's smoother is not cut): more would leave the cache.
 const MAX_FUSED: usize = 8;
 
 /// The stages of the processor for `setup`, on the threads of `cpu`.
@@ -62,6 +64,8 @@ pub struct CpuStages<T, U> {
     norms: Norms,
     removed_mean: f64,
     singular: bool,
+    /// The Chebyshev polynomial on the solution that [`Stages::sweep_norms`] goes on with.
+    polynomial: Option<Polynomial<U>>,
 }
 
 /// The power of two nearest to `x` on a logarithmic scale; 1 if there is none.
@@ -72,14 +76,13 @@ fn power_of_two(x: f64) -> f64 {
 /// `nu` sweeps as relaxations of one colour each.
 fn half_sweeps<T: RealScalar>(smoother: Smoother, nu: u32) -> Vec<HalfSweep<T>> {
     let plain = |colour, omega: f64| HalfSweep { colour, omega: T::from_f64(omega), momentum: T::ZERO };
-    let mut state = 0.0;
+    let mut recurrence = Chebyshev::default();
     (0..nu)
-        .flat_map(|k| match smoother {
+        .flat_map(|_| match smoother {
             Smoother::RedBlack { omega } => vec![plain(Colour::Red, omega), plain(Colour::Black, omega)],
             Smoother::Jacobi { omega } => vec![plain(Colour::All, omega)],
             Smoother::Chebyshev { ratio } => {
-                let (step, momentum) = chebyshev(k, 2.0, ratio, &mut state);
-                vec![HalfSweep { colour: Colour::All, omega: T::from_f64(step), momentum: T::from_f64(momentum) }]
+                vec![polynomial::sweep(&mut recurrence, ratio)]
             }
         })
         .collect()
@@ -120,6 +123,7 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
             norms: Norms::default(),
             removed_mean: 0.0,
             singular: grid.singular(),
+            polynomial: None,
             levels,
         }
     }

@@ -79,6 +79,8 @@ pub(super) struct BandData<'a, T, U> {
     pub r: Slabs<'a, T>,
     /// The stored correction, if it is read or written.
     pub e: Option<Slabs<'a, T>>,
+    /// A polynomial that goes on: the correction a sweep before the stored one, and at the end a sweep before the new one.
+    pub older: Option<Band<'a, T>>,
     pub u: Option<Band<'a, U>>,
     /// The coarse residual: the slabs from `coarse_first` on.
     pub coarse: Option<(&'a mut [T], usize)>,
@@ -198,10 +200,13 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
                 if within(j - 1, 0) {
                     self.new_residual(&mut band, correct, j - 1);
                 }
-            } else if within(j, 0)
-                && let Some(e) = band.e.as_mut().and_then(|e| e.get_mut(j))
-            {
-                e.copy_from_slice(band.scratch.stage(last).get(j));
+            } else if within(j, 0) {
+                if let Some(e) = band.e.as_mut().and_then(|e| e.get_mut(j)) {
+                    e.copy_from_slice(band.scratch.stage(last).get(j));
+                }
+                if let Some(older) = band.older.as_mut().filter(|_| last > 0) {
+                    older.get_mut(j).copy_from_slice(band.scratch.stage(last - 1).get(j));
+                }
             }
         }
     }
@@ -264,10 +269,11 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         let Scratch { rings, ring_of, zeros, .. } = &mut *band.scratch;
         let (before, after) = rings.split_at_mut(ring);
         let input = &before[ring_of[s - 1]];
-        // Stage 1 has momentum only if stage 0 relaxed from zero.
-        let older = match s.checked_sub(2) {
-            Some(two_before) => before[ring_of[two_before]].get(j),
-            None => &zeros.get()[..shape.slab()],
+        // Without an older correction stage 1 has momentum only if stage 0 relaxed from zero.
+        let older = match (s.checked_sub(2), &band.older) {
+            (Some(two_before), _) => before[ring_of[two_before]].get(j),
+            (None, Some(older)) => older.get(j),
+            (None, None) => &zeros.get()[..shape.slab()],
         };
         let out = after[0].get_mut(j);
         let rhs = band.r.get(j);

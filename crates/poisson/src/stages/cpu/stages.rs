@@ -12,6 +12,7 @@ use super::full::{Rows, interpolate_slab};
 use super::isa::Run;
 use super::level::{LevelData, Outer};
 use super::pass::{Correct, Pass, SlabSums};
+use super::polynomial::{Polynomial, dense};
 use super::stream::Array;
 use super::transfer_rows::Convert;
 use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
@@ -19,13 +20,13 @@ use crate::grid::Axis;
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
 
 /// Cost of a pass over `shape` that moves `words` of `size` bytes per node with `flops` operations each.
-fn cost(shape: Shape, bytes: f64, flops: f64) -> Cost {
+pub(super) fn cost(shape: Shape, bytes: f64, flops: f64) -> Cost {
     let items = shape.nodes() as f64;
     Cost { bytes: bytes * items, flops: flops * items, items }
 }
 
 /// Operations of a relaxation or a residual per node.
-fn stencil_flops(shape: Shape) -> f64 {
+pub(super) fn stencil_flops(shape: Shape) -> f64 {
     if shape.rows > 1 { 20.0 } else { 14.0 }
 }
 
@@ -145,19 +146,26 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
         // The residual is at most that large; from zero it is f.
         self.residual_scale = 1.0 / power_of_two(largest_f + 2.0 * weights * largest_u);
         self.removed_mean = if self.singular { remove_mean(&mut outer.f, &outer.operator, None).0 } else { 0.0 };
+        self.begin_anew();
         Ok(())
     }
 
     fn state(&mut self) -> Result<Vec<f64>> {
-        let (shape, outer) = (self.levels[0].shape, &self.levels[0].outer);
-        let Some(outer) = outer else { return Ok(Vec::new()) };
-        let mut out = Vec::with_capacity(shape.nodes());
-        for slab in outer.u.all().chunks_exact(shape.slab()) {
-            for j in 0..shape.rows {
-                out.extend(shape.row(slab, j)[..shape.nx].iter().map(|v| v.to_f64()));
-            }
-        }
-        Ok(out)
+        Ok(self.levels[0].outer.as_ref().map_or_else(Vec::new, |outer| dense(&outer.u)))
+    }
+
+    fn older(&mut self) -> Result<Option<Vec<f64>>> {
+        Ok(self.polynomial.as_ref().map(Polynomial::older))
+    }
+
+    fn begin_anew(&mut self) {
+        self.polynomial.iter_mut().for_each(Polynomial::begin_anew);
+    }
+
+    fn go_on(&mut self, sweeps: u64, ratio: f64, older: &[f64]) -> Result<()> {
+        let (shape, periodic) = (self.levels[0].shape, self.levels[0].periodic[0]);
+        self.polynomial = Some(Polynomial::after(sweeps, ratio, older, shape, periodic, self.isa));
+        Ok(())
     }
 
     fn solution(&mut self) -> Result<Vec<f64>> {
@@ -356,6 +364,10 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
     }
 
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        if let Smoother::Chebyshev { ratio } = smoother {
+            self.continue_polynomial(nu, ratio, profiler);
+            return self.residual(0, profiler);
+        }
         // The mean of a singular problem's residual has to be taken off before its largest value is known.
         if self.singular || nu == 0 || !self.goes_in_strips(0, smoother) {
             self.sweep(0, nu, smoother, profiler)?;
@@ -444,7 +456,8 @@ impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
     }
 
     fn memory(&self) -> u64 {
-        self.levels.iter().map(LevelData::bytes).sum::<u64>() + self.inner.bytes() + self.outer.bytes() + self.solver.bytes()
+        let older = self.polynomial.as_ref().map_or(0, Polynomial::bytes);
+        self.levels.iter().map(LevelData::bytes).sum::<u64>() + self.inner.bytes() + self.outer.bytes() + self.solver.bytes() + older
     }
 
     fn replay(

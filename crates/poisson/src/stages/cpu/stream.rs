@@ -23,6 +23,7 @@ pub(super) struct Workspace<T, U> {
     scratch: Vec<Scratch<T>>,
     r_halos: Vec<Aligned<T>>,
     pub(super) e_halos: Vec<Aligned<T>>,
+    older_halos: Vec<Aligned<T>>,
     u_halos: Vec<Aligned<U>>,
     pub(super) sums: Vec<SlabSums>,
     /// A slab for what lies beyond the ends.
@@ -35,6 +36,7 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
             scratch: (0..threads).map(|_| Scratch::new()).collect(),
             r_halos: vec![Aligned::new(0); threads],
             e_halos: vec![Aligned::new(0); threads],
+            older_halos: vec![Aligned::new(0); threads],
             u_halos: vec![Aligned::new(0); threads],
             sums: Vec::new(),
             zeros: Aligned::new(0),
@@ -42,7 +44,7 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        let halos = self.r_halos.iter().chain(&self.e_halos).map(Aligned::bytes).sum::<u64>();
+        let halos = self.r_halos.iter().chain(&self.e_halos).chain(&self.older_halos).map(Aligned::bytes).sum::<u64>();
         halos
             + self.u_halos.iter().map(Aligned::bytes).sum::<u64>()
             + self.scratch.iter().map(Scratch::bytes).sum::<u64>()
@@ -59,6 +61,23 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
         u: Option<&mut Field<U>>,
         coarse: Option<&mut Field<T>>,
     ) -> &[SlabSums] {
+        self.run(cpu, pass, r, (e, None), u, coarse)
+    }
+
+    /// Runs the sweeps of `pass` on `e`, `older` being what `e` was a sweep before, and afterwards again.
+    pub(super) fn go_on(&mut self, cpu: &Cpu, pass: &Pass<'_, T, U>, r: &Field<T>, e: &mut Field<T>, older: &mut Field<T>) {
+        self.run(cpu, pass, Array::Read(r), (Some(Array::Write(e)), Some(older)), None, None);
+    }
+
+    fn run(
+        &mut self,
+        cpu: &Cpu,
+        pass: &Pass<'_, T, U>,
+        r: Array<'_, T>,
+        (e, older): (Option<Array<'_, T>>, Option<&mut Field<T>>),
+        u: Option<&mut Field<U>>,
+        coarse: Option<&mut Field<T>>,
+    ) -> &[SlabSums] {
         let shape = pass.shape;
         let bounds = bounds(shape.slabs, shape.nodes(), self.scratch.len(), pass.halo().max(1));
         self.sums.clear();
@@ -71,7 +90,7 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
             let (sums, after) = rest.split_at_mut(end - first);
             rest = after;
             let nothing = Slabs::Band(super::band::Band::empty());
-            bands.push(BandData { first: *first, end: *end, r: nothing, e: None, u: None, coarse: None, sums, scratch });
+            bands.push(BandData { first: *first, end: *end, r: nothing, e: None, older: None, u: None, coarse: None, sums, scratch });
         }
         match r {
             Array::Read(field) => bands.iter_mut().for_each(|b| b.r = Slabs::Shared(field)),
@@ -87,6 +106,10 @@ impl<T: RealScalar, U: RealScalar> Workspace<T, U> {
                 bands.iter_mut().zip(parts).for_each(|(b, part)| b.e = Some(Slabs::Band(part)));
             }
             None => {}
+        }
+        if let Some(field) = older {
+            let parts = split(field, &bounds, pass.halo(), pass.periodic[2], &mut self.older_halos);
+            bands.iter_mut().zip(parts).for_each(|(b, part)| b.older = Some(part));
         }
         if let Some(field) = u {
             let parts = split(field, &bounds, 1, pass.periodic[2], &mut self.u_halos);

@@ -10,11 +10,11 @@ use super::bottom::Bottom;
 use super::program::{COARSE, Kernels, NODES, OnSolution, RESTRICTING, ROWS, WARPS, Weights};
 use super::tables::{LevelArgument, Number, Tables, halves};
 use crate::grid::{Axis, Grid, Level};
-use crate::physics::chebyshev;
+use crate::physics::Chebyshev;
 use crate::stages::Smoother;
 
 /// Bound of the spectrum of `D^-1 A`.
-const LAMBDA: f64 = 2.0;
+pub(super) const LAMBDA: f64 = 2.0;
 /// Least nodes an axis where full multigrid's passes march: the window of coarse nodes wraps around at most once.
 const LEAST_FULL: usize = 64;
 
@@ -374,9 +374,20 @@ impl Data {
 
     /// `nu` sweeps by the general kernels from what is stored.
     pub(super) fn smooth(&mut self, target: Target, level: usize, nu: u32, smoother: Smoother) -> Result<()> {
-        let mut state = 0.0;
+        self.smooth_on(target, level, nu, smoother, &mut Chebyshev::default())
+    }
+
+    /// As [`Data::smooth`]; a polynomial goes on. The solution a sweep before is then the other copy.
+    pub(super) fn smooth_on(
+        &mut self,
+        target: Target,
+        level: usize,
+        nu: u32,
+        smoother: Smoother,
+        recurrence: &mut Chebyshev,
+    ) -> Result<()> {
         let mut swapped = false;
-        for k in 0..nu {
+        for _ in 0..nu {
             match smoother {
                 Smoother::RedBlack { omega } => {
                     self.relax(target, level, swapped, omega, 0)?;
@@ -387,7 +398,7 @@ impl Data {
                     swapped = !swapped;
                 }
                 Smoother::Chebyshev { ratio } => {
-                    let (step, momentum) = chebyshev(k, LAMBDA, ratio, &mut state);
+                    let (step, momentum) = recurrence.next(LAMBDA, ratio);
                     self.momentum(target, level, swapped, step, momentum)?;
                     swapped = !swapped;
                 }

@@ -37,6 +37,7 @@ use self::tables::Number;
 use super::{Held, Norms, Smoother, Stages, Start, stage};
 use crate::grid::cycle_levels;
 use crate::operator;
+use crate::physics::Chebyshev;
 use crate::problem::{Precision, StageSetup};
 
 /// Values moved to or from the host in one piece.
@@ -72,6 +73,7 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
         singular: setup.grid().singular(),
         removed: 0.0,
         bound: operator::norm_bound(setup.grid()),
+        recurrence: None,
         graphs: HashMap::new(),
     }))
 }
@@ -91,6 +93,8 @@ struct CudaStages {
     removed: f64,
     /// Bound of the operator's norm.
     bound: f64,
+    /// Of a Chebyshev polynomial on the solution, once it has begun.
+    recurrence: Option<Chebyshev>,
 }
 
 /// The power of two next to `1 / largest`; 1 if that is no number.
@@ -113,7 +117,6 @@ impl CudaStages {
         }
     }
 
-    /// Dense host values into a pitched field.
     /// Sets what residuals and corrections are held times.
     fn set_scale(&mut self, scale: f64) {
         if scale != self.data.scale {
@@ -123,7 +126,8 @@ impl CudaStages {
         }
     }
 
-    fn upload(&mut self, values: &[f64], solution: bool) -> Result<()> {
+    /// Dense host values into the right-hand side, or a copy of the solution.
+    fn upload(&mut self, values: &[f64], solution: Option<usize>) -> Result<()> {
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
         let rows_at_once = (PIECE / nx).clamp(1, 65535);
@@ -131,12 +135,29 @@ impl CudaStages {
         for (piece, part) in values.chunks(nx * rows_at_once).enumerate() {
             self.data.cuda.upload(&mut staging, part)?;
             let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let field = if solution { &l.u[l.u_at] } else { l.f.as_ref().unwrap_or(&l.u[0]) };
+            let field = solution.map_or_else(|| l.f.as_ref().unwrap_or(&l.u[0]), |copy| &l.u[copy]);
             let launch = self.data.kernels.pack.launch(grid, 256).plain(l.argument).arg(&staging).arg(field);
             // SAFETY: the arguments of `pack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((piece * rows_at_once) as i32).arg(i32::from(!solution)).run() }?;
+            unsafe { launch.arg((piece * rows_at_once) as i32).arg(i32::from(solution.is_none())).run() }?;
         }
         Ok(())
+    }
+
+    /// A copy of the solution over all nodes.
+    fn dense(&self, copy: usize) -> Result<Vec<f64>> {
+        let l = &self.data.levels[0];
+        let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
+        let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
+        let mut out = vec![0.0; nx * ny * nz];
+        let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
+        for (piece, part) in out.chunks_mut(nx * rows_at_once).enumerate() {
+            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
+            let launch = self.data.kernels.unpack.launch(grid, 256).plain(l.argument).arg(&l.u[copy]).arg(&staging);
+            // SAFETY: the arguments of `unpack` in order; the rows lie in the staging buffer and in the field.
+            unsafe { launch.arg((piece * rows_at_once) as i32).run() }?;
+            self.data.cuda.download_to(&staging, 0, part)?;
+        }
+        Ok(out)
     }
 }
 
@@ -148,8 +169,9 @@ impl Stages for CudaStages {
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
         // A solve like the one before finds its graphs.
         self.set_place(0);
-        self.upload(u, true)?;
-        self.upload(f, false)?;
+        self.recurrence = None;
+        self.upload(u, Some(self.data.levels[0].u_at))?;
+        self.upload(f, None)?;
         let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
         self.set_scale(scale);
@@ -158,19 +180,20 @@ impl Stages for CudaStages {
     }
 
     fn solution(&mut self) -> Result<Vec<f64>> {
-        let l = &self.data.levels[0];
-        let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
-        let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
-        let mut out = vec![0.0; nx * ny * nz];
-        let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
-        for (piece, part) in out.chunks_mut(nx * rows_at_once).enumerate() {
-            let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
-            let launch = self.data.kernels.unpack.launch(grid, 256).plain(l.argument).arg(&l.u[l.u_at]).arg(&staging);
-            // SAFETY: the arguments of `unpack` in order; the rows lie in the staging buffer and in the field.
-            unsafe { launch.arg((piece * rows_at_once) as i32).run() }?;
-            self.data.cuda.download_to(&staging, 0, part)?;
-        }
-        Ok(out)
+        self.dense(self.data.levels[0].u_at)
+    }
+
+    fn older(&mut self) -> Result<Option<Vec<f64>>> {
+        self.recurrence.map(|_| self.dense(1 - self.data.levels[0].u_at)).transpose()
+    }
+
+    fn begin_anew(&mut self) {
+        self.recurrence = None;
+    }
+
+    fn go_on(&mut self, sweeps: u64, ratio: f64, older: &[f64]) -> Result<()> {
+        self.recurrence = Some(Chebyshev::after(sweeps, data::LAMBDA, ratio));
+        self.upload(older, Some(1 - self.data.levels[0].u_at))
     }
 
     fn residual(&mut self, level: usize, profiler: &mut Profiler) -> Result<()> {
@@ -337,6 +360,17 @@ impl Stages for CudaStages {
         }
         let cost = self.cost(level, 0.0, 6.0 * f64::from(nu), 24.0 * f64::from(nu));
         profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth(Target::Solution, level, nu, smoother))
+    }
+
+    fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
+        if matches!(smoother, Smoother::Chebyshev { .. }) {
+            let (cost, cuda) = (self.cost(0, 0.0, 5.0 * f64::from(nu), 24.0 * f64::from(nu)), self.data.cuda.clone());
+            let recurrence = self.recurrence.get_or_insert_default();
+            profiler.stage_on(&cuda, stage::SWEEP, cost, || self.data.smooth_on(Target::Solution, 0, nu, smoother, recurrence))?;
+        } else {
+            self.sweep(0, nu, smoother, profiler)?;
+        }
+        self.residual(0, profiler)
     }
 
     fn restrict_rhs(&mut self, profiler: &mut Profiler) -> Result<()> {

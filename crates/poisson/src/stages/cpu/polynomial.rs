@@ -1,0 +1,93 @@
+//! A Chebyshev polynomial on the solution that goes on from one block of sweeps to the next: it remembers the solution a sweep
+//! before, and is cut into passes of some sweeps as those of other relaxations are.
+
+use zellige_engine::profile::Profiler;
+use zellige_engine::real::RealScalar;
+
+use super::field::{Field, Shape};
+use super::isa::{Isa, Run};
+use super::pass::{HalfSweep, Pass};
+use super::stages::{cost, stencil_flops};
+use super::tables::Colour;
+use super::transfer_rows::Convert;
+use super::{CpuStages, MAX_FUSED};
+use crate::physics::Chebyshev;
+use crate::stages::stage;
+
+/// A polynomial that has begun.
+pub(super) struct Polynomial<U> {
+    recurrence: Chebyshev,
+    /// The solution a sweep before.
+    older: Field<U>,
+}
+
+/// The next sweep of a polynomial.
+pub(super) fn sweep<T: RealScalar>(recurrence: &mut Chebyshev, ratio: f64) -> HalfSweep<T> {
+    let (step, momentum) = recurrence.next(2.0, ratio);
+    HalfSweep { colour: Colour::All, omega: T::from_f64(step), momentum: T::from_f64(momentum) }
+}
+
+/// The values at all nodes in C order.
+pub(super) fn dense<U: RealScalar>(field: &Field<U>) -> Vec<f64> {
+    let shape = field.shape;
+    let mut out = Vec::with_capacity(shape.nodes());
+    for slab in field.all().chunks_exact(shape.slab()) {
+        for j in 0..shape.rows {
+            out.extend(shape.row(slab, j)[..shape.nx].iter().map(|v| v.to_f64()));
+        }
+    }
+    out
+}
+
+impl<U: RealScalar> Polynomial<U> {
+    fn begin(shape: Shape) -> Self {
+        Self { recurrence: Chebyshev::default(), older: Field::new(shape) }
+    }
+
+    /// One of which `sweeps` sweeps are done; `older`: the solution a sweep before.
+    pub(super) fn after(sweeps: u64, ratio: f64, older: &[f64], shape: Shape, periodic: bool, isa: Isa) -> Self {
+        let mut field = Field::new(shape);
+        for (slab, from) in field.all_mut().chunks_exact_mut(shape.slab()).zip(older.chunks_exact(shape.nx * shape.rows)) {
+            for (j, from) in from.chunks_exact(shape.nx).enumerate() {
+                isa.run(Convert { from, to: &mut shape.row_mut(slab, j)[..shape.nx] });
+            }
+            shape.close(slab, periodic);
+        }
+        Self { recurrence: Chebyshev::after(sweeps, 2.0, ratio), older: field }
+    }
+
+    pub(super) fn begin_anew(&mut self) {
+        self.recurrence = Chebyshev::default();
+    }
+
+    pub(super) fn older(&self) -> Vec<f64> {
+        dense(&self.older)
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.older.bytes()
+    }
+}
+
+impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
+    /// `nu` more sweeps of the polynomial on the solution.
+    pub(super) fn continue_polynomial(&mut self, nu: u32, ratio: f64, profiler: &mut Profiler) {
+        let (shape, sweeps) = (self.levels[0].shape, f64::from(nu));
+        // Read and written: u and what it was before; and f read, each pass of eight sweeps.
+        let words = 5.0 * sweeps / MAX_FUSED as f64;
+        let all = cost(shape, words * size_of::<U>() as f64, (stencil_flops(shape) + 4.0) * sweeps);
+        profiler.stage(stage::SWEEP, all, || {
+            let data = &mut self.levels[0];
+            let Some(outer) = &mut data.outer else { return };
+            let Polynomial { recurrence, older } = self.polynomial.get_or_insert_with(|| Polynomial::begin(shape));
+            let mut left = nu as usize;
+            while left > 0 {
+                let mut pass = Pass::new(self.isa, data.shape, data.periodic, &outer.operator);
+                pass.current = true;
+                pass.pre = (0..left.min(MAX_FUSED)).map(|_| sweep(recurrence, ratio)).collect();
+                left -= pass.pre.len();
+                self.outer.go_on(&self.cpu, &pass, &outer.f, &mut outer.u, older);
+            }
+        });
+    }
+}
