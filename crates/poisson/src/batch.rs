@@ -76,6 +76,11 @@ impl Together {
 
     /// Solves as many problems as [`Together::at_once`] says, or fewer. Each solution has the bits that it has alone.
     pub(crate) fn solve(&mut self, problems: &[Problem<'_>], profiler: &mut Profiler) -> Result<Vec<Solution>> {
+        let solutions = self.solve_directly(problems, profiler)?;
+        by_cycles(solutions, problems, &self.grid, &self.choice, &self.device)
+    }
+
+    fn solve_directly(&mut self, problems: &[Problem<'_>], profiler: &mut Profiler) -> Result<Vec<Solution>> {
         match &mut self.work {
             Work::Gpu(plan) => {
                 if plan.as_ref().is_some_and(|plan| plan.systems() != problems.len()) {
@@ -139,7 +144,28 @@ pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: 
             }
         };
         let count = direct.systems();
-        solutions.extend(solve_together(&rest[..count], &grid, &choice, direct, &mut Profiler::off())?);
+        let found = solve_together(&rest[..count], &grid, &choice, direct, &mut Profiler::off())?;
+        solutions.extend(by_cycles(found, &rest[..count], &grid, &choice, device)?);
+    }
+    Ok(solutions)
+}
+
+/// Solves by cycles what the direct solver was chosen for and missed.
+fn by_cycles(
+    mut solutions: Vec<Solution>,
+    problems: &[Problem<'_>],
+    grid: &Grid,
+    choice: &Choice,
+    device: &Device,
+) -> Result<Vec<Solution>> {
+    for (solution, problem) in solutions.iter_mut().zip(problems) {
+        let Some(cycles) = choice.after_direct(solution.report.relative_residual).filter(|_| choice.missed(solution.report.status)) else {
+            continue;
+        };
+        let mut driver = Driver::new(grid, cycles, device)?;
+        driver.load(on_host(device, || problem.clone().fold())?)?;
+        let status = driver.run(&mut Profiler::off())?;
+        *solution = Solution { u: driver.solution()?, report: Report::of(&driver, status) };
     }
     Ok(solutions)
 }

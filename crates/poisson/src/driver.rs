@@ -40,6 +40,8 @@ pub struct Driver {
     made: f64,
     /// The solution is zero: nothing has been done since zeros were loaded.
     zero: bool,
+    /// Steps of the direct solver, and the relative residual that it left, where cycles were taken after it.
+    direct: Option<(usize, f64)>,
 }
 
 /// A carried residual is made afresh when it is about to fall below this multiple of the inner precision's unit times
@@ -125,7 +127,37 @@ impl Driver {
             truncation: None,
             made: 0.0,
             zero: false,
+            direct: None,
         })
+    }
+
+    /// Whether a direct solution that was chosen automatically has ended without its goal: [`Driver::fall_back`] is to follow.
+    pub(crate) fn missed(&self) -> bool {
+        self.status.is_some_and(|status| self.choice.missed(status))
+    }
+
+    /// Takes cycles in place of the direct solver, from what it found if that is nearer than nothing. `folded` is the system that it had;
+    /// what follows is [`Driver::begin`] or [`Driver::run`].
+    pub(crate) fn fall_back(&mut self, mut folded: Folded) -> Result<()> {
+        let (steps, left) = (self.steps(), self.judge.relative());
+        if left < 1.0 {
+            folded.u = self.state()?;
+        }
+        self.take_cycles(steps, left)?;
+        self.load(folded)
+    }
+
+    /// As [`Driver::fall_back`] after `steps` steps of the direct solver, nothing being loaded.
+    pub(crate) fn take_cycles(&mut self, steps: usize, left: f64) -> Result<()> {
+        if let Some(choice) = self.choice.after_direct(left) {
+            *self = Self { direct: Some((steps, left)), ..Self::new(&self.grid, choice, &self.device)? };
+        }
+        Ok(())
+    }
+
+    /// Steps of a direct solver that missed its goal, and the relative residual that it left.
+    pub(crate) fn direct_before(&self) -> Option<(usize, f64)> {
+        self.direct
     }
 
     /// Puts a system on the device. Its grid must be the one that the driver was made for.
@@ -203,11 +235,11 @@ impl Driver {
 
     /// One step; `carry`: a cycle may carry the residual on.
     fn step_carrying(&mut self, carry: bool, profiler: &mut Profiler) -> Result<()> {
-        let first = self.steps() == 0;
+        let first = self.own_steps() == 0;
         self.zero = false;
         let may_carry = carry && self.may_carry();
-        let scheme = self.choice.scheme.after(self.steps());
-        let begins = matches!(scheme, Scheme::Sweeps { pieces, .. } if self.steps().is_multiple_of(pieces as usize));
+        let scheme = self.choice.scheme.after(self.own_steps());
+        let begins = matches!(scheme, Scheme::Sweeps { pieces, .. } if self.own_steps().is_multiple_of(pieces as usize));
         match &mut self.backend {
             Backend::Stages(stages) => {
                 if begins {
@@ -291,8 +323,12 @@ impl Driver {
         self.status
     }
 
-    /// Finished steps.
+    /// Finished steps, those of a direct solver that missed its goal included.
     pub fn steps(&self) -> usize {
+        self.direct.map_or(0, |(steps, _)| steps) + self.own_steps()
+    }
+
+    fn own_steps(&self) -> usize {
         self.judge.history().len().saturating_sub(1)
     }
 
@@ -355,7 +391,7 @@ impl Driver {
 
     /// After [`Driver::resume`]: goes on with the polynomial of the steps that were done.
     pub fn go_on(&mut self, older: &[f64]) -> Result<()> {
-        let steps = self.steps() as u64;
+        let steps = self.own_steps() as u64;
         match (&mut self.backend, self.choice.scheme) {
             (Backend::Stages(stages), Scheme::Sweeps { smoother: Smoother::Chebyshev { ratio }, block, pieces, .. }) => {
                 stages.go_on(steps % u64::from(pieces) * u64::from(block), ratio, older)
@@ -425,26 +461,4 @@ pub(crate) fn advance(stages: &mut dyn Stages, scheme: Scheme, first: bool, carr
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::status::{Criteria, Norm, Pace};
-
-    /// The last verdict on residuals of a solution of norm 1 under an operator of norm 1e6: the floor is at 4e-10.
-    fn direct(residuals: &[f64], max_steps: usize) -> Option<Status> {
-        let criteria = Criteria { relative: 1e-13, absolute: 0.0, norm: Norm::L2, lowest: 0.0, max_steps };
-        let mut judge = Judge::new(criteria, Pace::cycles(), 1e-16, 1e6, Reference { l2: 1.0, max: 1.0 });
-        judge.push(Norms { l2: 1.0, max: 1.0, u_l2: 0.0 });
-        residuals.iter().fold(None, |_, l2| direct_verdict(&mut judge, Norms { l2: *l2, max: *l2, u_l2: 1.0 }))
-    }
-
-    #[test]
-    fn a_direct_solution_is_at_the_floor_only_where_its_residual_is_rounding() {
-        assert_eq!(direct(&[1e-9, 2e-10], 6), None);
-        assert_eq!(direct(&[1e-9, 2e-10, 1.5e-10], 6), Some(Status::PrecisionFloor));
-        assert_eq!(direct(&[1e-5, 0.9e-5], 6), Some(Status::Stagnated));
-        assert_eq!(direct(&[1e-5, 3e-6, 1e-6, 0.8e-6], 4), Some(Status::Stagnated));
-        assert_eq!([1, 2].map(|limit| direct(&[1e-5, 1e-6][..limit], limit)), [Some(Status::MaxCycles); 2]);
-        assert_eq!(direct(&[1e-9], 1), Some(Status::MaxCycles));
-        assert_eq!(direct(&[1e-9, 1e-14], 2), Some(Status::Converged));
-    }
-}
+mod tests;

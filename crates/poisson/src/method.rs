@@ -18,6 +18,10 @@ use crate::status::{Criteria, Norm, Pace};
 use crate::step::{Cycle, CyclePlan};
 use crate::truncation::too_few_nodes;
 
+pub use self::choice::{Choice, Scheme};
+
+mod choice;
+
 /// How the system is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -123,54 +127,6 @@ impl Default for Options {
             max_cycles: None,
         }
     }
-}
-
-/// The method in full.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Scheme {
-    /// Cycles, after full multigrid with `fmg` cycles per level or from the first guess.
-    Cycles {
-        /// The cycle.
-        plan: CyclePlan,
-        /// Cycles per level of full multigrid.
-        fmg: Option<u32>,
-    },
-    /// Plain relaxation, `block` sweeps a step, the last one ending at `limit`.
-    Sweeps {
-        /// The relaxation.
-        smoother: Smoother,
-        /// Sweeps per step.
-        block: u32,
-        /// Steps of a Chebyshev polynomial; 1 for the others.
-        pieces: u32,
-        /// Expected factor of the error per sweep.
-        rate: f64,
-        /// Most sweeps.
-        limit: u64,
-    },
-    /// One transform.
-    Direct,
-}
-
-/// What was chosen.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Choice {
-    /// The method in full.
-    pub scheme: Scheme,
-    /// For people: the method and why.
-    pub words: String,
-    /// When to stop.
-    pub criteria: Criteria,
-    /// Whether the goal is the truncation error.
-    pub truncation: bool,
-    /// Whether there is a first guess.
-    pub warm: bool,
-    /// How fast it should be.
-    pub pace: Pace,
-    /// Number formats.
-    pub precision: Precision,
-    /// Most coarse levels.
-    pub coarse_levels: usize,
 }
 
 /// Sweeps of a step times [`work`]: some tenths of a second on one core, after which a signal is heeded.
@@ -316,7 +272,11 @@ impl Options {
         };
         let criteria = Criteria { relative, absolute: self.absolute, norm: self.norm, lowest, max_steps: max_steps as usize };
         let words = format!("{}{}", scheme.words(), if reason.is_empty() { String::new() } else { format!(" ({reason})") });
-        Ok(Choice { scheme, words, criteria, truncation, warm, pace, precision: self.precision, coarse_levels: self.coarse_levels })
+        let cycles =
+            || Self { method: if truncation { Method::Fmg } else { Method::Multigrid }, ..self.clone() }.settle(grid, has, warm, stack);
+        let instead = if (self.method, scheme) == (Method::Auto, Scheme::Direct) { Some(Box::new(cycles()?)) } else { None };
+        let (precision, coarse_levels) = (self.precision, self.coarse_levels);
+        Ok(Choice { scheme, words, criteria, truncation, warm, pace, precision, coarse_levels, instead })
     }
 
     /// Whether something was asked for that only cycles have.
@@ -432,46 +392,6 @@ impl Options {
             Relaxation::Jacobi => Smoother::Jacobi { omega: self.omega.unwrap_or(if plane { 0.8 } else { 6.0 / 7.0 }) },
             // Those modes reach from 1/2 (1/3) to 2 in units of the diagonal.
             Relaxation::Chebyshev => Smoother::Chebyshev { ratio: if plane { 4.0 } else { 6.0 } },
-        }
-    }
-}
-
-impl Scheme {
-    /// What the step after `steps` others does: the last block of sweeps may be shorter.
-    #[must_use]
-    pub fn after(self, steps: usize) -> Self {
-        let Self::Sweeps { smoother, block, pieces, rate, limit } = self else { return self };
-        let left = limit.saturating_sub(steps as u64 * u64::from(block)).clamp(1, u64::from(block));
-        Self::Sweeps { smoother, block: left as u32, pieces, rate, limit }
-    }
-
-    /// The method for people.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Cycles { plan, fmg } => {
-                let cycle = match plan.cycle {
-                    Cycle::V => "V",
-                    Cycle::W => "W",
-                    Cycle::F => "F",
-                    Cycle::C => "C",
-                };
-                let smoother = match plan.smoother {
-                    Smoother::RedBlack { omega } => format!("red-black, omega {omega}"),
-                    Smoother::Jacobi { omega } => format!("Jacobi, omega {omega:.4}"),
-                    Smoother::Chebyshev { ratio } => format!("Chebyshev, ratio {ratio}"),
-                };
-                let start = if fmg.is_some() { "full multigrid, then " } else { "" };
-                format!("{start}{cycle}({},{}) cycles, {smoother}", plan.pre, plan.post)
-            }
-            Self::Sweeps { smoother, block, pieces, .. } => match smoother {
-                Smoother::RedBlack { omega } if *omega == 1.0 => format!("red-black Gauss-Seidel, {block} sweeps a step"),
-                Smoother::RedBlack { omega } => format!("red-black SOR, omega {omega:.6}, {block} sweeps a step"),
-                Smoother::Jacobi { omega } => format!("Jacobi, omega {omega:.6}, {block} sweeps a step"),
-                Smoother::Chebyshev { ratio } => {
-                    format!("Chebyshev, condition {ratio:.4e}, degree {}, {block} sweeps a step", u64::from(*block) * u64::from(*pieces))
-                }
-            },
-            Self::Direct => "direct solver by transforms".into(),
         }
     }
 }

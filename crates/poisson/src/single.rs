@@ -75,6 +75,9 @@ pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
         writer.bytes("residual", &held.residual)?;
         writer.f64s("residual_scale", &[held.scale])?;
     }
+    if let Some((steps, left)) = driver.direct_before() {
+        writer.f64s("direct", &[steps as f64, left])?;
+    }
     let judge = driver.judge();
     let last = judge.norms();
     writer.f64s("u", &u)?;
@@ -96,6 +99,11 @@ pub(crate) fn restore(driver: &mut Driver, mut folded: Folded, reader: &Reader) 
         let mut scale = [0.0];
         reader.f64s_into("residual_scale", &mut scale)?;
         held = Some(Held { residual: reader.bytes("residual")?, scale: scale[0] });
+    }
+    if reader.has("direct") {
+        let mut direct = [0.0; 2];
+        reader.f64s_into("direct", &mut direct)?;
+        driver.take_cycles(direct[0] as usize, direct[1])?;
     }
     driver.load(folded)?;
     let norms = Norms { l2: last[0], max: last[1], u_l2: last[2] };
@@ -128,7 +136,14 @@ impl Single {
     }
 
     pub(crate) fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
-        self.driver.step(profiler)
+        self.driver.step(profiler)?;
+        if self.driver.missed() {
+            let problem = self.problem.clone();
+            self.driver.fall_back(on_host(&self.device, || problem.fold())?)?;
+            self.levels = levels_of(self.driver.grid(), self.driver.choice());
+            self.driver.begin(profiler)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn steps(&self) -> u64 {
@@ -198,6 +213,9 @@ impl Single {
             },
             Status::MaxCycles => format!("relative residual {relative:.2e} when `max_cycles` was reached, {:.1e} asked for", judge.goal()),
         };
+        if let Some((_, left)) = self.driver.direct_before() {
+            let _ = write!(message, "; by cycles, after the direct solver left a relative residual of {left:.1e}");
+        }
         let imbalance = self.driver.imbalance();
         if share_of_imbalance(imbalance, self.reference) > NOTABLE_IMBALANCE {
             let _ = write!(

@@ -166,7 +166,11 @@ pub(crate) fn solve_with(
         None => driver.insert(Driver::new(&folded.grid, choice, device)?),
     };
     driver.load(folded)?;
-    let status = driver.run(profiler)?;
+    let mut status = driver.run(profiler)?;
+    if driver.missed() {
+        driver.fall_back(on_host(device, || problem.clone().fold())?)?;
+        status = driver.run(profiler)?;
+    }
     let u = driver.solution()?;
     Ok(Solution { u, report: Report::of(driver, status) })
 }

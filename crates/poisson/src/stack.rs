@@ -155,6 +155,11 @@ impl Stack {
                 if driver.status().is_none() {
                     driver.step(profiler)?;
                 }
+                if driver.missed() {
+                    let problem = self.problems.of(first);
+                    driver.fall_back(on_host(&self.device, || problem.fold())?)?;
+                    driver.begin(profiler)?;
+                }
                 match driver.status() {
                     None => return Ok(()),
                     Some(status) => {

@@ -1,0 +1,112 @@
+//! What was chosen: the method in full, when it stops, and the words for it.
+
+use super::DIRECT_STEPS;
+use crate::problem::Precision;
+use crate::stages::Smoother;
+use crate::status::{Criteria, Pace, Status};
+use crate::step::{Cycle, CyclePlan};
+
+/// The method in full.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scheme {
+    /// Cycles, after full multigrid with `fmg` cycles per level or from the first guess.
+    Cycles {
+        /// The cycle.
+        plan: CyclePlan,
+        /// Cycles per level of full multigrid.
+        fmg: Option<u32>,
+    },
+    /// Plain relaxation, `block` sweeps a step, the last one ending at `limit`.
+    Sweeps {
+        /// The relaxation.
+        smoother: Smoother,
+        /// Sweeps per step.
+        block: u32,
+        /// Steps of a Chebyshev polynomial; 1 for the others.
+        pieces: u32,
+        /// Expected factor of the error per sweep.
+        rate: f64,
+        /// Most sweeps.
+        limit: u64,
+    },
+    /// One transform.
+    Direct,
+}
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The method in full.
+    pub scheme: Scheme,
+    /// For people: the method and why.
+    pub words: String,
+    /// When to stop.
+    pub criteria: Criteria,
+    /// Whether the goal is the truncation error.
+    pub truncation: bool,
+    /// Whether there is a first guess.
+    pub warm: bool,
+    /// How fast it should be.
+    pub pace: Pace,
+    /// Number formats.
+    pub precision: Precision,
+    /// Most coarse levels.
+    pub coarse_levels: usize,
+    /// Where the direct solver was chosen automatically: the cycles that are taken if it misses its goal.
+    pub instead: Option<Box<Choice>>,
+}
+
+impl Choice {
+    /// Whether a solve that ended so is to be done by other means.
+    pub(crate) fn missed(&self, status: Status) -> bool {
+        let limit = self.criteria.max_steps as u64 == DIRECT_STEPS;
+        self.instead.is_some() && (matches!(status, Status::Stagnated | Status::Diverged) || status == Status::MaxCycles && limit)
+    }
+
+    /// The cycles in place of a direct solution that left this relative residual, which their words say.
+    pub(crate) fn after_direct(&self, relative: f64) -> Option<Self> {
+        let mut choice = Self::clone(self.instead.as_deref()?);
+        choice.words = format!("{}, after the direct solver left a relative residual of {relative:.1e}", choice.words);
+        Some(choice)
+    }
+}
+
+impl Scheme {
+    /// What the step after `steps` others does: the last block of sweeps may be shorter.
+    #[must_use]
+    pub fn after(self, steps: usize) -> Self {
+        let Self::Sweeps { smoother, block, pieces, rate, limit } = self else { return self };
+        let left = limit.saturating_sub(steps as u64 * u64::from(block)).clamp(1, u64::from(block));
+        Self::Sweeps { smoother, block: left as u32, pieces, rate, limit }
+    }
+
+    /// The method for people.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Cycles { plan, fmg } => {
+                let cycle = match plan.cycle {
+                    Cycle::V => "V",
+                    Cycle::W => "W",
+                    Cycle::F => "F",
+                    Cycle::C => "C",
+                };
+                let smoother = match plan.smoother {
+                    Smoother::RedBlack { omega } => format!("red-black, omega {omega}"),
+                    Smoother::Jacobi { omega } => format!("Jacobi, omega {omega:.4}"),
+                    Smoother::Chebyshev { ratio } => format!("Chebyshev, ratio {ratio}"),
+                };
+                let start = if fmg.is_some() { "full multigrid, then " } else { "" };
+                format!("{start}{cycle}({},{}) cycles, {smoother}", plan.pre, plan.post)
+            }
+            Self::Sweeps { smoother, block, pieces, .. } => match smoother {
+                Smoother::RedBlack { omega } if *omega == 1.0 => format!("red-black Gauss-Seidel, {block} sweeps a step"),
+                Smoother::RedBlack { omega } => format!("red-black SOR, omega {omega:.6}, {block} sweeps a step"),
+                Smoother::Jacobi { omega } => format!("Jacobi, omega {omega:.6}, {block} sweeps a step"),
+                Smoother::Chebyshev { ratio } => {
+                    format!("Chebyshev, condition {ratio:.4e}, degree {}, {block} sweeps a step", u64::from(*block) * u64::from(*pieces))
+                }
+            },
+            Self::Direct => "direct solver by transforms".into(),
+        }
+    }
+}
