@@ -8,11 +8,12 @@ use zellige_engine::error::Problem;
 
 use crate::config::{AUTO, Config};
 use crate::flat;
-use crate::gas::transport::Transport;
+use crate::gas::mixture;
 use crate::geometry::Body;
 use crate::idle::idle;
 use crate::model::{CROWD, Edge, Model, Partner, Scheme};
 use crate::relaxation;
+use crate::shocked;
 use crate::walls::BOLTZMANN;
 
 /// When averages are taken, in words.
@@ -130,7 +131,6 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
             format!("{}: {} segments, area {:.4e} m^2, perimeter {:.4e} m", body.name, body.segments.len(), body.area, body.perimeter);
         lines.push(("body".into(), text));
     }
-    let n = model.species.len();
     let [path, tau] = model.free_path(gas.density, gas.temperature);
     let h = model.widest();
     let length = (0..grid.dimensions).map(|d| grid.length(d)).fold(0.0, f64::max);
@@ -143,15 +143,20 @@ pub fn forecast(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<S
     let by_body = model.geometry.bodies().iter().map(|b| format!("{:.4e} by that of `{}`", path / extent(b), b.name));
     let by: Vec<_> = std::iter::once(format!("{:.4e} by the longer side of the domain", path / length)).chain(by_body).collect();
     lines.push(("knudsen".into(), by.join(", ")));
-    if n == 1 {
-        let [viscosity, conductivity] = if model.flat() {
-            flat::transport(&model.species[0], gas.temperature)
-        } else {
-            let t = Transport::new(&model.species[0], gas.temperature);
-            [t.viscosity, t.conductivity]
-        };
-        lines.push(("transport".into(), format!("viscosity {viscosity:.4e} Pa s, conductivity {conductivity:.4e} W/(m K)")));
-    }
+    let transport = if model.flat() {
+        (model.species.len() == 1).then(|| flat::transport(&model.species[0], gas.temperature))
+    } else {
+        let z = model.collisions.z_definition;
+        Some(mixture::transport(&model.species, |a, b| *model.pair(a, b), &model.fractions, gas.temperature, z))
+    };
+    let text = transport.map_or_else(
+        || "not known of mixtures with two components of velocity".to_owned(),
+        |[viscosity, conductivity]| format!("viscosity {viscosity:.4e} Pa s, conductivity {conductivity:.4e} W/(m K)"),
+    );
+    lines.push(("transport".into(), text));
+    let (shocked, coarse) = shocked::lines(config, model);
+    lines.extend(shocked);
+    warnings.extend(coarse);
     let (relaxing, cut) = relaxation::lines(config, model);
     lines.extend(relaxing);
     warnings.extend(cut);

@@ -21,6 +21,7 @@ mod relaxation;
 pub mod sampling;
 pub mod seed;
 pub mod setup;
+mod shocked;
 pub mod solver;
 pub mod source;
 mod species;

@@ -87,6 +87,7 @@ fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&Fil
             rotation: 0,
             z_rotation: Relaxation::Constant(table::Z_ROTATION),
             vibration: Vibration::NONE,
+            left_out: Vibration::NONE,
         }),
         _ => None,
     };
@@ -118,7 +119,7 @@ fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&Fil
         found.rotation = 0;
     }
     if !c.vibration {
-        found.vibration = Vibration::NONE;
+        found.left_out = std::mem::replace(&mut found.vibration, Vibration::NONE);
     }
     Ok(found)
 }

@@ -1,6 +1,7 @@
 //! Gases: species, how pairs of them collide, and what follows for a gas at rest.
 
 pub mod millikan;
+pub mod mixture;
 pub mod pair;
 pub mod sparta;
 pub mod table;
@@ -25,6 +26,8 @@ pub struct Species {
     pub z_rotation: Relaxation,
     /// The modes of its vibration.
     pub vibration: Vibration,
+    /// Modes that it has and that are not computed, as far as they are known.
+    pub left_out: Vibration,
 }
 
 impl Species {

@@ -135,8 +135,14 @@ pub fn species(path: &Path, text: &str, used: &[&str]) -> Result<Vec<Listed>> {
         if all.iter().any(|s| s.species.name == words[0]) {
             return Err(faults.at(line, &format!("the species `{}` is there twice", words[0])));
         }
+        if words.len() > 9 && number(9, "the charge")? != 0.0 {
+            let what =
+                format!("`{}` has a charge of {}: ions and electrons are not computed, and it would fly as a neutral", words[0], words[9]);
+            return Err(faults.at(line, &format!("{what}; leave it out of `species`, or name a neutral species")));
+        }
         let scatter = Scatter { diameter: 0.0, omega: 0.5, t_ref: 273.15, alpha: 1.0 };
-        let found = Species { name: words[0].into(), mass, scatter, rotation: rotation as u32, z_rotation, vibration };
+        let found =
+            Species { name: words[0].into(), mass, scatter, rotation: rotation as u32, z_rotation, vibration, left_out: Vibration::NONE };
         all.push(Listed { species: found, modes: freedom as u32 / 2 });
     }
     if names(text).is_empty() { Err(faults.at(0, "there is no species in it")) } else { Ok(all) }
@@ -253,13 +259,17 @@ mod tests {
     #[test]
     fn files_of_sparta_are_read() {
         assert_eq!(names(SPECIES), ["O2", "N2", "O", "CO2", "O2+", "e"]);
-        let all = species(path(), SPECIES, &["O2", "N2", "O", "CO2", "e"]).unwrap();
-        let [o2, n2, o, co2, e] = &all[..] else { panic!("{all:?}") };
+        let all = species(path(), SPECIES, &["O2", "N2", "O", "CO2"]).unwrap();
+        let [o2, n2, o, co2] = &all[..] else { panic!("{all:?}") };
         let z = |s: &Listed| (s.species.z_rotation, s.species.vibration.modes().first().map(|m| m.z));
         assert_eq!((o2.species.mass, o2.species.rotation, o2.species.vibration.modes()[0].theta), (5.31e-26, 2, 2256.0));
         assert_eq!(z(o2), (Relaxation::Constant(5.0), Some(1.0 / 5.58659e-5)));
         assert_eq!(z(n2), (Relaxation::Constant(f64::INFINITY), Some(f64::INFINITY)));
-        assert_eq!((z(o), o.modes, co2.modes, e.species.mass), ((Relaxation::Constant(f64::INFINITY), None), 0, 4, 9.109_381_88e-31));
+        assert_eq!((z(o), o.modes, co2.modes), ((Relaxation::Constant(f64::INFINITY), None), 0, 4));
+        for (name, charge) in [("O2+", "line 12: `O2+` has a charge of 1.0"), ("e", "line 13: `e` has a charge of -1.0")] {
+            let said = species(path(), SPECIES, &["O2", name]).unwrap_err().to_string();
+            assert!(said.contains(charge) && said.contains("leave it out"), "{said}");
+        }
         let found = vibrations(path(), VIB, &["CO2", "O2"]).unwrap();
         let modes: Vec<_> = found.iter().flat_map(|v| v.1.modes()).map(|m| (m.theta, m.degeneracy, m.z)).collect();
         assert_eq!(modes, [(959.66, 2, 1.0 / 1.9e-5), (1918.7, 1, 1.0 / 1.9e-5), (3382.1, 1, 1.0 / 1.9e-5)]);

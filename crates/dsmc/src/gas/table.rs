@@ -90,5 +90,6 @@ pub fn find(name: &str, model: Model) -> Option<Species> {
         "O2" => Relaxation::Parker { z_inf: 16.5, t_star: 113.5 },
         _ => Relaxation::Constant(Z_ROTATION),
     };
-    Some(Species { name: name.into(), mass: mass * 1e-27, scatter, rotation, z_rotation, vibration: modes(name, vibration) })
+    let (vibration, left_out) = (modes(name, vibration), Vibration::NONE);
+    Some(Species { name: name.into(), mass: mass * 1e-27, scatter, rotation, z_rotation, vibration, left_out })
 }

@@ -21,6 +21,14 @@ pub struct Mode {
     pub z: f64,
 }
 
+impl Mode {
+    /// Heat capacity over Boltzmann's constant (Einstein): `d (x/(2 sinh(x/2)))^2`, `x = theta/T`.
+    pub fn capacity(&self, temperature: f64) -> f64 {
+        let x = self.theta / temperature;
+        f64::from(self.degeneracy) * (x / (2.0 * (0.5 * x).sinh())).powi(2)
+    }
+}
+
 /// All oscillators of a molecule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Vibration {
@@ -134,13 +142,9 @@ impl Vibration {
         self.modes().iter().map(of).sum()
     }
 
-    /// Heat capacity over Boltzmann's constant (Einstein): `d (x/(2 sinh(x/2)))^2` of each oscillator, `x = theta/T`.
+    /// Heat capacity over Boltzmann's constant.
     pub fn capacity(&self, temperature: f64) -> f64 {
-        let of = |m: &Mode| {
-            let x = m.theta / temperature;
-            f64::from(m.degeneracy) * (x / (2.0 * (0.5 * x).sinh())).powi(2)
-        };
-        self.modes().iter().map(of).sum()
+        self.modes().iter().map(|m| m.capacity(temperature)).sum()
     }
 
     /// Temperature of one oscillator of mean level `level`, K; 0 where all are at rest.

@@ -75,6 +75,11 @@ impl Motion {
 }
 
 impl Wall {
+    /// Whether it is a mirror, which has no temperature.
+    pub fn is_mirror(&self) -> bool {
+        self.model == Model::Specular
+    }
+
     /// The motion after the wall, whose unit normal into the gas is `normal`. `uniform` gives numbers in (0, 1).
     pub fn reflect(&self, molecule: &Molecule, normal: [f64; 2], before: &Motion, uniform: &mut dyn FnMut() -> f64) -> Motion {
         let [x, y, z] = before.velocity;
