@@ -44,8 +44,23 @@ impl Flow {
             Device::Cpu(cpu) => stages::cpu::new(&model, cpu),
             Device::Cuda(cuda) => stages::cuda::new(&model, cuda)?,
         };
-        let particles = cpu.install(|| loading::fill(&model, &|place| initial.at(place)));
-        stages.insert(&particles)?;
+        let mut all = Particles::default();
+        let on_cpu = matches!(device, Device::Cpu(_));
+        cpu.install(|| {
+            loading::fill(&model, &|place| initial.at(place), |part| {
+                // A GPU gets all at once.
+                if on_cpu {
+                    return stages.insert(&part);
+                }
+                all.reserve(model.expected as usize);
+                all.append(part);
+                Ok(())
+            })
+        })?;
+        if !on_cpu {
+            stages.insert(&all)?;
+        }
+        drop(all);
         let samples = Samples::new(&model, config);
         Ok(Self { model, stages, samples, step: 0, cpu })
     }
@@ -151,7 +166,12 @@ impl Flow {
     }
 }
 
-/// Memory of a run on its device: particles, on the processor with an eighth of spare room, sums, and on the processor their spread.
+/// Bytes of the program itself.
+const PROGRAM: f64 = 16e6;
+
+/// Memory of a run on its device. On the processor the most that there is at a time, which is when the results are written: particles with an
+/// eighth of spare room and what is on its way between tiles, sums of the stages, of all batches and of the last one, the spread of values, and
+/// all values with their errors twice, as fields and as what is written. A checkpoint takes 22 bytes a particle and more beside that.
 pub fn memory(model: &Model, device: &Device) -> u64 {
     if let Device::Cuda(_) = device {
         return stages::cuda::memory(model);
@@ -160,6 +180,9 @@ pub fn memory(model: &Model, device: &Device) -> u64 {
     let four = |column: bool| if column { 4.0 } else { 0.0 };
     let particle = 22.0 + four(c.rotation) + four(c.vibration) + four(c.partner.tagged());
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
-    let sums = 2.0 * 8.0 * species * c.sums() as f64 + 2.0 * 8.0 * width(model) as f64;
-    (model.expected * particle * 9.0 / 8.0 + cells * (sums + 6.0 * species * (species + 1.0) + 4.0)) as u64
+    let width = width(model) as f64;
+    let sums = species * (12.0 * c.kept() as f64 + 2.0 * 8.0 * c.sums() as f64) + 2.0 * 8.0 * width;
+    let written = 8.0 * width + 2.0 * 8.0 * (width + 3.0) + 2.0 * 4.0 * width + 40.0;
+    let of_cells = cells * (sums + written + 6.0 * species * (species + 1.0) + 4.0);
+    (PROGRAM + model.expected * particle * 9.0 / 8.0 + of_cells) as u64
 }

@@ -1,5 +1,6 @@
 //! The gas at the start.
 
+use zellige_engine::error::Result;
 use zellige_engine::parallel::{indices, map};
 
 use crate::gas::Species;
@@ -34,22 +35,30 @@ pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn Fn
     (rotation as f32, species.vibration.draw(temperature, uniform))
 }
 
-/// Fills all cells. `state` gives the gas at a place.
-pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync)) -> Particles {
+/// Particles of a piece: 26 to 34 bytes each beside those that are in place.
+const PIECE: f64 = 500_000.0;
+/// Cells of a task.
+const TASK: usize = 4096;
+
+/// Fills all cells, piece by piece in their order. `state` gives the gas at a place.
+pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), mut take: impl FnMut(Particles) -> Result<()>) -> Result<()> {
     let cells = model.grid.len();
-    let chunk = 4096;
-    let parts = map(indices(cells.div_ceil(chunk)), |_, c| {
-        let mut particles = Particles::default();
-        for cell in c * chunk..((c + 1) * chunk).min(cells) {
-            fill_cell(model, state, cell, &mut particles);
-        }
-        particles
-    });
-    let mut all = Particles::default();
-    for part in parts {
-        all.append(part);
+    let piece = ((PIECE / (model.expected / cells as f64).max(1.0)) as usize).max(1);
+    for first in (0..cells).step_by(piece) {
+        let last = (first + piece).min(cells);
+        let task = TASK.min((last - first).div_ceil(64)).max(1);
+        let parts = map(indices((last - first).div_ceil(task)), |_, c| {
+            let mut particles = Particles::default();
+            for cell in first + c * task..(first + (c + 1) * task).min(last) {
+                fill_cell(model, state, cell, &mut particles);
+            }
+            particles
+        });
+        let mut all = Particles::default();
+        parts.into_iter().for_each(|part| all.append(part));
+        take(all)?;
     }
-    all
+    Ok(())
 }
 
 fn fill_cell(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), cell: usize, into: &mut Particles) {

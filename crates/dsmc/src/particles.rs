@@ -30,6 +30,14 @@ impl Particles {
         self.cell.is_empty()
     }
 
+    /// Room for `n` in the columns of the motion.
+    pub fn reserve(&mut self, n: usize) {
+        let more = n.saturating_sub(self.len());
+        self.cell.reserve_exact(more);
+        self.species.reserve_exact(more);
+        self.offset.iter_mut().chain(&mut self.velocity).for_each(|column| column.reserve_exact(more));
+    }
+
     /// Adds one.
     pub fn push(&mut self, cell: u32, species: u16, offset: [f32; 2], velocity: [f32; 3], rotation: Option<f32>, level: Option<u32>) {
         self.cell.push(cell);
