@@ -281,4 +281,5 @@ pub(crate) mod purpose {
     pub(crate) const PERMUTE: u32 = 0x6007;
     pub(crate) const SOURCE: u32 = 0x6008;
     pub(crate) const PART: u32 = 0x6009;
+    pub(crate) const PARTNER: u32 = 0x600a;
 }

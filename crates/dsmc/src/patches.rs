@@ -69,11 +69,11 @@ fn values(fields: &[&Field], cells: &[usize]) -> Vec<PatchValues> {
     out
 }
 
-/// The segments of bodies with the columns of their table.
-pub(crate) fn walls(model: &Model, table: &Table) -> Record {
+/// The segments of bodies that are shown, with the columns of their table.
+pub(crate) fn walls(model: &Model, shown: &[usize], table: &Table) -> Record {
     let mut known: HashMap<[u64; 2], u32> = HashMap::new();
     let (mut points, mut corners) = (Vec::new(), Vec::new());
-    for end in model.geometry.segments().iter().flat_map(|s| s.ends) {
+    for end in shown.iter().flat_map(|s| model.geometry.segments()[*s].ends) {
         corners.push(*known.entry(end.map(f64::to_bits)).or_insert_with(|| {
             points.push(end);
             points.len() as u32 - 1

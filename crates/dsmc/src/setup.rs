@@ -19,8 +19,10 @@ use crate::species::all_species;
 use crate::walls::subsonic::Given;
 use crate::walls::{BOLTZMANN, Model as WallModel, Wall, temperatures};
 
-/// Most particles of a run: their numbers in tiles have 28 bits, and no machine holds as many.
+/// Most particles of a run: no machine holds as many.
 const PARTICLES: f64 = 1e11;
+/// Most particles of a cell: numbers of its tries have 24 bits, those of the particles of a tile 28.
+const IN_A_CELL: f64 = 1e7;
 
 /// Weights of cells: beyond, a particle that goes from one to another would become as many as a tile has.
 const WEIGHTS: (f64, f64) = (1e-3, 1e3);
@@ -387,8 +389,9 @@ impl Model {
             dense = dense.max(config.gas.density / relative(cell));
             particles += state.density * grid.volume() * geometry.fraction(cell) / (weight * relative(cell));
         }
-        if particles > PARTICLES || most.max(dense) * grid.volume() / weight > 1e8 {
-            let problem = Problem::new("", format!("{particles:.3e} particles are asked for")).allowed("at most 1e11, and 1e8 in a cell");
+        if particles > PARTICLES || most.max(dense) * grid.volume() / weight > IN_A_CELL {
+            let allowed = format!("at most {PARTICLES:e}, and {IN_A_CELL:e} in a cell");
+            let problem = Problem::new("", format!("{particles:.3e} particles are asked for")).allowed(allowed);
             return Err(input("weight", problem.hint("a larger `weight`, or fewer `particles_per_cell`")));
         }
         let mut model = Self {

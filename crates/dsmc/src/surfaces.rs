@@ -59,7 +59,9 @@ pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
     if segments.is_empty() {
         return Vec::new();
     }
-    let each = |f: &dyn Fn(usize) -> f64| (0..segments.len()).map(f).collect::<Vec<_>>();
+    // No gas is where a body lies on a side of the domain.
+    let shown: Vec<usize> = (0..segments.len()).filter(|s| !segments[*s].buried).collect();
+    let each = |f: &dyn Fn(usize) -> f64| shown.iter().map(|s| f(*s)).collect::<Vec<_>>();
     let mut columns = vec![
         Column::numbers("body", "", "", each(&|s| f64::from(segments[s].body))),
         Column::numbers("position", "x", "m", each(&|s| segments[s].middle()[0])),
@@ -80,8 +82,8 @@ pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
             columns.push(Column::numbers(&format!("{name}_error"), "", "", each(&|s| still.coefficients(&spread[s])[v])));
         }
     }
-    let surface = table("surface", "what the segments of bodies feel", segments.len(), columns);
-    let lines = patches::walls(&flow.model, &surface);
+    let surface = table("surface", "what the segments of bodies feel", shown.len(), columns);
+    let lines = patches::walls(&flow.model, &shown, &surface);
     let whole = whole(flow);
     let pictures = (0..flow.model.geometry.bodies().len()).map(|number| picture(flow, number, &found, &spread));
     [Record::Table(surface), lines, whole].into_iter().chain(pictures).collect()
@@ -108,22 +110,24 @@ fn picture(flow: &Flow, number: usize, found: &[Load], spread: &[Load]) -> Recor
         way += segments[s].length();
         way - 0.5 * segments[s].length()
     };
-    let x = body.segments.clone().map(middle).collect();
+    let x: Vec<f64> = body.segments.clone().map(middle).collect();
+    let shown = || body.segments.clone().filter(|s| !segments[*s].buried);
+    let x = shown().map(|s| x[s - body.segments.start]).collect();
     let (mut lines, mut errors) = (Vec::new(), Vec::new());
     let stream = reference(flow);
     for v in 0..COEFFICIENTS.len() {
         let (name, scale, still) = if let Some(stream) = &stream {
             (COEFFICIENTS[v].to_owned(), None, Some(stream.still()))
         } else {
-            let most = body.segments.clone().map(|s| parts(&found[s])[v].abs()).fold(0.0, f64::max);
+            let most = shown().map(|s| parts(&found[s])[v].abs()).fold(0.0, f64::max);
             (format!("{} / {most:.3e} {}", PARTS[v].0, PARTS[v].1), Some(if most > 0.0 { most } else { 1.0 }), None)
         };
         let of = |stream: Option<&Reference>, load: &Load| match (stream, scale) {
             (Some(stream), _) => stream.coefficients(load)[v],
             (None, scale) => parts(load)[v] / scale.unwrap_or(1.0),
         };
-        lines.push((name, body.segments.clone().map(|s| of(stream.as_ref(), &found[s])).collect()));
-        errors.push(body.segments.clone().map(|s| of(still.as_ref(), &spread[s])).collect());
+        lines.push((name, shown().map(|s| of(stream.as_ref(), &found[s])).collect()));
+        errors.push(shown().map(|s| of(still.as_ref(), &spread[s])).collect());
     }
     let (title, y_label) = match stream {
         Some(_) => (format!("coefficients of pressure, shear and heat on {}", body.name), "Cp, Cf, Ch"),

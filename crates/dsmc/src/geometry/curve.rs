@@ -107,7 +107,8 @@ pub enum Shape {
         /// Its corners.
         vertices: Vec<[f64; 2]>,
     },
-    /// A plate without thickness: a line through points, gas on both sides.
+    /// A plate without thickness: a line through points, gas on both sides. In tables and along `s` the face to the right of the way through
+    /// the points comes first, then the other one on the way back.
     Plate {
         /// Two points or more.
         points: Vec<[f64; 2]>,

@@ -51,6 +51,8 @@ pub struct Segment {
     pub body: u32,
     /// Number of the wall model in the list of walls.
     pub wall: u32,
+    /// Whether it lies on a side of the domain, its normal outwards: no gas is there.
+    pub buried: bool,
 }
 
 impl Segment {
@@ -62,6 +64,14 @@ impl Segment {
     /// Its middle, m.
     pub fn middle(&self) -> [f64; 2] {
         [0, 1].map(|d| 0.5 * (self.ends[0][d] + self.ends[1][d]))
+    }
+
+    /// Change of the place along it for a metre along x and y, with -1 at its first end and 1 at its second.
+    pub fn per_metre(&self) -> [f64; 2] {
+        let [a, b] = self.ends;
+        let way = [b[0] - a[0], b[1] - a[1]];
+        let square = way[0] * way[0] + way[1] * way[1];
+        way.map(|w| 2.0 * w / square)
     }
 }
 

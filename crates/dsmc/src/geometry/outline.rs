@@ -121,11 +121,19 @@ impl Outlines {
 
     fn push(&mut self, body: u32, line: &Line, grid: &Grid) {
         let start = self.segments.len();
+        let upper = Point::new((grid.cells[0] as i64) << FINE, (grid.cells[1] as i64) << FINE);
         let mut add = |from: usize, to: usize| {
             let ends = [line.places[from], line.places[to]];
             let t = [ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]];
             let length = t[0].hypot(t[1]);
-            self.segments.push(Segment { ends, normal: [t[1] / length, -t[0] / length], body, wall: line.curve.wall });
+            let normal = [t[1] / length, -t[0] / length];
+            let (a, b) = (line.points[from], line.points[to]);
+            let on = |side: i64, a: i64, b: i64| a == side && b == side;
+            let buried = on(0, a.x, b.x) && normal[0] < 0.0
+                || on(0, a.y, b.y) && normal[1] < 0.0
+                || on(upper.x, a.x, b.x) && normal[0] > 0.0
+                || on(upper.y, a.y, b.y) && normal[1] > 0.0;
+            self.segments.push(Segment { ends, normal, body, wall: line.curve.wall, buried });
             self.lines.push((line.points[from], line.points[to]));
         };
         let after = |k: usize| (k + 1) % line.points.len();
@@ -177,8 +185,11 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
             line.points.len(),
             line.segment(k.min(line.len() - 1)),
         );
-        let domain =
-            format!("the domain is {} to {} along x and {} to {} along y; a body may touch its sides", low[0], high[0], low[1], high[1]);
+        let domain = format!(
+            "the domain is {} to {} along x and {} to {} along y; a body may touch its sides; \
+             half a body on a plane of symmetry is a polygon of that half, or an open curve of a file, with both ends on the side",
+            low[0], high[0], low[1], high[1]
+        );
         return refuse(message, &domain);
     }
     if let Some(k) = (0..line.len()).find(|k| line.ends(*k).0 == line.ends(*k).1) {

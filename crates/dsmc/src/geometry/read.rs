@@ -91,6 +91,7 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
     }
     let Some(count) = count else { return Err("it has no line `N lines` in its header".into()) };
     let (mut places, mut links): (Vec<[f64; 2]>, Vec<Link>) = (Vec::new(), Vec::new());
+    let mut kind: Option<(String, u64)> = None;
     let mut known: HashMap<[u64; 2], usize> = HashMap::new();
     while let Some((number, section)) = rest.next() {
         let expected = match section {
@@ -109,8 +110,18 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
                 continue;
             }
             let id = words[0].parse::<u64>().map_err(|_| format!("`{}` in line {number} is no number of a line", words[0]))?;
+            // A type may stand before the points: SPARTA gives each type a wall.
+            if matches!((points, words.len()), (Some(_), 4) | (None, 6)) {
+                let (first, line) = kind.get_or_insert_with(|| (words[1].to_owned(), id));
+                if first != words[1] {
+                    return Err(format!(
+                        "line {line} is of type {first} and line {id} of type {}, and a body has one wall: give the bodies of each type a file and \
+                         a `wall` of their own, or make all types of this file the same",
+                        words[1]
+                    ));
+                }
+            }
             let ends = match (points, words.len()) {
-                // A type may stand before the points.
                 (Some(n), 3 | 4) => {
                     let end = |word: &str| match word.parse::<usize>() {
                         Ok(p) if (1..=n).contains(&p) => Ok(p - 1),

@@ -179,6 +179,12 @@ fn broken_surfaces_are_refused() {
         ("2 4 3", "2 4 9", "`9` in line 11 is no point: there are 4"),
         ("2 4 3", "2 4", "line 11 has 2 entries"),
         ("2 4 3", "2 3 4", "both"),
+        (
+            "1 1 4\n2 4 3\n3 3 2\n4 2 1",
+            "1 1 1 4\n2 1 4 3\n3 2 3 2\n4 2 2 1",
+            "line 1 is of type 1 and line 3 of type 2, and a body has one wall",
+        ),
+        ("1 1 4\n2 4 3", "1 5 1 4\n2 5 4 3 6", "line 11 has 5 entries"),
         ("Lines\n1 1 4\n2 4 3\n3 3 2\n4 2 1\n", "", "no section `Lines`"),
     ] {
         let message = surf(&good.replace(from, to), LABEL).expect_err(expected);

@@ -2,7 +2,7 @@
 //! the segments of a body fluctuate together, so that errors of neither follow from those of the sums.
 
 use crate::model::Model;
-use crate::walls::tally::{BodyLoad, Flux, Load, Reference};
+use crate::walls::tally::{BodyLoad, Flux, Load, Reference, closing};
 
 /// Numbers of a segment: pressure and shear.
 pub(super) const OF_SEGMENT: usize = 2;
@@ -36,7 +36,11 @@ pub(super) fn numbers(model: &Model, flux: &dyn Fn(usize) -> Flux) -> Vec<f64> {
 pub(crate) fn bodies(model: &Model, flux: &dyn Fn(usize) -> Flux) -> Vec<BodyLoad> {
     let (geometry, stream) = (&model.geometry, Reference::of(model));
     let each = geometry.bodies().iter().enumerate();
-    each.map(|(b, body)| BodyLoad::new(geometry.segments(), flux, body, model.moment_point(b)).along(stream.as_ref())).collect()
+    let one = |(b, body)| {
+        let load = BodyLoad::new(geometry.segments(), flux, body, model.moment_point(b));
+        load.along(stream.as_ref(), closing(geometry.segments(), body))
+    };
+    each.map(one).collect()
 }
 
 /// What all feel together; moments about different points are not added.

@@ -24,7 +24,7 @@ pub use values::{
     OF_SPECIES, QUANTITIES, Quantity, VALUES, WITH_Z, first_mode, first_with_z, modes, species_values, translation, values, width,
 };
 
-/// Values of a surface: flux of molecules (1/(m^2 s)), momentum per area along x, y, z (Pa) and heat (W/m^2).
+/// Values of a surface, as [`Flux`] has them.
 pub const SURFACE_VALUES: usize = SURFACE_SUMS;
 
 /// Sections of a checkpoint with the counts.

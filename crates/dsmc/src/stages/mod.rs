@@ -4,7 +4,7 @@
 pub mod cpu;
 pub mod cuda;
 
-use zellige_engine::error::Result;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
 use crate::gas::Species;
@@ -18,8 +18,9 @@ use crate::walls::BOLTZMANN;
 pub const MOMENTS: usize = 10;
 /// Sums that come with a motion along z.
 pub const ALONG_Z: usize = 3;
-/// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules) and energy (J).
-pub const SURFACE_SUMS: usize = 5;
+/// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules), energy (J), and of a segment the momentum against its normal
+/// times the place of the collision along it, -1 to 1 (kg m/s): half its length times that is the moment about its middle.
+pub const SURFACE_SUMS: usize = 6;
 
 /// Energy over half of a molecule's mass by what is summed up: `2 k/m` by species, then `2 k theta/m` of each mode by species.
 fn factors(model: &Model) -> Vec<f64> {
@@ -27,6 +28,21 @@ fn factors(model: &Model) -> Vec<f64> {
     let theta = |s: &Species, m: usize| s.vibration.modes().get(m).map_or(0.0, |mode| mode.theta);
     let modes = (0..model.collisions.modes).flat_map(|m| model.species.iter().map(move |s| per_mass(s) * theta(s, m)));
     model.species.iter().map(per_mass).chain(modes).collect()
+}
+
+/// Particles of a tile: their numbers in it have 28 bits.
+const IN_A_TILE: u64 = 1 << 28;
+
+/// Refuses to go on with a tile that holds more.
+fn overfull(most: u64) -> Result<()> {
+    if most <= IN_A_TILE {
+        return Ok(());
+    }
+    Err(Error::Numerics {
+        what: "gas".into(),
+        place: "a tile of cells".into(),
+        message: format!("{most} particles crowd in one tile, which holds {IN_A_TILE} at most; use a larger `weight`"),
+    })
 }
 
 /// Samples whose sums are kept in single precision before they are added to those in double precision, where so many particles are

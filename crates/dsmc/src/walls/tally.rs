@@ -4,9 +4,9 @@ use crate::geometry::{Body, Segment};
 use crate::model::Model;
 use crate::walls::BOLTZMANN;
 
-/// What a surface gets per area and time: molecules (1/(m^2 s)), momentum along x, y, z (Pa) and energy (W/m^2), in the order of the
-/// sums of a surface.
-pub type Flux = [f64; 5];
+/// What a surface gets per area and time, in the order of the sums of a surface: molecules (1/(m^2 s)), momentum along x, y, z (Pa), energy
+/// (W/m^2), and pressure times the place along a segment, -1 to 1 (Pa).
+pub type Flux = [f64; crate::stages::SURFACE_SUMS];
 
 /// What a stretch of wall feels.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -26,7 +26,7 @@ pub struct Load {
 impl Load {
     /// The load on a segment.
     pub fn new(flux: &Flux, segment: &Segment) -> Self {
-        let [count, x, y, z, heat] = *flux;
+        let [count, x, y, z, heat, _] = *flux;
         let [nx, ny] = segment.normal;
         // The normal is to the right of the segment's direction, which is (-ny, nx).
         Self { flux: count, pressure: 0.0 - (x * nx + y * ny), shear: y * nx - x * ny, shear_z: z, heat }
@@ -103,25 +103,28 @@ impl BodyLoad {
     /// How many numbers it is.
     pub const NUMBERS: usize = 7;
 
-    /// The sum over a body's segments, `flux` that of all segments; forces act in their middles. The moment is taken about `pivot`, m.
+    /// The sum over a body's segments, `flux` that of all segments. The moment is taken about `pivot`, m: forces act where molecules hit.
     pub fn new(segments: &[Segment], flux: impl Fn(usize) -> Flux, body: &Body, pivot: [f64; 2]) -> Self {
         let mut all = Self::default();
         for k in body.segments.clone() {
-            let (segment, [_, x, y, z, heat]) = (&segments[k], flux(k));
+            let (segment, [_, x, y, z, heat, tilt]) = (&segments[k], flux(k));
             let (length, middle) = (segment.length(), segment.middle());
             for (sum, f) in all.force.iter_mut().zip([x, y, z]) {
                 *sum += f * length;
             }
-            all.moment += ((middle[0] - pivot[0]) * y - (middle[1] - pivot[1]) * x) * length;
+            // Of the whole force in the middle of the segment, and of the pressure about that.
+            all.moment += ((middle[0] - pivot[0]) * y - (middle[1] - pivot[1]) * x + 0.5 * length * tilt) * length;
             all.heat += heat * length;
         }
         all
     }
 
-    /// With the force in the directions of a stream.
+    /// With the force in the directions of a stream. Where the body lies on a side of the domain (`closing`, [`closing`]) it is taken to feel
+    /// the stream's pressure, which a whole body would feel all around.
     #[must_use]
-    pub fn along(mut self, stream: Option<&Reference>) -> Self {
-        self.stream = stream.map_or([0.0; 2], |s| s.turned(self.force));
+    pub fn along(mut self, stream: Option<&Reference>, closing: [f64; 2]) -> Self {
+        let [x, y, z] = self.force;
+        self.stream = stream.map_or([0.0; 2], |s| s.turned([x + s.pressure * closing[0], y + s.pressure * closing[1], z]));
         self
     }
 
@@ -135,6 +138,12 @@ impl BodyLoad {
     pub fn from_numbers([x, y, z, moment, heat, along, left]: [f64; Self::NUMBERS]) -> Self {
         Self { force: [x, y, z], moment, heat, stream: [along, left] }
     }
+}
+
+/// The force of a unit of pressure on those segments of a body that lie on a side of the domain, m.
+pub fn closing(segments: &[Segment], body: &Body) -> [f64; 2] {
+    let buried = || segments[body.segments.clone()].iter().filter(|s| s.buried);
+    [0, 1].map(|d| buried().map(|s| -s.normal[d] * s.length()).sum())
 }
 
 impl Body {

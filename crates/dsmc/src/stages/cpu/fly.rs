@@ -4,7 +4,7 @@
 use super::math::Stream;
 use super::store::{Body, Columns, HOLE, Mosaic, Outbox, Row, local, shift_of};
 use super::tile::{Impact, Scratch, Tile};
-use crate::geometry::{BELOW_ONE, Flight, Met};
+use crate::geometry::{BELOW_ONE, Flight, Met, Segment};
 use crate::grid::Side;
 use crate::model::{Edge, Model, purpose};
 use crate::stages::Ledger;
@@ -257,7 +257,12 @@ pub(super) fn trace(
             motion.velocity[2] = 0.0;
         }
         if pass.sample {
-            tile.impacts.push(Impact { weight, ..impact(surface, wall, normal, &molecule, &before, &motion) });
+            let impact = impact(surface, wall, normal, &molecule, &before, &motion);
+            let tilt = match (surface as usize).checked_sub(Side::ALL.len()) {
+                Some(segment) => tilt(model, &model.geometry.segments()[segment], &flight, impact.momentum),
+                None => 0.0,
+            };
+            tile.impacts.push(Impact { tilt, weight, ..impact });
         }
         meetings += 1;
         if meetings > MEETINGS {
@@ -278,5 +283,12 @@ fn impact(surface: u32, wall: &Wall, normal: [f64; 2], molecule: &Molecule, befo
     let across = wall.velocity[0] * normal[0] + wall.velocity[1] * normal[1];
     let slide = [wall.velocity[0] - across * normal[0], wall.velocity[1] - across * normal[1], wall.velocity[2]];
     let work = momentum[0] * slide[0] + momentum[1] * slide[1] + momentum[2] * slide[2];
-    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work, weight: 1.0 }
+    Impact { surface, momentum, energy: before.energy(molecule) - after.energy(molecule) - work, tilt: 0.0, weight: 1.0 }
+}
+
+/// Momentum against a segment's normal times the place along it of the flight that has met it.
+fn tilt(model: &Model, segment: &Segment, flight: &Flight, momentum: [f64; 3]) -> f64 {
+    let (grid, middle, per_metre) = (&model.grid, segment.middle(), segment.per_metre());
+    let along = |d: usize| (grid.origin[d] + (flight.cell[d] as f64 + flight.offset[d]) * grid.h[d] - middle[d]) * per_metre[d];
+    -(along(0) + along(1)) * (momentum[0] * segment.normal[0] + momentum[1] * segment.normal[1])
 }

@@ -12,7 +12,7 @@ use super::tile::{Impact, Majorant, Tile};
 use super::{Gas, Work, totals};
 use crate::model::{Model, Scheme};
 use crate::particles::Particles;
-use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals, samples_at_a_time};
+use crate::stages::{IN_A_TILE, Ledger, SURFACE_SUMS, Stages, Totals, overfull, samples_at_a_time};
 use crate::walls::BOLTZMANN;
 use crate::walls::subsonic::Moving;
 
@@ -45,14 +45,17 @@ impl Stages for Gas {
             })
         });
         self.check(arrived)?;
+        if self.store.len() as u64 > IN_A_TILE {
+            overfull(self.store.tiles.iter().map(|t| t.len() as u64).max().unwrap_or(0))?;
+        }
         profiler.stage("route", Cost::default(), || self.route());
         if sample {
             profiler.stage("surfaces", Cost::default(), || {
                 let weight = self.model.weight;
                 for tile in &mut self.tiles {
-                    for Impact { surface, momentum, energy, weight: own } in tile.impacts.drain(..) {
+                    for Impact { surface, momentum, energy, tilt, weight: own } in tile.impacts.drain(..) {
                         let sums = &mut self.surfaces[surface as usize * SURFACE_SUMS..][..SURFACE_SUMS];
-                        for (sum, term) in sums.iter_mut().zip([1.0, momentum[0], momentum[1], momentum[2], energy]) {
+                        for (sum, term) in sums.iter_mut().zip([1.0, momentum[0], momentum[1], momentum[2], energy, tilt]) {
                             *sum += weight * own * term;
                         }
                     }
@@ -68,7 +71,7 @@ impl Stages for Gas {
             let [x, y] = self.model.grid.cell(*cell as usize);
             count[self.store.mosaic.place(x, y).tile as usize] += 1;
         }
-        for (tile, n) in self.store.tiles.iter_mut().zip(count) {
+        for (tile, n) in self.store.tiles.iter_mut().zip(count).filter(|(_, n)| *n > 0) {
             let len = tile.len();
             tile.rows[0].room(len + n);
         }
@@ -92,6 +95,7 @@ impl Stages for Gas {
         self.settle()?;
         let [rotation, level, tag] = held(&self.store.layout());
         let mut all = Particles::default();
+        all.reserve(self.store.len());
         self.for_each(|cell, species, b| {
             all.push(cell as u32, species as u16, [b.x, b.y], b.v, rotation.then_some(b.rotation), level.then_some(b.level));
             all.tag.extend(tag.then_some(b.tag));

@@ -107,6 +107,9 @@ fn round(a: &mut [u32], b: &mut [u32], c: &mut [u32], d: &mut [u32], k0: u32, k1
     }
 }
 
+/// What a page is of a step: runs have fewer than 2^40.
+const NEXT_PAGE: u64 = 1 << 40;
+
 /// Numbers one after the other for one item of a step.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
@@ -115,17 +118,18 @@ pub(crate) struct Stream {
     index: u64,
     words: [u32; 4],
     left: usize,
+    room: u64,
 }
 
 impl Stream {
-    /// For `item`, which has 2^12 words before it meets the next one.
+    /// For `item`, which has 2^12 words on a page.
     pub(crate) fn new(purpose: u32, seed: u64, step: u64, item: u64) -> Self {
         Self::with_room(purpose, seed, step, item, 10)
     }
 
-    /// For `item`, which has `4 << bits` words before it meets the next one.
+    /// For `item`, which has `4 << bits` words on a page, and 256 pages.
     pub(crate) fn with_room(purpose: u32, seed: u64, step: u64, item: u64, bits: u32) -> Self {
-        Self { philox: Philox::new(purpose, seed), step, index: item << bits, words: [0; 4], left: 0 }
+        Self { philox: Philox::new(purpose, seed), step, index: item << bits, words: [0; 4], left: 0, room: 1 << bits }
     }
 
     /// A word.
@@ -134,6 +138,11 @@ impl Stream {
             self.words = self.philox.draw(self.step, self.index);
             self.index += 1;
             self.left = 4;
+            if self.index & (self.room - 1) == 0 {
+                // What follows belongs to the next item. Upper bits of the step, to which no run comes, number the pages.
+                self.index -= self.room;
+                self.step += NEXT_PAGE;
+            }
         }
         self.left -= 1;
         self.words[self.left]
@@ -170,6 +179,24 @@ mod tests {
             assert!((f64::from(a) - s).abs() < 3e-7 && (f64::from(b) - c).abs() < 3e-7, "turn {u}");
         }
         assert_eq!((power(0.0, 0.3), log2(1.0), exp2(3.0)), (0.0, 0.0, 8.0));
+    }
+
+    /// A particle between walls draws more than a page: none of it is its neighbour's.
+    #[test]
+    fn items_share_no_words() {
+        let words = |item: u64| {
+            let mut stream = Stream::new(4, 99, 7, item);
+            (0..3 * 4096).map(|_| stream.word()).collect::<Vec<_>>()
+        };
+        let philox = Philox::new(4, 99);
+        let first = |step: u64, index: u64| philox.draw(step, index)[3];
+        let own = words(5);
+        assert_eq!((own[0], own[4096], own[8192]), (first(7, 5 << 10), first(7 + (1 << 40), 5 << 10), first(7 + (2 << 40), 5 << 10)));
+        let mut all: Vec<u32> = (4..8).flat_map(words).collect();
+        all.sort_unstable();
+        let twice = all.windows(2).filter(|w| w[0] == w[1]).count();
+        // Of 49 152 words of 32 bits 0.3 pairs are equal by chance; a shared page would be 4096.
+        assert!(twice < 10, "{twice} words are there twice");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::collide::{Table, change, hit, velocity};
 use super::math::{power, turn};
 use super::store::Columns;
 use super::tile::{Scratch, Tile};
-use super::tries::{AHEAD, number_of, partners};
+use super::tries::{AHEAD, further, number_of, partners};
 use crate::physics::{Vec3, deflected, difference, directed, in_plane, square};
 use zellige_engine::rng::{open_f32, uniform_f32};
 
@@ -78,7 +78,7 @@ impl Rows {
 #[inline(always)]
 pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, species: usize, step: u64, total: usize) {
     let pairs = table.pairs.len();
-    gather(table, tile, scratch, species, total);
+    gather(table, tile, scratch, species, step, total);
     cross_sections(&mut scratch.rows, &scratch.words.words[1], total);
     let chosen = candidates(&mut scratch.rows, total);
     // Where all pairs scatter the same way and none has internal modes.
@@ -118,7 +118,7 @@ pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, spe
 
 /// Who meets whom, and their relative velocities.
 #[inline(always)]
-fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, total: usize) {
+fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, step: u64, total: usize) {
     let pairs = table.pairs.len();
     let Scratch { rows, words, start, sorted, .. } = scratch;
     let n = start.last().copied().unwrap_or(0) as usize;
@@ -133,7 +133,7 @@ fn gather(table: &Table, tile: &Tile, scratch: &mut Scratch, species: usize, tot
         let place = which[t] as usize;
         let (slot, p) = if pairs == 1 { (place, 0) } else { (place / pairs, place % pairs) };
         let pair = &table.pairs[p];
-        let (i, j) = partners(start, slot, species, pair, word[t]);
+        let (i, j) = partners(start, slot, species, pair, word[t], || further(table.seed, step, &words.items, t));
         assert!(i < n && j < n, "particles of the tile");
         (at_i[t], at_j[t]) = (i as u32, j as u32);
         (gx[t], gy[t], gz[t]) = (vx[i] - vx[j], vy[i] - vy[j], vz[i] - vz[j]);

@@ -31,6 +31,8 @@ pub(super) struct Impact {
     pub(super) momentum: [f64; 3],
     /// Energy given to it, J of one molecule.
     pub(super) energy: f64,
+    /// Momentum against the normal of a segment times the place along it.
+    pub(super) tilt: f64,
     /// What the particle stands for, over `weight` of the model.
     pub(super) weight: f64,
 }

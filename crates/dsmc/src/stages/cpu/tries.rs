@@ -11,7 +11,7 @@ use super::store::{Columns, Mosaic};
 use super::tile::{Majorant, Scratch, Tile};
 use crate::model::{Scheme, purpose};
 use crate::physics::{difference, square};
-use zellige_engine::rng::{open_f32, uniform_f32};
+use zellige_engine::rng::{Philox, open_f32, uniform_f32};
 
 /// Tries after which a maximum may fall.
 const EVIDENCE: f32 = 2000.0;
@@ -127,18 +127,33 @@ fn settle(majorants: &mut [Majorant], tries: &[u32]) {
     }
 }
 
-/// The particles of a try: one word for both, the fraction that the first leaves chooses the second.
+/// The particles of a try: one word for both, the fraction that the first leaves chooses the second; where the word has fewer values than
+/// there are pairs, `further` chooses it.
 #[inline(always)]
-pub(super) fn partners(start: &[u32], slot: usize, species: usize, pair: &Kinetics, word: u32) -> (usize, usize) {
+pub(super) fn partners(
+    start: &[u32],
+    slot: usize,
+    species: usize,
+    pair: &Kinetics,
+    word: u32,
+    further: impl FnOnce() -> u32,
+) -> (usize, usize) {
     let (a, b) = (slot * species + pair.species[0], slot * species + pair.species[1]);
     let (first, second) = (start[a], start[b]);
     let (na, nb) = (start[a + 1] - first, start[b + 1] - second);
     let same = a == b;
     let product = u64::from(word) * u64::from(na);
     let i = (product >> 32) as u32;
-    let mut j = ((u64::from(product as u32) * u64::from(nb - u32::from(same))) >> 32) as u32;
+    let rest = if u64::from(na) * u64::from(nb) > u64::from(u32::MAX) { further() } else { product as u32 };
+    let mut j = ((u64::from(rest) * u64::from(nb - u32::from(same))) >> 32) as u32;
     j += u32::from(same && j >= i);
     ((first + i) as usize, (second + j) as usize)
+}
+
+/// A further word of a try.
+#[cold]
+pub(super) fn further(seed: u64, step: u64, items: &[Vec<u32>; 2], t: usize) -> u32 {
+    Philox::new(purpose::PARTNER, seed).draw(step, u64::from(items[0][t]) << 32 | u64::from(items[1][t]))[0]
 }
 
 // Loops over indices, not closures over arrays: those are not reliably inlined into functions with target features.
@@ -153,7 +168,7 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
         let pair = &table.pairs[p];
         let most = tile.majorants[slot * pairs + p].most;
         let parted = tile.parted.get(slot) == Some(&true);
-        let (i, mut j) = partners(start, slot, species, pair, words.words[0][t]);
+        let (i, mut j) = partners(start, slot, species, pair, words.words[0][t], || further(table.seed, step, &words.items, t));
         if table.tagged && !parted {
             let second = slot * species + pair.species[1];
             let range = [start[second] as usize, start[second + 1] as usize];
@@ -383,5 +398,33 @@ mod tests {
             assert!(found[0] == found[1], "{species:?}: {:?} {:?}", found[0].2, found[1].2);
             assert!(found[0].2.collisions > 300, "{:?}", found[0].2);
         }
+    }
+
+    /// A million particles in a cell: a word that has chosen the first of them has 4096 values left, and a second word chooses among all.
+    #[test]
+    fn partners_of_a_crowd_are_all_of_it() {
+        let config = Config::new(vec![1], vec![1.0], "Ar", 1e20, 300.0);
+        let table = Table::new(&Model::new(&config, Path::new(""), 1).unwrap());
+        let philox = Philox::new(0xfff3, 1);
+        let found = |n: u32| {
+            let draw = |k: u64| {
+                let [word, other, ..] = philox.draw(0, k);
+                partners(&[0, n], 0, 1, &table.pairs[0], word, || other)
+            };
+            (0..30_000).map(draw).collect::<Vec<_>>()
+        };
+        let crowd = found(1 << 20);
+        assert!(crowd.iter().all(|(i, j)| i != j && *i < 1 << 20 && *j < 1 << 20));
+        let mut second: Vec<usize> = crowd.iter().map(|p| p.1).collect();
+        second.sort_unstable();
+        second.dedup();
+        // 30 000 of a million: 1.4 % come twice.
+        assert!(second.len() > 29_000, "{} partners", second.len());
+        // Up to 65 536 one word does, as before.
+        let one = |n: u32| partners(&[0, n], 0, 1, &table.pairs[0], 0x1234_5678, || panic!("a second word"));
+        let (i, j) = one(65_535);
+        assert!(i < 65_535 && j < 65_535 && i != j);
+        // By hand: 0x12345678 times 1000 is 71 and 0.111 of 2^32, which of 999 is 110, one more as 71 is before it.
+        assert_eq!(one(1000), (71, 111));
     }
 }

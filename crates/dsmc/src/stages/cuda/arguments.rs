@@ -47,6 +47,8 @@ pub(super) struct Counters {
     pub(super) dropped: u64,
     pub(super) fresh: u32,
     pub(super) refused: u32,
+    pub(super) fullest: u32,
+    pub(super) unused: u32,
 }
 
 /// `Kinetics` of hit.cu.
@@ -178,6 +180,8 @@ pub(super) struct DomainArgument {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(super) struct SegmentArgument {
     pub(super) normal: [f64; 2],
+    pub(super) middle: [f64; 2],
+    pub(super) per_cell: [f64; 2],
     pub(super) wall: u32,
     pub(super) unused: u32,
 }

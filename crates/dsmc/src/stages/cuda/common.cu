@@ -28,6 +28,7 @@ struct Columns {
 struct Counters {
   u64 injected, removed, collisions, attempts, exceeded, stuck, copied, dropped;
   u32 fresh, refused;  // particles behind the regions, which came in during the last step; those that found no room
+  u32 fullest, unused; // most particles that a tile with more than INDEX had
 };
 
 struct Store {
@@ -87,7 +88,8 @@ __device__ __forceinline__ int2 glide(const float* step, float vx, float vy, flo
   return {int(fminf(fmaxf(fx, -float(FARTHEST)), float(FARTHEST))), int(fminf(fmaxf(fy, -float(FARTHEST)), float(FARTHEST)))};
 }
 
-// Random words of an item one after the other, as the processor's `Stream` draws them.
+// Random words of an item one after the other, as the processor's `Stream` draws them. An item has 1024 blocks or more; pages of so many
+// blocks are numbered by upper bits of the step.
 struct Stream {
   u32 purpose, left;
   u64 seed, step, index;
@@ -97,6 +99,7 @@ struct Stream {
     if (left == 0) {
       words = philox_draw(purpose, seed, step, index++);
       left = 4;
+      if ((index & 1023) == 0) index -= 1024, step += 1ull << 40;
     }
     left--;
     return left == 3 ? words.w : left == 2 ? words.z : left == 1 ? words.y : words.x;
@@ -108,4 +111,4 @@ struct Stream {
 };
 
 // Purposes of random numbers: model.rs.
-enum Purpose : u32 { COUNT = 0x6001, PAIR = 0x6002, INTERNAL = 0x6003, WALL = 0x6004, INFLOW = 0x6005, PERMUTE = 0x6007, SOURCE = 0x6008, PART = 0x6009 };
+enum Purpose : u32 { COUNT = 0x6001, PAIR = 0x6002, INTERNAL = 0x6003, WALL = 0x6004, INFLOW = 0x6005, PERMUTE = 0x6007, SOURCE = 0x6008, PART = 0x6009, PARTNER = 0x600a };

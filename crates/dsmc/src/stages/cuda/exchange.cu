@@ -20,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant_
         st.near_in[tile] = st.far_in[tile] = 0;
         st.filled[tile] = 0;
         n[k] = st.stay[tile] + near + far;
+        if (n[k] > INDEX) atomicMax(&st.counters->fullest, n[k]);
       }
       sum += n[k];
     }

@@ -19,9 +19,10 @@ struct Reference {
   int at[2], winding;
 };
 struct Segment {
-  double normal[2];
+  double normal[2], middle[2], per_cell[2];  // the middle in cells; change of the place along it, -1 to 1, for a cell along each axis
   u32 wall, unused;
 };
+static_assert(sizeof(Segment) == SEGMENT_BYTES, "as arguments.rs has it");
 struct Geometry {
   const u32 *slots, *first;  // by cell: one more than its place in `first`, 0 without pieces
   const Piece* pieces;

@@ -18,7 +18,7 @@ struct Domain {
   u64 seed, step;
   const Wall* walls;
   const Molecule* species;
-  u64* surfaces;            // hits, momentum and energy given, in whole numbers; sides first
+  u64* surfaces;            // SURFACE_SUMS of stages/mod.rs, in whole numbers; sides first
   double hits, momentum, energy;  // whole numbers per molecule, per kg m/s and per J
   const float* weights;           // `weights` of Pass
   u32 sample, room;
@@ -88,19 +88,21 @@ __device__ __noinline__ void reflect(const Wall& w, const Molecule& m, const dou
 }
 
 // What a surface gets, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
+// `turned` is the normal of a segment times the place along it, or null on a side.
 __device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, const double* n, const Molecule& m, const Motion& a, const Motion& b,
-                                   double weight) {
+                                   double weight, const double* turned) {
   double p[3], across = w.velocity[0] * n[0] + w.velocity[1] * n[1], work = 0.0;
   const double slide[3] = {w.velocity[0] - across * n[0], w.velocity[1] - across * n[1], w.velocity[2]};
   for (int c = 0; c < 3; c++) {
     p[c] = m.mass * (a.v[c] - b.v[c]);
     work += p[c] * slide[c];
   }
-  u64* to = d.surfaces + 5 * u64(surface);
+  u64* to = d.surfaces + SURFACE_SUMS * u64(surface);
   if (!WEIGHTED) weight = 1.0;
   atomicAdd(to, WEIGHTED ? u64(__double2ll_rn(weight * d.hits)) : 1ull);
   for (int c = 0; c < 3; c++) atomicAdd(to + 1 + c, u64(__double2ll_rn(weight * p[c] * d.momentum)));
   atomicAdd(to + 4, u64(__double2ll_rn(weight * (energy_of(m, a) - energy_of(m, b) - work) * d.energy)));
+  if (turned) atomicAdd(to + 5, u64(__double2ll_rn(-weight * (p[0] * turned[0] + p[1] * turned[1]) * d.momentum)));
 }
 
 // Flies for the part `left` of a step, from meeting to meeting. False if it left the domain.
@@ -116,6 +118,7 @@ __device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f
     if (met.kind == NOTHING) return true;
     left *= 1.0 - met.done;
     u32 surface = 4 + met.segment, number;
+    double turned[2];
     if (met.kind == SIDE) {
       surface = u32(2 * met.axis + met.upper);
       int edge = d.edge[surface];
@@ -133,12 +136,16 @@ __device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f
       met.normal[1 - met.axis] = 0.0;
       number = u32(edge) + d.along[surface] * u32(f.cell[1 - met.axis]);
     } else {
-      number = g.segments[met.segment].wall;
+      const Segment& s = g.segments[met.segment];
+      double along = 0.0;
+      for (int k = 0; k < 2; k++) along += (f.cell[k] + f.offset[k] - s.middle[k]) * s.per_cell[k];
+      for (int k = 0; k < 2; k++) turned[k] = along * s.normal[k];
+      number = s.wall;
     }
     Motion before = a;
     reflect(d.walls[number], m, met.normal, a, u);
     if (COMPONENTS == 2) a.v[2] = 0.0;
-    if (d.sample) tally(d, surface, d.walls[number], met.normal, m, before, a, weight);
+    if (d.sample) tally(d, surface, d.walls[number], met.normal, m, before, a, weight, met.kind == SIDE ? nullptr : turned);
     if (++meetings > MEETINGS) {
       atomicAdd(&counters->stuck, 1ull);
       return true;

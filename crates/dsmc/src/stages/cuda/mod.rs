@@ -265,6 +265,7 @@ impl Gas {
     /// Refuses to go on where something found no room.
     fn whole(&self) -> Result<arguments::Counters> {
         let counters = self.store.counters()?;
+        super::overfull(u64::from(counters.fullest))?;
         if counters.refused > 0 {
             return Err(Error::Numerics {
                 what: "gas that comes in".into(),

@@ -6,12 +6,12 @@ use zellige_engine::cuda::{Cuda, Kernel, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::real;
 
-use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, StoreArgument};
+use super::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument, SegmentArgument, StoreArgument};
 use crate::gas::millikan::{LARGEST, PLACES};
 use crate::gas::vibration::{HIGHEST, MODES};
 use crate::model::Scheme;
 use crate::physics::PHYSICS;
-use crate::stages::{ALONG_Z, MOMENTS};
+use crate::stages::{ALONG_Z, MOMENTS, SURFACE_SUMS};
 use crate::walls::formulae::WALLS;
 
 /// What the programs are compiled for.
@@ -51,6 +51,8 @@ pub(super) struct Kind {
     pub(super) along_z: bool,
     /// A cell has so few particles that the sums of a few samples are kept in single precision.
     pub(super) brief: bool,
+    /// A cell may come to hold so many particles that one word does not choose among all pairs.
+    pub(super) crowded: bool,
 }
 
 impl Kind {
@@ -129,11 +131,14 @@ impl Kind {
             define("PARTED", &u8::from(self.bodies[1])),
             define("WEIGHTED", &u8::from(self.weighted)),
             define("FOLLOWS", &u8::from(self.follows)),
+            define("CROWDED", &u8::from(self.crowded)),
             define("BRIEF", &u8::from(self.brief)),
             define("STORE_BYTES", &size_of::<StoreArgument>()),
             define("GAS_BYTES", &size_of::<GasArgument>()),
             define("PASS_BYTES", &size_of::<PassArgument>()),
             define("DOMAIN_BYTES", &size_of::<DomainArgument>()),
+            define("SEGMENT_BYTES", &size_of::<SegmentArgument>()),
+            define("SURFACE_SUMS", &SURFACE_SUMS),
             define("GEOMETRY_BYTES", &size_of::<GeometryArgument>()),
             define("INFLOW_BYTES", &size_of::<InflowArgument>()),
         ]
@@ -217,6 +222,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         "TAGGED",
         "BODIES",
         "WEIGHTED",
+        "SURFACE_SUMS",
     ];
     let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();
     [

@@ -213,7 +213,14 @@ fn molecules(model: &Model) -> Vec<MoleculeArgument> {
 }
 
 fn segments(model: &Model) -> Vec<SegmentArgument> {
-    model.geometry.segments().iter().map(|s| SegmentArgument { normal: s.normal, wall: s.wall, unused: 0 }).collect()
+    let grid = &model.grid;
+    let one = |s: &crate::geometry::Segment| {
+        let (middle, per_metre) = (s.middle(), s.per_metre());
+        let middle = [0, 1].map(|d| (middle[d] - grid.origin[d]) / grid.h[d]);
+        let per_cell = [0, 1].map(|d| per_metre[d] * grid.h[d]);
+        SegmentArgument { normal: s.normal, middle, per_cell, wall: s.wall, unused: 0 }
+    };
+    model.geometry.segments().iter().map(one).collect()
 }
 
 fn lines(model: &Model) -> Vec<LineArgument> {

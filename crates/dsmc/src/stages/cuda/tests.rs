@@ -21,6 +21,7 @@ const PLAIN: Kind = Kind {
     follows: false,
     along_z: false,
     brief: true,
+    crowded: false,
 };
 
 #[test]
@@ -36,6 +37,7 @@ fn kernels_compile() {
         near: true,
         weighted: true,
         along_z: true,
+        crowded: true,
         ..PLAIN
     };
     let pairing = Kind {

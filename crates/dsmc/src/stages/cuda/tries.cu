@@ -101,11 +101,14 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
 #endif
       };
       auto draw = [&](u32 t, u32& i, u32& j) {
-        // One word for both partners: the fraction that the first leaves chooses the second.
+        // One word for both partners: the fraction that the first leaves chooses the second, or where it has fewer values than there are
+        // pairs a further one.
         uint4 w = philox_draw(PAIR, gas.seed, gas.step, u64(cell) << 32 | t);
         u64 product = u64(w.x) * na;
         i = u32(product >> 32);
-        j = u32((u64(u32(product)) * (nb - same)) >> 32);
+        u32 rest = u32(product);
+        if (CROWDED && u64(na) * nb > 0xffffffffu) rest = philox_draw(PARTNER, gas.seed, gas.step, u64(cell) << 32 | t).x;
+        j = u32((u64(rest) * (nb - same)) >> 32);
         j += same && j >= i;
         i += first;
         j += second;
