@@ -180,9 +180,11 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
         let root = 2.0 / (t1.sqrt().recip() + t2.sqrt().recip());
         let free = 1e20 * m * 160.0 * (K / (2.0 * std::f64::consts::PI * m)).sqrt() * root;
         let [found, error] = lower[2];
+        assert!(error < 0.02 * found.abs(), "shear at Kn {kn}: {found} +- {error}");
         close(&format!("shear at Kn {kn}"), found, free * shear(delta), 0.02 + 4.0 * error / found, 0.0);
         let free = 2.0 * K * 1e20 * (2.0 * K / (std::f64::consts::PI * m)).sqrt() * (t1 * t2).sqrt() * (t1 - t2) / (t1.sqrt() + t2.sqrt());
         let (found, error) = (0.5 * (upper[4][0] - lower[4][0]), 0.5 * (upper[4][1] + lower[4][1]));
+        assert!(error < 0.02 * found.abs(), "heat at Kn {kn}: {found} +- {error}");
         close(&format!("heat at Kn {kn}"), found, free * heat(delta), 0.02 + 4.0 * error / found, 0.0);
     }
 }

@@ -144,7 +144,7 @@ fn the_heat_from_a_wall_follows_its_temperature() {
     let flux = 1e18 * (8.0 * common::K * 300.0 / (std::f64::consts::PI * mass)).sqrt() / 4.0;
     for (k, segment) in flow.model.geometry.segments().iter().enumerate() {
         let wall = 400.0 + 2000.0 * (segment.middle()[0] - 0.2);
-        let [hits, .., heat] = flow.samples.surface(&flow.model, 4 + k);
+        let [hits, _, _, _, heat, _] = flow.samples.surface(&flow.model, 4 + k);
         let exact = flux * 2.0 * common::K * (300.0 - wall);
         // Molecules bring 2 kT with a deviation of sqrt 2 kT: of N hits the heat is known to 2 k (300 + 600) / sqrt N.
         let n = flux * segment.length() * 500.0 * config.dt / flow.model.weight;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::common::{K, argon, close, flow, run};
+use crate::common::{K, argon, close, flow, near, run};
 use zellige_dsmc::config::{Config, ModeConfig, SpeciesConfig, Value, VibrationConfig};
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::gas::vibration::Vibration;
@@ -131,7 +131,7 @@ fn several_modes_come_to_the_equilibrium_of_their_energy() {
                     f64::from(mode.degeneracy) * (x / (2.0 * (0.5 * x).sinh())).powi(2)
                 }
             };
-            close(
+            near(
                 &format!("{name} {scheme:?} {definition:?}: temperature {i} of {means:.1?}"),
                 *found,
                 t,

@@ -252,7 +252,11 @@ fn free_molecular(grid: &Grid, curves: &[Curve], wall: &Wall, gas: &Stream, coun
                         let after = wall.reflect(&ARGON, normal, &before, &mut u);
                         let energy = before.energy(&ARGON) - after.energy(&ARGON);
                         let [px, py, pz] = [0, 1, 2].map(|k| ARGON.mass * (v[k] - after.velocity[k]));
-                        let got = [1.0, px, py, pz, energy];
+                        let s = &geometry.segments()[segment as usize];
+                        let (middle, per_metre) = (s.middle(), s.per_metre());
+                        let place = |d: usize| grid.origin[d] + (flight.cell[d] as f64 + flight.offset[d]) * grid.h[d] - middle[d];
+                        let along = place(0) * per_metre[0] + place(1) * per_metre[1];
+                        let got = [1.0, px, py, pz, energy, -along * (px * s.normal[0] + py * s.normal[1])];
                         felt[segment as usize].iter_mut().zip(got).for_each(|(sum, x)| *sum += x);
                         v = after.velocity;
                     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{BOX, K, argon, close, device, flow, gap, run};
+use crate::common::{BOX, K, argon, close, device, flow, gap, near, run};
 use crate::sources;
 use crate::subsonic::{self, MASS, PRESSURE, inlet, outlet};
 use crate::twins_flows::busy_weighted;
@@ -86,7 +86,7 @@ fn mass_is_kept_on_average() {
         let (first, energy) = (mass(&mut gas), gas.totals().unwrap().translation);
         // What totals say is what the particles say.
         let mean = energy / gas.model.weight / first;
-        close("energy of a molecule", mean, 1.5 * K * BOX.1, 0.0, 2.0 / first.sqrt());
+        near("energy of a molecule", mean, 1.5 * K * BOX.1, 0.0, 2.0 / first.sqrt());
         run(&mut gas, 100);
         let ledger = gas.ledger().unwrap();
         assert!(ledger.copied > 200 && ledger.dropped > 200 && ledger.injected > 0 && ledger.removed == 0, "{ledger:?}");
@@ -122,7 +122,8 @@ fn walls_feel_weights() {
             let q =
                 2.0 * K * density * (2.0 * K / (std::f64::consts::PI * m)).sqrt() * (t1 * t2).sqrt() * (t1 - t2) / (t1.sqrt() + t2.sqrt());
             for (face, sign) in faces.iter().zip([-1.0, 1.0]) {
-                close("heat", sign * face[4][0], q, 0.01, face[4][1] / q);
+                // Known to some 3 %.
+                close("heat", sign * face[4][0], q, 0.045, face[4][1] / q);
             }
         } else {
             let pressure = density * K * 273.15;

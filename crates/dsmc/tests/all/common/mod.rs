@@ -75,8 +75,16 @@ pub fn temperatures(flow: &mut Flow) -> ([f64; 3], f64, f64) {
     ([moment(0), moment(1), moment(2)], rotation, level)
 }
 
-/// Fails where `found` is further from `expected` than the larger of the tolerance (relative) and four standard deviations (relative).
+/// Fails where `found` is further from `expected` than the larger of the tolerance (relative) and four standard deviations (relative). These
+/// may not be more than three times the tolerance or 5 %: a run's own errors that swell must not let anything pass.
 pub fn close(what: &str, found: f64, expected: f64, tolerance: f64, sigma: f64) {
+    let most = f64::max(3.0 * tolerance, 0.05);
+    assert!(4.0 * sigma <= most, "{what} is known to {sigma:.2e} of it only, four times which is more than {most:.2e}");
+    near(what, found, expected, tolerance, sigma);
+}
+
+/// The same with a standard deviation that is known beforehand, from the number of molecules.
+pub fn near(what: &str, found: f64, expected: f64, tolerance: f64, sigma: f64) {
     let limit = tolerance.max(4.0 * sigma);
     println!("{what}: {found:e}, expected {expected:e}, off by {:.2e} of {limit:.2e}", found / expected - 1.0);
     assert!((found / expected - 1.0).abs() < limit, "{what}: {found:e}, expected {expected:e} within {limit:.2e}");
