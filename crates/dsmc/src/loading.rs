@@ -55,7 +55,9 @@ pub(crate) fn fill(model: &Model, state: &(dyn Fn([f64; 2]) -> State + Sync), mu
             particles
         });
         let mut all = Particles::default();
-        parts.into_iter().for_each(|part| all.append(part));
+        for part in parts {
+            all.append(part);
+        }
         take(all)?;
     }
     Ok(())
