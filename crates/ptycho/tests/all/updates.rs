@@ -1,0 +1,164 @@
+//! rPIE and LSQML against the published updates, written here once more and plainly: fields as arrays, sums as loops, a library's transform.
+
+use num_complex::Complex;
+use rustfft::FftPlanner;
+use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
+use zellige_ptycho::model::Model;
+
+use super::common::Bench;
+use super::physics::{from_truth, input, made};
+
+type C = Complex<f64>;
+
+/// Object, probe and frames of one mode each.
+struct Plain {
+    model: Model,
+    probe: Vec<C>,
+    object: Vec<C>,
+}
+
+impl Plain {
+    fn new(model: &Model) -> Self {
+        Self { probe: model.start.probe.clone(), object: model.start.object.clone(), model: model.clone() }
+    }
+
+    fn n(&self) -> usize {
+        self.model.frame[0]
+    }
+
+    /// Where pixel `i` of view `j` lies in the object.
+    fn at(&self, j: usize, i: usize) -> usize {
+        let view = self.model.views[j];
+        (view.row as usize + i / self.n()) * self.model.storages[0].shape[1] + view.col as usize + i % self.n()
+    }
+
+    fn patch(&self, of: &[C], j: usize) -> Vec<C> {
+        (0..self.n() * self.n()).map(|i| of[self.at(j, i)]).collect()
+    }
+
+    /// Unitary transform of a square.
+    fn transform(&self, wave: &[C], back: bool) -> Vec<C> {
+        let n = self.n();
+        let mut planner = FftPlanner::new();
+        let plan = if back { planner.plan_fft_inverse(n) } else { planner.plan_fft_forward(n) };
+        let mut out = wave.to_vec();
+        for _ in 0..2 {
+            plan.process(&mut out);
+            out = (0..n * n).map(|i| out[i % n * n + i / n]).collect();
+        }
+        out.iter().map(|v| v / n as f64).collect()
+    }
+
+    /// `psi' - psi` of a view, where `psi'` has the measured moduli.
+    fn change(&self, j: usize) -> Vec<C> {
+        let psi: Vec<C> = self.patch(&self.object, j).iter().zip(&self.probe).map(|(o, p)| o * p).collect();
+        let far = self.transform(&psi, false);
+        let pixels = far.len();
+        let mag = &self.model.mag[j * pixels..(j + 1) * pixels];
+        let moved: Vec<C> = far.iter().zip(mag).map(|(f, m)| if *m < 0.0 { *f } else { f / f.norm() * f64::from(*m) }).collect();
+        self.transform(&moved, true).iter().zip(&psi).map(|(a, b)| a - b).collect()
+    }
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, f64::max)
+}
+
+/// Maiden, Johnson and Li, Optica 4 (2017) 736, eq. 12: `O += conj(P) D / ((1 - a) |P|^2 + a max |P|^2)`, and the probe with the object in its place; here with the object
+/// that the first has made, as the book says.
+fn rpie(plain: &mut Plain, alpha: f64, step: f64, order: &[u32]) {
+    for j in order.iter().map(|j| *j as usize) {
+        let change = plain.change(j);
+        let most = largest(plain.probe.iter().map(C::norm_sqr));
+        for (i, d) in change.iter().enumerate() {
+            let (p, at) = (plain.probe[i], plain.at(j, i));
+            plain.object[at] += p.conj() * d * step / ((1.0 - alpha) * p.norm_sqr() + alpha * most);
+        }
+        let patch = plain.patch(&plain.object, j);
+        let most = largest(patch.iter().map(C::norm_sqr));
+        for ((p, o), d) in plain.probe.iter_mut().zip(&patch).zip(&change) {
+            *p += o.conj() * d * step / ((1.0 - alpha) * o.norm_sqr() + alpha * most);
+        }
+    }
+}
+
+/// Odstrcil, Menzel and Guizar-Sicairos, Opt. Express 26 (2018) 3108: directions (eqs. 24 and 25) as sums over the batch over the illumination and `damping` of its largest
+/// value, the 2 x 2 system of each view (eq. 22) with the squares a thousandth longer, `part` of the mean steps (eq. 27).
+fn lsqml(plain: &mut Plain, damping: f64, part: f64, order: &[u32], batch: usize) {
+    for list in order.chunks(batch) {
+        let list: Vec<usize> = list.iter().map(|j| *j as usize).collect();
+        let changes: Vec<Vec<C>> = list.iter().map(|j| plain.change(*j)).collect();
+        let (mut object, mut light) = (vec![C::default(); plain.object.len()], vec![0.0; plain.object.len()]);
+        let (mut probe, mut passed) = (vec![C::default(); plain.probe.len()], vec![0.0; plain.probe.len()]);
+        for (j, change) in list.iter().zip(&changes) {
+            for (i, d) in change.iter().enumerate() {
+                let (at, p) = (plain.at(*j, i), plain.probe[i]);
+                let o = plain.object[at];
+                object[at] += p.conj() * d;
+                light[at] += p.norm_sqr();
+                probe[i] += o.conj() * d;
+                passed[i] += o.norm_sqr();
+            }
+        }
+        let divided = |sum: Vec<C>, norm: Vec<f64>| -> Vec<C> {
+            let most = largest(norm.iter().copied());
+            sum.iter().zip(&norm).map(|(s, n)| s / (n + damping * most)).collect()
+        };
+        let (object, probe) = (divided(object, light), divided(probe, passed));
+        let mut steps = [0.0; 2];
+        for (j, change) in list.iter().zip(&changes) {
+            let a: Vec<C> = plain.patch(&object, *j).iter().zip(&plain.probe).map(|(d, p)| d * p).collect();
+            let b: Vec<C> = plain.patch(&plain.object, *j).iter().zip(&probe).map(|(o, d)| o * d).collect();
+            let dot = |x: &[C], y: &[C]| x.iter().zip(y).map(|(x, y)| (x.conj() * y).re).sum::<f64>();
+            let (aa, bb, ab) = (1.001 * dot(&a, &a), 1.001 * dot(&b, &b), dot(&a, &b));
+            let (ac, bc, det) = (dot(&a, change), dot(&b, change), aa * bb - ab * ab);
+            steps[0] += (ac * bb - bc * ab) / det;
+            steps[1] += (bc * aa - ac * ab) / det;
+        }
+        let [s, t] = steps.map(|s| part * s / list.len() as f64);
+        plain.object.iter_mut().zip(&object).for_each(|(o, d)| *o += d * s);
+        plain.probe.iter_mut().zip(&probe).for_each(|(p, d)| *p += d * t);
+    }
+}
+
+/// Relative distance.
+fn off(a: &[C], b: &[C]) -> f64 {
+    let d: f64 = a.iter().zip(b).map(|(a, b)| (a - b).norm_sqr()).sum();
+    (d / b.iter().map(C::norm_sqr).sum::<f64>()).sqrt()
+}
+
+#[test]
+fn rpie_and_lsqml_make_the_published_updates() {
+    let lsq = EngineConfig {
+        batch: Some(4),
+        damping: Some(0.2),
+        object_step: Some(0.8),
+        probe_step: Some(0.8),
+        ..EngineConfig::new(EngineName::Lsqml, 3)
+    };
+    let rule = |alpha| EngineConfig {
+        alpha: Some(alpha),
+        object_step: Some(0.7),
+        probe_step: Some(0.7),
+        ..EngineConfig::new(EngineName::Rpie, 3)
+    };
+    for engine in [rule(0.05), rule(0.3), lsq.clone(), EngineConfig { noise: Some(NoiseName::Euclid), ..lsq }] {
+        let config = input(made(|m| (m.frames, m.noise) = (16, true)), engine.clone());
+        let (start, _) = from_truth(&config, 0.1);
+        let mut plain = Plain::new(&start);
+        let mut bench = Bench::new(&start, &engine, Compatibility::None, 1, true);
+        let order: Vec<u32> = (0..16).map(|j| (5 * j + 3) % 16).collect();
+        for k in 0..3 {
+            bench.step(Some(&order));
+            match engine.name {
+                EngineName::Rpie => rpie(&mut plain, engine.alpha.unwrap(), 0.7, &order),
+                _ => lsqml(&mut plain, 0.2, 0.8, &order, 4),
+            }
+            let state = bench.stages.state().unwrap();
+            // Rounding, and 1e-10 in the modulus' denominator, where pixels are nearly dark.
+            for (what, a, b) in [("object", &state.object, &plain.object), ("probe", &state.probe, &plain.probe)] {
+                assert!(off(a, b) < 1e-8, "{:?} {what} after {}: {:e}", engine.name, k + 1, off(a, b));
+            }
+        }
+    }
+}
