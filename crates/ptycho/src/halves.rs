@@ -8,8 +8,9 @@ use zellige_engine::profile::Profiler;
 
 use crate::config::Config;
 use crate::model::{Model, Power, State, Storage};
+use crate::modes;
 use crate::reconstruction::Reconstruction;
-use crate::resolution::{self, Rings};
+use crate::resolution::{self, Moved, Rings};
 use crate::scan::Truth;
 use crate::stages::Room;
 
@@ -126,6 +127,8 @@ pub struct Beside {
     pub expected: Vec<Complex<f64>>,
     /// Rows and columns of both.
     pub shape: [usize; 2],
+    /// By what the object was moved; a probe that goes with it moves as far, with the opposite slope of its phase.
+    pub moved: Moved,
 }
 
 impl Beside {
@@ -168,6 +171,41 @@ fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<
         of + ((place - of) / model.pixel[d]).round() * model.pixel[d]
     });
     let expected = crate::start::sampled(&truth.object, shape, origin, model.pixel)?;
-    resolution::align(&mut found, &expected, shape);
-    Some(Beside { object, found, expected, shape })
+    let mut moved = resolution::align(&mut found, &expected, shape);
+    for d in 0..2 {
+        // Of the shift this much is between the pixels of the two.
+        moved.shift[d] += (origin[d] - storage.origin[d]) / model.pixel[d] - corner[d] as f64;
+    }
+    Some(Beside { object, found, expected, shape, moved })
+}
+
+/// Fidelity of each probe of several modes, or of a truth of several, with the truth of the first of its scans that has one on the same pixels: the name of the scan, and
+/// the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that bring the object to its truth.
+pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Result<Vec<(String, f64)>> {
+    let besides = beside_truths(whole, truths)?;
+    let state = whole.state()?;
+    let model = &whole.model;
+    let size = model.modes[0] * model.pixels();
+    let of_set = |set: usize| {
+        let mut own = model.scans.iter().zip(truths).filter_map(|((name, first), truth)| {
+            let view = model.views.get(*first).filter(|v| v.probe as usize == set)?;
+            let moved = besides.iter().find(|b| b.object == view.object as usize)?.moved;
+            Some((name, truth.as_ref().filter(|t| t.probe.shape[1..] == model.frame)?, moved))
+        });
+        let (name, truth, moved) = own.next()?;
+        if model.modes[0].max(truth.probe.shape[0]) == 1 {
+            return None;
+        }
+        let mut found = state.probe[set * size..(set + 1) * size].to_vec();
+        for mode in found.chunks_exact_mut(model.pixels()) {
+            for (i, v) in mode.iter_mut().enumerate() {
+                let at = [i / model.frame[1], i % model.frame[1]];
+                *v *= Complex::cis(-(moved.slope[0] * at[0] as f64 + moved.slope[1] * at[1] as f64));
+            }
+            resolution::displace(mode, model.frame, moved.shift);
+        }
+        let expected: Vec<Complex<f64>> = truth.probe.values.iter().map(|v| Complex::new(f64::from(v.re), f64::from(v.im))).collect();
+        Some((name.clone(), modes::fidelity(&found, &expected, model.pixels())))
+    };
+    Ok((0..model.probes).filter_map(of_set).collect())
 }

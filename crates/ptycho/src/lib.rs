@@ -15,6 +15,7 @@ pub mod engines;
 pub mod halves;
 pub mod model;
 pub mod modes;
+pub mod noise;
 pub mod output;
 pub mod physics;
 pub mod positions;

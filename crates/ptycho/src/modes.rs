@@ -103,6 +103,21 @@ pub fn change(basis: &[C], waves: &[C], modes: usize) -> Vec<C> {
     out
 }
 
+/// Fidelity of two mixed states of modes `[..][pixels]`, 0 to 1: `(Tr sqrt(sqrt(A) B sqrt(A)))^2 / (Tr A Tr B)` of their mutual intensities `A = sum |a_p><a_p|` and `B` (Uhlmann,
+/// Rep. Math. Phys. 9 (1976) 273; Jozsa, J. Mod. Opt. 41 (1994) 2315). The root's trace is the sum of the singular values of `<a_p, b_q>`, whatever the basis of the modes.
+pub fn fidelity(a: &[C], b: &[C], pixels: usize) -> f64 {
+    let dot = |a: &[C], b: &[C]| -> C { a.iter().zip(b).map(|(a, b)| a.conj() * b).sum() };
+    let [n, m] = [a, b].map(|waves| waves.len() / pixels.max(1));
+    let mode = |of: &[C], p: usize| of[p * pixels..(p + 1) * pixels].to_vec();
+    let cross: Vec<C> = (0..n * m).map(|i| dot(&mode(a, i / m), &mode(b, i % m))).collect();
+    // Squares of the singular values: eigenvalues of the product with its adjoint.
+    let square: Vec<C> = (0..n * n).map(|i| (0..m).map(|q| cross[i / n * m + q] * cross[i % n * m + q].conj()).sum()).collect();
+    let (squares, _) = eigen(&square, n);
+    let root: f64 = squares.iter().map(|s| s.max(0.0).sqrt()).sum();
+    let powers: f64 = [a, b].iter().map(|waves| waves.iter().map(C::norm_sqr).sum::<f64>()).product();
+    root * root / powers.max(f64::MIN_POSITIVE)
+}
+
 #[cfg(test)]
 mod tests {
     use zellige_engine::rng::Philox;
@@ -130,6 +145,31 @@ mod tests {
             let sum = |waves: &[C]| (0..modes).map(|p| waves[p * pixels + i].norm_sqr()).sum::<f64>();
             assert!((sum(&waves) - sum(&new)).abs() < 1e-12);
         }
+    }
+
+    /// Against states whose fidelity is known: the basis does not matter, modes in common give the overlap of their powers, others none.
+    #[test]
+    fn mixed_states_are_compared_whatever_their_basis() {
+        let (modes, pixels) = (4, 60);
+        let philox = Philox::new(1, 3);
+        let raw: Vec<C> = (0..modes * pixels).map(|i| philox.normals(0, i as u64)).map(|[a, b]| C::new(a, b)).collect();
+        let mut basis: Vec<Vec<C>> = Vec::new();
+        for wave in raw.chunks_exact(pixels) {
+            let mut wave = wave.to_vec();
+            orthonormal(&mut wave, &basis);
+            basis.push(wave);
+        }
+        let state = |powers: &[f64]| powers.iter().zip(&basis).flat_map(|(p, b)| b.iter().map(move |v| v * p.sqrt())).collect::<Vec<C>>();
+        let truth = state(&[0.58, 0.19, 0.19, 0.04]);
+        let (turn, _) = orthogonal(&raw, modes);
+        let turned = change(&turn, &truth, modes);
+        assert!((fidelity(&turned, &truth, pixels) - 1.0).abs() < 1e-12);
+        // Powers of the same modes: the square of the sum of the roots of their products.
+        let other = [0.85, 0.07, 0.06, 0.02];
+        let expected = [0.58_f64, 0.19, 0.19, 0.04].iter().zip(other).map(|(p, q)| (p * q).sqrt()).sum::<f64>().powi(2);
+        assert!((fidelity(&state(&other), &turned, pixels) - expected).abs() < 1e-12);
+        assert!((fidelity(&basis[1], &turned, pixels) - 0.19).abs() < 1e-12, "one mode of four has its power");
+        assert!(fidelity(&basis[3], &state(&[0.5, 0.5]), pixels) < 1e-24);
     }
 
     #[test]

@@ -9,11 +9,11 @@ use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use crate::config::{Config, EngineConfig, Precision};
+use crate::config::{AffinePart, Config, EngineConfig, Precision};
 use crate::engines::{self, Engine, Facts, Memory};
 use crate::model::{Model, State, View};
 use crate::modes;
-use crate::positions::{self, Frame};
+use crate::positions::{self, Affine, Frame};
 use crate::stages::{self, Room, Stages};
 
 /// A reconstruction at work.
@@ -32,6 +32,8 @@ pub struct Reconstruction {
     pub done: u64,
     /// Root mean square of the last moves of positions, pixels.
     pub moved: f64,
+    /// Engines whose frames came to rest, and after which of their iterations.
+    pub rest: Vec<(usize, u64)>,
 }
 
 impl Reconstruction {
@@ -46,7 +48,7 @@ impl Reconstruction {
         let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &facts, i))).collect();
         let stages = stages::open_within(&model, device, config.precision == Precision::F64, room)?;
         let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();
-        Ok(Self { model, stages, engines, reported, seed, memory: Memory::default(), at: (0, 0), done: 0, moved: 0.0 })
+        Ok(Self { model, stages, engines, reported, seed, memory: Memory::default(), at: (0, 0), done: 0, moved: 0.0, rest: Vec::new() })
     }
 
     /// The engine at work, or the last one.
@@ -101,11 +103,50 @@ impl Reconstruction {
         let errors = self.stages.errors()?;
         let mean = [0, 1, 2].map(|i| errors.iter().map(|e| e[i]).sum::<f64>() / errors.len().max(1) as f64);
         if mean.iter().all(|m| m.is_finite()) {
+            self.note_rest(&errors);
             return Ok(mean);
         }
         let view = errors.iter().position(|e| e.iter().any(|v| !v.is_finite())).unwrap_or(0);
         let place = format!("iteration {}, frame {view}", self.done);
         Err(Error::Numerics { what: "error of the reconstruction".into(), place, message: "it is not finite any more".into() })
+    }
+
+    /// Notes the first iteration of an engine after which its frames are at rest.
+    fn note_rest(&mut self, errors: &[[f64; 3]]) {
+        let (number, k) = self.at;
+        // The engine of the last iteration, and how many it has made.
+        let last = number.checked_sub(1).map(|last| (last, self.engines[last].0.iterations()));
+        let Some((number, k)) = (if k > 0 { Some((number, k)) } else { last }) else { return };
+        if self.rest.iter().all(|(before, _)| *before != number) && self.engines[number].1.at_rest(errors) {
+            tracing::warn!("{}", at_rest(self.engines[number].0.name.as_str(), k));
+            self.rest.push((number, k));
+        }
+    }
+
+    /// The affine part of the moves of the positions, where some engine keeps it.
+    pub fn affine(&self) -> Vec<String> {
+        let kept = |(config, _): &(EngineConfig, Box<dyn Engine>)| config.positions.as_ref().is_some_and(|p| p.affine == AffinePart::Kept);
+        if !self.engines.iter().any(kept) {
+            return Vec::new();
+        }
+        let (views, shifts) = self.stages.views();
+        let parts = positions::affine_parts(&self.reported, views, shifts, self.model.storages.len());
+        let told = |a: Affine| {
+            let [[yy, yx], [xy, xx]] = a.matrix;
+            format!(
+                "places stretched by {:+.2} % along y and {:+.2} % along x, turned by {:+.2} mrad and sheared by {:+.2} mrad",
+                100.0 * yy,
+                100.0 * xx,
+                500.0 * (yx - xy),
+                500.0 * (yx + xy)
+            )
+        };
+        parts.into_iter().flatten().map(told).collect()
+    }
+
+    /// What is to be said of engines whose frames came to rest.
+    pub fn resting(&self) -> Vec<String> {
+        self.rest.iter().map(|(number, k)| at_rest(self.engines[*number].0.name.as_str(), *k)).collect()
     }
 
     /// Probe in the sample plane, without the phase that the propagation takes; and the object.
@@ -129,7 +170,7 @@ impl Reconstruction {
 
     /// Writes everything that a bit-equal continuation needs.
     pub fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
-        writer.json(&format!("{prefix}at"), &(self.at, self.done))?;
+        writer.json(&format!("{prefix}at"), &(self.at, self.done, &self.rest))?;
         // Bit by bit: JSON has no infinities.
         let m = &self.memory;
         writer.f64s(&format!("{prefix}memory"), &[m.length, m.scale, m.value, f64::from(m.passes), self.moved])?;
@@ -138,12 +179,12 @@ impl Reconstruction {
 
     /// Takes it back.
     pub fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
-        let (at, done): ((usize, u64), u64) = reader.json(&format!("{prefix}at"))?;
+        let (at, done, rest): ((usize, u64), u64, Vec<(usize, u64)>) = reader.json(&format!("{prefix}at"))?;
         let mut values = [0.0; 5];
         reader.f64s_into(&format!("{prefix}memory"), &mut values)?;
         let [length, scale, value, passes, moved] = values;
         self.memory = Memory { length, scale, value, passes: passes as u32 };
-        (self.at, self.done, self.moved) = (at, done, moved);
+        (self.at, self.done, self.moved, self.rest) = (at, done, moved, rest);
         if at.1 > 0
             && let Some((_, engine)) = self.engines.get(at.0)
         {
@@ -151,6 +192,11 @@ impl Reconstruction {
         }
         self.stages.restore(prefix, reader)
     }
+}
+
+/// Frames that no longer move.
+fn at_rest(engine: &str, k: u64) -> String {
+    format!("frames of {engine} stopped moving after its iteration {k}: what deviates is within their bound on noise (`fourier_bound`)")
 }
 
 /// Moves probes, their exit waves and objects by whole pixels where the middle of a probe is more than `tolerance` pixels off the frame's; probes that

@@ -125,13 +125,24 @@ fn fade(image: &mut [C], [height, width]: [usize; 2]) {
     }
 }
 
+/// Slope of a phase, a pixel along each axis, and shift, pixels, that bring an image to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Moved {
+    /// Radians a pixel.
+    pub slope: [f64; 2],
+    /// Pixels.
+    pub shift: [f64; 2],
+}
+
 /// Brings `a` to `b`: shift below a pixel, linear phase, factor. Twice, since each disturbs the other.
-pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) {
+pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) -> Moved {
+    let mut moved = Moved::default();
+    let add = |to: &mut [f64; 2], by: [f64; 2]| *to = [to[0] + by[0], to[1] + by[1]];
     for _ in 0..2 {
-        ramp(a, b, shape);
-        shift(a, b, shape);
+        add(&mut moved.slope, ramp(a, b, shape));
+        add(&mut moved.shift, shift(a, b, shape));
     }
-    ramp(a, b, shape);
+    add(&mut moved.slope, ramp(a, b, shape));
     let dot: C = a.iter().zip(b).map(|(a, b)| a.conj() * b).sum();
     let own: f64 = a.iter().map(C::norm_sqr).sum();
     if own > 0.0 {
@@ -139,10 +150,11 @@ pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) {
             *v *= dot / own;
         }
     }
+    moved
 }
 
 /// Takes the linear phase of `b a*` off.
-fn ramp(a: &mut [C], b: &[C], [height, width]: [usize; 2]) {
+fn ramp(a: &mut [C], b: &[C], [height, width]: [usize; 2]) -> [f64; 2] {
     let relative: Vec<C> = a.iter().zip(b).map(|(a, b)| b * a.conj()).collect();
     let at = |y: usize, x: usize| relative[y * width + x];
     let pairs = |dy: usize, dx: usize| -> C {
@@ -154,10 +166,11 @@ fn ramp(a: &mut [C], b: &[C], [height, width]: [usize; 2]) {
         let (y, x) = ((i / width) as f64 - 0.5 * height as f64, (i % width) as f64 - 0.5 * width as f64);
         *v *= C::cis(slope[0] * y + slope[1] * x);
     }
+    slope
 }
 
 /// Shifts `a` to where its correlation with `b` is largest, by whole pixels around the edges and a parabola between.
-fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) {
+fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) -> [f64; 2] {
     let [height, width] = shape;
     let mut plan = Plan::new(Shape::frames(height, width, 1));
     let (mut fa, mut fb) = (a.to_vec(), b.to_vec());
@@ -173,7 +186,7 @@ fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) {
     plan.run(&mut cross, Direction::Inverse);
     let power =
         |y: isize, x: isize| cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr();
-    let Some(best) = (0..cross.len()).max_by(|i, j| cross[*i].norm_sqr().total_cmp(&cross[*j].norm_sqr())) else { return };
+    let Some(best) = (0..cross.len()).max_by(|i, j| cross[*i].norm_sqr().total_cmp(&cross[*j].norm_sqr())) else { return [0.0; 2] };
     let (y, x) = ((best / width) as isize, (best % width) as isize);
     let between = |low: f64, here: f64, high: f64| {
         let curve = low - 2.0 * here + high;
@@ -183,9 +196,15 @@ fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) {
         signed(y as usize, height) + between(power(y - 1, x), power(y, x), power(y + 1, x)),
         signed(x as usize, width) + between(power(y, x - 1), power(y, x), power(y, x + 1)),
     ];
-    if by == [0.0; 2] {
-        return;
+    if by != [0.0; 2] {
+        displace(a, shape, by);
     }
+    by
+}
+
+/// Moves an image by pixels and parts of them, around the edges.
+pub fn displace(a: &mut [C], [height, width]: [usize; 2], by: [f64; 2]) {
+    let mut plan = Plan::new(Shape::frames(height, width, 1));
     plan.run(a, Direction::Forward);
     let scale = 1.0 / a.len() as f64;
     for (i, v) in a.iter_mut().enumerate() {

@@ -13,6 +13,7 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, 
 use crate::config::{Config, Precision, WaveStorage};
 use crate::halves::{self, Halves};
 use crate::model::Model;
+use crate::noise::Explained;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
@@ -38,6 +39,17 @@ impl Ptycho {
     /// The reconstruction of all frames.
     pub fn whole(&mut self) -> &mut Reconstruction {
         &mut self.whole
+    }
+
+    /// The part of the counts that the model does not explain ([`Explained`]), of some of the frames.
+    fn missed(&mut self) -> Result<f64> {
+        let Reconstruction { model, stages, .. } = &mut self.whole;
+        let (views, pixels) = (model.views.len(), model.counted());
+        let mut all = Explained::default();
+        for j in (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)) {
+            all.add(&model.mag[j * pixels..(j + 1) * pixels], &stages.intensity(j)?);
+        }
+        Ok(all.missed())
     }
 
     /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
@@ -237,6 +249,7 @@ impl Solver for Ptycho {
         let known = [("likelihood", likelihood), ("modulus", fourier)].into_iter().filter(|(_, error)| *error > 0.0);
         let known: Vec<String> = known.map(|(name, error)| format!("{name} error {error:.4e}")).collect();
         let message = format!("{}; {}", counted(self.whole.done as usize, "iteration"), known.join(", "));
+        let message = [vec![message], self.whole.resting(), self.whole.affine()].concat().join("; ");
         Some(Outcome { ending: Ending::Finished, status: "finished", message })
     }
 
@@ -288,12 +301,14 @@ impl Solver for Ptycho {
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
-        let value = |line: Option<&[f64; 3]>| line.map_or(0.0, |l| if l[1] > 0.0 { l[1] } else { l[0] });
-        let (first, last) = (value(self.history.first()), value(self.history.last()));
-        let mut checks = vec![Check::at_most("last error over the first one", last / first.max(f64::MIN_POSITIVE), 1.0)];
+        let mut checks = vec![Check::at_most("squares of the counts beyond noise that the model misses", self.missed()?, MISSED_LIMIT)];
         for beside in halves::beside_truths(&mut self.whole, &self.truths)? {
             let of = output::of_object(&self.whole.model, beside.object);
             checks.push(Check::at_most(format!("relative distance of the object{of} from the truth"), beside.off(), TRUTH_LIMIT));
+        }
+        for (scan, fidelity) in halves::fidelities(&mut self.whole, &self.truths)? {
+            let name = format!("loss of fidelity of the probe of scan `{scan}` to the true mixed state");
+            checks.push(Check::at_most(name, 1.0 - fidelity, MIXED_LIMIT));
         }
         Ok(checks)
     }
@@ -333,6 +348,15 @@ impl Solver for Ptycho {
         bench::open(case, device)
     }
 }
+
+/// Frames whose model is looked at in the end, evenly among all: a transform each.
+const LOOKED_AT: usize = 32;
+
+/// A model that misses more of the squared counts beyond noise explains something else: intensities a third off in the root mean square.
+const MISSED_LIMIT: f64 = 0.1;
+
+/// Mixed states of the same modes with 85, 7, 6 and 1 % of the power in place of 58, 19, 19 and 5 % lose 0.10 of their fidelity.
+const MIXED_LIMIT: f64 = 0.05;
 
 /// An object that is farther than this from a known truth is another one: noise and few iterations stay below.
 const TRUTH_LIMIT: f64 = 0.5;

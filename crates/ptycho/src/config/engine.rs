@@ -84,10 +84,10 @@ pub struct EngineConfig {
     /// RAAR: relaxation, 0.5 to 1 (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
-    /// SDR: relaxation of the reflection (0.5). `sigma tau` of an old exit wave is left in the new one: from 0.9 on noise piles up.
+    /// SDR: relaxation of the reflection (0.25). `sigma tau` of an old exit wave is left in the new one: from 0.5 on noise piles up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
-    /// SDR: relaxation of the step (1).
+    /// SDR: relaxation of the step (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tau: Option<f64>,
     /// ePIE, rPIE, LSQML: step of the object (1; LSQML 0.9). SDR: weight of the local illumination (0.9).
@@ -153,7 +153,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_relax: Option<f64>,
-    /// DM, RAAR: the bound itself, counts a pixel (0.25, the variance of a Poisson modulus, where no relaxation is given).
+    /// DM, RAAR: the bound on the mean squared deviation of the moduli itself (where no relaxation is given, half of what photon noise makes in each frame, as
+    /// its counts tell: 0.125 where it is bright, less where it is dark).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,
@@ -272,6 +273,17 @@ pub enum PositionMethod {
     Gradient,
 }
 
+/// The affine part of all moves together: shift, stretches, turn and shear. Frames tell next to nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AffinePart {
+    /// Taken out after each refinement: what was reported is right but for each place's own error.
+    #[default]
+    Removed,
+    /// Left in, as where the stage's scale or its turn against the detector is in doubt; the end of the run tells it.
+    Kept,
+}
+
 /// Refinement of the positions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -297,10 +309,22 @@ pub struct PositionConfig {
     pub trials: u32,
     /// Part of the solved step that is taken (gradient).
     pub step: f64,
+    /// Whether the affine part of the moves is taken out.
+    pub affine: AffinePart,
 }
 
 impl Default for PositionConfig {
     fn default() -> Self {
-        Self { method: PositionMethod::Annealing, start: 50, stop: None, every: 10, amplitude: None, limit: None, trials: 4, step: 0.5 }
+        Self {
+            method: PositionMethod::Annealing,
+            start: 50,
+            stop: None,
+            every: 10,
+            amplitude: None,
+            limit: None,
+            trials: 4,
+            step: 0.5,
+            affine: AffinePart::Removed,
+        }
     }
 }

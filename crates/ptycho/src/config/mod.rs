@@ -31,7 +31,7 @@ use crate::stages::Room;
 use crate::stages::cuda::stream::plan::Demand;
 pub use crate::stages::scheme::ObjectUpdate;
 
-pub use engine::{EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
+pub use engine::{AffinePart, EngineConfig, EngineName, NoiseName, PositionConfig, PositionMethod};
 pub use memory::{MemoryConfig, WaveStorage};
 
 /// Ptychographic phase retrieval: object and probe from overlapping diffraction frames. SI units.

@@ -12,6 +12,7 @@ use zellige_engine::profile::Profiler;
 
 use crate::config::{Compatibility, EngineConfig, EngineName};
 use crate::model::{Model, Power};
+use crate::noise;
 use crate::stages::Stages;
 
 pub use projection::bound;
@@ -35,6 +36,8 @@ pub struct Facts {
     pub sizes: Sizes,
     /// Counts.
     pub power: Power,
+    /// Mean variance of the moduli of each frame that photons make.
+    pub noise: Vec<f64>,
     /// Seed of random orders.
     pub seed: u64,
     /// Whose defaults.
@@ -52,6 +55,7 @@ impl Facts {
             object: model.object_len(),
             sizes: Sizes::of(model),
             power: model.power,
+            noise: noise::of_frames(&model.mag, model.counted()).into_iter().map(|[_, variance]| f64::from(variance)).collect(),
             seed,
             compatibility,
         }
@@ -86,6 +90,11 @@ pub trait Engine: Send {
 
     /// Parts of the frame's area that the probe may fill, in real and Fourier space.
     fn supports(&self) -> [Option<f64>; 2];
+
+    /// Whether nearly all frames have come to rest because noise explains what deviates, as the errors of the last pass tell.
+    fn at_rest(&self, _errors: &[[f64; 3]]) -> bool {
+        false
+    }
 }
 
 /// The engine that an entry of the input asks for.

@@ -32,8 +32,10 @@ pub struct Projection {
     pub b: f64,
     /// Part of `PO` in what is constrained.
     pub c: f64,
-    /// Mean squared deviation of the modulus that is let through; 0 constrains in full.
+    /// Mean squared deviation of the modulus that is let through, of every frame; 0 constrains in full.
     pub bound: f64,
+    /// And of each frame this part of what photon noise makes ([`crate::noise`]).
+    pub noise: f64,
     /// Whether the error of the likelihood is wanted: one more transform.
     pub likelihood: bool,
 }

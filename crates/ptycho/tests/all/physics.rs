@@ -301,22 +301,30 @@ fn restarts_are_bit_equal() {
 /// SDR on weak frames: as it stands it stays where it comes to; without relaxation it runs away, which the plan says.
 #[test]
 fn sdr_stays_on_noisy_frames() {
-    let errors = |sigma: Option<f64>| {
-        let mut config = input(made(|m| (m.noise, m.photons) = (true, 1e4)), EngineConfig::new(EngineName::Sdr, 30));
-        config.engine[0].sigma = sigma;
+    let errors = |photons: f64, [sigma, tau]: [Option<f64>; 2]| {
+        let mut config = input(made(|m| (m.noise, m.photons) = (true, photons)), EngineConfig::new(EngineName::Sdr, 100));
+        (config.engine[0].sigma, config.engine[0].tau) = (sigma, tau);
         let (model, _) = from_truth(&config, 0.1);
         let mut run = Reconstruction::new(&config, model, &Device::Cpu(Cpu::new(2).unwrap()), 7).unwrap();
         let mut all = Vec::new();
         while !run.finished() {
             run.advance(&mut Profiler::off()).unwrap();
-            all.push(run.errors().unwrap()[1]);
+            all.push(run.errors().map_or(f64::INFINITY, |e| e[1]));
+            if all[all.len() - 1] > 1e6 {
+                break;
+            }
         }
-        (all.iter().copied().fold(f64::INFINITY, f64::min), all[29], lasting(&config.engine[0], config.compatibility))
+
+        (all.iter().copied().fold(f64::INFINITY, f64::min), all[all.len() - 1], lasting(&config.engine[0], config.compatibility))
     };
-    // Sweeps in other orders, one after the other, wander by a tenth (seen: 0.264 at best and 0.293 in the end).
-    let (best, last, warning) = errors(None);
-    assert!(last < 1.3 * best && warning.is_none(), "{best} to {last}, {warning:?}");
-    let (best, last, warning) = errors(Some(1.0));
+    for photons in [1e4, 1e5, 1e6] {
+        // Sweeps in other orders, one after the other, wander by some hundredths.
+        let (best, last, warning) = errors(photons, [None; 2]);
+        assert!(last < 1.05 * best && warning.is_none(), "{best} to {last}, {warning:?}");
+    }
+    let (best, last, warning) = errors(1e4, [Some(0.5), Some(1.0)]);
+    assert!(last > 1.05 * best && warning.is_some(), "{best} to {last}");
+    let (best, last, warning) = errors(1e4, [Some(1.0); 2]);
     assert!(last > 1e3 * best && warning.is_some(), "{best} to {last}");
 }
 
@@ -325,7 +333,7 @@ fn sdr_stays_on_noisy_frames() {
 #[ignore = "a measurement"]
 fn sdr_goes() {
     for (photons, noise) in [(1e4, true), (1e5, true), (1e5, false)] {
-        for (sigma, tau) in [(1.0, 1.0), (1.0, 0.9), (1.0, 0.75), (0.5, 1.0), (1.0, 0.5)] {
+        for (sigma, tau) in [(1.0, 1.0), (1.0, 0.9), (1.0, 0.75), (0.5, 1.0), (1.0, 0.5), (0.25, 0.75)] {
             for start in [0.1, 0.5] {
                 let mut config = input(made(|m| (m.noise, m.photons) = (noise, photons)), EngineConfig::new(EngineName::Sdr, 30));
                 (config.engine[0].sigma, config.engine[0].tau) = (Some(sigma), Some(tau));

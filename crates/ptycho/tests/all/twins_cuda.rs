@@ -143,10 +143,17 @@ fn stages_of_the_projections_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for case in CASES {
         let model = model(case);
-        let bound = 0.9 * mean(&first_errors(&model))[0];
+        let errors = first_errors(&model);
+        let bound = 0.9 * mean(&errors)[0];
+        let variance: Vec<[f32; 2]> = zellige_ptycho::noise::of_frames(&model.mag, model.counted());
+        let mut shares: Vec<f64> = errors.iter().zip(&variance).map(|(e, [_, v])| e[0] / f64::from(*v)).collect();
+        shares.sort_by(f64::total_cmp);
+        let share = 0.5 * (shares[shares.len() / 2 - 1] + shares[shares.len() / 2]);
         for rule in [
-            Projection { a: -1.0, b: 1.0, c: 2.0, bound, likelihood: true },
-            Projection { a: -0.5, b: 0.75, c: 2.0, bound: 0.0, likelihood: true },
+            Projection { a: -1.0, b: 1.0, c: 2.0, bound, noise: 0.0, likelihood: true },
+            Projection { a: -0.5, b: 0.75, c: 2.0, bound: 0.0, noise: 0.0, likelihood: true },
+            // A bound of its own for each frame: some are inside it and some are not.
+            Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, noise: share, likelihood: true },
         ] {
             let mut found = Vec::new();
             for (name, mut stages) in all(&model, &cuda) {
@@ -188,7 +195,7 @@ fn stages_of_the_projections_agree() {
 fn first_errors(model: &Model) -> Vec<[f64; 3]> {
     let mut stages = stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true);
     stages.exits_from_product().unwrap();
-    stages.project(&Projection { a: 0.0, b: 1.0, c: 1.0, bound: 0.0, likelihood: true }).unwrap();
+    stages.project(&Projection { a: 0.0, b: 1.0, c: 1.0, bound: 0.0, noise: 0.0, likelihood: true }).unwrap();
     stages.errors().unwrap()
 }
 

@@ -75,7 +75,7 @@ fn waves_that_are_kept_agree_when_places_change() {
     for near in [false, true] {
         let model = model(Case { between: true, near, frame: [48, 64], ..PLAIN });
         let shifts: Vec<[f64; 2]> = model.shifts.iter().map(|s| [0.5 * s[0] + 0.1, s[1] - 0.2]).collect();
-        let rule = Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, likelihood: true };
+        let rule = Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, noise: 0.0, likelihood: true };
         let mut found = all(&model, &cuda).into_iter().map(|(_, mut stages)| {
             stages.exits_from_product().unwrap();
             stages.project(&rule).unwrap();

@@ -27,6 +27,7 @@ struct Step<'a, T> {
     view: View,
     mag: &'a [T],
     valid: f64,
+    bound: f64,
     exit: &'a mut [T],
     scratch: &'a mut Scratch<T>,
 }
@@ -36,7 +37,7 @@ impl<T: Number> Work<T> for Step<'_, T> {
 
     #[inline(always)]
     unsafe fn run<V: Lanes<T = T>>(self) -> [f64; 3] {
-        let Self { fixed, rule, probe, object, view, mag, valid, exit, scratch } = self;
+        let Self { fixed, rule, probe, object, view, mag, valid, bound, exit, scratch } = self;
         let Scratch { room, product, wave, one, two, plane: [power, ..], .. } = scratch;
         let shape = fixed.shape;
         let (size, stored) = (2 * shape.plane(), 2 * shape.stored());
@@ -57,7 +58,7 @@ impl<T: Number> Work<T> for Step<'_, T> {
                 fixed.propagate(one, &mut wave[at], two, room);
             }
         }
-        let error = fixed.constrain(wave, power, mag, valid, rule.bound);
+        let error = fixed.constrain(wave, power, mag, valid, bound);
         let mut change = 0.0;
         for (k, exit) in exit.chunks_exact_mut(stored).enumerate() {
             let at = k * size..(k + 1) * size;
@@ -223,8 +224,9 @@ impl<T: Number> Host<T> {
                 let scratch = &mut *fixed.scratch();
                 let mut own = std::mem::take(&mut scratch.own);
                 let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[j], shifts[j]), &mut own, scratch);
-                let (mag, valid) = (fixed.moduli(j), fixed.valid[j]);
-                *errors = T::with(fixed.isa, Step { fixed, rule, probe, object, view, mag, valid, exit, scratch });
+                let (mag, [valid, noise]) = (fixed.moduli(j), fixed.valid[j]);
+                let bound = rule.bound + rule.noise * noise;
+                *errors = T::with(fixed.isa, Step { fixed, rule, probe, object, view, mag, valid, bound, exit, scratch });
                 scratch.own = own;
             });
         });

@@ -160,7 +160,7 @@ impl<T: Number> Host<T> {
                 let one = |slot, (j, out): (&u32, &mut [T])| {
                     let (j, scratch) = (*j as usize, &mut *fixed.scratch());
                     let (state, view) = fixed.own_or(state_now, &own, slot, (views[j], shifts[j]), scratch);
-                    let (mag, valid) = (fixed.moduli(j), fixed.valid[j]);
+                    let (mag, valid) = (fixed.moduli(j), fixed.valid[j][0]);
                     T::with(fixed.isa, Residual { fixed, noise, state, view, mag, valid, out, scratch })
                 };
                 map_tasks((items(batch), chunks_mut(&mut residuals, size)), one)

@@ -84,8 +84,8 @@ struct Fixed<T> {
     near: Option<Vec<T>>,
     /// Moduli `[n][lines][length]`, as they were counted.
     mag: Large<T>,
-    /// Pixels that count.
-    valid: Vec<f64>,
+    /// Pixels that count, and the mean variance of their moduli, of each frame.
+    valid: Vec<[f64; 2]>,
     /// Where a probe may be: `[ny][sx]`, and where the transform leaves it; 1 or 0.
     support: [Option<Vec<T>>; 2],
     scratch: Vec<Mutex<Scratch<T>>>,

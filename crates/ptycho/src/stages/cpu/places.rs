@@ -162,7 +162,7 @@ impl<T: Number> Host<T> {
         let plain = Seen { probe: &state.probe, object: &state.object };
         let one = |j: usize, (view, by): (&View, &[i32; 2])| {
             let view = View { row: view.row + by[0], col: view.col + by[1], ..*view };
-            let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
+            let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j][0], &mut *fixed.scratch());
             let mut own = std::mem::take(&mut scratch.own);
             let (state, view) = fixed.seen(plain, &spectra, (view, shifts[j]), &mut own, scratch);
             let error = T::with(fixed.isa, Trial { fixed, state, view, mag, valid, scratch });

@@ -14,6 +14,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, map};
 use super::fft::{PAD, Shape};
 use super::lanes::Number;
 use crate::model::{MASKED, Model, Storage, View};
+use crate::noise;
 
 /// Where a storage lies.
 #[derive(Debug, Clone, Copy)]
@@ -148,15 +149,16 @@ pub(crate) fn from_detector<T: Copy>(values: &[T], shape: Shape, far: bool) -> V
     (0..shape.ny).flat_map(|y| (0..shape.nx).map(move |x| (y, x))).map(|(y, x)| values[at(y, x)]).collect()
 }
 
-/// Moduli of all frames, in a file in `folder` if there is one, and the number of pixels that count in each.
-pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: Option<&Path>) -> Result<(Large<T>, Vec<f64>)> {
+/// Moduli of all frames, in a file in `folder` if there is one, and of each the number of pixels that count and the mean variance of their moduli.
+pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: Option<&Path>) -> Result<(Large<T>, Vec<[f64; 2]>)> {
     let mut out = Large::zeros(model.views.len() * shape.plane(), folder)?;
     let places = (chunks_mut(&mut out, shape.plane()), chunks(&model.mag, model.counted()));
     let valid = map(places, |_, (out, frame)| {
         for (out, m) in out.iter_mut().zip(to_detector(frame, shape, far, MASKED)) {
             *out = T::from_f64(f64::from(m));
         }
-        frame.iter().filter(|m| **m >= 0.0).count() as f64
+        let [[_, noise]] = noise::of_frames(frame, frame.len())[..] else { unreachable!("one frame") };
+        [frame.iter().filter(|m| **m >= 0.0).count() as f64, f64::from(noise)]
     });
     Ok((out, valid))
 }

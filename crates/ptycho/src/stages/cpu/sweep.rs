@@ -222,7 +222,7 @@ impl<T: Number> Host<T> {
                     let j = *j as usize;
                     // SAFETY: `order` holds each view at most once, so that no other work has this wave.
                     let exit = if keeps { unsafe { exits.wave(j, stored) } } else { &mut [] };
-                    let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j], &mut *fixed.scratch());
+                    let (mag, valid, scratch) = (fixed.moduli(j), fixed.valid[j][0], &mut *fixed.scratch());
                     let (Seen { probe, object }, view) = fixed.own_or(state_now, probes, slot, (views[j], shifts[j]), scratch);
                     *found = T::with(fixed.isa, Difference { fixed, rule, probe, object, view, mag, valid, exit, out, scratch });
                 };

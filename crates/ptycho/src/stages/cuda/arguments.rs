@@ -32,18 +32,19 @@ pub(super) struct Rule {
     b: f32,
     c: f32,
     bound: f32,
+    noise: f32,
 }
 
 impl From<&Projection> for Rule {
     fn from(rule: &Projection) -> Self {
         // In doubles the three are such that parts of e cancel exactly; so they are for whole numbers in single precision.
-        Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: rule.bound as f32 }
+        Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: rule.bound as f32, noise: rule.noise as f32 }
     }
 }
 
 impl From<&Sweep> for Rule {
     fn from(rule: &Sweep) -> Self {
-        Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: 0.0 }
+        Self { a: rule.a as f32, b: rule.b as f32, c: rule.c as f32, bound: 0.0, noise: 0.0 }
     }
 }
 

@@ -1,7 +1,7 @@
 // The Fourier constraint at a pixel, where project.cu says what the letters mean.
 
 struct Rule {
-  float a, b, c, bound; // bound < 0: none
+  float a, b, c, bound, noise; // bound < 0: none; a frame is let through that and the part `noise` of what photons make
 };
 
 // A pixel's part of E_LL and E_F: intensities of the model and of the estimate, measured magnitude (negative where there is none).
@@ -16,7 +16,9 @@ __device__ __forceinline__ float2 misfit(float model, float estimate, float m) {
 // magnitudes are taken over and 1 if nothing is to change. Not a number never comes of it: f is 0 where the estimate is.
 __device__ __forceinline__ float ratio(float estimate, float m) { return m < 0 ? 1.0f : m * rsqrtf(estimate + 1e-20f); }
 
-__device__ __forceinline__ float pull_of(float error, float bound) {
+// `error` of a frame; its weight: one over the pixels that count, and the variance of their moduli.
+__device__ __forceinline__ float pull_of(Rule rule, float error, float2 weight) {
+  const float bound = fmaf(rule.noise, weight.y, rule.bound);
   return bound < 0 ? 0.0f : error <= bound ? 1.0f : sqrtf(bound / error);
 }
 

@@ -3,13 +3,14 @@
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
-use zellige_engine::parallel::{chunks, chunks_mut, each, map};
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use super::arguments::{ModelArgument, Rule, Step};
 use super::program::{Kind, Way};
 use super::recipes::{frames_recipe, sequence_recipe};
 use super::{C, narrow, refused};
 use crate::model::{Model, Transfer};
+use crate::noise;
 
 /// Bytes of waves that pieces work on at a time, so that they stay in the second-level cache.
 pub(super) const GROUP: usize = 24 << 20;
@@ -40,8 +41,8 @@ pub(super) struct Frames {
     pub(super) views: usize,
     /// Moduli, in the kernels' order.
     pub(super) mag: Buffer<f32>,
-    /// One over the pixels that count, of each view.
-    pub(super) weight: Buffer<f32>,
+    /// One over the pixels that count, and the mean variance of their moduli, of each view.
+    pub(super) weight: Buffer<[f32; 2]>,
     /// Fourier transforms of the exit waves, in the kernels' order; empty until an engine needs them.
     pub(super) waves: Buffer<C>,
     /// Exit waves.
@@ -78,7 +79,6 @@ impl Frames {
             }
         };
         let pixels = model.counted();
-        let weight: Vec<f32> = map(chunks(&model.mag, pixels), |_, m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32));
         let mag = match kind.order(4) {
             None => pool.buffer_from(&model.mag, "ptycho: frames")?,
             Some(order) => {
@@ -113,7 +113,7 @@ impl Frames {
             sequence: None,
             views: model.views.len(),
             mag,
-            weight: pool.buffer_from(&weight, "ptycho: frames")?,
+            weight: pool.buffer_from(&noise::of_frames(&model.mag, pixels), "ptycho: frames")?,
             waves: pool.alloc_zeros(0, "ptycho: exit waves")?,
             exits: pool.alloc_zeros(0, "ptycho: exit waves")?,
             errors: pool.alloc_zeros(3 * model.views.len(), "ptycho: errors")?,

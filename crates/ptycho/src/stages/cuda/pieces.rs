@@ -202,7 +202,7 @@ impl Pieces {
             unsafe { self.deviation.launch((chunks as u32, count as u32), TEAM).plain(lot).run()? };
         }
         let weights = self.cuda.download(&frames.weight)?;
-        Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], w)| sum * f64::from(w)).collect())
+        Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], [w, _])| sum * f64::from(w)).collect())
     }
 
     /// Derivatives of the summed squared deviation by the place of every view: y, x, yy, xx and yx.

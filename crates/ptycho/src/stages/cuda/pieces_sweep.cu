@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) difference(Lot lot, C* waves,
 }
 
 // Errors of the views in `lot.list` from the sums of `chunks` blocks each. A thread a view.
-extern "C" __global__ void __launch_bounds__(TEAM) settle_errors(Lot lot, u32 chunks, u32 count, const float* weight, float* errors) {
+extern "C" __global__ void __launch_bounds__(TEAM) settle_errors(Lot lot, u32 chunks, u32 count, const float2* weight, float* errors) {
   const u64 i = thread_index();
   if (i >= count) return;
   double sums[3] = {0, 0, 0};
@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(TEAM) settle_errors(Lot lot, u32 ch
     for (int s = 0; s < 3; ++s) sums[s] += lot.sums[3 * c + s];
   }
   const u32 n = lot.list[i];
-  errors[3 * (u64)n] = float(sums[1] * weight[n]), errors[3 * (u64)n + 1] = float(sums[0] / (MX * MY));
+  errors[3 * (u64)n] = float(sums[1] * weight[n].x), errors[3 * (u64)n + 1] = float(sums[0] / (MX * MY));
   errors[3 * (u64)n + 2] = float(sums[2] / (NX * NY));
 }
 

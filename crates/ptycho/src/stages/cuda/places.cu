@@ -3,7 +3,7 @@
 
 // Mean squared deviation of the magnitudes of every view, where `model.views` says that it looks.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-trial(Model model, const float* mag, const float* weight, float* errors, u32 views) {
+trial(Model model, const float* mag, const float2* weight, float* errors, u32 views) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
   const Desk desk = desk_of(big + 32 * THREADS, CL ? blockIdx.x & (BLOCKS - 1) : 0);
@@ -30,7 +30,7 @@ trial(Model model, const float* mag, const float* weight, float* errors, u32 vie
       }
     }
     sums = everywhere(sums, desk);
-    if (threadIdx.x == 0 && seat.block == 0) errors[n] = sums.y * weight[n];
+    if (threadIdx.x == 0 && seat.block == 0) errors[n] = sums.y * weight[n].x;
   }
 }
 

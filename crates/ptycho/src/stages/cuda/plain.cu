@@ -31,7 +31,7 @@ extern "C" __global__ void shade(C* values, const C* factor, u64 count, u32 peri
 
 // The constraint on the waves of one view: a block of 512 threads each. In `exits` g times 1 / scale comes in and the new e goes out.
 extern "C" __global__ void __launch_bounds__(512)
-constrain(C* waves, C* exits, const float* mag, const float* weight, float* errors, u32 first, Rule rule, float scale) {
+constrain(C* waves, C* exits, const float* mag, const float2* weight, float* errors, u32 first, Rule rule, float scale) {
   __shared__ float scratch[3][16];
   const u32 n = first + blockIdx.x;
   C* wave = waves + (u64)n * MODES * (NX * NY);
@@ -53,11 +53,11 @@ constrain(C* waves, C* exits, const float* mag, const float* weight, float* erro
   sums.y = block_reduce<Sum<float>>(sums.y, scratch[1]);
   __shared__ float fourier;
   if (threadIdx.x == 0) {
-    fourier = sums.y * weight[n];
+    fourier = sums.y * weight[n].x;
     errors[3 * (u64)n] = fourier, errors[3 * (u64)n + 1] = sums.x / (MX * MY);
   }
   __syncthreads();
-  const Blend blend = blend_of(rule, pull_of(fourier, rule.bound));
+  const Blend blend = blend_of(rule, pull_of(rule, fourier, weight[n]));
   float change = 0;
   for (u32 pixel = threadIdx.x; pixel < MX * MY; pixel += 512) {
     float estimate = 0;

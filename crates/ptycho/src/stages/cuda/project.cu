@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) begin(Model mode
 #define AT_ONCE (FETCH ? 4 : 8)
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-project(Model model, C* waves, C* exits, const float* mag, const float* weight, float* errors, u32 first, u32 count, Rule rule) {
+project(Model model, C* waves, C* exits, const float* mag, const float2* weight, float* errors, u32 first, u32 count, Rule rule) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared; // the wave to come, or a wide exchange, or intensities of two kinds
   const Desk desk = desk_of(big + BIG, CL ? blockIdx.x & (BLOCKS - 1) : 0);
@@ -83,7 +83,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
       }
     }
     sums = everywhere(sums, desk);
-    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
+    const Blend blend = blend_of(rule, pull_of(rule, sums.y * weight[n].x, weight[n]));
 #pragma unroll
     for (int s = 0; s < 32; s += 2 * AT_ONCE) {
       float4 e[AT_ONCE];
@@ -137,7 +137,7 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
       meant[(r >> 2) * THREADS] = ratios(make_float2(f.x, f.y), make_float2(f.z, f.w), m);
     }
     sums = everywhere(sums, desk);
-    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
+    const Blend blend = blend_of(rule, pull_of(rule, sums.y * weight[n].x, weight[n]));
     for (int k = MODES - 1; k >= 0; --k) {
       const u64 frame = ((u64)n * MODES + k) * (NX * NY);
       if (k < MODES - 1) take_pairs_last(v, exits + frame + mine);
@@ -157,6 +157,6 @@ project(Model model, C* waves, C* exits, const float* mag, const float* weight, 
       keep_last(exits + frame, v, seat);
     }
 #endif
-    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n], desk);
+    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n].x, desk);
   }
 }

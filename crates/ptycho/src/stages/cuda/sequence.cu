@@ -5,7 +5,7 @@
 // Grid: one block or one cluster, persistent; every thread keeps its part of the probe in shared memory. Transforms: 2 a view.
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-sequence(Model model, C* waves, const float* mag, const float* weight, float* errors, const u32* order, u32 count, Rule rule, Step step) {
+sequence(Model model, C* waves, const float* mag, const float2* weight, float* errors, const u32* order, u32 count, Rule rule, Step step) {
   extern __shared__ __align__(128) char shared[];
   C* big = (C*)shared;
   C* probe = big + (WIDE ? 32 * THREADS : 0) + threadIdx.x; // value r at r * THREADS
@@ -55,7 +55,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
       held[(r >> 2) * THREADS] = ratios(f, h, m);
     }
     sums = everywhere(sums, desk);
-    const Blend blend = blend_of(rule, pull_of(sums.y * weight[n], rule.bound));
+    const Blend blend = blend_of(rule, pull_of(rule, sums.y * weight[n].x, weight[n]));
     float change = 0;
 #pragma unroll
     for (int r = 0; r < 32; r += 2) {
@@ -89,7 +89,7 @@ sequence(Model model, C* waves, const float* mag, const float* weight, float* er
       }
       brightest = highest(most, desk);
     }
-    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n], desk);
+    report(errors + 3 * (u64)n, sums.x / (NX * NY), sums.y * weight[n].x, desk);
   }
 #pragma unroll
   for (int r = 0; r < 32; ++r)

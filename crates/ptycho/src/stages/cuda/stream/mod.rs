@@ -23,7 +23,6 @@ mod touches;
 
 use zellige_engine::cuda::{Buffer, Cuda, Pinned, Recipe};
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{chunks, map};
 
 use self::keep::Turn;
 use self::layout::Layout;
@@ -32,6 +31,7 @@ use self::sums::BlockSums;
 pub(super) use self::sweeps::NEUTRAL;
 use super::{C, CudaStages, Kind};
 use crate::model::Model;
+use crate::noise;
 use crate::stages::{Projection, Stages};
 
 /// What a streamed run holds for blocks of one kind: with waves or without.
@@ -52,10 +52,10 @@ struct Streamed {
     /// All frames.
     raw: Pinned<u8>,
     order: Option<Buffer<u32>>,
-    /// One over the pixels that count, and errors, of all views.
-    weights: Buffer<f32>,
+    /// As `weight` of [`super::frames::Frames`], and errors, of all views.
+    weights: Buffer<[f32; 2]>,
     errors: Buffer<f32>,
-    counted: Vec<f32>,
+    counted: Vec<[f32; 2]>,
     memory: plan::Wish,
     bytes_of_pixel: u64,
     /// The Fourier step that waits for its sums.
@@ -67,7 +67,7 @@ struct Streamed {
 /// The stages of a model on `cuda` within some memory.
 pub(super) fn new(model: &Model, cuda: &Cuda, kind: Kind, memory: plan::Wish) -> Result<Box<dyn Stages>> {
     let pixels = model.counted();
-    let counted: Vec<f32> = map(chunks(&model.mag, pixels), |_, m| 1.0 / (m.iter().filter(|m| **m >= 0.0).count().max(1) as f32));
+    let counted = noise::of_frames(&model.mag, pixels);
     let bytes_of_pixel = keep::bytes_of_pixel(&model.mag);
     let raw = keep::frames(cuda, &model.mag, bytes_of_pixel)?;
     let inner = CudaStages::new(&plan::without_frames(model), cuda, kind)?;

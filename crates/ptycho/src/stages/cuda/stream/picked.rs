@@ -21,7 +21,7 @@ pub(super) struct Picked {
     here: Buffer<View>,
     /// What whole pixels leave over of all and of the block at work.
     shifts: [Buffer<[f32; 2]>; 2],
-    weights: Buffer<f32>,
+    weights: Buffer<[f32; 2]>,
     errors: Buffer<f32>,
 }
 
@@ -153,7 +153,7 @@ impl Streamed {
         }
         ring.drain()?;
         let views: Vec<View> = order.iter().map(|n| inner.places.views[*n as usize]).collect();
-        let weights: Vec<f32> = order.iter().map(|n| self.counted[*n as usize]).collect();
+        let weights: Vec<[f32; 2]> = order.iter().map(|n| self.counted[*n as usize]).collect();
         cuda.upload(&mut picked.views, &views)?;
         cuda.upload(&mut picked.weights, &weights)?;
         let shifts: Vec<[f64; 2]> = order.iter().map(|n| inner.places.shifts[*n as usize]).collect();

@@ -16,7 +16,7 @@ use crate::stages::cuda::{C, CudaStages};
 use crate::stages::{Likelihood, Overlap, Projection, Slot};
 
 /// The Fourier step that leaves waves as they are, whatever is measured, and makes the exit waves of them.
-pub(in crate::stages::cuda) const NEUTRAL: Projection = Projection { a: 0.0, b: 0.0, c: 0.0, bound: -1.0, likelihood: false };
+pub(in crate::stages::cuda) const NEUTRAL: Projection = Projection { a: 0.0, b: 0.0, c: 0.0, bound: -1.0, noise: 0.0, likelihood: false };
 
 /// The arrays as a kernel sees them that counts views from `first` on.
 fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {

@@ -1,0 +1,59 @@
+//! Frames of few photons: DM and RAAR with their default bound.
+
+use std::path::Path;
+
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::profile::Profiler;
+use zellige_engine::sim::{Environment, Solver};
+use zellige_engine::testing;
+use zellige_ptycho::Ptycho;
+use zellige_ptycho::config::{Config, EngineName};
+
+/// `examples/ptycho/simulated.toml` with so many photons a frame, its first engine alone.
+fn example(photons: f64) -> Config {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho/simulated.toml");
+    let mut config = zellige_engine::config::load::<Ptycho>(&file, &[]).unwrap().config;
+    config.scan[0].simulate.as_mut().unwrap().photons = photons;
+    config.engine.truncate(1);
+    config
+}
+
+/// A run to its end; distance of the object from the truth, and what is said at the end.
+fn done(config: &Config, device: Device) -> (f64, String) {
+    let environment = Environment { device, folder: ".".into(), seed: 1 };
+    let mut solver = Ptycho::setup(config, &environment).unwrap();
+    while solver.outcome().is_none() {
+        solver.step(&mut Profiler::off()).unwrap();
+    }
+    let checks = solver.checks().unwrap();
+    let distance = checks.iter().find(|c| c.name.contains("object")).unwrap().value;
+    (distance, solver.outcome().unwrap().message)
+}
+
+/// The difference map alone finds the object at any dose: bars a little above what was found with the best bound by hand (0.111 and 0.047).
+#[test]
+fn the_difference_map_moves_at_low_dose() {
+    let mut devices = vec![Device::Cpu(Cpu::new(2).unwrap())];
+    devices.extend(testing::gpu().map(Device::Cuda));
+    for device in devices {
+        for (photons, bar) in [(1e5, 0.14), (1e6, 0.05)] {
+            let (distance, message) = done(&example(photons), device.clone());
+            assert!(distance <= bar, "{photons:e} photons: {distance}");
+            assert!(!message.contains("stopped moving"), "{message}");
+        }
+    }
+}
+
+/// With the bound of bright frames faint ones come to rest at once, which is said.
+#[test]
+fn frames_at_rest_are_told() {
+    for name in [EngineName::Dm, EngineName::Raar] {
+        let mut config = example(1e5);
+        config.scan[0].simulate.as_mut().unwrap().frames = 49;
+        config.engine[0].name = name;
+        config.engine[0].iterations = Some(25);
+        config.engine[0].fourier_bound = Some(0.25);
+        let (_, message) = done(&config, Device::Cpu(Cpu::new(2).unwrap()));
+        assert!(message.contains(&format!("frames of {} stopped moving after its iteration", name.as_str())), "{message}");
+    }
+}
