@@ -39,7 +39,7 @@ fn amplitude(gas: &mut Flow) -> f64 {
 }
 
 /// Half of each, in a wave along a periodic box at rest with the same pressure everywhere: it dies away as `exp(-D k^2 t)`.
-fn spreads(species: [SpeciesConfig; 2], [a, b]: [Molecule; 2], particles: f64) {
+fn spreads(species: &[SpeciesConfig; 2], [a, b]: [Molecule; 2], particles: f64) {
     let expected = diffusion(a, b, BOX.1) / BOX.0;
     // A length of diffusion between two collisions or so; waves of 60 of them.
     let (slow, fast) = (a[3].max(b[3]), a[3].min(b[3]));
@@ -86,11 +86,11 @@ fn spreads(species: [SpeciesConfig; 2], [a, b]: [Molecule; 2], particles: f64) {
 #[test]
 fn a_gas_diffuses_in_itself() {
     let other = SpeciesConfig { mass: Some(66.3e-27), diameter: Some(4.11e-10), omega: Some(0.81), alpha: Some(1.4), ..SpeciesConfig::named("argon") };
-    spreads([SpeciesConfig::named("Ar"), other], [ARGON; 2], 2e5);
+    spreads(&[SpeciesConfig::named("Ar"), other], [ARGON; 2], 2e5);
 }
 
 /// Helium in argon.
 #[test]
 fn two_gases_diffuse_into_each_other() {
-    spreads([SpeciesConfig::named("He"), SpeciesConfig::named("Ar")], [HELIUM, ARGON], 2e5);
+    spreads(&[SpeciesConfig::named("He"), SpeciesConfig::named("Ar")], [HELIUM, ARGON], 2e5);
 }
