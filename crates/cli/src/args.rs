@@ -156,6 +156,12 @@ pub(crate) struct RunArgs {
     /// Go on from the checkpoint of an earlier run in this folder; without INPUT, with the input that lies there.
     #[arg(long, value_name = "DIR")]
     pub(crate) resume: Option<PathBuf>,
+    /// Save checkpoints in this folder, on another disk say; `--resume DIR` goes on from there.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint_dir: Option<PathBuf>,
+    /// Write into the folder although another process does.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// End with exit code 0 although checks failed, for scripts that go on with such results.
     #[arg(long)]
     pub(crate) keep_going: bool,

@@ -35,6 +35,8 @@ pub(crate) struct Output {
     formats: Vec<Format>,
     resolved: String,
     resume: Option<PathBuf>,
+    /// Folder of the checkpoints if it is another one: what a run needs that goes on from there lies beside them.
+    beside: Option<PathBuf>,
     /// The run begins at its beginning: series of files do too.
     anew: bool,
     earlier: Earlier,
@@ -68,6 +70,7 @@ impl Output {
             formats,
             resolved,
             resume: None,
+            beside: None,
             anew: true,
             earlier,
             rows,
@@ -87,6 +90,13 @@ impl Output {
     #[must_use]
     pub(crate) fn after(mut self, resume: Option<PathBuf>) -> Self {
         self.resume = resume;
+        self
+    }
+
+    /// Checkpoints go to another folder, which exists.
+    #[must_use]
+    pub(crate) fn beside(mut self, folder: Option<PathBuf>) -> Self {
+        self.beside = folder;
         self
     }
 
@@ -229,7 +239,9 @@ impl Sink for Output {
 
     fn started(&mut self, clock: &Clock) -> Result<()> {
         // Only now: what an input that cannot be set up would leave here would be taken for that of the results beside it.
-        files::atomic_write(self.folder.join(RESOLVED), |out| out.write_all(self.resolved.as_bytes()))?;
+        for folder in [Some(&self.folder), self.beside.as_ref()].into_iter().flatten() {
+            files::atomic_write(folder.join(RESOLVED), |out| out.write_all(self.resolved.as_bytes()))?;
+        }
         self.anew = clock.step == 0;
         // Until this run has its own, no result stands here that looks like its.
         match std::fs::rename(self.folder.join(SUMMARY), self.folder.join(PREVIOUS)) {
@@ -245,7 +257,10 @@ impl Sink for Output {
         Ok(())
     }
 
-    fn saved(&mut self) -> Result<()> {
+    fn saving(&mut self) -> Result<()> {
+        if let Some(folder) = self.beside.as_ref().filter(|_| !self.rows.is_empty()) {
+            csv::write_rows(folder.join(ROWS), &self.earlier, &self.rows)?;
+        }
         self.write_rows()
     }
 }

@@ -161,6 +161,16 @@ pub enum Error {
         /// Where the checkpoint was written, if one was.
         checkpoint: Option<PathBuf>,
     },
+    /// Results could not be written; the state was saved, so that they can be without computing again.
+    #[error("{source}; the state after step {step} is saved in `{}`", checkpoint.display())]
+    Unwritten {
+        /// Why.
+        source: Box<Self>,
+        /// The last finished step.
+        step: u64,
+        /// Where the checkpoint was written.
+        checkpoint: PathBuf,
+    },
     /// A kernel did not compile: a defect of this program, reported with the compiler's log.
     #[error("kernel program `{program}` did not compile for {arch}:\n{log}")]
     Kernel {
@@ -171,6 +181,12 @@ pub enum Error {
         /// The compiler's log.
         log: String,
     },
+}
+
+/// The command that goes on from a checkpoint.
+fn resume(checkpoint: &Path) -> String {
+    let folder = checkpoint.parent().and_then(Path::parent).unwrap_or(checkpoint);
+    format!("`zellige run --resume {}`", folder.display())
 }
 
 /// How the message ends about a value that is not finite.
@@ -240,8 +256,10 @@ impl Error {
             Self::TooLarge { .. } => {
                 Some("ask for less (`--dry-run` says what a run takes), or take a `--device` or a machine with more memory".into())
             }
-            Self::Interrupted { checkpoint: Some(path), .. } => {
-                Some(format!("go on with `zellige run --resume {}`", path.parent().and_then(Path::parent).unwrap_or(path).display()))
+            Self::Interrupted { checkpoint: Some(path), .. } => Some(format!("go on with {}", resume(path))),
+            Self::Unwritten { source, checkpoint, .. } => {
+                let first = source.hint().map(|hint| format!("{hint}; then ")).unwrap_or_default();
+                Some(format!("{first}{} writes the results without computing again", resume(checkpoint)))
             }
             // A value that is no number; other messages of this kind say themselves what to do.
             Self::Numerics { message, .. } if message.ends_with(BROKEN_DOWN) => Some(
@@ -261,6 +279,7 @@ impl Error {
             Self::Numerics { .. } => 3,
             Self::Device { .. } | Self::OutOfMemory { .. } | Self::TooLarge { .. } => 4,
             Self::File { .. } => 5,
+            Self::Unwritten { source, .. } => source.exit_code(),
             Self::Kernel { .. } => 70,
             Self::Interrupted { reason, .. } => match *reason {
                 "SIGINT" => 130,

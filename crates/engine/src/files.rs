@@ -1,8 +1,10 @@
 //! Files that are either whole or not there: everything is written to a temporary name in the same folder, flushed to
 //! the disk and renamed. An error, a panic or a full disk leaves what stood there before.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,6 +34,7 @@ impl Pending {
         };
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
+        // `clear_temporaries` knows them by this.
         hidden.push(format!(".{}-{}.tmp", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed)));
         let temporary = path.with_file_name(hidden);
         let file = File::create(&temporary).map_err(|e| Error::file("write", &path, e))?;
@@ -123,6 +126,35 @@ pub fn writable_dir(path: impl AsRef<Path>) -> Result<()> {
     })
 }
 
+/// Removes what killed processes left half-written in a folder: files with names as [`Pending`] gives them, of a process that is no more.
+/// The caller holds the folder's lock. What cannot be removed stays.
+pub fn clear_temporaries(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if maker(&entry.file_name()).is_some_and(|id| id == std::process::id() || !is_alive(id)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process that made a temporary file, from its name `.NAME.PID-N.tmp`.
+fn maker(name: &OsStr) -> Option<u32> {
+    let (name, ids) = name.to_str()?.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
+    let (id, serial) = ids.split_once('-')?;
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
+    number(serial).filter(|_| !name.is_empty())?;
+    u32::try_from(number(id)?).ok()
+}
+
+/// Whether there is a process of this number on this machine.
+fn is_alive(id: u32) -> bool {
+    #[cfg(unix)]
+    // SAFETY: signal 0 is none: only whether it could be sent is looked at.
+    return i32::try_from(id)
+        .is_ok_and(|id| unsafe { libc::kill(id, 0) } == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM));
+    #[cfg(not(unix))]
+    return id == std::process::id();
+}
+
 /// Reads a text file of at most `limit` bytes; `format` names the format in errors.
 pub fn read_text(path: impl AsRef<Path>, format: &'static str, limit: u64) -> Result<String> {
     let path = path.as_ref();
@@ -143,9 +175,70 @@ pub fn read_text(path: impl AsRef<Path>, format: &'static str, limit: u64) -> Re
     })
 }
 
+/// Hashes of files by the names that an input has for them.
+pub type Fingerprints = BTreeMap<String, String>;
+
+/// Bytes of a file that are hashed at most, a second's work.
+const HASHED: u64 = 1 << 30;
+/// Bytes in a row where a file is longer than that.
+const PIECE: u64 = 1 << 20;
+
+/// Hashes of the files `names`, relative to `folder` or not: of length and content, which of a file of more than 1 GiB is taken in pieces
+/// spread evenly from its first byte to its last.
+pub fn fingerprints(folder: &Path, names: impl IntoIterator<Item = String>) -> Result<Fingerprints> {
+    let fingerprint = |name: String| {
+        let path = folder.join(&name);
+        let hash = hash(&path, HASHED).map_err(|e| Error::file("read", &path, e))?;
+        Ok((name, hash))
+    };
+    names.into_iter().map(fingerprint).collect()
+}
+
+fn hash(path: &Path, most: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&length.to_le_bytes());
+    if length <= most {
+        io::copy(&mut file, &mut hasher)?;
+    } else {
+        let pieces = most / PIECE;
+        for i in 0..pieces {
+            file.seek(io::SeekFrom::Start((i as f64 / (pieces - 1) as f64 * (length - PIECE) as f64) as u64))?;
+            io::copy(&mut (&mut file).take(PIECE), &mut hasher)?;
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fingerprint_is_of_the_whole_content_or_of_pieces_from_end_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let of = |bytes: &[u8], most: u64| {
+            std::fs::write(&path, bytes).unwrap();
+            hash(&path, most).unwrap()
+        };
+        let mut bytes = vec![7; 5 << 20];
+        let (whole, pieces) = (of(&bytes, HASHED), of(&bytes, 3 * PIECE));
+        assert_eq!(of(&bytes, HASHED), whole);
+        // Between two pieces, in the middle one, at the end, and of another length.
+        for (at, seen) in [(3 << 19, false), (5 << 19, true), (bytes.len() - 1, true)] {
+            bytes[at] = 8;
+            assert_ne!(of(&bytes, HASHED), whole);
+            assert_eq!(of(&bytes, 3 * PIECE) != pieces, seen, "{at}");
+            bytes[at] = 7;
+        }
+        bytes.push(7);
+        assert!(of(&bytes, HASHED) != whole && of(&bytes, 3 * PIECE) != pieces);
+        let all = fingerprints(folder.path(), ["a".to_owned()]).unwrap();
+        assert_eq!(all["a"], of(&bytes, HASHED));
+        assert!(fingerprints(folder.path(), ["b".to_owned()]).is_err());
+    }
 
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -203,6 +296,28 @@ mod tests {
         writable_dir(folder.path().join("e/f")).unwrap();
         assert_eq!(names(&folder.path().join("e/f")), [""; 0]);
         assert_eq!(names(folder.path()), ["b", "c", "e"]);
+    }
+
+    #[test]
+    fn what_killed_processes_left_is_cleared_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        // 1 is always there; no process has a number as large as that.
+        let stay = [
+            ".u.npy.1-0.tmp",
+            ".u.npy.4194305-0",
+            "u.npy.4194305-0.tmp",
+            ".4194305-0.tmp",
+            ".u.npy.4194305.tmp",
+            ".u.4194305-x.tmp",
+            "a.tmp",
+        ];
+        for name in stay.iter().chain(&[".u.npy.4194305-0.tmp", ".latest.zck.4194305-12.tmp"]) {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        clear_temporaries(folder.path());
+        let mut expected = stay.map(str::to_owned);
+        expected.sort();
+        assert_eq!(names(folder.path()), expected);
     }
 
     #[test]

@@ -166,7 +166,12 @@ mod mapping {
             // SAFETY: a new mapping of an open file of this length, which stays when the descriptor is closed.
             let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes as usize, access, kind, file.as_raw_fd(), 0) };
             if start == libc::MAP_FAILED {
-                return Err(failed(io::Error::last_os_error()));
+                let error = io::Error::last_os_error();
+                if error.kind() == io::ErrorKind::OutOfMemory {
+                    let (device, what) = ("the host".into(), format!("an array in `{}`", folder.display()));
+                    return Err(Error::OutOfMemory { device, what, requested: bytes as u64, free: None });
+                }
+                return Err(failed(error));
             }
             let start = NonNull::new(start.cast()).ok_or_else(|| failed(io::Error::other("a mapping at address 0")))?;
             Ok(Self { start, len })

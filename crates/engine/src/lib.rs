@@ -3,6 +3,7 @@
 //!
 //! The page to read first is [`sim`]: the trait that a solver implements.
 
+pub mod allocator;
 pub mod bench;
 pub mod checkpoint;
 pub mod config;
@@ -12,6 +13,7 @@ pub mod error;
 pub mod expr;
 pub mod files;
 pub mod large;
+pub mod lock;
 pub mod ops;
 pub mod parallel;
 pub mod profile;

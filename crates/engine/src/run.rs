@@ -7,15 +7,19 @@
 //! A run that breaks down ends with the step that found it, and hands over its last rows. A signal or the wall-time limit saves a checkpoint first and ends in [`Error::Interrupted`]. What is written, and how
 //! progress is shown, is the [`Sink`]'s matter.
 
-use std::collections::VecDeque;
+mod recent;
+mod state;
+
+pub use state::save;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::checkpoint::{Reader, Writer};
+use self::recent::Recent;
+use self::state::{Owed, Saver, Spare};
 use crate::error::{BROKEN_DOWN, Error, Problem, Result};
-use crate::files;
 use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
@@ -25,14 +29,18 @@ use crate::sim::{Clock, Cost, Ending, Environment, Found, Outcome, Solver};
 /// Where a run writes and when; everything that is not physics.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Output folder; checkpoints go to `checkpoint/` in it.
+    /// Output folder.
     pub folder: PathBuf,
+    /// Folder in which checkpoints go to `checkpoint/`, if not the output folder.
+    pub checkpoint_folder: Option<PathBuf>,
     /// Folder of an earlier run to go on from.
     pub resume: Option<PathBuf>,
     /// Save and stop after this much wall time.
     pub wall_time: Option<Duration>,
     /// When to save a checkpoint.
     pub checkpoint: Option<Schedule>,
+    /// Where `checkpoint` is none: save one after each such time, and remove it at the end.
+    pub spare: Option<Duration>,
     /// When to hand a row to the sink; the last one always is.
     pub rows: Schedule,
     /// When to hand records to the sink; at the end they always are.
@@ -42,7 +50,17 @@ pub struct Options {
 impl Options {
     /// Rows at every step, records at the end, no checkpoints but on a signal.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), resume: None, wall_time: None, checkpoint: None, rows: Schedule::Steps(1), records: None }
+        let rows = Schedule::Steps(1);
+        Self {
+            folder: folder.into(),
+            checkpoint_folder: None,
+            resume: None,
+            wall_time: None,
+            checkpoint: None,
+            spare: None,
+            rows,
+            records: None,
+        }
     }
 }
 
@@ -77,11 +95,12 @@ pub trait Sink {
     fn started(&mut self, _clock: &Clock) -> Result<()> {
         Ok(())
     }
-    /// A checkpoint was saved: should the run break off, it can go on from here.
+    /// A checkpoint is saved next: should the run break off after it, it goes on from there, and what was handed over up to here does not
+    /// come again.
     ///
     /// # Errors
-    /// What was handed over could not be kept; the run goes on.
-    fn saved(&mut self) -> Result<()> {
+    /// What was handed over could not be kept; the checkpoint is saved all the same.
+    fn saving(&mut self) -> Result<()> {
         Ok(())
     }
 }
@@ -113,8 +132,8 @@ pub struct Summary {
     pub ns_per_item: f64,
     /// Model traffic over time, bytes per second.
     pub bytes_per_second: f64,
-    /// Measured copy bandwidth of the device, bytes per second.
-    pub bandwidth: f64,
+    /// Measured copy bandwidth of the device, bytes per second; of the processor only where a run was long and large enough to be compared with it.
+    pub bandwidth: Option<f64>,
     /// The stages.
     pub stages: Vec<StageRow>,
     /// Conservation or residual figures.
@@ -175,13 +194,15 @@ pub fn run_from<S: Solver>(
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
     let begun = Instant::now();
+    let saver = Saver::<S>::new(config, environment, options)?;
     let mut solver = S::setup_from(config, environment, found)?;
-    if let Some(folder) = &options.resume {
-        restore(&mut solver, config, &checkpoint_path(folder))?;
-        sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
-    }
+    let owed = options.resume.as_ref().map(|folder| saver.restore(&mut solver, &checkpoint_path(folder))).transpose()?;
     // Until here a signal ends the process at once: there is nothing to save yet.
     let signals = Signals::listen(options.wall_time.map(|limit| begun + limit))?;
+    if owed.is_some() {
+        sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
+    }
+    let mut owed = owed.unwrap_or_default();
     let setup = begun.elapsed();
     let started = Instant::now();
     let first = solver.clock();
@@ -197,18 +218,22 @@ pub fn run_from<S: Solver>(
     let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
     let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
     let mut checkpoints = options.checkpoint.map(trigger);
+    let mut spare = options.spare.filter(|_| checkpoints.is_none()).map(Spare::new);
     let mut recent = Recent::default();
     if first.step == 0 {
         diagnostics(&mut solver, Duration::ZERO, sink)?;
     }
     let outcome = loop {
-        if let Some(outcome) = solver.outcome() {
+        if let Some(outcome) = owed.end().or_else(|| solver.outcome()) {
             break outcome;
         }
         if let Some(reason) = signals.seen() {
-            let path = checkpoint_path(&options.folder);
-            save(&mut solver, config, &path)?;
-            return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint: Some(path) });
+            let checkpoint = Some(saver.save(&mut solver, &owed, sink)?);
+            return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
+        }
+        if let Owed::Results = std::mem::take(&mut owed) {
+            write_records(&mut solver, &saver, None, sink)?;
+            continue;
         }
         let before = solver.clock().step;
         let row = match advance(&mut solver, profiler) {
@@ -229,26 +254,34 @@ pub fn run_from<S: Solver>(
         sink.progress(&Progress { clock, fraction: solver.progress(), wall, items_per_second }, row);
         diagnostics(&mut solver, wall, sink)?;
         if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
-            sink.records(&clock, solver.records()?, false)?;
+            write_records(&mut solver, &saver, None, sink)?;
         }
         // A state that failed is none to go on from, and must not take the place of one that is.
         if checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) && !failed {
-            save_or_notice(&mut solver, config, &options.folder, sink);
+            saver.save_or_notice(&mut solver, sink);
+        }
+        if let Some(spare) = spare.as_mut().filter(|_| !failed) {
+            spare.save(wall, &saver, &mut solver, sink);
         }
     };
     let (clock, wall) = (solver.clock(), started.elapsed());
     recent.hand_over(1, sink)?;
-    sink.records(&clock, solver.records()?, true)?;
+    write_records(&mut solver, &saver, Some(&outcome), sink)?;
     if options.checkpoint.is_some() && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
-        save_or_notice(&mut solver, config, &options.folder, sink);
+        saver.save_or_notice(&mut solver, sink);
     }
     let (steps, cost, seconds) = (clock.step - first.step, solver.cost(), wall.as_secs_f64());
     let per_step = seconds / steps.max(1) as f64;
-    let bandwidth = environment.device.bandwidth()?;
-    profiler.set_bandwidth(bandwidth);
+    let (checks, details) = (solver.checks()?, solver.details());
+    // Its memory is free for what comes.
+    drop(solver);
+    let bandwidth = environment.device.bandwidth_of_run(wall)?;
+    if let Some(bandwidth) = bandwidth {
+        profiler.set_bandwidth(bandwidth);
+    }
     let mut stages = profiler.table();
     per_item(&mut stages, cost.items * steps as f64);
-    Ok(Summary {
+    let summary = Summary {
         solver: S::NAME,
         outcome,
         device: environment.device.name().to_owned(),
@@ -263,10 +296,21 @@ pub fn run_from<S: Solver>(
         bytes_per_second: cost.bytes / per_step.max(1e-12),
         bandwidth,
         stages,
-        checks: solver.checks()?,
+        checks,
         row: recent.row().clone(),
-        details: solver.details(),
-    })
+        details,
+    };
+    if spare.is_some_and(|spare| spare.saved()) && summary.verdict().is_none() {
+        saver.remove()?;
+    }
+    Ok(summary)
+}
+
+/// Hands the results over, those of the `end` or on the way. Should that fail, or a signal come in between, the state is saved.
+fn write_records<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, end: Option<&Outcome>, sink: &mut dyn Sink) -> Result<()> {
+    let (clock, records) = (solver.clock(), solver.records()?);
+    signal::while_giving_way(|| sink.records(&clock, records, end.is_some()))
+        .map_err(|error| saver.unwritten(error, &Owed::after(end), solver, sink))
 }
 
 /// One step and its row, which must be finite: a NaN never leaves the step that made it. A step that gave way to a signal has none yet.
@@ -282,52 +326,6 @@ fn advance<S: Solver>(solver: &mut S, profiler: &mut Profiler) -> Result<Option<
         guard(&row, S::STEP, solver.clock())?;
     }
     Ok(Some(row))
-}
-
-/// Rows kept in case the run breaks down: enough to see what grows.
-const RECENT: usize = 8;
-
-/// The last rows, and which of them were handed over.
-#[derive(Default)]
-struct Recent(VecDeque<(Clock, Row, bool)>);
-
-impl Recent {
-    fn push(&mut self, clock: Clock, row: Row, written: bool) {
-        if self.0.len() == RECENT {
-            self.0.pop_front();
-        }
-        self.0.push_back((clock, row, written));
-    }
-
-    /// The last row; empty before the first step.
-    fn row(&self) -> &Row {
-        static NONE: Row = Row(Vec::new());
-        self.0.back().map_or(&NONE, |(_, row, _)| row)
-    }
-
-    /// Hands over those of the last `n` rows that did not fall due.
-    fn hand_over(&mut self, n: usize, sink: &mut dyn Sink) -> Result<()> {
-        let first = self.0.len().saturating_sub(n);
-        // Behind the last one that the sink has: rows come in order.
-        let first = self.0.iter().rposition(|(.., written)| *written).map_or(first, |last| first.max(last + 1));
-        for (clock, row, written) in self.0.range_mut(first..) {
-            sink.row(clock, row)?;
-            *written = true;
-        }
-        Ok(())
-    }
-
-    /// What is kept of a run that broke down in the step after `step`: its last rows, and a word on it.
-    fn last_words(&mut self, error: Error, step: u64, name: &str, sink: &mut dyn Sink) -> Error {
-        if matches!(error, Error::Interrupted { .. }) {
-            return error;
-        }
-        match self.hand_over(RECENT, sink) {
-            Ok(()) => sink.notice(&format!("the run stops after {name} {step}, with the last {RECENT} rows kept")),
-            Err(more) => sink.notice(&format!("the run stops after {name} {step}; its last rows could not be kept: {more}")),
-        }
-        error
-    }
 }
 
 /// Hands on what the solver's own schedules ask for.
@@ -348,53 +346,4 @@ fn guard(row: &Row, step: &str, clock: Clock) -> Result<()> {
             message: format!("the value is {}; {BROKEN_DOWN}", scalar.value),
         }),
     }
-}
-
-const INPUT: &str = "run.input";
-
-/// Saves the state; the old checkpoint stays until the new one is whole.
-pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        files::create_dir(folder)?;
-    }
-    let mut writer = Writer::create(path, S::NAME)?;
-    writer.json(INPUT, config)?;
-    solver.save(&mut writer)?;
-    writer.finish().map(|_| ())
-}
-
-/// A full disk must not end a run whose state is whole in memory and, older, on disk.
-fn save_or_notice<S: Solver>(solver: &mut S, config: &S::Config, folder: &Path, sink: &mut dyn Sink) {
-    if let Err(error) = save(solver, config, &checkpoint_path(folder)) {
-        sink.notice(&format!("no checkpoint this time, the last one stays: {error}"));
-    } else if let Err(error) = sink.saved() {
-        sink.notice(&format!("the checkpoint is saved, but not all that was measured up to it: {error}"));
-    }
-}
-
-/// Takes the state back; the input must be the one that the checkpoint was made from, but for what [`Solver::may_change`] names.
-pub fn restore<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
-    let reader = Reader::open(path, S::NAME)?;
-    let mut then: serde_json::Value = reader.json(INPUT)?;
-    let mut now = serde_json::to_value(config).map_err(|e| reader.wrong(e.to_string()))?;
-    for input in [&mut then, &mut now].into_iter().filter_map(serde_json::Value::as_object_mut) {
-        input.retain(|key, _| !S::may_change().contains(&key.as_str()));
-    }
-    if then != now {
-        return Err(reader.wrong(format!("it belongs to another input: {}", difference(&then, &now, S::NAME))));
-    }
-    solver.restore(&reader)
-}
-
-/// The first key in which two inputs differ.
-fn difference(then: &serde_json::Value, now: &serde_json::Value, path: &str) -> String {
-    if let (Some(a), Some(b)) = (then.as_object(), now.as_object()) {
-        for key in a.keys().chain(b.keys()) {
-            let (x, y) = (a.get(key).unwrap_or(&serde_json::Value::Null), b.get(key).unwrap_or(&serde_json::Value::Null));
-            if x != y {
-                return difference(x, y, &format!("{path}.{key}"));
-            }
-        }
-    }
-    format!("`{path}` was {then} and is {now}")
 }

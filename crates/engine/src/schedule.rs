@@ -20,10 +20,13 @@ pub enum Schedule {
     Time(f64),
     /// Every so much wall time.
     Wall(Duration),
+    /// Not once.
+    Never,
 }
 
 /// What a schedule may look like, for messages.
-pub const FORMS: &str = "a number of steps, `\"10 steps\"`, `\"0.5 t\"` (physical time), `\"30 s\"`, `\"5 min\"` or `\"2 h\"` (wall time)";
+pub const FORMS: &str =
+    "a number of steps, `\"10 steps\"`, `\"0.5 t\"` (physical time), `\"30 s\"`, `\"5 min\"` or `\"2 h\"` (wall time), `\"never\"`";
 
 impl FromStr for Schedule {
     type Err = String;
@@ -31,6 +34,9 @@ impl FromStr for Schedule {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is not a schedule; allowed: {FORMS}");
         let text = text.trim();
+        if text == "never" {
+            return Ok(Self::Never);
+        }
         let split = text.find(|c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E')).unwrap_or(text.len());
         let (number, unit) = (text[..split].trim(), text[split..].trim());
         let value: f64 = number.parse().map_err(|_| wrong())?;
@@ -61,6 +67,7 @@ impl std::fmt::Display for Schedule {
             Self::Steps(n) => write!(f, "{n} steps"),
             Self::Time(t) => write!(f, "{t} t"),
             Self::Wall(d) => write!(f, "{} s", d.as_secs_f64()),
+            Self::Never => f.write_str("never"),
         }
     }
 }
@@ -118,6 +125,7 @@ impl Trigger {
             // Rounding of the summed time must not shift an occasion by a step.
             Schedule::Time(t) => (clock.time.unwrap_or(0.0) / t * (1.0 + 1e-12)).floor(),
             Schedule::Wall(d) => (wall.as_secs_f64() / d.as_secs_f64()).floor(),
+            Schedule::Never => 0.0,
         }
     }
 
@@ -140,7 +148,7 @@ impl Agenda {
     pub fn new(schedules: impl IntoIterator<Item = Schedule>, clock: Clock) -> Self {
         let start = |schedule| {
             let mut trigger = Trigger::new(schedule, clock, Duration::ZERO);
-            if clock.step == 0 {
+            if clock.step == 0 && schedule != Schedule::Never {
                 trigger.last = -1.0;
             }
             trigger
@@ -181,6 +189,7 @@ mod tests {
             ("30 s", Schedule::Wall(Duration::from_secs(30))),
             ("1.5min", Schedule::Wall(Duration::from_secs(90))),
             ("2 h", Schedule::Wall(Duration::from_secs(7200))),
+            ("never", Schedule::Never),
         ] {
             let schedule: Schedule = text.parse().unwrap();
             assert_eq!(schedule, want, "{text}");

@@ -1,6 +1,7 @@
 //! Reasons to stop early: SIGINT, SIGTERM and the wall-time limit. The first signal asks the run loop to save and stop, a
 //! second SIGINT ends the process at once. What takes long inside a step asks [`seen`] on its way.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
@@ -32,6 +33,39 @@ pub fn seen() -> Option<&'static str> {
             u64::MAX => None,
             limit => (EPOCH.elapsed().as_nanos() as u64 >= limit).then_some("the wall-time limit"),
         },
+    }
+}
+
+thread_local! {
+    /// Whether what this thread does can be broken off and done again.
+    static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets [`give_way`] break `work` off, which will be done again.
+pub(crate) fn while_giving_way<R>(work: impl FnOnce() -> R) -> R {
+    GIVES_WAY.set(true);
+    let result = work();
+    GIVES_WAY.set(false);
+    result
+}
+
+/// Ends the writing of results between two files where there is a reason to stop: a run that is gone on with writes them all again.
+///
+/// # Errors
+/// [`Error::Interrupted`], for the run loop.
+pub fn give_way() -> Result<()> {
+    match seen().filter(|_| GIVES_WAY.get()) {
+        None => Ok(()),
+        Some(reason) => Err(Error::Interrupted { reason, step: 0, checkpoint: None }),
+    }
+}
+
+/// Makes a file that grows beyond the limit on its length (`ulimit -f`) an error of the write, where the system would end the process.
+pub fn survive_limits_on_files() {
+    #[cfg(unix)]
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 

@@ -11,6 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::record::{Curve, Field, Measured, Palette, Patches, Record, Values, Wave};
+use zellige_engine::signal;
 
 use crate::tensor::{Elements, Tensor};
 
@@ -123,6 +124,7 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
     let mut files = Files { folder: folder.as_ref(), formats, images, stamp, written: Vec::new() };
     let (mut meshes, mut tables) = (Vec::new(), Vec::new());
     for record in records {
+        signal::give_way()?;
         match record {
             Record::Field(field) => files.field(field, true)?,
             Record::Stack(stack) => files.stack(stack)?,

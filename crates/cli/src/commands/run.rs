@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use zellige_dsmc::seed;
+use zellige_engine::allocator;
 use zellige_engine::config::{FileFormat, Input, Source};
-use zellige_engine::device::{Device, DeviceSpec};
+use zellige_engine::device::{Device, DeviceSpec, host_memory_peak};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
+use zellige_engine::lock::Lock;
 use zellige_engine::profile::{Profiler, Table};
 use zellige_engine::run::{self, Options, Summary, checkpoint_path};
 use zellige_engine::schedule::Schedule;
@@ -116,6 +118,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let named = |error| named(error, &input.origin);
     let (plan, found) = S::plan_keeping(&input.config, &environment).map_err(named)?;
     show(&plan, S::ITEM, S::STEP, device);
+    allocator::planned(plan.memory);
     if arguments.dry_run {
         report::note("this was a dry run: nothing was computed or written");
         return Ok(0);
@@ -123,7 +126,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let asked = arguments.output.clone().or_else(|| input.output.folder.clone().map(PathBuf::from));
     let folder = asked.or_else(|| arguments.resume.clone()).unwrap_or_else(|| default_folder(&input.origin));
     // Before anything is computed: a result that cannot be written is found out now.
-    files::writable_dir(&folder)?;
+    let _locks = own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force)?;
     if let Some(from) = &arguments.resume
         && !checkpoint_path(from).exists()
     {
@@ -134,7 +137,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let options = options(&input, arguments, &folder);
     let mut profiler = if arguments.profile { Profiler::new().with_trace() } else { Profiler::new() };
     let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
-    let mut output = output.after(arguments.resume.clone());
+    let mut output = output.after(arguments.resume.clone()).beside(arguments.checkpoint_dir.clone());
     let result = run::run_from::<S>(&input.config, &environment, found, &options, &mut profiler, &mut output);
     // Rows are kept also when the run broke down or was interrupted.
     let finished = output.finish();
@@ -160,8 +163,9 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         items,
         bytes_per_item: bytes / items.max(1.0),
         gb_per_s: summary.bytes_per_second / 1e9,
-        fraction_of_bandwidth: summary.bytes_per_second / summary.bandwidth.max(1.0),
-        measured_bandwidth: summary.bandwidth / 1e9,
+        fraction_of_bandwidth: summary.bandwidth.map(|b| summary.bytes_per_second / b),
+        measured_bandwidth: summary.bandwidth.map(|b| b / 1e9),
+        peak_memory: host_memory_peak(),
         run: &summary,
     };
     zellige_io::json::write(folder.join(SUMMARY), &whole)?;
@@ -173,6 +177,27 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         None => {}
     }
     Ok(exit_code)
+}
+
+/// Takes the folders that the run writes into: nobody else writes there meanwhile, and what killed runs left half-written is cleared.
+fn own(folder: &Path, checkpoints: Option<&Path>, force: bool) -> Result<Vec<Lock>> {
+    let mut locks = Vec::new();
+    // A folder is not locked twice.
+    let other = checkpoints.filter(|other| std::path::absolute(other).ok() != std::path::absolute(folder).ok());
+    for folder in [Some(folder), other].into_iter().flatten() {
+        files::writable_dir(folder)?;
+        let lock = Lock::take(folder, force)?;
+        if !lock.holds() {
+            report::note(&format!("the file system of `{}` has no locks: see that no other run writes there", folder.display()));
+        }
+        locks.push(lock);
+        if !force {
+            for folder in [folder, &folder.join("openpmd"), checkpoint_path(folder).parent().unwrap_or(folder)] {
+                files::clear_temporaries(folder);
+            }
+        }
+    }
+    Ok(locks)
 }
 
 /// The summary of a run that broke down: scripts find here how it ended, as of any other.
@@ -220,21 +245,34 @@ struct Whole<'a> {
     items: f64,
     bytes_per_item: f64,
     gb_per_s: f64,
-    fraction_of_bandwidth: f64,
-    measured_bandwidth: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fraction_of_bandwidth: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured_bandwidth: Option<f64>,
+    /// Most bytes of host memory that the process had at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_memory: Option<u64>,
     #[serde(flatten)]
     run: &'a Summary,
 }
+
+/// Between the checkpoints of a run that was not asked for any.
+const SPARE_EVERY: Duration = Duration::from_secs(600);
 
 fn options<C>(input: &Input<C>, arguments: &RunArgs, folder: &Path) -> Options {
     let wall_time = match input.run.wall_time {
         Some(Schedule::Wall(limit)) => Some(limit),
         _ => None,
     };
+    // Asked for or not: "never" is neither.
+    let checkpoint = input.run.checkpoint_every.filter(|every| *every != Schedule::Never);
+    let spare = input.run.checkpoint_every.is_none().then_some(SPARE_EVERY);
     Options {
+        checkpoint_folder: arguments.checkpoint_dir.clone(),
         resume: arguments.resume.clone(),
         wall_time,
-        checkpoint: input.run.checkpoint_every,
+        checkpoint,
+        spare,
         rows: input.run.rows_every,
         records: input.output.every,
         ..Options::new(folder)
@@ -299,16 +337,19 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: 
             report::seconds(wall.as_secs_f64())
         ),
     );
+    let share = summary.bandwidth.map(|b| {
+        let percent = 100.0 * summary.bytes_per_second / b;
+        format!(", {percent:.0} % of the {:.1} GB/s measured", b / 1e9)
+    });
     report::line(
         "speed",
         &format!(
-            "{} per {} and {}, {:.1} GB/s of model traffic, {:.0} % of the {:.1} GB/s measured",
+            "{} per {} and {}, {:.1} GB/s of model traffic{}",
             report::nanoseconds(summary.ns_per_item),
             S::ITEM,
             S::STEP,
             summary.bytes_per_second / 1e9,
-            100.0 * summary.bytes_per_second / summary.bandwidth.max(1.0),
-            summary.bandwidth / 1e9
+            share.unwrap_or_default()
         ),
     );
     for check in &summary.checks {

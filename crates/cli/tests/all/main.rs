@@ -3,3 +3,5 @@
 mod commands;
 mod common;
 mod messages;
+#[cfg(unix)]
+mod robust;

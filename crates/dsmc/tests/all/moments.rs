@@ -108,8 +108,7 @@ fn plate_wedge_and_triangle_beside_an_effusing_side() {
     let triangle = vec![[3e-5, 3e-5], [15e-5, 2.1e-5], [6.3e-5, 11e-5]];
     for (name, vertices) in [("plate", plate), ("wedge", wedge), ("triangle", triangle)] {
         let is_plate = vertices.len() == 2;
-        let outline =
-            if is_plate { Shape::Plate { points: vertices.clone() } } else { Shape::Polygon { vertices: vertices.clone() } };
+        let outline = if is_plate { Shape::Plate { points: vertices.clone() } } else { Shape::Polygon { vertices: vertices.clone() } };
         let config = effusing(outline);
         let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);

@@ -17,6 +17,7 @@ mod tables;
 mod toml_text;
 mod yaml;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -143,7 +144,8 @@ impl<C: serde::Serialize> Input<C> {
         let mut top = toml::Table::new();
         top.insert(S::NAME.to_owned(), toml::Value::try_from(&self.config).map_err(failed)?);
         let mut run = self.run.clone();
-        if names_a_file(&top, &self.folder) {
+        let value = serde_json::to_value(&self.config).map_err(|e| Error::input(&self.origin, Problem::new(S::NAME, e.to_string())))?;
+        if data_files(&value, &self.folder).iter().any(|name| Path::new(name).is_relative()) {
             let folder = std::path::absolute(Path::new(".").join(&self.folder)).map_err(|e| Error::file("find", &self.folder, e))?;
             run.data_folder = Some(folder.to_string_lossy().into_owned());
         }
@@ -162,19 +164,23 @@ fn check_solver<S: Solver>(config: &S::Config) -> Vec<Problem> {
     problems
 }
 
-/// Whether some text is the relative name of a file in `folder`, with or without a dataset behind a colon.
-fn names_a_file(table: &toml::Table, folder: &Path) -> bool {
-    let is_file = |name: &str| !name.is_empty() && Path::new(name).is_relative() && folder.join(name).is_file();
-    let mut left: Vec<&toml::Value> = table.values().collect();
+/// The texts in a solver's table that name a file there is, relative to `folder` or not, without a dataset behind a colon. What a solver
+/// reads stands in its input, so that no solver needs a list of its own.
+pub(crate) fn data_files(value: &Value, folder: &Path) -> BTreeSet<String> {
+    let is_file = |name: &str| !name.is_empty() && folder.join(name).is_file();
+    let (mut left, mut names) = (vec![value], BTreeSet::new());
     while let Some(value) = left.pop() {
         match value {
-            toml::Value::String(text) if is_file(text) || text.match_indices(':').any(|(at, _)| is_file(&text[..at])) => return true,
-            toml::Value::Array(list) => left.extend(list),
-            toml::Value::Table(table) => left.extend(table.values()),
+            Value::String(text) => {
+                let ends = text.match_indices(':').map(|(at, _)| at).chain([text.len()]);
+                names.extend(ends.map(|end| &text[..end]).filter(|name| is_file(name)).map(str::to_owned));
+            }
+            Value::Array(list) => left.extend(list),
+            Value::Object(table) => left.extend(table.values()),
             _ => {}
         }
     }
-    false
+    names
 }
 
 /// The JSON schema of the whole input of a solver, for editors and for `zellige schema`.

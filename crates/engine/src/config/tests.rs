@@ -356,3 +356,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_an_input_names_and_is_there_are_its_data_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    for name in ["data/a.h5", "b.surf", "c:d.npy"] {
+        std::fs::write(folder.path().join(name), "").unwrap();
+    }
+    let absolute = folder.path().join("b.surf").to_string_lossy().into_owned();
+    let value = serde_json::json!({
+        "rhs": { "file": "data/a.h5:/rho" }, "bodies": [{ "file": "b.surf" }, { "file": "none.surf" }, absolute, "c:d.npy"], "scratch": "data", "n": 3,
+        "name": ""
+    });
+    let names: Vec<String> = data_files(&value, folder.path()).into_iter().collect();
+    assert_eq!(names, [absolute.as_str(), "b.surf", "c:d.npy", "data/a.h5"]);
+}

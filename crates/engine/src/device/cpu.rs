@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::parallel::{chunks, chunks_mut, each, with_alone};
@@ -53,8 +53,7 @@ impl Cpu {
     /// Copies an array much larger than the last-level cache, each thread its part; bytes/s read plus written, the best
     /// of five.
     pub(super) fn measure_copy(&self) -> f64 {
-        let limit = memory_free().unwrap_or(1 << 30) / 8;
-        let bytes = (4 * last_level_cache()).clamp(128 << 20, 512 << 20).min(limit).max(1 << 20) as usize;
+        let bytes = copied() as usize;
         let n = bytes / size_of::<u64>();
         let part = n.div_ceil(self.threads());
         self.install(|| {
@@ -76,6 +75,20 @@ impl Cpu {
             2.0 * bytes as f64 / best
         })
     }
+}
+
+/// Wall time of steps from which a measurement of the copy takes a tenth or less.
+pub(super) const COPIES: Duration = Duration::from_secs(3);
+
+/// Bytes of each of the two arrays of a measurement.
+pub(super) fn copied() -> u64 {
+    let limit = memory_free().unwrap_or(1 << 30) / 8;
+    (4 * last_level_cache()).clamp(128 << 20, 512 << 20).min(limit).max(1 << 20)
+}
+
+/// Most bytes that this process has had at once, where the system tells.
+pub(super) fn peak() -> Option<u64> {
+    size(value(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM")?)
 }
 
 /// The model's name.

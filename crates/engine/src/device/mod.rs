@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Mutex;
+use std::time::Duration;
 
 pub use self::cpu::Cpu;
 pub use self::inventory::{Inventory, Listed, list};
@@ -80,6 +81,11 @@ impl DeviceSpec {
 /// Bytes of host memory free at this moment, where that can be told.
 pub fn host_memory_free() -> Option<u64> {
     cpu::memory_free()
+}
+
+/// Most bytes of host memory that this process has had at once, where the system tells.
+pub fn host_memory_peak() -> Option<u64> {
+    cpu::peak()
 }
 
 /// Bytes of host memory that this process can have at most: the machine's, or the limit set on its group.
@@ -162,6 +168,15 @@ impl Device {
         match self {
             Self::Cpu(_) => cpu::memory_free(),
             Self::Cuda(cuda) => cuda.memory_free(),
+        }
+    }
+
+    /// [`Device::bandwidth`] to compare a run with whose steps took `wall`: none where the measurement would take the processor longer than
+    /// a tenth of that, or more memory than the run had.
+    pub fn bandwidth_of_run(&self, wall: Duration) -> Result<Option<f64>> {
+        match self {
+            Self::Cpu(_) if wall < cpu::COPIES || cpu::peak().is_some_and(|peak| peak < 2 * cpu::copied()) => Ok(None),
+            _ => self.bandwidth().map(Some),
         }
     }
 
@@ -300,6 +315,12 @@ mod tests {
     #[test]
     fn a_gpu_asked_for_by_name_is_never_replaced() {
         assert!(matches!(Device::open(&DeviceSpec::Cuda(Some(4096)), 1), Err(Error::Device { .. })));
+    }
+
+    #[test]
+    fn a_short_run_is_not_compared_with_a_bandwidth() {
+        let (device, _) = Device::open(&DeviceSpec::Cpu, 1).unwrap();
+        assert_eq!(device.bandwidth_of_run(Duration::from_millis(100)).unwrap(), None);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Config {
     pub linger_after: Option<u64>,
     /// The factor that the bound of the check is taken times.
     pub bound: f64,
+    /// A data file, which is not read.
+    pub file: Option<String>,
     /// When the diagnostic `velocity` is due.
     pub sample_every: Option<Schedule>,
 }
@@ -51,6 +53,7 @@ impl Default for Config {
             break_after: None,
             linger_after: None,
             bound: 1.0,
+            file: None,
             sample_every: None,
         }
     }

@@ -1,7 +1,7 @@
 //! The run loop with a solver whose closed form is known.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use zellige_engine::device::{Cpu, Device};
@@ -10,6 +10,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::run::{self, Options, Progress, Sink};
 use zellige_engine::schedule::Schedule;
+use zellige_engine::signal;
 use zellige_engine::sim::{Clock, Ending, Environment};
 use zellige_engine::testing::toy::{Config, Toy};
 
@@ -22,6 +23,8 @@ enum Raise {
     Row(u64),
     /// While the records of this step are written; with the flag, the last ones.
     Records(u64, bool),
+    /// Between two files of the records of this step.
+    Between(u64),
 }
 
 #[derive(Default)]
@@ -33,6 +36,11 @@ struct Notes {
     fraction: f64,
     raise: Raise,
     nap: Duration,
+    /// Records of these steps cannot be written.
+    full: Vec<u64>,
+    /// Rows handed over before each checkpoint, and whether an older one was there.
+    saving: Vec<(usize, bool)>,
+    checkpoint: PathBuf,
 }
 
 impl Notes {
@@ -62,7 +70,18 @@ impl Sink for Notes {
             return Ok(());
         }
         self.raise(Raise::Records(clock.step, last));
+        if self.full.contains(&clock.step) {
+            return Err(Error::file("write", "position.csv", std::io::ErrorKind::StorageFull.into()));
+        }
+        if self.raise == Raise::Between(clock.step) {
+            self.raise(Raise::Between(clock.step));
+            signal::give_way()?;
+        }
         self.records.push((clock.step, last));
+        Ok(())
+    }
+    fn saving(&mut self) -> Result<()> {
+        self.saving.push((self.rows.len(), self.checkpoint.exists()));
         Ok(())
     }
     fn notice(&mut self, text: &str) {
@@ -75,7 +94,8 @@ fn config(steps: u64) -> Config {
 }
 
 fn go(config: &Config, options: &Options, notes: &mut Notes) -> Result<run::Summary> {
-    let environment = Environment { device: Device::Cpu(Cpu::new(1)?), folder: ".".into(), seed: 1 };
+    // Data files lie with the results.
+    let environment = Environment { device: Device::Cpu(Cpu::new(1)?), folder: options.folder.clone(), seed: 1 };
     run::run::<Toy>(config, &environment, options, &mut Profiler::new(), notes)
 }
 
@@ -217,7 +237,7 @@ fn a_step_that_gives_way_is_saved_where_it_is_and_gone_on_with() {
     let lingering = Config { linger_after: Some(20), ..config(30) };
     let options = Options { wall_time: Some(Duration::from_millis(50)), ..Options::new(folder.path()) };
     assert_eq!(interrupted_at(go(&lingering, &options, &mut first)), ("the wall-time limit", 20));
-    assert_eq!((first.rows.len(), zellige_engine::signal::seen()), (20, None), "no row of half a step, and the limit is gone");
+    assert_eq!((first.rows.len(), signal::seen()), (20, None), "no row of half a step, and the limit is gone");
     let resumed = Options { resume: Some(folder.path().to_owned()), ..Options::new(folder.path()) };
     go(&lingering, &resumed, &mut rest).unwrap();
     go(&config(30), &Options::new(folder.path()), &mut whole).unwrap();
@@ -265,4 +285,110 @@ fn a_checkpoint_that_cannot_be_written_is_said_and_the_run_goes_on() {
     // With a signal there is no going on: the error is that of the file, not a promise to resume.
     let error = go(&config(100), &options, &mut Notes { raise: Raise::Row(7), ..Notes::default() }).unwrap_err();
     assert!(matches!(error, Error::File { .. }) && error.exit_code() == 5, "{error}");
+}
+
+/// A process that is killed between the two has rows that are not lost: those behind the checkpoint come again.
+#[test]
+fn rows_are_kept_before_the_checkpoint_that_they_belong_to() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoint = run::checkpoint_path(folder.path());
+    let mut notes = Notes { checkpoint: checkpoint.clone(), ..Notes::default() };
+    go(&config(10), &Options { checkpoint: Some(Schedule::Steps(4)), ..Options::new(folder.path()) }, &mut notes).unwrap();
+    assert_eq!(notes.saving, [(4, false), (8, true)]);
+    fs::remove_file(&checkpoint).unwrap();
+    let mut notes = Notes { checkpoint, raise: Raise::Row(7), ..Notes::default() };
+    interrupted_at(go(&config(10), &Options::new(folder.path()), &mut notes));
+    assert_eq!(notes.saving, [(7, false)]);
+}
+
+#[test]
+fn a_data_file_that_changed_is_not_gone_on_with() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("body.surf");
+    let with_file = Config { file: Some("body.surf:/points".into()), ..config(20) };
+    let saving = Options { checkpoint: Some(Schedule::Steps(15)), ..Options::new(folder.path()) };
+    let resumed = Options { resume: Some(folder.path().to_owned()), ..saving.clone() };
+    fs::write(&file, "a circle").unwrap();
+    go(&with_file, &saving, &mut Notes::default()).unwrap();
+    // Written anew with what it had, it is the same.
+    fs::write(&file, "a circle").unwrap();
+    assert_eq!(go(&with_file, &resumed, &mut Notes::default()).unwrap().steps, 5);
+    fs::write(&file, "a square").unwrap();
+    let error = go(&with_file, &resumed, &mut Notes::default()).unwrap_err();
+    assert!(
+        error.exit_code() == 2 && error.to_string().contains("the data file `body.surf` is not the one that the checkpoint"),
+        "{error}"
+    );
+    fs::remove_file(&file).unwrap();
+    let error = go(&with_file, &resumed, &mut Notes::default()).unwrap_err();
+    assert!(error.to_string().contains("`body.surf` is not there any more"), "{error}");
+}
+
+#[test]
+fn a_run_that_takes_long_saves_checkpoints_unasked_and_removes_them() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoint = run::checkpoint_path(folder.path());
+    let options = Options { spare: Some(Duration::from_millis(30)), ..Options::new(folder.path()) };
+    let slow = || Notes { nap: Duration::from_millis(5), checkpoint: checkpoint.clone(), ..Notes::default() };
+    let mut notes = slow();
+    go(&config(100), &options, &mut notes).unwrap();
+    assert!(notes.saving.len() > 1 && notes.saving[0].0 >= 5 && notes.saving[1].1, "{:?}", notes.saving);
+    assert!(notes.notices.len() == 1 && notes.notices[0].contains("`run.checkpoint_every`"), "{:?}", notes.notices);
+    assert!(!checkpoint.parent().unwrap().exists());
+    // A shorter one saves none, nor does one that saves when it was asked to.
+    let long = Options { spare: Some(Duration::from_secs(600)), ..options.clone() };
+    let asked = Options { checkpoint: Some(Schedule::Steps(90)), ..options.clone() };
+    for (options, saved) in [(long, 0), (asked, 1)] {
+        let mut notes = slow();
+        go(&config(100), &options, &mut notes).unwrap();
+        assert_eq!((notes.saving.len(), checkpoint.exists()), (saved, saved == 1));
+    }
+    // What breaks down, or ends with a failed check, leaves one to look for the reason from.
+    fs::remove_file(&checkpoint).unwrap();
+    go(&Config { poison_after: Some(90), ..config(100) }, &options, &mut slow()).unwrap_err();
+    assert!(checkpoint.exists());
+    fs::remove_file(&checkpoint).unwrap();
+    go(&Config { bound: 1e-9, ..config(100) }, &options, &mut slow()).unwrap();
+    assert!(checkpoint.exists());
+}
+
+#[test]
+fn results_that_cannot_be_written_can_be_later_without_computing_again() {
+    let _turn = TURN.lock();
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let elsewhere = Some(other.path().to_owned());
+    let options = Options { records: Some(Schedule::Steps(8)), checkpoint_folder: elsewhere.clone(), ..Options::new(folder.path()) };
+    // On the way, and at the end: a resumed run begins with those.
+    for (full, steps, written) in [(16, 4, vec![(16, false), (20, true)]), (20, 0, vec![(20, true)])] {
+        let error = go(&config(20), &options, &mut Notes { full: vec![full], ..Notes::default() }).unwrap_err();
+        let expected = format!("the state after step {full} is saved in `{}", other.path().display());
+        assert!(error.exit_code() == 5 && error.to_string().contains(&expected), "{error}");
+        assert!(error.hint().unwrap().contains(&format!("then `zellige run --resume {}` writes the results", other.path().display())));
+        let mut notes = Notes::default();
+        let summary = go(&config(20), &Options { resume: elsewhere.clone(), ..options.clone() }, &mut notes).unwrap();
+        assert_eq!((summary.steps, notes.records), (steps, written));
+    }
+    // Where the state cannot be saved either, the first error is the one that counts.
+    fs::write(folder.path().join("checkpoint"), b"").unwrap();
+    let mut notes = Notes { full: vec![20], ..Notes::default() };
+    let error = go(&config(20), &Options { checkpoint_folder: None, ..options }, &mut notes).unwrap_err();
+    assert!(matches!(error, Error::File { .. }) && notes.notices[0].contains("--checkpoint-dir"), "{error}");
+}
+
+#[test]
+fn a_signal_between_two_files_of_results_leaves_them_for_the_resumed_run() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { records: Some(Schedule::Steps(8)), ..Options::new(folder.path()) };
+    let resumed = Options { resume: Some(folder.path().to_owned()), ..options.clone() };
+    for (step, all) in [(8, vec![(8, false), (16, false), (20, true)]), (20, vec![(20, true)])] {
+        let mut notes = Notes { raise: Raise::Between(step), ..Notes::default() };
+        assert_eq!(interrupted_at(go(&config(20), &options, &mut notes)), ("SIGTERM", step));
+        let mut rest = Notes::default();
+        go(&config(20), &resumed, &mut rest).unwrap();
+        assert_eq!(rest.records, all);
+    }
 }

@@ -68,3 +68,10 @@ rhs = \"sin(pi*x)*sin(2*pi*y)\"
 nodes = [33, 49]
 size = [1.0, 2.0]
 ";
+
+/// A run of hours.
+#[cfg(unix)]
+pub(crate) fn endless() -> String {
+    let keys = "method = \"jacobi\"\nprecision = \"f64\"\ntolerance = 1e-15\nmax_cycles = 1000000000\nrhs";
+    SMALL.replace("[33, 49]", "[257, 257]").replace("rhs", keys)
+}

@@ -1,0 +1,110 @@
+//! Memory that cannot be had ends a program with a message and exit code 4, where the standard library would abort.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that the run under way was planned with; 0 while there is none.
+static PLANNED: AtomicU64 = AtomicU64::new(0);
+
+/// Keeps the memory that a plan tells, to stand beside what could not be had.
+pub fn planned(bytes: u64) {
+    PLANNED.store(bytes, Ordering::Relaxed);
+}
+
+/// The system's allocator, for `#[global_allocator]` of a program: what it refuses ends the process.
+#[derive(Debug)]
+pub struct OrExit;
+
+// SAFETY: all is passed on to the system's allocator as it came; of its answers only null is not passed back.
+unsafe impl GlobalAlloc for OrExit {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        there(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        there(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        there(unsafe { System.realloc(at, layout, size) }, size)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[inline]
+fn there(at: *mut u8, bytes: usize) -> *mut u8 {
+    if at.is_null() {
+        give_up(bytes);
+    }
+    at
+}
+
+/// A text that needs no memory but its own.
+struct Line {
+    bytes: [u8; 512],
+    length: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let taken = text.len().min(self.bytes.len() - self.length);
+        self.bytes[self.length..][..taken].copy_from_slice(&text.as_bytes()[..taken]);
+        self.length += taken;
+        Ok(())
+    }
+}
+
+fn words(bytes: usize, planned: u64) -> Line {
+    let mut line = Line { bytes: [0; 512], length: 0 };
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    // Neither can fail: the text is cut off where it is too long.
+    let _ = write!(line, "error: out of memory on the host: {:.1} MiB more asked for", mib(bytes as f64));
+    if planned > 0 {
+        let _ = write!(line, " in a run planned with {:.1} MiB", mib(planned as f64));
+    }
+    let _ = line.write_str(
+        "\n\nhint: ask for less (`--dry-run` says what a run takes), close other programs, or raise the limit on this process (`ulimit -v`); \
+         a checkpoint saved before is whole\n",
+    );
+    line
+}
+
+#[cold]
+fn give_up(bytes: usize) -> ! {
+    let line = words(bytes, PLANNED.load(Ordering::Relaxed));
+    // SAFETY: the bytes are there; then the process ends at once: what would run at an ordinary end could ask for memory.
+    unsafe {
+        libc::write(2, line.bytes.as_ptr().cast(), line.length as _);
+        libc::_exit(4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_name_both_figures_and_fit() {
+        let text = |bytes, planned| {
+            let line = words(bytes, planned);
+            assert!(line.length < line.bytes.len());
+            String::from_utf8(line.bytes[..line.length].to_vec()).unwrap()
+        };
+        assert!(text(3 << 19, 0).starts_with("error: out of memory on the host: 1.5 MiB more asked for\n\nhint: "));
+        let both = text(usize::MAX, u64::MAX);
+        assert!(both.contains("17592186044416.0 MiB more asked for in a run planned with 17592186044416.0 MiB\n"), "{both}");
+        assert!(both.ends_with("is whole\n"), "{both}");
+    }
+}

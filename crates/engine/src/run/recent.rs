@@ -1,0 +1,54 @@
+//! The last rows of a run, for the one that breaks down between two that fall due.
+
+use std::collections::VecDeque;
+
+use super::Sink;
+use crate::error::{Error, Result};
+use crate::record::Row;
+use crate::sim::Clock;
+
+/// Rows kept in case the run breaks down: enough to see what grows.
+const RECENT: usize = 8;
+
+/// The last rows, and which of them were handed over.
+#[derive(Default)]
+pub(super) struct Recent(VecDeque<(Clock, Row, bool)>);
+
+impl Recent {
+    pub(super) fn push(&mut self, clock: Clock, row: Row, written: bool) {
+        if self.0.len() == RECENT {
+            self.0.pop_front();
+        }
+        self.0.push_back((clock, row, written));
+    }
+
+    /// The last row; empty before the first step.
+    pub(super) fn row(&self) -> &Row {
+        static NONE: Row = Row(Vec::new());
+        self.0.back().map_or(&NONE, |(_, row, _)| row)
+    }
+
+    /// Hands over those of the last `n` rows that did not fall due.
+    pub(super) fn hand_over(&mut self, n: usize, sink: &mut dyn Sink) -> Result<()> {
+        let first = self.0.len().saturating_sub(n);
+        // Behind the last one that the sink has: rows come in order.
+        let first = self.0.iter().rposition(|(.., written)| *written).map_or(first, |last| first.max(last + 1));
+        for (clock, row, written) in self.0.range_mut(first..) {
+            sink.row(clock, row)?;
+            *written = true;
+        }
+        Ok(())
+    }
+
+    /// What is kept of a run that broke down in the step after `step`: its last rows, and a word on it.
+    pub(super) fn last_words(&mut self, error: Error, step: u64, name: &str, sink: &mut dyn Sink) -> Error {
+        if matches!(error, Error::Interrupted { .. }) {
+            return error;
+        }
+        match self.hand_over(RECENT, sink) {
+            Ok(()) => sink.notice(&format!("the run stops after {name} {step}, with the last {RECENT} rows kept")),
+            Err(more) => sink.notice(&format!("the run stops after {name} {step}; its last rows could not be kept: {more}")),
+        }
+        error
+    }
+}

@@ -1,0 +1,204 @@
+//! Checkpoints of a run: beside the solver's state its input, what its data files held, and whether results are still to be written.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Options, Sink, checkpoint_path};
+use crate::checkpoint::{Reader, Writer};
+use crate::config::data_files;
+use crate::error::{Error, Problem, Result};
+use crate::files::{self, Fingerprints};
+use crate::sim::{Ending, Environment, Outcome, Solver};
+
+const INPUT: &str = "run.input";
+const FILES: &str = "run.files";
+const OWED: &str = "run.owed";
+
+/// What of a run's results is still to be written at the step of a checkpoint.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) enum Owed {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Those on the way.
+    Results,
+    /// Those of the end, which came so.
+    End { ending: Ending, status: String, message: String },
+}
+
+impl Owed {
+    /// Those of the end, or on the way.
+    pub(super) fn after(end: Option<&Outcome>) -> Self {
+        end.map_or(Self::Results, |o| Self::End { ending: o.ending, status: o.status.to_owned(), message: o.message.clone() })
+    }
+
+    /// The end, if the run had come to it.
+    pub(super) fn end(&self) -> Option<Outcome> {
+        let Self::End { ending, status, message } = self else { return None };
+        // A word of the solver's, once in a process.
+        Some(Outcome { ending: *ending, status: status.clone().leak(), message: message.clone() })
+    }
+}
+
+/// Saves a state by itself, as of a run without data files; the old checkpoint stays until the new one is whole.
+pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Result<()> {
+    let saver = Saver::<S> { config, files: Fingerprints::new(), path: path.to_owned() };
+    saver.write(solver, &Owed::Nothing)
+}
+
+/// Saves the state of one run.
+pub(super) struct Saver<'a, S: Solver> {
+    config: &'a S::Config,
+    /// As they were before the solver read them.
+    files: Fingerprints,
+    path: PathBuf,
+}
+
+impl<'a, S: Solver> Saver<'a, S> {
+    pub(super) fn new(config: &'a S::Config, environment: &Environment, options: &Options) -> Result<Self> {
+        let value = serde_json::to_value(config).map_err(|e| Error::input("the input", Problem::new(S::NAME, e.to_string())))?;
+        let files = files::fingerprints(&environment.folder, data_files(&value, &environment.folder))?;
+        Ok(Self { config, files, path: checkpoint_path(options.checkpoint_folder.as_ref().unwrap_or(&options.folder)) })
+    }
+
+    /// Rows first: a run that is killed right after the checkpoint goes on behind rows that are there. `owed` says that the results of
+    /// this step are still to be written.
+    pub(super) fn save(&self, solver: &mut S, owed: &Owed, sink: &mut dyn Sink) -> Result<PathBuf> {
+        if let Err(error) = sink.saving() {
+            sink.notice(&format!("not all that was measured before this checkpoint could be kept: {error}"));
+        }
+        self.write(solver, owed).map(|()| self.path.clone())
+    }
+
+    fn write(&self, solver: &mut S, owed: &Owed) -> Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        files::create_dir(folder)?;
+        let saved = Writer::create(&self.path, S::NAME).and_then(|mut writer| {
+            writer.json(INPUT, self.config)?;
+            writer.json(FILES, &self.files)?;
+            writer.json(OWED, owed)?;
+            solver.save(&mut writer)?;
+            writer.finish()
+        });
+        if saved.is_err() {
+            // Only if there is nothing in it.
+            let _ = std::fs::remove_dir(folder);
+        }
+        saved.map(|_| ())
+    }
+
+    /// A full disk must not end a run whose state is whole in memory and, older, on disk.
+    pub(super) fn save_or_notice(&self, solver: &mut S, sink: &mut dyn Sink) {
+        if let Err(error) = self.save(solver, &Owed::Nothing, sink) {
+            sink.notice(&format!("no checkpoint this time, the last one stays: {error}"));
+        }
+    }
+
+    /// What an error that ended the writing of results becomes: the state is saved, so that they can be written without computing again.
+    pub(super) fn unwritten(&self, error: Error, owed: &Owed, solver: &mut S, sink: &mut dyn Sink) -> Error {
+        match (error, self.save(solver, owed, sink)) {
+            (Error::Interrupted { reason, .. }, Ok(path)) => {
+                Error::Interrupted { reason, step: solver.clock().step, checkpoint: Some(path) }
+            }
+            (Error::Interrupted { .. }, Err(error)) => error,
+            (error, Ok(checkpoint)) => Error::Unwritten { source: Box::new(error), step: solver.clock().step, checkpoint },
+            (error, Err(second)) => {
+                sink.notice(&format!("the state could not be saved either, which `--checkpoint-dir` would do elsewhere: {second}"));
+                error
+            }
+        }
+    }
+
+    /// Takes the checkpoint away: the run has ended and its results are there.
+    pub(super) fn remove(&self) -> Result<()> {
+        std::fs::remove_file(&self.path).map_err(|e| Error::file("remove", &self.path, e))?;
+        let _ = std::fs::remove_dir(self.path.parent().unwrap_or(Path::new(".")));
+        Ok(())
+    }
+
+    /// Takes the state back; the input and the data files must be those that the checkpoint was made from, but for what
+    /// [`Solver::may_change`] names. Tells what of the results of its step is still to be written.
+    pub(super) fn restore(&self, solver: &mut S, path: &Path) -> Result<Owed> {
+        let reader = Reader::open(path, S::NAME)?;
+        let mut then: serde_json::Value = reader.json(INPUT)?;
+        let mut now = serde_json::to_value(self.config).map_err(|e| reader.wrong(e.to_string()))?;
+        let same = then == now;
+        for input in [&mut then, &mut now].into_iter().filter_map(serde_json::Value::as_object_mut) {
+            input.retain(|key, _| !S::may_change().contains(&key.as_str()));
+        }
+        if then != now {
+            return Err(reader.wrong(format!("it belongs to another input: {}", difference(&then, &now, S::NAME))));
+        }
+        let files: Fingerprints = reader.json(FILES)?;
+        for (name, then) in &files {
+            let happened = match self.files.get(name) {
+                Some(now) if now == then => continue,
+                Some(_) => "is not the one",
+                None => "is not there any more",
+            };
+            let message = format!("the data file `{name}` {happened} that the checkpoint `{}` was computed with", path.display());
+            let hint = "put the file of that time back, or begin anew without `--resume`";
+            return Err(Error::input("command line", Problem::new("--resume", message).hint(hint)));
+        }
+        solver.restore(&reader)?;
+        let owed = reader.json(OWED)?;
+        // More steps were asked for: what was the end is none.
+        Ok(if same || !matches!(owed, Owed::End { .. }) { owed } else { Owed::Nothing })
+    }
+}
+
+/// The first key in which two inputs differ.
+fn difference(then: &serde_json::Value, now: &serde_json::Value, path: &str) -> String {
+    if let (Some(a), Some(b)) = (then.as_object(), now.as_object()) {
+        for key in a.keys().chain(b.keys()) {
+            let (x, y) = (a.get(key).unwrap_or(&serde_json::Value::Null), b.get(key).unwrap_or(&serde_json::Value::Null));
+            if x != y {
+                return difference(x, y, &format!("{path}.{key}"));
+            }
+        }
+    }
+    format!("`{path}` was {then} and is {now}")
+}
+
+/// Checkpoints that nobody asked for, of runs that take long.
+pub(super) struct Spare {
+    every: Duration,
+    next: Duration,
+    saved: bool,
+}
+
+/// A spare checkpoint may take one part in so many of the wall time.
+const SHARE: u32 = 20;
+
+impl Spare {
+    pub(super) fn new(every: Duration) -> Self {
+        Self { every, next: every, saved: false }
+    }
+
+    /// Whether one was saved.
+    pub(super) fn saved(&self) -> bool {
+        self.saved
+    }
+
+    /// Saves one if it is time, `wall` into the run.
+    pub(super) fn save<S: Solver>(&mut self, wall: Duration, saver: &Saver<'_, S>, solver: &mut S, sink: &mut dyn Sink) {
+        if wall < self.next {
+            return;
+        }
+        let begun = Instant::now();
+        saver.save_or_notice(solver, sink);
+        let taken = begun.elapsed();
+        let pause = self.every.max(taken * SHARE);
+        if !self.saved {
+            sink.notice(&format!(
+                "checkpoints are saved from now on, this one in {:.1} s and the next in {:.0} s, and removed at the end: `run.checkpoint_every` sets \
+                 another interval, and \"never\" saves none",
+                taken.as_secs_f64(),
+                pause.as_secs_f64()
+            ));
+        }
+        (self.next, self.saved) = (wall + taken + pause, true);
+    }
+}
