@@ -9,9 +9,10 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, 
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
+use crate::method::Scheme;
 use crate::single::{Single, levels_of};
 use crate::stack::{self, Stack};
-use crate::{batch, bench, cost, setup};
+use crate::{batch, bench, cost, estimate, setup};
 
 /// What an input states, being solved.
 pub struct Poisson(Run);
@@ -67,7 +68,11 @@ impl Solver for Poisson {
         let levels = levels_of(&grid, &choice);
         let mut lines = grid_lines(config, &grid);
         lines.push(("method".into(), choice.words.clone()));
-        let (mut at_once, mut host) = (1, 0);
+        let (mut at_once, mut host) = (1, if is_gpu(device) { 0 } else { cost::beside(&grid) });
+        if !is_gpu(device) && choice.scheme == Scheme::Direct && estimate::sweeps(&grid, choice.precision, choice.criteria.relative) == 0 {
+            // The solution after a sweep is never touched, and the system hands out what is.
+            host -= choice.precision.outer_bytes() * grid.len() as u64;
+        }
         if let Some(count) = batch {
             if stack::together(&choice) {
                 at_once = batch::at_once(&grid, &choice, count, device);
