@@ -335,6 +335,9 @@ mod tests {
         // eta = r / (1e6 * 1 + 1): at most 4e-7 means r <= 0.4.
         let stall = [1.0, 0.3, 0.01, 0.009];
         assert_eq!(run(&mut judge(1e-6, 1e-7), stall), (Some(Status::PrecisionFloor), 3));
+        // Ten times the floor of 4e-3.
+        let above = [1.0, 0.3, 0.04, 0.039, 0.038, 0.037];
+        assert_eq!(run(&mut judge(1e-6, 1e-9), above), (Some(Status::Stagnated), 5));
         let (verdict, step) = run(&mut judge(1e-6, 1e-16), powers(0.95));
         assert_eq!((verdict, step), (Some(Status::Stagnated), 3));
     }
