@@ -7,6 +7,24 @@ use bytemuck::Pod;
 
 use crate::error::Result;
 
+/// Bytes from which on an array is worth large pages.
+const LARGE: usize = 4 << 20;
+
+/// `n` zeros that the system hands out when they are first touched, on large pages where it has them: one fault where there were 512.
+pub fn zeros<T: Pod>(n: usize) -> Vec<T> {
+    let mut values = vec![T::zeroed(); n];
+    #[cfg(target_os = "linux")]
+    if size_of_val(&values[..]) >= LARGE {
+        const PAGE: usize = 4096;
+        let whole = bytemuck::cast_slice_mut::<T, u8>(&mut values);
+        let skip = whole.as_ptr().align_offset(PAGE).min(whole.len());
+        let pages = &mut whole[skip..];
+        // SAFETY: the range is inside the array and begins with a page. It is advice, which changes no content; one that is not taken changes nothing.
+        unsafe { libc::madvise(pages.as_mut_ptr().cast(), pages.len() / PAGE * PAGE, libc::MADV_HUGEPAGE) };
+    }
+    values
+}
+
 /// An array in memory that begins where a line of the cache begins: a register of 64 bytes is then never spread over two lines.
 #[derive(Debug)]
 pub struct Aligned<T> {

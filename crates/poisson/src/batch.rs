@@ -15,7 +15,7 @@ use crate::grid::{Grid, hierarchy};
 use crate::method::{Choice, Options, Scheme};
 use crate::operator;
 use crate::problem::Problem;
-use crate::solve::{Report, Solution, solve_with};
+use crate::solve::{Kept, Report, Solution, solve_with};
 use crate::status::{Judge, Status};
 
 /// Share of the free memory that a batch may take.
@@ -98,7 +98,7 @@ impl Together {
                 let n = problems.len() as f64;
                 let cost = Cost { bytes: n * one.bytes, flops: n * one.flops, items: n * one.items };
                 let alone = |_, (driver, problem): (&mut Driver, &Problem<'_>)| {
-                    driver.load(problem.clone().fold()?)?;
+                    driver.load(problem.lent().fold()?)?;
                     let status = driver.run(&mut Profiler::off())?;
                     Ok(Solution { u: driver.solution()?, report: Report::of(driver, status) })
                 };
@@ -114,7 +114,7 @@ impl Together {
 /// the memory holds; the cycles of multigrid and plain relaxation end at a residual of their own, so such problems follow
 /// one another.
 pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: &Device, cuda: &Cuda) -> Result<Vec<Solution>> {
-    let (mut driver, mut plan) = (None::<Driver>, None::<Direct>);
+    let (mut kept, mut plan) = (None::<Kept>, None::<Direct>);
     let mut solutions = Vec::with_capacity(problems.len());
     while let Some(first) = problems.get(solutions.len()) {
         let rest = &problems[solutions.len()..];
@@ -127,10 +127,10 @@ pub(crate) fn solve_on_gpu(problems: &[Problem<'_>], options: &Options, device: 
         };
         if together == 1 {
             plan = None;
-            solutions.push(solve_with(&mut driver, first, options, device, &mut Profiler::off())?);
+            solutions.push(solve_with(&mut kept, first, options, device, &mut Profiler::off())?);
             continue;
         }
-        driver = None;
+        kept = None;
         let fitting = |d: &Direct| d.grid() == &grid && d.precision_bytes() == choice.precision.outer_bytes() && d.systems() <= together;
         if !plan.as_ref().is_some_and(fitting) {
             // The old buffers go first, or both would have to fit.
@@ -181,7 +181,7 @@ fn solve_together(
     let norm_a = operator::norm_bound(grid);
     let (mut runs, mut loaded) = (Vec::with_capacity(problems.len()), Vec::with_capacity(problems.len()));
     for (n, problem) in problems.iter().enumerate() {
-        let folded = problem.clone().fold()?;
+        let folded = problem.lent().fold()?;
         direct.load_system(n, &folded.u, &folded.f)?;
         let judge = Judge::new(choice.criteria, choice.pace, choice.precision.eps(), norm_a, folded.reference);
         runs.push((judge, None::<Status>, folded.imbalance, folded.mean));

@@ -13,9 +13,10 @@ use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost};
 
 use crate::driver::{Driver, on_host};
+use crate::fold::Folded;
 use crate::grid::{Level, cycle_levels};
 use crate::method::{Method, Options, Scheme, Tolerance};
-use crate::problem::{Folded, Precision, Problem};
+use crate::problem::{Precision, Problem};
 use crate::stages::Smoother;
 use crate::{cost, operator};
 
@@ -114,7 +115,7 @@ pub struct SolveBench {
     device: Device,
     driver: Driver,
     /// What is loaded before a run.
-    pub folded: Folded,
+    pub folded: Folded<'static>,
     levels: Vec<Level>,
     /// What is known.
     pub truth: Truth,

@@ -1,7 +1,7 @@
 //! Poisson's equation `u_xx + u_yy (+ u_zz) = rho` on regular grids in the plane and in space, by multigrid, by plain
 //! relaxation, and directly.
 //!
-//! [`solve()`] is the way in for a program; [`Poisson`] is the solver that the run loop drives. The pages in the order of
+//! [`solve()`] is the way in for a program, [`Plan`] for many right-hand sides; [`Poisson`] is the solver that the run loop drives. The pages in the order of
 //! a solve:
 //!
 //! | page | what |
@@ -9,7 +9,7 @@
 //! | [`config`] | the input table as typed, and everything that can be wrong with it |
 //! | [`setup`] | from the input to arrays |
 //! | `single`, `stack`, `batch` | one problem and a stack of right-hand sides as the run loop sees them; what is solved together |
-//! | [`problem`] | the problem as physics states it, folded into `A u = f` |
+//! | [`problem`], [`fold`] | the problem as physics states it, folded into `A u = f` |
 //! | [`method`], [`spectrum`] | what is chosen, and from which numbers |
 //! | [`driver`] | a system on a device, one step at a time |
 //! | [`step`] | the cycles, written once against [`stages`], which `cpu` and `cuda` implement |
@@ -26,12 +26,14 @@ pub mod cost;
 pub mod direct;
 pub mod driver;
 pub mod estimate;
+pub mod fold;
 pub mod grid;
 mod isa;
 pub mod method;
 pub mod operator;
 pub mod output;
 pub mod physics;
+pub mod plan;
 pub mod problem;
 pub mod setup;
 mod single;
@@ -46,6 +48,7 @@ pub mod truncation;
 
 pub use config::Config;
 pub use method::{Method, Options, Relaxation, Tolerance};
+pub use plan::Plan;
 pub use problem::{Precision, Problem, Side, SideValues};
 pub use solve::{Report, Solution, solve, solve_batch};
 pub use solver::Poisson;

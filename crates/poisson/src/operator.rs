@@ -1,9 +1,12 @@
 //! The operator `A` of the finest grid spelt out in double precision: the definition that the fast stages are held to.
 //! The checks of a run and of a benchmark recompute the residual with it.
 
+use std::ops::Range;
+
 use zellige_engine::parallel::{chunks, indices, map, map_with};
 
 use crate::grid::Grid;
+use crate::isa::{Isa, Run, Work};
 use crate::stages::Norms;
 
 /// Weights of an axis and its unknowns, as tables.
@@ -101,6 +104,67 @@ pub fn residual_norms(grid: &Grid, u: &[f64], f: &[f64]) -> Norms {
     }
     norms.l2 = (norms.l2 / volume).sqrt();
     norms.u_l2 = (norms.u_l2 / volume).sqrt();
+    norms
+}
+
+/// Values that a pass sums side by side.
+const LANES: usize = 16;
+
+/// `sum v f^2` and `max |f|` over the unknowns of a row, no number if any value of the row is none.
+struct SourceRow<'a> {
+    f: &'a [f64],
+    volumes: &'a [f64],
+    unknowns: Range<usize>,
+}
+
+impl Work for SourceRow<'_> {
+    type Out = [f64; 2];
+
+    #[inline(always)]
+    fn run(self) -> [f64; 2] {
+        let Self { f, volumes, unknowns } = self;
+        let (mut squares, mut max, mut none) = ([0.0; LANES], [0.0_f64; LANES], [0.0; LANES]);
+        let inner = &f[unknowns.clone()];
+        let (blocks, rest) = inner.as_chunks::<LANES>();
+        let (weights, last) = volumes[unknowns.clone()].as_chunks::<LANES>();
+        let mut take = |k: usize, f: f64, v: f64| {
+            squares[k] += v * (f * f);
+            max[k] = if f.abs() > max[k] { f.abs() } else { max[k] };
+            none[k] += 0.0 * f;
+        };
+        for (f, v) in blocks.iter().zip(weights) {
+            for k in 0..LANES {
+                take(k, f[k], v[k]);
+            }
+        }
+        for (k, (f, v)) in rest.iter().zip(last).enumerate() {
+            take(k, *f, *v);
+        }
+        let none: f64 = none.iter().sum::<f64>() + f[..unknowns.start].iter().chain(&f[unknowns.end..]).map(|f| 0.0 * f).sum::<f64>();
+        [squares.iter().sum::<f64>() + none, max.iter().fold(none, |m, v| if *v > m { *v } else { m })]
+    }
+}
+
+/// Norms over the unknowns of a right-hand side, which is read once; no numbers if any of its values, those on Dirichlet nodes too, is not
+/// finite. The sums are by rows, so they do not depend on the number of threads.
+pub fn source_norms(grid: &Grid, f: &[f64]) -> Norms {
+    let [m, n, _] = grid.nodes();
+    let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);
+    let (volumes, isa): (Vec<f64>, _) = ((0..m).map(|i| x.volume(i)).collect(), Isa::best());
+    let sums = map(chunks(f, m), |row, f| {
+        let (j, k) = (row % n, row / n);
+        let inside = y.unknowns().contains(&j) && z.unknowns().contains(&k);
+        let unknowns = if inside { x.unknowns() } else { 0..0 };
+        let [squares, max] = isa.run(SourceRow { f, volumes: &volumes, unknowns });
+        [y.volume(j) * z.volume(k) * squares, max]
+    });
+    let volume: f64 = [x, y, z].iter().map(|a| a.unknowns().map(|i| a.volume(i)).sum::<f64>()).product();
+    let mut norms = Norms::default();
+    for [squares, max] in sums {
+        norms.l2 += squares;
+        norms.max = if max.is_nan() || norms.max.is_nan() { f64::NAN } else { norms.max.max(max) };
+    }
+    norms.l2 = (norms.l2 / volume).sqrt();
     norms
 }
 

@@ -17,10 +17,9 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Problem as Fault, Result};
-use zellige_engine::parallel::{chunks, chunks_mut, each, items_mut, position};
+use zellige_engine::parallel::position;
 
 use crate::grid::{Axis, Bc, Grid, Level, cycle_levels};
-use crate::operator;
 
 /// The number formats of the solution and of the work on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -97,6 +96,13 @@ pub enum SideValues<'a> {
 }
 
 impl SideValues<'_> {
+    fn lent(&self) -> SideValues<'_> {
+        match self {
+            Self::Constant(c) => SideValues::Constant(*c),
+            Self::Nodes(v) => SideValues::Nodes(Cow::Borrowed(v)),
+        }
+    }
+
     /// The value at node `n` of the side.
     pub fn at(&self, n: usize) -> f64 {
         match self {
@@ -116,6 +122,20 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
+    /// This side with its values lent.
+    fn lent(&self) -> Side<'_> {
+        Side { bc: self.bc, values: self.values.lent() }
+    }
+
+    /// This side with values of its own.
+    pub(crate) fn to_own(&self) -> Side<'static> {
+        let values = match &self.values {
+            SideValues::Constant(c) => SideValues::Constant(*c),
+            SideValues::Nodes(v) => SideValues::Nodes(Cow::Owned(v.to_vec())),
+        };
+        Side { bc: self.bc, values }
+    }
+
     /// `u = value`.
     pub fn dirichlet(value: f64) -> Self {
         Self { bc: Bc::Dirichlet, values: SideValues::Constant(value) }
@@ -157,33 +177,6 @@ pub struct Problem<'a> {
     pub guess: Option<Cow<'a, [f64]>>,
     /// Singular problems: the mean of `u`, weighted by control volumes.
     pub mean: f64,
-}
-
-/// The linear system `A u = f` of a problem.
-#[derive(Debug, Clone)]
-pub struct Folded {
-    /// The finest grid.
-    pub grid: Grid,
-    /// First guess, Dirichlet values on their nodes.
-    pub u: Vec<f64>,
-    /// Right-hand side with the Neumann fluxes in it; zero on Dirichlet nodes; without its mean if singular.
-    pub f: Vec<f64>,
-    /// Norms of `f - A u_b`, where `u_b` holds the Dirichlet values and is zero at the unknowns: the right-hand side of
-    /// the system of the unknowns alone. What "relative" refers to.
-    pub reference: Reference,
-    /// Singular problems: the mean that was taken off `f`.
-    pub imbalance: f64,
-    /// Singular problems: the mean that `u` must have.
-    pub mean: f64,
-}
-
-/// The two norms of a right-hand side.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Reference {
-    /// Root mean square, weighted by control volumes, over the unknowns.
-    pub l2: f64,
-    /// Largest magnitude over the unknowns.
-    pub max: f64,
 }
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -249,6 +242,27 @@ impl<'a> Problem<'a> {
 
     /// Everything that is wrong with the statement.
     pub fn check(&self) -> Vec<Fault> {
+        self.faults(true)
+    }
+
+    /// Refuses what is wrong with the statement; the values of the right-hand side are not read.
+    pub(crate) fn check_statement(&self) -> Result<()> {
+        refuse(self.faults(false))
+    }
+
+    /// This problem with its arrays lent.
+    pub(crate) fn lent(&self) -> Problem<'_> {
+        Problem {
+            nodes: self.nodes,
+            size: self.size,
+            sides: self.sides.each_ref().map(|pair| pair.each_ref().map(Side::lent)),
+            rhs: Cow::Borrowed(&self.rhs),
+            guess: self.guess.as_deref().map(Cow::Borrowed),
+            mean: self.mean,
+        }
+    }
+
+    pub(crate) fn faults(&self, values: bool) -> Vec<Fault> {
         let mut faults = Vec::new();
         let dimensions = if self.nodes[2] == 1 { 2 } else { 3 };
         for d in 0..dimensions {
@@ -282,7 +296,9 @@ impl<'a> Problem<'a> {
             faults.push(Fault::new("nodes", "more nodes than memory can count"));
             return faults;
         };
-        faults.extend(array_fault("rhs", &self.rhs, len, &self.nodes[..dimensions]));
+        if values || self.rhs.len() != len {
+            faults.extend(array_fault("rhs", &self.rhs, len, &self.nodes[..dimensions]));
+        }
         if let Some(guess) = &self.guess {
             faults.extend(array_fault("guess", guess, len, &self.nodes[..dimensions]));
         }
@@ -293,30 +309,11 @@ impl<'a> Problem<'a> {
         }
         faults
     }
+}
 
-    /// The linear system of this problem.
-    pub fn fold(self) -> Result<Folded> {
-        let faults = self.check();
-        if !faults.is_empty() {
-            return Err(Error::Input { origin: "the problem".into(), problems: faults });
-        }
-        let grid = self.grid();
-        let Self { sides, rhs, guess, mean, .. } = self;
-        let mut f = rhs.into_owned();
-        add_fluxes(&grid, &sides, &mut f);
-        let mut u = vec![0.0; grid.len()];
-        set_boundary(&grid, &sides, &mut u, &mut f);
-        let imbalance = if grid.singular() { operator::mean(&grid, &f) } else { 0.0 };
-        if imbalance != 0.0 {
-            each(items_mut(&mut f), |_, v| *v -= imbalance);
-        }
-        let norms = operator::residual_norms(&grid, &u, &f);
-        let reference = Reference { l2: norms.l2, max: norms.max };
-        if let Some(guess) = guess {
-            copy_unknowns(&grid, &guess, &mut u);
-        }
-        Ok(Folded { grid, u, f, reference, imbalance, mean })
-    }
+/// The faults as an error, if there are any.
+pub(crate) fn refuse(faults: Vec<Fault>) -> Result<()> {
+    if faults.is_empty() { Ok(()) } else { Err(Error::Input { origin: "the problem".into(), problems: faults }) }
 }
 
 /// A mean that nothing would make of it.
@@ -325,7 +322,7 @@ pub(crate) fn mean_fault() -> Fault {
 }
 
 /// A wrong length or the first value that is not finite.
-fn array_fault(path: &str, values: &[f64], expected: usize, nodes: &[usize]) -> Option<Fault> {
+pub(crate) fn array_fault(path: &str, values: &[f64], expected: usize, nodes: &[usize]) -> Option<Fault> {
     let shape = || nodes.iter().rev().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if values.len() != expected {
         let message = format!("{} values where the shape ({}) needs {expected}", values.len(), shape());
@@ -348,62 +345,6 @@ fn array_fault(path: &str, values: &[f64], expected: usize, nodes: &[usize]) -> 
         values[first]
     );
     Some(Fault::new(path, message).allowed("finite numbers"))
-}
-
-/// Calls `visit(node, node of the side)` for each node of side `end` of axis `d`.
-fn for_side(grid: &Grid, d: usize, end: usize, mut visit: impl FnMut(usize, usize)) {
-    let n = grid.nodes();
-    let stride = [1, n[0], n[0] * n[1]];
-    let (a, b) = [(1, 2), (0, 2), (0, 1)][d];
-    let base = if end == 0 { 0 } else { (n[d] - 1) * stride[d] };
-    for q in 0..n[b] {
-        for p in 0..n[a] {
-            visit(base + p * stride[a] + q * stride[b], p + n[a] * q);
-        }
-    }
-}
-
-/// `f -= 2 g / h` on Neumann sides.
-fn add_fluxes(grid: &Grid, sides: &[[Side; 2]; 3], f: &mut [f64]) {
-    for d in 0..3 {
-        if grid.axes[d].is_flat() {
-            continue;
-        }
-        for (end, side) in sides[d].iter().enumerate() {
-            if side.bc == Bc::Neumann && side.values != SideValues::Constant(0.0) {
-                let scale = 2.0 / grid.axes[d].h;
-                for_side(grid, d, end, |node, n| f[node] -= scale * side.values.at(n));
-            }
-        }
-    }
-}
-
-/// Dirichlet values into `u`, zero into `f` there; z first so that x has the last word.
-fn set_boundary(grid: &Grid, sides: &[[Side; 2]; 3], u: &mut [f64], f: &mut [f64]) {
-    for d in (0..3).rev() {
-        if grid.axes[d].is_flat() {
-            continue;
-        }
-        for (end, side) in sides[d].iter().enumerate() {
-            if side.bc == Bc::Dirichlet {
-                for_side(grid, d, end, |node, n| {
-                    u[node] = side.values.at(n);
-                    f[node] = 0.0;
-                });
-            }
-        }
-    }
-}
-
-/// `to = from` at the unknowns.
-fn copy_unknowns(grid: &Grid, from: &[f64], to: &mut [f64]) {
-    let [m, n, _] = grid.nodes();
-    let [x, y, z] = [0, 1, 2].map(|d| grid.axes[d].unknowns());
-    each((chunks_mut(to, m), chunks(from, m)), |row, (to, from)| {
-        if y.contains(&(row % n)) && z.contains(&(row / n)) {
-            to[x.clone()].copy_from_slice(&from[x.clone()]);
-        }
-    });
 }
 
 #[cfg(test)]

@@ -12,9 +12,10 @@ use zellige_engine::sim::{Cost, Ending, Environment, Outcome};
 
 use crate::config::Config;
 use crate::driver::{Driver, on_host};
+use crate::fold::Folded;
 use crate::grid::{Grid, Level, cycle_levels};
 use crate::method::{Choice, Scheme};
-use crate::problem::{Folded, Problem};
+use crate::problem::Problem;
 use crate::stages::{Held, Norms, Smoother};
 use crate::status::Status;
 use crate::{cost, operator, output, setup, truncation};
@@ -86,7 +87,7 @@ pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
 }
 
 /// Takes it back; `folded` is the system that the driver had.
-pub(crate) fn restore(driver: &mut Driver, mut folded: Folded, reader: &Reader) -> Result<()> {
+pub(crate) fn restore(driver: &mut Driver, mut folded: Folded<'_>, reader: &Reader) -> Result<()> {
     reader.f64s_into("u", &mut folded.u)?;
     let mut last = [0.0; 3];
     reader.f64s_into("norms", &mut last)?;

@@ -3,11 +3,13 @@
 use serde::Serialize;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::large::zeros;
 use zellige_engine::parallel::{items, map_with};
 use zellige_engine::profile::Profiler;
 
 use crate::batch;
 use crate::driver::{Driver, on_host};
+use crate::grid::Grid;
 use crate::method::{Choice, Options};
 use crate::problem::Problem;
 use crate::status::{Judge, Status};
@@ -88,7 +90,7 @@ impl Report {
     }
 }
 
-/// Solves `u_xx + u_yy (+ u_zz) = rho` on the caller's arrays: no files, no globals.
+/// Solves `u_xx + u_yy (+ u_zz) = rho` on the caller's arrays: no files, no globals. For many right-hand sides make a [`crate::Plan`].
 ///
 /// A solve that ends without meeting the tolerance is not an error: look at [`Report::status`].
 ///
@@ -117,8 +119,8 @@ impl Report {
 /// # Ok::<(), zellige_engine::error::Error>(())
 /// ```
 pub fn solve(problem: &Problem<'_>, options: &Options, device: &Device) -> Result<Solution> {
-    let mut driver = None;
-    solve_with(&mut driver, problem, options, device, &mut Profiler::off())
+    let mut kept = None;
+    solve_with(&mut kept, problem, options, device, &mut Profiler::off())
 }
 
 /// Solves many problems, on the processor side by side. On a GPU, problems of one shape that follow each other and that the
@@ -140,37 +142,101 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
     }
     match device {
         Device::Cpu(cpu) => cpu.install(|| {
-            let solve = |driver: &mut _, _, problem| solve_with(driver, problem, options, device, &mut Profiler::off());
+            let solve = |kept: &mut _, _, problem| solve_with(kept, problem, options, device, &mut Profiler::off());
             map_with(|| None, items(problems), solve).into_iter().collect()
         }),
         Device::Cuda(cuda) => batch::solve_on_gpu(problems, options, device, cuda),
     }
 }
 
-/// Solves with the driver at hand where it was made for the same grid and choice, else with a new one left in its place.
+/// A driver with what is kept from one right-hand side to the next.
+pub(crate) struct Kept {
+    driver: Driver,
+    device: Device,
+    /// What the driver was made for: cycles that a direct solution made necessary are for one right-hand side.
+    choice: Choice,
+    /// Room for a right-hand side that the sides change.
+    spare: Vec<f64>,
+}
+
+impl Kept {
+    pub(crate) fn new(grid: &Grid, choice: Choice, device: &Device) -> Result<Self> {
+        Ok(Self { driver: Driver::new(grid, choice.clone(), device)?, device: device.clone(), choice, spare: Vec::new() })
+    }
+
+    pub(crate) fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    fn serves(&self, grid: &Grid, choice: &Choice) -> bool {
+        self.driver.grid() == grid && self.choice == *choice
+    }
+
+    /// The driver as it was made.
+    fn renew(&mut self) -> Result<()> {
+        if *self.driver.choice() != self.choice {
+            self.driver = Driver::new(&self.driver.grid().clone(), self.choice.clone(), &self.device)?;
+        }
+        Ok(())
+    }
+
+    /// The solution of a problem on this grid.
+    pub(crate) fn solve(&mut self, problem: &Problem<'_>, profiler: &mut Profiler) -> Result<Solution> {
+        self.renew()?;
+        if self.driver.lends() {
+            let mut u = zeros(self.driver.grid().len());
+            if let Some(report) = self.solve_lent(problem, &mut u, profiler)? {
+                return Ok(Solution { u, report });
+            }
+        }
+        self.solve_loaded(problem, profiler)
+    }
+
+    /// The same, over all nodes of `u`.
+    pub(crate) fn solve_into(&mut self, problem: &Problem<'_>, u: &mut [f64], profiler: &mut Profiler) -> Result<Report> {
+        self.renew()?;
+        if let Some(report) = self.solve_lent(problem, u, profiler)? {
+            return Ok(report);
+        }
+        let solution = self.solve_loaded(problem, profiler)?;
+        u.copy_from_slice(&solution.u);
+        Ok(solution.report)
+    }
+
+    fn solve_lent(&mut self, problem: &Problem<'_>, u: &mut [f64], profiler: &mut Profiler) -> Result<Option<Report>> {
+        let status = self.driver.solve_lent(problem.lent(), u, &mut self.spare, profiler)?;
+        Ok(status.map(|status| Report::of(&self.driver, status)))
+    }
+
+    fn solve_loaded(&mut self, problem: &Problem<'_>, profiler: &mut Profiler) -> Result<Solution> {
+        self.driver.load(on_host(&self.device, || problem.lent().fold())?)?;
+        let mut status = self.driver.run(profiler)?;
+        if self.driver.missed() {
+            self.driver.fall_back(on_host(&self.device, || problem.lent().fold())?)?;
+            status = self.driver.run(profiler)?;
+        }
+        Ok(Solution { u: self.driver.solution()?, report: Report::of(&self.driver, status) })
+    }
+}
+
+/// Solves with what is at hand where it was made for the same grid and choice, else with something new left in its place.
 pub(crate) fn solve_with(
-    driver: &mut Option<Driver>,
+    kept: &mut Option<Kept>,
     problem: &Problem<'_>,
     options: &Options,
     device: &Device,
     profiler: &mut Profiler,
 ) -> Result<Solution> {
-    let folded = on_host(device, || problem.clone().fold())?;
-    let choice = options.choose_on(&folded.grid, device, problem.guess.is_some())?;
-    if !driver.as_ref().is_some_and(|d| *d.grid() == folded.grid && *d.choice() == choice) {
+    problem.check_statement()?;
+    let grid = problem.grid();
+    let choice = options.choose_on(&grid, device, problem.guess.is_some())?;
+    if !kept.as_ref().is_some_and(|kept| kept.serves(&grid, &choice)) {
         // The old buffers go first, or both would have to fit.
-        *driver = None;
+        *kept = None;
     }
-    let driver = match driver {
-        Some(driver) => driver,
-        None => driver.insert(Driver::new(&folded.grid, choice, device)?),
+    let kept = match kept {
+        Some(kept) => kept,
+        None => kept.insert(Kept::new(&grid, choice, device)?),
     };
-    driver.load(folded)?;
-    let mut status = driver.run(profiler)?;
-    if driver.missed() {
-        driver.fall_back(on_host(device, || problem.clone().fold())?)?;
-        status = driver.run(profiler)?;
-    }
-    let u = driver.solution()?;
-    Ok(Solution { u, report: Report::of(driver, status) })
+    kept.solve(problem, profiler)
 }

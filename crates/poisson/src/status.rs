@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::problem::Reference;
+use crate::fold::Reference;
 use crate::stages::Norms;
 
 /// The norm that the criteria are about.

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustfft::num_complex::Complex;
 use zellige_engine::device::Cpu;
+use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks, chunks_mut, each, thread};
 
 use super::line::{Lines, WIDTH};
@@ -56,6 +57,7 @@ pub(super) struct Solver<T> {
     /// Singular problems: place of the constant mode in a plane, and what its system needs.
     zero: Option<(usize, zero_mode::Ends)>,
     field: Field,
+    /// The system's own arrays; empty as long as it works on lent ones.
     u: Vec<T>,
     f: Vec<T>,
     /// Where a sweep leaves its result; empty before the first one.
@@ -91,8 +93,8 @@ impl<T: Scalar> Solver<T> {
             zero,
             field: Field::new(axes),
             relaxed: Vec::new(),
-            u: vec![T::ZERO; grid.len()],
-            f: vec![T::ZERO; grid.len()],
+            u: Vec::new(),
+            f: Vec::new(),
             carry: vec![T::ZERO; modes],
             border: vec![T::ZERO; modes],
             workers,
@@ -118,6 +120,9 @@ impl<T: Scalar> Solver<T> {
     /// Dirichlet nodes of `u` go into the neighbours' right-hand sides.
     pub(super) fn load(&mut self, u: &[f64], f: &[f64], grid: &Grid, turn: Option<usize>) {
         self.relaxed = Vec::new();
+        if self.u.is_empty() {
+            (self.u, self.f) = (zeros(grid.len()), zeros(grid.len()));
+        }
         self.cpu.install(|| {
             turn::copy(grid, turn, u, &mut self.u, T::of);
             turn::copy(grid, turn, f, &mut self.f, T::of);
@@ -132,7 +137,7 @@ impl<T: Scalar> Solver<T> {
 
     /// The solution over all nodes of `grid`, as [`Solver::load`] took it.
     pub(super) fn solution(&self, grid: &Grid, turn: Option<usize>) -> Vec<f64> {
-        let mut solution = vec![0.0; self.u.len()];
+        let mut solution = zeros(self.u.len());
         self.cpu.install(|| turn::copy(&turn::grid(grid, turn), turn, &self.u, &mut solution, T::to_f64));
         solution
     }
@@ -150,6 +155,17 @@ impl<T: Scalar> Solver<T> {
         let Self { cpu, isa, field, u, f, relaxed, .. } = self;
         cpu.install(|| field.relax(u, f, relaxed, omega, *isa));
         std::mem::swap(u, relaxed);
+    }
+
+    /// As [`Solver::polish`] and [`Solver::norms`] for lent arrays.
+    pub(super) fn polish_lent(&mut self, f: &[T], u: &mut [T], omega: f64) -> Norms {
+        self.relaxed.resize(u.len(), T::ZERO);
+        let Self { cpu, isa, field, relaxed, .. } = self;
+        relaxed.copy_from_slice(u);
+        cpu.install(|| {
+            field.relax(relaxed, f, u, omega, *isa);
+            field.norms(u, f, *isa)
+        })
     }
 
     fn plane(&self) -> usize {
@@ -171,11 +187,20 @@ impl<T: Scalar> Solver<T> {
     /// Solves what was loaded. Returns the mean that was taken off the right-hand side of a singular problem and, if
     /// `measured`, the norms of the residual, as [`Solver::norms`] gives them: rows are looked at while the cache has them.
     pub(super) fn solve(&mut self, measured: bool) -> (f64, Option<Norms>) {
-        let cpu = self.cpu.clone();
         let (mut u, f) = (std::mem::take(&mut self.u), std::mem::take(&mut self.f));
+        let result = self.solve_lent(&f, &mut u, measured);
+        (self.u, self.f) = (u, f);
+        result
+    }
+
+    /// As [`Solver::solve`] for a right-hand side that has the values of Dirichlet sides in it, into `u`, of which Dirichlet nodes are not
+    /// touched. Both cover all nodes of the solver's grid.
+    pub(super) fn solve_lent(&mut self, f: &[T], u: &mut [T], measured: bool) -> (f64, Option<Norms>) {
+        assert!(u.len() == f.len() && u.len() == self.plane() * self.nodes[2], "arrays cover all nodes of the grid");
+        let cpu = self.cpu.clone();
         let (mut carry, mut border) = (std::mem::take(&mut self.carry), std::mem::take(&mut self.border));
-        let result = cpu.install(|| self.solve_on(&mut u, &f, &mut carry, &mut border, measured));
-        (self.u, self.f, self.carry, self.border) = (u, f, carry, border);
+        let result = cpu.install(|| self.solve_on(u, f, &mut carry, &mut border, measured));
+        (self.carry, self.border) = (carry, border);
         result
     }
 

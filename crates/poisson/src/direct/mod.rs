@@ -152,9 +152,7 @@ impl Direct {
     /// As [`Direct::solve`], with the norms of [`Direct::norms`]: on the processor in one go, which spares the solution's way
     /// through memory.
     pub fn solve_measured(&mut self, profiler: &mut Profiler) -> Result<Vec<Norms>> {
-        let Cost { bytes, flops, items } = self.cost();
-        // The right-hand side once more.
-        let cost = Cost { bytes: bytes + self.bytes as f64 * items, flops: flops + 15.0 * items, items };
+        let cost = self.measured_cost();
         let (removed, norms) = match &mut self.backend {
             Backend::F32(solver) => profiler.stage(DIRECT, cost, || solver.solve(true)),
             Backend::F64(solver) => profiler.stage(DIRECT, cost, || solver.solve(true)),
@@ -167,13 +165,33 @@ impl Direct {
         Ok(norms.into_iter().collect())
     }
 
+    /// Whether [`Direct::solve_lent`] can work on the caller's arrays: they are what the processor works on in double precision.
+    pub(crate) fn lends(&self) -> bool {
+        self.turn.is_none() && matches!(self.backend, Backend::F64(_))
+    }
+
+    /// As [`Direct::solve_measured`], from the caller's right-hand side, with the values of Dirichlet sides in it, into the caller's
+    /// array, where [`Direct::lends`].
+    pub(crate) fn solve_lent(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
+        let cost = self.measured_cost();
+        let Backend::F64(solver) = &mut self.backend else { return None };
+        let (removed, norms) = profiler.stage(DIRECT, cost, || solver.solve_lent(f, u, true));
+        self.removed[0] = removed;
+        norms
+    }
+
+    /// As [`Direct::polish`] after [`Direct::solve_lent`].
+    pub(crate) fn polish_lent(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
+        let (omega, cost) = (damping(&self.grid), self.polish_cost());
+        let Backend::F64(solver) = &mut self.backend else { return None };
+        Some(profiler.stage(POLISH, cost, || solver.polish_lent(f, u, omega)))
+    }
+
     /// A sweep of damped Jacobi on the solutions of the systems that are `active`, formed from their true residual. It takes
     /// the rounding of the transforms down to that of storing the solution, in a sweep or two.
     pub fn polish(&mut self, active: &[bool], profiler: &mut Profiler) -> Result<Vec<Norms>> {
         assert_eq!(active.len(), self.systems);
-        let (omega, items) = (damping(&self.grid), (self.grid.unknowns() * self.systems) as f64);
-        // u, f and u again, and once more with the norms.
-        let cost = Cost { bytes: (if self.on_gpu() { 6 } else { 5 } * self.bytes) as f64 * items, flops: 30.0 * items, items };
+        let (omega, cost) = (damping(&self.grid), self.polish_cost());
         match &mut self.backend {
             Backend::F32(solver) => Ok(profiler.stage(POLISH, cost, || (solver.polish(omega), vec![solver.norms()]).1)),
             Backend::F64(solver) => Ok(profiler.stage(POLISH, cost, || (solver.polish(omega), vec![solver.norms()]).1)),
@@ -266,6 +284,20 @@ impl Direct {
     }
 }
 
+impl Direct {
+    /// Of the solution with its norms: the right-hand side once more.
+    fn measured_cost(&self) -> Cost {
+        let Cost { bytes, flops, items } = self.cost();
+        Cost { bytes: bytes + self.bytes as f64 * items, flops: flops + 15.0 * items, items }
+    }
+
+    /// Of a sweep: u, f and u again, and once more with the norms.
+    fn polish_cost(&self) -> Cost {
+        let items = (self.grid.unknowns() * self.systems) as f64;
+        Cost { bytes: (if self.on_gpu() { 6 } else { 5 } * self.bytes) as f64 * items, flops: 30.0 * items, items }
+    }
+}
+
 /// Lengths of the DFTs of a line along an axis, and how many there are of each.
 pub(crate) fn dfts(axis: &Axis, gpu: bool) -> Vec<(usize, usize)> {
     let kind = transform::Kind::of(axis);
@@ -300,7 +332,7 @@ fn deltas(axes: [&Axis; 3], small: usize) -> [Vec<f64>; 2] {
 }
 
 /// Calls `take(node, value)` with what the Dirichlet values of `u` add to `A u` at their neighbours.
-fn fold_boundary(grid: &Grid, u: &[f64], mut take: impl FnMut(usize, f64)) {
+pub(crate) fn fold_boundary(grid: &Grid, u: &[f64], mut take: impl FnMut(usize, f64)) {
     let n = grid.nodes();
     let stride = [1, n[0], n[0] * n[1]];
     for (d, axis) in grid.axes.iter().enumerate() {

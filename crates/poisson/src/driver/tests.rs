@@ -19,7 +19,7 @@ fn cycles_follow_a_direct_solution_that_missed_its_goal_and_say_so() {
         let mut driver = Driver::new(&problem.grid(), choose(Options::default()), &device).unwrap();
         // Half of the right-hand side: the solution is wrong by as much.
         let mut folded = problem.clone().fold().unwrap();
-        folded.f.iter_mut().for_each(|f| *f *= 0.5);
+        folded.f.to_mut().iter_mut().for_each(|f| *f *= 0.5);
         driver.load(folded).unwrap();
         driver.run(off).unwrap();
         driver.status = Some(status);

@@ -29,7 +29,7 @@ fn a_right_solve_passes_and_a_wrong_problem_fails() {
     let mut bench = small();
     assert!(failures(&mut bench).is_empty());
     // One part in 10^6 of the right-hand side.
-    bench.folded.f.iter_mut().for_each(|f| *f *= 1.000001);
+    bench.folded.f.to_mut().iter_mut().for_each(|f| *f *= 1.000001);
     bench.reset().unwrap();
     bench.run(&mut Profiler::off()).unwrap();
     assert!(bench.checks().unwrap().iter().any(|c| !c.ok));

@@ -13,6 +13,7 @@ mod examples;
 mod golden;
 mod passes;
 mod physics;
+mod plans;
 mod robustness;
 mod solves;
 mod twins;

@@ -1,0 +1,98 @@
+//! One grid with its conditions and options, planned once and solved for many right-hand sides.
+
+use zellige_engine::device::Device;
+use zellige_engine::error::{Error, Problem as Fault, Result};
+use zellige_engine::profile::Profiler;
+
+use crate::method::Options;
+use crate::problem::Problem;
+use crate::solve::{Kept, Report, Solution};
+
+/// A problem without its right-hand side: method, tables, buffers and threads are kept from one solve to the next.
+///
+/// Where the direct solver works in double precision on the processor, [`Plan::solve_into`] reads the right-hand side where it lies and
+/// works in the caller's array for the solution: nothing is copied and nothing allocated.
+///
+/// # Example
+/// ```
+/// use zellige_engine::device::{Cpu, Device};
+/// use zellige_poisson::{Options, Plan, Problem, Side};
+///
+/// let shape = Problem::plane([65, 33], [2.0, 1.0], vec![]).sides(0, Side::dirichlet(0.0), Side::neumann(0.0));
+/// let mut plan = Plan::new(&shape, &Options::default(), &Device::Cpu(Cpu::new(1)?))?;
+/// let mut u = vec![0.0; 65 * 33];
+/// for step in 0..3 {
+///     let rho = vec![f64::from(step); 65 * 33];
+///     let report = plan.solve_into(&rho, &mut u)?;
+///     assert!(report.relative_residual < 1e-6);
+/// }
+/// # Ok::<(), zellige_engine::error::Error>(())
+/// ```
+pub struct Plan {
+    /// Without a right-hand side.
+    problem: Problem<'static>,
+    kept: Kept,
+}
+
+impl Plan {
+    /// Plans for the grid and the sides of `problem`, whose right-hand side is not read and may be empty.
+    ///
+    /// # Errors
+    /// As [`crate::solve()`]; [`Error::Input`] also for a first guess, from which no plan starts.
+    pub fn new(problem: &Problem<'_>, options: &Options, device: &Device) -> Result<Self> {
+        let mut faults = problem.faults(false);
+        faults.retain(|fault| fault.path != "rhs");
+        if problem.guess.is_some() {
+            faults.push(Fault::new("guess", "a plan starts from zero").hint("leave it out, or call `solve` with it"));
+        }
+        if !faults.is_empty() {
+            return Err(Error::Input { origin: "the problem".into(), problems: faults });
+        }
+        let grid = problem.grid();
+        let choice = options.choose_on(&grid, device, false)?;
+        let sides = problem.sides.each_ref().map(|pair| pair.each_ref().map(crate::Side::to_own));
+        let problem = Problem { nodes: problem.nodes, size: problem.size, sides, rhs: Vec::new().into(), guess: None, mean: problem.mean };
+        Ok(Self { problem, kept: Kept::new(&grid, choice, device)? })
+    }
+
+    /// The solution for `rhs`, over all nodes, to the last bit as [`crate::solve()`] gives it.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if `rhs` has another length than the grid or values that are not finite; those of the device.
+    pub fn solve(&mut self, rhs: &[f64]) -> Result<Solution> {
+        let problem = self.with(rhs);
+        problem.check_statement()?;
+        self.kept.solve(&problem, &mut Profiler::off())
+    }
+
+    /// As [`Plan::solve`], into `u` over all nodes, whose values before are not read.
+    ///
+    /// # Errors
+    /// As [`Plan::solve`], and [`Error::Input`] if `u` has another length; `u` holds no solution then.
+    pub fn solve_into(&mut self, rhs: &[f64], u: &mut [f64]) -> Result<Report> {
+        let problem = self.with(rhs);
+        problem.check_statement()?;
+        let nodes = self.kept.driver().grid().len();
+        if u.len() != nodes {
+            let fault = Fault::new("u", format!("{} values where the grid has {nodes} nodes", u.len()));
+            return Err(Error::Input { origin: "the plan".into(), problems: vec![fault.hint("arrays cover all nodes, sides included")] });
+        }
+        self.kept.solve_into(&problem, u, &mut Profiler::off())
+    }
+
+    /// The problem of a right-hand side.
+    fn with<'a>(&self, rhs: &'a [f64]) -> Problem<'a> {
+        let Problem { nodes, size, sides, mean, .. } = self.problem.clone();
+        Problem { nodes, size, sides, rhs: rhs.into(), guess: None, mean }
+    }
+
+    /// What was chosen, and why.
+    pub fn method(&self) -> &str {
+        &self.kept.driver().choice().words
+    }
+
+    /// Bytes held on the device.
+    pub fn memory(&self) -> u64 {
+        self.kept.driver().memory()
+    }
+}

@@ -1,0 +1,102 @@
+//! A plan against the same systems loaded and solved one by one: to the last bit, whatever the arrays hold before.
+
+use crate::common::{cpu, devices, scramble};
+use zellige_engine::device::Device;
+use zellige_engine::error::Error;
+use zellige_engine::profile::Profiler;
+use zellige_poisson::driver::Driver;
+use zellige_poisson::{Method, Options, Plan, Precision, Problem, Side, Status, Tolerance, solve, solve_batch};
+
+/// The solution by the way that runs of the command line go: folded, loaded, solved and read.
+fn loaded(problem: &Problem<'_>, options: &Options, device: &Device) -> (Status, Vec<f64>, f64) {
+    let folded = problem.clone().fold().unwrap();
+    let choice = options.choose_on(&folded.grid, device, false).unwrap();
+    let mut driver = Driver::new(&folded.grid, choice, device).unwrap();
+    driver.load(folded).unwrap();
+    let status = driver.run(&mut Profiler::off()).unwrap();
+    (status, driver.solution().unwrap(), driver.judge().relative())
+}
+
+/// Sides that hold zero, values and derivatives, only values along one axis, and nothing.
+fn shapes() -> Vec<Problem<'static>> {
+    let plane = |m: usize, n: usize| Problem::plane([m, n], [1.0, 1.5], vec![]);
+    let along = |n: usize| Side::dirichlet_nodes(scramble(n));
+    vec![
+        plane(33, 48),
+        plane(48, 33).sides(0, Side::dirichlet(2.0), Side::neumann(-0.5)).sides(1, along(48), Side::dirichlet(0.25)),
+        plane(31, 40).periodic(0).sides(1, Side::neumann(1.0), Side::dirichlet(0.0)),
+        plane(32, 17).periodic(0).sides(1, Side::neumann(0.5), Side::neumann(0.0)).mean(0.75),
+        Problem::space([12, 17, 9], [1.0; 3], vec![]).sides(2, Side::neumann_nodes(scramble(12 * 17)), Side::dirichlet(1.0)),
+        // 4093 intervals are awkward for transforms: the processor eliminates along x.
+        plane(4094, 8),
+    ]
+}
+
+#[test]
+fn a_plan_gives_the_bits_of_single_solves() {
+    for device in devices() {
+        for (n, shape) in shapes().into_iter().enumerate() {
+            let count = shape.nodes.iter().product();
+            for (method, precision, tolerance) in [
+                (Method::Auto, Precision::Mixed, 1e-6),
+                // Asks for sweeps on the direct solution.
+                (Method::Direct, Precision::F64, 1e-14),
+                (Method::Direct, Precision::F32, 1e-4),
+                (Method::Multigrid, Precision::Mixed, 1e-8),
+            ] {
+                let options = Options { method, precision, tolerance: Tolerance::Relative(tolerance), ..Options::default() };
+                let mut plan = Plan::new(&shape, &options, &device).unwrap();
+                // What was there before must not matter.
+                let mut u = vec![f64::NAN; count];
+                for (k, scale) in [1.0, 0.0, -3.0].into_iter().enumerate() {
+                    let rhs: Vec<f64> = scramble(count + k)[k..].iter().map(|v| scale * v).collect();
+                    let problem = Problem { rhs: rhs.clone().into(), ..shape.clone() };
+                    let (status, expected, relative) = loaded(&problem, &options, &device);
+                    let report = plan.solve_into(&rhs, &mut u).unwrap();
+                    assert_eq!(report.status, status, "shape {n}, {options:?}: {:?}", report.history);
+                    assert!((report.relative_residual - relative).abs() <= 1e-9 * relative, "{} {relative}", report.relative_residual);
+                    assert!(u == expected, "shape {n}, right-hand side {k}, {options:?}");
+                    assert!(plan.solve(&rhs).unwrap().u == expected && solve(&problem, &options, &device).unwrap().u == expected);
+                    let batch = solve_batch(std::slice::from_ref(&problem), &options, &device).unwrap();
+                    assert!(batch[0].u == expected, "shape {n} in a batch");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_of_the_direct_solver_holds_no_arrays_of_nodes() {
+    let shape = Problem::plane([257, 257], [1.0, 1.0], vec![]);
+    let mut plan = Plan::new(&shape, &Options::default(), &cpu(1)).unwrap();
+    let (rhs, mut u) = (scramble(257 * 257), vec![0.0; 257 * 257]);
+    plan.solve_into(&rhs, &mut u).unwrap();
+    // Tables along the last axis, for every mode; the arrays would be 16 bytes a node more.
+    assert!(plan.memory() < 12 * 257 * 257, "{} bytes", plan.memory());
+}
+
+#[test]
+fn what_is_wrong_with_a_right_hand_side_is_said() {
+    for shape in [Problem::plane([9, 8], [1.0, 1.0], vec![]), shapes().remove(1)] {
+        let [m, l, _] = shape.nodes;
+        let (mut plan, rhs) = (Plan::new(&shape, &Options::default(), &cpu(1)).unwrap(), vec![1.0; m * l]);
+        let mut u = rhs.clone();
+        // On a side and inside, none and infinite.
+        for (at, value) in [(0, f64::NAN), (3 + 4 * m, f64::INFINITY), (m * l - 1, f64::NEG_INFINITY)] {
+            let mut wrong = rhs.clone();
+            wrong[at] = value;
+            let error = plan.solve_into(&wrong, &mut u).unwrap_err().to_string();
+            let place = format!("the value at index ({}, {})", at / m, at % m);
+            assert!(error.contains("rhs") && error.contains(&place), "{error}");
+        }
+        // Finite, though its square is not.
+        let huge = vec![1e200; m * l];
+        let refused = |e: &Error, key: &str| matches!(e, Error::Input { problems, .. } if problems[0].path == key);
+        assert!(!matches!(plan.solve(&huge), Err(Error::Input { .. })));
+        assert!(refused(&plan.solve(&rhs[1..]).unwrap_err(), "rhs"));
+        assert!(refused(&plan.solve_into(&rhs, &mut u[1..]).unwrap_err(), "u"));
+        assert!(plan.solve(&rhs).is_ok());
+    }
+    let guessed = Problem::plane([9, 8], [1.0, 1.0], vec![]).guess(vec![0.0; 72]);
+    assert!(Plan::new(&guessed, &Options::default(), &cpu(1)).err().unwrap().to_string().contains("starts from zero"));
+}
