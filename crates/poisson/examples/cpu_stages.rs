@@ -44,7 +44,7 @@ fn multigrid(grid: &Grid, cpu: &Cpu, f: &[f64], u: &[f64]) -> Result<()> {
     let (items, mut off) = (u.len() as f64, Profiler::off());
     let off = &mut off;
     let smoother = Smoother::RedBlack { omega: 1.15 };
-    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother };
+    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother, adapts: false };
     let mut stages = cpu::new(&StageSetup::new(grid, usize::MAX, Precision::Mixed, true), cpu)?;
     let stages = &mut *stages;
     time("load", 3, items, 32.0, || stages.load(u, f))?;

@@ -60,7 +60,7 @@ fn main() -> Result<()> {
     let cuda = Cuda::open(0)?;
     println!("{}, {n} x {n}, {precision}, copy {:.2} TB/s", cuda.name(), 1e-12 * cuda.bandwidth()?);
     let smoother = Smoother::RedBlack { omega: 1.15 };
-    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother };
+    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother, adapts: false };
     let mut stages = cuda::with_bottom(&StageSetup::new(&grid, usize::MAX, precision, true), &cuda, bottom)?;
     let s = &mut *stages;
     println!("{} levels, {:.2} words of 8 bytes per unknown", s.levels(), s.memory() as f64 / 8.0 / items);

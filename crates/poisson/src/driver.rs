@@ -480,6 +480,7 @@ impl Driver {
 fn first_residual(stages: &mut dyn Stages, scheme: Scheme, ahead: Option<bool>, profiler: &mut Profiler) -> Result<()> {
     match (scheme, ahead) {
         (Scheme::Cycles { plan, .. }, Some(zero)) if plan.cycle != step::Cycle::C => {
+            let plan = plan.on(stages, 0);
             stages.residual_ahead(plan.pre, plan.smoother, zero, profiler)
         }
         _ => stages.residual(0, profiler),
@@ -492,7 +493,7 @@ fn resumed_residual(stages: &mut dyn Stages, scheme: Scheme, steps: usize, profi
         // On one level full multigrid is a solution and its residual.
         Scheme::Cycles { fmg, .. } if steps == 0 || fmg.is_some() && steps == 1 && stages.levels() == 1 => stages.residual(0, profiler),
         Scheme::Cycles { plan, .. } => {
-            let ascends = stages.levels() > 1 && plan.cycle != step::Cycle::C;
+            let (ascends, plan) = (stages.levels() > 1 && plan.cycle != step::Cycle::C, plan.on(stages, 0));
             stages.residual_as_corrected(ascends.then_some((plan.pre, plan.post, plan.smoother)), profiler)
         }
         Scheme::Sweeps { .. } | Scheme::Direct => stages.residual(0, profiler),

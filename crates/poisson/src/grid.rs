@@ -25,9 +25,8 @@ pub enum Bc {
 }
 
 /// Least `theta` of a periodic coarse axis. Point relaxation hardly moves a pair of nodes that is tied by a shorter
-/// interval; a period that is longer by a fraction of a coarse cell costs less: the worst factors of `tests/all/every_grid.rs`
-/// are 0.74 without it and 0.3 with it.
-const SHORTEST: f64 = 0.5;
+/// interval; a period that is longer by a fraction of a coarse cell costs less: factors of 0.26 without it, 0.1 with it.
+const SHORTEST: f64 = 0.25;
 
 /// One axis of a grid level.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,7 +126,7 @@ impl Axis {
     }
 
     /// Every second node, the last one always kept: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`.
-    /// A periodic axis keeps it at half a cell or more. At a Neumann end a short interval would tie two nodes together that no point smoother parts from the rest: there an
+    /// A periodic axis keeps it at a quarter of a cell or more. At a Neumann end a short interval would tie two nodes together that no point smoother parts from the rest: there an
     /// odd last node is dropped and its control volume added to the node before it.
     /// An axis that cannot be coarsened any further collapses to a single node, [`Axis::flat`].
     #[must_use]

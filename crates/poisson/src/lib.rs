@@ -12,7 +12,7 @@
 //! | [`problem`], [`fold`] | the problem as physics states it, folded into `A u = f` |
 //! | [`method`], [`spectrum`] | what is chosen, and from which numbers |
 //! | [`driver`] | a system on a device, one step at a time |
-//! | [`step`] | the cycles, written once against [`stages`], which `cpu` and `cuda` implement |
+//! | [`step`], [`smoothing`] | the cycles and how much each level is smoothed, written once against [`stages`], which `cpu` and `cuda` implement |
 //! | [`direct`] | transforms along the axes |
 //! | [`status`], [`truncation`] | when it is over, and with which word |
 //! | [`operator`] | the definition in double precision that checks go back to |
@@ -37,6 +37,7 @@ pub mod plan;
 pub mod problem;
 pub mod setup;
 mod single;
+pub mod smoothing;
 pub mod solve;
 pub mod solver;
 pub mod spectrum;

@@ -352,7 +352,8 @@ impl Options {
                 // One V(2,1) per level brings full multigrid to 1.07 times the error of the formula, V(1,1) to 1.11.
                 let open = if self.tolerance == Tolerance::TRUNCATION { [2, 1] } else { [1, 1] };
                 let [pre, post] = [self.pre.unwrap_or(open[0]), self.post.unwrap_or(open[1])];
-                Scheme::Cycles { plan: CyclePlan { cycle: self.cycle, pre, post, smoother: self.cycle_smoother(grid) }, fmg }
+                let adapts = self.pre.is_none() && self.post.is_none() && self.omega.is_none();
+                Scheme::Cycles { plan: CyclePlan { cycle: self.cycle, pre, post, smoother: self.cycle_smoother(grid), adapts }, fmg }
             }
             Method::Sor => {
                 let omega = self.omega.unwrap_or_else(|| spectrum.sor_omega(grid));

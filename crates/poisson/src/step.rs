@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
+use crate::smoothing::Smoothing;
 use crate::stages::{Smoother, Stages, Start};
 
 /// The order in which levels are visited.
@@ -35,6 +36,22 @@ pub struct CyclePlan {
     pub post: u32,
     /// The relaxation.
     pub smoother: Smoother,
+    /// Levels are smoothed more, and with a factor of their own, where [`crate::smoothing`] says that they need it.
+    pub adapts: bool,
+}
+
+impl CyclePlan {
+    /// The plan as it is followed on a level.
+    #[must_use]
+    pub fn on(self, stages: &dyn Stages, level: usize) -> Self {
+        match self.smoother {
+            Smoother::RedBlack { .. } if self.adapts => {
+                let Smoothing { pre, post, omega } = stages.smoothing(level);
+                Self { pre: self.pre.max(pre), post: self.post.max(post), smoother: Smoother::RedBlack { omega }, ..self }
+            }
+            _ => self,
+        }
+    }
 }
 
 /// Doublings of the cascadic cycle's smoothing stop here: the coarse levels are cheap, but not free.
@@ -59,16 +76,14 @@ fn cycle_ending(stages: &mut dyn Stages, plan: CyclePlan, carry: bool, profiler:
         cascade(stages, plan, profiler)?;
         return stages.correct(0, profiler);
     }
+    let CyclePlan { pre, post, smoother, .. } = plan.on(stages, 0);
     if carry {
-        stages.descend_carry(plan.pre, plan.smoother, profiler)?;
+        stages.descend_carry(pre, smoother, profiler)?;
     } else {
-        stages.descend(0, Start::Zero, plan.pre, plan.smoother, profiler)?;
+        stages.descend(0, Start::Zero, pre, smoother, profiler)?;
     }
     coarse_correction(stages, 1, plan, profiler)?;
-    if carry {
-        return stages.ascend_carry(plan.pre, plan.post, plan.smoother, profiler);
-    }
-    stages.ascend_correct(plan.pre, plan.post, plan.smoother, profiler)
+    if carry { stages.ascend_carry(pre, post, smoother, profiler) } else { stages.ascend_correct(pre, post, smoother, profiler) }
 }
 
 /// Approximates `A e_l = r_l` by one cycle from `start`, on any level but the finest.
@@ -76,9 +91,10 @@ fn level_cycle(stages: &mut dyn Stages, level: usize, start: Start, plan: CycleP
     if level + 1 == stages.levels() {
         return stages.coarse_solve(profiler);
     }
-    stages.descend(level, start, plan.pre, plan.smoother, profiler)?;
+    let CyclePlan { pre, post, smoother, .. } = plan.on(stages, level);
+    stages.descend(level, start, pre, smoother, profiler)?;
     coarse_correction(stages, level + 1, plan, profiler)?;
-    stages.ascend(level, start, plan.pre, plan.post, plan.smoother, profiler)
+    stages.ascend(level, start, pre, post, smoother, profiler)
 }
 
 /// `e_l` for the level above: one visit (V), two (W), or an F and a V (F). The coarsest level is solved once.
@@ -106,8 +122,9 @@ fn cascade(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) ->
     }
     stages.coarse_solve(profiler)?;
     for level in (0..coarsest).rev() {
-        let sweeps = (plan.pre + plan.post).max(1) << (level as u32).min(CASCADE_DOUBLINGS);
-        stages.ascend(level, Start::Zero, 0, sweeps, plan.smoother, profiler)?;
+        let CyclePlan { pre, post, smoother, .. } = plan.on(stages, level);
+        let sweeps = (pre + post).max(1) << (level as u32).min(CASCADE_DOUBLINGS);
+        stages.ascend(level, Start::Zero, 0, sweeps, smoother, profiler)?;
     }
     Ok(())
 }
@@ -124,8 +141,9 @@ pub fn full_multigrid(stages: &mut dyn Stages, plan: CyclePlan, cycles: u32, pro
     let v = CyclePlan { cycle: Cycle::V, ..plan };
     for level in (0..coarsest).rev() {
         // A cascade begins without a sweep.
+        let CyclePlan { pre, post, smoother, .. } = v.on(stages, level);
         if cycles > 0 && (level > 0 || plan.cycle != Cycle::C) {
-            stages.interpolate_ahead(level, plan.pre, plan.smoother, profiler)?;
+            stages.interpolate_ahead(level, pre, smoother, profiler)?;
         } else {
             stages.interpolate_residual(level, profiler)?;
         }
@@ -137,9 +155,9 @@ pub fn full_multigrid(stages: &mut dyn Stages, plan: CyclePlan, cycles: u32, pro
             if repeat > 0 {
                 stages.residual(level, profiler)?;
             }
-            stages.descend(level, Start::Zero, v.pre, v.smoother, profiler)?;
+            stages.descend(level, Start::Zero, pre, smoother, profiler)?;
             coarse_correction(stages, level + 1, v, profiler)?;
-            stages.ascend_add(level, v.pre, v.post, v.smoother, profiler)?;
+            stages.ascend_add(level, pre, post, smoother, profiler)?;
         }
     }
     if cycles == 0 { stages.residual(0, profiler) } else { Ok(()) }

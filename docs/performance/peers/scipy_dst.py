@@ -1,13 +1,17 @@
-"""The sine-transform solver that a Python user would write, timed: SciPy's DST of type 1, double precision.
+"""Whole functions against each other: the sine-transform solver that a Python user would write, and zellige's library.
 
-    python3 scipy_dst.py [NODES=4097] [WORKERS=1] [REPEATS=5]
+    python3 scipy_dst.py NODES..                         SciPy alone
+    python3 scipy_dst.py --zellige solve_times NODES..   and zellige's `solve`, a new plan, a kept plan, in turn with it
 
-Solves u_xx + u_yy = rho, u = 0 on the sides, on NODES x NODES nodes of 32 x 32, for two opposite Gaussian charges with 1 %
-of noise. Timed: forward transform, division by the eigenvalues, inverse transform, all in place where SciPy can; not timed:
-the eigenvalues and the right-hand side. Pair it with `zellige bench poisson --device cpu --threads WORKERS` in the same
-minute on the same machine, and set OMP_NUM_THREADS=WORKERS for both.
+`solve_times` is an example of zellige-poisson: `cargo build --release -p zellige-poisson --features measure --example solve_times`.
+
+Solves u_xx + u_yy = rho, u = 0 on the sides, on NODES x NODES nodes of 32 x 32, for two opposite Gaussian charges with 1 % of noise, on
+one thread in double precision. Timed on both sides is everything from the caller's array of the right-hand side over all nodes, which is
+kept, to an array of the solution over all nodes; eigenvalues (SciPy) and tables (zellige's `solve`) are made anew. Printed are the mean
+processor time of some calls and, in brackets, the least wall time. Set OMP_NUM_THREADS=1.
 """
 
+import subprocess
 import sys
 import time
 
@@ -15,42 +19,52 @@ import numpy as np
 import scipy
 import scipy.fft
 
+LENGTH = 32.0
 
-def main():
-    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 4097
-    workers = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    repeats = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    length, n = 32.0, nodes - 1
-    h = length / n
-    x = np.arange(1, n) * h
+
+def solve(rho):
+    """Solution over all nodes of rho's grid, zero on the sides."""
+    n = rho.shape[0] - 1
+    second = -((2 * n / LENGTH * np.sin(np.pi * np.arange(1, n) / (2 * n))) ** 2)
+    modes = scipy.fft.dstn(rho[1:-1, 1:-1], type=1, workers=1)
+    # Row by row: no second array of eigenvalues.
+    for row, eigenvalue in zip(modes, second):
+        row /= second + eigenvalue
+    u = np.zeros_like(rho)
+    u[1:-1, 1:-1] = scipy.fft.idstn(modes, type=1, workers=1, overwrite_x=True)
+    return u
+
+
+def case(nodes):
+    n = nodes - 1
+    h = LENGTH / n
+    x = np.arange(nodes) * h
 
     def charge(at):
-        return np.exp(-((x[None, :] - at) ** 2 + (x[:, None] - length / 2) ** 2) / 2)
+        return np.exp(-((x[None, :] - at) ** 2 + (x[:, None] - LENGTH / 2) ** 2) / 2)
 
     rho = charge(12.0) - charge(20.0)
     rho += 0.01 * np.random.default_rng(1).standard_normal(rho.shape)
-    second = -((2 / h * np.sin(np.pi * np.arange(1, n) / (2 * n))) ** 2)
+    runs = min(500, max(3, 50_000_000 // nodes**2))
+    solve(rho)
+    wall, begin = np.inf, time.process_time()
+    for _ in range(runs):
+        start = time.perf_counter()
+        u = solve(rho)
+        wall = min(wall, time.perf_counter() - start)
+    cpu = (time.process_time() - begin) / runs
+    residual = rho[1:-1, 1:-1] - (u[1:-1, 2:] + u[1:-1, :-2] + u[2:, 1:-1] + u[:-2, 1:-1] - 4 * u[1:-1, 1:-1]) / h**2
+    relative = np.linalg.norm(residual) / np.linalg.norm(rho[1:-1, 1:-1])
+    print(f"{nodes:>11} nodes: scipy {scipy.__version__} {1e3 * cpu:.3f} ms ({1e3 * wall:.3f} wall); relative residual {relative:.1e}", flush=True)
 
-    seconds, cpu = [], []
-    for _ in range(repeats):
-        f = rho.copy()
-        wall, process = time.perf_counter(), time.process_time()
-        u = scipy.fft.dstn(f, type=1, workers=workers, overwrite_x=True)
-        # Row by row: no second array of eigenvalues.
-        for row, eigenvalue in zip(u, second):
-            row /= second + eigenvalue
-        u = scipy.fft.idstn(u, type=1, workers=workers, overwrite_x=True)
-        seconds.append(time.perf_counter() - wall)
-        cpu.append(time.process_time() - process)
 
-    p = np.pad(u, 1)
-    residual = rho - (p[1:-1, 2:] + p[1:-1, :-2] + p[2:, 1:-1] + p[:-2, 1:-1] - 4 * u) / h**2
-    relative = np.linalg.norm(residual) / np.linalg.norm(rho)
-    median = float(np.median(seconds))
-    print(f"scipy {scipy.__version__} dstn type 1 f64, {nodes} x {nodes} nodes, {workers} worker(s)")
-    print(f"seconds  median {median:.4f}  min {min(seconds):.4f}  max {max(seconds):.4f}  (processor time, median {float(np.median(cpu)):.4f})")
-    print(f"ns per unknown  median {1e9 * median / (n - 1) ** 2:.2f}  min {1e9 * min(seconds) / (n - 1) ** 2:.2f}")
-    print(f"relative residual  {relative:.2e}")
+def main():
+    arguments = sys.argv[1:]
+    program = arguments[1] if arguments[:1] == ["--zellige"] else None
+    for nodes in arguments[2 if program else 0 :]:
+        case(int(nodes))
+        if program:
+            subprocess.run([program, nodes], check=True)
 
 
 main()

@@ -25,6 +25,8 @@ pub mod cuda;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
+use crate::smoothing::Smoothing;
+
 /// The relaxation that smooths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Smoother {
@@ -98,6 +100,9 @@ pub mod stage {
 pub trait Stages: Send {
     /// Number of levels, the finest included.
     fn levels(&self) -> usize;
+
+    /// The smoothing that a level needs.
+    fn smoothing(&self, level: usize) -> Smoothing;
 
     /// Takes a right-hand side (boundary fluxes already folded in) and a first guess whose Dirichlet nodes hold the
     /// boundary values, both over all nodes of the finest grid in C order. Nothing is computed.

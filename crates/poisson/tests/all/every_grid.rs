@@ -39,8 +39,8 @@ fn grids() -> Vec<Grid> {
     all
 }
 
-/// The factor by which a cycle reduces the residual, as a mean over the cycles 3 to 8.
-fn factor(grid: &Grid, omega: f64) -> f64 {
+/// The factor by which a cycle with the default smoothing reduces the residual, as a mean over the cycles 3 to 8.
+fn factor(grid: &Grid) -> f64 {
     let [nx, ny, _] = grid.nodes();
     let split = |q: usize| [q % nx, q / nx % ny, q / (nx * ny)];
     let unknown = |q: usize| (0..3).all(|d| grid.axes[d].unknowns().contains(&split(q)[d]));
@@ -50,32 +50,87 @@ fn factor(grid: &Grid, omega: f64) -> f64 {
     stages.load(&vec![0.0; grid.len()], &f).unwrap();
     stages.residual(0, profiler).unwrap();
     let first = stages.norms().unwrap().l2;
-    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother: Smoother::RedBlack { omega } };
-    let mut early = first;
+    // The factor of relaxation is each level's own.
+    let plan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother: Smoother::RedBlack { omega: 1.0 }, adapts: true };
+    let (mut early, mut late, mut counted) = (first, first, 0);
     for n in 1..=8 {
         cycle(stages.as_mut(), plan, profiler).unwrap();
         let l2 = stages.norms().unwrap().l2;
         // Rounding of u makes residuals of this size.
         if l2 < 1e-11 * first {
-            return 0.0;
+            break;
         }
         if n == 2 {
             early = l2;
+        } else if n > 2 {
+            (late, counted) = (l2, n - 2);
         }
     }
-    (stages.norms().unwrap().l2 / early).powf(1.0 / 6.0)
+    if counted == 0 { 0.0 } else { (late / early).powf(1.0 / f64::from(counted)) }
+}
+
+fn words(grid: &Grid) -> String {
+    grid.axes.iter().map(|a| format!("{} {:?}-{:?} h {:.4}", a.nodes, a.lo, a.hi, a.h)).collect::<Vec<_>>().join(", ")
+}
+
+/// Nodes, spacings and sides, all axes alike, of grids whose coarse levels are uneven or stretched.
+const AWKWARD: [([usize; 3], [f64; 3], (Bc, Bc)); 30] = [
+    ([514, 514, 1], [1.0, 1.0, 1.0], (P, P)),
+    ([258, 258, 1], [1.0, 1.0, 1.0], (P, P)),
+    ([130, 130, 1], [1.0, 1.0, 1.0], (P, P)),
+    ([98, 98, 1], [1.0, 1.0, 1.0], (P, P)),
+    ([66, 100, 1], [1.0, 1.0, 1.0], (P, P)),
+    ([65, 65, 1], [1.0, 1.0, 1.0], (P, P)),
+    ([129, 97, 1], [1.0, 1.0, 1.0], (P, P)),
+    ([50, 50, 50], [1.0, 1.0, 1.0], (P, P)),
+    ([34, 34, 34], [1.0, 1.0, 1.0], (P, P)),
+    ([18, 22, 20], [1.0, 1.0, 1.0], (P, P)),
+    ([64, 64, 1], [1.0, 1.0, 1.0], (N, N)),
+    ([256, 256, 1], [1.0, 1.0, 1.0], (N, N)),
+    ([96, 130, 1], [1.0, 1.0, 1.0], (N, N)),
+    ([32, 32, 32], [1.0, 1.0, 1.0], (N, N)),
+    ([48, 48, 48], [1.0, 1.0, 1.0], (N, N)),
+    ([33, 33, 33], [1.4, 1.0, 1.0], (D, D)),
+    ([33, 33, 33], [1.4, 1.4, 1.0], (D, D)),
+    ([33, 33, 33], [1.2, 1.0, 1.0], (D, D)),
+    ([33, 33, 33], [1.5, 1.5, 1.0], (D, D)),
+    ([33, 33, 33], [1.0, 2.0, 1.0], (D, D)),
+    ([33, 33, 33], [3.0, 1.0, 3.0], (D, D)),
+    ([50, 40, 45], [1.0, 1.3, 1.0], (D, D)),
+    ([1025, 257, 1], [1.0, 3.0, 1.0], (D, D)),
+    ([129, 129, 1], [1.0, 1.4, 1.0], (D, D)),
+    ([129, 129, 1], [1.6, 1.0, 1.0], (D, D)),
+    ([129, 129, 1], [1.0, 2.0, 1.0], (D, D)),
+    ([129, 129, 1], [2.5, 1.0, 1.0], (D, D)),
+    ([129, 129, 1], [1.0, 5.5, 1.0], (D, D)),
+    ([100, 129, 1], [1.0, 10.0, 1.0], (D, D)),
+    ([96, 90, 1], [1.0, 2.7, 1.0], (N, N)),
+];
+
+#[test]
+fn awkward_grids_take_no_more_cycles_than_others() {
+    let mut slow = Vec::new();
+    for (nodes, h, (lo, hi)) in AWKWARD {
+        let axis = |d: usize| match nodes[d] {
+            1 => Axis::flat(),
+            n => Axis::new(n, h[d] * (if lo == P { n } else { n - 1 }) as f64, lo, hi),
+        };
+        let grid = Grid { axes: [axis(0), axis(1), axis(2)] };
+        let factor = factor(&grid);
+        println!("{}: {factor:.3}", words(&grid));
+        // Square cells between held sides that are 2^k intervals apart have 0.04 in the plane and 0.07 in space.
+        if factor.is_nan() || factor > 0.1 {
+            slow.push(format!("{}: {factor:.3}", words(&grid)));
+        }
+    }
+    assert!(slow.is_empty(), "{} grids:\n{}", slow.len(), slow.join("\n"));
 }
 
 #[test]
 fn cycles_converge_on_every_grid() {
     let mut slow = Vec::new();
     for grid in grids() {
-        // The defaults: 1.15 in the plane, 1.2 in space, 1 on stretched cells.
-        let omega = if grid.stretch() >= 1.5 { 1.0 } else { [1.15, 1.2][grid.dimensions() - 2] };
-        let (outcome, sides) = (
-            std::panic::catch_unwind(|| factor(&grid, omega)),
-            grid.axes.iter().map(|a| format!("{} {:?}-{:?} h {:.4}", a.nodes, a.lo, a.hi, a.h)).collect::<Vec<_>>().join(", "),
-        );
+        let (outcome, sides) = (std::panic::catch_unwind(|| factor(&grid)), words(&grid));
         match outcome {
             // 0.1 is usual. The worst, periodic axes of odd length and very thin domains with free sides, reach 0.36.
             Ok(factor) if factor < 0.4 => {}

@@ -19,7 +19,7 @@ const D: Bc = Bc::Dirichlet;
 const N: Bc = Bc::Neumann;
 const P: Bc = Bc::Periodic;
 const RED_BLACK: Smoother = Smoother::RedBlack { omega: 1.15 };
-const V11: CyclePlan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother: RED_BLACK };
+const V11: CyclePlan = CyclePlan { cycle: Cycle::V, pre: 1, post: 1, smoother: RED_BLACK, adapts: false };
 
 fn gpu() -> Option<Cuda> {
     match Cuda::open(0) {
@@ -202,7 +202,7 @@ fn all_cycles_smoothers_and_methods_agree() {
                 let setup = StageSetup::new(grid, levels, precision, true);
                 for smoother in others {
                     for (kind, pre, post) in [(Cycle::V, 2, 1), (Cycle::W, 1, 1), (Cycle::F, 1, 2), (Cycle::C, 1, 1)] {
-                        let plan = CyclePlan { cycle: kind, pre, post, smoother };
+                        let plan = CyclePlan { cycle: kind, pre, post, smoother, adapts: false };
                         let name = format!("{kind:?}({pre},{post}) {smoother:?} of {levels} on {:?}", grid.nodes());
                         // Two cycles: the same iterates to rounding, not only the same limit.
                         let tolerance = loose(precision, levels);

@@ -17,6 +17,7 @@ use super::stream::Array;
 use super::transfer_rows::Convert;
 use super::{CpuStages, half_sweeps, power_of_two, sweeps_per_pass};
 use crate::grid::Axis;
+use crate::smoothing::{self, Smoothing};
 use crate::stages::{Norms, Smoother, Stages, Start, stage};
 
 /// Cost of a pass over `shape` that moves `words` of `size` bytes per node with `flops` operations each.
@@ -109,6 +110,10 @@ fn pairwise(sums: &[SlabSums], get: fn(&SlabSums) -> f64) -> f64 {
 impl<T: RealScalar, U: RealScalar> Stages for CpuStages<T, U> {
     fn levels(&self) -> usize {
         self.levels.len()
+    }
+
+    fn smoothing(&self, level: usize) -> Smoothing {
+        smoothing::of(&self.setup.levels, level)
     }
 
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {

@@ -39,6 +39,7 @@ use crate::grid::cycle_levels;
 use crate::operator;
 use crate::physics::Chebyshev;
 use crate::problem::{Precision, StageSetup};
+use crate::smoothing::{self, Smoothing};
 
 /// Values moved to or from the host in one piece.
 const PIECE: usize = 1 << 22;
@@ -65,11 +66,13 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     let last = bottom::level(&levels, from, inner, cuda.properties().shared_per_block, nodes);
     levels.truncate(last + 1);
     levels[last].transfer = None;
+    let smoothing = (0..levels.len()).map(|l| smoothing::of(&levels, l)).collect();
     let kernels = program::kernels(cuda, setup.precision)?;
     let data = Data::new(cuda, kernels, &levels, inner, outer, setup.full)?;
     Ok(Box::new(CudaStages {
         data,
         given: setup.levels.len().min(levels.len()),
+        smoothing,
         singular: setup.grid().singular(),
         removed: 0.0,
         bound: operator::norm_bound(setup.grid()),
@@ -89,6 +92,7 @@ struct CudaStages {
     data: Data,
     /// Levels that the caller sees.
     given: usize,
+    smoothing: Vec<Smoothing>,
     singular: bool,
     removed: f64,
     /// Bound of the operator's norm.
@@ -164,6 +168,10 @@ impl CudaStages {
 impl Stages for CudaStages {
     fn levels(&self) -> usize {
         self.given
+    }
+
+    fn smoothing(&self, level: usize) -> Smoothing {
+        self.smoothing[level]
     }
 
     fn load(&mut self, u: &[f64], f: &[f64]) -> Result<()> {
