@@ -1,23 +1,23 @@
 //! One linear system on one device, driven step by step by the method chosen. [`crate::solve()`], the run loop's solver
 //! and the benchmarks all go through here.
 
-use std::borrow::Cow;
-
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{each, items_mut};
 use zellige_engine::profile::Profiler;
 
 use crate::direct::Direct;
-use crate::fold::{Folded, Reference, System};
+use crate::fold::{Folded, Reference};
 use crate::grid::Grid;
 use crate::method::{Choice, Scheme};
 use crate::operator;
-use crate::problem::{Precision, Problem, StageSetup};
+use crate::problem::{Precision, StageSetup};
 use crate::stages::{Held, Norms, Smoother, Stages, cpu, cuda};
 use crate::status::{Judge, Status};
 use crate::step;
 use crate::truncation::{self, Truncation};
+
+mod lent;
 
 /// What holds the data.
 enum Backend {
@@ -96,14 +96,6 @@ fn shift(grid: &Grid, u: &mut [f64], mean: f64) {
     if grid.singular() {
         let shift = mean - operator::mean(grid, u);
         each(items_mut(u), |_, v| *v += shift);
-    }
-}
-
-/// `u = 0` at the unknowns.
-fn zero_unknowns(grid: &Grid, u: &mut [f64]) {
-    let ([m, n, _], [x, y, z]) = (grid.nodes(), [0, 1, 2].map(|d| grid.axes[d].unknowns()));
-    for (_, row) in u.chunks_mut(m).enumerate().filter(|(row, _)| y.contains(&(row % n)) && z.contains(&(row / n))) {
-        row[x.clone()].fill(0.0);
     }
 }
 
@@ -191,49 +183,6 @@ impl Driver {
             self.f = folded.f.into_owned();
         }
         Ok(())
-    }
-
-    /// Whether [`Driver::solve_lent`] gives solutions.
-    pub(crate) fn lends(&self) -> bool {
-        matches!(&self.backend, Backend::Direct(direct) if direct.lends()) && !self.choice.warm && !self.choice.truncation
-    }
-
-    /// Solves `problem` into `u` on the caller's arrays, where the method can work on them as they are and its solution is good enough;
-    /// else `None`, and what `u` holds means nothing. `spare` is kept for a right-hand side that sides change.
-    pub(crate) fn solve_lent(
-        &mut self,
-        problem: Problem<'_>,
-        u: &mut [f64],
-        spare: &mut Vec<f64>,
-        profiler: &mut Profiler,
-    ) -> Result<Option<Status>> {
-        if !self.lends() {
-            return Ok(None);
-        }
-        let Backend::Direct(direct) = &mut self.backend else { return Ok(None) };
-        let System { f, reference, imbalance, mean } = on_host(&self.device, || problem.system(u, std::mem::take(spare)))?;
-        let norm_a = operator::norm_bound(&self.grid);
-        let mut judge = Judge::new(self.choice.criteria, self.choice.pace, self.choice.precision.eps(), norm_a, reference);
-        let mut status = verdict_before(&mut judge);
-        if status.is_some() {
-            // Nothing to solve: zero, with the values of the sides.
-            zero_unknowns(&self.grid, u);
-        }
-        let mut norms = if status.is_none() { direct.solve_lent(&f, u, profiler) } else { None };
-        while let (None, Some(found)) = (status, norms) {
-            status = direct_verdict(&mut judge, found);
-            norms = if status.is_none() { direct.polish_lent(&f, u, profiler) } else { None };
-        }
-        if let Cow::Owned(f) = f {
-            *spare = f;
-        }
-        let good = status.filter(|s| matches!(s, Status::Converged | Status::PrecisionFloor));
-        if good.is_some() {
-            (self.judge, self.status, self.truncation) = (judge, good, None);
-            (self.imbalance, self.mean) = (imbalance, mean);
-            on_host(&self.device, || shift(&self.grid, u, mean));
-        }
-        Ok(good)
     }
 
     /// The residual before the first step.

@@ -30,6 +30,7 @@ pub mod fold;
 pub mod grid;
 mod isa;
 pub mod method;
+mod on_gpu;
 pub mod operator;
 pub mod output;
 pub mod physics;

@@ -1,12 +1,16 @@
 //! One grid with its conditions and options, planned once and solved for many right-hand sides.
 
+use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
 
+use crate::grid::Grid;
 use crate::method::Options;
+use crate::on_gpu::Sides;
 use crate::problem::Problem;
 use crate::solve::{Kept, Report, Solution};
+use crate::stages;
 
 /// A problem without its right-hand side: method, tables, buffers and threads are kept from one solve to the next.
 ///
@@ -32,6 +36,8 @@ pub struct Plan {
     /// Without a right-hand side.
     problem: Problem<'static>,
     kept: Kept,
+    /// For right-hand sides in a GPU's memory: the mean of what derivatives on sides add, and what sides add.
+    sides: Option<(f64, Sides)>,
 }
 
 impl Plan {
@@ -52,7 +58,7 @@ impl Plan {
         let choice = options.choose_on(&grid, device, false)?;
         let sides = problem.sides.each_ref().map(|pair| pair.each_ref().map(crate::Side::to_own));
         let problem = Problem { nodes: problem.nodes, size: problem.size, sides, rhs: Vec::new().into(), guess: None, mean: problem.mean };
-        Ok(Self { problem, kept: Kept::new(&grid, choice, device)? })
+        Ok(Self { problem, kept: Kept::new(&grid, choice, device)?, sides: None })
     }
 
     /// The solution for `rhs`, over all nodes, to the last bit as [`crate::solve()`] gives it.
@@ -86,6 +92,50 @@ impl Plan {
         Problem { nodes, size, sides, rhs: rhs.into(), guess: None, mean }
     }
 
+    /// As [`Plan::solve_into`], both arrays dense over all nodes in the memory of the plan's GPU, made by the [`Cuda`] that the plan's
+    /// device was, or a clone of it: the work is put on its stream behind what is there. Nothing of the size of the grid goes to the host.
+    ///
+    /// # Errors
+    /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the processor; [`Error::Input`] for `tolerance = "truncation"`, whose
+    /// error is estimated on the host.
+    pub fn solve_on_gpu(&mut self, rhs: &Buffer<f64>, u: &mut Buffer<f64>) -> Result<Report> {
+        let Device::Cuda(cuda) = self.kept.device().clone() else { return Err(stages::on_no_gpu()) };
+        let grid = self.kept.driver().grid().clone();
+        let length = |path: &str, n: usize| {
+            (n != grid.len()).then(|| {
+                let fault = Fault::new(path, format!("{n} values where the grid has {} nodes", grid.len()));
+                fault.hint("arrays cover all nodes, sides included")
+            })
+        };
+        let mut faults: Vec<_> = length("rhs", rhs.len()).into_iter().chain(length("u", u.len())).collect();
+        if self.kept.driver().choice().truncation {
+            let fault = Fault::new("tolerance", "`truncation` needs the arrays on the host");
+            faults.push(fault.hint("give a number, or call `solve_into`"));
+        }
+        if !faults.is_empty() {
+            return Err(Error::Input { origin: "the plan".into(), problems: faults });
+        }
+        if self.sides.is_none() {
+            self.sides = Some(self.sides_on(&grid, &cuda)?);
+        }
+        let Some((own, sides)) = &self.sides else { return Err(stages::on_no_gpu()) };
+        let (f, found) = sides.fold(rhs, grid.singular())?;
+        if !found.finite {
+            let fault = Fault::new("rhs", "a value is not finite");
+            return Err(Error::Input { origin: "the plan".into(), problems: vec![fault.allowed("finite numbers")] });
+        }
+        let report = self.kept.solve_on_gpu(f, u, (found.norms, own + found.mean))?;
+        sides.finish(u, grid.singular().then_some(self.problem.mean))?;
+        Ok(report)
+    }
+
+    /// The sides on the GPU, with the mean of the right-hand side that their derivatives make.
+    fn sides_on(&self, grid: &Grid, cuda: &Cuda) -> Result<(f64, Sides)> {
+        let (zeros, mut values) = (vec![0.0; grid.len()], vec![0.0; grid.len()]);
+        let system = self.with(&zeros).system(&mut values, Vec::new())?;
+        Ok((system.imbalance, Sides::new(grid, &system, &values, cuda)?))
+    }
+
     /// What was chosen, and why.
     pub fn method(&self) -> &str {
         &self.kept.driver().choice().words
@@ -93,6 +143,6 @@ impl Plan {
 
     /// Bytes held on the device.
     pub fn memory(&self) -> u64 {
-        self.kept.driver().memory()
+        self.kept.driver().memory() + self.sides.as_ref().map_or(0, |(_, sides)| sides.memory())
     }
 }

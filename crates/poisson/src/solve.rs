@@ -1,6 +1,7 @@
 //! The library's entry: [`solve`] and [`solve_batch`].
 
 use serde::Serialize;
+use zellige_engine::cuda::Buffer;
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::large::zeros;
@@ -9,6 +10,7 @@ use zellige_engine::profile::Profiler;
 
 use crate::batch;
 use crate::driver::{Driver, on_host};
+use crate::fold::Reference;
 use crate::grid::Grid;
 use crate::method::{Choice, Options};
 use crate::problem::Problem;
@@ -166,6 +168,17 @@ impl Kept {
 
     pub(crate) fn driver(&self) -> &Driver {
         &self.driver
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// As [`Driver::solve_on_gpu`].
+    pub(crate) fn solve_on_gpu(&mut self, f: &Buffer<f64>, u: &mut Buffer<f64>, of_f: (Reference, f64)) -> Result<Report> {
+        self.renew()?;
+        let status = self.driver.solve_on_gpu(f, u, of_f, &mut Profiler::off())?;
+        Ok(Report::of(&self.driver, status))
     }
 
     fn serves(&self, grid: &Grid, choice: &Choice) -> bool {

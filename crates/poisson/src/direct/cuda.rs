@@ -19,6 +19,7 @@ use crate::physics::PHYSICS;
 use crate::stages::Norms;
 
 pub(super) mod axis;
+mod lent;
 
 /// Most threads of a block of `lines`: modes times segments.
 const THREADS: usize = 512;
@@ -86,7 +87,7 @@ pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> R
         ("HI_NEUMANN", flag(last.hi == Bc::Neumann)),
     ];
     let defines = defines.map(|(name, value)| (name.to_owned(), value));
-    let names = [&axis::Kernels::NAMES[..], &["turn", "lines", "centre", "residual", "finish"]].concat();
+    let names = [&axis::Kernels::NAMES[..], &["turn", "lines", "centre", "residual", "finish", "from_double", "to_double"]].concat();
     let kernels = [include_str!("split.cu"), include_str!("transform.cu"), include_str!("lines.cu"), include_str!("residual.cu")];
     // In a namespace: a kernel is called as one of the formulae is.
     Recipe::new("poisson-direct", &[&["namespace physics {"], PHYSICS, &["}"], &kernels].concat(), &defines, &names)
@@ -133,6 +134,8 @@ struct Kernels {
     centre: Kernel,
     residual: Kernel,
     finish: Kernel,
+    from_double: Kernel,
+    to_double: Kernel,
 }
 
 /// A planned problem in the number type `T`, for one or more right-hand sides.
@@ -184,6 +187,8 @@ impl<T: Real> Solver<T> {
             centre: kernel("centre")?,
             residual: kernel("residual")?,
             finish: kernel("finish")?,
+            from_double: kernel("from_double")?,
+            to_double: kernel("to_double")?,
         };
         let unknowns = axes.map(|a| a.unknowns().len());
         let (pool, mut plans) = (cuda.pool(), CudaPlans::new(cuda)?);

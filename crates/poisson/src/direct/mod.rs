@@ -16,6 +16,7 @@
 //! `transform.rs`, the systems along the last axis in `line.rs`. What their rounding leaves is noise, which a sweep of
 //! relaxation takes away where a tolerance asks for it (`relax.rs`).
 
+use zellige_engine::cuda::Buffer;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -23,7 +24,7 @@ use zellige_engine::sim::Cost;
 
 use crate::grid::{Axis, Bc, Grid};
 use crate::problem::Precision;
-use crate::stages::Norms;
+use crate::stages::{self, Norms};
 
 mod cpu;
 mod cuda;
@@ -178,6 +179,24 @@ impl Direct {
         let (removed, norms) = profiler.stage(DIRECT, cost, || solver.solve_lent(f, u, true));
         self.removed[0] = removed;
         norms
+    }
+
+    /// As [`Direct::load`], of a right-hand side in the GPU's memory that has the values of Dirichlet sides in it.
+    pub(crate) fn load_on_gpu(&mut self, f: &Buffer<f64>) -> Result<()> {
+        match &mut self.backend {
+            Backend::F32(_) | Backend::F64(_) => Err(stages::on_no_gpu()),
+            Backend::CudaF32(solver) => solver.load_on_gpu(f),
+            Backend::CudaF64(solver) => solver.load_on_gpu(f),
+        }
+    }
+
+    /// The solution, zero on Dirichlet nodes, in the GPU's memory.
+    pub(crate) fn solution_on_gpu(&mut self, u: &mut Buffer<f64>) -> Result<()> {
+        match &mut self.backend {
+            Backend::F32(_) | Backend::F64(_) => Err(stages::on_no_gpu()),
+            Backend::CudaF32(solver) => solver.solution_on_gpu(u),
+            Backend::CudaF64(solver) => solver.solution_on_gpu(u),
+        }
     }
 
     /// As [`Direct::polish`] after [`Direct::solve_lent`].

@@ -100,3 +100,11 @@ extern "C" __global__ void finish(const double *partial, unsigned blocks, const 
         norms[3 * blockIdx.x + 2] = sqrt(u2 / volume);
     }
 }
+
+// To and from the caller's doubles, `n` of them.
+extern "C" __global__ void from_double(const double *from, real *to, u64 n) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) to[i] = (real)from[i];
+}
+extern "C" __global__ void to_double(const real *from, double *to, u64 n) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) to[i] = (double)from[i];
+}

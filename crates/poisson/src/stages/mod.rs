@@ -22,7 +22,8 @@
 pub mod cpu;
 pub mod cuda;
 
-use zellige_engine::error::Result;
+use zellige_engine::cuda::Buffer;
+use zellige_engine::error::{Error, Result};
 use zellige_engine::profile::Profiler;
 
 use crate::smoothing::Smoothing;
@@ -96,6 +97,15 @@ pub mod stage {
     pub const INTERPOLATE: &str = "interpolate";
 }
 
+/// Arrays in a GPU's memory were given to a solver on the processor.
+pub(crate) fn on_no_gpu() -> Error {
+    Error::Device {
+        device: "cpu".into(),
+        message: "the arrays are in a GPU's memory, and the plan is for the processor".into(),
+        hint: Some("make the plan for that GPU, or give arrays of the host".into()),
+    }
+}
+
 /// One problem's data on one device, and what can be done to it. Levels count from the finest, 0.
 pub trait Stages: Send {
     /// Number of levels, the finest included.
@@ -110,6 +120,17 @@ pub trait Stages: Send {
 
     /// The solution over all nodes of the finest grid.
     fn solution(&mut self) -> Result<Vec<f64>>;
+
+    /// As [`Stages::load`] of a zero guess, from a right-hand side in the memory of the stages' GPU whose largest magnitude at the unknowns
+    /// is `largest`.
+    fn load_on_gpu(&mut self, _f: &Buffer<f64>, _largest: f64) -> Result<()> {
+        Err(on_no_gpu())
+    }
+
+    /// As [`Stages::solution`], into the memory of the stages' GPU.
+    fn solution_on_gpu(&mut self, _u: &mut Buffer<f64>) -> Result<()> {
+        Err(on_no_gpu())
+    }
 
     /// The solution as it is held, to go on from: that of a singular problem may have any mean.
     fn state(&mut self) -> Result<Vec<f64>> {

@@ -1,9 +1,10 @@
 //! A plan against the same systems loaded and solved one by one: to the last bit, whatever the arrays hold before.
 
-use crate::common::{cpu, devices, scramble};
+use crate::common::{cpu, devices, max, max_error, scramble};
 use zellige_engine::device::Device;
 use zellige_engine::error::Error;
 use zellige_engine::profile::Profiler;
+use zellige_engine::testing;
 use zellige_poisson::driver::Driver;
 use zellige_poisson::{Method, Options, Plan, Precision, Problem, Side, Status, Tolerance, solve, solve_batch};
 
@@ -99,4 +100,47 @@ fn what_is_wrong_with_a_right_hand_side_is_said() {
     }
     let guessed = Problem::plane([9, 8], [1.0, 1.0], vec![]).guess(vec![0.0; 72]);
     assert!(Plan::new(&guessed, &Options::default(), &cpu(1)).err().unwrap().to_string().contains("starts from zero"));
+}
+
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn a_plan_solves_in_the_memory_of_a_gpu() {
+    let Some(cuda) = testing::gpu() else { return };
+    let device = Device::Cuda(cuda.clone());
+    let torus = Problem::plane([40, 36], [1.0, 1.0], vec![]).periodic(0).periodic(1).mean(-0.5);
+    for (n, shape) in shapes().into_iter().chain([torus]).enumerate() {
+        let count = shape.nodes.iter().product();
+        for (method, precision, tolerance) in [
+            (Method::Direct, Precision::F64, 1e-9),
+            (Method::Direct, Precision::Mixed, 1e-9),
+            (Method::Multigrid, Precision::F64, 1e-9),
+            (Method::Multigrid, Precision::Mixed, 1e-9),
+            (Method::Fmg, Precision::Mixed, 1e-9),
+        ] {
+            let options = Options { method, precision, tolerance: Tolerance::Relative(tolerance), ..Options::default() };
+            let mut plan = Plan::new(&shape, &options, &device).unwrap();
+            let mut u = cuda.buffer_from(&vec![f64::NAN; count], "what was there before").unwrap();
+            for (k, scale) in [1.0, 0.0, -3.0].into_iter().enumerate() {
+                let rhs: Vec<f64> = scramble(count + k)[k..].iter().map(|v| scale * v).collect();
+                let lent = cuda.buffer_from(&rhs, "right-hand side").unwrap();
+                let report = plan.solve_on_gpu(&lent, &mut u).unwrap();
+                let expected = plan.solve(&rhs).unwrap();
+                let what = format!("shape {n}, right-hand side {k}, {options:?}: {:?} {:?}", report.history, expected.report.history);
+                assert_eq!(report.status, expected.report.status, "{what}");
+                assert!((report.imbalance - expected.report.imbalance).abs() <= 1e-12, "{what}");
+                assert!((report.reference - expected.report.reference).abs() <= 1e-9 * expected.report.reference, "{what}");
+                // Both meet the tolerance; what they leave is smooth at worst, where a residual r is an error of r / (pi / 1.5)^2.
+                let (found, limit) = (cuda.download(&u).unwrap(), 2.0 * tolerance * report.reference / 4.0 + 1e-13 * max(&expected.u));
+                assert!(max_error(&found, &expected.u) <= 10.0 * limit, "{what}: {} {limit}", max_error(&found, &expected.u));
+            }
+            for value in [f64::NAN, f64::INFINITY] {
+                let mut wrong = vec![1.0; count];
+                wrong[count - 1] = value;
+                let error = plan.solve_on_gpu(&cuda.buffer_from(&wrong, "wrong").unwrap(), &mut u).unwrap_err();
+                assert!(error.to_string().contains("not finite"), "{error}");
+            }
+            let short = cuda.alloc_zeros::<f64>(count - 1, "short").unwrap();
+            assert!(matches!(plan.solve_on_gpu(&short, &mut u), Err(Error::Input { .. })));
+        }
+    }
 }

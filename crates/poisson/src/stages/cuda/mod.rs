@@ -18,6 +18,7 @@ mod bottom;
 mod data;
 mod eigen;
 mod full;
+mod lent;
 mod moves;
 mod passes;
 mod program;
@@ -26,7 +27,7 @@ mod tables;
 
 use std::collections::HashMap;
 
-use zellige_engine::cuda::{Cuda, Graph};
+use zellige_engine::cuda::{Buffer, Cuda, Graph};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
@@ -185,6 +186,14 @@ impl Stages for CudaStages {
         self.set_scale(scale);
         self.removed = if self.singular { self.data.remove_mean()? } else { 0.0 };
         Ok(())
+    }
+
+    fn load_on_gpu(&mut self, f: &Buffer<f64>, largest: f64) -> Result<()> {
+        self.take(f, largest)
+    }
+
+    fn solution_on_gpu(&mut self, u: &mut Buffer<f64>) -> Result<()> {
+        self.give(u)
     }
 
     fn solution(&mut self) -> Result<Vec<f64>> {

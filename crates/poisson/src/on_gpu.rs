@@ -1,0 +1,139 @@
+//! A plan for right-hand sides that lie in a GPU's memory: sums, sides and the mean on the device, so that nothing of the size of the grid
+//! goes to the host.
+
+use bytemuck::{Pod, Zeroable};
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Recipe};
+use zellige_engine::error::Result;
+
+use crate::fold::{Reference, System};
+use crate::grid::{Bc, Grid};
+
+/// Blocks of `source`, in a fixed number: the sums are the same on every GPU.
+const BLOCKS: u32 = 1024;
+
+/// What is compiled.
+pub(crate) fn recipe() -> Recipe {
+    Recipe::new("poisson-on-gpu", &[include_str!("on_gpu.cu")], &[], &["source"])
+}
+
+/// Of `on_gpu.cu`.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Extent {
+    nodes: [u64; 3],
+    lo: [u64; 3],
+    hi: [u64; 3],
+    half_lo: [i32; 3],
+    half_hi: [i32; 3],
+}
+
+/// What a pass over an array finds at the unknowns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    /// Mean, weighted by control volumes.
+    pub mean: f64,
+    /// The norms.
+    pub norms: Reference,
+    /// Every value, on sides too, is finite.
+    pub finite: bool,
+}
+
+/// The sides of a problem on a device.
+pub(crate) struct Sides {
+    cuda: Cuda,
+    kernel: Kernel,
+    field: Extent,
+    /// Whole control volumes of all unknowns together.
+    volume: f64,
+    partial: Buffer<f64>,
+    /// What sides add to a right-hand side.
+    added: Option<Buffer<f64>>,
+    /// What they add to a solution of the unknowns alone: values on Dirichlet nodes.
+    values: Option<Buffer<f64>>,
+    /// A right-hand side with both.
+    f: Buffer<f64>,
+}
+
+impl Sides {
+    /// `system`: of a right-hand side of zeros; `values`: on Dirichlet nodes.
+    pub(crate) fn new(grid: &Grid, system: &System<'_>, values: &[f64], cuda: &Cuda) -> Result<Self> {
+        let unknowns = [0, 1, 2].map(|d| grid.axes[d].unknowns());
+        let half = |lower: bool| grid.axes.each_ref().map(|a| i32::from(!a.is_flat() && (if lower { a.lo } else { a.hi }) == Bc::Neumann));
+        let (half_lo, half_hi) = (half(true), half(false));
+        let volume = (0..3).map(|d| unknowns[d].len() as f64 - 0.5 * f64::from(half_lo[d] + half_hi[d])).product();
+        let field = Extent {
+            nodes: grid.nodes().map(|n| n as u64),
+            lo: unknowns.each_ref().map(|u| u.start as u64),
+            hi: unknowns.each_ref().map(|u| u.end as u64),
+            half_lo,
+            half_hi,
+        };
+        let pool = cuda.pool();
+        let array = |v: &[f64], what: &str| v.iter().any(|v| *v != 0.0).then(|| pool.buffer_from(v, what)).transpose();
+        let added = array(&system.f, "poisson: what sides add to right-hand sides")?;
+        let own = if added.is_some() || grid.singular() { grid.len() } else { 0 };
+        Ok(Self {
+            kernel: recipe().build(cuda)?.kernel("source")?,
+            field,
+            volume,
+            partial: pool.alloc_zeros(4 * BLOCKS as usize, "poisson: sums")?,
+            values: array(values, "poisson: values of sides")?,
+            f: pool.alloc_zeros(own, "poisson: right-hand side with its sides")?,
+            added,
+            cuda: cuda.clone(),
+        })
+    }
+
+    /// Bytes held.
+    pub(crate) fn memory(&self) -> u64 {
+        let of = |b: &Option<Buffer<f64>>| b.as_ref().map_or(0, Buffer::bytes);
+        self.partial.bytes() + self.f.bytes() + of(&self.added) + of(&self.values)
+    }
+
+    /// `to = from + added - shift`, and what that is at the unknowns. Waits.
+    fn pass(&self, from: &Buffer<f64>, added: Option<&Buffer<f64>>, shift: f64, to: Option<&Buffer<f64>>) -> Result<Found> {
+        let address = |b: Option<&Buffer<f64>>| b.map_or(0, Buffer::address);
+        let launch = self.kernel.launch(BLOCKS, 256).arg(from).arg(address(added)).arg(shift).arg(address(to));
+        // SAFETY: the arguments of `source` in order; all arrays cover the grid, and each block has four values in `partial`.
+        unsafe { launch.plain(self.field).arg(&self.partial).run() }?;
+        let (mut sum, mut square, mut max, mut none) = (0.0, 0.0, 0.0_f64, 0.0);
+        for block in self.cuda.download(&self.partial)?.chunks_exact(4) {
+            (sum, square, none) = (sum + block[0], square + block[1], none + block[3]);
+            max = if block[2].is_nan() { f64::NAN } else { max.max(block[2]) };
+        }
+        Ok(Found { mean: sum / self.volume, norms: Reference { l2: (square / self.volume).sqrt(), max }, finite: none == 0.0 })
+    }
+
+    /// The right-hand side of the unknowns alone, where it is, and what is known of it. The mean is that taken off a singular problem's.
+    pub(crate) fn fold<'a>(&'a self, rhs: &'a Buffer<f64>, singular: bool) -> Result<(&'a Buffer<f64>, Found)> {
+        let added = self.added.as_ref();
+        let plain = added.is_none() && !singular;
+        let first = self.pass(rhs, added, 0.0, if plain || singular { None } else { Some(&self.f) })?;
+        if !singular || !first.finite {
+            return Ok((if plain { rhs } else { &self.f }, Found { mean: 0.0, ..first }));
+        }
+        let found = self.pass(rhs, added, first.mean, Some(&self.f))?;
+        Ok((&self.f, Found { mean: first.mean, ..found }))
+    }
+
+    /// Makes the solution of the unknowns alone that of the problem: with the values of sides, or the mean asked for.
+    pub(crate) fn finish(&self, u: &Buffer<f64>, mean: Option<f64>) -> Result<()> {
+        if let Some(mean) = mean {
+            let found = self.pass(u, None, 0.0, None)?;
+            self.pass(u, None, found.mean - mean, Some(u))?;
+        } else if let Some(values) = &self.values {
+            self.pass(u, Some(values), 0.0, Some(u))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::testing;
+
+    #[test]
+    fn its_kernel_compiles() {
+        testing::compiles(&super::recipe());
+    }
+}
