@@ -148,3 +148,19 @@ fn transforms_have_the_same_bits_on_every_instruction_set() {
     transforms_equal::<f32>();
     transforms_equal::<f64>();
 }
+
+#[test]
+fn sweeps_on_lent_arrays_give_the_bits_of_sweeps_on_own_ones() {
+    let grid = Grid::plane(Axis::new(40, 1.0, Bc::Dirichlet, Bc::Neumann), Axis::new(33, 1.5, Bc::Periodic, Bc::Periodic));
+    let f: Vec<f64> = (0..grid.len()).map(|i| (0.7 * i as f64).sin()).collect();
+    let device = Device::Cpu(zellige_engine::device::Cpu::new(2).unwrap());
+    let off = &mut Profiler::off();
+    let [mut own, mut lent] = [0; 2].map(|_| Direct::new(&grid, Precision::F64, &device).unwrap());
+    own.load(&vec![0.0; grid.len()], &f).unwrap();
+    let mut u = vec![0.0; grid.len()];
+    assert_eq!(own.solve_measured(off).unwrap()[0], lent.solve_lent(&f, &mut u, off).unwrap());
+    for _ in 0..3 {
+        assert_eq!(own.polish(&[true], off).unwrap()[0], lent.polish_lent(&f, &mut u, off).unwrap());
+        assert_eq!(own.solution().unwrap(), u);
+    }
+}

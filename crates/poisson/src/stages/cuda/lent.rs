@@ -13,7 +13,8 @@ impl CudaStages {
     pub(super) fn take(&mut self, f: &Buffer<f64>, largest: f64) -> Result<()> {
         // A solve like the one before finds its graphs.
         self.set_place(0);
-        self.data.cuda.fill_zero(&mut self.data.levels[0].u[0])?;
+        let cuda = self.data.cuda.clone();
+        self.data.levels[0].u.iter_mut().try_for_each(|u| cuda.fill_zero(u))?;
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
         assert_eq!(f.len(), nx * ny * nz, "arrays cover all nodes of the grid");
