@@ -18,7 +18,7 @@
 //! the lattice's factors for other angles are in [`Antenna::sheets`]. The half that goes outwards is for the absorbing layer
 //! behind. `K` is a difference in time of a potential, so no charge is left on the sheet.
 
-use std::f64::consts::{FRAC_PI_2, LN_2, PI};
+use std::f64::consts::{FRAC_PI_2, LN_2};
 
 use crate::grid::{ABOVE, BELOW, Grid};
 use crate::stages::{Component, Sheet};
@@ -79,7 +79,8 @@ impl Envelope {
 pub enum Polarisation {
     /// Linear, at this angle to the plane, in radians: 0 in the plane, pi/2 along z.
     Linear(f64),
-    /// Circular with peak `|a| = a0` at all times; `true`: z is a quarter period ahead of the plane.
+    /// Circular with peak `|a| = a0` at all times; `true`: z is a quarter period ahead of the plane, so that E turns clockwise for an
+    /// observer whom the pulse approaches.
     Circular(bool),
 }
 
@@ -276,10 +277,5 @@ impl Antenna {
             sheet(Component::Jz, grid.nodes(other), &|k| -out_of_plane * change(1, k)),
         ];
         sheets.into_iter().filter(|sheet| sheet.values.iter().any(|v| *v != 0.0)).collect()
-    }
-
-    /// Cells across the sheet that a period of the wave has along the axis; fewer than about 8 are poorly resolved.
-    pub fn cells_per_period(&self, grid: &Grid) -> f64 {
-        2.0 * PI / (self.pulse.omega * grid.h[self.axis])
     }
 }

@@ -49,6 +49,7 @@ pub mod sampling;
 pub mod setup;
 pub mod shapes;
 pub mod solver;
+pub mod stability;
 pub mod stages;
 pub mod step;
 

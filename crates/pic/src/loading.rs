@@ -113,8 +113,9 @@ impl Model {
             let message = format!("the temperature or thermal momentum at x = {}, y = {} is {value}", place[0], place[1]);
             Err(input(&path, Problem::new("", message).allowed("finite, 0 or more")))
         };
-        let quiet = (load.positions == Positions::Quiet).then(|| quiet_normals(n, self.grid.dimensions));
-        let mut normals = |k: usize| quiet.as_ref().map_or_else(|| stream.normal_vector(), |q| q[k]);
+        let mut normals = |k: usize| {
+            if load.quiet { quiet_normal(k, load.per_cell, column, j, self.grid.dimensions) } else { stream.normal_vector() }
+        };
         match &load.heat {
             Heat::Cold => Ok(vec![[0.0; 3]; n]),
             Heat::Gaussian(widths) => (0..n)
@@ -157,20 +158,20 @@ fn offsets(load: &Load, n: usize, k: usize, dimensions: usize, stream: &mut Stre
     if dimensions == 1 { [x - 0.5, 0.0] } else { [x - 0.5, y - 0.5] }
 }
 
-/// `n` normal vectors from the next dimensions of Halton's sequence, their mean 0 and their variance 1.
-fn quiet_normals(n: usize, dimensions: usize) -> Vec<[f64; 3]> {
+/// Fractions of a rotation from row to row, per component: roots of primes, so that rows together fill the momenta evenly (a rotation
+/// as of Cranley and Patterson, SIAM J. Numer. Anal. 13 (1976) 904, by Weyl's sequence).
+const ROTATIONS: [f64; 3] = [0.414_213_562_373_095_05, 0.732_050_807_568_877_3, 0.236_067_977_499_789_7];
+
+/// Normal vector `k` of the `n` of a cell. A row of cells has one Halton sequence, in the dimensions that places leave, which each row
+/// turns by another angle: the box has as many different momenta as particles. The same in each cell it would have `n`.
+fn quiet_normal(k: usize, n: usize, column: u64, row: usize, dimensions: usize) -> [f64; 3] {
     let bases: [u64; 3] = if dimensions == 1 { [3, 5, 7] } else { [5, 7, 11] };
-    let mut normals: Vec<[f64; 3]> = (0..n).map(|k| bases.map(|b| normal_quantile(radical_inverse(b, k as u64 + 1)))).collect();
-    take_off_mean(&mut normals);
-    for c in 0..3 {
-        let variance = normals.iter().map(|g| g[c] * g[c]).sum::<f64>() / n.max(1) as f64;
-        if n > 2 && variance > 0.0 {
-            for g in &mut normals {
-                g[c] /= variance.sqrt();
-            }
-        }
-    }
-    normals
+    // The quantile has no bound at the ends.
+    let least = 1e-3 / n as f64;
+    std::array::from_fn(|c| {
+        let p = (radical_inverse(bases[c], column * n as u64 + k as u64) + row as f64 * ROTATIONS[c]).fract();
+        normal_quantile(p.clamp(least, 1.0 - least))
+    })
 }
 
 fn take_off_mean(vectors: &mut [[f64; 3]]) {

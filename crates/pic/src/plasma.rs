@@ -10,6 +10,7 @@ use zellige_engine::profile::Profiler;
 
 use crate::config::laser::{LaserConfig, LaserDirection, LaserSource, PolarisationConfig, PolarisationWord};
 use crate::config::{Config, Units};
+use crate::diagnostics::balance::Account;
 use crate::gauss::Gauss;
 use crate::grid::{FieldSide, Grid};
 use crate::laser::{Antenna, Envelope, Polarisation, Pulse};
@@ -43,6 +44,20 @@ pub struct Plasma {
     front: Front,
     /// What had gone in and out when the run began.
     start: Vec<Ledger>,
+    accounts: Accounts,
+    /// Energy that the antennas radiate where nothing comes back to them.
+    radiated: f64,
+}
+
+/// How the energy of a run is accounted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accounts {
+    /// Nothing but particles comes in or goes out.
+    Closed,
+    /// Fields come and go; the work that they do on particles is added up.
+    Work,
+    /// Not at all: external electric fields work too, or the device does not add up what fields do.
+    Open,
 }
 
 /// The stages on a device.
@@ -75,7 +90,21 @@ impl Plasma {
         let antennas = antennas(config, &model)?.into_iter().map(|(_, antenna)| antenna).collect();
         let front = Front::new(config, &model, &setup)?;
         let (gauss, device, start) = (Gauss::new(&setup), device.clone(), Vec::new());
-        let mut plasma = Self { model, setup, stages, step: 0, moved: 0, gauss, background: 0.0, device, antennas, front, start };
+        let mut plasma = Self {
+            model,
+            setup,
+            stages,
+            step: 0,
+            moved: 0,
+            gauss,
+            background: 0.0,
+            device,
+            antennas,
+            front,
+            start,
+            accounts: Accounts::Open,
+            radiated: 0.0,
+        };
         let felt = if config.initial.poisson { Default::default() } else { plasma.felt()? };
         let columns = 0..plasma.model.grid.cells[0];
         for s in 0..plasma.model.loads.len() {
@@ -85,6 +114,13 @@ impl Plasma {
             plasma.neutralise()?;
         }
         plasma.start = plasma.stages.ledger()?;
+        let external = plasma.setup.external[..3].iter().any(|e| !e.is_empty());
+        plasma.accounts = match plasma.closed() {
+            _ if external => Accounts::Open,
+            true => Accounts::Closed,
+            false if plasma.stages.count_work() => Accounts::Work,
+            false => Accounts::Open,
+        };
         if plasma.start.iter().map(|l| l.injected).sum::<u64>() == 0 && !plasma.model.loads.is_empty() && plasma.model.window.is_none() {
             let problem = Problem::new("pic.species", "not a single particle was put into the box");
             return Err(Error::input("the input", problem.hint("a larger `particles_per_cell`, or a density that is not so thin")));
@@ -150,6 +186,12 @@ impl Plasma {
     /// One step; the window follows.
     pub fn advance(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
         let sheets = self.sheets();
+        for sheet in sheets.iter().filter(|s| s.axis == 0) {
+            self.gauss.leave_out(sheet.node);
+            // Half of `K E` with `E = -K/2` of its own, `K = h J`.
+            let grid = &self.setup.grid;
+            self.radiated += 0.5 * grid.dt * grid.h[0] * grid.cell_volume() * sheet.values.iter().map(|j| j * j).sum::<f64>();
+        }
         step::step(self.stages.as_mut(), &self.setup.species, &sheets, self.step, measure, profiler)?;
         self.step += 1;
         let due = self.model.window.map_or(0, |start| self.model.shifts(start, self.step));
@@ -164,9 +206,13 @@ impl Plasma {
         self.step as f64 * self.setup.grid.dt
     }
 
-    /// What the last measured step added up, and what went in and out since the start, summed over the species.
-    pub fn energies(&mut self) -> Result<(Energies, Ledger)> {
-        let energies = self.stages.energies()?;
+    /// What the last measured step added up.
+    pub fn energies(&mut self) -> Result<Energies> {
+        self.stages.energies()
+    }
+
+    /// What went in and out since the start, summed over the species, and what fields did.
+    pub fn account(&mut self) -> Result<Account> {
         let mut sum = Ledger::default();
         for (now, start) in self.stages.ledger()?.iter().zip(&self.start) {
             sum.injected += now.injected;
@@ -175,12 +221,22 @@ impl Plasma {
             sum.energy_out += now.energy_out - start.energy_out;
             sum.charge_out += now.charge_out - start.charge_out;
         }
-        Ok((energies, sum))
+        Ok(Account { ledger: sum, work: self.stages.work()?, radiated: self.radiated })
     }
 
     /// `max |div E - rho|` against the start, in `e n_0`.
     pub fn check_charge(&mut self) -> Result<f64> {
-        self.gauss.largest_change(self.stages.as_mut())
+        self.gauss.look(self.stages.as_mut(), self.step)
+    }
+
+    /// How the energy is accounted for.
+    pub fn accounts(&self) -> Accounts {
+        self.accounts
+    }
+
+    /// What has probably made the energy grow without bound.
+    pub fn cause(&self) -> String {
+        crate::stability::cause(&self.model)
     }
 
     /// Whether energy can only change form: no window, no antenna, no layer, no external electric field.
@@ -225,13 +281,23 @@ impl Plasma {
             let numbers = [l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out];
             writer.f64s(&format!("ledger{k}"), &numbers)?;
         }
-        writer.f64s("gauss", self.gauss.base())
+        writer.f64("radiated", self.radiated)?;
+        let weights: Vec<f64> = self.setup.species.iter().map(|s| s.weight).collect();
+        writer.f64s("weights", &weights)?;
+        self.gauss.save(writer)
     }
 
     /// Takes it back.
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.step = reader.u64("step")?;
         self.moved = reader.u64("moved")?;
+        // The largest density on a window's way, which weights are relative to, may be on what was added to the way.
+        for (species, weight) in self.setup.species.iter().zip(reader.f64s("weights")?) {
+            if species.weight != weight {
+                let message = format!("its particles of `{}` have another weight: the longer run meets a larger density", species.name);
+                return Err(reader.wrong(format!("{message}; `reference_density` in both inputs sets it")));
+            }
+        }
         let length = self.setup.grid.len();
         for component in &Component::ALL[..6] {
             let mut values = vec![0.0; length];
@@ -270,10 +336,8 @@ impl Plasma {
             reader.f64s_into(&format!("ledger{k}"), &mut v)?;
             *ledger = Ledger { injected: v[0] as u64, removed: v[1] as u64, energy_in: v[2], energy_out: v[3], charge_out: v[4] };
         }
-        let mut base = vec![0.0; length];
-        reader.f64s_into("gauss", &mut base)?;
-        self.gauss.set_base(base);
-        Ok(())
+        self.radiated = reader.f64("radiated")?;
+        self.gauss.restore(reader)
     }
 }
 
@@ -304,14 +368,15 @@ fn pulse(config: &Config, laser: &LaserConfig, units: &Units, grid: &Grid, line:
         Some(fwhm) => Envelope::Gaussian { fwhm: fwhm / scale },
         None => Envelope::Ramps { rise: part(laser.rise), flat: part(laser.flat), fall: part(laser.fall) },
     };
-    let own = line.unwrap_or(laser.position / units.length);
+    let position = laser.position.unwrap_or(0.0) / units.length;
+    let own = line.unwrap_or(position);
     let middle = grid.origin[1] + if grid.dimensions == 2 { 0.5 * grid.cells[1] as f64 * grid.h[1] } else { 0.0 };
     let polarisation = match laser.polarisation {
         PolarisationConfig::Angle(degrees) => Polarisation::Linear(degrees.to_radians()),
         PolarisationConfig::Word(PolarisationWord::Y) => Polarisation::Linear(0.0),
         PolarisationConfig::Word(PolarisationWord::Z) => Polarisation::Linear(std::f64::consts::FRAC_PI_2),
-        PolarisationConfig::Word(PolarisationWord::Left) => Polarisation::Circular(true),
-        PolarisationConfig::Word(PolarisationWord::Right) => Polarisation::Circular(false),
+        PolarisationConfig::Word(PolarisationWord::Left) => Polarisation::Circular(false),
+        PolarisationConfig::Word(PolarisationWord::Right) => Polarisation::Circular(true),
     };
     let omega = laser
         .omega
@@ -332,8 +397,8 @@ fn pulse(config: &Config, laser: &LaserConfig, units: &Units, grid: &Grid, line:
         arrival: 0.0,
     };
     pulse.arrival = match line {
-        Some(line) => laser.position / units.time + pulse.arrival_from(sign * (pulse.focus[0] - line), grid),
-        None => pulse.arrival_from(sign * (pulse.focus[0] - laser.position / units.length), grid),
+        Some(line) => laser.delay.unwrap_or(0.0) / units.time + pulse.arrival_from(sign * (pulse.focus[0] - line), grid),
+        None => pulse.arrival_from(sign * (pulse.focus[0] - position), grid),
     };
     pulse
 }

@@ -11,22 +11,18 @@ use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
 
 use crate::bench;
-use crate::config::Config;
+use crate::config::{Config, check_laser};
 use crate::diagnostics::{Diagnostics, MANY};
 use crate::grid::{FieldSide, ParticleSide};
-use crate::plasma::{Plasma, left_behind};
-use crate::setup::{Heat, Model, Profile};
+use crate::plasma::{Accounts, Plasma, left_behind};
+use crate::setup::Model;
+use crate::stability::{self, COARSE, LONG};
 use crate::stages::{self, Precision, Setup};
 
 /// Change of the energy that passes where nothing is said.
 const ENERGY_LIMIT: f64 = 0.1;
 /// Particles per cell below which a warm plasma is mostly noise.
 const FEW: usize = 4;
-/// Cells above so many Debye lengths heat the plasma (Birdsall and Langdon 1991, section 8-13: pi for linear shapes).
-const COARSE: f64 = std::f64::consts::PI;
-/// Steps above this part of the plasma period are inaccurate; from 2 on they are unstable.
-const LONG: f64 = 0.5;
-
 /// Mean charge above which it is said.
 const BACKGROUND: f64 = 1e-9;
 
@@ -74,6 +70,10 @@ impl Solver for Pic {
         config.check()
     }
 
+    fn may_change() -> &'static [&'static str] {
+        &["t_end", "steps"]
+    }
+
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
         let model = Model::new(config, environment.seed)?;
         let setup = model.setup(config)?;
@@ -96,8 +96,9 @@ impl Solver for Pic {
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         let measures = self.diagnostics.measures(&self.plasma);
+        let account = if measures { Some(self.plasma.account()?) } else { None };
         self.plasma.advance(measures, profiler)?;
-        self.diagnostics.after_step(&mut self.plasma, measures)?;
+        self.diagnostics.after_step(&mut self.plasma, account)?;
         if measures {
             self.count = self.diagnostics.series.last("particles") as u64;
         }
@@ -141,18 +142,17 @@ impl Solver for Pic {
 
     fn checks(&mut self) -> Result<Vec<Check>> {
         let mut checks: Vec<Check> = self.diagnostics.modes.iter().filter_map(crate::diagnostics::mode::Mode::check).collect();
-        let name = "largest change of div E - rho (e n_0)";
-        checks.push(Check::at_most(
-            name,
-            self.diagnostics.series.charge_error,
-            self.plasma.gauss.limit(&self.plasma.setup, self.plasma.step),
-        ));
+        checks.extend(self.plasma.gauss.check());
         let (ledger, there) = (self.plasma.stages.ledger()?, self.plasma.stages.count()?);
         let missing: u64 = ledger.iter().zip(there).map(|(l, n)| n.abs_diff(l.injected.saturating_sub(l.removed))).sum();
         checks.push(Check::at_most("particles missing or too many", missing as f64, 0.0));
-        if self.plasma.closed() {
+        if self.plasma.accounts() != Accounts::Open {
             let limit = self.config.diagnostics.energy_limit.unwrap_or(ENERGY_LIMIT);
-            checks.push(Check::at_most("largest relative change of the energy", self.diagnostics.series.worst_change(), limit));
+            checks.push(Check::at_most(
+                "largest change of the energy, beside what can change",
+                self.diagnostics.series.worst_change(),
+                limit,
+            ));
         }
         Ok(checks)
     }
@@ -236,19 +236,10 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
 fn warnings(config: &Config, model: &Model) -> Vec<String> {
     let grid = &model.grid;
     let mut out = Vec::new();
-    let mut frequency = 0.0;
-    let h = grid.h[..grid.dimensions].iter().copied().fold(0.0, f64::max);
+    let h = stability::cell(model);
     for load in model.loads.iter().filter(|l| l.species.mobile) {
         let s = &load.species;
-        let square = load.reference * s.charge * s.charge / s.mass;
-        frequency += square;
-        let thermal = match &load.heat {
-            Heat::Gaussian([Profile::Number(u), ..]) => *u,
-            Heat::Temperature(Profile::Number(t)) | Heat::MaxwellJuttner(Profile::Number(t)) => t.max(0.0).sqrt(),
-            _ => 0.0,
-        };
-        let debye = thermal / square.sqrt();
-        if debye > 0.0 && debye.is_finite() && h > COARSE * debye {
+        if let Some(debye) = stability::debye(load).filter(|debye| h > COARSE * debye) {
             let limit = COARSE * debye * model.units.length;
             out.push(format!(
                 "a cell is {:.1} Debye lengths of `{}` wide ({:.3e}): the plasma heats up until it is about {COARSE:.1}; cells below {limit:.3e}, `order = 2` or `smoothing` slow that down",
@@ -257,7 +248,7 @@ fn warnings(config: &Config, model: &Model) -> Vec<String> {
                 debye * model.units.length
             ));
         }
-        if thermal > 0.0 && load.per_cell < FEW {
+        if stability::uniform_thermal(load) > 0.0 && load.per_cell < FEW {
             out.push(format!("`{}` has {} particles per cell: noise will be strong; 16 or more are usual", s.name, load.per_cell));
         }
     }
@@ -274,7 +265,8 @@ fn warnings(config: &Config, model: &Model) -> Vec<String> {
         let [from, to] = m.fit.unwrap_or_default();
         out.push(format!("the mode `{}` is fitted from t = {from} to {to}, but the run ends at {end:.6}: it will have no figure", m.name));
     }
-    let step = frequency.sqrt() * grid.dt;
+    out.extend(check_laser::warnings(config));
+    let step = stability::step(model);
     if step > LONG {
         let effect = if step >= 2.0 { "the plasma oscillation is unstable from 2 on" } else { "the plasma oscillation is coarse in time" };
         out.push(format!("the plasma frequency times the step is {step:.2}: {effect}; a smaller `dt` helps"));

@@ -6,7 +6,7 @@ use zellige_engine::text::did_you_mean;
 use super::diagnostics::PARTICLE;
 use super::profile::{Density, Value};
 use super::species::{SpeciesConfig, Thermal};
-use super::{Config, PLACE, UnitsConfig, laser::LaserSource};
+use super::{Config, PLACE, UnitsConfig};
 use crate::grid::{FieldSide, ParticleSide};
 use crate::sampling::MOST_SPECIES;
 use crate::stages::Component;
@@ -21,12 +21,12 @@ const PER_CELL: usize = 1 << 20;
 /// Passes of a filter.
 const PASSES: u32 = 32;
 
-fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
+pub(super) fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
     Problem::new(path, message).allowed(allowed)
 }
 
 /// A number that must be finite and above `least`.
-fn above(path: &str, value: f64, least: f64, faults: &mut Vec<Problem>) -> bool {
+pub(super) fn above(path: &str, value: f64, least: f64, faults: &mut Vec<Problem>) -> bool {
     let fine = value.is_finite() && value > least;
     if !fine {
         faults.push(not(path, format!("the value is {value}"), &format!("finite and above {least}")));
@@ -49,7 +49,7 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     let texts = sound && config.domain().dt.is_finite();
     fields(config, texts, &mut faults);
     species(config, texts, &mut faults);
-    lasers(config, &mut faults);
+    super::check_laser::lasers(config, sound && config.domain().dt.is_finite(), &mut faults);
     diagnostics(config, texts, &mut faults);
     for (axis, smoothing) in [("all", config.smoothing.all), ("x", config.smoothing.x), ("y", config.smoothing.y)] {
         if let Some(s) = smoothing {
@@ -286,6 +286,10 @@ fn momentum(config: &Config, i: usize, s: &SpeciesConfig, texts: bool, faults: &
     if let [first, second, ..] = given[..] {
         faults.push(Problem::new(at(second), format!("`{first}` is given too")).hint("leave one of them out"));
     }
+    if m.quiet == Some(true) && m.maxwell_juttner.is_some() {
+        faults
+            .push(Problem::new(at("quiet"), "momenta of `maxwell_juttner` are always random").hint("leave it out, or give `temperature`"));
+    }
     for (c, v) in m.drift.iter().flatten().enumerate() {
         value(config, &at(&format!("drift[{c}]")), v, texts, faults);
     }
@@ -303,46 +307,6 @@ fn momentum(config: &Config, i: usize, s: &SpeciesConfig, texts: bool, faults: &
             faults.push(not(at(&key), format!("the value is {x}"), "at least 0"));
         }
         value(config, &at(&key), &v, texts, faults);
-    }
-}
-
-fn lasers(config: &Config, faults: &mut Vec<Problem>) {
-    for (i, l) in config.laser.iter().enumerate() {
-        let at = |key: &str| format!("laser[{i}].{key}");
-        above(&at("a0"), l.a0, 0.0, faults);
-        match (l.omega, l.wavelength) {
-            (Some(omega), None) => drop(above(&at("omega"), omega, 0.0, faults)),
-            (None, Some(length)) => drop(above(&at("wavelength"), length, 0.0, faults)),
-            (Some(_), Some(_)) => faults.push(Problem::new(at("wavelength"), "`omega` is given too").hint("leave one of them out")),
-            (None, None) => faults.push(Problem::new(at("omega"), "neither `omega` nor `wavelength` is given")),
-        }
-        let parts = [l.rise, l.flat, l.fall];
-        match (l.fwhm, parts.iter().any(Option::is_some)) {
-            (Some(fwhm), false) => drop(above(&at("fwhm"), fwhm, 0.0, faults)),
-            (Some(_), true) => faults.push(Problem::new(at("fwhm"), "`rise`, `flat` or `fall` is given too").hint("leave one of them out")),
-            (None, false) => {
-                let fault = Problem::new(at("fwhm"), "nothing says how long the pulse is");
-                faults.push(fault.hint("give `fwhm`, or `rise`, `flat`, `fall`"));
-            }
-            (None, true) => {
-                for (key, part) in ["rise", "flat", "fall"].iter().zip(parts) {
-                    if part.is_some_and(|p| !(p.is_finite() && p >= 0.0)) {
-                        faults.push(not(at(key), "the value is negative or not finite", "finite and at least 0"));
-                    }
-                }
-            }
-        }
-        if let Some(waist) = l.waist {
-            above(&at("waist"), waist, 0.0, faults);
-        }
-        if ![l.position, l.phase].iter().chain(l.focus.iter().flatten()).chain(&l.antenna).all(|x| x.is_finite()) {
-            faults.push(not(at("position"), "a measure of the pulse is not finite", "finite numbers"));
-        }
-        if l.source == LaserSource::Antenna && config.boundary.side(0, 0).fields == FieldSide::Periodic {
-            let fault =
-                Problem::new(at("source"), "an antenna radiates both ways, and a periodic box does not absorb the half that goes out");
-            faults.push(fault.hint("`boundary.x = \"absorbing\"`"));
-        }
     }
 }
 

@@ -15,11 +15,12 @@ pub struct DiagnosticsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub energies_every: Option<u64>,
-    /// Steps between two looks at `max |div E - rho|`; it is always looked at in the end.
+    /// Steps between two looks at `max |div E - rho|`; it is always looked at in the end, and often enough for each column of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub charge_every: Option<u64>,
-    /// Largest relative change of the energy, ledger included, that passes; 0.1 if left out.
+    /// Largest change of the energy that passes, what went in and out counted, relative to what can change (thermal energy, fields, their
+    /// work); 0.1 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_limit: Option<f64>,
     /// Fields, currents and charges on the lattice.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A pulse that runs along x. Its envelope has its centre, or its front, at `position` at time 0 (in the box) or passes the
-/// antenna at the time `position / c` from the start.
+/// A pulse that runs along x. The centre of its envelope, or its front, is at `position` at time 0 (in the box) or passes the
+/// antenna at the time `delay`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LaserConfig {
@@ -25,9 +25,12 @@ pub struct LaserConfig {
     /// Where the sheet of current stands in x; two cells inside the lower side (its layer) if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antenna: Option<f64>,
-    /// In the box: x of the centre of a Gaussian envelope, of the front of any other. From an antenna: time after which the
-    /// centre or the front passes it.
-    pub position: f64,
+    /// In the box: x of the centre of a Gaussian envelope, of the front of any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<f64>,
+    /// From an antenna: time at which the centre or the front passes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<f64>,
     /// Full width of the intensity of a Gaussian envelope at half its maximum, a length (in the box) or a time (antenna);
     /// or give `rise`, `flat`, `fall`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +50,8 @@ pub struct LaserConfig {
     /// Place of the focus, `[x, y]`; if left out, where the pulse is at the start (or the antenna), halfway up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<[f64; 2]>,
-    /// Plane of E: an angle from the y axis in degrees, `"y"`, `"z"`, `"left"` or `"right"`.
+    /// Plane of E: an angle from the y axis in degrees, `"y"`, `"z"`, or circular: `"left"` (E turns anticlockwise for an observer
+    /// whom the pulse approaches; positive helicity) or `"right"` (clockwise).
     #[serde(default)]
     pub polarisation: PolarisationConfig,
     /// Phase at the focus, degrees, as the envelope's centre (or front) passes it.
@@ -101,8 +105,8 @@ pub enum PolarisationWord {
     Y,
     /// E along z.
     Z,
-    /// Circular, anticlockwise for who looks into the pulse.
+    /// Circular: at a fixed place E turns anticlockwise for an observer whom the pulse approaches, from y to z if it runs to the right.
     Left,
-    /// Circular, clockwise.
+    /// Circular, clockwise for that observer.
     Right,
 }

@@ -18,6 +18,7 @@
 
 pub mod boundary;
 mod check;
+pub(crate) mod check_laser;
 pub mod diagnostics;
 pub mod laser;
 pub mod profile;

@@ -139,7 +139,7 @@ pub enum Positions {
     Lattice,
     /// Anywhere.
     Random,
-    /// At the points of Halton's sequence, with momenta from further dimensions of it: the same in each cell, nearly without
+    /// At the points of Halton's sequence, the same in each cell, with quiet momenta (see `momentum.quiet`): a start with next to no
     /// noise. Such order is unstable in the long run (Birdsall and Langdon 1991, section 16-4).
     Quiet,
 }
@@ -176,6 +176,10 @@ pub struct Momentum {
     pub maxwell_juttner: Option<Value>,
     /// Whether each cell's mean of the thermal momenta is taken off, so that no net drift is left by chance.
     pub corrected: bool,
+    /// Whether thermal momenta are those of a low-discrepancy sequence over the box instead of random ones; left out: where `positions`
+    /// is `"quiet"`. Not for `maxwell_juttner`, which is always random.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<bool>,
 }
 
 impl Momentum {

@@ -1,5 +1,6 @@
 //! What is measured while a plasma runs: energies, modes, spectra, courses of particles; and what falls due to be written.
 
+pub mod balance;
 pub mod histogram;
 pub mod mode;
 pub mod series;
@@ -17,8 +18,9 @@ use zellige_engine::sim::Clock;
 use crate::config::Config;
 use crate::config::diagnostics::{BinConfig, FieldsConfig, PhaseSpaceConfig};
 use crate::output;
-use crate::plasma::Plasma;
+use crate::plasma::{Accounts, Plasma};
 
+use balance::Account;
 use mode::Mode;
 use series::Series;
 use spectrum::Spectrum;
@@ -82,7 +84,7 @@ impl Diagnostics {
         let everything = || FieldsConfig { what: ["ex", "ey", "ez", "bx", "by", "bz", "charge"].map(String::from).to_vec(), every: None };
         let steps = plasma.model.steps;
         let mut all = Self {
-            series: Series::new(config),
+            series: Series::new(config, plasma),
             modes: d.mode.iter().enumerate().map(|(i, m)| Mode::new(config, i, m)).collect::<Result<_>>()?,
             spectra: d.spectrum.iter().map(|s| Spectrum::new(s.clone())).collect(),
             tracks: Vec::new(),
@@ -102,6 +104,9 @@ impl Diagnostics {
         for t in &d.tracks {
             all.tracks.push(Tracks::new(config, t.clone(), plasma)?);
         }
+        if plasma.model.window.is_some() {
+            all.look_every = all.look_every.min(plasma.gauss.window_steps());
+        }
         all.sample(plasma)?;
         Ok(all)
     }
@@ -111,11 +116,11 @@ impl Diagnostics {
         plasma.step.is_multiple_of(self.measure_every) || plasma.step + 1 == plasma.model.steps
     }
 
-    /// After a step: takes what it measured and what is due to be sampled.
-    pub fn after_step(&mut self, plasma: &mut Plasma, measured: bool) -> Result<()> {
-        if measured {
+    /// After a step: takes what it measured, with the account that it began with, and what is due to be sampled.
+    pub fn after_step(&mut self, plasma: &mut Plasma, measured: Option<Account>) -> Result<()> {
+        if let Some(account) = measured {
             // Energies belong to the time at which the step began.
-            self.series.push(plasma, plasma.step - 1)?;
+            self.series.push(plasma, plasma.step - 1, &account)?;
         }
         if plasma.step.is_multiple_of(self.look_every) || plasma.step == plasma.model.steps {
             self.series.charge_error = self.series.charge_error.max(plasma.check_charge()?);
@@ -171,7 +176,7 @@ impl Diagnostics {
         for p in &self.particles {
             records.push(output::particles(config, plasma, &p.what)?);
         }
-        records.extend(self.series.records(plasma.closed()));
+        records.extend(self.series.records(plasma.accounts() != Accounts::Open));
         for mode in &self.modes {
             records.push(mode.record());
         }

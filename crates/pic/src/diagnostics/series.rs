@@ -4,12 +4,13 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Curve, Record, Row};
 
+use super::balance::{Account, Balance};
 use crate::config::units::C;
 use crate::config::{Config, Units};
 use crate::plasma::Plasma;
 
 /// Columns of the table before those of the species.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "time",
     "electric",
     "magnetic",
@@ -24,6 +25,7 @@ const COLUMNS: [&str; 14] = [
     "removed",
     "energy_in",
     "energy_out",
+    "work",
 ];
 
 /// A table, a line per measurement, in the input's units.
@@ -35,31 +37,31 @@ pub struct Series {
     columns: Vec<Vec<f64>>,
     /// Largest change of `div E - rho` seen so far, `e n_0`.
     pub charge_error: f64,
+    balance: Balance,
     units: Units,
     dimensions: usize,
 }
 
 impl Series {
     /// An empty table.
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, plasma: &Plasma) -> Self {
         let names: Vec<String> =
             COLUMNS.iter().map(|s| (*s).to_owned()).chain(config.species.iter().map(|s| format!("kinetic_{}", s.name))).collect();
         let columns = vec![Vec::new(); names.len()];
-        Self { names, columns, charge_error: 0.0, units: config.scales(), dimensions: config.dimensions() }
+        Self { names, columns, charge_error: 0.0, balance: Balance::new(plasma), units: config.scales(), dimensions: config.dimensions() }
     }
 
-    /// Takes what the last step, which began at step `step`, measured.
-    pub fn push(&mut self, plasma: &mut Plasma, step: u64) -> Result<()> {
-        let (e, ledger) = plasma.energies()?;
+    /// Takes what the last step, which began at step `step` with `account`, measured.
+    pub fn push(&mut self, plasma: &mut Plasma, step: u64, account: &Account) -> Result<()> {
+        let (e, ledger) = (plasma.energies()?, &account.ledger);
+        plasma.gauss.measured(&e);
         let scale = self.units.total_energy(self.dimensions);
         let momenta = if self.units.si { scale / C } else { scale };
         let (electric, magnetic) = (e.electric.iter().sum::<f64>(), e.magnetic.iter().sum::<f64>());
         let kinetic: f64 = e.kinetic.iter().sum();
-        // Energy that left is counted as if it were still there.
+        // Energy that left with particles is counted as if it were still there.
         let total = electric + magnetic + kinetic + ledger.energy_out - ledger.energy_in;
-        let first = self.columns[4].first().map_or(total, |t| t / scale);
-        // The sum of what there was at most is the measure where a run starts from nothing.
-        let reference = self.columns[4].iter().fold(total.abs(), |m, t| m.max((t / scale).abs())).max(f64::MIN_POSITIVE);
+        let change = self.balance.change(plasma, step, electric + magnetic, kinetic, account)?;
         let momentum = [0, 1, 2].map(|c| e.momentum.iter().map(|p| p[c]).sum::<f64>());
         let count: u64 = e.count.iter().sum();
         let time = step as f64 * plasma.setup.grid.dt * self.units.time;
@@ -69,7 +71,7 @@ impl Series {
             magnetic * scale,
             kinetic * scale,
             total * scale,
-            (total - first) / reference,
+            change,
             momentum[0] * momenta,
             momentum[1] * momenta,
             momentum[2] * momenta,
@@ -78,6 +80,7 @@ impl Series {
             ledger.removed as f64,
             ledger.energy_in * scale,
             ledger.energy_out * scale,
+            account.work * scale,
         ];
         line.extend(e.kinetic.iter().map(|k| k * scale));
         self.columns.iter_mut().zip(line).for_each(|(column, v)| column.push(v));
@@ -112,9 +115,9 @@ impl Series {
         row
     }
 
-    /// Largest change of the total energy.
+    /// Largest change of the energy, beside what can change.
     pub fn worst_change(&self) -> f64 {
-        self.column("change").iter().fold(0.0, |m, c| m.max(c.abs()))
+        self.balance.worst()
     }
 
     /// Energies and momenta as curves; the change of the energy where the box is `closed`, and what crossed the sides where something
@@ -142,7 +145,7 @@ impl Series {
             curve("momentum", "momentum", &momentum, false, &["momentum_x", "momentum_y", "momentum_z"]),
         ];
         if closed {
-            records.push(curve("energy_change", "change of the total energy", "relative change", false, &["change"]));
+            records.push(curve("energy_change", "change of the energy, beside what can change", "relative change", false, &["change"]));
         }
         let moves = |name: &str| self.column(name).first() != self.column(name).last();
         if moves("injected") || moves("removed") {
@@ -153,12 +156,17 @@ impl Series {
             let title = "energy that particles took along through the sides";
             records.push(curve("ledger_energy", title, &format!("energy [{energy}]"), false, &["energy_in", "energy_out"]));
         }
+        if moves("work") {
+            let title = "work of the fields on particles";
+            records.push(curve("work", title, &format!("energy [{energy}]"), false, &["work"]));
+        }
         records
     }
 
     /// For a checkpoint.
     pub fn save(&self, writer: &mut Writer) -> Result<()> {
         writer.f64("series.charge_error", self.charge_error)?;
+        self.balance.save(writer)?;
         for (k, column) in self.columns.iter().enumerate() {
             writer.f64s(&format!("series{k}"), column)?;
         }
@@ -168,6 +176,7 @@ impl Series {
     /// From a checkpoint.
     pub fn restore(&mut self, reader: &Reader) -> Result<()> {
         self.charge_error = reader.f64("series.charge_error")?;
+        self.balance.restore(reader)?;
         for (k, column) in self.columns.iter_mut().enumerate() {
             *column = reader.f64s(&format!("series{k}"))?;
         }

@@ -147,6 +147,12 @@ pub trait Stages: Send {
     /// What crossed the borders so far, per species.
     fn ledger(&mut self) -> Result<Vec<Ledger>>;
 
+    /// Adds up the work of the fields on particles from the next step on; not where it is `false`: then the backend does not know it.
+    fn count_work(&mut self) -> bool;
+
+    /// `sum dt integral J.E` of all steps since, columns with sheets of current left out.
+    fn work(&mut self) -> Result<f64>;
+
     /// State besides particles and fields that a bit-equal restart needs (memory of absorbing layers, ledgers), named.
     fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>>;
 

@@ -17,7 +17,16 @@ fn change(setup: &mut Setup, u_th: f64) -> f64 {
     }
     let cells = setup.grid.cells;
     setup.expected = vec![cells[0] * cells[1] * ppc; setup.species.len()];
-    let particles: Vec<_> = (0..setup.species.len()).map(|k| thermal(cells, ppc, u_th, 3 + k as u64)).collect();
+    let particles: Vec<_> = (0..setup.species.len())
+        .map(|k| {
+            let mut p = thermal(cells, ppc, u_th, 3 + k as u64);
+            if setup.species[k].weighted {
+                // From a millionth to 1.5, as a steep density has them.
+                p.weight = (0..p.len()).map(|n| 1e-6 + ((n * 7919) % 1000) as f64 * 1.5e-3).collect();
+            }
+            p
+        })
+        .collect();
     // Bits do not depend on threads (`paths`); two only where tiles are cut on purpose, as waiting for each other costs more than a step.
     let mut stages = start(setup, &particles, if setup.tile.is_some() { 2 } else { 1 });
     let before = residual(setup, &mut *stages);
@@ -113,12 +122,15 @@ fn with_a_filter() {
 /// Positrons and weighted electrons together.
 #[test]
 fn with_weights_and_species() {
-    let mut s = setup([24, 20]);
-    s.precision = Precision::F64;
-    let mut positrons = electrons(8);
-    (positrons.charge, positrons.mass) = (1.0, 2.0);
-    s.species = vec![electrons(8), positrons];
-    hold("two species", &mut s, 0.3);
+    for order in [1, 2] {
+        let mut s = setup([24, 20]);
+        (s.precision, s.order) = (Precision::F64, order);
+        let mut positrons = electrons(8);
+        (positrons.charge, positrons.mass) = (1.0, 2.0);
+        s.species = vec![electrons(8), positrons];
+        s.species.iter_mut().for_each(|species| species.weighted = true);
+        hold(&format!("two species of order {order}"), &mut s, 0.3);
+    }
 }
 
 /// V5 as it is listed: 64 x 64, 64 a cell, 500 steps.

@@ -10,17 +10,17 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_pic::stages::Component;
 use zellige_pic::{Config, Pic};
 
-fn environment(threads: usize) -> Environment {
+pub(crate) fn environment(threads: usize) -> Environment {
     Environment { device: Device::Cpu(Cpu::new(threads).unwrap()), folder: ".".into(), seed: 5 }
 }
 
-fn config(table: Value) -> Config {
+pub(crate) fn config(table: Value) -> Config {
     let config: Config = serde_json::from_value(table).unwrap();
     assert_eq!(config.check(), []);
     config
 }
 
-fn start(table: Value, threads: usize) -> Pic {
+pub(crate) fn start(table: Value, threads: usize) -> Pic {
     Pic::setup(&config(table), &environment(threads)).unwrap()
 }
 
@@ -183,7 +183,7 @@ fn a_window_sees_what_a_fixed_box_sees() {
 }
 
 /// Fields and particles, as bits.
-fn state(pic: &mut Pic) -> Vec<u64> {
+pub(crate) fn state(pic: &mut Pic) -> Vec<u64> {
     let mut bits = Vec::new();
     for component in &Component::ALL[..6] {
         bits.extend(pic.plasma().stages.component(*component).unwrap().iter().map(|v| v.to_bits()));

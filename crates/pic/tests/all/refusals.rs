@@ -63,6 +63,24 @@ fn what_the_text_shows_is_refused_at_once() {
         ("/species/0/momentum", json!({ "thermal": 0.1, "temperature": 0.1 }), "`thermal` is given too"),
         ("/units", json!({ "density": 0.0 }), "`units.density`"),
         ("/laser", json!([{ "a0": 1.0, "position": 1.0, "fwhm": 1.0 }]), "neither `omega` nor `wavelength`"),
+        (
+            "/laser",
+            json!([{ "a0": 1.0, "wavelength": 0.3, "position": 0.8, "fwhm": 0.3 }]),
+            "a wavelength of 3.0000e-1 has 3.00 cells of 1.0000e-1",
+        ),
+        (
+            "/laser",
+            json!([{ "a0": 1.0, "omega": 6.0, "position": 1.5, "fwhm": 0.5 }]),
+            "does not fit into the box: its amplitude at the upper x side is 95 %",
+        ),
+        (
+            "/laser",
+            json!([{ "a0": 1.0, "omega": 6.0, "position": 1.6, "rise": 0.1, "flat": 9.0, "fall": 1.0 }]),
+            "at the lower x side is 100 %",
+        ),
+        ("/laser", json!([{ "a0": 1.0, "omega": 6.0, "position": 5.0, "fwhm": 0.5 }]), "the peak of the pulse is outside the box"),
+        ("/laser", json!([{ "a0": 1.0, "omega": 6.0, "delay": 1.0, "fwhm": 0.5 }]), "`laser[0].delay`: it has no meaning here"),
+        ("/species/0/momentum", json!({ "maxwell_juttner": 0.1, "quiet": true }), "are always random"),
         ("/diagnostics", json!({ "fields": [{ "what": ["exx"] }] }), "did you mean `ex`"),
         ("/diagnostics", json!({ "fields": [{ "what": ["charge.ions"] }] }), "there is no species `ions`"),
         ("/diagnostics", json!({ "tracks": [{ "species": "electrons", "every": 1 }] }), "carry no tags"),
@@ -92,6 +110,13 @@ fn a_plan_looks_at_constants_too() {
     let config: Config = serde_json::from_value(with("/species/0/density", json!("sqrt(-1)"))).unwrap();
     let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
     assert!(Pic::plan(&config, &environment).expect_err("this must be refused").to_string().contains("is NaN"));
+    let mut pulse = with("/boundary", json!({ "layer": 4, "x": "absorbing" }));
+    pulse["laser"] = json!([{ "a0": 1.0, "omega": 10.0, "source": "antenna", "delay": 1.0, "fwhm": 1.0 }]);
+    let config: Config = serde_json::from_value(pulse).unwrap();
+    let warnings = Pic::plan(&config, &environment).unwrap().warnings;
+    for words in ["has 6.3 cells a wavelength", "starts abruptly with 25.00 % of its amplitude at time 0", "after the end of the run"] {
+        assert!(warnings.iter().any(|w| w.contains(words)), "{words}: {warnings:?}");
+    }
     let mode = json!([{ "name": "late", "component": "ex", "mode": [1, 0], "fit": [5.0, 6.0] }]);
     let config: Config = serde_json::from_value(with("/diagnostics", json!({ "mode": mode }))).unwrap();
     let plan = Pic::plan(&config, &environment).unwrap();

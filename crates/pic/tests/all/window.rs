@@ -38,7 +38,7 @@ fn antenna(window: Option<f64>) -> Value {
         "grid": { "cells": [1200], "size": [60.0] },
         "boundary": { "x": "absorbing" },
         "laser": [{
-            "a0": 0.1, "omega": 5.0, "source": "antenna", "antenna": 20.0, "position": 10.0, "fwhm": 4.0, "polarisation": "z"
+            "a0": 0.1, "omega": 5.0, "source": "antenna", "antenna": 20.0, "delay": 10.0, "fwhm": 4.0, "polarisation": "z"
         }]
     });
     if let Some(start) = window {

@@ -249,6 +249,15 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(self.species.iter().map(|s| s.ledger).collect())
     }
 
+    fn count_work(&mut self) -> bool {
+        self.fields.count_work();
+        true
+    }
+
+    fn work(&mut self) -> Result<f64> {
+        Ok(self.fields.work())
+    }
+
     fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = self.fields.hidden();
         for (k, s) in self.species.iter().enumerate() {

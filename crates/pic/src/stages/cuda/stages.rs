@@ -272,6 +272,14 @@ impl Stages for CudaStages {
         species.collect()
     }
 
+    fn count_work(&mut self) -> bool {
+        false
+    }
+
+    fn work(&mut self) -> Result<f64> {
+        Ok(0.0)
+    }
+
     fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = self.fields.hidden()?;
         for (k, l) in self.ledger()?.iter().enumerate() {

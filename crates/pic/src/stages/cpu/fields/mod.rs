@@ -39,6 +39,9 @@ pub struct FieldSet<T> {
     scratch: Vec<T>,
     electric: [f64; 3],
     magnetic: [f64; 3],
+    /// Work of E on J so far, where it is added up; columns with sheets, which are left out.
+    work: Option<f64>,
+    sheets: Vec<usize>,
 }
 
 impl<T: RealScalar> FieldSet<T> {
@@ -63,6 +66,8 @@ impl<T: RealScalar> FieldSet<T> {
             scratch: Vec::new(),
             electric: [0.0; 3],
             magnetic: [0.0; 3],
+            work: None,
+            sheets: Vec::new(),
             grid,
         }
     }
@@ -83,6 +88,10 @@ impl<T: RealScalar> FieldSet<T> {
             sides::fold(&self.grid, quantity, &mut self.j[c]);
             filter::smooth(&self.grid, self.smoothing, quantity, &mut self.j[c], &mut self.scratch);
         }
+        self.sheets.clear();
+        self.sheets.extend(sheets.iter().filter(|s| s.axis == 0).map(|s| s.node));
+        self.sheets.sort_unstable();
+        self.sheets.dedup();
         for sheet in sheets {
             self.on_line(sheet, |j, value| *j += value);
         }
@@ -99,9 +108,13 @@ impl<T: RealScalar> FieldSet<T> {
 
     /// From time n to n + 1: B half a step, E a step, B half a step, with sides and layers.
     pub fn field(&mut self) {
+        let before = self.work.map(|_| self.power());
         self.advance_b(false);
         self.advance_e();
         self.advance_b(true);
+        if let (Some(work), Some(before)) = (self.work, before) {
+            self.work = Some(work + 0.5 * self.grid.dt * (before + self.power()));
+        }
         self.feel();
     }
 
@@ -173,14 +186,28 @@ impl<T: RealScalar> FieldSet<T> {
         self.magnetic
     }
 
-    /// The memory of the absorbing layers, named.
+    /// Adds up the work of E on J from here on.
+    pub fn count_work(&mut self) {
+        self.work = Some(0.0);
+    }
+
+    /// `sum dt integral J.E` since then, with E in the middle of the step; columns with sheets are left out.
+    pub fn work(&self) -> f64 {
+        self.work.unwrap_or(0.0)
+    }
+
+    /// The memory of the absorbing layers, and the work, named.
     pub fn hidden(&self) -> Vec<(String, Vec<f64>)> {
-        self.layers.hidden()
+        let work = self.work.map(|work| ("work".to_owned(), vec![work]));
+        self.layers.hidden().into_iter().chain(work).collect()
     }
 
     /// Takes back what [`FieldSet::hidden`] gave; entries of other names are left alone.
     pub fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) {
         self.layers.set_hidden(state);
+        if let (Some(work), Some((_, saved))) = (&mut self.work, state.iter().find(|entry| entry.0 == "work")) {
+            *work = saved.first().copied().unwrap_or(0.0);
+        }
     }
 
     /// Bytes held.

@@ -1,0 +1,67 @@
+//! What makes a plasma unstable on its lattice, with the numbers: for warnings beforehand and for causes afterwards.
+
+use crate::setup::{Heat, Load, Model, Profile};
+
+/// Cells above so many Debye lengths heat the plasma (Birdsall and Langdon 1991, section 8-13: pi for linear shapes).
+pub const COARSE: f64 = std::f64::consts::PI;
+/// Steps above this part of the plasma period are inaccurate; from 2 on they are unstable.
+pub const LONG: f64 = 0.5;
+
+/// Thermal momentum per component at a place; 0 where it is cold.
+pub fn thermal(load: &Load, place: [f64; 2]) -> f64 {
+    match &load.heat {
+        Heat::Cold => 0.0,
+        Heat::Gaussian(widths) => (widths.iter().map(|w| w.at(place).powi(2)).sum::<f64>() / 3.0).sqrt(),
+        Heat::Temperature(t) | Heat::MaxwellJuttner(t) => t.at(place).max(0.0).sqrt(),
+    }
+}
+
+/// Thermal momentum that holds everywhere; 0 where it depends on the place.
+pub fn uniform_thermal(load: &Load) -> f64 {
+    match &load.heat {
+        Heat::Gaussian([Profile::Number(u), ..]) => *u,
+        Heat::Temperature(Profile::Number(t)) | Heat::MaxwellJuttner(Profile::Number(t)) => t.max(0.0).sqrt(),
+        _ => 0.0,
+    }
+}
+
+/// The plasma frequency of a species, squared.
+pub fn square_frequency(load: &Load) -> f64 {
+    load.reference * load.species.charge * load.species.charge / load.species.mass
+}
+
+/// The Debye length of a species on its own; none where it is cold or its warmth depends on the place.
+pub fn debye(load: &Load) -> Option<f64> {
+    let length = uniform_thermal(load) / square_frequency(load).sqrt();
+    (length > 0.0 && length.is_finite()).then_some(length)
+}
+
+/// The plasma frequency of all species times the step.
+pub fn step(model: &Model) -> f64 {
+    model.loads.iter().filter(|l| l.species.mobile).map(square_frequency).sum::<f64>().sqrt() * model.grid.dt
+}
+
+/// The largest side of a cell.
+pub fn cell(model: &Model) -> f64 {
+    model.grid.h[..model.grid.dimensions].iter().copied().fold(0.0, f64::max)
+}
+
+/// What has probably made the energy grow without bound, and what to try.
+pub fn cause(model: &Model) -> String {
+    let step = step(model);
+    let coarse = |load: &&Load| !matches!(load.heat, Heat::Cold) && debye(load).is_some_and(|length| cell(model) > COARSE * length);
+    if step > 1.0 {
+        format!(
+            "the plasma frequency times the step is {step:.2}, unstable from 2 on and with less where the plasma is compressed; a smaller `dt` helps"
+        )
+    } else if let Some(load) = model.loads.iter().filter(|l| l.species.mobile).find(coarse) {
+        let ratio = cell(model) / debye(load).unwrap_or(f64::INFINITY);
+        format!(
+            "a cell is {ratio:.1} Debye lengths of `{}` wide, which heats it; smaller cells, `order = 2` or `smoothing` help",
+            load.species.name
+        )
+    } else {
+        "the last rows show which energy grew; a smaller `dt`, finer cells, `smoothing` or `precision = \"f64\"` keep a scheme stable"
+            .into()
+    }
+}
