@@ -18,6 +18,18 @@ const LENGTH: UnitDimension = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 const MOMENTUM: UnitDimension = [1.0, 1.0, -1.0, 0.0, 0.0, 0.0, 0.0];
 const CHARGE: UnitDimension = [-3.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0];
 
+/// A number in `n` significant digits, with a power of ten where it is far from 1: of quantities in any units.
+pub fn digits(x: f64, n: usize) -> String {
+    let magnitude = x.abs().log10().floor();
+    if x == 0.0 || !x.is_finite() {
+        format!("{x}")
+    } else if (-4.0..7.0).contains(&magnitude) {
+        format!("{x:.*}", (n as f64 - 1.0 - magnitude).max(0.0) as usize)
+    } else {
+        format!("{x:.*e}", n - 1)
+    }
+}
+
 /// A kind of quantity: its openPMD name, its name for people, its units, its dimension.
 struct Kind {
     name: String,
@@ -181,4 +193,16 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         len: kept.len(),
         columns,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digits;
+
+    #[test]
+    fn numbers_have_their_digits_in_any_units() {
+        let of = |x: f64| digits(x, 5);
+        assert_eq!([0.35091, -0.0126, 67.0, 123_456.0].map(of), ["0.35091", "-0.012600", "67.000", "123456"]);
+        assert_eq!([-71_453_959_492_843.0, 4.2e-14, 0.0].map(of), ["-7.1454e13", "4.2000e-14", "0"]);
+    }
 }

@@ -366,34 +366,6 @@ impl Model {
         Ok((most, [start, fullest]))
     }
 
-    /// Energy of mobile species' thermal motion, in the box at the start or at the end of the window's way, whichever is more: its scale.
-    pub fn thermal_energy(&self) -> f64 {
-        let gamma = |u: f64| (1.0 + 3.0 * u * u).sqrt();
-        self.content(|load, place| load.species.mass * (gamma(crate::stability::thermal(load, place)) - 1.0))
-    }
-
-    /// Their particles likewise, each counted with its mass up to that of an electron.
-    pub fn rest_energy(&self) -> f64 {
-        self.content(|load, _| load.species.mass.min(1.0))
-    }
-
-    /// A quantity of the particles of mobile species, times their density, over the box.
-    fn content(&self, quantity: impl Fn(&Load, [f64; 2]) -> f64) -> f64 {
-        let [nx, ny] = self.grid.cells;
-        let over = |moved: u64| -> f64 {
-            let mut sum = 0.0;
-            for load in self.loads.iter().filter(|l| l.species.mobile) {
-                for (i, j) in (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))) {
-                    let place = self.place((i as u64 + moved) as f64 + 0.5, j as f64 + 0.5);
-                    sum += load.density.at(place) * quantity(load, place);
-                }
-            }
-            sum * self.grid.cell_volume()
-        };
-        let last = self.columns() - nx as u64;
-        if last == 0 { over(0) } else { over(0).max(over(last)) }
-    }
-
     /// Memory of a run: particles with a third of spare room, and the arrays over the lattice.
     pub fn memory(&self) -> u64 {
         let size = if self.precision == Precision::F32 { 4 } else { 8 };

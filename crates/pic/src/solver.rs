@@ -14,6 +14,7 @@ use crate::bench;
 use crate::config::{Config, check_laser};
 use crate::diagnostics::{Diagnostics, MANY};
 use crate::grid::{FieldSide, ParticleSide};
+use crate::output::digits;
 use crate::plasma::{Accounts, Plasma, left_behind};
 use crate::setup::Model;
 use crate::stability::{self, COARSE, LONG};
@@ -111,7 +112,7 @@ impl Solver for Pic {
         }
         let figures: Vec<String> = self.diagnostics.modes.iter().map(crate::diagnostics::mode::Mode::message).collect();
         let end = self.plasma.time() * self.plasma.model.units.time;
-        let mut message = if figures.is_empty() { format!("t = {end:.6}") } else { figures.join("; ") };
+        let mut message = if figures.is_empty() { format!("t = {}", digits(end, 7)) } else { figures.join("; ") };
         if self.plasma.background.abs() > BACKGROUND {
             let _ =
                 write!(message, "; a background of charge {:.3e} e n_0 that does not move makes the box neutral", -self.plasma.background);
@@ -205,12 +206,12 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
         (
             "time".to_owned(),
             format!(
-                "{} steps of {:.5e}{} ({:.3} of the limit), to t = {:.6}",
+                "{} steps of {:.5e}{} ({:.3} of the limit), to t = {}",
                 model.steps,
                 grid.dt * units.time,
                 units.label(" s", "/w_n"),
                 grid.dt / grid.courant_limit(),
-                model.steps as f64 * grid.dt * units.time
+                digits(model.steps as f64 * grid.dt * units.time, 7)
             ),
         ),
     ];
@@ -227,7 +228,7 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
     let shape = if config.order == 1 { "linear" } else { "quadratic" };
     lines.push(("numerics".into(), format!("{shape} shapes, {precision} precision")));
     if let Some(start) = model.window {
-        lines.push(("window".into(), format!("from t = {:.6} on, {} cells", start * units.time, model.shifts(start, model.steps))));
+        lines.push(("window".into(), format!("from t = {} on, {} cells", digits(start * units.time, 7), model.shifts(start, model.steps))));
     }
     lines
 }
@@ -263,7 +264,11 @@ fn warnings(config: &Config, model: &Model) -> Vec<String> {
     let end = model.steps as f64 * grid.dt * model.units.time;
     for m in config.diagnostics.mode.iter().filter(|m| m.fit.is_some_and(|f| f[0] >= end)) {
         let [from, to] = m.fit.unwrap_or_default();
-        out.push(format!("the mode `{}` is fitted from t = {from} to {to}, but the run ends at {end:.6}: it will have no figure", m.name));
+        out.push(format!(
+            "the mode `{}` is fitted from t = {from} to {to}, but the run ends at {}: it will have no figure",
+            m.name,
+            digits(end, 7)
+        ));
     }
     out.extend(check_laser::warnings(config));
     let step = stability::step(model);

@@ -7,15 +7,6 @@ pub const COARSE: f64 = std::f64::consts::PI;
 /// Steps above this part of the plasma period are inaccurate; from 2 on they are unstable.
 pub const LONG: f64 = 0.5;
 
-/// Thermal momentum per component at a place; 0 where it is cold.
-pub fn thermal(load: &Load, place: [f64; 2]) -> f64 {
-    match &load.heat {
-        Heat::Cold => 0.0,
-        Heat::Gaussian(widths) => (widths.iter().map(|w| w.at(place).powi(2)).sum::<f64>() / 3.0).sqrt(),
-        Heat::Temperature(t) | Heat::MaxwellJuttner(t) => t.at(place).max(0.0).sqrt(),
-    }
-}
-
 /// Thermal momentum that holds everywhere; 0 where it depends on the place.
 pub fn uniform_thermal(load: &Load) -> f64 {
     match &load.heat {
@@ -23,6 +14,43 @@ pub fn uniform_thermal(load: &Load) -> f64 {
         Heat::Temperature(Profile::Number(t)) | Heat::MaxwellJuttner(Profile::Number(t)) => t.max(0.0).sqrt(),
         _ => 0.0,
     }
+}
+
+/// Thermal energy of a particle at a place over `m c^2`, about: of the root mean square of its momentum.
+fn thermal_gamma(load: &Load, place: [f64; 2]) -> f64 {
+    let square = match &load.heat {
+        Heat::Cold => 0.0,
+        Heat::Gaussian(widths) => widths.iter().map(|w| w.at(place).powi(2)).sum(),
+        Heat::Temperature(t) | Heat::MaxwellJuttner(t) => 3.0 * t.at(place).max(0.0),
+    };
+    square / ((1.0 + square).sqrt() + 1.0)
+}
+
+/// Places per axis that are looked at for the scale of an energy.
+const PLACES: usize = 256;
+
+/// The scale of the thermal energy of mobile species that the input gives, and of their energy at rest, each particle counted with its
+/// mass up to that of an electron; a window's with all that it brings in.
+pub fn scales(model: &Model) -> [f64; 2] {
+    let cells = model.grid.cells;
+    let mut scales = [0.0; 2];
+    for (load, most) in model.loads.iter().zip(&model.expected).filter(|(l, _)| l.species.mobile) {
+        let (mut touched, mut density, mut heat) = (0.0, 0.0, 0.0);
+        let [columns, rows] = cells.map(|n| n.div_ceil(PLACES));
+        for (i, j) in (0..cells[1]).step_by(rows).flat_map(|j| (0..cells[0]).step_by(columns).map(move |i| (i, j))) {
+            let place = model.place(i as f64 + 0.5, j as f64 + 0.5);
+            let n = load.density.at(place);
+            if n > 0.0 {
+                (touched, density, heat) = (touched + 1.0, density + n, heat + n * thermal_gamma(load, place));
+            }
+        }
+        // Particles with weights weigh what the density says, where any was met.
+        let weight = if load.species.weighted && touched > 0.0 { density / touched / load.reference } else { 1.0 };
+        let content = *most as f64 * weight * load.species.weight * model.grid.cell_volume();
+        let heat = if density > 0.0 { heat / density } else { 1.5 * uniform_thermal(load).powi(2) };
+        scales = [scales[0] + content * load.species.mass * heat, scales[1] + content * load.species.mass.min(1.0)];
+    }
+    scales
 }
 
 /// The plasma frequency of a species, squared.

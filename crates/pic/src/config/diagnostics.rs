@@ -167,7 +167,8 @@ pub struct ModeConfig {
     /// What is fitted.
     #[serde(default)]
     pub measure: Measure,
-    /// Times between which it is fitted; the second half of the run if left out.
+    /// Times between which it is fitted; if left out, the stretch over which the amplitude changes most and still exponentially, and all of
+    /// the run for a frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<[f64; 2]>,
     /// The figure that theory gives, printed beside the measured one: a number or an expression of constants.

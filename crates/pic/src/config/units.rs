@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::record::UnitDimension;
 
+use crate::stages::Component;
+
 /// Speed of light, m/s.
 pub const C: f64 = 299_792_458.0;
 /// Elementary charge, C.
@@ -112,6 +114,15 @@ impl Units {
             charge: E * density,
             energy: density * M_E * C * C,
             temperature: M_E * C * C / E,
+        }
+    }
+
+    /// What a component of E, B or J is in.
+    pub fn of(&self, component: Component) -> f64 {
+        match component as usize {
+            0..3 => self.electric,
+            3..6 => self.magnetic,
+            _ => self.current,
         }
     }
 

@@ -11,6 +11,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::{Error, Result};
 
 use crate::plasma::{Accounts, Plasma};
+use crate::stability;
 use crate::stages::{Ledger, Precision};
 
 /// More than so many times what was there and came in is no plasma any more.
@@ -51,7 +52,8 @@ impl Balance {
     pub fn new(plasma: &Plasma) -> Self {
         let model = &plasma.model;
         let eps = if model.precision == Precision::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
-        let (thermal, floor) = (model.thermal_energy(), (COLD * model.rest_energy()).max(f64::MIN_POSITIVE));
+        let [thermal, rest] = stability::scales(model);
+        let floor = (COLD * rest).max(f64::MIN_POSITIVE);
         Self { thermal, floor, eps: ROUNDING * eps, first: None, most: [0.0; 3], reference: floor }
     }
 

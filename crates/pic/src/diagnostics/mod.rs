@@ -1,6 +1,7 @@
 //! What is measured while a plasma runs: energies, modes, spectra, courses of particles; and what falls due to be written.
 
 pub mod balance;
+pub mod fit;
 pub mod histogram;
 pub mod mode;
 pub mod series;

@@ -2,8 +2,10 @@
 
 use std::f64::consts::TAU;
 
+use num_complex::Complex;
 use zellige_engine::error::Result;
 use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values};
+use zellige_fft::{FftDirection, Planned};
 
 use crate::config::Config;
 use crate::config::diagnostics::SpectrumConfig;
@@ -18,23 +20,15 @@ pub struct Spectrum {
     pub samples: Vec<f64>,
 }
 
-/// Real and imaginary parts of `sum_n v_n exp(-i 2 pi m n / of)` for `m = 0..count`.
-fn transform(re: &[f64], im: &[f64], count: usize) -> Vec<(f64, f64)> {
-    let n = re.len();
-    let table: Vec<(f64, f64)> = (0..n).map(|k| (-TAU * k as f64 / n as f64).sin_cos()).collect();
-    (0..count)
-        .map(|m| {
-            let mut sum = (0.0, 0.0);
-            let mut at = 0;
-            for k in 0..n {
-                let (s, c) = table[at];
-                sum.0 += re[k] * c - im[k] * s;
-                sum.1 += re[k] * s + im[k] * c;
-                at = (at + m) % n;
-            }
-            sum
-        })
-        .collect()
+/// `sum_n v_n exp(-i 2 pi m n / of)` for all `m`.
+fn transform(mut values: Vec<Complex<f64>>) -> Vec<Complex<f64>> {
+    <f64 as Planned>::line(values.len(), FftDirection::Forward).process(&mut values);
+    values
+}
+
+/// A line of real values.
+fn complex(values: &[f64]) -> Vec<Complex<f64>> {
+    values.iter().map(|v| Complex::new(*v, 0.0)).collect()
 }
 
 impl Spectrum {
@@ -73,12 +67,18 @@ impl Spectrum {
         let k_label = format!("k [{}]", units.label("1/m", "w_n/c"));
         let Some(every) = self.config.every else {
             let line = self.line(plasma)?;
-            let power = transform(&line, &vec![0.0; n], modes).into_iter().map(|(re, im)| (re * re + im * im) / (n * n) as f64);
+            let unit = units.of(self.config.component) / n as f64;
+            let power = transform(complex(&line)).into_iter().take(modes).map(|v| v.norm_sqr() * unit * unit);
+            let squared = match self.config.component as usize {
+                0..3 => units.label(" [V^2/m^2]", ""),
+                3..6 => units.label(" [T^2]", ""),
+                _ => units.label(" [A^2/m^4]", ""),
+            };
             return Ok(Some(Record::Curve(Curve {
                 name: format!("spectrum_{component}"),
                 title: format!("spectrum of {}", super::symbol(component)),
                 x_label: k_label,
-                y_label: format!("|{}(k)|^2", super::symbol(component)),
+                y_label: format!("|{}(k)|^2{squared}", super::symbol(component)),
                 x: (0..modes).map(|m| m as f64 * dk).collect(),
                 lines: vec![(component.into(), power.collect())],
                 log_y: true,
@@ -92,18 +92,14 @@ impl Spectrum {
         let dw = TAU / (times as f64 * dt);
         let frequencies = (self.config.omega_max.map_or(times / 2 + 1, |w| (w / dw) as usize + 1)).clamp(2, times / 2 + 1);
         // In space at each time, then in time under Hann's window.
-        let space: Vec<Vec<(f64, f64)>> = self.samples.chunks_exact(n).map(|line| transform(line, &vec![0.0; n], modes)).collect();
+        let space: Vec<Vec<Complex<f64>>> = self.samples.chunks_exact(n).map(|line| transform(complex(line))).collect();
+        let window = |t: usize| 0.5 - 0.5 * (TAU * (t as f64 + 0.5) / times as f64).cos();
         let mut power = vec![0.0; modes * frequencies];
         for m in 0..modes {
-            let window = |t: usize| 0.5 - 0.5 * (TAU * (t as f64 + 0.5) / times as f64).cos();
-            let re: Vec<f64> = (0..times).map(|t| space[t][m].0 * window(t)).collect();
-            let im: Vec<f64> = (0..times).map(|t| space[t][m].1 * window(t)).collect();
-            // Waves of both directions at their frequency: the mean of w and -w.
-            let turned: Vec<f64> = im.iter().map(|v| -v).collect();
-            let (up, down) = (transform(&re, &im, frequencies), transform(&re, &turned, frequencies));
+            let course = transform(space.iter().enumerate().map(|(t, line)| line[m] * window(t)).collect());
             for w in 0..frequencies {
-                let square = |(a, b): (f64, f64)| a * a + b * b;
-                power[w * modes + m] = 0.5 * (square(up[w]) + square(down[w]));
+                // Waves of both directions at their frequency: the mean of w and -w.
+                power[w * modes + m] = 0.5 * (course[w].norm_sqr() + course[(times - w) % times].norm_sqr());
             }
         }
         let peak = power.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
@@ -134,9 +130,8 @@ mod tests {
     fn the_transform_finds_its_mode() {
         let n = 24;
         let wave: Vec<f64> = (0..n).map(|k| (TAU * 5.0 * f64::from(k) / f64::from(n)).cos()).collect();
-        let found = transform(&wave, &vec![0.0; n as usize], 13);
-        for (m, (re, im)) in found.into_iter().enumerate() {
-            assert!((re - if m == 5 { 12.0 } else { 0.0 }).abs() + im.abs() < 1e-12, "{m}: {re} {im}");
+        for (m, v) in transform(complex(&wave)).into_iter().enumerate() {
+            assert!((v.re - if m == 5 || m == 19 { 12.0 } else { 0.0 }).abs() + v.im.abs() < 1e-12, "{m}: {v}");
         }
     }
 }

@@ -123,6 +123,7 @@ fn heating_is_seen_beside_drifts_and_with_absorbing_sides() {
         for (thermal, passes) in [(0.002, false), (0.1, true)] {
             let table = json!({
                 "dt": 0.05, "steps": 400, "precision": "f64", "grid": { "cells": [64], "size": [6.4] }, "boundary": { "layer": 8, "x": sides },
+                "diagnostics": { "energy_limit": 0.05 },
                 "species": [
                     { "name": "electrons", "particles_per_cell": 32, "positions": "random", "momentum": { "thermal": thermal, "drift": [0.05, 0, 0] } },
                     { "name": "ions", "charge": 1, "mass": 1836, "particles_per_cell": 32, "positions": "random", "momentum": { "drift": [0.05, 0, 0] } }

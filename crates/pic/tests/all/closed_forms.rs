@@ -5,6 +5,7 @@ use std::f64::consts::{PI, TAU};
 
 use serde_json::{Value, json};
 use zellige_engine::profile::Profiler;
+use zellige_engine::record::Record;
 use zellige_engine::sim::Solver;
 use zellige_pic::Pic;
 use zellige_pic::config::units::{C, E, EPS_0, M_E};
@@ -403,4 +404,54 @@ fn the_phase_of_a_beam_is_that_at_its_focus() {
         // Beyond the paraxial beam: z/(k^3 W0^4) is 0.3 degrees; the window of half a wave's worth of samples makes 2.
         assert!(off.abs() < 6.0, "phase {phase}: found {found} degrees; Gouy's phase is 28");
     }
+}
+
+/// Modes and spectra of any component are in the units of the run: those of J in A/m^2, squares of E in V^2/m^2; and a spectrum over time
+/// has its line at the plasma frequency.
+#[test]
+fn modes_and_spectra_are_in_the_units_of_the_run() {
+    let length = 5.314_095e-6 * 6.4;
+    let mut pic = start(
+        json!({
+            "courant": 0.5, "steps": 1000, "units": { "density": 1e24 }, "grid": { "cells": [64], "size": [length] },
+            "species": [{ "name": "electrons", "particles_per_cell": 8, "momentum": { "drift": ["1e-3*sin(2*pi*x/lx)", 0, 0] } }],
+            "diagnostics": {
+                "mode": [{ "name": "current", "component": "jx", "mode": [1] }, { "name": "field", "component": "ex", "mode": [1], "measure": "frequency" }],
+                "spectrum": [{ "component": "ex" }, { "component": "ex", "every": 2 }]
+            }
+        }),
+        1,
+    );
+    (0..1000).for_each(|_| step(&mut pic, &mut Profiler::off()));
+    // E^2 of a wave of amplitude E is E^2/4 at each of its two wave numbers.
+    let mut size = |component: Component, unit: f64| {
+        let values = pic.plasma().stages.component(component).unwrap();
+        let row = pic.plasma().setup.grid.row(0);
+        let (c, s) = values[row].iter().enumerate().fold((0.0, 0.0), |(c, s), (i, v)| {
+            let phase = TAU * i as f64 / 64.0;
+            (c + v * phase.cos() / 32.0, s + v * phase.sin() / 32.0)
+        });
+        c.hypot(s) * unit
+    };
+    // e n_0 c and m_e c w_n/e (NRL formulary).
+    let (current, field) = (size(Component::Jx, 4.803_2e13), size(Component::Ex, 9.615_9e10));
+    let message = pic.outcome().unwrap().message;
+    assert!(message.contains("e13 +- ") && !message.contains("0.00000") && message.len() < 400, "{message}");
+    let records = pic.records().unwrap();
+    let curve = |name: &str| {
+        records.iter().find_map(|r| if let Record::Curve(c) = r { (c.name == name).then(|| c.lines[0].1.clone()) } else { None }).unwrap()
+    };
+    assert!((curve("current").last().unwrap() / current - 1.0).abs() < 1e-4, "{:?}, expected {current}", curve("current").last());
+    assert!(
+        (curve("spectrum_ex")[1] / (field * field / 4.0) - 1.0).abs() < 1e-3,
+        "{}, expected {}",
+        curve("spectrum_ex")[1],
+        field * field / 4.0
+    );
+    let Some(Record::Field(map)) = records.iter().find(|r| r.name() == "dispersion_ex") else { panic!("there is a spectrum over time") };
+    let zellige_engine::record::Values::F64(power) = &map.values else { panic!("in double precision") };
+    let [modes, frequencies] = [0, 1].map(|d| map.axes[d].len);
+    let line = (0..frequencies).max_by(|a, b| power[a * modes + 1].total_cmp(&power[b * modes + 1])).unwrap();
+    let found = line as f64 * map.axes[1].spacing;
+    assert!((found - 5.641_46e13).abs() < map.axes[1].spacing, "{found}, in steps of {}", map.axes[1].spacing);
 }
