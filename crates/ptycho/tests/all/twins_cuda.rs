@@ -10,6 +10,7 @@ use zellige_engine::testing;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::model::{MASKED, Model, Power, State, Storage, Transfer, View};
+use zellige_ptycho::noise::of_frames;
 use zellige_ptycho::stages::cuda::{Kind, Way, new_with};
 use zellige_ptycho::stages::{self, Likelihood, Noise, Overlap, Projection, Slot, Stages};
 
@@ -127,9 +128,8 @@ const CASES: [Case; 25] = [
 /// Stages on both, and on the GPU in pieces.
 pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'static str, Box<dyn Stages>)> {
     let kind = Kind::of(model, cuda.properties());
-    let cpu = zellige_engine::device::Cpu::new(2).unwrap();
     let mut list = vec![
-        ("processor", stages::cpu::new(model, &cpu, true)),
+        ("processor", stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true)),
         ("GPU in pieces", new_with(model, cuda, Kind { way: Way::Plain, ..kind }).unwrap()),
     ];
     if kind.way != Way::Plain {
@@ -144,21 +144,17 @@ fn stages_of_the_projections_agree() {
     for case in CASES {
         let model = model(case);
         let errors = first_errors(&model);
-        let bound = 0.9 * mean(&errors)[0];
-        let variance: Vec<[f32; 2]> = zellige_ptycho::noise::of_frames(&model.mag, model.counted());
-        let mut shares: Vec<f64> = errors.iter().zip(&variance).map(|(e, [_, v])| e[0] / f64::from(*v)).collect();
-        shares.sort_by(f64::total_cmp);
-        let share = 0.5 * (shares[shares.len() / 2 - 1] + shares[shares.len() / 2]);
+        let shares = errors.iter().zip(of_frames(&model.mag, model.counted())).map(|(e, [_, v])| e[0] / f64::from(v));
+        let share = shares.sum::<f64>() / errors.len() as f64;
         for rule in [
-            Projection { a: -1.0, b: 1.0, c: 2.0, bound, noise: 0.0, likelihood: true },
+            Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.9 * mean(&errors)[0], noise: 0.0, likelihood: true },
             Projection { a: -0.5, b: 0.75, c: 2.0, bound: 0.0, noise: 0.0, likelihood: true },
             // A bound of its own for each frame: some are inside it and some are not.
             Projection { a: -1.0, b: 1.0, c: 2.0, bound: 0.0, noise: share, likelihood: true },
         ] {
             let mut found = Vec::new();
             for (name, mut stages) in all(&model, &cuda) {
-                let support = engines::disc(0.7, case.frame);
-                stages.set_support(Some(&support), None).unwrap();
+                stages.set_support(Some(&engines::disc(0.7, case.frame)), None).unwrap();
                 stages.exits_from_product().unwrap();
                 // A start of its own, so that products and exit waves differ.
                 let mut state = model.start.clone();
