@@ -29,7 +29,7 @@ impl Spectrum {
         Self { low: 1.0 - gap / total, high: 1.0 - rough / total }
     }
 
-    /// `2 / (1 + sqrt(1 - rho^2))`, and no more than [`seam_omega`].
+    /// `2 / (1 + sqrt(1 - rho^2))`, and no more than `seam_omega`.
     pub fn sor_omega(self, grid: &Grid) -> f64 {
         // 1 - rho^2 without cancellation for rho near 1.
         let gap = 1.0 - self.low;
