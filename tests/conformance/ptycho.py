@@ -3,8 +3,8 @@
 
     ptycho.py FOLDER [SCAN.npz SCAN.cxi SCAN.ptyd]
 
-FOLDER is that of a run with `files = ["ptyr", "cxi"]`; the scans are one and the same in three formats. Exits with 1 if
-anything is amiss.
+FOLDER is that of a run with `files = ["ptyr", "cxi"]`; the scans are one and the same in three formats. What PtyPy's own functions demand of a `.ptyr`
+and a `.ptyd` is demanded here in own words; `ptypy_reads.py` asks PtyPy itself. Exits with 1 if anything is amiss.
 """
 
 import pathlib
@@ -19,6 +19,64 @@ def demand(condition, message):
         raise SystemExit(f"FAILED: {message}")
 
 
+def typed(node):
+    """A group or dataset as PtyPy reads it: by its attribute `type`."""
+    kind = node.attrs.get("type", "dict" if isinstance(node, h5py.Group) else "array")
+    kind = kind.decode() if isinstance(kind, bytes) else kind
+    if kind in ("dict", "param"):
+        return {name: typed(child) for name, child in node.items()}
+    if kind == "list":
+        return [typed(node[name]) for name in sorted(node)]
+    value = node[()]
+    if kind == "string":
+        return value.decode("utf-8")
+    if kind == "scalar":
+        return value.item()
+    if kind in ("arraytuple", "arraylist"):
+        return value.tolist()
+    demand(kind == "array", f"{node.name} is of the type {kind}, which PtyPy does not know")
+    return value
+
+
+def ptypy_result(path):
+    """`load_from_ptyr` and `ptypy.plot` ask the header, `load_run` takes storages and parameters as they are."""
+    with h5py.File(path, "r") as f:
+        header, content = typed(f["header"]), typed(f["content"])
+        kinds = {name: f[name].attrs["type"] for name in ("content", "content/pars", "content/pars/scans", "content/runtime")}
+    demand(header["kind"] == "minimal", f"header {header}")
+    # Members of these are asked for with a dot.
+    demand(set(kinds.values()) == {"param"}, f"types {kinds}")
+    for kind in ("probe", "obj"):
+        for name, storage in content[kind].items():
+            demand(storage["ID"] == name and name.startswith("S"), f"ID {storage['ID']} of {kind}/{name}")
+            shape, data = storage["shape"], storage["data"]
+            demand(all(type(n) is int for n in shape) and tuple(shape) == data.shape, f"shape {shape} of {data.shape}")
+            demand(storage["layermap"] == list(range(shape[0])) and storage["nlayers"] == shape[0], "layers")
+            demand(np.allclose(storage["_center"] * storage["_psize"], -storage["_origin"], rtol=1e-12, atol=0), "centre and origin")
+            for field in ("numID", "padding", "padonly", "fill_value", "model_initialized", "DataTooSmall", "_is_scattered", "_pool", "_recs"):
+                demand(field in storage, f"{kind}/{name} has no {field}")
+    demand(set(content["positions"]) == set(content["obj"]), "positions are not those of the objects")
+    infos = content["runtime"]["iter_info"]
+    demand(len(infos) == content["runtime"]["iterations"] and all(info["error"].shape == (3,) for info in infos), "iter_info")
+    demand(content["pars"]["data_type"] == "single", "data_type")
+    for name, scan in content["pars"]["scans"].items():
+        demand(f"S{name}G00" in content["obj"] and scan["name"] == "BlockFull" and scan["data"]["name"] == "PtydScan", f"scan {scan}")
+        demand(pathlib.Path(scan["data"]["dfile"]).is_file(), f"{scan['data']['dfile']} is not there")
+        demand(scan["coherence"]["num_probe_modes"] == content["probe"][f"S{name}G00"]["shape"][0], "modes")
+    print(f"{path}: as PtyPy takes it, {len(content['pars']['scans'])} scans that it can load")
+
+
+def ptypy_scan(path):
+    """`PtydScan` takes the meta information for its parameters and every array of a chunk frame by frame."""
+    with h5py.File(path, "r") as f:
+        meta, count = typed(f["meta"]), f["chunks/0/data"].shape[0]
+        demand(np.issubdtype(meta["shape"].dtype, np.integer), f"meta/shape is {meta['shape'].dtype}")
+        demand({"version", "num_frames", "label", "shape", "psize", "energy", "center", "distance"} <= set(meta), f"meta {sorted(meta)}")
+        demand(meta["num_frames"] == count and tuple(meta["shape"]) == f["chunks/0/data"].shape[1:], "frames")
+        demand(all(len(array) == count for array in f["chunks/0"].values()), "arrays of a chunk are not one a frame")
+    print(f"{path}: as PtyPy takes it")
+
+
 def result(folder):
     with h5py.File(folder / "result.ptyr", "r") as f:
         ids = {kind: list(f["content"][kind]) for kind in ("probe", "obj")}
@@ -26,7 +84,6 @@ def result(folder):
         probe = f[f"content/probe/{ids['probe'][0]}/data"][...]
         group = f[f"content/obj/{ids['obj'][0]}"]
         obj, psize, origin = group["data"][...], group["_psize"][...], group["_origin"][...]
-        demand(f["content"].attrs["type"] == "dict", "the types of PtyPy")
         error = f["content/runtime/error"][...]
         places = next(iter(f["content/positions"].values()))[...]
     for name, array in (("probe", probe), ("object", obj)):
@@ -39,6 +96,7 @@ def result(folder):
     first = (places - origin) / psize - np.array(probe.shape[1:]) // 2
     demand((first > -1).all() and (first + probe.shape[1:] <= np.array(obj.shape[1:]) + 1).all(), "views outside of the object")
     print(f"{folder}/result.ptyr: probe {probe.shape}, object {obj.shape}, {len(places)} views, error {error[-1, 0]:.4g}")
+    ptypy_result(folder / "result.ptyr")
     cxi = folder / "result.cxi"
     if cxi.exists():
         with h5py.File(cxi, "r") as f:
@@ -70,6 +128,7 @@ def scans(npz, cxi, ptyd):
         demand(np.array_equal(f["chunks/0/data"][...], frames) and np.array_equal(f["chunks/0/positions"][...], places), "chunk")
         demand((f["chunks/0/weights"][...] == mask).all(), "weights")
         demand(abs(f["meta/energy"][()] / energy - 1) < 1e-12 and f["meta/num_frames"][()] == len(frames), "meta")
+    ptypy_scan(ptyd)
     print(f"{npz}, {cxi}, {ptyd}: {len(frames)} frames of {frames.shape[1:]} alike")
 
 
