@@ -381,6 +381,8 @@ pub enum Content {
     Number(f64),
     /// A whole number.
     Whole(i64),
+    /// Whole numbers of a shape.
+    Wholes(Vec<usize>, Vec<i32>),
     /// Real numbers of a shape.
     Reals(Vec<usize>, Vec<f64>),
     /// Complex numbers of a shape.

@@ -6,7 +6,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
-use crate::config::Config;
+use crate::config::{Config, EngineConfig};
 use crate::model::{Model, Power, State, Storage};
 use crate::modes;
 use crate::reconstruction::Reconstruction;
@@ -51,9 +51,9 @@ impl Halves {
     }
 
     /// Takes both back.
-    pub fn restore(&mut self, reader: &Reader) -> Result<()> {
-        self.0[0].restore("even.", reader)?;
-        self.0[1].restore("odd.", reader)
+    pub fn restore(&mut self, reader: &Reader, before: &[EngineConfig]) -> Result<()> {
+        self.0[0].restore("even.", reader, before)?;
+        self.0[1].restore("odd.", reader, before)
     }
 }
 

@@ -18,6 +18,7 @@ pub mod modes;
 pub mod noise;
 pub mod output;
 pub mod physics;
+mod plan;
 pub mod positions;
 pub mod propagation;
 pub mod reconstruction;

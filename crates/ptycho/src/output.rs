@@ -10,20 +10,25 @@
 //! | `views` | where each frame was taken, and its errors |
 //! | `result.ptyr`, `result.cxi` | for PtyPy's tools, for others |
 
+use std::path::Path;
+
 use num_complex::Complex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::parallel::{chunks_mut, each};
-use zellige_engine::record::{Axis, Centring, Field, Palette, Record, Values, Wave};
+use zellige_engine::record::{Axis, Centring, Content, Field, Leaf, Palette, Record, Values, Wave};
 use zellige_engine::schedule::Schedule;
 
+use crate::config::Config;
 use crate::engines::middle_first;
 use crate::model::{Model, State, Storage, Transfer};
 
-mod archive;
+mod cxi;
 mod errors;
+mod ptyr;
 
 use errors::{errors, local_errors, places, views};
+pub(crate) use ptyr::POSITIONS;
 
 /// What is written besides what `[output]` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +65,10 @@ pub enum ResultFile {
 
 /// A reconstruction as it stands.
 pub struct Results<'a> {
+    /// The input.
+    pub config: &'a Config,
+    /// The folder that its paths refer to.
+    pub folder: &'a Path,
     /// The problem.
     pub model: &'a Model,
     /// Probe and object as the stages hold them.
@@ -104,8 +113,8 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
     all.push(views(results));
     for file in &config.files {
         all.push(Record::Archive(match file {
-            ResultFile::Ptyr => archive::ptyr(results),
-            ResultFile::Cxi => archive::cxi(results),
+            ResultFile::Ptyr => ptyr::ptyr(results),
+            ResultFile::Cxi => cxi::cxi(results),
         }));
     }
     all
@@ -138,6 +147,18 @@ fn owner(model: &Model, meant: impl Fn(&crate::model::View) -> bool) -> String {
 /// A scan's name as it stands in names of files and of storages.
 pub(crate) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+fn leaf(path: impl Into<String>, content: Content) -> Leaf {
+    Leaf { path: path.into(), content, attributes: Vec::new() }
+}
+
+fn single(values: &[Complex<f64>]) -> Vec<Complex<f32>> {
+    values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect()
+}
+
+fn pair(values: [f64; 2]) -> Content {
+    Content::Reals(vec![2], values.to_vec())
 }
 
 /// Coordinates of the first pixel of a probe.

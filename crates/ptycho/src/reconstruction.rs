@@ -177,9 +177,20 @@ impl Reconstruction {
         self.stages.save(prefix, writer)
     }
 
-    /// Takes it back.
-    pub fn restore(&mut self, prefix: &str, reader: &Reader) -> Result<()> {
-        let (at, done, rest): ((usize, u64), u64, Vec<(usize, u64)>) = reader.json(&format!("{prefix}at"))?;
+    /// Takes it back. The engines were `before` when it was written, and [`Config::goes_on`] has found that these may follow.
+    pub fn restore(&mut self, prefix: &str, reader: &Reader, before: &[EngineConfig]) -> Result<()> {
+        let (mut at, done, rest): ((usize, u64), u64, Vec<(usize, u64)>) = reader.json(&format!("{prefix}at"))?;
+        let ended = before.len().checked_sub(1).filter(|last| at == (last + 1, 0));
+        if let Some((last, then)) = ended.map(|last| (last, before[last].iterations())) {
+            let now = self.engines.get(last).map_or(then, |(config, _)| config.iterations());
+            if now != then {
+                at = (last, then);
+            }
+        }
+        if let Some((config, _)) = self.engines.get(at.0).filter(|(config, _)| config.iterations() <= at.1) {
+            let (name, wanted, done) = (config.name.as_str(), config.iterations(), at.1);
+            return Err(reader.wrong(format!("engine[{}] ({name}) has done {done} iterations, and the input asks for {wanted}", at.0)));
+        }
         let mut values = [0.0; 5];
         reader.f64s_into(&format!("{prefix}memory"), &mut values)?;
         let [length, scale, value, passes, moved] = values;

@@ -88,22 +88,41 @@ pub enum Frames {
     Real(Vec<f32>),
     /// Left in the file and read in blocks.
     Stored(Box<dyn Source>),
+    /// Not read or made yet: as many, of which a plan needs no more.
+    Planned(usize),
 }
 
 impl Frames {
+    /// Takes pixels that are not numbers for 0 and masks them where they are.
+    pub(crate) fn mask_odd(&mut self, mask: &mut Mask, pixels: usize) {
+        let Self::Real(counts) = self else { return };
+        if counts.iter().all(|v| !v.is_nan()) {
+            return;
+        }
+        let valid = |i: usize| match &*mask {
+            Mask::All => true,
+            Mask::Common(m) => m[i % pixels],
+            Mask::Each(m) => m[i],
+        };
+        let each = counts.iter().enumerate().map(|(i, v)| valid(i) && !v.is_nan()).collect();
+        counts.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = 0.0);
+        *mask = Mask::Each(each);
+    }
+
     /// Number of frames of `pixels` pixels.
     pub fn len(&self, pixels: usize) -> usize {
         match self {
             Self::Counts(v) => v.len() / pixels.max(1),
             Self::Real(v) => v.len() / pixels.max(1),
             Self::Stored(source) => source.len(),
+            Self::Planned(count) => *count,
         }
     }
 
     /// Frames from `first` on, as many as `into` holds.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer, or the frames were only planned.
     pub fn read(&mut self, first: usize, pixels: usize, into: &mut [f32]) -> Result<()> {
         let begin = first * pixels;
         match self {
@@ -119,6 +138,7 @@ impl Frames {
                 Ok(())
             }
             Self::Stored(source) => source.read(first, into),
+            Self::Planned(_) => unreachable!("a plan reads no frames"),
         }
     }
 }
@@ -131,8 +151,12 @@ pub trait Source: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Frames from `first` on, as many as `into` holds.
+    /// Frames from `first` on, as many as `into` holds; not a number where a pixel does not count in its frame.
     fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()>;
+    /// What was seen in the frames so far that the user should know.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Valid pixels, centred as the frames are.

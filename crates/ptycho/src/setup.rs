@@ -10,13 +10,15 @@ use zellige_engine::text::bytes;
 
 use crate::config::{Config, PositionMethod};
 use crate::engines::corner_first;
-use crate::model::{MASKED, Model, Power, State, Storage, Transfer, View};
-use crate::scan::{Beam, Mask, Propagation, Scan};
+use crate::model::{MASKED, Model, Power, State, Storage, Transfer};
+use crate::scan::{Frames, Mask, Propagation, Scan};
 use crate::{data, propagation, start};
 
 mod files;
+mod places;
 
-pub use files::scans;
+pub use files::{planned, scans};
+use places::places;
 
 /// Pixels around what the views see where positions are refined, unless the input says otherwise.
 const REFINED_MARGIN: usize = 8;
@@ -79,6 +81,34 @@ fn shared(words: impl Iterator<Item = Option<String>>) -> (Vec<usize>, usize) {
 
 /// The problem. Frames are taken out of the scans.
 pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
+    let mut model = outlined(config, scans)?;
+    let counted = model.counted();
+    // Zeros that the system makes when they are first touched, by the threads that fill them.
+    let mut mag = vec![0.0; model.views.len() * counted];
+    let mut rest = &mut mag[..];
+    for scan in scans.iter_mut() {
+        let own = rest.split_off_mut(..scan.positions.len() * counted).unwrap_or_default();
+        moduli(scan, &model.transfer, own)?;
+        if let Frames::Stored(source) = &scan.frames {
+            scan.notes.extend(source.notes());
+        }
+        lit(scan, own, counted)?;
+    }
+    (model.power, model.mag) = (Power::of(&mag, counted), mag);
+    model.start = State { probe: start_probes(config, scans, &model)?, object: start_objects(config, scans, &model, seed)? };
+    Ok(model)
+}
+
+/// What can be told of the problem without its frames: everything but counts and objects. The probe is of one photon.
+pub fn outline(config: &Config, scans: &mut [Scan]) -> Result<Model> {
+    let mut model = outlined(config, scans)?;
+    let one = Model { power: Power { max: 1.0, ..Power::default() }, ..model.clone() };
+    model.start.probe = start_probes(config, scans, &one)?;
+    Ok(model)
+}
+
+/// The problem without frames and start.
+fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
     let Some(first) = scans.first() else {
         return Err(Error::input("ptycho", Problem::new("scan", "there is no scan")));
     };
@@ -100,40 +130,39 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
     let (object_of, objects) = shared(config.scan.iter().map(|s| s.object.clone()));
     let margin = config.object.margin.unwrap_or_else(|| margin(config, pixel));
-    let (views, shifts, mut storages) = places(scans, [&probe_of, &object_of], objects, margin, (frame, pixel));
+    let (views, shifts, mut storages) = places(scans, [&probe_of, &object_of], objects, (margin, config.compatibility), (frame, pixel));
     let mut offset = 0;
     for storage in &mut storages {
         storage.offset = offset;
         offset += config.object.modes * storage.layer();
     }
     room_for_objects(&scans[0], &storages, config.object.modes, pixel)?;
-    let transfer = propagation::transfer(&beam, frame);
-    // Zeros that the system makes when they are first touched, by the threads that fill them.
-    let counted = shape[0] * shape[1];
-    let mut mag = vec![0.0; views.len() * counted];
-    let mut firsts = Vec::new();
-    let (mut first, mut rest) = (0, &mut mag[..]);
-    for scan in scans.iter_mut() {
-        let count = scan.positions.len();
-        firsts.push((scan.name.clone(), first));
-        let own = rest.split_off_mut(..count * counted).unwrap_or_default();
-        moduli(scan, &transfer, own)?;
-        lit(scan, own, counted)?;
-        first += count;
-    }
-    let power = Power::of(&mag, counted);
     if scans[0].probe.is_none() || config.probe.ignore_file {
         let beyond = start::beyond(&config.probe, &beam, frame);
         scans[0].notes.extend(beyond);
     }
-    let filter = propagation::filter(&beam, frame, bin);
-    let start = State {
-        probe: start_probes(config, scans, &probe_of, probes, (&beam, frame, &filter), power)?,
-        object: start_objects(config, scans, &object_of, (&views, &storages), (frame, pixel), seed)?,
-    };
-    let modes = [config.probe.modes, config.object.modes];
-    let subpixel = config.subpixel;
-    Ok(Model { frame, bin, modes, probes, storages, views, subpixel, shifts, mag, transfer, pixel, filter, power, start, scans: firsts })
+    let before = scans.iter().scan(0, |first, scan| {
+        let own = *first;
+        *first += scan.positions.len();
+        Some((scan.name.clone(), own))
+    });
+    Ok(Model {
+        frame,
+        bin,
+        modes: [config.probe.modes, config.object.modes],
+        probes,
+        storages,
+        views,
+        subpixel: config.subpixel,
+        shifts,
+        mag: Vec::new(),
+        transfer: propagation::transfer(&beam, frame),
+        pixel,
+        filter: propagation::filter(&beam, frame, bin),
+        power: Power::default(),
+        start: State::default(),
+        scans: before.collect(),
+    })
 }
 
 /// All scans have the same frames and geometry.
@@ -180,45 +209,6 @@ fn margin(config: &Config, pixel: [f64; 2]) -> usize {
         if p.method == PositionMethod::Gradient { limit + 1 } else { limit }
     };
     config.engine.iter().filter_map(|e| e.positions.as_ref()).map(reach).max().unwrap_or(0).min(1 << 12)
-}
-
-/// Views, what is left of their places, and storages without offsets.
-fn places(
-    scans: &[Scan],
-    [probe_of, object_of]: [&[usize]; 2],
-    objects: usize,
-    margin: usize,
-    (frame, pixel): ([usize; 2], [f64; 2]),
-) -> (Vec<View>, Vec<[f64; 2]>, Vec<Storage>) {
-    let at = |p: &[f64; 2]| [0, 1].map(|d| p[d] / pixel[d]);
-    let mut low = vec![[f64::INFINITY; 2]; objects];
-    for (scan, object) in scans.iter().zip(object_of) {
-        for place in scan.positions.iter().map(at) {
-            low[*object] = [0, 1].map(|d| low[*object][d].min(place[d]));
-        }
-    }
-    let mut storages: Vec<Storage> = low
-        .iter()
-        .map(|low| {
-            let origin = [0, 1].map(|d| (low[d] - (margin + frame[d] / 2) as f64) * pixel[d]);
-            Storage { shape: [0; 2], offset: 0, origin }
-        })
-        .collect();
-    let (mut views, mut shifts) = (Vec::new(), Vec::new());
-    for (i, scan) in scans.iter().enumerate() {
-        let (probe, object) = (probe_of[i], object_of[i]);
-        for place in scan.positions.iter().map(at) {
-            let exact = [0, 1].map(|d| place[d] - low[object][d] + margin as f64);
-            let whole = exact.map(f64::round);
-            views.push(View { probe: probe as u32, object: object as u32, row: whole[0] as i32, col: whole[1] as i32 });
-            shifts.push([exact[0] - whole[0], exact[1] - whole[1]]);
-            let shape = &mut storages[object].shape;
-            for d in 0..2 {
-                shape[d] = shape[d].max(whole[d] as usize + frame[d] + margin);
-            }
-        }
-    }
-    (views, shifts, storages)
 }
 
 /// Frames without counts, and how much is masked: a note; a scan without any counts is an error.
@@ -269,7 +259,7 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
                     Mask::Common(mask) => mask[i],
                     Mask::Each(mask) => mask[j * pixels + i],
                 };
-                if !valid {
+                if !valid || counts[i].is_nan() {
                     *to = MASKED;
                     continue;
                 }
@@ -290,14 +280,9 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
 }
 
 /// Probes `[sets][P][ny][nx]` times the phase of the sample plane: of the first scan of each set.
-fn start_probes(
-    config: &Config,
-    scans: &[Scan],
-    probe_of: &[usize],
-    probes: usize,
-    (beam, frame, filter): (&Beam, [usize; 2], &[Complex<f64>]),
-    power: Power,
-) -> Result<Vec<Complex<f64>>> {
+fn start_probes(config: &Config, scans: &[Scan], model: &Model) -> Result<Vec<Complex<f64>>> {
+    let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
+    let (beam, frame, filter) = (&scans[0].beam.parted(model.bin), model.frame, &model.filter);
     let mut all = Vec::new();
     for set in 0..probes {
         let Some(number) = probe_of.iter().position(|p| *p == set).filter(|i| *i < scans.len()) else { continue };
@@ -316,7 +301,7 @@ fn start_probes(
                 return Err(wrong(&scan.name, message + ": `ignore_file = true` under [ptycho.probe] makes one"));
             }
             None => {
-                let photons = c.photons.unwrap_or(power.max);
+                let photons = c.photons.unwrap_or(model.power.max);
                 match config.scan.get(number).and_then(|s| s.simulate.as_ref()).filter(|_| !c.describes()) {
                     Some(made) => start::probe_of(made.nominal(beam, frame), c, frame, photons),
                     None => start::probe(c, beam, frame, c.modes, photons),
@@ -329,18 +314,13 @@ fn start_probes(
 }
 
 /// All storages: the image of the first scan that has one.
-fn start_objects(
-    config: &Config,
-    scans: &mut [Scan],
-    object_of: &[usize],
-    (views, storages): (&[View], &[Storage]),
-    (frame, pixel): ([usize; 2], [f64; 2]),
-    seed: u64,
-) -> Result<Vec<Complex<f64>>> {
+fn start_objects(config: &Config, scans: &mut [Scan], model: &Model, seed: u64) -> Result<Vec<Complex<f64>>> {
+    let (object_of, _) = shared(config.scan.iter().map(|s| s.object.clone()));
+    let (views, storages, frame, pixel) = (&model.views, &model.storages, model.frame, model.pixel);
     let c = &config.object;
     let mut all = Vec::new();
     for (number, storage) in storages.iter().enumerate() {
-        let mut own = scans.iter_mut().zip(object_of).filter(|(s, o)| **o == number && s.object.is_some()).map(|(s, _)| s);
+        let mut own = scans.iter_mut().zip(&object_of).filter(|(s, o)| **o == number && s.object.is_some()).map(|(s, _)| s);
         let scan = own.next().filter(|_| !c.ignore_file);
         let image = scan.as_ref().and_then(|s| s.object.as_ref());
         all.extend(start::object(image, storage.shape, storage.origin, pixel, c.modes, c.fill, seed));

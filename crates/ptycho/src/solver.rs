@@ -1,27 +1,30 @@
 //! The solver as the run loop sees it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
-use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, Outcome, Plan, Solver};
 
-use crate::config::{Config, Precision, WaveStorage};
+use crate::config::{Config, EngineConfig, Precision};
 use crate::halves::{self, Halves};
 use crate::model::Model;
 use crate::noise::Explained;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
-use crate::{bench, engines, resolution, setup, stages, streaming};
+use crate::{bench, engines, plan, resolution, setup, stages, streaming};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
     config: Config,
+    /// The folder that paths in the input refer to.
+    folder: PathBuf,
     whole: Reconstruction,
     halves: Option<Halves>,
     truths: Vec<Option<Truth>>,
@@ -66,6 +69,8 @@ impl Ptycho {
         };
         let (state, errors) = (stages.state()?, stages.errors()?);
         let results = Results {
+            config: &self.config,
+            folder: &self.folder,
             model,
             state: &state,
             history: &self.history,
@@ -91,104 +96,34 @@ pub fn cost(model: &Model, exits: bool) -> Cost {
 type Loaded = (Model, Vec<Option<Truth>>, Vec<Beam>, Vec<String>);
 
 fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
+    // What no memory holds is refused before frames are read.
+    plan::of_input(config, environment)?;
     let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
     let model = setup::model(config, &mut scans, environment.seed)?;
-    let views = model.views.len();
-    if let Some(frame) = config.output.frame.filter(|j| *j >= views) {
-        let problem = Problem::new("ptycho.output.frame", format!("there is no frame {frame}")).allowed(format!("0 to {}", views - 1));
-        return Err(Error::input("ptycho", problem.hint("leave it out for the brightest")));
-    }
     let beams = scans.iter().map(|s| s.beam).collect();
-    let notes = scans.iter().flat_map(|s| s.notes.iter().map(|n| format!("scan `{}`: {n}", s.name))).collect();
+    let notes = plan::noted(&scans);
     Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams, notes))
-}
-
-/// `1 scan`, `2 scans`.
-fn counted(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
-}
-
-/// What will be done with what was loaded.
-fn plan(config: &Config, environment: &Environment, (model, _, _, notes): &Loaded) -> Result<Plan> {
-    let exits = config.engine.iter().any(|e| e.name.keeps_exits());
-    let join = |v: &[usize]| v.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
-    let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
-    let micro = |d: usize| format!("{:.4e}", model.pixel[d]);
-    let engines: Vec<String> = config.engine.iter().map(|e| format!("{} {}", e.iterations(), e.name.as_str())).collect();
-    let scans = counted(model.scans.len(), "scan");
-    let probes = if model.probes == 1 { "the probe".to_owned() } else { format!("each of {} probes", model.probes) };
-    let mut lines = vec![
-        ("frames".to_owned(), format!("{} of {} pixels in {scans}", model.views.len(), join(&model.detector()))),
-        ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
-        ("modes".to_owned(), format!("{} of {probes}, {} of an object", model.modes[0], model.modes[1])),
-        ("counts".to_owned(), format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max)),
-        ("engines".to_owned(), engines.join(", then ")),
-    ];
-    let masked = setup::masked(&model.mag);
-    if masked > 0.0 {
-        lines.insert(1, ("masked".to_owned(), format!("{:.2} % of the pixels of all frames", 100.0 * masked)));
-    }
-    if model.bin != [1, 1] {
-        let [by, bx] = model.bin;
-        let at = match &environment.device {
-            Device::Cpu(_) => "",
-            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers are counted pixel by pixel",
-        };
-        let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
-        lines.insert(1, ("resampled".to_owned(), what));
-    }
-    if model.subpixel {
-        let at = match &environment.device {
-            Device::Cpu(_) => "",
-            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers see the probe on whole pixels",
-        };
-        lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
-    }
-    let double = config.precision == Precision::F64;
-    let frames = (model.views.len() * model.counted()) as u64;
-    let [room, _] = streaming::rooms(config, &environment.device);
-    let one = stages::memory(model, &room.demand, double) + 4 * frames;
-    let mut memory = if config.frc { 2 * one } else { one };
-    if config.output.local_errors {
-        memory = memory.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
-    }
-    if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
-        lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
-        memory -= if config.frc { 2 } else { 1 } * stages::mapped(model, exits, double);
-    }
-    if let Device::Cuda(gpu) = &environment.device {
-        let more;
-        (memory, more) = streaming::outlined(config, model, gpu)?;
-        lines.extend(more);
-    }
-    let mut warnings = notes.clone();
-    let views = model.views.len();
-    if views < 4 {
-        warnings.push(format!("{}: object and probe cannot be told apart without overlapping frames", counted(views, "frame")));
-    }
-    warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
-    warnings.extend(config.never());
-    if exits && config.memory.exit_waves == WaveStorage::F16 && matches!(environment.device, Device::Cpu(_)) {
-        warnings.push("exit waves are kept in single precision here: half precision (`exit_waves` of [ptycho.memory]) is for GPUs".into());
-    }
-    if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
-        warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part.max(0.0)));
-    }
-    Ok(Plan { lines, items: views as u64, memory, traffic: cost(model, exits).bytes as u64, warnings })
 }
 
 /// The state from what was loaded.
 fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _): Loaded) -> Result<Ptycho> {
     let (device, seed) = (&environment.device, environment.seed);
     let [room, of_half] = streaming::rooms(config, device);
-    let needed = stages::memory(&model, &room.demand, config.precision == Precision::F64) * if config.frc { 2 } else { 1 };
-    if matches!(device, Device::Cpu(_)) && config.memory.bytes().is_none() {
-        device.must_hold(needed, "exit waves and frames")?;
-    }
     let halves = if config.frc { Some(Halves::new(config, &model, device, seed, &of_half)?) } else { None };
     let whole = Reconstruction::within(config, model, device, seed, &room)?;
     let live = Agenda::new(config.output.live, Clock::default());
-    Ok(Ptycho { config: config.clone(), whole, halves, truths, beams, history: Vec::new(), local: Vec::new(), live, errors: [0.0; 3] })
+    Ok(Ptycho {
+        config: config.clone(),
+        folder: environment.folder.clone(),
+        whole,
+        halves,
+        truths,
+        beams,
+        history: Vec::new(),
+        local: Vec::new(),
+        live,
+        errors: [0.0; 3],
+    })
 }
 
 impl Solver for Ptycho {
@@ -208,8 +143,13 @@ impl Solver for Ptycho {
         list.into_iter().filter_map(|(used, what)| used.then_some(what)).collect()
     }
 
+    fn may_change() -> &'static [&'static str] {
+        // What of it may is found out when the state is taken back.
+        &["engine"]
+    }
+
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        plan(config, environment, &load(config, environment)?)
+        plan::of_input(config, environment)
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
@@ -218,7 +158,8 @@ impl Solver for Ptycho {
 
     fn plan_keeping(config: &Config, environment: &Environment) -> Result<(Plan, Found)> {
         let loaded = load(config, environment)?;
-        Ok((plan(config, environment, &loaded)?, Found::new(loaded)))
+        let (model, _, _, notes) = &loaded;
+        Ok((plan::of_model(config, environment, model, notes)?, Found::new(loaded)))
     }
 
     fn setup_from(config: &Config, environment: &Environment, found: Found) -> Result<Self> {
@@ -247,8 +188,8 @@ impl Solver for Ptycho {
         let [fourier, likelihood, _] = self.errors;
         // Zero says that the engine has no such error: ML keeps to the likelihood, others may leave it out.
         let known = [("likelihood", likelihood), ("modulus", fourier)].into_iter().filter(|(_, error)| *error > 0.0);
-        let known: Vec<String> = known.map(|(name, error)| format!("{name} error {error:.4e}")).collect();
-        let message = format!("{}; {}", counted(self.whole.done as usize, "iteration"), known.join(", "));
+        let known: Vec<String> = known.map(|(name, error)| format!("{name} error {}", plan::figures(error))).collect();
+        let message = format!("{}; {}", plan::counted(self.whole.done as usize, "iteration"), known.join(", "));
         let message = [vec![message], self.whole.resting(), self.whole.affine()].concat().join("; ");
         Some(Outcome { ending: Ending::Finished, status: "finished", message })
     }
@@ -314,6 +255,7 @@ impl Solver for Ptycho {
     }
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.json("engines", &self.config.engine)?;
         self.whole.save("whole.", writer)?;
         if let Some(halves) = &mut self.halves {
             halves.save(writer)?;
@@ -324,9 +266,11 @@ impl Solver for Ptycho {
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
-        self.whole.restore("whole.", reader)?;
+        let before: Vec<EngineConfig> = reader.json("engines")?;
+        self.config.goes_on(&before).map_err(|message| reader.wrong(message))?;
+        self.whole.restore("whole.", reader, &before)?;
         if let Some(halves) = &mut self.halves {
-            halves.restore(reader)?;
+            halves.restore(reader, &before)?;
         }
         reader.f64s_into("errors", &mut self.errors)?;
         self.history = reader.f64s("history")?.as_chunks::<3>().0.to_vec();
@@ -360,29 +304,3 @@ const MIXED_LIMIT: f64 = 0.05;
 
 /// An object that is farther than this from a known truth is another one: noise and few iterations stay below.
 const TRUTH_LIMIT: f64 = 0.5;
-
-/// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean square
-/// radius), along the closer axis.
-fn overlap(model: &Model) -> Option<f64> {
-    if model.views.len() < 2 || model.views.len() > 5000 {
-        return None;
-    }
-    let pixels = model.pixels();
-    let probe = &model.start.probe[..pixels];
-    let all: f64 = probe.iter().map(num_complex::Complex::norm_sqr).sum();
-    let mean = |f: &dyn Fn(usize) -> f64| probe.iter().enumerate().map(|(i, v)| v.norm_sqr() * f(i)).sum::<f64>() / all;
-    let (y, x) = (|i: usize| (i / model.frame[1]) as f64, |i: usize| (i % model.frame[1]) as f64);
-    let (my, mx) = (mean(&y), mean(&x));
-    let radius = mean(&|i| (y(i) - my).powi(2) + (x(i) - mx).powi(2)).sqrt();
-    let distance = |a: &crate::model::View, b: &crate::model::View| f64::from(a.row - b.row).hypot(f64::from(a.col - b.col));
-    let nearest = |(i, a): (usize, &crate::model::View)| {
-        let others = model.views.iter().enumerate().filter(|(j, b)| *j != i && b.object == a.object);
-        others.map(|(_, b)| distance(a, b)).fold(f64::INFINITY, f64::min)
-    };
-    let mut steps: Vec<f64> = model.views.iter().enumerate().map(nearest).collect();
-    steps.sort_by(f64::total_cmp);
-    let step = steps[steps.len() / 2];
-    // A disc of radius r has a root mean square radius of r over the root of two.
-    let width = 2.0 * std::f64::consts::SQRT_2 * radius;
-    (step.is_finite() && width > 0.0).then(|| 1.0 - step / width)
-}

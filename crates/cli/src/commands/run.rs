@@ -15,7 +15,7 @@ use zellige_engine::lock::Lock;
 use zellige_engine::profile::{Profiler, Table};
 use zellige_engine::run::{self, Options, Summary, checkpoint_path};
 use zellige_engine::schedule::Schedule;
-use zellige_engine::sim::{Ending, Environment, Outcome, Plan, Solver};
+use zellige_engine::sim::{Ending, Environment, Found, Outcome, Plan, Solver};
 use zellige_io::Format;
 
 use crate::args::{Older, Place, RunArgs};
@@ -116,7 +116,13 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let plural = if device.threads() == 1 { "" } else { "s" };
     report::heading(&format!("zellige {VERSION} {} on {} ({}, {} thread{plural})", S::NAME, device.name(), device.id(), device.threads()));
     let named = |error| named(error, &input.origin);
-    let (plan, found) = S::plan_keeping(&input.config, &environment).map_err(named)?;
+    let planned = if arguments.dry_run {
+        // Without what a run would keep of it, which may take as long as the run.
+        S::plan(&input.config, &environment).map(|plan| (plan, Found::default()))
+    } else {
+        S::plan_keeping(&input.config, &environment)
+    };
+    let (plan, found) = planned.map_err(named)?;
     show(&plan, S::ITEM, S::STEP, device);
     allocator::planned(plan.memory);
     if arguments.dry_run {

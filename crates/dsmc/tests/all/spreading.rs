@@ -85,7 +85,13 @@ fn spreads(species: &[SpeciesConfig; 2], [a, b]: [Molecule; 2], particles: f64) 
 /// Argon among argon: two names for one molecule.
 #[test]
 fn a_gas_diffuses_in_itself() {
-    let other = SpeciesConfig { mass: Some(66.3e-27), diameter: Some(4.11e-10), omega: Some(0.81), alpha: Some(1.4), ..SpeciesConfig::named("argon") };
+    let other = SpeciesConfig {
+        mass: Some(66.3e-27),
+        diameter: Some(4.11e-10),
+        omega: Some(0.81),
+        alpha: Some(1.4),
+        ..SpeciesConfig::named("argon")
+    };
     spreads(&[SpeciesConfig::named("Ar"), other], [ARGON; 2], 2e5);
 }
 

@@ -87,6 +87,7 @@ pub fn write_archive(path: impl AsRef<Path>, archive: &Archive) -> Result<()> {
             Content::Text(text) => Value::Text(text.clone()),
             Content::Number(value) => Value::Number(*value),
             Content::Whole(value) => Value::Whole(*value),
+            Content::Wholes(shape, values) => Value::Own(Tensor { shape: shape.clone(), elements: Elements::I32(values.clone()) }),
             Content::Reals(shape, values) => Value::Own(Tensor { shape: shape.clone(), elements: Elements::F64(values.clone()) }),
             Content::Complex(shape, values) => Value::Own(Tensor { shape: shape.clone(), elements: Elements::Complex(values.clone()) }),
             Content::Link(target) => Value::Link(target.clone()),

@@ -297,6 +297,22 @@ impl Config {
         self.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect()
     }
 
+    /// Whether a run with the engines `before` may go on with these, or what is in the way: the last of them may get another number of iterations,
+    /// and others may follow it.
+    pub(crate) fn goes_on(&self, before: &[EngineConfig]) -> Result<(), String> {
+        const MAY: &str = "a run that goes on may have other iterations of its last engine, and further engines behind it";
+        if self.engine.len() < before.len() {
+            return Err(format!("it belongs to an input of {} engines, this one has {}: {MAY}", before.len(), self.engine.len()));
+        }
+        for (i, (then, now)) in before.iter().zip(&self.engine).enumerate() {
+            let iterations = if i + 1 == before.len() { now.iterations } else { then.iterations };
+            if (EngineConfig { iterations, ..then.clone() }) != *now {
+                return Err(format!("it belongs to another input: engine[{i}] ({}) differs; {MAY}", then.name.as_str()));
+            }
+        }
+        Ok(())
+    }
+
     /// Iterations of all engines.
     pub fn iterations(&self) -> u64 {
         self.engine.iter().map(EngineConfig::iterations).sum()

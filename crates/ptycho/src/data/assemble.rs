@@ -5,20 +5,20 @@ use std::path::Path;
 use zellige_engine::error::{Error, Result};
 use zellige_io::tensor::{Elements, Tensor};
 
-use super::pipeline::{Pipeline, Stored};
-use super::{Geometry, Held, Raw};
+use super::pipeline::{Oddities, Pipeline, Stored};
+use super::{Depth, Geometry, Held, Raw, Unread};
 use crate::config::ScanConfig;
 use crate::scan::{Beam, Frames, HC, Mask, Propagation, Scan, Truth};
 
-/// Raw values read at once: 64 Mi.
-const BLOCK: usize = 1 << 26;
+/// Raw values read at once.
+const BLOCK: usize = 1 << 23;
 /// Largest frame, pixels.
 const MOST_PIXELS: usize = 1 << 28;
 /// Error messages name this as the format.
 const FORMAT: &str = "scan";
 
 /// Makes a scan of what a reader found in `path`.
-pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Path) -> Result<Scan> {
+pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Path, depth: Depth) -> Result<Scan> {
     let wrong = |message: String| Error::format(path, FORMAT, message);
     let read = &config.read;
     let (rebin, every) = (config.rebin.unwrap_or(1), config.every.unwrap_or(1).max(1));
@@ -69,7 +69,13 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
         pipeline.bad.iter_mut().zip(flat).for_each(|(bad, f)| *bad |= !(*f > 0.0 && f.is_finite()));
     }
     (pipeline.dark, pipeline.flat, pipeline.gain) = (raw.dark.take(), raw.flat.take(), read.gain as f32);
-    gaps(&mut raw, &mut pipeline, &mut notes)?;
+    pipeline.oddities = Oddities::of(read);
+    if depth == Depth::Whole {
+        gaps(&mut raw, &mut pipeline, &mut notes)?;
+        if let Some(times) = read.hot {
+            hot(&mut raw, &mut pipeline, times, &mut notes)?;
+        }
+    }
     notes.extend(taken);
     let dark = pipeline.dark.iter().flatten().zip(&pipeline.bad);
     if let Some((i, dark)) = dark.enumerate().find_map(|(i, (dark, bad))| (!bad && !(0.0..4e9).contains(dark)).then_some((i, *dark))) {
@@ -79,21 +85,29 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
     }
 
     let count = raw.count.div_ceil(every);
-    let positions: Vec<[f64; 2]> = raw.positions.iter().step_by(every).copied().collect();
+    let mut positions: Vec<[f64; 2]> = raw.positions.iter().step_by(every).copied().collect();
+    if let (Some(refined), Some(start)) = (raw.refined.take(), &read.start) {
+        notes.extend(moved(&mut positions, &refined, beam.resolution(shape), start));
+    }
     let mask = match &each {
         None => Mask::Common(pipeline.mask(None)),
         Some(each) => Mask::Each(each.chunks_exact(size).step_by(every).flat_map(|m| pipeline.mask(Some(m))).collect()),
     };
-    let mask = checked(mask, pipeline.pixels(), every).map_err(wrong)?;
+    let mut mask = checked(mask, pipeline.pixels(), every).map_err(wrong)?;
     let beam_notes = odd(&beam, shape, &positions);
     notes.extend(beam_notes.map_err(wrong)?);
-    let frames = if read.stream {
+    let frames = if depth == Depth::Plan {
+        Frames::Planned(count)
+    } else if read.stream {
         if each.is_some() {
             return Err(wrong("a mask for each frame cannot be combined with `stream`".into()));
         }
         Frames::Stored(Box::new(Stored { frames: raw.frames, pipeline, count, every }))
     } else {
-        whole(raw.frames.as_mut(), &pipeline, each.as_deref(), raw.count, every)?
+        let mut frames = whole(raw.frames.as_mut(), &pipeline, each.as_deref(), raw.count, every)?;
+        frames.mask_odd(&mut mask, pipeline.pixels());
+        notes.extend(pipeline.oddities.notes());
+        frames
     };
     let truth = raw.truth.take().filter(|t| read.orientation == 0 && still_true(t, (shape, &beam), raw.shape, raw.count));
     let truth = truth.map(|t| Truth { positions: t.positions.into_iter().step_by(every).collect(), ..t });
@@ -101,14 +115,17 @@ pub(super) fn assemble(mut raw: Raw, config: &ScanConfig, name: &str, path: &Pat
 }
 
 /// A scan in memory, cut as the entry says.
-pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str) -> Result<Scan> {
-    let (elements, count) = match scan.frames {
-        Frames::Counts(v) => (Elements::U16(v), scan.positions.len()),
-        Frames::Real(v) => (Elements::F32(v), scan.positions.len()),
+pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str, depth: Depth) -> Result<Scan> {
+    let count = scan.positions.len();
+    let held = |elements| Box::new(Held(Tensor { shape: vec![count, scan.shape[0], scan.shape[1]], elements }));
+    let frames: Box<dyn super::RawFrames> = match scan.frames {
+        Frames::Counts(v) => held(Elements::U16(v)),
+        Frames::Real(v) => held(Elements::F32(v)),
+        Frames::Planned(_) => Box::new(Unread),
         Frames::Stored(_) => return Ok(scan),
     };
     let raw = Raw {
-        frames: Box::new(Held(Tensor { shape: vec![count, scan.shape[0], scan.shape[1]], elements })),
+        frames,
         count,
         shape: scan.shape,
         positions: scan.positions,
@@ -127,12 +144,13 @@ pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str) -> Result<Scan> {
         center: None,
         probe: scan.probe,
         object: scan.object,
+        refined: None,
         truth: None,
         listing: None,
         notes: Vec::new(),
     };
     let config = ScanConfig { read: super::ReadConfig::default(), ..config.clone() };
-    assemble(raw, &config, name, Path::new(name))
+    assemble(raw, &config, name, Path::new(name), depth)
 }
 
 /// Whether frames that were cut or summed, or another geometry, leave a truth its pixels: that of others is none to compare with.
@@ -142,6 +160,25 @@ fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2]
     let pixel = beam.resolution(shape);
     let alike = (0..2).all(|d| (truth.object.spacing[d] * bin(d) as f64 / pixel[d] - 1.0).abs() < 1e-6);
     shape == raw && alike && truth.positions.len() == count
+}
+
+/// Takes the places that an earlier run has found, and says how far they are from those of the scan. Places that are where they were are left alone to
+/// the last bit.
+fn moved(positions: &mut [[f64; 2]], refined: &[[f64; 2]], pixel: [f64; 2], start: &Path) -> Option<String> {
+    const SAME: f64 = 1e-6;
+    let from = start.display();
+    if refined.len() != positions.len() {
+        let (found, here) = (refined.len(), positions.len());
+        return Some(format!("the {found} positions of `{from}` are left out, since there are {here} frames here"));
+    }
+    let far = |(a, b): (&[f64; 2], &[f64; 2])| ((a[0] - b[0]) / pixel[0]).hypot((a[1] - b[1]) / pixel[1]);
+    let most = positions.iter().zip(refined).map(|(a, b)| far((a, b))).fold(0.0, f64::max);
+    if most <= SAME {
+        return None;
+    }
+    positions.copy_from_slice(refined);
+    let hint = "`start_positions = false` leaves them alone";
+    Some(format!("positions are those of `{from}`, up to {most:.2} pixels from those of the scan; {hint}"))
 }
 
 /// What becomes of frames that are not taken as they are, though nobody asked for it.
@@ -178,21 +215,59 @@ fn beam(raw: &Raw, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
     Ok(Beam { wavelength, distance, pixel: pixel.map(|p| p * rebin as f64), propagation: geometry.propagation(read) })
 }
 
-/// Pixels that no photon can have counted in the first frame and the last: gaps of the detector. They are masked.
+/// Frames that are looked at to find hot pixels.
+const LOOKED_AT: usize = 16;
+
+/// Masks pixels whose least count in frames all over the scan is more than `times` the median of those around them, and a count besides.
+fn hot(raw: &mut Raw, pipeline: &mut Pipeline, times: f64, notes: &mut Vec<String>) -> Result<()> {
+    let [rows, columns] = raw.shape;
+    let taken = raw.count.min(LOOKED_AT);
+    let mut least = vec![f64::INFINITY; rows * columns];
+    for k in 0..taken {
+        let frame = raw.frames.read(k * raw.count / taken, 1)?;
+        let counts = Tensor { shape: vec![rows, columns], elements: frame }.to_reals().unwrap_or_default();
+        // `min` passes over what is not a number.
+        least.iter_mut().zip(counts).for_each(|(least, v)| *least = least.min(v));
+    }
+    let around = |i: usize| -> f64 {
+        let (y, x) = (i / columns, i % columns);
+        let mut near = Vec::with_capacity(8);
+        for at in
+            (y.saturating_sub(1)..(y + 2).min(rows)).flat_map(|r| (x.saturating_sub(1)..(x + 2).min(columns)).map(move |c| r * columns + c))
+        {
+            if at != i && !pipeline.bad[at] {
+                near.push(least[at]);
+            }
+        }
+        near.sort_unstable_by(f64::total_cmp);
+        near.get(near.len() / 2).copied().unwrap_or(0.0)
+    };
+    let found: Vec<usize> = (0..least.len()).filter(|i| !pipeline.bad[*i] && least[*i] > times * around(*i).max(0.0) + 1.0).collect();
+    for i in &found {
+        pipeline.bad[*i] = true;
+    }
+    if !found.is_empty() {
+        notes.push(format!("{} hot pixels of the detector, of {times} times the counts around them: masked (`read.hot`)", found.len()));
+    }
+    Ok(())
+}
+
+/// Pixels that no photon can have counted in the first frame and the last: gaps of the detector. They are masked. A negative number stands for a gap
+/// where it is the same in both: others are noise.
 fn gaps(raw: &mut Raw, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Result<()> {
     let first = raw.frames.read(0, 1)?;
     let last = raw.frames.read(raw.count - 1, 1)?;
-    let none = |elements: &Elements, i: usize| match elements {
-        Elements::U16(_) | Elements::Complex(_) => false,
-        Elements::I32(v) => v[i] < 0 || v[i] == i32::MAX,
-        Elements::F32(v) => !(0.0..4e9).contains(&v[i]),
-        Elements::F64(v) => !(0.0..4e9).contains(&v[i]),
+    let none = |i: usize| match (&first, &last) {
+        (Elements::I32(a), Elements::I32(b)) => a[i] < 0 && a[i] == b[i] || [a[i], b[i]] == [i32::MAX; 2],
+        (Elements::F32(a), Elements::F32(b)) => gap(f64::from(a[i]), f64::from(b[i])),
+        (Elements::F64(a), Elements::F64(b)) => gap(a[i], b[i]),
+        _ => false,
     };
     // 65535 in both is what a detector of 16 bits writes there.
     let full = |elements: &Elements, i: usize| matches!(elements, Elements::U16(v) if v[i] == u16::MAX);
     let mut found = 0;
     for i in 0..pipeline.bad.len() {
-        if !pipeline.bad[i] && (none(&first, i) && none(&last, i) || full(&first, i) && full(&last, i)) {
+        if !pipeline.bad[i] && (none(i) || full(&first, i) && full(&last, i)) {
             pipeline.bad[i] = true;
             found += 1;
         }
@@ -201,6 +276,12 @@ fn gaps(raw: &mut Raw, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Resu
         notes.push(format!("{found} pixels of the detector hold no counts (negative, not a number, or all bits set): masked"));
     }
     Ok(())
+}
+
+/// Whether values of a pixel in two frames are those of a gap.
+fn gap(first: f64, last: f64) -> bool {
+    let none = |v: f64| !(f64::NEG_INFINITY..4e9).contains(&v) || v == f64::NEG_INFINITY;
+    none(first) && none(last) || first < 0.0 && first == last
 }
 
 /// The mask in its shortest form; a frame without any valid pixel is an error.
@@ -264,8 +345,13 @@ fn whole(frames: &mut dyn super::RawFrames, pipeline: &Pipeline, each: Option<&[
     let size = pipeline.raw_shape[0] * pipeline.raw_shape[1];
     let block = if every == 1 { (BLOCK / size).max(1) } else { 1 };
     let pixels = pipeline.pixels();
-    let mut counts: Vec<u16> = Vec::new();
-    let mut real: Option<Vec<f32>> = (!pipeline.whole()).then(Vec::new);
+    let all = count.div_ceil(every) * pixels;
+    let (mut counts, mut real) = (Vec::new(), None);
+    if pipeline.whole() {
+        counts.reserve_exact(all);
+    } else {
+        real = Some(Vec::with_capacity(all));
+    }
     let mut part = Vec::new();
     let mut first = 0;
     while first < count {
@@ -274,7 +360,9 @@ fn whole(frames: &mut dyn super::RawFrames, pipeline: &Pipeline, each: Option<&[
         part.resize(n * pixels, 0.0);
         pipeline.run(&raw, first, each.map(|m| &m[first * size..]), &mut part)?;
         if real.is_none() && !part.iter().all(|v| *v <= f32::from(u16::MAX) && v.fract() == 0.0) {
-            real = Some(std::mem::take(&mut counts).into_iter().map(f32::from).collect());
+            let mut wider = Vec::with_capacity(all);
+            wider.extend(std::mem::take(&mut counts).into_iter().map(f32::from));
+            real = Some(wider);
         }
         match &mut real {
             Some(real) => real.extend_from_slice(&part),

@@ -68,6 +68,16 @@ pub struct ReadConfig {
     pub flat: Option<String>,
     /// Counts of the detector for one photon.
     pub gain: f64,
+    /// What a negative count is taken for, which noise makes where a dark frame was subtracted: the run says how many there are.
+    pub negative: Negative,
+    /// What becomes of a value that is no count (not a number, or all bits set) in some frame: the run says how many there are.
+    pub invalid: Invalid,
+    /// Counts from which on a pixel is saturated: it is masked in the frame where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saturated: Option<f64>,
+    /// Pixels that count more than this many times what the pixels around them do, in each of 16 frames all over the scan, are masked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hot: Option<f64>,
     /// Photon energy, keV.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
@@ -90,9 +100,35 @@ pub struct ReadConfig {
     /// A file of results (`.ptyr`, or `.npz` with `probe` and `object`) whose probe and object are taken to start from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
+    /// Whether the positions of the scan in `start` are taken as well, as that run has refined them.
+    pub start_positions: bool,
     /// Label of the scan in `start` whose probe and object are taken, where the file has several; the scan's own name if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_label: Option<String>,
+}
+
+/// What a negative count is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Negative {
+    /// No counts.
+    #[default]
+    Zero,
+    /// A pixel that does not count in its frame.
+    Mask,
+    /// An error that names frame and pixel.
+    Refuse,
+}
+
+/// What becomes of a value that is no count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Invalid {
+    /// The pixel does not count in its frame.
+    #[default]
+    Mask,
+    /// An error that names frame and pixel.
+    Refuse,
 }
 
 /// What marks a valid pixel.
@@ -123,6 +159,10 @@ impl Default for ReadConfig {
             dark: None,
             flat: None,
             gain: 1.0,
+            negative: Negative::Zero,
+            invalid: Invalid::Mask,
+            saturated: None,
+            hot: None,
             energy: None,
             distance: None,
             pixel: None,
@@ -131,6 +171,7 @@ impl Default for ReadConfig {
             orientation: 0,
             stream: false,
             start: None,
+            start_positions: true,
             start_label: None,
         }
     }
@@ -152,6 +193,8 @@ impl ReadConfig {
         };
         positive("positions_unit", Some(self.positions_unit), 1e-15, 1e3);
         positive("gain", Some(self.gain), 1e-12, 1e12);
+        positive("saturated", self.saturated, 1.0, 4e9);
+        positive("hot", self.hot, 1.0, 1e9);
         positive("energy", self.energy, 1e-6, 1e6);
         positive("distance", self.distance, 1e-9, 1e6);
         for p in self.pixel.iter().flat_map(|p| p.both()) {

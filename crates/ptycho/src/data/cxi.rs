@@ -12,7 +12,7 @@ use zellige_engine::error::Result;
 use zellige_io::hdf5::File;
 use zellige_io::tensor::Tensor;
 
-use super::{Geometry, MaskValid, Raw, ReadConfig, image, paths, propagation};
+use super::{Depth, Geometry, MaskValid, Raw, ReadConfig, image, paths, propagation};
 use crate::scan::HC;
 
 /// Joules in a kiloelectronvolt.
@@ -42,7 +42,7 @@ fn data(file: &File, entry: &str) -> Result<Option<String>> {
 }
 
 /// Reads a file.
-pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
     let file = File::open(path)?;
     let Some(entry) = entry(&file)? else {
         return Err(file.wrong(format!("it has no `entry_1/data_1/data` (datasets: {})", file.listing())));
@@ -74,12 +74,13 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let positions =
         if read.positions.is_some() || read.positions_y.is_some() { Vec::new() } else { positions(&file, &entry, count, read)? };
     let size = shape[0] * shape[1];
-    let mask = file.maybe(&format!("{detector}/mask"))?.or(file.maybe(&format!("{detector}/pixel_mask"))?).and_then(|t| t.to_reals());
+    let plane = |name: &str| if depth == Depth::Plan { Ok(None) } else { file.maybe(&format!("{detector}/{name}")) };
+    let mask = plane("mask")?.or(plane("pixel_mask")?).and_then(|t| t.to_reals());
     let mask = mask.map(|m| match read.mask_valid {
         Some(MaskValid::Nonzero) => m.into_iter().map(|v| v != 0.0).collect(),
         _ => m.into_iter().map(|v| v as u32 & !HARMLESS == 0).collect(),
     });
-    let dark = file.maybe(&format!("{detector}/data_dark"))?.and_then(|t| t.to_reals()).map(|v| paths::mean(&v, size));
+    let dark = plane("data_dark")?.and_then(|t| t.to_reals()).map(|v| paths::mean(&v, size));
     let centre = |name: &str, d: usize| -> Result<Option<f64>> {
         let name = format!("{detector}/{name}");
         let Some(value) = file.number(&name)?.filter(|_| read.center.is_none()) else { return Ok(None) };
@@ -112,6 +113,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         center,
         probe,
         object: None,
+        refined: None,
         truth: None,
         listing: None,
         notes: Vec::new(),

@@ -22,7 +22,7 @@ use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 
 pub(crate) use assemble::{odd, units};
-pub use config::{FileFormat, MaskValid, ReadConfig};
+pub use config::{FileFormat, Invalid, MaskValid, Negative, ReadConfig};
 
 use crate::config::ScanConfig;
 use crate::scan::{Image, Propagation, Scan, Truth};
@@ -31,21 +31,34 @@ use crate::simulate;
 /// The scan of an entry of `[[ptycho.scan]]`, read or made, cropped and summed as the entry says. Relative paths are looked for in
 /// `folder`.
 pub fn load(config: &ScanConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
-    load_among(config, name, [name; 2], folder, seed)
+    load_among(config, [name; 3], folder, seed, Depth::Whole)
 }
 
-/// The same for a scan whose probe and object are those of the scans of two other names, which is what an earlier run's results call them.
-pub(crate) fn load_among(config: &ScanConfig, name: &str, owners: [&str; 2], folder: &Path, seed: u64) -> Result<Scan> {
+/// How much of a scan is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Its geometry, positions and start: neither frames nor masks are read or made.
+    Plan,
+    /// All of it.
+    Whole,
+}
+
+/// The scan of the first name, whose probe and object are those of the scans of the other two, which is what an earlier run's results call them.
+pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, seed: u64, depth: Depth) -> Result<Scan> {
+    let name = names[0];
     match (&config.file, &config.simulate) {
         (Some(file), _) => {
             let path = folder.join(file);
-            let raw = open(&path, &config.read, owners, folder)?;
-            assemble::assemble(raw, config, name, &path)
+            let raw = open(&path, &config.read, names, folder, depth)?;
+            assemble::assemble(raw, config, name, &path, depth)
         }
         (None, Some(made)) => {
-            let scan = simulate::simulate(made, name, folder, seed)?;
+            let scan = match depth {
+                Depth::Plan => simulate::planned(made, name, folder, seed)?,
+                Depth::Whole => simulate::simulate(made, name, folder, seed)?,
+            };
             let plain = config.crop.is_none() && config.rebin.is_none_or(|r| r == 1) && config.every.is_none_or(|e| e == 1);
-            if plain { Ok(scan) } else { assemble::cut(scan, config, name) }
+            if plain { Ok(scan) } else { assemble::cut(scan, config, name, depth) }
         }
         (None, None) => Err(Error::input("ptycho.scan", Problem::new("file", "nothing says where the frames come from"))),
     }
@@ -70,6 +83,8 @@ struct Raw {
     center: Option<[f64; 2]>,
     probe: Option<Image>,
     object: Option<Image>,
+    /// Where the views of an earlier run stood at its end, of as many frames as it had.
+    refined: Option<Vec<[f64; 2]>>,
     /// What a simulated scan was made from.
     truth: Option<Truth>,
     /// What the file holds, where it lacks something that must be known.
@@ -115,6 +130,15 @@ trait RawFrames: Send {
     fn read(&mut self, first: usize, count: usize) -> Result<Elements>;
 }
 
+/// Frames that a plan asks nothing of.
+struct Unread;
+
+impl RawFrames for Unread {
+    fn read(&mut self, _: usize, _: usize) -> Result<Elements> {
+        unreachable!("a plan reads no frames")
+    }
+}
+
 /// Frames in memory.
 struct Held(Tensor);
 
@@ -132,7 +156,7 @@ impl RawFrames for Held {
     }
 }
 
-fn open(path: &Path, read: &ReadConfig, owners: [&str; 2], folder: &Path) -> Result<Raw> {
+fn open(path: &Path, read: &ReadConfig, names: [&str; 3], folder: &Path, depth: Depth) -> Result<Raw> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     let format = match (read.format, ending.as_str()) {
         (Some(format), _) => format,
@@ -143,13 +167,13 @@ fn open(path: &Path, read: &ReadConfig, owners: [&str; 2], folder: &Path) -> Res
         (None, _) => guess(path)?,
     };
     let mut raw = match format {
-        FileFormat::Npz => npz::open(path, read)?,
-        FileFormat::Ptyd => ptyd::open(path, read)?,
-        FileFormat::Cxi => cxi::open(path, read)?,
-        FileFormat::Hdf5 => paths::open(path, read, folder)?,
+        FileFormat::Npz => npz::open(path, read, depth)?,
+        FileFormat::Ptyd => ptyd::open(path, read, depth)?,
+        FileFormat::Cxi => cxi::open(path, read, depth)?,
+        FileFormat::Hdf5 => paths::open(path, read, folder, depth)?,
     };
     if format != FileFormat::Hdf5 {
-        paths::extra(&mut raw, path, read, folder)?;
+        paths::extra(&mut raw, path, read, folder, depth)?;
     }
     let Geometry { wavelength, distance, pixel, .. } = raw.geometry;
     if read.energy.is_none() && wavelength.is_none()
@@ -159,8 +183,8 @@ fn open(path: &Path, read: &ReadConfig, owners: [&str; 2], folder: &Path) -> Res
         raw.listing = Some(if format == FileFormat::Npz { Archive::open(path)?.listing() } else { hdf5::File::open(path)?.listing() });
     }
     if let Some(file) = &read.start {
-        let start = start::read(&folder.join(file), read.start_label.as_deref(), owners)?;
-        (raw.probe, raw.object) = (start.probe, start.object);
+        let start = start::read(&folder.join(file), read.start_label.as_deref(), names)?;
+        (raw.probe, raw.object, raw.refined) = (start.probe, start.object, start.positions.filter(|_| read.start_positions));
         // What was said of the file's own object is no longer so.
         raw.notes = start.notes;
     }

@@ -17,13 +17,32 @@ use std::path::Path;
 
 use zellige_engine::error::{Error, Result};
 use zellige_io::npz::Archive;
+use zellige_io::tensor::Elements;
 
-use super::{Geometry, Held, MaskValid, Raw, ReadConfig, frames_shape, image, pairs};
+use super::{Depth, Geometry, Held, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, image, pairs};
 use crate::scan::{HC, Image, Propagation, Truth};
 use crate::simulate::Pair;
 
+/// Frames of an archive, which are read when the first of them are asked for: they may be packed and then only come as a whole.
+struct Member {
+    archive: Archive,
+    name: String,
+    held: Option<Held>,
+}
+
+impl RawFrames for Member {
+    fn read(&mut self, first: usize, count: usize) -> Result<Elements> {
+        let Self { archive, name, held } = self;
+        let held = match held {
+            Some(held) => held,
+            None => held.insert(Held(archive.read(name)?)),
+        };
+        held.read(first, count)
+    }
+}
+
 /// Reads an archive.
-pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
     let mut archive = Archive::open(path)?;
     let wrong = |message: String| Error::format(path, "NPZ scan", message);
     let asked = |name: &Option<String>, known: &[&str], archive: &Archive| match name {
@@ -32,9 +51,9 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     };
     let name = asked(&read.frames, &["intensity", "frames", "data", "diffraction"], &archive);
     let name = name.ok_or_else(|| wrong(format!("it has no `intensity` (arrays: {})", archive.listing())))?;
-    let frames = archive.read(&name)?;
-    let (count, shape) =
-        frames_shape(&frames.shape).ok_or_else(|| wrong(format!("`{name}` is {:?}, not [n, rows, columns]", frames.shape)))?;
+    let all = archive.shape(&name)?;
+    let (count, shape) = frames_shape(&all).ok_or_else(|| wrong(format!("`{name}` is {all:?}, not [n, rows, columns]")))?;
+    let frames = Member { archive: Archive::open(path)?, name, held: None };
     let number = |archive: &mut Archive, name: &str| -> Result<Option<f64>> {
         Ok(archive.maybe(name)?.and_then(|t| t.to_reals()).and_then(|v| v.first().copied()))
     };
@@ -59,7 +78,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let (positions, origin) = arrays.positions(&mut archive, count, shape, resolution)?;
     let layer = |name: Option<String>, archive: &mut Archive| name.map(|n| archive.read(&n)).transpose();
     // What the input names (mask, dark, flat, positions) is read with that of the other formats.
-    let mask = if read.mask.is_none() { archive.maybe("mask")?.and_then(|t| t.to_reals()) } else { None };
+    let mask = if read.mask.is_none() && depth == Depth::Whole { archive.maybe("mask")?.and_then(|t| t.to_reals()) } else { None };
     let valid = read.mask_valid.unwrap_or(MaskValid::Nonzero);
     let mask = mask.map(|m| m.into_iter().map(|v| (v != 0.0) == (valid == MaskValid::Nonzero)).collect());
     let spacing = resolution.unwrap_or([1.0; 2]);
@@ -76,7 +95,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let turned = read.swap || read.flip != [false; 2] || read.positions_unit != 1.0;
     let truth = if turned { None } else { truth(&mut archive, geometry, shape)? };
     Ok(Raw {
-        frames: Box::new(Held(frames)),
+        frames: Box::new(frames),
         count,
         shape,
         positions,
@@ -87,6 +106,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         center: None,
         probe,
         object,
+        refined: None,
         truth,
         listing: None,
         notes,

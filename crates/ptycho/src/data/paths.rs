@@ -7,7 +7,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_io::hdf5::{File, Part};
 use zellige_io::tensor::{Elements, Tensor};
 
-use super::{Geometry, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, pairs};
+use super::{Depth, Geometry, MaskValid, Raw, RawFrames, ReadConfig, frames_shape, pairs};
 
 /// Frames of one dataset.
 pub(super) struct Dataset(pub(super) Part);
@@ -72,7 +72,7 @@ pub(super) fn frames(file: &File, name: &str) -> Result<(Box<dyn RawFrames>, usi
 }
 
 /// Reads a file by paths.
-pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) -> Result<Raw> {
     let file = File::open(path)?;
     let missing = |key: &str| {
         let problem = Problem::new(format!("read.{key}"), format!("`{}` needs the path of its {key}", path.display()));
@@ -96,16 +96,17 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path) -> Result<Raw>
         center: None,
         probe: None,
         object: None,
+        refined: None,
         truth: None,
         listing: None,
         notes: Vec::new(),
     };
-    extra(&mut raw, path, read, folder)?;
+    extra(&mut raw, path, read, folder, depth)?;
     Ok(raw)
 }
 
 /// What the input names besides the frames, of any format; positions, also those that the format has of itself, are turned as the input says.
-pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path) -> Result<()> {
+pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) -> Result<()> {
     let at = |other: &Option<std::path::PathBuf>| other.as_ref().map_or_else(|| path.to_owned(), |f| folder.join(f));
     let source = at(&read.positions_file);
     if let Some(name) = &read.positions {
@@ -127,6 +128,9 @@ pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path
             p.swap(0, 1);
         }
         *p = [0, 1].map(|d| p[d] * read.positions_unit * if read.flip[d] { -1.0 } else { 1.0 });
+    }
+    if depth == Depth::Plan {
+        return Ok(());
     }
     if let Some(name) = &read.mask {
         let values = Table::open(&at(&read.mask_file))?.read(name)?.to_reals().unwrap_or_default();

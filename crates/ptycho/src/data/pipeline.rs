@@ -1,16 +1,65 @@
 //! From the pixels of a file to those of a scan: which raw pixels make a pixel, what is subtracted and divided.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{self, chunks, chunks_mut};
 use zellige_io::tensor::Elements;
 
-use super::RawFrames;
+use super::{Invalid, Negative, RawFrames, ReadConfig};
 use crate::scan::Source;
 
 /// A raw pixel that is not there.
 const NOWHERE: u32 = u32::MAX;
+
+/// Values from here on are no counts: they have all bits set.
+const NONE: f32 = 4e9;
+
+/// What is done about values that are no counts, or none to go by; how many there were is counted.
+pub(super) struct Oddities {
+    negative: Negative,
+    invalid: Invalid,
+    saturated: f32,
+    /// Negative, no counts, saturated.
+    found: [AtomicU64; 3],
+}
+
+impl Oddities {
+    /// As the input says.
+    pub(super) fn of(read: &ReadConfig) -> Self {
+        let saturated = read.saturated.map_or(NONE, |s| s as f32).min(NONE);
+        Self { negative: read.negative, invalid: read.invalid, saturated, found: Default::default() }
+    }
+
+    /// The count that is meant, not a number where the pixel is masked in its frame; none where it is refused.
+    #[cold]
+    fn taken(&self, value: f32) -> Option<f32> {
+        let (kind, taken) = match value {
+            v if v.is_nan() || !(-NONE..NONE).contains(&v) => (1, (self.invalid == Invalid::Mask).then_some(f32::NAN)),
+            v if v >= self.saturated => (2, Some(f32::NAN)),
+            _ => match self.negative {
+                Negative::Zero => (0, Some(0.0)),
+                Negative::Mask => (0, Some(f32::NAN)),
+                Negative::Refuse => (0, None),
+            },
+        };
+        self.found[kind].fetch_add(1, Ordering::Relaxed);
+        taken
+    }
+
+    /// What there was of them, in words.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let [negative, invalid, saturated] = self.found.each_ref().map(|n| n.load(Ordering::Relaxed));
+        let taken = if self.negative == Negative::Zero { "taken for 0" } else { "masked where they are" };
+        let lines = [
+            (negative, format!("negative counts are {taken} (`read.negative`)")),
+            (invalid, "values that are no counts (not a number, or all bits set) are masked where they are (`read.invalid`)".into()),
+            (saturated, format!("counts of {} or more are masked where they are (`read.saturated`)", self.saturated)),
+        ];
+        lines.into_iter().filter(|(n, _)| *n > 0).map(|(n, text)| format!("{n} {text}")).collect()
+    }
+}
 
 /// Which raw pixels make a pixel, and what is done to them.
 pub(super) struct Pipeline {
@@ -27,6 +76,7 @@ pub(super) struct Pipeline {
     pub(super) dark: Option<Vec<f32>>,
     pub(super) flat: Option<Vec<f32>>,
     pub(super) gain: f32,
+    pub(super) oddities: Oddities,
 }
 
 impl Pipeline {
@@ -49,7 +99,18 @@ impl Pipeline {
             }
         }
         let bad = vec![false; raw_shape[0] * raw_shape[1]];
-        Self { path, raw_shape, shape, map, parts: rebin * rebin, bad, dark: None, flat: None, gain: 1.0 }
+        Self {
+            path,
+            raw_shape,
+            shape,
+            map,
+            parts: rebin * rebin,
+            bad,
+            dark: None,
+            flat: None,
+            gain: 1.0,
+            oddities: Oddities::of(&ReadConfig::default()),
+        }
     }
 
     /// Pixels of a frame.
@@ -68,7 +129,7 @@ impl Pipeline {
         self.map.chunks_exact(self.parts).map(|part| part.iter().all(sound)).collect()
     }
 
-    /// Frames from raw ones; `first` is the number of the first, for messages.
+    /// Frames from raw ones; `first` is the number of the first, for messages. Not a number where a pixel is masked in this frame alone.
     pub(super) fn run(&self, raw: &Elements, first: usize, masked: Option<&[bool]>, into: &mut [f32]) -> Result<()> {
         match raw {
             Elements::U16(v) => self.pixels_of(v, |v| f32::from(*v), first, masked, into),
@@ -88,6 +149,7 @@ impl Pipeline {
         into: &mut [f32],
     ) -> Result<()> {
         let size = self.raw_shape[0] * self.raw_shape[1];
+        let limit = self.oddities.saturated;
         let fault = parallel::first((chunks_mut(into, self.pixels()), chunks(raw, size)), |j, (frame, raw)| {
             for (value, parts) in frame.iter_mut().zip(self.map.chunks_exact(self.parts)) {
                 *value = 0.0;
@@ -98,11 +160,15 @@ impl Pipeline {
                     }
                     let mut v = real(&raw[at]);
                     // As the file has it: a dark frame makes no counts of what is none.
-                    if !(0.0..4e9).contains(&v) {
-                        return Some((j, at, v));
+                    if !(0.0..limit).contains(&v) {
+                        match self.oddities.taken(v) {
+                            Some(taken) => v = taken,
+                            None => return Some((j, at, v)),
+                        }
                     }
                     if let Some(dark) = &self.dark {
-                        v = (v - dark[at]).max(0.0);
+                        // Not `max`, which would make 0 of what is not a number.
+                        v = if v < dark[at] { 0.0 } else { v - dark[at] };
                     }
                     if let Some(flat) = &self.flat {
                         v /= flat[at];
@@ -116,7 +182,7 @@ impl Pipeline {
         let (row, column) = (at / self.raw_shape[1], at % self.raw_shape[1]);
         let what = if value.is_nan() { "is not a number".into() } else { format!("has {value} counts") };
         let message = format!(
-            "pixel [{row}, {column}] of frame {} {what}, and not in every frame, as a gap of the detector would; mask it (`mask`, `mask_file`) or mend the file",
+            "pixel [{row}, {column}] of frame {} {what}, and not in every frame, as a gap of the detector would; mask it (`mask`, `mask_file`), or let `negative` and `invalid` of `read` say what it is taken for",
             first + j
         );
         Err(Error::format(&self.path, "scan", message))
@@ -135,6 +201,10 @@ pub(super) struct Stored {
 impl Source for Stored {
     fn len(&self) -> usize {
         self.count
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.pipeline.oddities.notes()
     }
 
     fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()> {
@@ -193,6 +263,38 @@ mod tests {
         assert!(found.iter().zip(&mask).all(|(v, m)| !m || *v == 4.0));
     }
 
+    /// Negative counts, values that are none and saturated ones, by each word of the input; a pixel that is summed of several is masked with one of them.
+    #[test]
+    fn oddities_are_taken_as_the_input_says() {
+        let raw = vec![3.0, -2.0, f32::NAN, 5e9, 100.0, 99.0, f32::INFINITY, 0.0, -1.0];
+        let taken = |read: ReadConfig| {
+            let mut pipeline = Pipeline::new("f".into(), [3, 3], [3, 3], [1.0, 1.0], 1, 0);
+            pipeline.oddities = Oddities::of(&read);
+            let mut into = vec![0.0; 9];
+            let result = pipeline.run(&Elements::F32(raw.clone()), 0, None, &mut into).map_err(|e| e.to_string());
+            (into, result, pipeline.oddities.notes())
+        };
+        let (into, result, notes) = taken(ReadConfig::default());
+        result.unwrap();
+        let masked: Vec<usize> = (0..9).filter(|i| into[*i].is_nan()).collect();
+        assert_eq!((masked, into[1], into[8], into[4]), (vec![2, 3, 6], 0.0, 0.0, 100.0));
+        assert!(
+            notes.len() == 2 && notes[0].starts_with("2 negative counts are taken for 0") && notes[1].starts_with("3 values"),
+            "{notes:?}"
+        );
+        let (into, result, notes) = taken(ReadConfig { negative: Negative::Mask, saturated: Some(100.0), ..ReadConfig::default() });
+        result.unwrap();
+        let masked: Vec<usize> = (0..9).filter(|i| into[*i].is_nan()).collect();
+        assert_eq!(masked, [1, 2, 3, 4, 6, 8]);
+        assert!(notes[2].starts_with("1 counts of 100 or more"), "{notes:?}");
+        let (_, result, _) = taken(ReadConfig { negative: Negative::Refuse, ..ReadConfig::default() });
+        assert!(result.unwrap_err().contains("pixel [0, 1] of frame 0 has -2 counts"));
+        let summed = Pipeline::new("f".into(), [4, 4], [2, 2], [1.0, 1.0], 2, 0);
+        let mut raw = vec![1.0; 16];
+        raw[5] = f32::NAN;
+        assert_eq!(run(&summed, raw).iter().filter(|v| v.is_nan()).count(), 1);
+    }
+
     #[test]
     fn corrections_and_faults() {
         let mut pipeline = Pipeline::new("f".into(), [4, 4], [4, 4], [2.0, 2.0], 1, 0);
@@ -202,6 +304,8 @@ mod tests {
         assert_eq!(run(&pipeline, vec![10.0; 16]), vec![4.0; 16]);
         let mut raw = vec![1.0; 16];
         raw[5] = f32::NAN;
+        assert!(run(&pipeline, raw.clone())[5].is_nan());
+        pipeline.oddities = Oddities::of(&ReadConfig { invalid: Invalid::Refuse, ..ReadConfig::default() });
         let error = pipeline.run(&Elements::F32(raw.clone()), 30, None, &mut [0.0; 16]).unwrap_err().to_string();
         assert!(error.contains("pixel [1, 1] of frame 30 is not a number"), "{error}");
         pipeline.bad[5] = true;

@@ -8,7 +8,7 @@ use zellige_engine::error::Result;
 use zellige_io::hdf5::{File, Part};
 use zellige_io::tensor::Elements;
 
-use super::{Geometry, Raw, RawFrames, ReadConfig, frames_shape, pairs, paths, propagation};
+use super::{Depth, Geometry, Raw, RawFrames, ReadConfig, frames_shape, pairs, paths, propagation};
 use crate::scan::HC;
 
 /// Frames of several chunks.
@@ -38,6 +38,70 @@ impl RawFrames for Chunks {
     }
 }
 
+/// Valid pixels of the frames so far: of one where all are alike, as long as that is so.
+#[derive(Default)]
+struct Weights {
+    valid: Vec<bool>,
+    /// Frames that it stands for, if all of these are like the one that is held.
+    alike: Option<usize>,
+}
+
+impl Weights {
+    /// Those of a chunk whose first frame is number `first`; frames before it without any are valid.
+    fn add(&mut self, first: usize, part: &Part, [rows, columns]: [usize; 2]) -> Result<()> {
+        let (size, frames) = (rows * columns, part.shape()[0]);
+        let block = (BLOCK / size).max(1);
+        for at in (0..frames).step_by(block) {
+            let n = block.min(frames - at);
+            let read = part.read(&[at, 0, 0], &[n, rows, columns])?;
+            let valid: Vec<bool> = match &read {
+                Elements::U16(v) => v.iter().map(|w| *w > 0).collect(),
+                Elements::I32(v) => v.iter().map(|w| *w > 0).collect(),
+                Elements::F32(v) => v.iter().map(|w| *w > 0.0).collect(),
+                Elements::F64(v) => v.iter().map(|w| *w > 0.0).collect(),
+                Elements::Complex(v) => v.iter().map(|w| w.re > 0.0).collect(),
+            };
+            self.push(first + at, &valid, size);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, first: usize, valid: &[bool], size: usize) {
+        if first == 0 {
+            (self.valid, self.alike) = (valid[..size].to_vec(), Some(0));
+        } else if self.valid.is_empty() {
+            (self.valid, self.alike) = (vec![true; size], Some(first));
+        }
+        if let Some(count) = self.alike {
+            if count == first && valid.chunks_exact(size).all(|m| *m == self.valid[..]) {
+                self.alike = Some(count + valid.len() / size);
+                return;
+            }
+            self.valid = self.valid.repeat(count.max(1));
+            self.valid.truncate(count * size);
+            self.alike = None;
+        }
+        self.valid.resize(first * size, true);
+        self.valid.extend_from_slice(valid);
+    }
+
+    /// For all frames or for each; none if no frame had any.
+    fn finished(mut self, count: usize, size: usize) -> Option<Vec<bool>> {
+        match self.alike {
+            Some(known) if known < count => {
+                self.valid = self.valid.repeat(known);
+                self.valid.resize(count * size, true);
+            }
+            None => self.valid.resize(if self.valid.is_empty() { 0 } else { count * size }, true),
+            Some(_) => {}
+        }
+        (!self.valid.is_empty()).then_some(self.valid)
+    }
+}
+
+/// Weights read at once.
+const BLOCK: usize = 1 << 23;
+
 /// A chunk: in the file itself, or in one of its own behind a link. The path is that of its group.
 fn chunk(file: &File, number: &str) -> Result<Option<(File, String)>> {
     let Some((other, path)) = file.external("chunks", number)? else {
@@ -53,7 +117,7 @@ fn chunk(file: &File, number: &str) -> Result<Option<(File, String)>> {
 }
 
 /// Reads a file of prepared data.
-pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
+pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> {
     let file = File::open(path)?;
     let groups = file.children("")?;
     if !groups.iter().any(|g| g == "chunks") {
@@ -61,7 +125,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     }
     let mut numbers: Vec<(usize, String)> = file.children("chunks")?.into_iter().filter_map(|n| Some((n.parse().ok()?, n))).collect();
     numbers.sort();
-    let (mut parts, mut positions, mut mask, mut count) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (mut parts, mut positions, mut count) = (Vec::new(), Vec::new(), 0);
+    let mut mask = Weights::default();
     let mut frame: Option<[usize; 2]> = None;
     for (_, number) in &numbers {
         let Some((file, group)) = chunk(&file, number)? else { continue };
@@ -76,9 +141,9 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         }
         let place = file.read(&name("positions"))?;
         let place = pairs(&place).ok_or_else(|| file.wrong(format!("`{}` is {:?}, not [{n}, 2]", name("positions"), place.shape)))?;
-        if let Some(weights) = file.maybe(&name("weights"))?.filter(|w| w.shape == shape) {
-            mask.resize(count * size[0] * size[1], true);
-            mask.extend(weights.to_reals().unwrap_or_default().iter().map(|w| *w > 0.0));
+        let weights = name("weights");
+        if depth == Depth::Whole && file.shape(&weights)?.is_some_and(|w| w == shape) {
+            mask.add(count, &file.part(&weights)?, size)?;
         }
         positions.extend(place);
         parts.push((count, part));
@@ -87,15 +152,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
     let Some(shape) = frame else {
         return Err(file.wrong("it holds no chunks"));
     };
-    let size = shape[0] * shape[1];
-    let mut mask = if mask.is_empty() { None } else { Some(mask) };
-    if let Some(mask) = &mut mask {
-        mask.resize(count * size, true);
-        // The same in each frame, as for a common mask.
-        if mask.chunks_exact(size).all(|m| *m == mask[..size]) {
-            mask.truncate(size);
-        }
-    } else {
+    let mut mask = mask.finished(count, shape[0] * shape[1]);
+    if mask.is_none() && depth == Depth::Whole {
         for name in ["meta/weight2d", "info/weight2d"] {
             if let Some(weights) = file.maybe(name)?.filter(|w| w.shape == shape) {
                 mask = Some(weights.to_reals().unwrap_or_default().iter().map(|w| *w > 0.0).collect());
@@ -127,6 +185,7 @@ pub(super) fn open(path: &Path, read: &ReadConfig) -> Result<Raw> {
         center,
         probe: None,
         object: None,
+        refined: None,
         truth: None,
         listing: None,
         notes: Vec::new(),

@@ -6,21 +6,23 @@ use zellige_engine::error::{Error, Result};
 use zellige_io::hdf5::File;
 use zellige_io::npz::Archive;
 
-use super::image;
-use crate::output::plain;
+use super::{image, pairs};
+use crate::output::{POSITIONS, plain};
 use crate::scan::Image;
 
 /// What to start from.
 pub(super) struct Start {
     pub(super) probe: Option<Image>,
     pub(super) object: Option<Image>,
+    /// Metres, `[y, x]`, of a file of a scan of this name.
+    pub(super) positions: Option<Vec<[f64; 2]>>,
     /// What the user should know.
     pub(super) notes: Vec<String>,
 }
 
-/// Probe and object of a file. Where it has several, those of the scans `label` or, if none is asked for, of the scans in `names` (of the probe, of the object);
-/// the first with a note if there are none of these names.
-pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 2]) -> Result<Start> {
+/// Probe, object and positions of a file. Where it has several, those of the scans `label` or, if none is asked for, of the scans in `names` (of the positions, of the
+/// probe, of the object); the first with a note if there are none of these names.
+pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 3]) -> Result<Start> {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
         if let Some(label) = label {
             let message = format!("it has no scans to choose `{label}` from: `start_label` is for .ptyr files");
@@ -51,14 +53,15 @@ pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 2]) -> Result
         let spacing = pair("_psize")?.unwrap_or([1.0; 2]);
         Ok(image(&tensor, spacing, pair("_origin")?))
     };
-    let (probe, object) = (find("probe", names[0])?, find("obj", names[1])?);
+    let (probe, object) = (find("probe", names[1])?, find("obj", names[2])?);
     if probe.is_some() || object.is_some() {
         let missing = [("probe", probe.is_none()), ("object", object.is_none())].into_iter().find(|(_, none)| *none);
         if let Some((what, _)) = missing {
             let of = label.map_or_else(String::new, |label| format!(" of a scan `{label}`, which may have shared that of another"));
             notes.push(format!("`{}` has no {what}{of}: a start is made in its place", path.display()));
         }
-        return Ok(Start { probe, object, notes });
+        let positions = positions(&file, label.unwrap_or(names[0]))?;
+        return Ok(Start { probe, object, positions, notes });
     }
     let ids = ["probe", "obj"].map(|kind| file.children(&format!("content/{kind}")).unwrap_or_default()).concat();
     Err(match label {
@@ -67,6 +70,17 @@ pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 2]) -> Result
         }
         _ => file.wrong(format!("it has neither `content/probe` nor `content/obj` (datasets: {})", file.listing())),
     })
+}
+
+/// Where the views of a scan stood: by its name as this program keeps them, or by that of its object as PtyPy does.
+fn positions(file: &File, name: &str) -> Result<Option<Vec<[f64; 2]>>> {
+    for group in [POSITIONS, "content/positions"] {
+        let names = file.children(group).unwrap_or_default();
+        if let Some(found) = names.iter().find(|id| named(id, name) || **id == plain(name)) {
+            return Ok(file.maybe(&format!("{group}/{found}"))?.and_then(|t| pairs(&t)));
+        }
+    }
+    Ok(None)
 }
 
 /// The storage of a scan; if it must not be so, the first where none is.
@@ -95,5 +109,5 @@ fn archive(path: &Path) -> Result<Start> {
         return Err(Error::format(path, "NPZ", message));
     }
     let notes = if unplaced { vec![format!("the object of `{}` is left out: {lacks}", path.display())] } else { Vec::new() };
-    Ok(Start { probe, object, notes })
+    Ok(Start { probe, object, positions: None, notes })
 }

@@ -21,8 +21,12 @@ fn frames(scan: &mut Scan) -> Result<Tensor> {
         Frames::Stored(source) => {
             let mut all = vec![0.0; shape.iter().product()];
             source.read(0, &mut all)?;
+            let mut read = Frames::Real(all);
+            read.mask_odd(&mut scan.mask, shape[1] * shape[2]);
+            let Frames::Real(all) = read else { unreachable!("they were real") };
             Elements::F32(all)
         }
+        Frames::Planned(_) => unreachable!("a plan writes no frames"),
     };
     Ok(Tensor { shape, elements })
 }
@@ -177,7 +181,8 @@ pub fn write_ptyd(path: impl AsRef<Path>, scan: &mut Scan) -> Result<()> {
         kind(Node::number("meta/energy", scan.beam.energy()), "scalar"),
         kind(Node::number("meta/distance", scan.beam.distance), "scalar"),
         own("meta/psize", pair(scan.beam.pixel)),
-        own("meta/shape", pair(scan.shape.map(|n| n as f64))),
+        // PtyPy makes an array of this shape.
+        own("meta/shape", Tensor { shape: vec![2], elements: Elements::I32(scan.shape.map(|n| n as i32).to_vec()) }),
         own("meta/center", pair(scan.shape.map(|n| (n / 2) as f64))),
         kind(Node::new("info", Value::Group), "dict"),
         own("info/positions_scan", place),

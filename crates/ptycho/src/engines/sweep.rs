@@ -60,6 +60,9 @@ impl Sweeping {
             }
             _ => (0.0, 1.0, 1.0, [object.unwrap_or(1.0), probe.unwrap_or(1.0)], [0.0; 2]),
         };
+        // PtyPy's engines of these names count object (probe) once for every mode of probe (object) in the norm.
+        let times = if facts.ptypy() && config.name != EngineName::Rpie { facts.modes.map(|n| n as f64) } else { [1.0; 2] };
+        let step = [step[0] / times[1], step[1] / times[0]];
         let rule = Sweep {
             a,
             b,

@@ -1,6 +1,9 @@
+use std::sync::LazyLock;
+
 use zellige_io::{Format, Stamp};
 
 use super::*;
+use crate::config::{EngineConfig, EngineName, ScanConfig};
 use crate::model::{Power, View};
 
 /// Twelve views of 8 x 6 pixels on an object of 20 x 18 whose phase is a ramp with a bump.
@@ -40,7 +43,22 @@ fn model() -> (Model, State) {
 }
 
 fn results<'a>(model: &'a Model, state: &'a State, intensity: &'a [f64], history: &'a [[f64; 3]], errors: &'a [[f64; 3]]) -> Results<'a> {
-    Results { model, state, history, local: &[], errors, views: (&model.views, &model.shifts), frame: Some((4, intensity)), beams: &[] }
+    static CONFIG: LazyLock<Config> = LazyLock::new(|| {
+        let scan = ScanConfig { name: Some("a scan".into()), file: Some("../scan.ptyd".into()), ..ScanConfig::default() };
+        Config::new(scan, EngineConfig::new(EngineName::Dm, 2))
+    });
+    Results {
+        config: &CONFIG,
+        folder: Path::new("/data/inputs"),
+        model,
+        state,
+        history,
+        local: &[],
+        errors,
+        views: (&model.views, &model.shifts),
+        frame: Some((4, intensity)),
+        beams: &[],
+    }
 }
 
 #[test]

@@ -7,11 +7,20 @@ use zellige_engine::error::{Error, Result};
 
 use super::shared;
 use crate::config::{Config, ScanConfig};
-use crate::data;
+use crate::data::{self, Depth};
 use crate::scan::Scan;
 
 /// All scans of the input.
 pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
+    of_depth(config, folder, seed, Depth::Whole)
+}
+
+/// All scans of the input without their frames and masks.
+pub fn planned(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
+    of_depth(config, folder, seed, Depth::Plan)
+}
+
+fn of_depth(config: &Config, folder: &Path, seed: u64, depth: Depth) -> Result<Vec<Scan>> {
     let names = config.scan_names();
     // Probes and objects that are shared have the name of their first scan.
     let (probe_of, _) = shared(config.scan.iter().map(|s| s.probe.clone()));
@@ -20,8 +29,8 @@ pub fn scans(config: &Config, folder: &Path, seed: u64) -> Result<Vec<Scan>> {
     let load = |(i, scan): (usize, &ScanConfig)| {
         let name = &names[i];
         room_for(scan, name)?;
-        let owners = [owner(&probe_of, i), owner(&object_of, i)];
-        let loaded = data::load_among(scan, name, owners, folder, seed).and_then(|loaded| {
+        let names = [&name[..], owner(&probe_of, i), owner(&object_of, i)];
+        let loaded = data::load_among(scan, names, folder, seed, depth).and_then(|loaded| {
             usable(config, scan, &loaded, folder)?;
             Ok(loaded)
         });

@@ -17,14 +17,14 @@ use std::path::Path;
 
 use num_complex::Complex;
 use zellige_engine::device::host_must_hold;
-use zellige_engine::error::{Problem, Result};
+use zellige_engine::error::{Error, Problem, Result};
 
 pub use config::{DetectorConfig, ObjectConfig, ObjectKind, Pair, PatternConfig, PatternKind, SimulateConfig};
 pub use illumination::{Aperture, IlluminationConfig, Optic};
 pub use zernike::{AberrationConfig, AberrationKind};
 
 use crate::data::odd;
-use crate::scan::{Image, Scan, Truth};
+use crate::scan::{Frames, Image, Mask, Scan, Truth};
 
 /// Pixels of the sample beyond the outermost frames.
 const MARGIN: usize = 2;
@@ -38,15 +38,7 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let spacing = beam.resolution(shape);
     let probe = config.illumination.modes(&beam, shape, config.photons, seed);
     let (positions, real) = pattern::both(config, spacing, seed);
-    let edge = |d: usize, f: fn(f64, f64) -> f64| real.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
-    let (low, high) = ([0, 1].map(|d| edge(d, f64::min)), [0, 1].map(|d| edge(d, f64::max)));
-    let grid = [0, 1].map(|d| ((high[d] - low[d]) / spacing[d]).ceil() as usize + shape[d] + 2 * MARGIN);
-    let requested = (grid[0] as u64).saturating_mul(grid[1] as u64).saturating_mul(size_of::<Complex<f64>>() as u64);
-    host_must_hold(
-        requested,
-        format!("a sample of {} x {} pixels of {:.3e} m (is `pattern.step` in metres?)", grid[0], grid[1], spacing[0]),
-    )?;
-    let origin = [0, 1].map(|d| low[d] - (MARGIN + shape[d] / 2) as f64 * spacing[d]);
+    let (grid, origin) = sample(&real, shape, spacing)?;
     let sample = object::transmission(&config.object, grid, shape, folder, seed)?;
     let mask = light::mask(&config.detector, size, seed);
     let view = light::View { config, beam, shape, bin, spacing, probe: &probe, sample: &sample, grid, origin, mask: &mask, seed };
@@ -54,10 +46,43 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     let values = sample.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
     let object = Image { shape: [1, grid[0], grid[1]], values, origin, spacing };
     let truth = Some(Truth { probe, object, positions: real });
+    let notes = noted(config, name, &positions)?;
     let beam = config.beam();
-    let wrong = |message| crate::setup::of_named(name, Problem::new("", message));
-    let notes = odd(&beam, size, &positions).map_err(wrong)?;
     Ok(Scan { name: name.into(), frames, shape: size, mask, positions, beam, probe: None, object: None, truth, notes })
+}
+
+/// What a plan needs to know of it: all but the frames, and what is wrong with it as far as that tells.
+pub fn planned(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
+    let (size, bin) = (config.size.both(), config.resample.both());
+    let shape = [0, 1].map(|d| size[d] * bin[d]);
+    let spacing = config.beam().parted(bin).resolution(shape);
+    let (positions, real) = pattern::both(config, spacing, seed.wrapping_add(config.seed));
+    sample(&real, shape, spacing)?;
+    for picture in [&config.object.image, &config.object.absorption_image].into_iter().flatten() {
+        let path = folder.join(picture);
+        std::fs::metadata(&path).map_err(|e| Error::file("read", &path, e))?;
+    }
+    let notes = noted(config, name, &positions)?;
+    let (frames, beam) = (Frames::Planned(positions.len()), config.beam());
+    Ok(Scan { name: name.into(), frames, shape: size, mask: Mask::All, positions, beam, probe: None, object: None, truth: None, notes })
+}
+
+/// Pixels of a sample that the frames do not look beyond, and the place of the first; refused where no memory of the host holds it.
+fn sample(places: &[[f64; 2]], shape: [usize; 2], spacing: [f64; 2]) -> Result<([usize; 2], [f64; 2])> {
+    let edge = |d: usize, f: fn(f64, f64) -> f64| places.iter().map(|p| p[d]).reduce(f).unwrap_or(0.0);
+    let (low, high) = ([0, 1].map(|d| edge(d, f64::min)), [0, 1].map(|d| edge(d, f64::max)));
+    let grid = [0, 1].map(|d| ((high[d] - low[d]) / spacing[d]).ceil() as usize + shape[d] + 2 * MARGIN);
+    let requested = (grid[0] as u64).saturating_mul(grid[1] as u64).saturating_mul(size_of::<Complex<f64>>() as u64);
+    host_must_hold(
+        requested,
+        format!("a sample of {} x {} pixels of {:.3e} m (is `pattern.step` in metres?)", grid[0], grid[1], spacing[0]),
+    )?;
+    Ok((grid, [0, 1].map(|d| low[d] - (MARGIN + shape[d] / 2) as f64 * spacing[d])))
+}
+
+/// What is odd about its geometry.
+fn noted(config: &SimulateConfig, name: &str, positions: &[[f64; 2]]) -> Result<Vec<String>> {
+    odd(&config.beam(), config.size.both(), positions).map_err(|message| crate::setup::of_named(name, Problem::new("", message)))
 }
 
 impl SimulateConfig {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
-use zellige_ptycho::data::{self, MaskValid, ReadConfig, write};
+use zellige_ptycho::data::{self, Invalid, MaskValid, Negative, ReadConfig, write};
 use zellige_ptycho::scan::{Frames, Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::{self, Pair, SimulateConfig};
@@ -220,7 +220,8 @@ fn bad_counts_are_named() {
             Scan { frames: copy, name: "bad".into(), mask: Mask::All, ..simulate::simulate(&made, "bad", folder.path(), 1).unwrap() };
         let path = folder.path().join("bad.npz");
         write::write_npz(&path, &mut bad).unwrap();
-        let error = data::load(&entry(path.to_str().unwrap(), ReadConfig::default()), "bad", folder.path(), 1).err().unwrap().to_string();
+        let refused = ReadConfig { negative: Negative::Refuse, invalid: Invalid::Refuse, ..ReadConfig::default() };
+        let error = data::load(&entry(path.to_str().unwrap(), refused), "bad", folder.path(), 1).err().unwrap().to_string();
         assert!(error.contains(&format!("pixel [1, 1] of frame 4 {said}")), "{error}");
     }
     let mut short = simulate::simulate(&made, "short", folder.path(), 1).unwrap();

@@ -7,7 +7,7 @@ use zellige_io::hdf5::{Node, Value, write_tree};
 use zellige_io::npz;
 use zellige_io::tensor::{Elements, Tensor};
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
-use zellige_ptycho::data::{self, MaskValid, ReadConfig, write};
+use zellige_ptycho::data::{self, Invalid, MaskValid, Negative, ReadConfig, write};
 use zellige_ptycho::scan::{Mask, Propagation, Scan};
 use zellige_ptycho::setup;
 use zellige_ptycho::simulate::{Pair, SimulateConfig, simulate};
@@ -99,7 +99,7 @@ fn positions_are_turned_in_every_format() {
 fn bad_counts_are_seen_beside_a_dark_frame() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.npz");
-    let read = ReadConfig { dark: Some("dark".into()), ..ReadConfig::default() };
+    let read = ReadConfig { dark: Some("dark".into()), negative: Negative::Refuse, invalid: Invalid::Refuse, ..ReadConfig::default() };
     let dark = |value: f64| {
         let mut values = vec![1.0; 64];
         values[9] = value;

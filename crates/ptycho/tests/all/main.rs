@@ -13,6 +13,8 @@ mod object_sums;
 mod packed;
 mod parity;
 mod physics;
+mod plans;
+mod ptypy;
 mod recipes;
 mod resample;
 mod scans;

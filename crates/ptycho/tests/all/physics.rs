@@ -372,7 +372,7 @@ pub(super) fn restart_is_bit_equal(config: &Config) {
     first.save("x.", &mut writer).unwrap();
     writer.finish().unwrap();
     let mut second = Reconstruction::new(config, start, &device, 7).unwrap();
-    second.restore("x.", &Reader::open(&path, "ptycho").unwrap()).unwrap();
+    second.restore("x.", &Reader::open(&path, "ptycho").unwrap(), &config.engine).unwrap();
     while !second.finished() {
         second.advance(&mut Profiler::off()).unwrap();
     }

@@ -17,7 +17,7 @@ fn real(frames: &Frames) -> Vec<f32> {
     match frames {
         Frames::Counts(v) => v.iter().map(|c| f32::from(*c)).collect(),
         Frames::Real(v) => v.clone(),
-        Frames::Stored(_) => panic!("a simulation is in memory"),
+        Frames::Stored(_) | Frames::Planned(_) => panic!("a simulation is in memory"),
     }
 }
 

@@ -28,6 +28,11 @@ impl Reference {
         Self::of("a64_double.npz")
     }
 
+    /// A scan of two modes at fractional positions; made by `tests/data/make_modes.py`.
+    pub fn modes() -> Self {
+        Self::of("modes.npz")
+    }
+
     fn of(file: &str) -> Self {
         Self { archive: Archive::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ptycho/tests/data").join(file)).unwrap() }
     }

@@ -31,7 +31,8 @@ fn counts(mag: f32) -> Option<u16> {
 
 /// Bytes of a pixel as it is kept.
 pub(super) fn bytes_of_pixel(mag: &[f32]) -> u64 {
-    if position(mag, |m| counts(*m).is_none()).is_none() { 2 } else { 4 }
+    // Of frames that nobody has read yet nothing is known.
+    if !mag.is_empty() && position(mag, |m| counts(*m).is_none()).is_none() { 2 } else { 4 }
 }
 
 /// All frames in page-locked memory, in the order of the model.

@@ -1,63 +1,8 @@
-//! Result files for other programs.
+//! Results as a CXI file.
 
-use num_complex::Complex;
 use zellige_engine::record::{Archive, Content, Leaf};
 
-use super::{Results, owner, places, plain, probe_origin, probes};
-
-fn leaf(path: impl Into<String>, content: Content) -> Leaf {
-    Leaf { path: path.into(), content, attributes: Vec::new() }
-}
-
-/// As PtyPy marks what it stores.
-fn typed(path: impl Into<String>, content: Content, kind: &str) -> Leaf {
-    Leaf { path: path.into(), content, attributes: vec![("type", kind.to_owned())] }
-}
-
-fn single(values: &[Complex<f64>]) -> Vec<Complex<f32>> {
-    values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect()
-}
-
-fn pair(values: [f64; 2]) -> Content {
-    Content::Reals(vec![2], values.to_vec())
-}
-
-/// PtyPy's results as it saves them: `content/probe/ID/{data, _psize, _origin}`, `content/obj/ID/...`, errors and positions.
-pub(super) fn ptyr(results: &Results) -> Archive {
-    let model = results.model;
-    let mut leaves = vec![typed("content", Content::Group, "dict")];
-    let mut image = |kind: &str, id: &str, shape: Vec<usize>, values: Vec<Complex<f32>>, origin: [f64; 2]| {
-        let path = |key: &str| format!("content/{kind}/{id}/{key}");
-        leaves.push(typed(format!("content/{kind}/{id}"), Content::Group, "dict"));
-        leaves.push(typed(path("ID"), Content::Text(id.to_owned()), "string"));
-        leaves.push(typed(path("shape"), Content::Reals(vec![shape.len()], shape.iter().map(|n| *n as f64).collect()), "array"));
-        leaves.push(typed(path("data"), Content::Complex(shape, values), "array"));
-        leaves.push(typed(path("_psize"), pair(model.pixel), "array"));
-        leaves.push(typed(path("_origin"), pair(origin), "array"));
-    };
-    for (s, probe) in probes(results).into_iter().enumerate() {
-        let id = format!("S{}G00", owner(model, |v| v.probe as usize == s));
-        image("probe", &id, vec![model.modes[0], model.frame[0], model.frame[1]], single(&probe), probe_origin(model));
-    }
-    for (i, storage) in model.storages.iter().enumerate() {
-        let id = format!("S{}G00", owner(model, |v| v.object as usize == i));
-        let values = single(&results.state.object[storage.offset..][..model.modes[1] * storage.layer()]);
-        image("obj", &id, vec![model.modes[1], storage.shape[0], storage.shape[1]], values, storage.origin);
-    }
-    for kind in ["content/probe", "content/obj", "content/runtime", "content/positions"] {
-        leaves.push(typed(kind, Content::Group, "dict"));
-    }
-    let history = results.history.iter().flatten().copied().collect();
-    leaves.push(typed("content/runtime/iterations", Content::Whole(results.history.len() as i64), "scalar"));
-    leaves.push(typed("content/runtime/error", Content::Reals(vec![results.history.len(), 3], history), "array"));
-    let places = places(results);
-    for (k, (name, first)) in model.scans.iter().enumerate() {
-        let last = model.scans.get(k + 1).map_or(places.len(), |s| s.1);
-        let values = places[*first..last].iter().flatten().copied().collect();
-        leaves.push(typed(format!("content/positions/{}", plain(name)), Content::Reals(vec![last - first, 2], values), "array"));
-    }
-    Archive { name: "result".into(), ending: "ptyr", leaves }
-}
+use super::{Results, leaf, pair, places, probes, single};
 
 /// CXI: the object as an image of each entry, with the illumination and where the sample went.
 pub(super) fn cxi(results: &Results) -> Archive {

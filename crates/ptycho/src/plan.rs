@@ -1,0 +1,163 @@
+//! What is said before the start of a run.
+
+use zellige_engine::device::{Device, host_must_hold};
+use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::sim::{Environment, Plan};
+
+use crate::config::{Config, Precision, WaveStorage};
+use crate::model::Model;
+use crate::scan::Scan;
+use crate::{engines, setup, stages, streaming};
+
+/// A number of four or five digits, without a power of ten where it needs none.
+pub(crate) fn figures(value: f64) -> String {
+    match value.abs() {
+        v if (1e-3..1e5).contains(&v) => format!("{value:.*}", (4 - v.log10().floor() as i32).clamp(0, 6) as usize),
+        _ => format!("{value:.4e}"),
+    }
+}
+
+/// `1 scan`, `2 scans`.
+pub(crate) fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+/// What was seen in the data that the user should know, with the scans' names.
+pub(crate) fn noted(scans: &[Scan]) -> Vec<String> {
+    scans.iter().flat_map(|s| s.notes.iter().map(|n| format!("scan `{}`: {n}", s.name))).collect()
+}
+
+/// What will be done, as far as that can be told without frames: of files their shapes, positions and geometry are read, of simulated scans the
+/// positions are made. Refused where the host or the device cannot hold it.
+pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Plan> {
+    let mut scans = setup::planned(config, &environment.folder, environment.seed)?;
+    // Before anything of the size of a frame is computed: the moduli alone, which every run holds.
+    let (mut frames, mut pixels) = (0, 0_u64);
+    for scan in &scans {
+        frames += scan.positions.len();
+        pixels += scan.positions.len() as u64 * scan.shape[0] as u64 * scan.shape[1] as u64;
+    }
+    let size = scans.first().map_or([0; 2], |s| s.shape);
+    let what =
+        format!("{} of {} x {} pixels (`crop`, `rebin` and `every` of a scan take less of it)", counted(frames, "frame"), size[0], size[1]);
+    host_must_hold(pixels.saturating_mul(size_of::<f32>() as u64), &what[..])?;
+    let model = setup::outline(config, &mut scans)?;
+    let plan = of_model(config, environment, &model, &noted(&scans))?;
+    if let device @ Device::Cpu(_) = &environment.device {
+        device.must_hold(plan.memory, format!("{what} and what the engines keep of them"))?;
+    }
+    Ok(plan)
+}
+
+/// What will be done with what was loaded. Without frames nothing is said of their counts.
+pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String]) -> Result<Plan> {
+    let views = model.views.len();
+    if let Some(frame) = config.output.frame.filter(|j| *j >= views) {
+        let problem = Problem::new("ptycho.output.frame", format!("there is no frame {frame}")).allowed(format!("0 to {}", views - 1));
+        return Err(Error::input("ptycho", problem.hint("leave it out for the brightest")));
+    }
+    let exits = config.engine.iter().any(|e| e.name.keeps_exits());
+    let join = |v: &[usize]| v.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
+    let objects: Vec<String> = model.storages.iter().map(|s| join(&s.shape)).collect();
+    let micro = |d: usize| format!("{:.4e}", model.pixel[d]);
+    let engines: Vec<String> = config.engine.iter().map(|e| format!("{} {}", e.iterations(), e.name.as_str())).collect();
+    let scans = counted(model.scans.len(), "scan");
+    let probes = if model.probes == 1 { "the probe".to_owned() } else { format!("each of {} probes", model.probes) };
+    let mut lines = vec![
+        ("frames".to_owned(), format!("{} of {} pixels in {scans}", model.views.len(), join(&model.detector()))),
+        ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
+        ("modes".to_owned(), format!("{} of {probes}, {} of an object", model.modes[0], model.modes[1])),
+        ("engines".to_owned(), engines.join(", then ")),
+    ];
+    if !model.mag.is_empty() {
+        let text = format!("{:.3e} in all, {:.3e} in the brightest frame", model.power.total, model.power.max);
+        lines.insert(3, ("counts".to_owned(), text));
+    }
+    let masked = setup::masked(&model.mag);
+    if masked > 0.0 {
+        lines.insert(1, ("masked".to_owned(), format!("{:.2} % of the pixels of all frames", 100.0 * masked)));
+    }
+    if model.bin != [1, 1] {
+        let [by, bx] = model.bin;
+        let at = match &environment.device {
+            Device::Cpu(_) => "",
+            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers are counted pixel by pixel",
+        };
+        let what = format!("waves of {} pixels, {by} x {bx} of which are counted as one{at}", join(&model.frame));
+        lines.insert(1, ("resampled".to_owned(), what));
+    }
+    if model.subpixel {
+        let at = match &environment.device {
+            Device::Cpu(_) => "",
+            Device::Cuda(_) => "; in pieces around cuFFT, since frames in registers see the probe on whole pixels",
+        };
+        lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
+    }
+    let double = config.precision == Precision::F64;
+    let frames = (model.views.len() * model.counted()) as u64;
+    let [room, _] = streaming::rooms(config, &environment.device);
+    let one = stages::memory(model, &room.demand, double) + 4 * frames;
+    let mut memory = if config.frc { 2 * one } else { one };
+    if config.output.local_errors {
+        memory = memory.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
+    }
+    if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
+        lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
+        memory -= if config.frc { 2 } else { 1 } * stages::mapped(model, exits, double);
+    }
+    if let Device::Cuda(gpu) = &environment.device {
+        let more;
+        (memory, more) = streaming::outlined(config, model, gpu)?;
+        lines.extend(more);
+    }
+    let mut warnings = notes.to_vec();
+    if views < 4 {
+        warnings.push(format!("{}: object and probe cannot be told apart without overlapping frames", counted(views, "frame")));
+    }
+    warnings.extend(config.engine.iter().filter_map(|e| engines::lasting(e, config.compatibility)));
+    warnings.extend(config.never());
+    if exits && config.memory.exit_waves == WaveStorage::F16 && matches!(environment.device, Device::Cpu(_)) {
+        warnings.push("exit waves are kept in single precision here: half precision (`exit_waves` of [ptycho.memory]) is for GPUs".into());
+    }
+    if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
+        warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part.max(0.0)));
+    }
+    Ok(Plan { lines, items: views as u64, memory, traffic: crate::solver::cost(model, exits).bytes as u64, warnings })
+}
+
+/// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean square
+/// radius), along the closer axis.
+fn overlap(model: &Model) -> Option<f64> {
+    if model.views.len() < 2 || model.views.len() > 5000 {
+        return None;
+    }
+    let pixels = model.pixels();
+    let probe = &model.start.probe[..pixels];
+    let all: f64 = probe.iter().map(num_complex::Complex::norm_sqr).sum();
+    let mean = |f: &dyn Fn(usize) -> f64| probe.iter().enumerate().map(|(i, v)| v.norm_sqr() * f(i)).sum::<f64>() / all;
+    let (y, x) = (|i: usize| (i / model.frame[1]) as f64, |i: usize| (i % model.frame[1]) as f64);
+    let (my, mx) = (mean(&y), mean(&x));
+    let radius = mean(&|i| (y(i) - my).powi(2) + (x(i) - mx).powi(2)).sqrt();
+    let distance = |a: &crate::model::View, b: &crate::model::View| f64::from(a.row - b.row).hypot(f64::from(a.col - b.col));
+    let nearest = |(i, a): (usize, &crate::model::View)| {
+        let others = model.views.iter().enumerate().filter(|(j, b)| *j != i && b.object == a.object);
+        others.map(|(_, b)| distance(a, b)).fold(f64::INFINITY, f64::min)
+    };
+    let mut steps: Vec<f64> = model.views.iter().enumerate().map(nearest).collect();
+    steps.sort_by(f64::total_cmp);
+    let step = steps[steps.len() / 2];
+    // A disc of radius r has a root mean square radius of r over the root of two.
+    let width = 2.0 * std::f64::consts::SQRT_2 * radius;
+    (step.is_finite() && width > 0.0).then(|| 1.0 - step / width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+
+    #[test]
+    fn numbers_are_written_as_people_write_them() {
+        let found = [1.9, 0.053, 35.7, 12345.6, 2e6, 3e-5, 0.0].map(figures);
+        assert_eq!(found, ["1.9000", "0.053000", "35.700", "12346", "2.0000e6", "3.0000e-5", "0.0000e0"]);
+    }
+}
