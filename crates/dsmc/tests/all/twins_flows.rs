@@ -47,6 +47,7 @@ fn listed(p: &Particles) -> Vec<[u32; 6]> {
 /// Mirrors and periodic sides, a star with sharp corners, a plate through cells, steps of up to three cells: no random number is
 /// drawn, so both must find every particle where the other has it.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn flights_are_the_same_on_both() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let mut config = argon(40, 10.0);
@@ -181,6 +182,7 @@ fn state(gas: &mut Flow) -> (Particles, Vec<f64>, Vec<f64>) {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn runs_on_the_gpu_are_the_same_to_the_bit_and_go_on_so_after_a_restart() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let device = Device::Cuda(cuda);
@@ -280,6 +282,7 @@ fn is_mirror(flow: &Flow, segment: usize) -> bool {
 
 /// Averages of the same flow on both: every cell and surface, means over the domain, what bodies feel; errors from the batches of both.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn averages_agree_within_their_errors() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let mut slow = argon(20, 30.0);
@@ -360,6 +363,7 @@ fn averages_agree_within_their_errors() {
 
 /// A particle's journey over half of the domain in a step, and a cell with all of the gas: far leavers, tiles that do not fit.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn nothing_is_lost_where_everything_moves_far_or_crowds() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let device = Device::Cuda(cuda);
@@ -405,6 +409,7 @@ fn every_example_runs() {
 
 /// A checkpoint of the processor is no checkpoint of a GPU: refused, not misread.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_checkpoint_stays_on_its_device() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let folder = tempfile::tempdir().unwrap();

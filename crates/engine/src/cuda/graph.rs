@@ -1,12 +1,25 @@
 //! Graphs: launches recorded once and replayed as one, for work whose launches cost more than the work.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use cudarc::driver::result;
 use cudarc::driver::sys;
 
 use super::context::{Cuda, Inner};
 use crate::error::{Error, Result};
+
+/// Libraries that allocate or wait for the whole device break a capture that another thread has under way, and fail by it: captures
+/// share this, and such calls have it alone.
+static CAPTURES: RwLock<()> = RwLock::new(());
+
+fn recording() -> RwLockReadGuard<'static, ()> {
+    CAPTURES.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until no thread captures, and keeps captures waiting.
+pub(crate) fn no_captures() -> RwLockWriteGuard<'static, ()> {
+    CAPTURES.write().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Recorded launches, ready to be replayed.
 pub struct Graph {
@@ -29,6 +42,7 @@ impl Cuda {
     /// waiting are refused meanwhile. Buffers must not be dropped inside `body`.
     pub fn capture(&self, body: impl FnOnce() -> Result<()>) -> Result<Graph> {
         self.not_capturing("a capture inside a capture")?;
+        let _recording = recording();
         self.bind()?;
         // SAFETY: the stream is alive and no capture is under way on it.
         unsafe { result::stream::begin_capture(self.0.stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) }

@@ -42,6 +42,7 @@ mod tests;
 pub use context::{Cuda, Properties};
 pub use event::Event;
 pub use graph::Graph;
+pub(crate) use graph::no_captures;
 pub use launch::{Argument, Extent, Kernel, Launch};
 pub use memory::{Address, Buffer, Mapped, Pool};
 pub use nvrtc::{Cubin, compiler};

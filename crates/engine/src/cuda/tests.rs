@@ -69,6 +69,7 @@ fn a_second_start_compiles_nothing_and_a_damaged_entry_is_built_anew() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn buffers_copy_and_count() {
     let Some(cuda) = testing::gpu() else { return };
     let pool = cuda.pool();
@@ -90,6 +91,7 @@ fn buffers_copy_and_count() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn too_much_is_an_error_that_says_for_what() {
     let Some(cuda) = testing::gpu() else { return };
     for n in [1usize << 45, usize::MAX] {
@@ -103,6 +105,7 @@ fn too_much_is_an_error_that_says_for_what() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn kernels_run_with_their_arguments() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();
@@ -120,6 +123,7 @@ fn kernels_run_with_their_arguments() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn shared_memory_beyond_48_kib_is_granted_and_beyond_the_device_refused() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();
@@ -135,6 +139,7 @@ fn shared_memory_beyond_48_kib_is_granted_and_beyond_the_device_refused() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn philox_on_the_gpu_is_philox() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();
@@ -149,6 +154,7 @@ fn philox_on_the_gpu_is_philox() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn blocks_of_a_cooperative_launch_meet() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();
@@ -164,6 +170,7 @@ fn blocks_of_a_cooperative_launch_meet() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_graph_replays_what_it_recorded() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();
@@ -203,6 +210,7 @@ fn a_graph_replays_what_it_recorded() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn copies_go_beside_the_kernels_in_the_order_of_events() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();

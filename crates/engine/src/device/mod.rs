@@ -333,6 +333,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
     fn the_gpu_copies_faster_than_any_processor_bus() {
         let Some(cuda) = crate::testing::gpu() else { return };
         let device = Device::Cuda(cuda);

@@ -320,6 +320,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
     fn events_time_the_device_and_rest_in_a_capture() {
         let Some(cuda) = crate::testing::gpu() else { return };
         let mut profiler = Profiler::new().with_trace();

@@ -197,7 +197,7 @@ fn a_finished_run_can_be_lengthened() {
     zellige_engine::run::save(&mut short, &crate::physics::config(table(1.2)), &path).unwrap();
     let config = crate::physics::config(table(2.4));
     let mut long = Pic::setup(&config, &environment(1)).unwrap();
-    zellige_engine::run::restore(&mut long, &config, &path).unwrap();
+    long.restore(&zellige_engine::checkpoint::Reader::open(&path, Pic::NAME).unwrap()).unwrap();
     while long.outcome().is_none() {
         long.step(&mut Profiler::off()).unwrap();
     }

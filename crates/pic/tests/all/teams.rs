@@ -103,6 +103,7 @@ fn on_gpu(setup: &Setup, cuda: &Cuda, p: &Particles, target: usize) -> CudaStage
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn several_blocks_share_a_very_full_tile() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     for weighted in [false, true] {
@@ -153,6 +154,7 @@ fn several_blocks_share_a_very_full_tile() {
 
 /// A very full cloud goes through one tile after the other: helpers come back where it has been, and nothing is lost.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn helpers_go_along_with_what_is_dense() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     let (mut setup, mut p) = (setup(false), dense(false));
@@ -188,6 +190,7 @@ fn helpers_go_along_with_what_is_dense() {
 /// A window moves on while helpers are at work: a very full cloud goes through one tile after the other towards the side behind which
 /// everything is lost, a cell a step beside its own way, and out there.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_window_moves_while_helpers_are_at_work() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     for weighted in [false, true] {

@@ -107,6 +107,7 @@ fn small(kind: Kind) -> Kind {
 /// Each two of precision, order and pusher together: six programs, since one takes seconds to compile. The other six are compiled by
 /// `kernels_compile` or differ from one of these in a call.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_step_of_every_kind_is_that_of_the_processor() {
     let Some(cuda) = testing::gpu() else { return };
     let (single, double) = (Precision::F32, Precision::F64);
@@ -142,6 +143,7 @@ fn a_step_of_every_kind_is_that_of_the_processor() {
 /// Weights down to nothing beside ordinary ones: charge and current of light particles are rounded to the unit of the sums, not to
 /// garbage, and conserved. In double precision the unit is 2^-40.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn light_particles_deposit_what_they_do_on_the_processor() {
     let Some(cuda) = testing::gpu() else { return };
     for (precision, order) in [(Precision::F32, 1), (Precision::F64, 1), (Precision::F32, 2)] {
@@ -168,6 +170,7 @@ fn light_particles_deposit_what_they_do_on_the_processor() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn sides_do_to_particles_what_they_do_on_the_processor() {
     let Some(cuda) = testing::gpu() else { return };
     for side in [ParticleSide::Reflect, ParticleSide::Absorb] {
@@ -194,6 +197,7 @@ fn sides_do_to_particles_what_they_do_on_the_processor() {
 
 /// Momenta of thermal walls are drawn with other keys than on the processor: counts are exact, the spread is that of the wall.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn thermal_walls_keep_every_particle_and_give_their_own_spread() {
     let Some(cuda) = testing::gpu() else { return };
     let cells = [32, 32];
@@ -222,6 +226,7 @@ fn thermal_walls_keep_every_particle_and_give_their_own_spread() {
 
 /// Everything into one tile and out of it again; pages of 128 to 512 slots; the same bits however the particles are stored.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn nothing_is_lost_and_nothing_depends_on_pages_and_tiles() {
     let Some(cuda) = testing::gpu() else { return };
     let cells = [40, 24];
@@ -276,6 +281,7 @@ fn nothing_is_lost_and_nothing_depends_on_pages_and_tiles() {
 
 /// A plasma of two species of different charge for 200 steps: V12 and V5 of the verification list, and the window.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_run_stays_with_the_processor_and_conserves_charge() {
     let Some(cuda) = testing::gpu() else { return };
     for precision in [Precision::F32, Precision::F64] {
@@ -306,6 +312,7 @@ fn a_run_stays_with_the_processor_and_conserves_charge() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_window_and_a_restart_are_those_of_the_processor() {
     let Some(cuda) = testing::gpu() else { return };
     let cells = [40, 12];

@@ -318,6 +318,7 @@ fn a_sweep_takes_most_of_the_noise_away() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_batch_on_the_gpu_gives_the_bits_of_single_solves() {
     let Some(cuda) = testing::gpu() else { return };
     let gpu = Device::Cuda(cuda);
@@ -368,6 +369,7 @@ fn a_plan_serves_many_right_hand_sides() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn the_gpu_solves_to_rounding_and_repeats_itself() {
     let Some(cuda) = testing::gpu() else { return };
     let gpu = Device::Cuda(cuda);
@@ -408,6 +410,7 @@ fn the_gpu_solves_to_rounding_and_repeats_itself() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn many_problems_on_the_gpu_end_as_each_alone_does() {
     let Some(cuda) = testing::gpu() else { return };
     let gpu = Device::Cuda(cuda);

@@ -39,6 +39,7 @@ fn problem(nodes: &[usize], sides: &Sides) -> Problem<'static> {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn double_precision_takes_the_same_cycles_to_the_same_solution() {
     let Some(gpu) = testing::gpu() else { return };
     let devices = [cpu(2), Device::Cuda(gpu)];

@@ -176,6 +176,7 @@ fn check(faults: &[String]) {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn cycles_agree_on_every_grid() {
     let Some(cuda) = gpu() else { return };
     let mut faults = Vec::new();
@@ -191,6 +192,7 @@ fn cycles_agree_on_every_grid() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn all_cycles_smoothers_and_methods_agree() {
     let Some(cuda) = gpu() else { return };
     let mut faults = Vec::new();
@@ -231,6 +233,7 @@ fn all_cycles_smoothers_and_methods_agree() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn full_multigrid_agrees_on_planes() {
     let Some(cuda) = gpu() else { return };
     let mut faults = Vec::new();
@@ -249,6 +252,7 @@ fn full_multigrid_agrees_on_planes() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn the_bottom_is_solved_to_rounding() {
     let Some(cuda) = gpu() else { return };
     let mut faults = Vec::new();
@@ -284,6 +288,7 @@ fn the_bottom_is_solved_to_rounding() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn cycles_with_the_bottom_as_chosen_are_no_slower() {
     let Some(cuda) = gpu() else { return };
     let mut faults = Vec::new();
@@ -311,6 +316,7 @@ fn cycles_with_the_bottom_as_chosen_are_no_slower() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn carried_residuals_are_true_but_for_rounding() {
     let Some(cuda) = gpu() else { return };
     let mut faults = Vec::new();
@@ -356,6 +362,7 @@ fn carried_residuals_are_true_but_for_rounding() {
 /// A cycle that ends with the beginning of the next one, in every order with what may come between, leaves the iterates of
 /// plain cycles: with graphs and without, on levels with even and odd numbers of intervals.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn cycles_that_begin_ahead_are_the_same_cycles() {
     let Some(cuda) = gpu() else { return };
     let mut faults = Vec::new();
@@ -420,6 +427,7 @@ fn cycles_that_begin_ahead_are_the_same_cycles() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn replays_are_the_same_bit_by_bit() {
     let Some(cuda) = gpu() else { return };
     let grid = plane(700, 513, (D, N), (D, D), 1.0);

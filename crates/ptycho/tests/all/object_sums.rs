@@ -30,6 +30,7 @@ fn summed(model: &Model, cuda: &Cuda, atomic: bool) -> Box<dyn Stages> {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn atomic_sums_are_the_gathered_ones() {
     let Some(cuda) = testing::gpu() else { return };
     let dm = EngineConfig {
@@ -73,6 +74,7 @@ fn atomic_sums_are_the_gathered_ones() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn deterministic_runs_are_gathered() {
     let model = model(PLAIN);
     for (wish, deterministic, atomic) in [

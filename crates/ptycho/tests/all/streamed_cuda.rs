@@ -66,6 +66,7 @@ pub(super) fn wishes(model: &Model, device: &Properties, demand: Demand, half: b
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn streamed_runs_give_the_bits_of_resident_ones() {
     let Some(cuda) = testing::gpu() else { return };
     let dm = |passes| EngineConfig { overlap_passes: Some(passes), overlap_tolerance: Some(1e-4), ..EngineConfig::new(EngineName::Dm, 4) };
@@ -153,6 +154,7 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn half_precision_keeps_waves_to_its_rounding() {
     let Some(cuda) = testing::gpu() else { return };
     let model = counted(model(Case { views: 61, ..PLAIN }));
@@ -178,6 +180,7 @@ fn half_precision_keeps_waves_to_its_rounding() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_streamed_state_goes_on_the_same_way() {
     let Some(cuda) = testing::gpu() else { return };
     let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
@@ -210,6 +213,7 @@ fn a_streamed_state_goes_on_the_same_way() {
 
 /// Half-scans whose blocks come and go correlate as those that stay.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn half_scans_in_blocks_correlate_alike() {
     let Some(cuda) = testing::gpu() else { return };
     let (config, start, half) = half_scans();
@@ -224,6 +228,7 @@ fn half_scans_in_blocks_correlate_alike() {
 
 /// Shifts and changes of modes do to waves that come and go what they do to waves that stay.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn waves_are_moved_and_mixed_alike() {
     let Some(cuda) = testing::gpu() else { return };
     let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
@@ -243,6 +248,7 @@ fn waves_are_moved_and_mixed_alike() {
 
 /// Waves that are kept go with their probes to other places between the pixels.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn waves_are_turned_alike() {
     let Some(cuda) = testing::gpu() else { return };
     for near in [false, true] {
@@ -263,6 +269,7 @@ fn waves_are_turned_alike() {
 
 /// Views that are asked where they would fit better answer alike.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn places_are_judged_alike() {
     let Some(cuda) = testing::gpu() else { return };
     for case in [
@@ -284,6 +291,7 @@ fn places_are_judged_alike() {
 
 /// The example, as the command line runs it, against the same without its limit.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn the_example_gives_what_it_would_in_more_memory() {
     let Some(cuda) = testing::gpu() else { return };
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");

@@ -139,6 +139,7 @@ pub(super) fn all(model: &Model, cuda: &zellige_engine::cuda::Cuda) -> Vec<(&'st
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn stages_of_the_projections_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for case in CASES {
@@ -209,6 +210,7 @@ fn bench_of(model: &Model, config: &EngineConfig, cuda: &zellige_engine::cuda::C
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn trajectories_are_those_of_ptypy() {
     let Some(cuda) = testing::gpu() else { return };
     let mut reference = Reference::open();
@@ -236,6 +238,7 @@ fn trajectories_are_those_of_ptypy() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn sweeps_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for case in [
@@ -272,6 +275,7 @@ fn sweeps_agree() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn the_likelihood_agrees() {
     const RULES: [(Noise, bool); 4] = [(Noise::Gaussian, false), (Noise::Gaussian, true), (Noise::Poisson, false), (Noise::Euclid, true)];
     let Some(cuda) = testing::gpu() else { return };
@@ -326,6 +330,7 @@ fn the_likelihood_agrees() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn places_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for case in [
@@ -375,6 +380,7 @@ fn places_agree() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn equal_runs_give_equal_bits() {
     let Some(cuda) = testing::gpu() else { return };
     for case in [
@@ -394,6 +400,7 @@ fn equal_runs_give_equal_bits() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_saved_state_goes_on_the_same_way() {
     let Some(cuda) = testing::gpu() else { return };
     for (name, between) in [(EngineName::Dm, false), (EngineName::Dm, true), (EngineName::Sdr, true), (EngineName::Ml, true)] {

@@ -33,6 +33,7 @@ pub(super) fn engines_agree(case: Case, config: &EngineConfig, cuda: &zellige_en
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn sweeps_in_pieces_and_with_supports_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for (case, batch, supports) in [
@@ -70,6 +71,7 @@ fn sweeps_in_pieces_and_with_supports_agree() {
 
 /// Waves that are kept go with their probes where places between pixels are refined.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn waves_that_are_kept_agree_when_places_change() {
     let Some(cuda) = testing::gpu() else { return };
     for near in [false, true] {
@@ -89,6 +91,7 @@ fn waves_that_are_kept_agree_when_places_change() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn least_squares_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for (case, noise, supports) in [
@@ -168,6 +171,7 @@ fn least_squares_in_single_precision_stay_near_doubles() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn supports_and_smoothing_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }, Case { between: true, ..PLAIN }] {
@@ -284,6 +288,7 @@ fn brightness_floats_for_its_engine_alone() {
 
 /// The examples that ask for more than bare frames in the far field, on both from the same file, a few iterations of each engine.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn examples_run_on_both() {
     let Some(cuda) = testing::gpu() else { return };
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
@@ -328,6 +333,7 @@ fn examples_run_on_both() {
 
 /// Recorded launches are those that were not: views more than a group holds, in whole groups and the rest, again and again.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn recorded_launches_do_the_same() {
     let Some(cuda) = testing::gpu() else { return };
     let model = model(Case { modes: [2, 1], views: 150, ..PLAIN });
@@ -356,6 +362,7 @@ const STILL: Sweep =
 
 /// Stages on a GPU are timed by its events, with what they move; those of the processor by the host's clock.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn stages_are_timed_where_they_run() {
     let Some(cuda) = testing::gpu() else { return };
     let model = model(Case { frame: [128, 128], views: 60, ..PLAIN });

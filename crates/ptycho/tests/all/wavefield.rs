@@ -140,6 +140,7 @@ fn line_steps_come_to_the_minimum() {
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn engines_with_the_wavefield_agree() {
     let Some(cuda) = testing::gpu() else { return };
     for case in [PLAIN, Case { modes: [2, 2], sets: 2, ..PLAIN }, Case { frame: [96, 100], ..PLAIN }, Case { between: true, ..PLAIN }] {

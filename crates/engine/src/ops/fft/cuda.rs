@@ -8,7 +8,7 @@ use cudarc::cufft::{result, sys};
 use num_complex::Complex;
 
 use super::{Direction, Real, Shape};
-use crate::cuda::{Buffer, Cuda, library};
+use crate::cuda::{Buffer, Cuda, library, no_captures};
 use crate::error::{Error, Result};
 
 /// `f32` or `f64` on a GPU.
@@ -100,9 +100,12 @@ impl CudaPlan {
         let (frame, batch) = (number(shape.frame())?, number(shape.batch)?);
         let failed = |error| failure(cuda, "a Fourier transform cannot be planned", error);
         let none = std::ptr::null_mut;
-        // SAFETY: the library is there, or there would be no `CudaPlans`; `axes` outlives the call; no embedding is given.
-        let handle = unsafe { result::plan_many(axes.len() as i32, axes.as_mut_ptr(), none(), 1, frame, none(), 1, frame, T::KIND, batch) }
-            .map_err(failed)?;
+        let handle = {
+            let _alone = no_captures();
+            // SAFETY: the library is there, or there would be no `CudaPlans`; `axes` outlives the call; no embedding is given.
+            unsafe { result::plan_many(axes.len() as i32, axes.as_mut_ptr(), none(), 1, frame, none(), 1, frame, T::KIND, batch) }
+                .map_err(failed)?
+        };
         let mut plan = Self { handle, kind: TypeId::of::<T>(), shape, workspace: 0, cuda: cuda.clone() };
         // SAFETY: the plan was made just now; the stream is kept alive by `cuda`.
         unsafe {
@@ -142,6 +145,7 @@ impl CudaPlan {
 
 impl Drop for CudaPlan {
     fn drop(&mut self) {
+        let _alone = no_captures();
         if self.cuda.synchronize().is_ok() {
             // SAFETY: planned once, destroyed once, and the stream was waited for.
             unsafe { result::destroy(self.handle) }.ok();

@@ -53,6 +53,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
     fn the_gpu_agrees() {
         let Some(cuda) = crate::testing::gpu() else { return };
         let mut counter = Histogram::new(&cuda).unwrap();

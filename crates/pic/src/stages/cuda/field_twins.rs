@@ -105,6 +105,7 @@ fn same<T: RealScalar>(given: &Setup, components: &[Component], here: &FieldSet<
 }
 
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn the_gpu_agrees() {
     use FieldSide::{Absorbing, Pec, Periodic, Pmc};
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
@@ -129,6 +130,7 @@ fn the_gpu_agrees() {
 
 /// The one pass of a periodic domain against the passes one by one, also where a domain is narrower than a block or its guards.
 #[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_leap_is_the_passes_one_by_one() {
     let Some(cuda) = zellige_engine::testing::gpu() else { return };
     for cells in [[70, 37], [32, 16], [5, 6], [2, 3], [40, 1], [600, 500]] {
