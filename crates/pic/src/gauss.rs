@@ -16,8 +16,9 @@ const SIGMAS: f64 = 10.0;
 /// Standard deviation of the rounding of a number, over `eps` times it: `2^-1/sqrt(12)` of the distance of two numbers, which is `eps` to
 /// `eps/2` of it, and as much again for the difference of B that is added.
 const OF_FIELD: f64 = 0.3;
-/// The same of a step's current at a corner, over `eps` times the charge of all species there: partial sums in the order of particles.
-const OF_CHARGE: f64 = 0.1;
+/// The same of a step's current at a corner, over `eps` times the largest charge of all species at any: partial sums in the order of
+/// particles, or their unit on a GPU.
+const OF_CHARGE: f64 = 0.3;
 /// Mean squares of fields count so often: waves that passed between two looks are not spread over the whole box.
 const CONCENTRATION: f64 = 4.0;
 /// Looks at each column while a window goes over it.
@@ -125,14 +126,19 @@ impl Gauss {
         let grid = &self.grid;
         let [hx, hy] = grid.h;
         let steps = step.saturating_sub(self.step) as f64;
-        let passed = 2.0 * CONCENTRATION * self.squares[0] / self.squares[1].max(1.0);
+        // Measured fields may all be older than what is there now; and sums are rounded to a unit of the largest charge on a GPU, so that
+        // near-empty corners round as full ones do.
+        let mean = |e: &[f64], h: f64| e.iter().map(|e| (e / h).powi(2)).sum::<f64>() / e.len() as f64;
+        let now = 2.0 * (mean(&ex, hx) + mean(&ey, hy));
+        let passed = 2.0 * CONCENTRATION * (self.squares[0] / self.squares[1].max(1.0)).max(now);
+        let fullest = all.iter().copied().fold(0.0, f64::max);
         let mut most = 0.0_f64;
         for j in self.range[1].clone() {
             for i in self.range[0].clone() {
                 let at = grid.index(i, j);
                 let faces = [ex[at] / hx, ex[grid.index(i - 1, j)] / hx, ey[at] / hy, ey[grid.index(i, j - 1)] / hy];
                 let residual = faces[0] - faces[1] + faces[2] - faces[3] - rho[at];
-                let (field, charge) = (OF_FIELD * OF_FIELD * faces.iter().map(|f| f * f).sum::<f64>(), (OF_CHARGE * all[at]).powi(2));
+                let (field, charge) = (OF_FIELD * OF_FIELD * faces.iter().map(|f| f * f).sum::<f64>(), (OF_CHARGE * fullest).powi(2));
                 // The residual and its base are rounded as well, once each.
                 let reading = 2.0 * self.eps * self.eps * (field + all[at] * all[at]);
                 if self.base[at].is_nan() {

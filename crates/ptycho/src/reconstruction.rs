@@ -177,7 +177,7 @@ impl Reconstruction {
         self.stages.save(prefix, writer)
     }
 
-    /// Takes it back. The engines were `before` when it was written, and [`Config::goes_on`] has found that these may follow.
+    /// Takes it back. The engines were `before` when it was written, and the input's check has found that these may follow.
     pub fn restore(&mut self, prefix: &str, reader: &Reader, before: &[EngineConfig]) -> Result<()> {
         let (mut at, done, rest): ((usize, u64), u64, Vec<(usize, u64)>) = reader.json(&format!("{prefix}at"))?;
         let ended = before.len().checked_sub(1).filter(|last| at == (last + 1, 0));

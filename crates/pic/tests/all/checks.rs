@@ -111,7 +111,8 @@ fn the_limit_of_charge_is_that_of_rounding() {
         let mut pic = finished(table);
         let found = charge(&mut pic).unwrap();
         println!("{what}: {:.2e} of {:.2e}, a part of {:.3}", found.value, found.limit, found.value / found.limit);
-        assert!(found.ok && found.value > found.limit / 20.0, "{what}: {found:?}");
+        // Ten standard deviations, of the fullest corner and of waves four times as strong as the mean: below that by as much.
+        assert!(found.ok && found.value > found.limit / 100.0, "{what}: {found:?}");
     }
 }
 

@@ -19,7 +19,7 @@ fn step(pic: &mut Pic, profiler: &mut Profiler) {
 }
 
 /// A species so thin that its fields are nothing.
-fn lone(thin: Value) -> Value {
+fn lone(thin: &Value) -> Value {
     let mut species = json!({ "name": "ions", "particles_per_cell": 1, "density": 1e-12 });
     species.as_object_mut().unwrap().extend(thin.as_object().unwrap().clone());
     json!({ "dt": 0.06, "steps": 100, "grid": { "cells": [8, 8], "size": [0.8, 0.8] }, "precision": "f64", "species": [species] })
@@ -66,7 +66,7 @@ fn peak(values: &[[f64; 2]], dt: f64, near: f64) -> f64 {
 /// Ions of charge 2 and mass 100 turn by `2 atan(q B dt/(2 m gamma))` a step, the other way round than electrons.
 #[test]
 fn heavy_ions_gyrate_at_their_frequency() {
-    let mut table = lone(json!({ "charge": 2, "mass": 100, "momentum": { "drift": [0.5, 0, 0] } }));
+    let mut table = lone(&json!({ "charge": 2, "mass": 100, "momentum": { "drift": [0.5, 0, 0] } }));
     table["external"] = json!({ "bz": 20.0 });
     let mut pic = start(table, 1);
     let angle = |p: &Particles| p.u[1][7].atan2(p.u[0][7]);
@@ -83,7 +83,7 @@ fn heavy_ions_gyrate_at_their_frequency() {
 /// Kinetic energy `m n V (gamma - 1)` and momentum `m n V u` of a drifting heavy species.
 #[test]
 fn a_heavy_species_has_the_energy_and_momentum_of_its_mass() {
-    let pic = finished(lone(json!({ "charge": 0, "mass": 1836, "density": 0.25, "momentum": { "drift": [0.3, 0, 0.4] } })));
+    let pic = finished(lone(&json!({ "charge": 0, "mass": 1836, "density": 0.25, "momentum": { "drift": [0.3, 0, 0.4] } })));
     let (series, content) = (&pic.diagnostics().series, 1836.0 * 0.25 * 0.64);
     let (kinetic, momentum) = (series.last("kinetic"), series.last("momentum_z"));
     assert!((kinetic / (content * (1.25_f64.sqrt() - 1.0)) - 1.0).abs() < 1e-12, "{kinetic}");
@@ -256,7 +256,7 @@ fn temperatures_are_in_electronvolts_and_per_mass() {
 #[test]
 fn thermal_walls_are_as_warm_as_the_gas() {
     for momentum in [json!({ "thermal": 0.2 }), json!({ "temperature": 4.0 }), json!({ "maxwell_juttner": 4.0 })] {
-        let mut table = lone(json!({ "mass": 100, "particles_per_cell": 64, "positions": "random", "momentum": momentum }));
+        let mut table = lone(&json!({ "mass": 100, "particles_per_cell": 64, "positions": "random", "momentum": momentum }));
         table["boundary"] = json!({ "all": { "fields": "pec", "particles": "thermal" } });
         table["steps"] = json!(400);
         table["dt"] = json!(0.07);
@@ -302,7 +302,7 @@ fn a_ramp_has_its_density() {
 
 /// E of a pulse at a place over some steps: the angle by which it turns in a unit of time, from y towards z, the largest E, and the full
 /// width of its square at half maximum (of a Gaussian, by its integral).
-fn turning(mut table: Value, laser: Value, at: f64, until: f64, strength: f64) -> [f64; 3] {
+fn turning(mut table: Value, laser: &Value, at: f64, until: f64, strength: f64) -> [f64; 3] {
     table["laser"] = json!([laser]);
     let mut pic = start(table, 1);
     let grid = pic.plasma().setup.grid.clone();
@@ -342,7 +342,7 @@ fn circular_pulses_turn_as_they_are_called_at_the_frequency_of_their_wavelength(
                     "a0": 0.3, "wavelength": 2.0, "source": source, "direction": direction, "fwhm": 5.0, "polarisation": word
                 });
                 laser[if source == "box" { "position" } else { "delay" }] = json!(if source == "box" { 20.0 - 8.0 * toward } else { 10.0 });
-                let [rate, most, fwhm] = turning(table.clone(), laser, 20.0, 40.0, 0.3 * PI);
+                let [rate, most, fwhm] = turning(table.clone(), &laser, 20.0, 40.0, 0.3 * PI);
                 // Mean over the pulse; its bandwidth averages out. The lattice: 20 cells a wave.
                 let expected = toward * sense * PI;
                 assert!((rate / expected - 1.0).abs() < 0.02, "{source} {direction} {word}: {rate}, expected {expected}");
@@ -366,7 +366,7 @@ fn a_wavelength_in_metres_has_its_frequency() {
     let laser = json!({ "a0": 1.0, "wavelength": wave, "position": 6.0 * wave, "fwhm": 3.0 * wave, "polarisation": "left" });
     // In units of the plasma of that density, as the stages have them.
     let expected = TAU * C / wave / omega_n;
-    let [rate, most, _] = turning(table, laser, 10.0 * wave * omega_n / C, 40e-15 * omega_n, expected);
+    let [rate, most, _] = turning(table, &laser, 10.0 * wave * omega_n / C, 40e-15 * omega_n, expected);
     assert!((rate / expected - 1.0).abs() < 0.02, "{rate}, expected {expected}");
     assert!((most / expected - 1.0).abs() < 0.02, "{most}");
 }

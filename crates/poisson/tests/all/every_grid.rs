@@ -73,8 +73,11 @@ fn words(grid: &Grid) -> String {
     grid.axes.iter().map(|a| format!("{} {:?}-{:?} h {:.4}", a.nodes, a.lo, a.hi, a.h)).collect::<Vec<_>>().join(", ")
 }
 
-/// Nodes, spacings and sides, all axes alike, of grids whose coarse levels are uneven or stretched.
-const AWKWARD: [([usize; 3], [f64; 3], (Bc, Bc)); 30] = [
+/// Nodes, spacings and sides, all axes alike.
+type Awkward = ([usize; 3], [f64; 3], (Bc, Bc));
+
+/// Grids whose coarse levels are uneven or stretched.
+const AWKWARD: [Awkward; 30] = [
     ([514, 514, 1], [1.0, 1.0, 1.0], (P, P)),
     ([258, 258, 1], [1.0, 1.0, 1.0], (P, P)),
     ([130, 130, 1], [1.0, 1.0, 1.0], (P, P)),

@@ -158,7 +158,8 @@ fn streamed_runs_give_the_bits_of_resident_ones() {
 fn half_precision_keeps_waves_to_its_rounding() {
     let Some(cuda) = testing::gpu() else { return };
     let model = counted(model(Case { views: 61, ..PLAIN }));
-    let config = EngineConfig { overlap_passes: Some(1), ..EngineConfig::new(EngineName::Dm, 3) };
+    // With a bound by the input: at one by the counts some frames are just inside with one rounding and outside with the other.
+    let config = EngineConfig { overlap_passes: Some(1), fourier_bound: Some(0.25), ..EngineConfig::new(EngineName::Dm, 3) };
     let mut whole = run(&model, &config, new(&model, &cuda).unwrap());
     for _ in 0..3 {
         whole.step(None);
