@@ -17,8 +17,8 @@ const SIGMAS: f64 = 10.0;
 /// `eps/2` of it, and as much again for the difference of B that is added.
 const OF_FIELD: f64 = 0.3;
 /// The same of a step's current at a corner, over `eps` times the largest charge of all species at any: partial sums in the order of
-/// particles, or their unit on a GPU.
-const OF_CHARGE: f64 = 0.3;
+/// particles, or their unit on a GPU (where quadratic shapes were found to need three quarters of it).
+const OF_CHARGE: f64 = 0.6;
 /// Mean squares of fields count so often: waves that passed between two looks are not spread over the whole box.
 const CONCENTRATION: f64 = 4.0;
 /// Looks at each column while a window goes over it.

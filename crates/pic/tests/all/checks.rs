@@ -112,7 +112,7 @@ fn the_limit_of_charge_is_that_of_rounding() {
         let found = charge(&mut pic).unwrap();
         println!("{what}: {:.2e} of {:.2e}, a part of {:.3}", found.value, found.limit, found.value / found.limit);
         // Ten standard deviations, of the fullest corner and of waves four times as strong as the mean: below that by as much.
-        assert!(found.ok && found.value > found.limit / 100.0, "{what}: {found:?}");
+        assert!(found.ok && found.value > found.limit / 300.0, "{what}: {found:?}");
     }
 }
 

@@ -60,7 +60,7 @@ impl Draws {
         grid(nodes, [1.0, ratio, 1.0], [self.below(5), self.below(5), if space { self.below(5) } else { 0 }])
     }
 
-    /// White noise, a wave that does not vanish at the sides, a constant, or one charge.
+    /// White noise, a wave that does not vanish at the sides, a constant and a ripple, or one charge.
     fn rhs(&mut self, grid: &Grid) -> Vec<f64> {
         let [m, n, _] = grid.nodes();
         match self.below(4) {
@@ -70,7 +70,8 @@ impl Draws {
                 let (x, y) = (along(m, &|x| (7.0 * x).sin()), along(n, &f64::exp));
                 (0..grid.len()).map(|k| x[k % m] * y[k / m % n]).collect()
             }
-            2 => vec![1.0; grid.len()],
+            // Not a constant alone, of which a singular problem leaves nothing to compare with.
+            2 => (0..grid.len()).map(|k| 1.0 + (k % 3) as f64).collect(),
             _ => {
                 let mut f = vec![0.0; grid.len()];
                 f[self.below(grid.len())] = 1.0;
