@@ -16,7 +16,7 @@ type Launch = unsafe extern "C" fn(*const u32, *const u32, Body, *mut c_void);
 
 /// A program whose kernels are all `extern "C"`.
 pub struct Host {
-    library: libloading::Library,
+    loaded: libloading::Library,
     /// Held by a launch: the threads' indices are globals.
     running: Mutex<()>,
 }
@@ -34,7 +34,7 @@ impl Host {
         std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
         let library = build(&folder, recipe);
         std::fs::remove_dir_all(&folder).expect("the temporary folder can be removed");
-        Some(Self { library: library?, running: Mutex::new(()) })
+        Some(Self { loaded: library?, running: Mutex::new(()) })
     }
 
     /// A kernel as an `unsafe extern "C" fn` of its parameters, to be called in [`Host::launch`] alone.
@@ -43,7 +43,7 @@ impl Host {
     /// `F` is a function pointer with the kernel's parameters.
     pub unsafe fn kernel<F: Copy>(&self, name: &str) -> F {
         // SAFETY: the caller's.
-        unsafe { *self.library.get::<F>(name.as_bytes()).expect("the program has the kernel") }
+        unsafe { *self.loaded.get::<F>(name.as_bytes()).expect("the program has the kernel") }
     }
 
     /// Runs `body`, which calls one kernel, for every thread of every block.
@@ -56,7 +56,7 @@ impl Host {
         let mut data = body;
         // SAFETY: `host.hpp` declares it so; the fibers have ended when it returns.
         unsafe {
-            let launch = self.library.get::<Launch>(b"host_launch").expect("the program has it");
+            let launch = self.loaded.get::<Launch>(b"host_launch").expect("the program has it");
             launch(blocks.as_ptr(), threads.as_ptr(), call, (&raw mut data).cast());
         }
     }
