@@ -86,27 +86,42 @@ impl Draws {
 fn any_size_and_right_hand_side_solves_to_rounding_on_the_gpu() {
     let Some(cuda) = testing::gpu() else { return };
     let gpu = Device::Cuda(cuda);
-    let (mut wrong, mut worst) = (Vec::new(), 0.0_f64);
-    for case in 0..300 {
-        let mut draws = Draws::of(case);
-        let grid = draws.grid();
-        let f = draws.rhs(&grid);
-        let u = if draws.below(2) == 0 { vec![0.0; grid.len()] } else { boundary(&grid, case) };
-        // Double precision: in single, rounding on lines as long would hide a wrong node.
-        let mut direct = Direct::new(&grid, Precision::F64, &gpu).unwrap();
-        direct.load(&u, &f).unwrap();
-        direct.solve(&mut Profiler::off()).unwrap();
-        let (found, removed) = (direct.solution().unwrap(), direct.removed_mean().unwrap()[0]);
-        let error = backward_error(&grid, &found, &f, removed, f64::EPSILON);
-        worst = worst.max(error);
-        // Rounding grows with the length of lines, up to 9000 nodes here; a node that is wrong by a thousandth shows as 1e5 and more.
-        if error.is_nan() || error >= 1e4 {
+    // Each size has kernels of its own: most of the time goes into compiling them, on all cores.
+    let gpu = &gpu;
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)) as u64;
+    let errors: Vec<(u64, Grid, f64)> = std::thread::scope(|scope| {
+        let own: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || (first..300).step_by(threads as usize).map(|case| solved(gpu, case)).collect()))
+            .collect();
+        own.into_iter().flat_map(|thread| -> Vec<_> { thread.join().unwrap() }).collect()
+    });
+    let worst = errors.iter().map(|(.., error)| *error).fold(0.0, f64::max);
+    println!("the largest backward error of {} cases: {worst:.1} eps", errors.len());
+    // Rounding grows with the length of lines, up to 9000 nodes here; a node that is wrong by a thousandth shows as 1e5 and more.
+    let wrong: Vec<_> = errors
+        .iter()
+        .filter(|(.., error)| error.is_nan() || *error >= 1e4)
+        .map(|(case, grid, error)| {
             let sides: Vec<_> = grid.axes.iter().map(|a| format!("{} {:?}-{:?}", a.nodes, a.lo, a.hi)).collect();
-            wrong.push(format!("case {case}, {}: backward error {error:.1e} eps", sides.join(", ")));
-        }
-    }
-    println!("the largest backward error of 300 cases: {worst:.1} eps");
-    assert!(wrong.is_empty(), "{} of 300:\n{}", wrong.len(), wrong.join("\n"));
+            format!("case {case}, {}: backward error {error:.1e} eps", sides.join(", "))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), errors.len(), wrong.join("\n"));
+}
+
+/// The backward error of a case in units of rounding.
+fn solved(gpu: &Device, case: u64) -> (u64, Grid, f64) {
+    let mut draws = Draws::of(case);
+    let grid = draws.grid();
+    let f = draws.rhs(&grid);
+    let u = if draws.below(2) == 0 { vec![0.0; grid.len()] } else { boundary(&grid, case) };
+    // Double precision: in single, rounding on lines as long would hide a wrong node.
+    let mut direct = Direct::new(&grid, Precision::F64, gpu).unwrap();
+    direct.load(&u, &f).unwrap();
+    direct.solve(&mut Profiler::off()).unwrap();
+    let (found, removed) = (direct.solution().unwrap(), direct.removed_mean().unwrap()[0]);
+    let error = backward_error(&grid, &found, &f, removed, f64::EPSILON);
+    (case, grid, error)
 }
 
 #[test]
