@@ -84,16 +84,22 @@ impl Draws {
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn any_size_and_right_hand_side_solves_to_rounding_on_the_gpu() {
-    let Some(cuda) = testing::gpu() else { return };
-    let gpu = Device::Cuda(cuda);
-    // Each size has kernels of its own: most of the time goes into compiling them, on all cores.
-    let gpu = &gpu;
+    if testing::gpu().is_none() {
+        return;
+    }
+    // Each size has kernels of its own: most of the time goes into compiling them, on all cores. Each thread has a stream of its own,
+    // since what one records would take in what another launches.
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(16)) as u64;
     let errors: Vec<(u64, Grid, f64)> = std::thread::scope(|scope| {
         let own: Vec<_> = (0..threads)
-            .map(|first| scope.spawn(move || (first..300).step_by(threads as usize).map(|case| solved(gpu, case)).collect()))
+            .map(|first| {
+                scope.spawn(move || {
+                    let gpu = Device::Cuda(testing::gpu().unwrap());
+                    (first..300).step_by(threads as usize).map(|case| solved(&gpu, case)).collect::<Vec<_>>()
+                })
+            })
             .collect();
-        own.into_iter().flat_map(|thread| -> Vec<_> { thread.join().unwrap() }).collect()
+        own.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
     let worst = errors.iter().map(|(.., error)| *error).fold(0.0, f64::max);
     println!("the largest backward error of {} cases: {worst:.1} eps", errors.len());
