@@ -50,7 +50,6 @@ pub(crate) struct Output {
     columns: Vec<String>,
     step: &'static str,
     item: &'static str,
-    writing: Duration,
 }
 
 impl Output {
@@ -64,7 +63,7 @@ impl Output {
             bar
         });
         let (earlier, rows, written) = (Earlier::default(), Vec::new(), Vec::new());
-        let (folder, logged, writing) = (folder.to_owned(), Instant::now(), Duration::ZERO);
+        let (folder, logged) = (folder.to_owned(), Instant::now());
         Self {
             folder,
             formats,
@@ -82,7 +81,6 @@ impl Output {
             columns: Vec::new(),
             step,
             item,
-            writing,
         }
     }
 
@@ -135,11 +133,6 @@ impl Output {
     /// Everything that was written.
     pub(crate) fn written(&self) -> &[PathBuf] {
         &self.written
-    }
-
-    /// Time spent on writing records.
-    pub(crate) fn writing(&self) -> Duration {
-        self.writing
     }
 }
 
@@ -220,13 +213,11 @@ impl Sink for Output {
     }
 
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
-        let begun = Instant::now();
         if self.anew && !last {
             self.begin_series(&records)?;
         }
         let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
         self.written.extend(zellige_io::write_records(&self.folder, &records, &self.formats, stamp)?);
-        self.writing += begun.elapsed();
         Ok(())
     }
 

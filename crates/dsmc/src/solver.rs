@@ -9,6 +9,7 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+use zellige_engine::times::{self, Part};
 
 use crate::audit;
 use crate::bench;
@@ -39,6 +40,7 @@ pub struct Dsmc {
     lost: Option<String>,
     /// Part of the collisions above the largest cross-section kept, where the last audit found it too large.
     exceeded: Option<f64>,
+    device: Device,
 }
 
 impl Dsmc {
@@ -109,13 +111,24 @@ impl Solver for Dsmc {
         let totals = flow.totals()?;
         let audit_every = config.sampling.audit.unwrap_or_else(|| config.steps.div_ceil(AUDITS).max(APART)).max(1);
         let last = (flow.ledger()?, 0);
-        Ok(Self { config: config.clone(), flow, audit_every, totals, start: totals, last, lost: None, exceeded: None })
+        Ok(Self {
+            config: config.clone(),
+            flow,
+            audit_every,
+            totals,
+            start: totals,
+            last,
+            lost: None,
+            exceeded: None,
+            device: environment.device.clone(),
+        })
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         self.flow.advance(profiler)?;
         if self.flow.step.is_multiple_of(self.audit_every) || self.flow.step == self.config.steps {
-            profiler.stage("audit", Cost::default(), || self.audit())?;
+            let device = self.device.clone();
+            profiler.stage("audit", Cost::default(), || times::after_steps(&device, Part::Diagnostics, || self.audit()))?;
         }
         Ok(())
     }

@@ -4,6 +4,8 @@
 //! setup -> [restore] -> { step; row; guard; rows, progress, diagnostics, records, checkpoint as they fall due } -> records -> summary
 //! ```
 //!
+//! What the wall time goes to is counted by name on the way ([`crate::times`]).
+//!
 //! A run that breaks down ends with the step that found it, and hands over its last rows. A signal or the wall-time limit saves a checkpoint first and ends in [`Error::Interrupted`]. What is written, and how
 //! progress is shown, is the [`Sink`]'s matter.
 
@@ -19,12 +21,14 @@ use serde::Serialize;
 
 use self::recent::Recent;
 use self::state::{Owed, Saver, Spare};
+use crate::device::Device;
 use crate::error::{BROKEN_DOWN, Error, Problem, Result};
 use crate::profile::{Profiler, StageRow, per_item};
 use crate::record::{Check, Record, Row};
 use crate::schedule::{Schedule, Trigger};
 use crate::signal::{self, Signals};
 use crate::sim::{Clock, Cost, Ending, Environment, Found, Outcome, Solver};
+use crate::times::{self, Part, Times};
 
 /// Where a run writes and when; everything that is not physics.
 #[derive(Debug, Clone)]
@@ -122,10 +126,10 @@ pub struct Summary {
     pub clock: Clock,
     /// Steps of this run (after a resume fewer than the clock says).
     pub steps: u64,
-    /// Wall time of setup, seconds.
-    pub setup_seconds: f64,
-    /// Wall time of the steps, seconds.
+    /// Wall time of the steps alone, seconds.
     pub seconds: f64,
+    /// Wall time by name.
+    pub times: Times,
     /// Model cost of one step.
     pub cost_per_step: Cost,
     /// Time per item and step, nanoseconds.
@@ -194,16 +198,20 @@ pub fn run_from<S: Solver>(
     sink: &mut dyn Sink,
 ) -> Result<Summary> {
     let begun = Instant::now();
-    let saver = Saver::<S>::new(config, environment, options)?;
+    times::begin(Part::SetUp);
+    let before = times::taken();
+    let saver = times::within(Part::Reading, || Saver::<S>::new(config, environment, options))?;
+    times::turn_to(Part::SetUp);
     let mut solver = S::setup_from(config, environment, found)?;
-    let owed = options.resume.as_ref().map(|folder| saver.restore(&mut solver, &checkpoint_path(folder))).transpose()?;
+    let restore = |folder: &PathBuf| times::within(Part::Checkpoints, || saver.restore(&mut solver, &checkpoint_path(folder)));
+    let owed = options.resume.as_ref().map(restore).transpose()?;
     // Until here a signal ends the process at once: there is nothing to save yet.
     let signals = Signals::listen(options.wall_time.map(|limit| begun + limit))?;
     if owed.is_some() {
         sink.notice(&format!("resumed after {} {}", S::STEP, solver.clock().step));
     }
     let mut owed = owed.unwrap_or_default();
-    let setup = begun.elapsed();
+    let device = &environment.device;
     let started = Instant::now();
     let first = solver.clock();
     for (key, schedule) in
@@ -214,7 +222,8 @@ pub fn run_from<S: Solver>(
             return Err(Error::input("schedules", Problem::new(key, message).allowed(format!("a number of {}s or a wall time", S::STEP))));
         }
     }
-    sink.started(&first)?;
+    times::within(Part::Output, || sink.started(&first))?;
+    times::turn_to(Part::Steps);
     let trigger = |s: Schedule| Trigger::new(s, first, Duration::ZERO);
     let (mut rows, mut records) = (trigger(options.rows), options.records.map(trigger));
     let mut checkpoints = options.checkpoint.map(trigger);
@@ -228,11 +237,11 @@ pub fn run_from<S: Solver>(
             break outcome;
         }
         if let Some(reason) = signals.seen() {
-            let checkpoint = Some(saver.save(&mut solver, &owed, sink)?);
+            let checkpoint = Some(times::after_steps(device, Part::Checkpoints, || saver.save(&mut solver, &owed, sink))?);
             return Err(Error::Interrupted { reason, step: solver.clock().step, checkpoint });
         }
         if let Owed::Results = std::mem::take(&mut owed) {
-            write_records(&mut solver, &saver, None, sink)?;
+            write_records(&mut solver, device, &saver, None, sink)?;
             continue;
         }
         let before = solver.clock().step;
@@ -245,37 +254,46 @@ pub fn run_from<S: Solver>(
         let failed = solver.outcome().is_some_and(|o| o.ending == Ending::Failed);
         let due = rows.due(clock, wall);
         if due {
-            sink.row(&clock, &row)?;
+            times::within(Part::Output, || sink.row(&clock, &row))?;
         }
         recent.push(clock, row, due);
         let row = recent.row();
         let steps = (clock.step - first.step) as f64;
         let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
-        sink.progress(&Progress { clock, fraction: solver.progress(), wall, items_per_second }, row);
+        let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
+        times::within(Part::Output, || sink.progress(&progress, row));
         diagnostics(&mut solver, wall, sink)?;
         if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
-            write_records(&mut solver, &saver, None, sink)?;
+            write_records(&mut solver, device, &saver, None, sink)?;
         }
         // A state that failed is none to go on from, and must not take the place of one that is.
         if checkpoints.as_mut().is_some_and(|t| t.due(clock, wall)) && !failed {
-            saver.save_or_notice(&mut solver, sink);
+            times::after_steps(device, Part::Checkpoints, || {
+                saver.save_or_notice(&mut solver, sink);
+                Ok(())
+            })?;
         }
         if let Some(spare) = spare.as_mut().filter(|_| !failed) {
-            spare.save(wall, &saver, &mut solver, sink);
+            times::within(Part::Checkpoints, || spare.save(wall, &saver, &mut solver, sink));
         }
     };
-    let (clock, wall) = (solver.clock(), started.elapsed());
-    recent.hand_over(1, sink)?;
-    write_records(&mut solver, &saver, Some(&outcome), sink)?;
-    if options.checkpoint.is_some() && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
-        saver.save_or_notice(&mut solver, sink);
+    if let Device::Cuda(cuda) = device {
+        cuda.synchronize()?;
     }
-    let (steps, cost, seconds) = (clock.step - first.step, solver.cost(), wall.as_secs_f64());
+    let (clock, wall) = (solver.clock(), started.elapsed());
+    let seconds = times::taken().since(&before).of(Part::Steps);
+    times::turn_to(Part::End);
+    times::within(Part::Output, || recent.hand_over(1, sink))?;
+    write_records(&mut solver, device, &saver, Some(&outcome), sink)?;
+    if options.checkpoint.is_some() && !S::may_change().is_empty() && outcome.ending != Ending::Failed {
+        times::within(Part::Checkpoints, || saver.save_or_notice(&mut solver, sink));
+    }
+    let (steps, cost) = (clock.step - first.step, solver.cost());
     let per_step = seconds / steps.max(1) as f64;
     let (checks, details) = (solver.checks()?, solver.details());
     // Its memory is free for what comes.
     drop(solver);
-    let bandwidth = environment.device.bandwidth_of_run(wall)?;
+    let bandwidth = device.bandwidth_of_run(wall)?;
     if let Some(bandwidth) = bandwidth {
         profiler.set_bandwidth(bandwidth);
     }
@@ -289,8 +307,8 @@ pub fn run_from<S: Solver>(
         seed: environment.seed,
         clock,
         steps,
-        setup_seconds: setup.as_secs_f64(),
         seconds,
+        times: times::taken().since(&before),
         cost_per_step: cost,
         ns_per_item: 1e9 * per_step / cost.items.max(1.0),
         bytes_per_second: cost.bytes / per_step.max(1e-12),
@@ -307,9 +325,16 @@ pub fn run_from<S: Solver>(
 }
 
 /// Hands the results over, those of the `end` or on the way. Should that fail, or a signal come in between, the state is saved.
-fn write_records<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, end: Option<&Outcome>, sink: &mut dyn Sink) -> Result<()> {
-    let (clock, records) = (solver.clock(), solver.records()?);
-    signal::while_giving_way(|| sink.records(&clock, records, end.is_some()))
+fn write_records<S: Solver>(
+    solver: &mut S,
+    device: &Device,
+    saver: &Saver<'_, S>,
+    end: Option<&Outcome>,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let clock = solver.clock();
+    let records = times::after_steps(device, Part::Diagnostics, || solver.records())?;
+    times::within(Part::Output, || signal::while_giving_way(|| sink.records(&clock, records, end.is_some())))
         .map_err(|error| saver.unwritten(error, &Owed::after(end), solver, sink))
 }
 
@@ -320,6 +345,7 @@ fn advance<S: Solver>(solver: &mut S, profiler: &mut Profiler) -> Result<Option<
     if solver.clock().step == before && signal::seen().is_some() {
         return Ok(None);
     }
+    // What a row waits for is the step.
     let row = solver.row()?;
     // A solver that knows that it failed says it better than the guard could.
     if solver.outcome().is_none_or(|o| o.ending != Ending::Failed) {
@@ -330,9 +356,9 @@ fn advance<S: Solver>(solver: &mut S, profiler: &mut Profiler) -> Result<Option<
 
 /// Hands on what the solver's own schedules ask for.
 fn diagnostics<S: Solver>(solver: &mut S, wall: Duration, sink: &mut dyn Sink) -> Result<()> {
-    match solver.due(wall)? {
+    match times::within(Part::Diagnostics, || solver.due(wall))? {
         none if none.is_empty() => Ok(()),
-        due => sink.records(&solver.clock(), due, false),
+        due => times::within(Part::Output, || sink.records(&solver.clock(), due, false)),
     }
 }
 

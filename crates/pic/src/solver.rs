@@ -9,6 +9,7 @@ use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome, Plan, Solver};
+use zellige_engine::times::{self, Part};
 
 use crate::bench;
 use crate::config::{Config, check_laser};
@@ -34,6 +35,7 @@ pub struct Pic {
     diagnostics: Diagnostics,
     /// Particles at the last count.
     count: u64,
+    device: Device,
 }
 
 impl Pic {
@@ -92,14 +94,19 @@ impl Solver for Pic {
         let mut plasma = Plasma::new(config, environment.seed, &environment.device)?;
         let diagnostics = Diagnostics::new(config, &mut plasma)?;
         let count = plasma.stages.ledger()?.iter().map(|l| l.injected - l.removed).sum();
-        Ok(Self { config: config.clone(), plasma, diagnostics, count })
+        Ok(Self { config: config.clone(), plasma, diagnostics, count, device: environment.device.clone() })
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         let measures = self.diagnostics.measures(&self.plasma);
-        let account = if measures { Some(self.plasma.account()?) } else { None };
-        self.plasma.advance(measures, profiler)?;
-        self.diagnostics.after_step(&mut self.plasma, account)?;
+        let (device, plasma, diagnostics) = (&self.device, &mut self.plasma, &mut self.diagnostics);
+        let account = measures.then(|| times::after_steps(device, Part::Diagnostics, || plasma.account())).transpose()?;
+        plasma.advance(measures, profiler)?;
+        if measures {
+            times::after_steps(device, Part::Diagnostics, || diagnostics.after_step(plasma, account))?;
+        } else {
+            times::within(Part::Diagnostics, || diagnostics.after_step(plasma, None))?;
+        }
         if measures {
             self.count = self.diagnostics.series.last("particles") as u64;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use zellige_dsmc::seed;
@@ -16,6 +16,7 @@ use zellige_engine::profile::{Profiler, Table};
 use zellige_engine::run::{self, Options, Summary, checkpoint_path};
 use zellige_engine::schedule::Schedule;
 use zellige_engine::sim::{Ending, Environment, Found, Outcome, Plan, Solver};
+use zellige_engine::times::{self, Part, Times};
 use zellige_io::Format;
 
 use crate::args::{Older, Place, RunArgs};
@@ -102,7 +103,6 @@ fn default_folder(origin: &str) -> PathBuf {
 
 /// Runs a checked input.
 pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArgs) -> Result<u8> {
-    let begun = Instant::now();
     let mut without = S::only_on_cpu(&input.config);
     if !S::GPU {
         without = vec![S::NAME];
@@ -132,7 +132,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let asked = arguments.output.clone().or_else(|| input.output.folder.clone().map(PathBuf::from));
     let folder = asked.or_else(|| arguments.resume.clone()).unwrap_or_else(|| default_folder(&input.origin));
     // Before anything is computed: a result that cannot be written is found out now.
-    let _locks = own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force)?;
+    let locks = own(&folder, arguments.checkpoint_dir.as_deref(), arguments.force)?;
     if let Some(from) = &arguments.resume
         && !checkpoint_path(from).exists()
     {
@@ -145,16 +145,20 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     let output = Output::new(&folder, formats(&input.output.formats), resolved, S::STEP, S::ITEM);
     let mut output = output.after(arguments.resume.clone()).beside(arguments.checkpoint_dir.clone());
     let result = run::run_from::<S>(&input.config, &environment, found, &options, &mut profiler, &mut output);
+    times::turn_to(Part::End);
     // Rows are kept also when the run broke down or was interrupted.
-    let finished = output.finish();
+    let finished = times::within(Part::Output, || output.finish());
     if let Err(error @ Error::Numerics { .. }) = &result {
         broken_down::<S>(error, &plan, &folder)?;
     }
-    let summary = result.map_err(named)?;
+    let mut summary = result.map_err(named)?;
     finished?;
     if arguments.profile {
         files::atomic_write(folder.join("trace.json"), |out| profiler.write_trace(out))?;
     }
+    // All that takes time comes before the times are told.
+    drop((environment, profiler, locks));
+    summary.times = times::taken();
     let verdict = summary.verdict();
     // What was asked for and missed is not excused by a flag about checks.
     let excused = arguments.keep_going && summary.outcome.ending != Ending::Failed;
@@ -175,7 +179,7 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         run: &summary,
     };
     zellige_io::json::write(folder.join(SUMMARY), &whole)?;
-    conclude::<S>(&summary, &output, &folder, begun.elapsed(), arguments.profile);
+    conclude::<S>(&summary, &output, &folder, arguments.profile);
     // The last line, where nobody overlooks it.
     match verdict {
         Some(verdict) if excused => report::warning(&format!("{verdict}; exit code 0 all the same, as --keep-going asks")),
@@ -318,30 +322,34 @@ fn show(plan: &Plan, item: &str, step: &str, device: &Device) {
     }
 }
 
+/// Part of the wall time below which a time is not shown: all nine below it are less than 2 %.
+const UNSHOWN: f64 = 0.002;
+
+/// Times by name, and their sum.
+fn times_line(times: &Times, steps: &str) -> String {
+    let wall = times.wall();
+    let told = times.parts().filter(|(part, seconds)| *part == Part::Steps || *seconds >= UNSHOWN * wall);
+    let told = told.map(|(part, seconds)| match part {
+        Part::Steps => format!("{steps} {}", report::seconds(seconds)),
+        part => format!("{} {}", part.name().replace('_', "-"), report::seconds(seconds)),
+    });
+    format!("{} = {} in all", told.collect::<Vec<_>>().join(" + "), report::seconds(wall))
+}
+
 /// Files named at the end of a run.
 const SHOWN: usize = 24;
 
 /// Status, times, stages, checks, files and what to type next.
-fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, wall: Duration, profile: bool) {
+fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, profile: bool) {
     let outcome = &summary.outcome;
     let status = outcome.status.replace('_', " ");
     match outcome.ending {
         Ending::Finished | Ending::Failed => report::line("status", &format!("{status}: {}", outcome.message)),
         Ending::Limited => report::warning(&format!("{status}: {}", outcome.message)),
     }
-    let plural = if summary.steps == 1 { "" } else { "s" };
-    let (solve, setup, files) = (summary.seconds, summary.setup_seconds, output.writing().as_secs_f64());
     report::line(
         "time",
-        &format!(
-            "{} for {} {}{plural}, {} set-up, {} writing files, {} in all",
-            report::seconds(solve),
-            summary.steps,
-            S::STEP,
-            report::seconds(setup),
-            report::seconds(files),
-            report::seconds(wall.as_secs_f64())
-        ),
+        &times_line(&summary.times, &format!("{} {}{}", summary.steps, S::STEP, if summary.steps == 1 { "" } else { "s" })),
     );
     let share = summary.bandwidth.map(|b| {
         let percent = 100.0 * summary.bytes_per_second / b;

@@ -119,6 +119,57 @@ fn inputs(factor: usize) -> [(&'static str, String); 4] {
     ]
 }
 
+/// Part of the wall time, and seconds, that the times of a run may miss of what its parent measures: the start and the end of a process.
+const UNNAMED: (f64, f64) = (0.02, 0.02);
+
+#[test]
+fn every_second_of_a_run_has_a_name() {
+    let folder = here();
+    // Rows, fields on the way, a checkpoint at the end: all parts but those of a GPU.
+    let on_the_way = ["--set", "run.checkpoint_every=1", "--set", "output.every=1"];
+    // Where other work holds up the start of a process, another try tells; what has no name is missed by all.
+    let run = |name: &str, text: &str| {
+        let begun = Instant::now();
+        let result = run_text(folder.path(), text, &[&["-o", name], &on_the_way[..]].concat());
+        let wall = begun.elapsed().as_secs_f64();
+        assert_eq!(result.code, 0, "{}", result.err);
+        let times = zellige_io::json::read(folder.path().join(name).join("summary.json")).unwrap()["times"].clone();
+        (result, wall, times)
+    };
+    for (name, text) in inputs(1) {
+        let missed = |(_, wall, times): &(_, f64, serde_json::Value)| wall - times["wall"].as_f64().unwrap();
+        let tries = std::array::from_fn::<_, 3, _>(|_| run(name, &text));
+        let (result, wall, times) = tries.into_iter().min_by(|a, b| missed(a).total_cmp(&missed(b))).unwrap();
+        let of = |part: &str| times[part].as_f64().unwrap();
+        let parts = ["reading", "loading", "compiling", "set_up", "steps", "diagnostics", "output", "checkpoints", "end"];
+        let sum: f64 = parts.into_iter().map(of).sum();
+        assert!((sum - of("wall")).abs() < 1e-9, "{times:#}");
+        assert!(sum <= wall && wall - sum <= (UNNAMED.0 * wall).max(UNNAMED.1), "{name}: {sum} s of {wall} s have a name: {times:#}");
+        for part in ["reading", "set_up", "steps", "diagnostics", "output", "checkpoints", "end"] {
+            assert!(of(part) > 0.0, "{name}: no time is `{part}`: {times:#}");
+        }
+        assert_eq!(of("compiling"), 0.0);
+        // The line on the terminal leaves out what is small.
+        let line = result.err.lines().rfind(|l| l.starts_with("  time ")).unwrap_or_default();
+        let told: Vec<f64> = line.split(['+', '=']).filter_map(seconds).collect();
+        assert!(told.len() > 3, "{name}: `{line}` in {}", result.err);
+        let (parts, all) = told.split_at(told.len() - 1);
+        assert!((parts.iter().sum::<f64>() - all[0]).abs() <= 0.02 * all[0] && (all[0] - sum).abs() <= 0.01 * sum, "{line}");
+    }
+}
+
+/// The seconds in `set-up 4.55 ms` or `2.22 s in all`.
+fn seconds(text: &str) -> Option<f64> {
+    let words: Vec<&str> = text.trim().trim_end_matches(" in all").rsplit(' ').take(2).collect();
+    let unit = match words[0] {
+        "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        _ => return None,
+    };
+    words[1].parse::<f64>().ok().map(|value| value * unit)
+}
+
 /// `ulimit -v` in the middle of what a run takes: never an abort.
 #[test]
 fn memory_that_cannot_be_had_is_an_error_of_its_own() {

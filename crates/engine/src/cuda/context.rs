@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use cudarc::driver::CudaContext;
 use cudarc::driver::result::{self, DriverError};
@@ -83,7 +84,9 @@ impl Cuda {
             message: format!("the driver does not start: {}", word(e)),
             hint: Some("`nvidia-smi` shows whether the driver works".into()),
         };
+        let begun = Instant::now();
         result::init().map_err(failed)?;
+        tracing::debug!("the driver was ready after {:.0} ms", 1e3 * begun.elapsed().as_secs_f64());
         Ok(result::device::get_count().map_err(failed)? as usize)
     }
 
@@ -98,7 +101,9 @@ impl Cuda {
             });
         }
         let failed = |e| failure(format!("cuda:{ordinal}"), "cannot be opened", e);
+        let begun = Instant::now();
         let context = CudaContext::new(ordinal).map_err(failed)?;
+        tracing::debug!("the context of cuda:{ordinal} took {:.0} ms", 1e3 * begun.elapsed().as_secs_f64());
         let properties = properties(&context).map_err(failed)?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed)?;
         Ok(Self(Arc::new(Inner {

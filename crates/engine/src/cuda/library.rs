@@ -9,9 +9,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use libloading::Library as Handle;
 use serde::Serialize;
+
+use crate::times::{self, Part};
 
 /// A library that was opened, or the reason why there is none.
 #[derive(Debug, Clone, Serialize)]
@@ -106,6 +109,13 @@ pub fn cufft() -> &'static Found {
 /// Opens the first of `files` that some folder has. A `companion` in the same folder is opened first: the library asks
 /// for it by bare name later, which the loader answers with the file that is already open.
 fn open(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Opened {
+    let begun = Instant::now();
+    let opened = times::within(Part::Loading, || search(name, files, companion, mend));
+    tracing::debug!("looking for {name} took {:.0} ms", 1e3 * begun.elapsed().as_secs_f64());
+    opened
+}
+
+fn search(name: &'static str, files: &[&str], companion: &str, mend: &str) -> Opened {
     let mut failures = Vec::new();
     let mut attempt = |folders: Vec<PathBuf>| {
         for file in files {

@@ -3,8 +3,9 @@
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Instant;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute};
@@ -15,6 +16,8 @@ use super::launch::{Kernel, Needs};
 use super::library;
 use super::nvrtc::{Cubin, nvrtc};
 use crate::error::{Error, Result};
+use crate::notice;
+use crate::times::{self, Part};
 
 /// What stands before every program: integer types, reductions, barriers, Philox.
 pub const PRELUDE: &str = include_str!("prelude.cuh");
@@ -79,7 +82,10 @@ impl Recipe {
     /// The machine code for `arch`, for example `sm_90`, from the compiler. Needs NVRTC, but no GPU.
     pub fn compile_only(&self, arch: &str) -> Result<Cubin> {
         COMPILATIONS.fetch_add(1, Ordering::Relaxed);
-        nvrtc()?.compile(&self.name, &self.source(), &self.flags(arch), &self.kernels, arch)
+        let (nvrtc, begun) = (nvrtc()?, Instant::now());
+        let cubin = nvrtc.compile(&self.name, &self.source(), &self.flags(arch), &self.kernels, arch)?;
+        tracing::debug!("compiled `{}` for {arch} in {:.0} ms", self.name, 1e3 * begun.elapsed().as_secs_f64());
+        Ok(cubin)
     }
 
     /// The machine code for `arch`, from the cache where it has it.
@@ -92,7 +98,10 @@ impl Recipe {
         if let Some(cubin) = cache.get(&key) {
             return Ok(cubin);
         }
-        let cubin = self.compile_only(arch)?;
+        let cubin = times::within(Part::Compiling, || {
+            tell_once(arch);
+            self.compile_only(arch)
+        })?;
         cache.put(&key, &cubin);
         Ok(cubin)
     }
@@ -100,8 +109,17 @@ impl Recipe {
     /// Compiles (or takes from the cache) and loads the program on `cuda`.
     pub fn build(&self, cuda: &Cuda) -> Result<Program> {
         let cubin = self.cubin(&cuda.arch(), &Cache::from_environment())?;
-        Program::load(cuda, &self.name, cubin)
+        let begun = Instant::now();
+        let program = times::within(Part::Loading, || Program::load(cuda, &self.name, cubin))?;
+        tracing::debug!("loaded `{}` in {:.1} ms", self.name, 1e3 * begun.elapsed().as_secs_f64());
+        Ok(program)
     }
+}
+
+/// Says once in a process that kernels are compiled, which takes its time.
+fn tell_once(arch: &str) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| notice::tell(&format!("compiling kernels for {arch}, first run only")));
 }
 
 /// Compiles for `arch` without a GPU: `.ci/run` and tests put every kernel through this.

@@ -13,6 +13,7 @@ pub use self::cpu::Cpu;
 pub use self::inventory::{Inventory, Listed, list};
 use crate::cuda::{self, Cuda};
 use crate::error::{Error, Problem, Result};
+use crate::times::{self, Part};
 
 /// A device that work can be put on.
 #[derive(Debug, Clone)]
@@ -111,6 +112,10 @@ impl Device {
     ///
     /// A device that was asked for by name and does not work is an error, never replaced by another.
     pub fn open(spec: &DeviceSpec, threads: usize) -> Result<(Self, Vec<String>)> {
+        times::within(Part::Loading, || Self::find(spec, threads))
+    }
+
+    fn find(spec: &DeviceSpec, threads: usize) -> Result<(Self, Vec<String>)> {
         match spec {
             DeviceSpec::Cpu => Ok((Self::Cpu(Cpu::new(threads)?), Vec::new())),
             DeviceSpec::Cuda(Some(ordinal)) => Ok((Self::Cuda(usable(*ordinal)?), Vec::new())),
