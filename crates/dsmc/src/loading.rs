@@ -36,7 +36,7 @@ pub(crate) fn internal(species: &Species, temperature: f64, uniform: &mut dyn Fn
 }
 
 /// Particles of a piece: 26 to 34 bytes each beside those that are in place.
-const PIECE: f64 = 500_000.0;
+pub(crate) const PIECE: f64 = 500_000.0;
 /// Cells of a task.
 const TASK: usize = 4096;
 

@@ -214,3 +214,8 @@ fn the_plan_tells_the_peak(solver: &str) {
 fn the_plan_of_poisson_tells_the_peak() {
     the_plan_tells_the_peak("poisson");
 }
+
+#[test]
+fn the_plan_of_the_gas_tells_the_peak() {
+    the_plan_tells_the_peak("dsmc");
+}

@@ -60,7 +60,7 @@ impl Sink for Notes {
         Ok(())
     }
     fn progress(&mut self, progress: &Progress, _: &Row) {
-        assert!(progress.fraction >= self.fraction);
+        assert!(progress.fraction > self.fraction, "of the same step twice");
         self.fraction = progress.fraction;
     }
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()> {
