@@ -103,10 +103,10 @@ fn any_size_and_right_hand_side_solves_to_rounding_on_the_gpu() {
     });
     let worst = errors.iter().map(|(.., error)| *error).fold(0.0, f64::max);
     println!("the largest backward error of {} cases: {worst:.1} eps", errors.len());
-    // Rounding grows with the length of lines, up to 9000 nodes here; a node that is wrong by a thousandth shows as 1e5 and more.
+    // Rounding left 47 at most on an H200; a node that is wrong by a thousandth shows as 1e5 and more.
     let wrong: Vec<_> = errors
         .iter()
-        .filter(|(.., error)| error.is_nan() || *error >= 1e4)
+        .filter(|(.., error)| error.is_nan() || *error >= 250.0)
         .map(|(case, grid, error)| {
             let sides: Vec<_> = grid.axes.iter().map(|a| format!("{} {:?}-{:?}", a.nodes, a.lo, a.hi)).collect();
             format!("case {case}, {}: backward error {error:.1e} eps", sides.join(", "))
