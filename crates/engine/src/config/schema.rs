@@ -130,7 +130,12 @@ impl<'a> Checker<'a> {
         }
         let types = types(schema);
         if !types.is_empty() && !types.iter().any(|t| is_type(value, t)) {
-            problems.push(Problem::new(path, format!("expected {}, found {}", list(&types), shown(value))));
+            let problem = Problem::new(path, format!("expected {}, found {}", list(&types), shown(value)));
+            let keys = schema.get("properties").and_then(Value::as_object).map(|p| p.keys().map(String::as_str).collect::<Vec<_>>());
+            problems.push(match keys {
+                Some(keys) if !keys.is_empty() => problem.hint(format!("its keys: {}", keys.join(", "))),
+                _ => problem,
+            });
             return;
         }
         match value {

@@ -113,6 +113,11 @@ fn every_problem_is_told_with_its_place() {
     assert_eq!(found.len(), 13, "{}", found.join("\n"));
     assert!(problems_of("nodes = [1, 2, 3]")[0].contains("(allowed: 2 entries)"));
     assert!(problems_of("nodes = [1, -2]")[0].starts_with("1:13: `nodes[1]`: `-2` is out of range (allowed: at least 0)"));
+    assert!(
+        problems_of("[end]\ntime = 3")[0].ends_with("expected a table, found `3`\n    hint: its keys: t"),
+        "{:?}",
+        problems_of("[end]\ntime = 3")
+    );
     assert!(problems_of("nodes = [1, 2.5]")[0].contains("expected a whole number, found `2.5`"));
 }
 
