@@ -72,6 +72,7 @@ fn half(model: &Model, first: usize) -> Model {
         filter: model.filter.clone(),
         start: model.start.clone(),
         scans: model.scans.iter().map(|(name, at)| (name.clone(), at / 2)).collect(),
+        begins: model.begins.clone(),
         ..*model
     }
 }

@@ -130,6 +130,8 @@ pub struct Model {
     pub power: Power,
     /// Probe and object to start from.
     pub start: State,
+    /// Where each probe comes from, in words.
+    pub begins: Vec<String>,
     /// Name of each scan and its first view.
     pub scans: Vec<(String, usize)>,
 }

@@ -67,6 +67,7 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
         ("frames".to_owned(), format!("{} of {} pixels in {scans}", model.views.len(), join(&model.detector()))),
         ("sample".to_owned(), format!("pixels of {} x {} m; objects of {} pixels", micro(0), micro(1), objects.join(", "))),
         ("modes".to_owned(), format!("{} of {probes}, {} of an object", model.modes[0], model.modes[1])),
+        ("start".to_owned(), format!("probe {}", model.begins.join(", "))),
         ("engines".to_owned(), engines.join(", then ")),
     ];
     if !model.mag.is_empty() {
@@ -128,7 +129,7 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
 /// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean square
 /// radius), along the closer axis.
 fn overlap(model: &Model) -> Option<f64> {
-    if model.views.len() < 2 || model.views.len() > 5000 {
+    if model.views.len() < 2 || model.views.len() > 5000 || model.start.probe.is_empty() {
         return None;
     }
     let pixels = model.pixels();

@@ -8,7 +8,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::parallel::{self, chunks, chunks_mut, map};
 use zellige_engine::text::bytes;
 
-use crate::config::{Config, PositionMethod};
+use crate::config::{Config, PositionMethod, ProbeStart};
 use crate::engines::corner_first;
 use crate::model::{MASKED, Model, Power, State, Storage, Transfer};
 use crate::scan::{Frames, Mask, Propagation, Scan};
@@ -16,6 +16,7 @@ use crate::{data, propagation, start};
 
 mod files;
 mod places;
+mod probes;
 
 pub use files::{planned, scans};
 use places::places;
@@ -95,15 +96,16 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
         lit(scan, own, counted)?;
     }
     (model.power, model.mag) = (Power::of(&mag, counted), mag);
-    model.start = State { probe: start_probes(config, scans, &model)?, object: start_objects(config, scans, &model, seed)? };
+    let (probe, begins) = probes::start(config, scans, &model)?;
+    (model.start, model.begins) = (State { probe, object: start_objects(config, scans, &model, seed)? }, begins);
     Ok(model)
 }
 
-/// What can be told of the problem without its frames: everything but counts and objects. The probe is of one photon.
+/// What can be told of the problem without its frames: everything but counts, objects and a probe that is made from them. The probe is of one photon.
 pub fn outline(config: &Config, scans: &mut [Scan]) -> Result<Model> {
     let mut model = outlined(config, scans)?;
     let one = Model { power: Power { max: 1.0, ..Power::default() }, ..model.clone() };
-    model.start.probe = start_probes(config, scans, &one)?;
+    (model.start.probe, model.begins) = probes::start(config, scans, &one)?;
     Ok(model)
 }
 
@@ -137,7 +139,7 @@ fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
         offset += config.object.modes * storage.layer();
     }
     room_for_objects(&scans[0], &storages, config.object.modes, pixel)?;
-    if scans[0].probe.is_none() || config.probe.ignore_file {
+    if scans[0].probe.is_none() || config.probe.start == ProbeStart::Opening {
         let beyond = start::beyond(&config.probe, &beam, frame);
         scans[0].notes.extend(beyond);
     }
@@ -161,6 +163,7 @@ fn outlined(config: &Config, scans: &mut [Scan]) -> Result<Model> {
         filter: propagation::filter(&beam, frame, bin),
         power: Power::default(),
         start: State::default(),
+        begins: Vec::new(),
         scans: before.collect(),
     })
 }
@@ -277,40 +280,6 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Probes `[sets][P][ny][nx]` times the phase of the sample plane: of the first scan of each set.
-fn start_probes(config: &Config, scans: &[Scan], model: &Model) -> Result<Vec<Complex<f64>>> {
-    let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
-    let (beam, frame, filter) = (&scans[0].beam.parted(model.bin), model.frame, &model.filter);
-    let mut all = Vec::new();
-    for set in 0..probes {
-        let Some(number) = probe_of.iter().position(|p| *p == set).filter(|i| *i < scans.len()) else { continue };
-        let scan = &scans[number];
-        let c = &config.probe;
-        let waves = match scan.probe.as_ref().filter(|_| !c.ignore_file) {
-            Some(image) if image.shape[1..] == frame && image.shape[0] > 0 => {
-                start::probe_from(image, frame, c.modes, c.mode_power, c.photons)
-            }
-            // Of a run without the finer detector: the same pixels, in the middle of a wider plane.
-            Some(image) if image.shape[1..] == scan.shape && image.shape[0] > 0 && beam.propagation == Propagation::Far => {
-                start::probe_from(&start::widened(image, frame), frame, c.modes, c.mode_power, c.photons)
-            }
-            Some(image) => {
-                let message = format!("the probe of the file has {:?} pixels, waves have {:?}", &image.shape[1..], frame);
-                return Err(wrong(&scan.name, message + ": `ignore_file = true` under [ptycho.probe] makes one"));
-            }
-            None => {
-                let photons = c.photons.unwrap_or(model.power.max);
-                match config.scan.get(number).and_then(|s| s.simulate.as_ref()).filter(|_| !c.describes()) {
-                    Some(made) => start::probe_of(made.nominal(beam, frame), c, frame, photons),
-                    None => start::probe(c, beam, frame, c.modes, photons),
-                }
-            }
-        };
-        all.extend(waves.iter().enumerate().map(|(i, v)| v * filter[i % filter.len()]));
-    }
-    Ok(all)
 }
 
 /// All storages: the image of the first scan that has one.

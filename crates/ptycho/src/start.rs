@@ -11,6 +11,8 @@ use crate::modes::orthonormal;
 use crate::propagation::{fresnel, signed};
 use crate::scan::{Beam, Image, Propagation};
 
+pub(crate) mod mean;
+
 type C = Complex<f64>;
 
 /// Random numbers of the starting modes of an object.
@@ -104,15 +106,21 @@ fn with_modes(mut given: Vec<Vec<C>>, shape: [usize; 2], modes: usize, power: f6
 fn opening(config: &ProbeConfig, beam: &Beam, [ny, nx]: [usize; 2]) -> Vec<C> {
     let spacing = beam.resolution([ny, nx]);
     let field = [ny as f64 * spacing[0], nx as f64 * spacing[1]];
-    if beam.propagation == Propagation::Near && config.size.is_none() && config.focal_length.is_none() {
+    if beam.propagation == Propagation::Near && config.opening().is_empty() {
         // The near field is lit as a whole.
         return vec![C::new(1.0, 0.0); ny * nx];
     }
-    // Soft over a pixel, so that its transform does not ring.
-    let edge = |inside: f64| (inside + 0.5).clamp(0.0, 1.0);
-    let inside = |y: f64, x: f64, half: [f64; 2], pixel: [f64; 2]| match config.shape {
-        ProbeShape::Round => edge((1.0 - (y / half[0]).hypot(x / half[1])) * half[0].min(half[1]) / pixel[0].max(pixel[1])),
-        ProbeShape::Square => edge((half[0] - y.abs()) / pixel[0]) * edge((half[1] - x.abs()) / pixel[1]),
+    // Soft over a pixel at least, so that its transform does not ring.
+    let edge = |inside: f64, pixel: f64| (inside / config.soft_edge.unwrap_or(pixel).max(pixel) + 0.5).clamp(0.0, 1.0);
+    let disc = |y: f64, x: f64, half: [f64; 2], pixel: [f64; 2]| {
+        edge((1.0 - (y / half[0]).hypot(x / half[1])) * half[0].min(half[1]), pixel[0].max(pixel[1]))
+    };
+    let inside = |y: f64, x: f64, half: [f64; 2], pixel: [f64; 2]| {
+        let open = match config.shape {
+            ProbeShape::Round => disc(y, x, half, pixel),
+            ProbeShape::Square => edge(half[0] - y.abs(), pixel[0]) * edge(half[1] - x.abs(), pixel[1]),
+        };
+        open * config.central_stop.map_or(1.0, |stop| 1.0 - disc(y, x, [0.5 * stop; 2], pixel))
     };
     let shape = Shape::frames(ny, nx, 1);
     let scale = 1.0 / (ny * nx) as f64;
@@ -129,8 +137,8 @@ fn opening(config: &ProbeConfig, beam: &Beam, [ny, nx]: [usize; 2]) -> Vec<C> {
         let at = |i: usize, n: usize, d: usize| (i as f64 - (n / 2) as f64) * spacing[d];
         (0..ny * nx).map(|i| C::new(inside(at(i / nx, ny, 0), at(i % nx, nx, 1), half, spacing), 0.0)).collect()
     };
-    if config.defocus != 0.0 {
-        let kernel = fresnel(beam.wavelength, config.defocus, [ny, nx], spacing);
+    if let Some(defocus) = config.defocus.filter(|z| *z != 0.0) {
+        let kernel = fresnel(beam.wavelength, defocus, [ny, nx], spacing);
         let mut turned = corner_first(&wave, [ny, nx]);
         let mut plan = Plan::new(shape);
         plan.run(&mut turned, Direction::Forward);

@@ -3,7 +3,7 @@
 use zellige_engine::error::Problem;
 
 use super::engine::{EngineConfig, PositionMethod};
-use super::{Config, EngineName, MOST_RESAMPLED, NoiseName, ObjectUpdate};
+use super::{Config, EngineName, MOST_RESAMPLED, NoiseName, ObjectUpdate, ProbeStart};
 use crate::output::plain;
 
 fn not(path: impl Into<String>, message: impl Into<String>, allowed: &str) -> Problem {
@@ -60,7 +60,19 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     let p = &config.probe;
     within("probe.size", p.size, 1e-12, 1e3, &mut faults);
     within("probe.focal_length", p.focal_length, 1e-12, 1e6, &mut faults);
-    within("probe.defocus", Some(p.defocus), -1e6, 1e6, &mut faults);
+    within("probe.central_stop", p.central_stop, 1e-12, 1e3, &mut faults);
+    within("probe.soft_edge", p.soft_edge, 1e-12, 1e3, &mut faults);
+    within("probe.defocus", p.defocus, -1e6, 1e6, &mut faults);
+    if let Some((stop, size)) = p.central_stop.zip(p.size).filter(|(stop, size)| stop >= size) {
+        let message = format!("a stop of {stop:e} m in an opening of {size:e} m lets nothing pass");
+        faults.push(not("probe.central_stop", message, "less than `size`"));
+    }
+    if p.start == ProbeStart::Data
+        && let Some(key) = p.opening().first()
+    {
+        let problem = Problem::new(format!("probe.{key}"), "the start is made from the data, and this describes an opening");
+        faults.push(problem.hint("leave it out, or `start = \"opening\"`"));
+    }
     within("probe.mode_power", Some(p.mode_power), 1e-12, 1.0, &mut faults);
     within("probe.photons", p.photons, 1e-12, 1e30, &mut faults);
     within("object.fill", Some(config.object.fill), 1e-12, 1e12, &mut faults);

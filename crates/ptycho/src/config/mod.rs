@@ -151,27 +151,34 @@ pub struct ScanConfig {
     pub every: Option<usize>,
 }
 
-/// The probe to start from. Without a file and without one in the scan it is a round or square opening in the sample plane,
-/// brought to the measured brightness. A simulated scan starts with the wave that its optics should give (no aberrations, no roughness, coherent light)
-/// where shape, size, focal length, defocus and `ignore_file` are left out.
+/// The probe to start from, brought to the measured brightness. Where the scan has none it is made from the mean frame in the far field, and lights the whole field in the
+/// near field. Shape, size, focal length, central stop or soft edge ask for an opening instead. A simulated scan starts with the wave that its optics should give (no aberrations, no
+/// roughness, coherent light) where these, `defocus` and `start` are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbeConfig {
     /// Modes: 1 for coherent light.
     #[schemars(range(min = 1, max = 64))]
     pub modes: usize,
-    /// Whether the probe of the scan's file is left alone and one is made as the keys below say.
-    pub ignore_file: bool,
+    /// Where it comes from.
+    pub start: ProbeStart,
     /// Shape of the opening.
     pub shape: ProbeShape,
-    /// Diameter or edge, m; half of the frame if left out.
+    /// Diameter or edge of the opening, m; half of the frame if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<f64>,
     /// Focal length of a lens that fills the opening, m: the probe is what it focuses. None if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focal_length: Option<f64>,
-    /// Distance that the wave travels behind the opening or the focus, m.
-    pub defocus: f64,
+    /// Diameter of a round stop in the middle of the opening (of a zone plate), m. None if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub central_stop: Option<f64>,
+    /// Width over which the edges of opening and stop fall off, m; a pixel if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soft_edge: Option<f64>,
+    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data takes the one that neighbouring frames tell, an opening none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defocus: Option<f64>,
     /// Power of each further mode relative to the first.
     pub mode_power: f64,
     /// Photons of a frame; those of the brightest frame if left out.
@@ -180,10 +187,16 @@ pub struct ProbeConfig {
 }
 
 impl ProbeConfig {
-    /// Whether anything is said of the opening.
-    pub(crate) fn describes(&self) -> bool {
-        let other = Self { modes: self.modes, mode_power: self.mode_power, photons: self.photons, ..Self::default() };
-        *self != other
+    /// Keys of the opening that are set.
+    pub(crate) fn opening(&self) -> Vec<&'static str> {
+        let set = [
+            ("shape", self.shape != ProbeShape::default()),
+            ("size", self.size.is_some()),
+            ("focal_length", self.focal_length.is_some()),
+            ("central_stop", self.central_stop.is_some()),
+            ("soft_edge", self.soft_edge.is_some()),
+        ];
+        set.into_iter().filter_map(|(key, set)| set.then_some(key)).collect()
     }
 }
 
@@ -191,15 +204,30 @@ impl Default for ProbeConfig {
     fn default() -> Self {
         Self {
             modes: 1,
-            ignore_file: false,
+            start: ProbeStart::File,
             shape: ProbeShape::Round,
             size: None,
             focal_length: None,
-            defocus: 0.0,
+            central_stop: None,
+            soft_edge: None,
+            defocus: None,
             mode_power: 0.1,
             photons: None,
         }
     }
+}
+
+/// Where a probe comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProbeStart {
+    /// The scan's file; where it has none, the data or an opening.
+    #[default]
+    File,
+    /// The mean frame, which shows the pupil of the optics. Far field.
+    Data,
+    /// An opening, as the keys below say.
+    Opening,
 }
 
 /// Shape of an opening.

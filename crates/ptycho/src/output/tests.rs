@@ -37,6 +37,7 @@ fn model() -> (Model, State) {
         filter,
         power: Power::default(),
         start: state.clone(),
+        begins: Vec::new(),
         scans: vec![("a scan".into(), 0)],
     };
     (model, state)

@@ -6,7 +6,7 @@ use zellige_engine::device::host_must_hold;
 use zellige_engine::error::{Error, Result};
 
 use super::shared;
-use crate::config::{Config, ScanConfig};
+use crate::config::{Config, ProbeStart, ScanConfig};
 use crate::data::{self, Depth};
 use crate::scan::Scan;
 
@@ -42,8 +42,8 @@ fn of_depth(config: &Config, folder: &Path, seed: u64, depth: Depth) -> Result<V
 /// Probe and object of a file that nothing can begin with are refused where they come from: they would end as an error of the engine, or as none.
 fn usable(config: &Config, entry: &ScanConfig, scan: &Scan, folder: &Path) -> Result<()> {
     let Some(file) = entry.read.start.as_ref().or(entry.file.as_ref()) else { return Ok(()) };
-    for (what, image, left_alone) in [("probe", &scan.probe, config.probe.ignore_file), ("object", &scan.object, config.object.ignore_file)]
-    {
+    let probe = ("probe", &scan.probe, config.probe.start != ProbeStart::File, "start = \"data\"");
+    for (what, image, left_alone, key) in [probe, ("object", &scan.object, config.object.ignore_file, "ignore_file = true")] {
         let Some(image) = image.as_ref().filter(|_| !left_alone) else { continue };
         let [_, rows, columns] = image.shape;
         let message = match image.values.iter().position(|v| !v.is_finite()) {
@@ -54,7 +54,7 @@ fn usable(config: &Config, entry: &ScanConfig, scan: &Scan, folder: &Path) -> Re
             None if image.values.iter().take(rows * columns).all(|v| v.norm_sqr() == 0.0) => format!("its {what} is zero everywhere"),
             None => continue,
         };
-        let hint = format!("`ignore_file = true` under [ptycho.{what}] starts without it");
+        let hint = format!("`{key}` under [ptycho.{what}] starts without it");
         return Err(Error::format(folder.join(file), "scan", format!("{message}; {hint}")));
     }
     Ok(())

@@ -6,6 +6,7 @@ use num_complex::Complex;
 use zellige_io::hdf5::{Node, Value, write_tree};
 use zellige_io::npz;
 use zellige_io::tensor::{Elements, Tensor};
+use zellige_ptycho::config::ProbeStart;
 use zellige_ptycho::config::{Config, EngineConfig, EngineName, ScanConfig};
 use zellige_ptycho::data::{self, Invalid, MaskValid, Negative, ReadConfig, write};
 use zellige_ptycho::scan::{Mask, Propagation, Scan};
@@ -129,8 +130,8 @@ fn starts_that_nothing_can_begin_with_are_refused_where_they_come_from() {
         archive(&path, &[("probe_init", probe.clone())]);
         let mut config = Config::new(entry("s.npz", ReadConfig::default()), EngineConfig::new(EngineName::Dm, 1));
         let error = scans(&config).err().unwrap();
-        assert!(error.contains(said) && error.contains("s.npz") && error.contains("`ignore_file = true`"), "{error}");
-        config.probe.ignore_file = true;
+        assert!(error.contains(said) && error.contains("s.npz") && error.contains("`start = \"data\"`"), "{error}");
+        config.probe.start = ProbeStart::Data;
         scans(&config).unwrap();
         // Of earlier results, and the object.
         probe = waves(&[1, 8, 8], 1.0);

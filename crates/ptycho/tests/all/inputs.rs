@@ -7,7 +7,7 @@ use zellige_engine::sim::{Environment, Plan, Solver};
 use zellige_io::npz;
 use zellige_io::tensor::Tensor;
 use zellige_ptycho::Ptycho;
-use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionConfig, ScanConfig};
+use zellige_ptycho::config::{Config, EngineConfig, EngineName, PositionConfig, ProbeStart, ScanConfig};
 use zellige_ptycho::data::ReadConfig;
 use zellige_ptycho::scan::{Frames, Mask, Scan};
 use zellige_ptycho::simulate::{Pair, SimulateConfig};
@@ -70,8 +70,7 @@ fn an_empty_table_shows_the_object() {
         halves::off_truth(&mut done, &truth).unwrap().unwrap()
     };
     let found = off(&|_| ());
-    // As a file without a probe begins.
-    let opening = off(&|c| c.probe.ignore_file = true);
+    let opening = off(&|c| c.probe.start = ProbeStart::Opening);
     println!("{found} off the truth, from an opening {opening}");
     assert!(found < 0.1 && opening > 0.5, "{found} off the truth, from an opening {opening}");
 }

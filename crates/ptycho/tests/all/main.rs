@@ -20,6 +20,7 @@ mod resample;
 mod scans;
 mod several;
 mod simulate;
+mod start;
 mod streamed;
 mod streamed_cuda;
 mod subpixel;

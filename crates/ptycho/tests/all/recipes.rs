@@ -7,7 +7,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
 use zellige_engine::sim::{Environment, Solver};
 use zellige_ptycho::Ptycho;
-use zellige_ptycho::config::{AffinePart, Config, EngineConfig, EngineName, PositionConfig, PositionMethod};
+use zellige_ptycho::config::{AffinePart, Config, EngineConfig, EngineName, PositionConfig, PositionMethod, ProbeStart};
 use zellige_ptycho::simulate::{Pair, SimulateConfig};
 
 use super::physics::{input, made, model, run};
@@ -47,7 +47,7 @@ fn frames_that_are_not_explained_are_told() {
     let missed = |iterations: u64, plain: bool| {
         let scan = made(|m| (m.noise, m.photons) = (true, 1e6));
         let mut config = input(scan, EngineConfig::new(EngineName::Epie, iterations));
-        config.probe.ignore_file = plain;
+        config.probe.start = if plain { ProbeStart::Opening } else { ProbeStart::File };
         finished(&config)[0].clone()
     };
     let (first, last) = (missed(1, true), missed(60, false));

@@ -99,6 +99,7 @@ fn shifts_are_unitary_and_go_back_by_their_adjoint() {
             filter: Vec::new(),
             power: Power::default(),
             start: State { probe: probe.clone(), object: noise(pixels) },
+            begins: Vec::new(),
             scans: Vec::new(),
         };
         let host = Host::<f64>::new(&model, &zellige_engine::device::Cpu::new(1).unwrap(), Isa::best());

@@ -228,6 +228,7 @@ pub(super) mod tests {
             filter: Vec::new(),
             power: Power::default(),
             start: State::default(),
+            begins: Vec::new(),
             scans: Vec::new(),
         }
     }

@@ -106,6 +106,7 @@ impl Reference {
             pixel: [dx; 2],
             filter,
             start: State { probe, object: self.waves("object_init") },
+            begins: Vec::new(),
             scans: vec![("a64".into(), 0)],
         }
     }

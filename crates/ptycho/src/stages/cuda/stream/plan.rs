@@ -83,6 +83,7 @@ pub(in crate::stages::cuda) fn without_frames(model: &Model) -> Model {
         filter: model.filter.clone(),
         start: model.start.clone(),
         scans: model.scans.clone(),
+        begins: Vec::new(),
         ..*model
     }
 }
