@@ -32,6 +32,8 @@ pub struct Reconstruction {
     pub done: u64,
     /// Root mean square of the last moves of positions, pixels.
     pub moved: f64,
+    /// The change of basis by which the modes of the last engine were made orthogonal; empty if none was.
+    turned: Vec<Complex<f64>>,
     /// Engines whose frames came to rest, and after which of their iterations.
     pub rest: Vec<(usize, u64)>,
 }
@@ -48,7 +50,19 @@ impl Reconstruction {
         let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &facts, i))).collect();
         let stages = stages::open_within(&model, device, config.precision == Precision::F64, room)?;
         let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();
-        Ok(Self { model, stages, engines, reported, seed, memory: Memory::default(), at: (0, 0), done: 0, moved: 0.0, rest: Vec::new() })
+        Ok(Self {
+            model,
+            stages,
+            engines,
+            reported,
+            seed,
+            memory: Memory::default(),
+            at: (0, 0),
+            done: 0,
+            moved: 0.0,
+            turned: Vec::new(),
+            rest: Vec::new(),
+        })
     }
 
     /// The engine at work, or the last one.
@@ -91,7 +105,7 @@ impl Reconstruction {
         self.at.1 += 1;
         if self.at.1 == iterations {
             if self.model.modes[0] > 1 {
-                profiler.stage("orthogonalise", Cost::default(), || orthogonalise(stages, &self.model))?;
+                self.turned = profiler.stage("orthogonalise", Cost::default(), || orthogonalise(stages, &self.model))?;
             }
             self.at = (number + 1, 0);
         }
@@ -174,17 +188,20 @@ impl Reconstruction {
         // Bit by bit: JSON has no infinities.
         let m = &self.memory;
         writer.f64s(&format!("{prefix}memory"), &[m.length, m.scale, m.value, f64::from(m.passes), self.moved])?;
+        let turned: Vec<f64> = self.turned.iter().flat_map(|v| [v.re, v.im]).collect();
+        writer.f64s(&format!("{prefix}turned"), &turned)?;
         self.stages.save(prefix, writer)
     }
 
     /// Takes it back. The engines were `before` when it was written, and the input's check has found that these may follow.
     pub fn restore(&mut self, prefix: &str, reader: &Reader, before: &[EngineConfig]) -> Result<()> {
         let (mut at, done, rest): ((usize, u64), u64, Vec<(usize, u64)>) = reader.json(&format!("{prefix}at"))?;
+        let mut longer = false;
         let ended = before.len().checked_sub(1).filter(|last| at == (last + 1, 0));
         if let Some((last, then)) = ended.map(|last| (last, before[last].iterations())) {
             let now = self.engines.get(last).map_or(then, |(config, _)| config.iterations());
             if now != then {
-                at = (last, then);
+                (at, longer) = ((last, then), true);
             }
         }
         if let Some((config, _)) = self.engines.get(at.0).filter(|(config, _)| config.iterations() <= at.1) {
@@ -201,7 +218,23 @@ impl Reconstruction {
         {
             engines::begin(&**engine, &mut *self.stages, self.model.frame)?;
         }
-        self.stages.restore(prefix, reader)
+        self.stages.restore(prefix, reader)?;
+        let turned = reader.f64s(&format!("{prefix}turned"))?;
+        self.turned = turned.as_chunks::<2>().0.iter().map(|[re, im]| Complex::new(*re, *im)).collect();
+        if longer && !self.turned.is_empty() {
+            // The engine goes on where it was: its waves are in the basis of before.
+            let modes = self.model.modes[0];
+            if self.turned.len() != self.model.probes * modes * modes {
+                return Err(reader.wrong("the number of modes is not that of this input"));
+            }
+            let back = self
+                .turned
+                .chunks_exact(modes * modes)
+                .flat_map(|set| (0..modes * modes).map(|i| set[i % modes * modes + i / modes].conj()));
+            let back: Vec<Complex<f64>> = back.collect();
+            self.stages.mix_probe(&back)?;
+        }
+        Ok(())
     }
 }
 
@@ -252,10 +285,11 @@ fn groups(model: &Model) -> [Vec<usize>; 2] {
     [group, objects]
 }
 
-/// Makes the modes of every probe orthogonal.
-fn orthogonalise(stages: &mut dyn Stages, model: &Model) -> Result<()> {
-    let state = stages.state()?;
+/// Makes the modes of every probe orthogonal; the change of basis.
+fn orthogonalise(stages: &mut dyn Stages, model: &Model) -> Result<Vec<Complex<f64>>> {
     let size = model.modes[0] * model.pixels();
-    let basis: Vec<Complex<f64>> = state.probe.chunks_exact(size).flat_map(|probe| modes::orthogonal(probe, model.modes[0]).0).collect();
-    stages.mix_probe(&basis)
+    let of = |probe| modes::orthogonal(probe, model.modes[0]).0;
+    let basis: Vec<Complex<f64>> = stages.probe()?.chunks_exact(size).flat_map(of).collect();
+    stages.mix_probe(&basis)?;
+    Ok(basis)
 }

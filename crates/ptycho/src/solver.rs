@@ -6,6 +6,7 @@ use std::time::Duration;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
+use zellige_engine::parallel::{chunks, map};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
@@ -49,8 +50,9 @@ impl Ptycho {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let (views, pixels) = (model.views.len(), model.counted());
         let mut all = Explained::default();
-        for j in (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)) {
-            all.add(&model.mag[j * pixels..(j + 1) * pixels], &stages.intensity(j)?);
+        let some: Vec<usize> = (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)).collect();
+        for (j, intensity) in some.iter().zip(stages.intensities(&some)?) {
+            all.add(&model.mag[j * pixels..(j + 1) * pixels], &intensity);
         }
         Ok(all.missed())
     }
@@ -59,12 +61,12 @@ impl Ptycho {
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let pixels = model.counted();
-        let counts =
-            |j: usize| model.mag[j * pixels..(j + 1) * pixels].iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
-        let brightest = || (0..model.views.len()).map(|j| (j, counts(j))).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
+        let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+        let brightest =
+            || map(chunks(&model.mag, pixels), counts).into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
         let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
         let intensity = match shown {
-            Some(j) => Some((j, stages.intensity(j)?)),
+            Some(j) => stages.intensities(&[j])?.pop().map(|intensity| (j, intensity)),
             None => None,
         };
         let (state, errors) = (stages.state()?, stages.errors()?);

@@ -234,10 +234,13 @@ pub trait Stages: Send {
     /// Puts probe and object. Exit waves stay.
     fn set_state(&mut self, state: &State) -> Result<()>;
 
-    /// Modelled intensities of one view, as they are counted, in the order of `mag`.
-    fn intensity(&mut self, view: usize) -> Result<Vec<f64>>;
+    /// Probes alone.
+    fn probe(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
 
-    /// Multiplies probes and exit waves by changes of basis, `[sets][P][P]`, row by row of the new modes.
+    /// Modelled intensities of some views, as they are counted, in the order of `mag`.
+    fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>>;
+
+    /// Multiplies probes by changes of basis, `[sets][P][P]`, row by row of the new modes. Exit waves stay: an engine begins with its own.
     fn mix_probe(&mut self, basis: &[num_complex::Complex<f64>]) -> Result<()>;
 
     /// Writes everything that a bit-equal continuation needs, into sections whose names begin with `prefix`.

@@ -32,9 +32,10 @@ fn seen(beam: &Beam, probe: impl Fn(f64, f64) -> C, object: impl Fn(f64, f64) ->
         filter: vec![C::new(1.0, 0.0); N[0] * N[1]],
         power: Power::default(),
         start: State { probe: plane(&probe), object: plane(&object) },
+        begins: Vec::new(),
         scans: vec![("one".into(), 0)],
     };
-    stages::cpu::new(&model, &Cpu::new(1).unwrap(), true).intensity(0).unwrap()
+    stages::cpu::new(&model, &Cpu::new(1).unwrap(), true).intensities(&[0]).unwrap().remove(0)
 }
 
 fn beam(distance: f64) -> Beam {

@@ -134,7 +134,7 @@ pub(super) fn remake(model: &mut Model) {
     let mut stages = cpu::new(model, &Cpu::new(1).unwrap(), true);
     let pixels = model.counted();
     for j in 0..model.views.len() {
-        for (mag, i) in model.mag[j * pixels..(j + 1) * pixels].iter_mut().zip(stages.intensity(j).unwrap()) {
+        for (mag, i) in model.mag[j * pixels..(j + 1) * pixels].iter_mut().zip(stages.intensities(&[j]).unwrap().remove(0)) {
             *mag = i.sqrt() as f32;
         }
     }

@@ -50,7 +50,7 @@ fn the_model_of_the_truth_is_the_scan() {
             let counted = frames(config.scan[0].simulate.as_ref().unwrap());
             let mut stages = cpu::new(&start, &Cpu::new(1).unwrap(), true);
             for (j, counted) in counted.chunks(1024).enumerate() {
-                let found = stages.intensity(j).unwrap();
+                let found = stages.intensities(&[j]).unwrap().remove(0);
                 let found = if far { middle_first(&found, [32, 32]) } else { found };
                 let off: f64 = found.iter().zip(counted).map(|(a, b)| (a - b).powi(2)).sum();
                 let all: f64 = counted.iter().map(|b| b * b).sum();
@@ -178,7 +178,7 @@ fn a_beam_too_wide_for_the_detector_is_found_by_finer_waves() {
         let mut config = input(scan.clone(), EngineConfig::new(EngineName::Dm, 100));
         config.engine.push(EngineConfig::new(EngineName::Ml, 20));
         config.resample = Pair::Same(bin);
-        (config.probe.shape, config.probe.size, config.probe.defocus) = (ProbeShape::Round, Some(1.2 * field), 1.6e-3);
+        (config.probe.shape, config.probe.size, config.probe.defocus) = (ProbeShape::Round, Some(1.2 * field), Some(1.6e-3));
         let (start, truth) = model(&config);
         let mut whole = run(&config, start, 2);
         (off_truth(&mut whole, &truth), whole.errors().unwrap()[1])

@@ -227,10 +227,10 @@ fn half_scans_in_blocks_correlate_alike() {
     }
 }
 
-/// Shifts and changes of modes do to waves that come and go what they do to waves that stay.
+/// Shifts do to waves that come and go what they do to waves that stay.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
-fn waves_are_moved_and_mixed_alike() {
+fn waves_are_moved_alike() {
     let Some(cuda) = testing::gpu() else { return };
     let model = counted(model(Case { views: 61, modes: [2, 1], ..PLAIN }));
     let config = EngineConfig::new(EngineName::Dm, 6);
@@ -239,8 +239,6 @@ fn waves_are_moved_and_mixed_alike() {
         let mut run = run(&model, &config, stages);
         run.step(None);
         run.stages.roll(&[[2, 7]], &[[2, 7]]).unwrap();
-        let turn = [Complex::new(0.6, 0.0), Complex::new(0.0, 0.8), Complex::new(0.0, 0.8), Complex::new(0.6, 0.0)];
-        run.stages.mix_probe(&turn).unwrap();
         (run.step(None), run.stages.state().unwrap())
     });
     assert_eq!(runs[0].0, runs[1].0);

@@ -101,7 +101,7 @@ fn frames_of_the_simulation_are_those_of_the_model() {
             let pixels = model.counted();
             let (mut off, mut all) = (0.0, 0.0);
             for j in 0..model.views.len() {
-                for (i, m) in stages.intensity(j).unwrap().iter().zip(&model.mag[j * pixels..(j + 1) * pixels]) {
+                for (i, m) in stages.intensities(&[j]).unwrap().remove(0).iter().zip(&model.mag[j * pixels..(j + 1) * pixels]) {
                     off += (i.sqrt() - f64::from(*m)).powi(2);
                     all += f64::from(*m).powi(2);
                 }

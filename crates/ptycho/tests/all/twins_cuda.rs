@@ -79,6 +79,7 @@ pub(super) fn model(case: Case) -> Model {
         pixel: [1e-8; 2],
         filter: vec![Complex::new(1.0, 0.0); pixels],
         start,
+        begins: Vec::new(),
         scans: vec![("noise".into(), 0)],
     }
 }
@@ -173,7 +174,7 @@ fn stages_of_the_projections_agree() {
                     limits: stages::ObjectLimits { clip: Some([0.2, 1.2]), smooth: None },
                 };
                 stages.overlap(&overlap).unwrap();
-                found.push((name, stages.errors().unwrap(), stages.state().unwrap(), stages.intensity(1).unwrap()));
+                found.push((name, stages.errors().unwrap(), stages.state().unwrap(), stages.intensities(&[1]).unwrap().remove(0)));
             }
             let (_, errors, state, intensity) = &found[0];
             for (name, e, s, i) in &found[1..] {

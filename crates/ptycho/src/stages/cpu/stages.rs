@@ -4,7 +4,7 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::large::{Aligned, Large};
-use zellige_engine::parallel::{chunks_mut, each, items};
+use zellige_engine::parallel::{chunks_mut, each, items, map};
 
 use super::lanes::{Number, Work};
 use super::shift::Seen;
@@ -283,42 +283,46 @@ impl<T: Number> Stages for Host<T> {
         })
     }
 
+    fn probe(&mut self) -> Result<Vec<Complex<f64>>> {
+        Ok(store::frames_out(&self.state.probe, self.fixed.shape))
+    }
+
     fn set_state(&mut self, state: &State) -> Result<()> {
         self.state.probe = store::frames_in(&state.probe, self.fixed.shape);
         self.state.object = store::objects_in(&state.object, &self.fixed.places, self.fixed.modes[1]);
         Ok(())
     }
 
-    fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
+    fn intensities(&mut self, wanted: &[usize]) -> Result<Vec<Vec<f64>>> {
         let Self { fixed, views, shifts, state, .. } = self;
-        let fixed = &*fixed;
+        let (fixed, views, shifts) = (&*fixed, &*views, &*shifts);
         let spectra = fixed.spectra(&state.probe);
-        let mut scratch = fixed.scratch();
-        let plain = Seen { probe: &state.probe, object: &state.object };
-        let mut own = Aligned::default();
-        let (Seen { probe, object }, view) = fixed.seen(plain, &spectra, (views[view], shifts[view]), &mut own, &mut scratch);
-        let super::Scratch { room, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
-        fixed.products(probe, object, &view, product);
-        let size = 2 * fixed.shape.plane();
-        for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
-            fixed.propagate(from, to, two, room);
-        }
-        fixed.intensity(wave, power);
-        let power = &power[..fixed.bins.plane()];
-        Ok(store::from_detector(power, fixed.bins.shape, fixed.far()).into_iter().map(zellige_engine::real::RealScalar::to_f64).collect())
+        let plain = || Seen { probe: &state.probe, object: &state.object };
+        let one = |j: usize| {
+            let mut scratch = fixed.scratch();
+            let mut own = Aligned::default();
+            let (Seen { probe, object }, view) = fixed.seen(plain(), &spectra, (views[j], shifts[j]), &mut own, &mut scratch);
+            let super::Scratch { room, product, wave, two, plane: [power, ..], .. } = &mut *scratch;
+            fixed.products(probe, object, &view, product);
+            let size = 2 * fixed.shape.plane();
+            for (from, to) in product.chunks_exact(size).zip(wave.chunks_exact_mut(size)) {
+                fixed.propagate(from, to, two, room);
+            }
+            fixed.intensity(wave, power);
+            let power = &power[..fixed.bins.plane()];
+            store::from_detector(power, fixed.bins.shape, fixed.far()).into_iter().map(zellige_engine::real::RealScalar::to_f64).collect()
+        };
+        Ok(fixed.cpu.install(|| map(items(wanted), |_, j| one(*j))))
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
-        let Self { fixed, state, last, exit, views, .. } = self;
+        let Self { fixed, state, last, .. } = self;
         let (modes, plane) = (fixed.modes[0], fixed.shape.stored());
         let of = |set: usize| &basis[set * modes * modes..(set + 1) * modes * modes];
         for wave in [&mut state.probe, last] {
             for (set, wave) in wave.chunks_exact_mut(fixed.probe_len()).enumerate() {
                 least_squares::mix(wave, of(set), modes, plane);
             }
-        }
-        for (wave, view) in exit.chunks_exact_mut(fixed.exits() * 2 * plane).zip(views) {
-            least_squares::mix(wave, of(view.probe as usize), modes, plane);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{chunks_mut, each};
 
 use super::arguments::Rule;
 use super::stream::NEUTRAL;
@@ -55,26 +56,13 @@ impl CudaStages {
 
     /// As [`Stages::mix_probe`] says.
     pub(super) fn mix_all(&mut self, basis: &[Complex<f64>]) -> Result<()> {
-        let ([probes, objects], pixels) = (self.model.modes, self.model.pixels());
+        let ([probes, _], pixels) = (self.model.modes, self.model.pixels());
         let square = probes * probes;
         let set = |n: usize| &basis[n * square..(n + 1) * square];
         for buffer in [&mut self.state.probe, &mut self.sums.before] {
             Self::on_host(&self.cuda, buffer, |values| {
                 values.chunks_exact_mut(probes * pixels).enumerate().for_each(|(n, modes)| mix(modes, set(n), pixels));
             })?;
-        }
-        // Waves are linear in the modes in whatever order they lie.
-        let views = &self.places.views;
-        let wave = probes * objects * pixels;
-        for buffer in [&mut self.frames.waves, &mut self.frames.exits] {
-            // Some views at a time: the waves of a scan may be larger than what the host likes to hold twice.
-            let there = !buffer.is_empty();
-            for (first, views) in views.chunks(64).enumerate().filter(|_| there) {
-                let at = first * 64 * wave;
-                let mut values = self.cuda.download_range(buffer, at..at + views.len() * wave)?;
-                values.chunks_exact_mut(wave).zip(views).for_each(|(modes, v)| mix(modes, set(v.probe as usize), objects * pixels));
-                self.cuda.upload_at(buffer, at, &values)?;
-            }
         }
         Ok(())
     }
@@ -150,17 +138,18 @@ impl CudaStages {
 }
 
 /// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
-pub(super) fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
-    let count = modes.len() / size;
-    let mut old = vec![Complex::new(0.0, 0.0); count];
-    for i in 0..size {
-        (0..count).for_each(|q| old[q] = modes[q * size + i]);
-        for p in 0..count {
-            let sum: Complex<f64> =
-                (0..count).map(|q| basis[p * count + q] * Complex::new(f64::from(old[q].re), f64::from(old[q].im))).sum();
-            modes[p * size + i] = Complex::new(sum.re as f32, sum.im as f32);
+fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
+    let (old, count) = (modes.to_vec(), modes.len() / size);
+    // Rows of pixels on all cores.
+    let part = (1..=64).rev().find(|n| size.is_multiple_of(*n)).map_or(size, |n| size / n);
+    each(chunks_mut(modes, part), |k, new| {
+        let (p, first) = (k * part / size, k * part % size);
+        for (i, value) in new.iter_mut().enumerate() {
+            let wide = |v: C| Complex::new(f64::from(v.re), f64::from(v.im));
+            let sum: Complex<f64> = (0..count).map(|q| basis[p * count + q] * wide(old[q * size + first + i])).sum();
+            *value = Complex::new(sum.re as f32, sum.im as f32);
         }
-    }
+    });
 }
 
 /// Moves the pixels of a plane around the edges.

@@ -4,6 +4,7 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::parallel::{items, map};
 
 use super::arguments::{ModelArgument, Rule, Step, Update};
 use super::between::Between;
@@ -379,42 +380,14 @@ impl Stages for CudaStages {
         self.cuda.upload(&mut self.state.object, &narrow(&state.object))
     }
 
-    fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
+    fn probe(&mut self) -> Result<Vec<Complex<f64>>> {
+        Ok(wide(&self.cuda.download(&self.state.probe)?))
+    }
+
+    fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>> {
         let state = self.state()?;
-        let (frame, [probes, objects], pixels) = (self.model.frame, self.model.modes, self.model.pixels());
-        let (view, shift) = (self.places.views[view], self.places.shifts[view]);
-        let storage = &self.model.storages[view.object as usize];
-        let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));
-        let (bin, [_, columns]) = (self.model.bin, self.model.detector());
-        let counted = |i: usize| i / frame[1] / bin[0] * columns + i % frame[1] / bin[1];
-        let mut sum = vec![0.0; self.model.counted()];
-        for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
-            let mut probe = state.probe[(view.probe as usize * probes + p) * pixels..][..pixels].to_vec();
-            let ramp = |i: usize| {
-                let turns = |i: usize, d: usize| signed(i, frame[d]) * shift[d] / frame[d] as f64;
-                Complex::cis(-std::f64::consts::TAU * (turns(i / frame[1], 0) + turns(i % frame[1], 1)))
-            };
-            if self.model.subpixel {
-                plan.run(&mut probe, Direction::Forward);
-                probe.iter_mut().enumerate().for_each(|(i, value)| *value *= ramp(i) / pixels as f64);
-                plan.run(&mut probe, Direction::Inverse);
-            }
-            let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
-            let at = |i: usize| state.object[corner + i / frame[1] * storage.shape[1] + i % frame[1]];
-            let mut wave: Vec<Complex<f64>> = probe.iter().enumerate().map(|(i, p)| p * at(i)).collect();
-            plan.run(&mut wave, Direction::Forward);
-            let mut scale = 1.0 / pixels as f64;
-            if let Transfer::Near(kernel) = &self.model.transfer {
-                wave.iter_mut().zip(kernel).for_each(|(w, k)| *w *= k);
-                if self.model.subpixel {
-                    wave.iter_mut().enumerate().for_each(|(i, w)| *w *= ramp(i).conj());
-                }
-                plan.run(&mut wave, Direction::Inverse);
-                scale *= scale;
-            }
-            wave.iter().enumerate().for_each(|(i, w)| sum[counted(i)] += w.norm_sqr() * scale);
-        }
-        Ok(sum)
+        let (model, places) = (&self.model, &self.places);
+        Ok(map(items(views), |_, j| intensity(model, &state, (places.views[*j], places.shifts[*j]))))
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
@@ -436,4 +409,41 @@ impl Stages for CudaStages {
     fn cuda(&self) -> Option<zellige_engine::cuda::Cuda> {
         Some(self.cuda.clone())
     }
+}
+
+/// What the detector should count of a view, in double precision on the host.
+fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> Vec<f64> {
+    let (frame, [probes, objects], pixels) = (model.frame, model.modes, model.pixels());
+    let storage = &model.storages[view.object as usize];
+    let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));
+    let (bin, [_, columns]) = (model.bin, model.detector());
+    let counted = |i: usize| i / frame[1] / bin[0] * columns + i % frame[1] / bin[1];
+    let mut sum = vec![0.0; model.counted()];
+    for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
+        let mut probe = state.probe[(view.probe as usize * probes + p) * pixels..][..pixels].to_vec();
+        let ramp = |i: usize| {
+            let turns = |i: usize, d: usize| signed(i, frame[d]) * shift[d] / frame[d] as f64;
+            Complex::cis(-std::f64::consts::TAU * (turns(i / frame[1], 0) + turns(i % frame[1], 1)))
+        };
+        if model.subpixel {
+            plan.run(&mut probe, Direction::Forward);
+            probe.iter_mut().enumerate().for_each(|(i, value)| *value *= ramp(i) / pixels as f64);
+            plan.run(&mut probe, Direction::Inverse);
+        }
+        let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
+        let at = |i: usize| state.object[corner + i / frame[1] * storage.shape[1] + i % frame[1]];
+        let mut wave: Vec<Complex<f64>> = probe.iter().enumerate().map(|(i, p)| p * at(i)).collect();
+        plan.run(&mut wave, Direction::Forward);
+        let mut scale = 1.0 / pixels as f64;
+        if let Transfer::Near(kernel) = &model.transfer {
+            wave.iter_mut().zip(kernel).for_each(|(w, k)| *w *= k);
+            if model.subpixel {
+                wave.iter_mut().enumerate().for_each(|(i, w)| *w *= ramp(i).conj());
+            }
+            plan.run(&mut wave, Direction::Inverse);
+            scale *= scale;
+        }
+        wave.iter().enumerate().for_each(|(i, w)| sum[counted(i)] += w.norm_sqr() * scale);
+    }
+    sum
 }

@@ -1,6 +1,5 @@
-//! What is done to all waves now and then, by way of the host: changes of modes, shifts, checkpoints.
+//! What is done to all waves now and then, by way of the host: shifts, checkpoints.
 
-use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 
@@ -9,7 +8,7 @@ use super::ring::Access;
 use super::sweeps::NEUTRAL;
 use crate::stages::Stages;
 use crate::stages::cuda::arguments::Rule;
-use crate::stages::cuda::saved::{mix, roll, waves};
+use crate::stages::cuda::saved::{roll, waves};
 use crate::stages::cuda::{C, CudaStages};
 
 /// Waves are read and written.
@@ -34,24 +33,6 @@ impl Streamed {
     /// Whether waves are kept.
     fn keeps(&self) -> bool {
         self.work.as_ref().is_some_and(|w| w.ring.need.wave > 0)
-    }
-
-    /// Changes the modes of every view as [`Stages::mix_probe`] says.
-    pub(super) fn mix_all(&mut self, basis: &[Complex<f64>]) -> Result<()> {
-        self.aside(|inner| inner.mix_probe(basis))?;
-        if !self.keeps() {
-            return Ok(());
-        }
-        let ([probes, objects], pixels) = (self.inner.model.modes, self.inner.model.pixels());
-        let (square, wave) = (probes * probes, probes * objects * pixels);
-        self.sweep(CHANGE, false, |inner, _, _, range| {
-            let mut values = inner.cuda.download_range(&inner.frames.waves, 0..range.len() * wave)?;
-            for (modes, view) in values.chunks_exact_mut(wave).zip(&inner.places.views[range.clone()]) {
-                let set = view.probe as usize;
-                mix(modes, &basis[set * square..(set + 1) * square], objects * pixels);
-            }
-            inner.cuda.upload(&mut inner.frames.waves, &values)
-        })
     }
 
     /// Waves that are kept go with their probes, to other places between the pixels.

@@ -149,14 +149,19 @@ impl Stages for Streamed {
         self.inner.set_state(state)
     }
 
-    fn intensity(&mut self, view: usize) -> Result<Vec<f64>> {
+    fn probe(&mut self) -> Result<Vec<Complex<f64>>> {
         self.flush()?;
-        self.inner.intensity(view)
+        self.inner.probe()
+    }
+
+    fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>> {
+        self.flush()?;
+        self.inner.intensities(views)
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
         self.flush()?;
-        self.mix_all(basis)
+        self.inner.mix_probe(basis)
     }
 
     fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {
