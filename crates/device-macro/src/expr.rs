@@ -245,6 +245,10 @@ impl Emitter {
             let value = self.typed(value, None)?;
             return Ok(Code::primary(format!("static_cast<{cpp}>({})", value.text), ty));
         }
+        if let (Ty::Float(types::Float::F64), "from_bits", Some(bits)) = (&ty, name, call.args.first()) {
+            let bits = self.expr(bits, Some(&Ty::Int(types::Int::U64)))?;
+            return Ok(Code::primary(format!("zl::from_bits({})", bits.text), ty));
+        }
         if name == "select" && call.args.len() == 3 {
             let mask = self.expr(&call.args[0], Some(&Ty::Bool))?;
             let (a, b) = (self.expr(&call.args[1], Some(&ty))?, self.expr(&call.args[2], Some(&ty))?);
@@ -269,7 +273,7 @@ impl Emitter {
             Some(n) => return Err(refuse(&call.method, format!("`{name}` takes {n} arguments"))),
             None => return Err(refuse(&call.method, format!("method `{name}` has no C++ form; there are {}", methods::NAMES))),
         }
-        let keeps_type = !matches!(name.as_str(), "lt" | "le" | "gt" | "ge" | "to_f64" | "any" | "all" | "is_multiple_of");
+        let keeps_type = !matches!(name.as_str(), "lt" | "le" | "gt" | "ge" | "to_f64" | "to_bits" | "any" | "all" | "is_multiple_of");
         let receiver = self.typed(&call.receiver, expected.filter(|_| keeps_type))?;
         let like = receiver.ty.clone();
         let mut arguments = Vec::new();

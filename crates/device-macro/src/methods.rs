@@ -1,17 +1,18 @@
 //! The methods that have a C++ form, on which types.
 
 use crate::emit::{Code, precedence};
-use crate::types::{Int, Ty};
+use crate::types::{Float, Int, Ty};
 
 /// All of them, for the message about one that is not here.
 pub(crate) const NAMES: &str = "`sqrt`, `mul_add`, `abs`, `min`, `max`, `floor`, `ceil`, `recip`, `recip_sqrt`, `exp`, `ln`, `sin`, `cos`, \
      `powf`, `copysign`, `to_f64`, `lt`, `le`, `gt`, `ge`, `any`, `all`, `wrapping_add`, `wrapping_sub`, `wrapping_mul`, `rem_euclid`, \
-     `is_multiple_of`";
+     `is_multiple_of`, `to_bits`, `from_bits`";
 
 /// How many arguments a method takes beside its receiver.
 pub(crate) fn arity(name: &str) -> Option<usize> {
     Some(match name {
-        "sqrt" | "abs" | "floor" | "ceil" | "recip" | "recip_sqrt" | "exp" | "ln" | "sin" | "cos" | "to_f64" | "any" | "all" => 0,
+        "sqrt" | "abs" | "floor" | "ceil" | "recip" | "recip_sqrt" | "exp" | "ln" | "sin" | "cos" | "to_f64" | "any" | "all"
+        | "to_bits" => 0,
         "min" | "max" | "powf" | "copysign" | "lt" | "le" | "gt" | "ge" | "wrapping_add" | "wrapping_sub" | "wrapping_mul"
         | "rem_euclid" | "is_multiple_of" => 1,
         "mul_add" => 2,
@@ -53,7 +54,8 @@ pub(crate) fn call(name: &str, receiver: &Code, arguments: &[Code], in_generic: 
         "mul_add" if real => helper(if of_trait { "mul_add" } else { "fma" }, ty),
         "min" | "max" if of_trait || matches!(ty, Ty::Int(_)) => helper(name, ty),
         "min" | "max" if real => helper(if name == "min" { "fmin" } else { "fmax" }, ty),
-        "to_f64" if real => Ok(Code::primary(format!("double({})", receiver.text), Ty::Float(crate::types::Float::F64))),
+        "to_f64" if real => Ok(Code::primary(format!("double({})", receiver.text), Ty::Float(Float::F64))),
+        "to_bits" if ty == Ty::Float(Float::F64) => helper(name, Ty::Int(Int::U64)),
         "lt" | "le" | "gt" | "ge" if real => {
             let operator = match name {
                 "lt" => "<",

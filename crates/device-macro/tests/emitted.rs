@@ -198,6 +198,17 @@ __device__ inline double control(double x, unsigned int n) {
 
 /// One round of a counter-based generator.
 #[device]
+fn halved(x: f64) -> f64 {
+    f64::from_bits(x.to_bits() - (1_u64 << 52))
+}
+
+#[test]
+fn bits_of_numbers() {
+    assert_eq!(halved(3.0), 1.5);
+    assert!(HALVED_CUDA.contains("zl::from_bits(zl::to_bits(x) - (1ull << 52))"), "{HALVED_CUDA}");
+}
+
+#[device]
 fn round(counter: u32, key: u32) -> u32 {
     let product = counter as u64 * 0xD251_1F53;
     (product >> 32) as u32 ^ key.wrapping_add(0x9E37_79B9) ^ round_helper(product as u32)

@@ -29,17 +29,18 @@ pub const STEP_LIMIT: u64 = (1 << 48) - 1;
 pub const PURPOSE_LIMIT: u32 = (1 << 16) - 1;
 
 /// Ten rounds of Philox4x32 on a counter under a key: the function that the known answers are given for.
-#[inline]
-pub const fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+#[inline(always)]
+pub const fn philox(counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+    // Words of 64 bits whose upper halves are anything: registers multiply the lower ones, and nothing has to be taken apart.
+    let [mut a, mut b, mut c, mut d] = [counter[0] as u64, counter[1] as u64, counter[2] as u64, counter[3] as u64];
     let mut round = 0;
     while round < ROUNDS {
-        let a = M[0] as u64 * counter[0] as u64;
-        let b = M[1] as u64 * counter[2] as u64;
-        counter = [(b >> 32) as u32 ^ counter[1] ^ key[0], b as u32, (a >> 32) as u32 ^ counter[3] ^ key[1], a as u32];
+        let (left, right) = (M[0] as u64 * (a & 0xFFFF_FFFF), M[1] as u64 * (c & 0xFFFF_FFFF));
+        (a, b, c, d) = ((right >> 32) ^ b ^ key[0] as u64, right, (left >> 32) ^ d ^ key[1] as u64, left);
         key = [key[0].wrapping_add(W[0]), key[1].wrapping_add(W[1])];
         round += 1;
     }
-    counter
+    [a as u32, b as u32, c as u32, d as u32]
 }
 
 /// The random numbers of one purpose under one seed.
@@ -61,7 +62,7 @@ impl Philox {
 
     /// Four independent words for item `index` (a cell, a particle, a draw of it) in step `step`, of which the low 48
     /// bits count.
-    #[inline]
+    #[inline(always)]
     pub const fn draw(&self, step: u64, index: u64) -> [u32; 4] {
         let high = ((step >> 32) as u32 & 0xFFFF) | (self.purpose << 16);
         philox([index as u32, (index >> 32) as u32, step as u32, high], self.key)
@@ -95,13 +96,13 @@ pub const fn open_f32(word: u32) -> f32 {
 }
 
 /// Uniform in [0, 1), multiples of 2^-53.
-#[inline]
+#[inline(always)]
 pub const fn uniform_f64(high: u32, low: u32) -> f64 {
     ((((high as u64) << 32) | low as u64) >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
 /// Uniform in (0, 1), odd multiples of 2^-53: never 0 and never 1.
-#[inline]
+#[inline(always)]
 pub const fn open_f64(high: u32, low: u32) -> f64 {
     (((((high as u64) << 32) | low as u64) >> 12) as f64 + 0.5) * (1.0 / 4_503_599_627_370_496.0)
 }

@@ -34,6 +34,7 @@
 
 pub mod bench;
 pub mod config;
+pub mod deviates;
 pub mod diagnostics;
 pub mod gauss;
 pub mod grid;

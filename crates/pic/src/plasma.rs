@@ -14,7 +14,7 @@ use crate::diagnostics::balance::Account;
 use crate::gauss::Gauss;
 use crate::grid::{FieldSide, Grid};
 use crate::laser::{Antenna, Envelope, Polarisation, Pulse};
-use crate::loading::back_push;
+use crate::loading::{Source, back_push};
 use crate::particles::Particles;
 use crate::setup::Model;
 use crate::stages::{self, Component, Energies, Ledger, Setup, Stages};
@@ -106,9 +106,9 @@ impl Plasma {
             radiated: 0.0,
         };
         let felt = if config.initial.poisson { Default::default() } else { plasma.felt()? };
-        let columns = 0..plasma.model.grid.cells[0];
         for s in 0..plasma.model.loads.len() {
-            plasma.put(s, columns.clone(), &felt)?;
+            let Self { model, setup, stages, .. } = &mut plasma;
+            stages.fill(s, &Source::new(model, setup, s, 0, &felt))?;
         }
         if config.initial.poisson {
             plasma.neutralise()?;
@@ -144,17 +144,6 @@ impl Plasma {
             }
         }
         Ok(felt)
-    }
-
-    /// Puts a species into columns of the box.
-    fn put(&mut self, s: usize, columns: std::ops::Range<usize>, felt: &[Vec<f64>; 6]) -> Result<()> {
-        let Self { model, setup, stages, moved, device, .. } = self;
-        // Portions are handed over one by one, between parallel parts.
-        let give = |mut p: Particles| {
-            back_push(&setup.grid, setup.order, &setup.species[s], felt, &mut p);
-            stages.inject(s, &p)
-        };
-        on_host(device, || model.particles(s, columns, *moved, give))
     }
 
     /// `div E = rho`: adds the field of the charge that is there, then takes the momenta half a step back in it.

@@ -1,8 +1,9 @@
 //! Random and quasi-random numbers for the start: a stream per cell and species, so that a particle depends on where it is
 //! put and on nothing else. A window's new columns are therefore those of a box that was there from the start.
 
-use zellige_engine::rng::{Philox, normal_pair, open_f64, uniform_f64};
+use zellige_engine::rng::{Philox, open_f64, uniform_f64};
 
+use crate::deviates::{self, logarithm};
 use crate::physics::{self, Vec3};
 
 /// Species that have random numbers of their own.
@@ -51,8 +52,12 @@ impl Stream {
     /// For the cell in column `column`, counted from the start of the run, and row `row`.
     pub fn new(seed: u64, species: usize, purpose: Purpose, column: u64, row: usize) -> Self {
         let purpose = purpose::start(species, purpose);
-        // A row has 2^40 draws before it meets the next one.
-        Self { philox: Philox::new(purpose, seed), column, index: (row as u64) << 40 }
+        Self { philox: Philox::new(purpose, seed), column, index: Self::first(row) }
+    }
+
+    /// The number of the first draw of a row: it has 2^40 before it meets the next one.
+    pub fn first(row: usize) -> u64 {
+        (row as u64) << 40
     }
 
     fn next(&mut self) -> [u32; 4] {
@@ -70,7 +75,8 @@ impl Stream {
     /// Two normal numbers.
     pub fn normals(&mut self) -> [f64; 2] {
         let [a, b, c, d] = self.next();
-        normal_pair(open_f64(a, b), uniform_f64(c, d))
+        let pair = deviates::normal_pair(open_f64(a, b), uniform_f64(c, d));
+        [pair.x, pair.y]
     }
 
     /// Three normal numbers.
@@ -82,9 +88,9 @@ impl Stream {
     /// A direction, uniform on the sphere.
     fn direction(&mut self) -> [f64; 3] {
         let [a, b] = self.open();
-        let (cos, (sin_phi, cos_phi)) = (2.0 * a - 1.0, (std::f64::consts::TAU * b).sin_cos());
+        let (cos, phi) = (2.0 * a - 1.0, deviates::direction(b));
         let sin = (1.0 - cos * cos).max(0.0).sqrt();
-        [sin * cos_phi, sin * sin_phi, cos]
+        [sin * phi.x, sin * phi.y, cos]
     }
 
     /// `x^2` for `x` with the density `x^n exp(-x^2)`: a gamma variate of shape `(n + 1)/2`.
@@ -92,10 +98,10 @@ impl Stream {
         let [a, b] = self.open();
         let [c, _] = self.open();
         match n {
-            2 => -a.ln() + 0.5 * self.normals()[0].powi(2),
-            3 => -(a * b).ln(),
-            4 => -(a * b).ln() + 0.5 * self.normals()[0].powi(2),
-            _ => -(a * b * c).ln(),
+            2 => -logarithm(a) + 0.5 * self.normals()[0].powi(2),
+            3 => -logarithm(a * b),
+            4 => -logarithm(a * b) + 0.5 * self.normals()[0].powi(2),
+            _ => -logarithm(a * b * c),
         }
     }
 

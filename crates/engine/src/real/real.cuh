@@ -4,6 +4,7 @@
 #define ZL_REAL_CUH
 #ifndef __CUDACC__
 #include <cmath>
+#include <cstring>
 #ifndef __device__
 #define __device__
 #endif
@@ -46,6 +47,23 @@ template <typename T> __device__ inline T mul_add(T x, T a, T b) { return x * a 
 template <typename T> __device__ inline T min(T x, T y) { return x < y ? x : y; }
 template <typename T> __device__ inline T max(T x, T y) { return x > y ? x : y; }
 template <typename T> __device__ inline T select(bool mask, T a, T b) { return mask ? a : b; }
+
+// The bits of a number, and the number with such bits.
+#ifdef __CUDACC__
+__device__ inline unsigned long long to_bits(double x) { return (unsigned long long)__double_as_longlong(x); }
+__device__ inline double from_bits(unsigned long long x) { return __longlong_as_double((long long)x); }
+#else
+inline unsigned long long to_bits(double x) {
+    unsigned long long bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+inline double from_bits(unsigned long long bits) {
+    double x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+#endif
 
 // A literal of the type of `x`.
 template <typename T, typename V> __device__ inline T like(T, V v) { return T(v); }

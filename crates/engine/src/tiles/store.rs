@@ -3,6 +3,7 @@
 use super::column::{Key, Layout, Word};
 use super::mosaic::{Mosaic, Place};
 use super::row::{Particle, Row};
+use crate::parallel::{indices, map};
 use crate::real::RealScalar;
 
 /// A rectangle of cells and its particles.
@@ -47,15 +48,14 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         let keys = mosaic.cells_of_row() * layout.kinds;
         assert!(keys <= K::COUNT, "{} cells and {} kinds, {} keys", mosaic.cells_of_row(), layout.kinds, K::COUNT);
         let per_cell = expected as f64 / (mosaic.cells[0] * mosaic.cells[1]) as f64;
-        let tiles = (0..mosaic.len())
-            .map(|t| {
-                let (corner, cells) = mosaic.bounds(t);
-                // Four standard deviations of a random load; rows that need more grow.
-                let mean = per_cell * (cells[0] * mosaic.depth) as f64;
-                let room = if expected == 0 { 0 } else { (mean + 4.0 * mean.sqrt() + 8.0) as usize };
-                Tile { corner, cells, rows: (0..mosaic.rows(t)).map(|_| Row::new(layout, room)).collect() }
-            })
-            .collect();
+        // By all threads, each of which the system gives memory near to it.
+        let tiles = map(indices(mosaic.len()), |_, t| {
+            let (corner, cells) = mosaic.bounds(t);
+            // Four standard deviations of a random load; rows that need more grow.
+            let mean = per_cell * (cells[0] * mosaic.depth) as f64;
+            let room = if expected == 0 { 0 } else { (mean + 4.0 * mean.sqrt() + 8.0) as usize };
+            Tile { corner, cells, rows: (0..mosaic.rows(t)).map(|_| Row::new(layout, room)).collect() }
+        });
         Self { mosaic, tiles, layout }
     }
 

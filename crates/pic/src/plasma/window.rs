@@ -6,7 +6,7 @@ use zellige_engine::profile::Profiler;
 use super::{Plasma, antennas, margin, on_host};
 use crate::config::Config;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid};
-use crate::loading::back_push;
+use crate::loading::{Source, joined};
 use crate::particles::Particles;
 use crate::setup::{Model, Profile};
 use crate::stages::{Component, Setup, Sheet};
@@ -87,19 +87,15 @@ impl Plasma {
         let mut fresh = vec![Particles::default(); self.model.loads.len()];
         for (s, fresh) in fresh.iter_mut().enumerate() {
             let Self { model, setup, moved, device, front, .. } = &*self;
+            // Light has not been there yet.
+            let source = Source::new(model, setup, s, *moved, front.felt(setup));
             let mut parts = Vec::new();
-            on_host(device, || {
-                model.particles(s, last..last + 1, *moved, |mut p| {
-                    // Light has not been there yet.
-                    back_push(&setup.grid, setup.order, &setup.species[s], front.felt(setup), &mut p);
-                    parts.push(p);
-                    Ok(())
-                })
-            })?;
-            *fresh = parts.into_iter().fold(Particles::default(), |mut all, more| {
-                crate::loading::append(&mut all, more);
-                all
-            });
+            let give = |p| {
+                parts.push(p);
+                Ok(())
+            };
+            on_host(device, || source.portions(last..last + 1, give))?;
+            *fresh = joined(&parts);
         }
         self.gauss.shift();
         self.stages.shift(&fresh, &ahead, profiler)

@@ -12,6 +12,7 @@ use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
 use crate::grid::Grid;
+use crate::loading::Source;
 use crate::particles::{Particles, Species};
 
 /// A component of a field on the Yee lattice.
@@ -118,6 +119,10 @@ pub trait Stages: Send {
     fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()>;
 
     // --- what waits ---
+
+    /// Puts the particles of a species into an empty box, all columns of it. Their energy is not in the ledger, which tells what comes and
+    /// goes afterwards.
+    fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()>;
 
     /// Puts particles in. Those on fixed species too.
     fn inject(&mut self, species: usize, particles: &Particles) -> Result<()>;

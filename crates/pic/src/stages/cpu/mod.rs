@@ -131,7 +131,7 @@ impl<T: Format> CpuStages<T> {
         }
         let mosaic = Mosaic::new(setup.grid.cells, tile);
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
-            store: store(mosaic, species, *expected),
+            store: cpu.install(|| store(mosaic, species, *expected)),
             species: species.clone(),
             ledger: Ledger::default(),
             kinetic: 0.0,

@@ -1,18 +1,19 @@
 //! [`Stages`] on the processor.
 
 use zellige_engine::error::{Error, Result};
-use zellige_engine::parallel::{each, each_task, items, items_mut, map_tasks, owned, thread};
+use zellige_engine::parallel::{chunks_mut, each, each_task, items, items_mut, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
-use super::store::{Band, Tile, export, insert};
+use super::store::{self, Band, Tile, export, insert};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
 use crate::grid::{ABOVE, BELOW};
+use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
@@ -164,6 +165,20 @@ impl<T: Format> Stages for CpuStages<T> {
         for (k, p) in fresh.iter().enumerate() {
             self.inject(k, p)?;
         }
+        Ok(())
+    }
+
+    fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()> {
+        let population = &mut self.species[species];
+        // Enough runs of tiles for all threads, each with one batch that keeps its memory.
+        let run = population.store.tiles.len().div_ceil(8 * self.cpu.threads()).clamp(1, TILES_AT_A_TIME);
+        let filled = |tiles: &mut [Tile<T>]| {
+            let mut batch = Batch::default();
+            tiles.iter_mut().try_for_each(|tile| store::fill(tile, source, &mut batch))
+        };
+        let tiles = &mut population.store.tiles;
+        self.cpu.install(|| map_tasks(chunks_mut(tiles, run), |_, tiles| filled(tiles))).into_iter().collect::<Result<()>>()?;
+        population.ledger.injected += population.store.len() as u64;
         Ok(())
     }
 

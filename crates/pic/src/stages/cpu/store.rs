@@ -4,10 +4,12 @@
 //! tile in a byte: 21 bytes a particle in single precision; a word for the tag where the species has them. The store is kept in place:
 //! inside a row the order is free, and nothing is ever sorted.
 
+use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
 use zellige_engine::tiles::{self, Layout};
 pub(super) use zellige_engine::tiles::{Mosaic, Place};
 
+use crate::loading::{Batch, Source};
 use crate::particles::{Particles, Species};
 
 /// Columns of numbers in a row of a species with equal weights.
@@ -40,6 +42,28 @@ pub(super) fn insert<T: RealScalar>(store: &mut Store<T>, p: &Particles) {
         let tag = p.tag.get(k).copied().unwrap_or(0);
         store.insert(p.i[k] as usize, p.j[k] as usize, 0, Particle { v, words: [tag], key: 0 });
     }
+}
+
+/// Puts what `source` makes into the cells of an empty tile.
+pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch: &mut Batch) -> Result<()> {
+    let [x, y] = tile.corner.map(|c| c as u32);
+    for (r, row) in tile.rows.iter_mut().enumerate() {
+        let columns = 0..tile.cells[0] as u32;
+        source.fill(columns.map(|c| [x + c, y + r as u32]), batch)?;
+        let n = batch.len();
+        row.set_len(n);
+        let held = row.layout();
+        let columns = row.columns_mut();
+        let from = [&batch.s, &batch.t, &batch.u[0], &batch.u[1], &batch.u[2], &batch.weight];
+        for (to, from) in columns.v.into_iter().zip(from).take(held.width) {
+            to[..n].iter_mut().zip(&from[..n]).for_each(|(to, v)| *to = T::from_f64(*v));
+        }
+        columns.keys[..n].iter_mut().zip(&batch.cell).for_each(|(key, c)| *key = *c as u8);
+        if held.words[0] {
+            columns.words[0][..n].copy_from_slice(&batch.tag[..n]);
+        }
+    }
+    Ok(())
 }
 
 /// All particles: tile by tile, row by row, in the order of their slots. Put into an empty store of the same tiles they

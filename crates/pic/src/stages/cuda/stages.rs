@@ -10,6 +10,7 @@ use zellige_engine::sim::Cost;
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
 use super::{CudaStages, Current, Population, early, unit_of};
 use crate::integers::dithered;
+use crate::loading::Source;
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::sampling::purpose;
@@ -177,6 +178,13 @@ impl Stages for CudaStages {
         })?;
         self.fields.shift(ahead, profiler)?;
         fresh.iter().enumerate().try_for_each(|(k, p)| self.inject(k, p))
+    }
+
+    fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()> {
+        let before = self.species[species].ledger.energy_in;
+        source.portions(0..self.setup.grid.cells[0], |p| self.inject(species, &p))?;
+        self.species[species].ledger.energy_in = before;
+        Ok(())
     }
 
     fn inject(&mut self, species: usize, particles: &Particles) -> Result<()> {

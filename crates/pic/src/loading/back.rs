@@ -1,0 +1,85 @@
+//! The half step back with which a leap-frog begins.
+
+use zellige_engine::parallel::{each, items, items_mut};
+
+use super::Batch;
+use crate::grid::{BELOW, Grid};
+use crate::particles::{Particles, Species};
+use crate::sampling::half_step_back;
+use crate::stages::{Component, Setup};
+
+/// How the momenta of a species are taken back.
+struct Back<'a> {
+    grid: &'a Grid,
+    order: u32,
+    alpha: f64,
+    fields: &'a [Vec<f64>; 6],
+}
+
+impl<'a> Back<'a> {
+    /// Nothing where there is nothing to do.
+    fn new(grid: &'a Grid, order: u32, species: &Species, fields: &'a [Vec<f64>; 6]) -> Option<Self> {
+        let felt = species.mobile && !fields.iter().all(Vec::is_empty);
+        felt.then(|| Self { grid, order, alpha: 0.5 * grid.dt * species.charge_to_mass(), fields })
+    }
+
+    /// Momentum `u` at `offset` in `cell`, half a step earlier.
+    fn pushed(&self, cell: [u32; 2], offset: [f64; 2], u: [f64; 3]) -> [f64; 3] {
+        let at = |c: usize| {
+            let field = &self.fields[c];
+            if field.is_empty() {
+                return 0.0;
+            }
+            self.alpha * gathered(self.grid, self.order, field, Component::ALL[c].stagger(), cell, offset)
+        };
+        half_step_back(u, [at(0), at(1), at(2)], [at(3), at(4), at(5)])
+    }
+}
+
+/// Takes momenta from the time of the places half a step back, in the fields given over all corners with guards (empty ones
+/// are zero).
+pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>; 6], particles: &mut Particles) {
+    let Some(back) = Back::new(grid, order, species, fields) else { return };
+    let Particles { i, j, s, t, u, .. } = particles;
+    let [ux, uy, uz] = u;
+    let columns = (items(i), items(j), items(s), items(t));
+    let momenta = (items_mut(ux), items_mut(uy), items_mut(uz));
+    each((columns, momenta), |_, ((i, j, s, t), (ux, uy, uz))| {
+        [*ux, *uy, *uz] = back.pushed([*i, *j], [*s, *t], [*ux, *uy, *uz]);
+    });
+}
+
+/// The same for particles of species `s` that are being made, on this thread.
+pub(super) fn back_push_batch(setup: &Setup, s: usize, fields: &[Vec<f64>; 6], out: &mut Batch) {
+    let Some(back) = Back::new(&setup.grid, setup.order, &setup.species[s], fields) else { return };
+    for p in 0..out.len() {
+        let u = back.pushed(out.cells[out.cell[p] as usize], [out.s[p], out.t[p]], [0, 1, 2].map(|c| out.u[c][p]));
+        (0..3).for_each(|c| out.u[c][p] = u[c]);
+    }
+}
+
+/// A component at a particle: linear or quadratic weights about its own lattice.
+fn gathered(grid: &Grid, order: u32, field: &[f64], stagger: [f64; 2], cell: [u32; 2], offset: [f64; 2]) -> f64 {
+    // The first node, and the weights of it and those behind it.
+    let axis = |d: usize| -> (isize, [f64; 3]) {
+        // Distance from the lattice's point 0, in cells.
+        let x = f64::from(cell[d]) + 0.5 + offset[d] - stagger[d];
+        if order == 1 {
+            let low = x.floor();
+            (low as isize, [low + 1.0 - x, x - low, 0.0])
+        } else {
+            let near = x.round();
+            let r = x - near;
+            (near as isize - 1, [0.5 * (0.5 - r).powi(2), 0.75 - r * r, 0.5 * (0.5 + r).powi(2)])
+        }
+    };
+    let nodes = order as usize + 1;
+    let ((i, wx), (j, wy)) = (axis(0), axis(1));
+    let mut sum = 0.0;
+    for (b, wy) in wy.iter().enumerate().take(nodes) {
+        for (a, wx) in wx.iter().enumerate().take(nodes) {
+            sum += wx * wy * field[grid.index((i + a as isize).max(-(BELOW as isize)), (j + b as isize).max(-(BELOW as isize)))];
+        }
+    }
+    sum
+}

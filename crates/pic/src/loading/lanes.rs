@@ -1,0 +1,153 @@
+//! Random places and normal momenta for many particles at a time, in registers of the best instruction set at hand. All give the same bits.
+
+#[cfg(target_arch = "x86_64")]
+use zellige_engine::real::AVX512;
+use zellige_engine::real::Isa;
+use zellige_engine::rng::{Philox, open_f64, uniform_f64};
+
+use crate::deviates::normal_pair;
+
+/// Which random numbers particles have.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Draws {
+    /// Column of the cell, counted from the start of the run.
+    pub(super) columns: Vec<u64>,
+    /// First number of the cell's row.
+    pub(super) rows: Vec<u64>,
+    /// Number of the particle in its cell.
+    pub(super) numbers: Vec<u32>,
+}
+
+impl Draws {
+    pub(super) fn clear(&mut self) {
+        self.columns.clear();
+        self.rows.clear();
+        self.numbers.clear();
+    }
+
+    pub(super) fn reserve(&mut self, n: usize) {
+        self.columns.reserve(n);
+        self.rows.reserve(n);
+        self.numbers.reserve(n);
+    }
+}
+
+/// A loop that is compiled for each instruction set.
+trait Work {
+    fn run(self);
+}
+
+fn on(isa: Isa, work: impl Work) {
+    match isa {
+        // SAFETY: `Isa::all` asked the processor.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { avx512(work) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { avx2(work) },
+        Isa::Baseline => work.run(),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,popcnt,bmi1,bmi2")]
+unsafe fn avx512(work: impl Work) {
+    if AVX512 { work.run() } else { unreachable!("no `Isa` of this build") }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2")]
+unsafe fn avx2(work: impl Work) {
+    work.run();
+}
+
+struct Places<'a> {
+    philox: Philox,
+    draws: &'a Draws,
+    s: &'a mut [f64],
+    t: &'a mut [f64],
+}
+
+impl Work for Places<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let n = self.s.len();
+        let (columns, rows, numbers) = (&self.draws.columns[..n], &self.draws.rows[..n], &self.draws.numbers[..n]);
+        let (s, t) = (&mut self.s[..n], &mut self.t[..n]);
+        for p in 0..n {
+            let [a, b, c, d] = self.philox.draw(columns[p], rows[p] + u64::from(numbers[p]));
+            s[p] = open_f64(a, b) - 0.5;
+            t[p] = open_f64(c, d) - 0.5;
+        }
+    }
+}
+
+/// Random offsets from the cell's centre.
+pub(super) fn places(isa: Isa, philox: Philox, draws: &Draws, s: &mut [f64], t: &mut [f64]) {
+    on(isa, Places { philox, draws, s, t });
+}
+
+struct Normals<'a> {
+    philox: Philox,
+    draws: &'a Draws,
+    u: [&'a mut [f64]; 3],
+}
+
+impl Work for Normals<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let [x, y, z] = self.u;
+        let n = x.len();
+        let (columns, rows, numbers) = (&self.draws.columns[..n], &self.draws.rows[..n], &self.draws.numbers[..n]);
+        let (y, z) = (&mut y[..n], &mut z[..n]);
+        for p in 0..n {
+            let first = rows[p] + 2 * u64::from(numbers[p]);
+            let [a, b, c, d] = self.philox.draw(columns[p], first);
+            let pair = normal_pair(open_f64(a, b), uniform_f64(c, d));
+            let [a, b, c, d] = self.philox.draw(columns[p], first + 1);
+            let last = normal_pair(open_f64(a, b), uniform_f64(c, d));
+            x[p] = pair.x;
+            y[p] = pair.y;
+            z[p] = last.x;
+        }
+    }
+}
+
+/// Normal vectors.
+pub(super) fn normals(isa: Isa, philox: Philox, draws: &Draws, u: &mut [Vec<f64>; 3]) {
+    on(isa, Normals { philox, draws, u: u.each_mut().map(|u| &mut u[..]) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampling::{Purpose, Stream, purpose};
+
+    /// Registers have the bits of the streams, which are drawn one by one.
+    #[test]
+    fn every_instruction_set_has_the_bits_of_the_streams() {
+        let (seed, species, n) = (77, 3, 37);
+        let mut draws = Draws::default();
+        for k in 0..n as u64 {
+            draws.columns.push((k * 17) << 30);
+            draws.rows.push(Stream::first(k as usize * 1000));
+            draws.numbers.push(k as u32 % 5);
+        }
+        let philox = |what| Philox::new(purpose::start(species, what), seed);
+        for isa in Isa::all() {
+            let (mut s, mut t, mut u) = (vec![0.0; n], vec![0.0; n], [(); 3].map(|()| vec![0.0; n]));
+            places(isa, philox(Purpose::Place), &draws, &mut s, &mut t);
+            normals(isa, philox(Purpose::Momentum), &draws, &mut u);
+            for p in 0..n {
+                let stream = |what| Stream::new(seed, species, what, draws.columns[p], p * 1000);
+                let (mut place, mut momentum) = (stream(Purpose::Place), stream(Purpose::Momentum));
+                let (mut at, mut vector) = ([0.0; 2], [0.0; 3]);
+                for _ in 0..=draws.numbers[p] {
+                    (at, vector) = (place.open(), momentum.normal_vector());
+                }
+                assert_eq!([s[p], t[p]], at.map(|x| x - 0.5), "{isa:?} {p}");
+                assert_eq!([u[0][p], u[1][p], u[2][p]], vector, "{isa:?} {p}");
+            }
+        }
+    }
+}
