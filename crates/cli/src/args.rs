@@ -39,6 +39,8 @@ pub(crate) enum Command {
         #[arg(long)]
         measure: bool,
     },
+    /// Compile kernels for GPUs that need not be at hand, and pack them into one file: runs that find it compile nothing. Needs NVRTC.
+    Kernels(KernelsArgs),
     /// Write one of the examples into a file to start from; without a name, list them.
     New(NewArgs),
     /// Print the JSON schema of a solver's input, for editors.
@@ -184,6 +186,17 @@ pub(crate) struct BenchArgs {
     /// List the cases and what they time.
     #[arg(long)]
     pub(crate) list: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KernelsArgs {
+    /// The file to write: `zellige.kernels` beside the binary is found by itself, any other by ZELLIGE_KERNELS.
+    pub(crate) output: PathBuf,
+    /// Inputs whose programs are packed; those of all examples without any.
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Architectures, with commas between them.
+    #[arg(long, value_delimiter = ',', default_values = ["sm_80", "sm_90"])]
+    pub(crate) arch: Vec<String>,
 }
 
 #[derive(Debug, Args)]

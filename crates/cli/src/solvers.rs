@@ -6,9 +6,10 @@ use std::marker::PhantomData;
 use zellige_dsmc::Dsmc;
 use zellige_engine::bench::{self, BenchResult};
 use zellige_engine::config::{self, Source};
-use zellige_engine::device::Device;
+use zellige_engine::cuda::{Properties, Recipe};
+use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::sim::{Case, Solver};
+use zellige_engine::sim::{Case, Environment, Solver};
 use zellige_pic::Pic;
 use zellige_poisson::Poisson;
 use zellige_ptycho::Ptycho;
@@ -31,6 +32,8 @@ pub(crate) trait Entry: Sync {
     fn schema(&self) -> serde_json::Value;
     /// Runs an input that was read and found to be its own.
     fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8>;
+    /// Programs that an input takes on such a GPU.
+    fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>>;
     /// Its benchmark cases.
     fn cases(&self) -> &'static [Case];
     /// Times one.
@@ -54,6 +57,15 @@ impl<S: Solver> Entry for Of<S> {
 
     fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8> {
         run::execute::<S>(source.typed::<S>()?, arguments).map_err(|e| run::with_places(e, source))
+    }
+
+    fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>> {
+        let input = source.typed::<S>()?;
+        if !S::only_on_cpu(&input.config).is_empty() {
+            return Ok(Vec::new());
+        }
+        let environment = Environment { device: Device::Cpu(Cpu::new(0)?), folder: input.folder.clone(), seed: input.run.seed };
+        S::programs(&input.config, &environment, gpu).map_err(|e| run::with_places(run::named(e, &input.origin), source))
     }
 
     fn cases(&self) -> &'static [Case] {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
@@ -19,6 +20,7 @@ use crate::forecast;
 use crate::model::{Model, Partner, Scheme};
 use crate::output;
 use crate::stages::cpu::bytes_of;
+use crate::stages::cuda;
 use crate::stages::{Ledger, Totals};
 use crate::surfaces;
 
@@ -122,6 +124,11 @@ impl Solver for Dsmc {
             exceeded: None,
             device: environment.device.clone(),
         })
+    }
+
+    fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
+        let model = Model::new(config, &environment.folder, environment.seed)?;
+        Ok(cuda::recipes(&model, gpu))
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::checkpoint::{Reader, Writer};
+use crate::cuda::{Properties, Recipe};
 use crate::device::Device;
 use crate::error::{Problem, Result};
 use crate::profile::Profiler;
@@ -151,6 +152,10 @@ pub trait Solver: Sized {
         let _ = found;
         Self::setup(config, environment)
     }
+
+    /// Programs that a run of this input takes on such a GPU, as far as can be told beforehand; what is not among them is compiled when it is
+    /// asked for. `environment` is that of the processor: packs of kernels are made where there is no GPU.
+    fn programs(config: &Self::Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>>;
 
     /// One step. Waits for nothing but what the method itself needs. A step that can take longer than a second asks
     /// [`crate::signal::seen`] on its way, and returns with the clock where it was when there is a reason to stop.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::profile::Profiler;
@@ -95,6 +96,11 @@ impl Solver for Pic {
         let diagnostics = Diagnostics::new(config, &mut plasma)?;
         let count = plasma.stages.ledger()?.iter().map(|l| l.injected - l.removed).sum();
         Ok(Self { config: config.clone(), plasma, diagnostics, count, device: environment.device.clone() })
+    }
+
+    fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
+        let setup = Model::new(config, environment.seed)?.setup(config)?;
+        Ok(stages::cuda::recipes(&setup, gpu))
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

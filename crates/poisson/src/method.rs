@@ -221,6 +221,11 @@ impl Options {
         self.settle(grid, device_has(device), warm, true)
     }
 
+    /// The choice on a GPU with all its libraries; `stack`: for many right-hand sides.
+    pub fn choose_for_gpu(&self, grid: &Grid, warm: bool, stack: bool) -> Result<Choice> {
+        self.settle(grid, Has { gpu: true, transforms: true }, warm, stack)
+    }
+
     /// Settles everything for a grid. `gpu`: the device's kind, with all its libraries; `warm`: whether there is a first guess.
     pub fn choose(&self, grid: &Grid, gpu: bool, warm: bool) -> Result<Choice> {
         self.settle(grid, Has { gpu, transforms: true }, warm, false)

@@ -1,6 +1,7 @@
 //! The solver as the run loop sees it: one problem, or a batch of them.
 
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
@@ -12,7 +13,7 @@ use crate::grid::{Bc, Grid};
 use crate::method::Scheme;
 use crate::single::{Single, levels_of};
 use crate::stack::{self, Stack};
-use crate::{batch, bench, cost, estimate, setup};
+use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
 
 /// What an input states, being solved.
 pub struct Poisson(Run);
@@ -113,6 +114,18 @@ impl Solver for Poisson {
             None => Run::One(Box::new(Single::new(config, environment)?)),
             Some(count) => Run::Many(Box::new(Stack::new(config, count, environment)?)),
         }))
+    }
+
+    fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
+        let (grid, options, warm) = (setup::grid(config), config.options(), config.guess.is_some());
+        let batch = setup::batch(config, &environment.folder)?;
+        let choice = options.choose_for_gpu(&grid, warm, batch.is_some())?;
+        let solving = if choice.scheme == Scheme::Direct {
+            vec![direct::recipe(&grid, choice.precision, gpu)]
+        } else {
+            vec![stages::cuda::recipe(choice.precision)]
+        };
+        Ok(solving.into_iter().chain([on_gpu::recipe()]).collect())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

@@ -20,6 +20,7 @@ pub mod output;
 pub mod physics;
 mod plan;
 pub mod positions;
+mod programs;
 pub mod propagation;
 pub mod reconstruction;
 pub mod resolution;

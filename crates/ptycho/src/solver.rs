@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::{Properties, Recipe, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::parallel::{chunks, map};
@@ -19,7 +20,7 @@ use crate::noise::Explained;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
-use crate::{bench, engines, plan, resolution, setup, stages, streaming};
+use crate::{bench, engines, plan, programs, resolution, setup, stages, streaming};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
@@ -110,6 +111,10 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
 /// The state from what was loaded.
 fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _): Loaded) -> Result<Ptycho> {
     let (device, seed) = (&environment.device, environment.seed);
+    if let Device::Cuda(gpu) = device {
+        // Those of the last engine are compiled while the first one works.
+        prepare(gpu, programs::programs(config, &model, device, gpu.properties()));
+    }
     let [room, of_half] = streaming::rooms(config, device);
     let halves = if config.frc { Some(Halves::new(config, &model, device, seed, &of_half)?) } else { None };
     let whole = Reconstruction::within(config, model, device, seed, &room)?;
@@ -168,6 +173,11 @@ impl Solver for Ptycho {
         // Frames that the plan has read are not read again.
         let loaded = found.take::<Loaded>().map_or_else(|| load(config, environment), Ok)?;
         set_up(config, environment, loaded)
+    }
+
+    fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
+        let (model, ..) = load(config, environment)?;
+        Ok(programs::programs(config, &model, &environment.device, gpu))
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

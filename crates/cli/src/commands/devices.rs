@@ -50,6 +50,9 @@ pub(crate) fn devices(json: bool, measure: bool) -> Result<u8> {
     }
     let cache = inventory.kernel_cache.as_ref().map_or_else(|| "off (ZELLIGE_CACHE)".into(), |p| p.display().to_string());
     let _ = writeln!(out, "compiled kernels are kept in: {cache}");
+    if let Some(pack) = &inventory.kernel_pack {
+        let _ = writeln!(out, "pack of kernels: {}", pack.display());
+    }
     print(&out)
 }
 

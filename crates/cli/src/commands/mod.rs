@@ -3,6 +3,7 @@
 mod bench;
 mod devices;
 mod dsmc;
+mod kernels;
 mod new;
 mod poisson;
 mod ptycho;
@@ -23,6 +24,7 @@ pub(crate) fn dispatch(command: Command) -> Result<u8> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments),
         Command::Devices { json, measure } => devices::devices(json, measure),
+        Command::Kernels(arguments) => kernels::kernels(&arguments),
         Command::New(arguments) => new::new(&arguments),
         Command::Schema { solver } => print(&format!("{:#}\n", solvers::find(&solver)?.schema())),
         Command::View(arguments) => view::view(&arguments),

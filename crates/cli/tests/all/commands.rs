@@ -134,6 +134,31 @@ fn every_example_is_written_and_has_a_sound_input() {
 
 /// Files on the command line as the older program of rarefied gas took them, from where the command is typed.
 #[test]
+fn kernels_are_packed_without_a_gpu_and_a_damaged_pack_is_told() {
+    if !zellige_engine::testing::compiler() {
+        return;
+    }
+    let folder = here();
+    let plasma =
+        "[pic]\nsteps = 2\n[pic.grid]\ncells = [64, 64]\nsize = [12.8, 12.8]\n[[pic.species]]\nname = \"e\"\nparticles_per_cell = 4\n";
+    std::fs::write(folder.path().join("plasma.toml"), plasma).unwrap();
+    let result = zellige(folder.path(), &["kernels", "p.kernels", "plasma.toml", "--arch", "sm_90"]);
+    assert!(result.code == 0 && result.err.contains("p.kernels: 2 programs of 1 inputs for sm_90"), "{}", result.err);
+    let devices = || {
+        let output = command(folder.path(), &["devices"]).env("ZELLIGE_KERNELS", "p.kernels").output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert!(devices().0.contains("pack of kernels: p.kernels"), "{:?}", devices());
+    let mut bytes = std::fs::read(folder.path().join("p.kernels")).unwrap();
+    bytes[60] ^= 1;
+    std::fs::write(folder.path().join("p.kernels"), bytes).unwrap();
+    let (out, err) = devices();
+    assert!(!out.contains("pack of kernels") && err.contains("the pack of kernels `p.kernels` is not used: it is damaged"), "{out}{err}");
+    let unknown = zellige(folder.path(), &["kernels", "p.kernels", "plasma.toml", "--arch", "sm_1"]);
+    assert!(unknown.code == 2 && unknown.err.contains("sm_90"), "{}", unknown.err);
+}
+
+#[test]
 fn inputs_of_the_older_form_take_their_files() {
     let folder = here();
     for name in ["dsmc/seed/source", "dsmc/jet"] {

@@ -1,43 +1,54 @@
 //! Compiled kernels on disk, so that a second start compiles nothing.
 //!
-//! A file is named by the hash of everything that the machine code depends on (source, options, kernels, architecture,
-//! compiler version) and begins with the hash of its content: a torn or altered file is noticed, removed and built
-//! anew. Files are written under a temporary name and renamed, so two processes may fill the cache at once.
+//! A file is named by the hash of what the machine code is made of (source, options, kernels, architecture), so that it is found where there
+//! is no compiler, and begins with the hash of its content: a torn or altered file is noticed, removed and built anew. It holds the
+//! compiler's version: code of a compiler that is newer than the driver is not taken, but built anew. Files are written under a temporary name and renamed, so two processes may fill the cache at once.
 //! `ZELLIGE_CACHE` names another folder; `ZELLIGE_CACHE=off` switches the cache off.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::nvrtc::Cubin;
+use super::library;
+use super::nvrtc::{Cubin, Image};
+use super::pack::{self, Pack};
 
-const MAGIC: &[u8; 8] = b"ZLGKRN1\n";
+const MAGIC: &[u8; 8] = b"ZLGKRN2\n";
 
-/// The folder of the cache, where there is one.
+/// The folder of the cache, where there is one, and the pack behind it.
 #[derive(Debug, Clone)]
-pub(super) struct Cache(Option<PathBuf>);
+pub(super) struct Cache {
+    folder: Option<PathBuf>,
+    pack: bool,
+}
 
 impl Cache {
     /// As the environment says.
     pub(super) fn from_environment() -> Self {
+        Self { pack: true, ..Self::without_pack() }
+    }
+
+    /// As the environment says, without what lies in a pack.
+    pub(super) fn without_pack() -> Self {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-        Self(match std::env::var_os("ZELLIGE_CACHE") {
+        let folder = match std::env::var_os("ZELLIGE_CACHE") {
             Some(value) if value == "off" => None,
             Some(value) if !value.is_empty() => Some(PathBuf::from(value).join("kernels")),
             _ => absolute("XDG_CACHE_HOME")
                 .or_else(|| absolute("HOME").map(|h| h.join(".cache")))
                 .map(|base| base.join("zellige").join("kernels")),
-        })
+        };
+        Self { folder, pack: false }
     }
 
     /// In `folder`.
     #[cfg(test)]
     pub(super) fn at(folder: &Path) -> Self {
-        Self(Some(folder.to_owned()))
+        Self { folder: Some(folder.to_owned()), pack: false }
     }
 
     /// The folder, `None` when the cache is off.
     pub(super) fn folder(&self) -> Option<&Path> {
-        self.0.as_deref()
+        self.folder.as_deref()
     }
 
     /// The name of everything in `parts`; the length of each goes in, so that no two lists run together.
@@ -51,11 +62,24 @@ impl Cache {
     }
 
     fn file(&self, key: &str) -> Option<PathBuf> {
-        self.0.as_ref().map(|folder| folder.join(format!("{key}.kernel")))
+        self.folder.as_ref().map(|folder| folder.join(format!("{key}.kernel")))
     }
 
-    /// What was stored under `key`, if it is whole.
+    /// Whether something lies under `key`; it may be found damaged when it is read.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.pack().is_some_and(|pack| pack.has(key)) || self.file(key).is_some_and(|file| file.exists())
+    }
+
+    fn pack(&self) -> Option<&'static Pack> {
+        pack::found().filter(|_| self.pack)
+    }
+
+    /// What was stored under `key` or lies in the pack, if it is whole and the driver takes it.
     pub(super) fn get(&self, key: &str) -> Option<Cubin> {
+        self.read(key).or_else(|| self.pack()?.get(key))
+    }
+
+    fn read(&self, key: &str) -> Option<Cubin> {
         let file = self.file(key)?;
         let bytes = std::fs::read(&file).ok()?;
         let cubin = decode(&bytes);
@@ -63,7 +87,7 @@ impl Cache {
             tracing::warn!("`{}` in the kernel cache is damaged and is built anew", file.display());
             std::fs::remove_file(&file).ok();
         }
-        cubin
+        cubin.filter(suits)
     }
 
     /// Stores `cubin`. A cache that cannot be written is no reason to stop: the kernels are compiled again next time.
@@ -83,47 +107,74 @@ impl Cache {
     }
 }
 
-/// Magic, checksum of the rest, number of names, the names in pairs, the image; lengths are u64, little end first.
-fn encode(cubin: &Cubin) -> Vec<u8> {
-    let mut body = (cubin.names.len() as u64).to_le_bytes().to_vec();
-    let mut part = |bytes: &[u8]| {
-        body.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+/// Whether the driver loads what this compiler made: it knows the images of its own major version and of those before.
+pub(super) fn suits(cubin: &Cubin) -> bool {
+    library::driver_version().is_none_or(|driver| cubin.compiler.0 <= driver.0)
+}
+
+/// Magic, checksum of the rest, the compiler's version, number of images; of each the number of names, the names in pairs, the code.
+/// Numbers are u64, little end first.
+pub(super) fn encode(cubin: &Cubin) -> Vec<u8> {
+    let mut body = Vec::new();
+    let number = |body: &mut Vec<u8>, n: u64| body.extend_from_slice(&n.to_le_bytes());
+    let part = |body: &mut Vec<u8>, bytes: &[u8]| {
+        number(body, bytes.len() as u64);
         body.extend_from_slice(bytes);
     };
-    for (kernel, lowered) in &cubin.names {
-        part(kernel.as_bytes());
-        part(lowered.as_bytes());
+    for n in [cubin.compiler.0 as u64, cubin.compiler.1 as u64, cubin.images.len() as u64] {
+        number(&mut body, n);
     }
-    part(&cubin.image);
+    for image in &cubin.images {
+        number(&mut body, image.names.len() as u64);
+        for (kernel, lowered) in &image.names {
+            part(&mut body, kernel.as_bytes());
+            part(&mut body, lowered.as_bytes());
+        }
+        part(&mut body, &image.code);
+    }
     [MAGIC.as_slice(), blake3::hash(&body).as_bytes(), &body].concat()
 }
 
-fn decode(bytes: &[u8]) -> Option<Cubin> {
-    fn number(rest: &mut &[u8]) -> Option<u64> {
-        let (head, tail) = rest.split_first_chunk::<8>()?;
-        *rest = tail;
-        Some(u64::from_le_bytes(*head))
-    }
-    fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-        let length = usize::try_from(number(rest)?).ok()?;
-        let (head, tail) = rest.split_at_checked(length)?;
-        *rest = tail;
-        Some(head)
-    }
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
-
+/// None where anything is not as it was written.
+pub(super) fn decode(bytes: &[u8]) -> Option<Cubin> {
     let body = bytes.strip_prefix(MAGIC)?;
-    let (checksum, mut rest) = body.split_first_chunk::<32>()?;
+    let (checksum, rest) = body.split_first_chunk::<32>()?;
     if blake3::hash(rest).as_bytes() != checksum {
         return None;
     }
-    let count = number(&mut rest)?;
-    let mut names = Vec::new();
-    for _ in 0..count {
-        names.push((text(part(&mut rest)?)?, text(part(&mut rest)?)?));
+    let mut rest = Rest(rest);
+    let compiler = (i32::try_from(rest.number()?).ok()?, i32::try_from(rest.number()?).ok()?);
+    let mut images = Vec::new();
+    for _ in 0..rest.number()? {
+        let mut names = Vec::new();
+        for _ in 0..rest.number()? {
+            names.push((rest.text()?, rest.text()?));
+        }
+        images.push(Image { code: rest.part()?.to_vec(), names });
     }
-    let image = part(&mut rest)?.to_vec();
-    rest.is_empty().then_some(Cubin { image, names })
+    rest.0.is_empty().then_some(Cubin { compiler, images })
+}
+
+/// What is still to be read.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn number(&mut self) -> Option<u64> {
+        let (head, tail) = self.0.split_first_chunk::<8>()?;
+        self.0 = tail;
+        Some(u64::from_le_bytes(*head))
+    }
+
+    fn part(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.number()?).ok()?;
+        let (head, tail) = self.0.split_at_checked(length)?;
+        self.0 = tail;
+        Some(head)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.part()?.to_vec()).ok()
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +182,11 @@ mod tests {
     use super::*;
 
     fn sample() -> Cubin {
-        Cubin { image: (0..=255).collect(), names: vec![("smooth<float>".into(), "_Z6smoothIfEvv".into()), ("sum".into(), "sum".into())] }
+        let image = |names: &[(&str, &str)]| {
+            let names = names.iter().map(|(kernel, lowered)| ((*kernel).into(), (*lowered).into())).collect();
+            Image { code: (0..=255).collect(), names }
+        };
+        Cubin { compiler: (12, 9), images: vec![image(&[("smooth<float>", "_Z6smoothIfEvv"), ("sum", "sum")]), image(&[])] }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! * [`Cuda`]: a device with one stream; all work goes there in order, and nothing waits that does not say so.
 //! * [`Buffer`], [`Pool`], [`Mapped`]: memory, with explicit copies.
 //! * [`Recipe`], [`Program`], [`Kernel`], [`Launch`]: kernels from CUDA C++ sources, compiled by NVRTC for the device at
-//!   hand and kept on disk.
+//!   hand and kept on disk, or taken from a pack that was made elsewhere.
 //! * [`Stream`], [`Pinned`]: copies beside the kernels.
 //! * [`Graph`]: launches recorded once and replayed. [`Event`]: marks in the stream.
 //! * [`library`]: where driver, NVRTC and cuFFT were found, or why not.
@@ -27,13 +27,17 @@
 //! ```
 
 mod cache;
+mod compiling;
 mod context;
 mod event;
 mod graph;
+mod known;
 mod launch;
 pub mod library;
 mod memory;
 mod nvrtc;
+mod pack;
+mod parts;
 mod program;
 mod stream;
 #[cfg(test)]
@@ -45,6 +49,7 @@ pub use graph::Graph;
 pub(crate) use graph::no_captures;
 pub use launch::{Argument, Extent, Kernel, Launch};
 pub use memory::{Address, Buffer, Mapped, Pool};
-pub use nvrtc::{Cubin, compiler};
-pub use program::{PRELUDE, Program, Recipe, cache_folder, compilations, compile_only};
+pub use nvrtc::{Cubin, Image, compiler};
+pub use pack::{kernel_pack, write_pack};
+pub use program::{PRELUDE, Program, Recipe, cache_folder, compilations, compile_only, prepare};
 pub use stream::{Pinned, Stream};

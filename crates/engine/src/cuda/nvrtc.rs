@@ -29,10 +29,27 @@ pub(super) struct Nvrtc {
 /// Machine code of one program and the names of its kernels in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cubin {
-    /// The image that the driver loads.
-    pub image: Vec<u8>,
+    /// Version of the compiler, major and minor.
+    pub compiler: (i32, i32),
+    /// Images that the driver loads, one or more.
+    pub images: Vec<Image>,
+}
+
+/// An image and the kernels in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Machine code.
+    pub code: Vec<u8>,
     /// Each kernel as asked for (`smooth<float>`) and as it is called in the image.
     pub names: Vec<(String, String)>,
+}
+
+impl Cubin {
+    /// One program of several, in their order.
+    pub(super) fn joined(parts: Vec<Self>) -> Self {
+        let compiler = parts.first().map_or((0, 0), |part| part.compiler);
+        Self { compiler, images: parts.into_iter().flat_map(|part| part.images).collect() }
+    }
 }
 
 /// The compiler, or the error that says why there is none and what mends it.
@@ -84,11 +101,6 @@ impl Nvrtc {
             cubin: symbol(handle, "nvrtcGetCUBIN")?,
             error: symbol(handle, "nvrtcGetErrorString")?,
         })
-    }
-
-    /// Version, major and minor.
-    pub(super) fn version(&self) -> (i32, i32) {
-        self.version
     }
 
     /// Compiles `source` for `arch` (for example `sm_90`).
@@ -170,7 +182,7 @@ impl Guard<'_> {
             };
             names.push((kernel.clone(), lowered));
         }
-        Ok(Cubin { image, names })
+        Ok(Cubin { compiler: self.nvrtc.version, images: vec![Image { code: image, names }] })
     }
 }
 

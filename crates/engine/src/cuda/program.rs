@@ -13,8 +13,9 @@ use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute};
 use super::cache::Cache;
 use super::context::{Cuda, Inner, word};
 use super::launch::{Kernel, Needs};
-use super::library;
 use super::nvrtc::{Cubin, nvrtc};
+use super::parts::only;
+use super::{compiling, library};
 use crate::error::{Error, Result};
 use crate::notice;
 use crate::times::{self, Part};
@@ -82,35 +83,47 @@ impl Recipe {
     /// The machine code for `arch`, for example `sm_90`, from the compiler. Needs NVRTC, but no GPU.
     pub fn compile_only(&self, arch: &str) -> Result<Cubin> {
         COMPILATIONS.fetch_add(1, Ordering::Relaxed);
-        let (nvrtc, begun) = (nvrtc()?, Instant::now());
-        let cubin = nvrtc.compile(&self.name, &self.source(), &self.flags(arch), &self.kernels, arch)?;
-        tracing::debug!("compiled `{}` for {arch} in {:.0} ms", self.name, 1e3 * begun.elapsed().as_secs_f64());
-        Ok(cubin)
+        nvrtc()?.compile(&self.name, &self.source(), &self.flags(arch), &self.kernels, arch)
+    }
+
+    /// The machine code of kernel number `k` alone.
+    pub(super) fn part(&self, k: usize, arch: &str) -> Result<Cubin> {
+        if k == 0 {
+            COMPILATIONS.fetch_add(1, Ordering::Relaxed);
+        }
+        let source = only(&self.source(), &self.kernels[k]);
+        nvrtc()?.compile(&self.name, &source, &self.flags(arch), &self.kernels[k..=k], arch)
+    }
+
+    /// Name of the machine code for `arch`, by all that it is made of.
+    pub(super) fn key(&self, arch: &str) -> String {
+        let (source, flags) = (self.source(), self.flags(arch));
+        let counts = format!("{} {}", flags.len(), self.kernels.len());
+        let parts = [counts.as_str(), &source].into_iter();
+        Cache::key(parts.chain(flags.iter().map(String::as_str)).chain(self.kernels.iter().map(String::as_str)))
     }
 
     /// The machine code for `arch`, from the cache where it has it.
-    pub(super) fn cubin(&self, arch: &str, cache: &Cache) -> Result<Cubin> {
-        let (major, minor) = nvrtc()?.version();
-        let (source, flags, version) = (self.source(), self.flags(arch), format!("NVRTC {major}.{minor}"));
-        let counts = format!("{} {}", flags.len(), self.kernels.len());
-        let parts = [version.as_str(), &counts, &source].into_iter();
-        let key = Cache::key(parts.chain(flags.iter().map(String::as_str)).chain(self.kernels.iter().map(String::as_str)));
-        if let Some(cubin) = cache.get(&key) {
+    pub(super) fn cubin(&self, arch: &str, cache: &Cache) -> Result<Arc<Cubin>> {
+        let key = self.key(arch);
+        let under_way = || times::within(Part::Compiling, || compiling::wait(&key));
+        if let Some(cubin) = under_way() {
             return Ok(cubin);
         }
-        let cubin = times::within(Part::Compiling, || {
-            tell_once(arch);
-            self.compile_only(arch)
-        })?;
-        cache.put(&key, &cubin);
-        Ok(cubin)
+        if let Some(cubin) = cache.get(&key) {
+            return Ok(Arc::new(cubin));
+        }
+        compiling::begin(vec![(key.clone(), self.clone())], arch, cache);
+        // What failed is compiled once more for the compiler's words.
+        under_way().map_or_else(|| times::within(Part::Compiling, || self.compile_only(arch).map(Arc::new)), Ok)
     }
 
     /// Compiles (or takes from the cache) and loads the program on `cuda`.
     pub fn build(&self, cuda: &Cuda) -> Result<Program> {
+        prepare(cuda, vec![self.clone()]);
         let cubin = self.cubin(&cuda.arch(), &Cache::from_environment())?;
         let begun = Instant::now();
-        let program = times::within(Part::Loading, || Program::load(cuda, &self.name, cubin))?;
+        let program = times::within(Part::Loading, || Program::load(cuda, &self.name, &cubin))?;
         tracing::debug!("loaded `{}` in {:.1} ms", self.name, 1e3 * begun.elapsed().as_secs_f64());
         Ok(program)
     }
@@ -122,9 +135,19 @@ fn tell_once(arch: &str) {
     TOLD.call_once(|| notice::tell(&format!("compiling kernels for {arch}, first run only")));
 }
 
+/// Begins to compile what of `recipes` is not there yet, on all cores: [`Recipe::build`] then waits for what is left to do.
+pub fn prepare(cuda: &Cuda, recipes: Vec<Recipe>) {
+    let (arch, cache) = (cuda.arch(), Cache::from_environment());
+    let missing: Vec<_> = recipes.into_iter().map(|r| (r.key(&arch), r)).filter(|(key, _)| !cache.has(key)).collect();
+    if !missing.is_empty() && nvrtc().is_ok() {
+        tell_once(&arch);
+        compiling::begin(missing, &arch, &cache);
+    }
+}
+
 /// Compiles for `arch` without a GPU: `.ci/run` and tests put every kernel through this.
 pub fn compile_only(name: &str, sources: &[&str], defines: &[(String, String)], kernels: &[&str], arch: &str) -> Result<Vec<u8>> {
-    Recipe::new(name, sources, defines, kernels).compile_only(arch).map(|c| c.image)
+    Recipe::new(name, sources, defines, kernels).compile_only(arch).map(|c| c.images.into_iter().flat_map(|i| i.code).collect())
 }
 
 pub(super) struct Module {
@@ -170,32 +193,18 @@ impl Program {
         Recipe::new(name, sources, defines, kernels).build(cuda)
     }
 
-    fn load(cuda: &Cuda, name: &str, cubin: Cubin) -> Result<Self> {
+    fn load(cuda: &Cuda, name: &str, cubin: &Cubin) -> Result<Self> {
         cuda.not_capturing("loading a program")?;
         cuda.bind()?;
-        // SAFETY: the image came whole from the compiler or, with its checksum, from the cache.
-        let handle = unsafe { result::module::load_data(cubin.image.as_ptr().cast()) }.map_err(|e| not_loaded(cuda, name, e))?;
-        let module = Arc::new(Module { handle, inner: cuda.0.clone() });
-        let mut kernels = Vec::with_capacity(cubin.names.len());
-        for (kernel, lowered) in cubin.names {
-            let symbol = CString::new(lowered).map_err(|_| cuda.defect(format!("the name of `{kernel}` has a zero byte")))?;
-            // SAFETY: the module is loaded.
-            let function = unsafe { result::module::get_function(handle, symbol) }
-                .map_err(|e| cuda.failed(&format!("kernel `{kernel}` of `{name}` is not in its program"), e))?;
-            let attribute = |a| {
-                // SAFETY: the function belongs to a loaded module.
-                unsafe { result::function::get_function_attribute(function, a) }
-                    .map(|v| v.max(0) as u32)
-                    .map_err(|e| cuda.failed(&format!("kernel `{kernel}` cannot be asked for its needs"), e))
-            };
-            let needs = Needs {
-                shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
-                registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-                local: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
-                max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            };
-            let ready = Kernel::new(&kernel, function, module.clone(), needs);
-            kernels.push((kernel, ready));
+        let mut kernels = Vec::new();
+        for image in &cubin.images {
+            // SAFETY: the image came whole from the compiler or, with its checksum, from the cache.
+            let handle = unsafe { result::module::load_data(image.code.as_ptr().cast()) };
+            let handle = handle.map_err(|e| not_loaded(cuda, name, cubin.compiler, e))?;
+            let module = Arc::new(Module { handle, inner: cuda.0.clone() });
+            for (kernel, lowered) in &image.names {
+                kernels.push((kernel.clone(), get(cuda, name, &module, kernel, lowered)?));
+            }
         }
         Ok(Self { name: name.to_owned(), cuda: cuda.clone(), kernels: Arc::new(kernels) })
     }
@@ -209,9 +218,30 @@ impl Program {
     }
 }
 
-fn not_loaded(cuda: &Cuda, name: &str, error: DriverError) -> Error {
+/// Kernel `kernel` of program `name`, called `lowered` in its module.
+fn get(cuda: &Cuda, name: &str, module: &Arc<Module>, kernel: &str, lowered: &str) -> Result<Kernel> {
+    let symbol = CString::new(lowered).map_err(|_| cuda.defect(format!("the name of `{kernel}` has a zero byte")))?;
+    // SAFETY: the module is loaded.
+    let function = unsafe { result::module::get_function(module.handle, symbol) }
+        .map_err(|e| cuda.failed(&format!("kernel `{kernel}` of `{name}` is not in its program"), e))?;
+    let attribute = |a| {
+        // SAFETY: the function belongs to a loaded module.
+        unsafe { result::function::get_function_attribute(function, a) }
+            .map(|v| v.max(0) as u32)
+            .map_err(|e| cuda.failed(&format!("kernel `{kernel}` cannot be asked for its needs"), e))
+    };
+    let needs = Needs {
+        shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+        registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+        local: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+        max_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+    };
+    Ok(Kernel::new(kernel, function, module.clone(), needs))
+}
+
+fn not_loaded(cuda: &Cuda, name: &str, compiler: (i32, i32), error: DriverError) -> Error {
     let version = |v: Option<(i32, i32)>| v.map_or_else(|| "unknown".into(), |(a, b)| format!("{a}.{b}"));
-    let compiler = version(nvrtc().ok().map(super::nvrtc::Nvrtc::version));
+    let compiler = version(Some(compiler));
     let driver = version(library::driver_version());
     Error::Device {
         device: format!("cuda:{}", cuda.ordinal()),

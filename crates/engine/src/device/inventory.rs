@@ -1,6 +1,6 @@
 //! Everything that `zellige devices` shows: each device and library, and why it is not used where it is not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -35,6 +35,8 @@ pub struct Inventory {
     pub versions: Vec<(&'static str, String)>,
     /// Where compiled kernels are kept; `None` when the cache is off.
     pub kernel_cache: Option<PathBuf>,
+    /// Pack of kernels in use.
+    pub kernel_pack: Option<PathBuf>,
 }
 
 /// Looks at everything. Opens each GPU in turn.
@@ -67,6 +69,7 @@ pub fn list() -> Inventory {
         libraries: vec![library::driver().clone(), library::compiler().clone(), library::cufft().clone()],
         versions: versions.into_iter().flatten().collect(),
         kernel_cache: cuda::cache_folder(),
+        kernel_pack: cuda::kernel_pack().map(Path::to_owned),
     }
 }
 

@@ -208,10 +208,12 @@ impl Device {
     }
 }
 
-/// GPU number `ordinal`, if kernels can be compiled for it.
+/// GPU number `ordinal`, if kernels can be compiled for it or lie in a pack.
 fn usable(ordinal: usize) -> Result<Cuda> {
     let cuda = Cuda::open(ordinal)?;
-    cuda::compiler()?;
+    if cuda::kernel_pack().is_none() {
+        cuda::compiler()?;
+    }
     let (major, minor) = cuda.properties().capability;
     if (major, minor) < (7, 5) {
         return Err(Error::Device {

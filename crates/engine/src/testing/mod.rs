@@ -58,8 +58,9 @@ pub fn compiles(recipe: &cuda::Recipe) {
         for arch in ARCHITECTURES {
             scope.spawn(move || {
                 let cubin = recipe.compile_only(arch).unwrap_or_else(|error| panic!("{error}"));
-                assert!(cubin.image.starts_with(b"\x7fELF"), "{} for {arch} is no machine code", recipe.name);
-                assert_eq!(cubin.names.len(), recipe.kernels.len());
+                let [image] = &cubin.images[..] else { panic!("{} images", cubin.images.len()) };
+                assert!(image.code.starts_with(b"\x7fELF"), "{} for {arch} is no machine code", recipe.name);
+                assert_eq!(image.names.len(), recipe.kernels.len());
             });
         }
     });

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Reader, Writer};
+use crate::cuda::{Properties, Recipe};
 use crate::device::Device;
 use crate::error::{Error, Problem, Result};
 use crate::profile::Profiler;
@@ -112,6 +113,10 @@ impl Solver for Toy {
 
     fn setup(config: &Config, _: &Environment) -> Result<Self> {
         Ok(Self { config: config.clone(), state: [1.0, 0.0], history: vec![1.0], step: 0, half: false, agenda: Self::agenda(config, 0) })
+    }
+
+    fn programs(_: &Config, _: &Environment, _: &Properties) -> Result<Vec<Recipe>> {
+        Ok(Vec::new())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {

@@ -8,7 +8,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use num_complex::Complex;
-use zellige_engine::cuda::{Buffer, Cuda, Graph, Kernel, Mapped, Pool, Recipe};
+use zellige_engine::cuda::{Buffer, Cuda, Graph, Kernel, Mapped, Pool, Properties, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::ops::fft::{CudaPlans, CudaReal};
 
@@ -61,6 +61,12 @@ fn tile(axes: [&Axis; 3]) -> [usize; 2] {
 fn waiting<T>(last: &Axis, shared: u32) -> u32 {
     let bytes = cut(eliminated(last)).iter().product::<usize>() * size_of::<T>();
     if bytes + 1024 <= shared as usize { bytes as u32 } else { 0 }
+}
+
+/// What is compiled for a grid on such a GPU.
+pub(super) fn recipe_on<T: Real>(grid: &Grid, gpu: &Properties) -> Recipe {
+    let (axes, shared) = (super::ordered(grid), gpu.shared_per_block);
+    recipe(T::NAME, axes, axes[..2].iter().all(|a| axis::fits::<T>(a, shared)), waiting::<T>(axes[2], shared) > 0)
 }
 
 /// What is compiled for a grid: also by tests, for architectures that are not at hand. `fits`: lines to be transformed lie in
@@ -176,9 +182,9 @@ impl<T: Real> Solver<T> {
     pub(super) fn new(grid: &Grid, systems: usize, cuda: &Cuda) -> Result<Self> {
         let axes = super::ordered(grid);
         let shared = cuda.properties().shared_per_block;
-        let fits = axes[..2].iter().all(|a| axis::fits::<T>(a, shared));
         let waiting = waiting::<T>(axes[2], shared);
-        let program = recipe(T::NAME, axes, fits, waiting > 0).build(cuda)?;
+        let fits = axes[..2].iter().all(|a| axis::fits::<T>(a, shared));
+        let program = recipe_on::<T>(grid, cuda.properties()).build(cuda)?;
         let kernel = |name| program.kernel(name);
         let kernels = Kernels {
             axis: axis::Kernels::new(&program)?,

@@ -16,7 +16,7 @@
 //! `transform.rs`, the systems along the last axis in `line.rs`. What their rounding leaves is noise, which a sweep of
 //! relaxation takes away where a tolerance asks for it (`relax.rs`).
 
-use zellige_engine::cuda::Buffer;
+use zellige_engine::cuda::{Buffer, Properties, Recipe};
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
@@ -60,6 +60,14 @@ pub struct Direct {
     systems: usize,
     bytes: u64,
     removed: Vec<f64>,
+}
+
+/// The program of the direct solver for a grid on such a GPU.
+pub(crate) fn recipe(grid: &Grid, precision: Precision, gpu: &Properties) -> Recipe {
+    match precision {
+        Precision::F32 => cuda::recipe_on::<f32>(grid, gpu),
+        _ => cuda::recipe_on::<f64>(grid, gpu),
+    }
 }
 
 enum Backend {

@@ -19,7 +19,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::{Error, Result};
 
 use self::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument};
@@ -79,6 +79,11 @@ pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     new_with(model, cuda, mosaic::kind_of(model, cuda.properties()))
 }
 
+/// Programs of a gas.
+pub fn recipes(model: &Model, gpu: &Properties) -> Vec<Recipe> {
+    program::recipes(&mosaic::kind_of(model, gpu)).into()
+}
+
 /// The same with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
 /// measurements.
 pub fn tuned(model: &Model, cuda: &Cuda, particles: f64, threads: u32, resident: u32) -> Result<Box<dyn Stages>> {
@@ -97,6 +102,7 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
         let hint = "a larger `weight`, fewer `particles_per_cell`, or `--device cpu`".to_owned();
         return Err(Error::Device { device: cuda.name().to_owned(), message, hint: Some(hint) });
     }
+    prepare(cuda, program::recipes(&kind).into());
     let pool = cuda.pool();
     let store = Store::new(cuda, &pool, kind, &model.grid)?;
     let tables = Tables::new(model, &store.mosaic, &pool)?;

@@ -36,7 +36,7 @@ fn fault(setup: &Setup, gpu: &Properties) -> Option<Problem> {
     {
         return Some(Problem::new("pic.tile", format!("a tile of {x} x {y} cells")).allowed("4 to 128 cells per axis on a GPU"));
     }
-    let kinds = setup.species.iter().zip(&setup.expected).map(|(s, n)| kind_of(setup, *n, gpu.multiprocessors).of(s));
+    let kinds = setup.species.iter().zip(&setup.expected).map(|(s, n)| kind_of(setup, *n, gpu).of(s));
     let too_large = kinds.filter(|kind| kind.shared() > gpu.shared_per_block).max_by_key(Kind::shared)?;
     let [x, y] = too_large.tile;
     let message = format!(

@@ -14,7 +14,7 @@ mod program;
 mod stages;
 mod store;
 
-use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::Result;
 
 use self::arguments::Domain;
@@ -47,6 +47,16 @@ pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Res
     super::cpu::check(setup)?;
     check(setup, cuda.properties())?;
     Ok(Box::new(CudaStages::new(setup, cuda, adapt)?))
+}
+
+/// Programs of all species and of the fields.
+pub fn recipes(setup: &Setup, gpu: &Properties) -> Vec<Recipe> {
+    recipes_of(setup, gpu, &|kind| kind)
+}
+
+fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(Kind) -> Kind) -> Vec<Recipe> {
+    let kinds = setup.species.iter().zip(&setup.expected).map(|(species, expected)| adapt(kind_of(setup, *expected, gpu).of(species)));
+    kinds.map(|kind| recipe(&kind)).chain([fields::recipe(setup.precision)]).collect()
 }
 
 /// A species and what was counted of it.
@@ -120,14 +130,14 @@ fn tile_of(setup: &Setup, expected: usize, places: usize) -> [usize; 2] {
 }
 
 /// What programs are compiled for, but for the species.
-fn kind_of(setup: &Setup, expected: usize, multiprocessors: u32) -> Kind {
+fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
     let single = setup.precision == Precision::F32;
     let resident = match (single, setup.order) {
         (true, 1) => 4,
         (true, _) => 2,
         _ => 1,
     };
-    let tile = tile_of(setup, expected, (multiprocessors * resident) as usize);
+    let tile = tile_of(setup, expected, (gpu.multiprocessors * resident) as usize);
     let tiles: usize = (0..2).map(|a| setup.grid.cells[a].div_ceil(tile[a])).product();
     let per_tile = expected.div_ceil(tiles).max(1);
     let parts = per_tile.div_ceil(MOST);
@@ -186,8 +196,9 @@ impl CudaStages {
     /// The stages of `cuda` for `setup`, with what `adapt` makes of the choices for each species.
     pub fn new(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Self> {
         let pool = cuda.pool();
+        prepare(cuda, recipes_of(setup, cuda.properties(), &adapt));
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| {
-            let kind = adapt(kind_of(setup, *expected, cuda.properties().multiprocessors).of(species));
+            let kind = adapt(kind_of(setup, *expected, cuda.properties()).of(species));
             let store = Store::new(cuda, &pool, Kernels::new(cuda, &kind)?, kind, setup.grid.cells, *expected)?;
             Ok(Population {
                 domain: Domain::new(&setup.grid, store.tiles, species),

@@ -175,13 +175,14 @@ extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 16 / WAR
     Level l, Level coarse, const real* uc, real* u, const real* f, real* rc, real pre, int height) {
     solution_strip<Cubic, false, true, false, 1>(l, coarse, u, uc, f, u, rc, Norms{}, pre, pre, height);
 }
-#define END_SOLUTION(NAME, NORMS)                                                                                                        \
-    extern "C" __global__ __launch_bounds__(32 * WARPS) void NAME(Level l, Level coarse, const real* u, const real* ec, const real* f,  \
-                                                                  real* u_new, Norms norms, real post, int height) {                    \
-        solution_strip<Corrected, true, false, NORMS, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);                \
-    }
-END_SOLUTION(end_solution, true)
-END_SOLUTION(add_solution, false)
+extern "C" __global__ __launch_bounds__(32 * WARPS) void end_solution(
+    Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, Norms norms, real post, int height) {
+    solution_strip<Corrected, true, false, true, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
+}
+extern "C" __global__ __launch_bounds__(32 * WARPS) void add_solution(
+    Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, Norms norms, real post, int height) {
+    solution_strip<Corrected, true, false, false, 1>(l, coarse, u, ec, f, u_new, nullptr, norms, post, post, height);
+}
 // As ascend_correct: 12 warps a multiprocessor.
 extern "C" __global__ __launch_bounds__(32 * WARPS, sizeof(real) == 4 ? 12 / WARPS : 1) void turn_solution(
     Level l, Level coarse, const real* u, const real* ec, const real* f, real* u_new, real* rc, Norms norms, real pre, real post, int height) {

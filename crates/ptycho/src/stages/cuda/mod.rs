@@ -37,6 +37,7 @@ pub(super) use self::lists::crowding;
 use self::pieces::Pieces;
 use self::places::Seeker;
 pub use self::program::{Kind, Way};
+pub use self::recipes::{Needed, recipes_for};
 use self::sums::Sums;
 use self::supports::Supports;
 use self::sweeps::Sweeps;

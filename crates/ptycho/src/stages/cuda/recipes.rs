@@ -64,6 +64,39 @@ fn summing() -> [&'static str; 4] {
     [include_str!("sums.cu"), include_str!("probe_sums.cu"), include_str!("adds.cu"), include_str!("atomic.cu")]
 }
 
+/// What an engine needs beside the frames and the sums of the overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needed {
+    /// Gradients and lines of a likelihood.
+    Descent(Noise),
+    /// Steps from view to view or from batch to batch.
+    Sweeps,
+    /// Trials of places.
+    Places,
+    /// Frames that come and go.
+    Streaming,
+}
+
+/// Programs of frames of a kind for what is needed, each once.
+pub fn recipes_for(kind: &Kind, needed: &[Needed]) -> Vec<Recipe> {
+    // Only projections fetch the wave to come.
+    let (still, fused) = (kind.unfetched(), kind.way != Way::Plain);
+    let mut all = vec![frames_recipe(kind), sums_recipe(kind)];
+    for needed in needed {
+        all.extend(match needed {
+            Needed::Descent(noise) if fused => vec![vectors_recipe(kind), likelihood_recipe(&still, *noise)],
+            Needed::Descent(noise) => vec![vectors_recipe(kind), pieces_recipe(kind), pieces_likelihood_recipe(kind, *noise)],
+            Needed::Sweeps => vec![pieces_recipe(kind), sweeps_recipe(kind)],
+            Needed::Places if fused => vec![places_recipe(&still)],
+            Needed::Places => vec![pieces_recipe(kind)],
+            Needed::Streaming => super::stream::recipes(kind).into(),
+        });
+    }
+    let mut names = std::collections::BTreeSet::new();
+    all.retain(|recipe| names.insert(recipe.name.clone()));
+    all
+}
+
 /// Kernels that sum over views, for every kind.
 pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
     let sources = [&summing()[..], &[include_str!("overlap.cu")]].concat();

@@ -1,0 +1,133 @@
+//! Programs under way: compiled on all cores while the host does other things, each once in a process.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::cache::Cache;
+use super::nvrtc::Cubin;
+use super::program::Recipe;
+use crate::error::Result;
+
+/// How far a program is.
+#[derive(Default)]
+enum State {
+    #[default]
+    UnderWay,
+    Done(Arc<Cubin>),
+    Failed,
+}
+
+/// A program that is being compiled, or was.
+#[derive(Default)]
+struct Pending {
+    state: Mutex<State>,
+    told: Condvar,
+}
+
+/// By key. What is done stays: a second species asks for the program of the first.
+static UNDER_WAY: Mutex<BTreeMap<String, Arc<Pending>>> = Mutex::new(BTreeMap::new());
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pending {
+    /// The first word holds.
+    fn tell(&self, cubin: Option<Arc<Cubin>>) {
+        let mut state = held(&self.state);
+        if matches!(*state, State::UnderWay) {
+            *state = cubin.map_or(State::Failed, State::Done);
+        }
+        self.told.notify_all();
+    }
+
+    fn wait(&self) -> Option<Arc<Cubin>> {
+        let state = self.told.wait_while(held(&self.state), |state| matches!(state, State::UnderWay));
+        match &*state.unwrap_or_else(PoisonError::into_inner) {
+            State::Done(cubin) => Some(cubin.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// The program under `key`, waited for if it is under way; none where nobody compiles it, or it failed.
+pub(super) fn wait(key: &str) -> Option<Arc<Cubin>> {
+    let pending = held(&UNDER_WAY).get(key).cloned();
+    pending?.wait()
+}
+
+/// Begins to compile `recipes` for `arch`, each with its key, and puts them into `cache`. Does not wait. What is under way already is left.
+pub(super) fn begin(recipes: Vec<(String, Recipe)>, arch: &str, cache: &Cache) {
+    let mut jobs = Vec::new();
+    for (key, recipe) in recipes {
+        let mut under_way = held(&UNDER_WAY);
+        if !under_way.contains_key(&key) {
+            let pending = Arc::new(Pending::default());
+            under_way.insert(key.clone(), pending.clone());
+            jobs.push(Job { key, recipe, pending });
+        }
+    }
+    if jobs.is_empty() {
+        return;
+    }
+    let (arch, cache, jobs) = (arch.to_owned(), cache.clone(), Arc::new(jobs));
+    let work = {
+        let jobs = jobs.clone();
+        move || compile(&jobs, &arch, &cache)
+    };
+    if thread::Builder::new().name("zellige-compile".into()).spawn(work).is_err() {
+        // Without threads whoever waits compiles for himself.
+        jobs.iter().for_each(|job| job.pending.tell(None));
+    }
+}
+
+struct Job {
+    key: String,
+    recipe: Recipe,
+    pending: Arc<Pending>,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // A thread that panicked leaves nobody waiting.
+        self.pending.tell(None);
+    }
+}
+
+/// All kernels of all jobs, in their order, on all cores.
+fn compile(jobs: &[Job], arch: &str, cache: &Cache) {
+    let parts: Vec<(usize, usize)> =
+        jobs.iter().enumerate().flat_map(|(i, job)| (0..job.recipe.kernels.len()).map(move |k| (i, k))).collect();
+    let made: Vec<Mutex<Vec<Option<Result<Cubin>>>>> =
+        jobs.iter().map(|job| Mutex::new(job.recipe.kernels.iter().map(|_| None).collect())).collect();
+    let (next, begun) = (AtomicUsize::new(0), Instant::now());
+    let work = || {
+        while let Some(&(i, k)) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let job = &jobs[i];
+            let part = job.recipe.part(k, arch);
+            let mut all = held(&made[i]);
+            all[k] = Some(part);
+            if all.iter().all(Option::is_some) {
+                let cubin = all.drain(..).flatten().collect::<Result<Vec<_>>>().map(Cubin::joined).ok().map(Arc::new);
+                tracing::debug!("compiled `{}` for {arch} after {:.0} ms", job.recipe.name, 1e3 * begun.elapsed().as_secs_f64());
+                // First, since the process may end as soon as nobody waits.
+                if let Some(cubin) = &cubin {
+                    cache.put(&job.key, cubin);
+                }
+                job.pending.tell(cubin);
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(parts.len());
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // With fewer threads it takes longer.
+            let _ = thread::Builder::new().name("zellige-compile".into()).spawn_scoped(scope, work);
+        }
+        work();
+    });
+}

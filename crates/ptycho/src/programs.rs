@@ -1,0 +1,38 @@
+//! Programs that a reconstruction takes on a GPU, told before anything is set up there.
+
+use zellige_engine::cuda::{Properties, Recipe};
+use zellige_engine::device::Device;
+
+use crate::config::{Config, EngineConfig, EngineName, NoiseName};
+use crate::model::Model;
+use crate::stages::Noise;
+use crate::stages::cuda::{Kind, Needed, recipes_for};
+use crate::streaming;
+
+/// Those of all engines of the input.
+pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Properties) -> Vec<Recipe> {
+    let [room, _] = streaming::rooms(config, device);
+    let atomic = room.object_update.choose(room.deterministic, model, gpu.multiprocessors).atomic;
+    let streamed = match device {
+        Device::Cuda(gpu) => room.wish(model, gpu).is_some(),
+        Device::Cpu(_) => room.allowance.is_some(),
+    };
+    let kind = Kind { atomic: atomic && !streamed, ..Kind::of(model, gpu) };
+    let needed: Vec<Needed> = config.engine.iter().flat_map(needed).chain(streamed.then_some(Needed::Streaming)).collect();
+    recipes_for(&kind, &needed)
+}
+
+fn needed(engine: &EngineConfig) -> Vec<Needed> {
+    let noise = match engine.noise.unwrap_or_default() {
+        NoiseName::Gaussian => Noise::Gaussian,
+        NoiseName::Poisson => Noise::Poisson,
+        NoiseName::Euclid => Noise::Euclid,
+    };
+    let stages = match engine.name {
+        EngineName::Dm | EngineName::Raar => None,
+        EngineName::Ml => Some(Needed::Descent(noise)),
+        EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml => Some(Needed::Sweeps),
+    };
+    let places = engine.positions.is_some().then_some(Needed::Places);
+    stages.into_iter().chain(places).collect()
+}
