@@ -10,7 +10,7 @@ pub(super) type Columns = [u64; 9];
 
 /// `Store` of common.cu.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct StoreArgument {
     pub(super) now: Columns,
     pub(super) next: Columns,
@@ -90,7 +90,7 @@ pub(super) struct Part {
 
 /// `Gas` of hit.cu.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct GasArgument {
     pub(super) pairs: u64,
     pub(super) modes: u64,
@@ -113,7 +113,7 @@ pub(super) struct GasArgument {
 
 /// `Pass` of advance.cu.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct PassArgument {
     pub(super) step: [f32; 2],
     pub(super) stride: u32,
@@ -155,7 +155,7 @@ pub(super) struct MoleculeArgument {
 
 /// `Domain` of meet.cu.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct DomainArgument {
     pub(super) edge: [i32; 4],
     pub(super) along: [u32; 4],
@@ -188,7 +188,7 @@ pub(super) struct SegmentArgument {
 
 /// `Geometry` of flight.cu.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct GeometryArgument {
     pub(super) slots: u64,
     pub(super) first: u64,
@@ -242,7 +242,7 @@ pub(super) struct LineArgument {
 
 /// `Inflow` of emit.cu.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 pub(super) struct InflowArgument {
     pub(super) faces: u64,
     pub(super) beams: u64,
@@ -256,6 +256,4 @@ pub(super) struct InflowArgument {
     pub(super) per_flux: [f64; 2],
     pub(super) face_count: u32,
     pub(super) line_count: u32,
-    pub(super) from_lines: u32,
-    pub(super) unused: u32,
 }

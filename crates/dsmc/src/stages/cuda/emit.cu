@@ -56,15 +56,15 @@ __device__ __forceinline__ u32 entry_of(const u32* x, u32 n, u32 k) {
 // Any number of threads: what comes goes behind the regions; those of lines first.
 extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ Store st, const __grid_constant__ Domain d,
                                                        const __grid_constant__ Geometry g, const __grid_constant__ Inflow in) {
-  u32 base = st.next_first[st.count], fresh = st.counters->fresh;
+  u32 base = st.next_first[st.count], fresh = st.counters->fresh, lines = from_lines(in);
   for (u32 k = u32(thread_index()); k < fresh; k += u32(thread_count())) {
     Flight f{};
     Motion a;
     u32 species, slot = base + k, way = LOST;
     u64 item;
-    bool line = k < in.from_lines;
+    bool line = k < lines;
     double weight = 1.0;  // a line may cross cells of different weights: its particles stand for the model's
-    Stream u(line ? SOURCE : INFLOW, d.seed, d.step, 0);
+    Stream u(line ? SOURCE : INFLOW, d.seed, step_of(d.step), 0);
     if (line) {
       const u32 GROUPS_OF_LINE = 1 + SPECIES;
       u32 group = entry_of(in.groups, in.line_count * GROUPS_OF_LINE + 1, k), l = group / GROUPS_OF_LINE;
@@ -86,10 +86,10 @@ extern "C" __global__ void __launch_bounds__(128) emit(const __grid_constant__ S
       }
       a = draw(d.species[species], from.temperature, from.velocity, from.normal, u);
     } else {
-      u32 number = entry_of(in.offsets, in.face_count * SPECIES + 1, k - in.from_lines);
+      u32 number = entry_of(in.offsets, in.face_count * SPECIES + 1, k - lines);
       const Face& face = in.faces[number / SPECIES];
       species = number % SPECIES;
-      item = u64(number) << 40 | u64(k - in.from_lines - in.offsets[number] + 1) << 12;
+      item = u64(number) << 40 | u64(k - lines - in.offsets[number] + 1) << 12;
       u.index = item;
       weight = weight_at(st, d, face.cell);
       Beam beam = beyond(in, d, face, species);

@@ -1,11 +1,14 @@
 // The exchange between tiles: how many each will have (layout), which slots they come from (place, deliver). Cost: four bytes a
 // leaver, some reads a tile. What comes by a way comes in the order of the lists, what comes from afar in the order of its slots.
 
-// One block of 1024: the regions of the next columns.
-extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st) {
+// One block of 1024: the regions of the next columns. `clock`: counts steps where launches are recorded.
+extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st, u64* clock) {
   __shared__ u32 sums[32], carry;
   const u32 EACH = 4;
-  if (threadIdx.x == 0) carry = 0;
+  if (threadIdx.x == 0) {
+    carry = 0;
+    if (clock) ++*clock;
+  }
   __syncthreads();
   for (u32 from = 0; from < st.count; from += EACH * 1024) {
     u32 n[EACH], sum = 0;

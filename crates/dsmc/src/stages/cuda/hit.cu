@@ -80,7 +80,7 @@ __device__ __noinline__ bool together(const Gas& gas, u32 entry, float2 a, float
   float own, other, least = 1.0f;
   if (part_at(gas, entry, a.x, a.y, own) != part_at(gas, entry, b.x, b.y, other)) return false;
   for (u32 k = 0; k < entry >> 24; k++) least = fminf(least, gas.parts[(entry & 0xffffff) + k].fraction);
-  Stream stream(PART, gas.seed, gas.step, number << 10);
+  Stream stream(PART, gas.seed, step_of(gas.step), number << 10);
   return stream.open() * fmaxf(own, SMALLEST) < fmaxf(least, SMALLEST);
 }
 #endif
@@ -102,7 +102,7 @@ __device__ __forceinline__ float chance_of(const float* table, float pool) {
 
 // Larsen and Borgnakke's exchange, one mode of one particle after the other. Returns the new relative speed.
 __device__ __noinline__ float exchange(const Gas& gas, const Kinetics& pair, float* rotation, Level* level, float g2, u64 number) {
-  Stream stream(INTERNAL, gas.seed, gas.step, number << 10);
+  Stream stream(INTERNAL, gas.seed, step_of(gas.step), number << 10);
   float energy = pair.thermal * g2, b = pair.pool - 1.0f, freedom = 2.0f * pair.pool;
   for (u32 side = 0; side < 2; side++) {
     const Modes& modes = gas.modes[pair.species[side]];

@@ -8,11 +8,13 @@
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
 //! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host, but where cells have weights.
+//! The launches of small gases are recorded, and put on the stream as one (`recorded.rs`).
 
 mod arguments;
 mod averages;
 mod mosaic;
 mod program;
+mod recorded;
 mod stages;
 mod store;
 mod tables;
@@ -25,6 +27,7 @@ use zellige_engine::error::{Error, Result};
 use self::arguments::{DomainArgument, GasArgument, GeometryArgument, InflowArgument, PassArgument};
 use self::averages::Averages;
 use self::program::Kind;
+use self::recorded::Recorded;
 use self::store::Store;
 use self::tables::Tables;
 use super::cpu::collide;
@@ -72,6 +75,7 @@ struct Gas {
     /// Steps made, and those made when the device was last looked at.
     steps: u64,
     looked: u64,
+    recorded: Recorded,
 }
 
 /// The stages of a gas on `cuda`.
@@ -136,6 +140,7 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
         last_groups: Vec::new(),
         steps: 0,
         looked: 0,
+        recorded: Recorded::new(&pool)?,
         cuda: cuda.clone(),
         pool,
         model: model.clone(),
@@ -171,13 +176,18 @@ impl Gas {
             parts: t.parts.address(),
             outline: t.outline.address(),
             seed: self.model.seed,
-            step,
+            step: self.step_word(step),
             stride: (self.store.mosaic.len() * self.store.kind.cells()) as u64,
             chances: t.chances.address(),
             across: collide::across(&self.model),
             jeans: u32::from(self.model.collisions.z_definition == ZDefinition::Jeans),
             unused: 0,
         }
+    }
+
+    /// A step as kernels take it (`step_of` of common.cu).
+    fn step_word(&self, step: u64) -> u64 {
+        if self.store.kind.recorded { self.recorded.clock.address() } else { step }
     }
 
     /// Cells per velocity along each axis.
@@ -216,7 +226,7 @@ impl Gas {
             dt: self.model.dt,
             per_metre: [0, 1].map(|d| self.model.cells_per_metre(d)),
             seed: self.model.seed,
-            step,
+            step: self.step_word(step),
             walls: self.tables.walls.address(),
             species: self.tables.molecules.address(),
             surfaces: self.surfaces.address(),
@@ -243,7 +253,7 @@ impl Gas {
         }
     }
 
-    fn inflow(&self, from_lines: u32) -> InflowArgument {
+    fn inflow(&self) -> InflowArgument {
         let (t, model) = (&self.tables, &self.model);
         InflowArgument {
             faces: t.faces.address(),
@@ -258,8 +268,6 @@ impl Gas {
             per_flux: [0, 1].map(|axis| model.grid.h[1 - axis] * model.dt / model.weight),
             face_count: t.faces.len() as u32,
             line_count: model.sources.len() as u32,
-            from_lines,
-            unused: 0,
         }
     }
 

@@ -22,6 +22,8 @@ const MOST_KEYS: usize = 512;
 const BLOCKS: f64 = 4.0;
 /// Particles expected in a cell from which on a cell of 65 536 is not far: there one word of 32 bits has fewer values than there are pairs.
 const CROWDED: f64 = 512.0;
+/// Particles below which launches take longer than what they do.
+const RECORDED: f64 = 1e6;
 /// Shared memory that the compiler takes for itself in a block, at most.
 const OWN: usize = 2048;
 
@@ -113,6 +115,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         along_z: model.collisions.along_z,
         brief: samples_at_a_time(model.per_cell) > 1,
         crowded: model.per_cell > CROWDED,
+        recorded: model.expected < RECORDED,
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
     let mean = cells as f64 * model.per_cell;

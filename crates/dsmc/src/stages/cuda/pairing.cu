@@ -11,7 +11,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
     // As many rounds as keep probabilities below 1.
     u32 rounds = n < 2 ? 0 : u32(fminf(fmaxf(ceilf(scale * rate * most), 1.0f), ROUNDS));
     float probability = scale * rate / float(rounds);
-    Stream stream(PERMUTE, gas.seed, gas.step, u64(cell) << 30);
+    Stream stream(PERMUTE, gas.seed, step_of(gas.step), u64(cell) << 30);
     for (u32 round = 0; LANES == 1 ? round < rounds : __any_sync(FULL_WARP, round < rounds); round++) {
       if (round < rounds && lane == 0) {
         for (u32 k = 0; k < n; k++) s.order[begin + k] = begin + k;
@@ -38,7 +38,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
         if (sigma_g > *kept) atomicMax(reinterpret_cast<int*>(kept), __float_as_int(sigma_g));
         tally.attempts++;
         tally.exceeded += chance > 1.0f;
-        uint4 w = philox_draw(PAIR, gas.seed, gas.step, u64(cell) << 32 | round << 25 | t);
+        uint4 w = philox_draw(PAIR, gas.seed, step_of(gas.step), u64(cell) << 32 | round << 25 | t);
         if (uniform_f32(w.y) >= chance) continue;
         u64 item = u64(cell) << 24 | ((round << 18 | t) & 0xffffff);
 #if PARTED

@@ -53,6 +53,8 @@ pub(super) struct Kind {
     pub(super) brief: bool,
     /// A cell may come to hold so many particles that one word does not choose among all pairs.
     pub(super) crowded: bool,
+    /// The gas is so small that launches are recorded: the device counts steps.
+    pub(super) recorded: bool,
 }
 
 impl Kind {
@@ -133,6 +135,7 @@ impl Kind {
             define("FOLLOWS", &u8::from(self.follows)),
             define("CROWDED", &u8::from(self.crowded)),
             define("BRIEF", &u8::from(self.brief)),
+            define("RECORDED", &u8::from(self.recorded)),
             define("STORE_BYTES", &size_of::<StoreArgument>()),
             define("GAS_BYTES", &size_of::<GasArgument>()),
             define("PASS_BYTES", &size_of::<PassArgument>()),
@@ -222,6 +225,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         "TAGGED",
         "BODIES",
         "WEIGHTED",
+        "RECORDED",
         "SURFACE_SUMS",
     ];
     let flights: Vec<_> = defines.iter().filter(|d| few.contains(&d.0.as_str()) || d.0.ends_with("_BYTES")).cloned().collect();

@@ -25,8 +25,11 @@ struct Inflow {
   const u32* groups;    // by line: particles before its schedule, before each species; at the end all
   const double* fractions;
   double per_flux[2];   // by axis, face area times dt over the weight
-  u32 face_count, line_count, from_lines, unused;
+  u32 face_count, line_count;
 };
+
+// Particles from lines in this step.
+__device__ __forceinline__ u32 from_lines(const Inflow& in) { return in.groups[in.line_count * (1 + SPECIES)]; }
 
 static_assert(sizeof(Inflow) == INFLOW_BYTES, "as arguments.rs has it");
 
@@ -120,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(1024)
   for (u32 from = 0; from < all; from += 1024) {
     u32 k = from + threadIdx.x, n = 0;
     if (k < all) {
-      uint4 w = philox_draw(INFLOW, d.seed, d.step, u64(k) << 40);
+      uint4 w = philox_draw(INFLOW, d.seed, step_of(d.step), u64(k) << 40);
       const Face& face = in.faces[k / SPECIES];
       n = u32(fmin(beyond(in, d, face, k % SPECIES).mean / weight_at(st, d, face.cell) + open_f64(w.x, w.y), 1e8));
     }
@@ -136,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(1024)
   }
   if (threadIdx.x == 0) {
     in.offsets[all] = carry;
-    u32 begin = st.next_first[st.count], room = d.room - least(begin, d.room), wanted = carry + in.from_lines;
+    u32 begin = st.next_first[st.count], room = d.room - least(begin, d.room), wanted = carry + from_lines(in);
     st.counters->fresh = least(wanted, room);
     st.counters->refused += wanted - least(wanted, room);
   }

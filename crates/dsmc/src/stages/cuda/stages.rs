@@ -6,7 +6,7 @@ use zellige_engine::sim::Cost;
 
 use super::arguments::Counters;
 use super::store::TOTAL_BLOCKS;
-use super::{Gas, WATCH, tables};
+use super::{Gas, WATCH};
 use crate::model::{Scheme, purpose};
 use crate::particles::Particles;
 use crate::stages::cpu::{Stream, bytes_of};
@@ -68,13 +68,8 @@ impl Gas {
         Ok(())
     }
 
-    fn inflow_stage(&mut self, step: u64, sample: bool, groups: &[u32]) -> Result<()> {
-        if groups != self.last_groups {
-            tables::replace(&self.cuda, &mut self.groups, groups)?;
-            self.last_groups = groups.to_vec();
-        }
-        let from_lines = groups.last().copied().unwrap_or(0);
-        let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow(from_lines));
+    fn inflow_stage(&mut self, step: u64, sample: bool) -> Result<()> {
+        let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
             self.store.kernels.tally_faces.launch(1, 1024).plain(st).plain(domain).plain(inflow).run()?;
@@ -82,12 +77,42 @@ impl Gas {
         }
     }
 
+    /// Puts the launches of a step on the stream.
+    pub(super) fn launch(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
+        let cuda = self.cuda.clone();
+        let clock = self.store.kind.recorded.then_some(&mut self.recorded.clock);
+        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.store.exchange(clock))?;
+        let name = match (self.model.collisions.scheme, sample) {
+            (Scheme::None, false) => "sort, move",
+            (Scheme::None, true) => "sort, sample, move",
+            (_, false) => "sort, collide, move",
+            (_, true) => "sort, collide, sample, move",
+        };
+        profiler.stage_on(&cuda, name, self.cost(sample), || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
+        profiler.stage_on(&cuda, "meet", Cost::default(), || {
+            let warps = (self.store.mosaic.len() * self.store.kind.lists()) as u32;
+            let launch = self.store.kernels.wander.launch(warps.div_ceil(4), 128);
+            // SAFETY: the arguments as declared.
+            unsafe { launch.plain(self.store.argument()).plain(self.domain(step, sample)).plain(self.geometry()).run() }
+        })?;
+        if self.is_fed() {
+            profiler.stage_on(&cuda, "inflow", Cost::default(), || self.inflow_stage(step, sample))?;
+        }
+        Ok(())
+    }
+
+    /// Model traffic of a step.
+    pub(super) fn cost(&self, sample: bool) -> Cost {
+        let particles = self.most as f64;
+        Cost { bytes: bytes_of(&self.model, sample, particles), flops: 0.0, items: particles }
+    }
+
     /// Puts everything in order, so that none is on its way.
     fn settle(&mut self) -> Result<()> {
         if self.model.weighted() {
             self.prepare_copies(0)?;
         }
-        self.store.exchange()?;
+        self.store.exchange(None)?;
         self.store.advance(0, self.gas(0), self.pass())?;
         self.store.turn();
         Ok(())
@@ -107,28 +132,17 @@ impl Stages for Gas {
         } else if self.model.weighted() {
             self.prepare_copies(0)?;
         }
-        let cuda = self.cuda.clone();
-        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.store.exchange())?;
-        let name = match (self.model.collisions.scheme, sample) {
-            (Scheme::None, false) => "sort, move",
-            (Scheme::None, true) => "sort, sample, move",
-            (_, false) => "sort, collide, move",
-            (_, true) => "sort, collide, sample, move",
-        };
-        let particles = self.most as f64;
-        let cost = Cost { bytes: bytes_of(&self.model, sample, particles), flops: 0.0, items: particles };
-        profiler.stage_on(&cuda, name, cost, || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
+        if groups != self.last_groups {
+            self.cuda.upload(&mut self.groups, &groups)?;
+            self.last_groups = groups;
+        }
+        if self.store.kind.recorded {
+            self.replay(step, sample, profiler)?;
+        } else {
+            self.launch(step, sample, profiler)?;
+        }
         if sample {
             self.averages.close(&self.store.kernels.fold)?;
-        }
-        profiler.stage_on(&cuda, "meet", Cost::default(), || {
-            let warps = (self.store.mosaic.len() * self.store.kind.lists()) as u32;
-            let launch = self.store.kernels.wander.launch(warps.div_ceil(4), 128);
-            // SAFETY: the arguments as declared.
-            unsafe { launch.plain(self.store.argument()).plain(self.domain(step, sample)).plain(self.geometry()).run() }
-        })?;
-        if fed {
-            profiler.stage_on(&cuda, "inflow", Cost::default(), || self.inflow_stage(step, sample, &groups))?;
         }
         self.store.turn();
         Ok(())

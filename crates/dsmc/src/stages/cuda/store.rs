@@ -129,13 +129,13 @@ impl Store {
         }
     }
 
-    /// Finds where everything will be. Does not wait.
-    pub(super) fn exchange(&self) -> Result<()> {
-        let (st, tiles) = (self.argument(), self.mosaic.len() as u32);
+    /// Finds where everything will be. Counts a step of a clock. Does not wait.
+    pub(super) fn exchange(&self, clock: Option<&mut Buffer<u64>>) -> Result<()> {
+        let (st, tiles, clock) = (self.argument(), self.mosaic.len() as u32, clock.map_or(0, |clock| clock.address()));
         let warps = tiles * self.kind.lists() as u32 + FRESH_WARPS;
-        // SAFETY: the kernels take a store, whose buffers are alive, and a number.
+        // SAFETY: the kernels take a store, whose buffers are alive, and a number, the first one a place that is none where it is 0.
         unsafe {
-            self.kernels.layout.launch(1, 1024).plain(st).run()?;
+            self.kernels.layout.launch(1, 1024).plain(st).arg(clock).run()?;
             self.kernels.place.launch(warps.div_ceil(8), 256).plain(st).arg(FRESH_WARPS).run()?;
             self.kernels.deliver.launch(tiles, 256).plain(st).run()
         }
@@ -147,6 +147,11 @@ impl Store {
         let launch = self.kernels.advance[mode].launch(self.mosaic.len() as u32, kind.threads).shared(kind.shared());
         // SAFETY: the arguments as declared.
         unsafe { launch.plain(st).plain(gas).plain(pass).run() }
+    }
+
+    /// Which of the two sets of columns is read.
+    pub(super) fn set_in_use(&self) -> usize {
+        self.current
     }
 
     /// What was written becomes what is read.

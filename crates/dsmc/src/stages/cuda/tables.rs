@@ -1,7 +1,7 @@
 //! What kernels look up: molecules, pairs, walls, the bodies, what comes in.
 
 use bytemuck::{Pod, Zeroable};
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Buffer, Pool};
 use zellige_engine::error::Result;
 
 use super::arguments::{
@@ -303,9 +303,4 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
         all.follow = following.iter().map(|f| f.1).collect();
     }
     all
-}
-
-/// Uploads what changes from step to step.
-pub(super) fn replace<T: Pod>(cuda: &Cuda, buffer: &mut Buffer<T>, values: &[T]) -> Result<()> {
-    cuda.upload(buffer, values)
 }

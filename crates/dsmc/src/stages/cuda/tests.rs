@@ -1,7 +1,15 @@
 //! Every kernel through the compiler, for the kinds of runs that differ most.
 
+use std::path::Path;
+
+use zellige_engine::profile::Profiler;
+
 use super::program::{Kind, recipes};
-use crate::model::Scheme;
+use super::{mosaic, new_with};
+use crate::model::{Model, Scheme};
+use crate::particles::Particles;
+use crate::setup::Initial;
+use crate::stages::SURFACE_SUMS;
 
 const PLAIN: Kind = Kind {
     species: 1,
@@ -22,6 +30,7 @@ const PLAIN: Kind = Kind {
     along_z: false,
     brief: true,
     crowded: false,
+    recorded: true,
 };
 
 #[test]
@@ -38,6 +47,7 @@ fn kernels_compile() {
         weighted: true,
         along_z: true,
         crowded: true,
+        recorded: false,
         ..PLAIN
     };
     let pairing = Kind {
@@ -60,4 +70,33 @@ fn kernels_compile() {
     {
         zellige_engine::testing::compiles(&recipes(&kind)[0]);
     }
+}
+
+/// With a body, open sides, samples from some step on, and more that comes in than there is room for at first.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn recorded_steps_give_the_bits_of_single_launches() {
+    let Some(cuda) = zellige_engine::testing::gpu() else { return };
+    let mut config = crate::bench::config("dsmc/cylinder-50m").unwrap();
+    (config.grid.cells, config.dt) = (vec![80, 60], 2e-6);
+    let model = Model::new(&config, Path::new(""), 1).unwrap();
+    let kind = mosaic::kind_of(&model, cuda.properties());
+    assert!(kind.recorded);
+    let (initial, mut particles) = (Initial::new(&config).unwrap(), Particles::default());
+    crate::loading::fill(&model, &|place| initial.at(place), |part| {
+        particles.append(part);
+        Ok(())
+    })
+    .unwrap();
+    let runs = [true, false].map(|recorded| {
+        let mut gas = new_with(&model, &cuda, Kind { recorded, ..kind }).unwrap();
+        gas.insert(&particles).unwrap();
+        (0..300).for_each(|step| gas.advance(step, step >= 70, &mut Profiler::off()).unwrap());
+        let mut cells = vec![0.0; model.grid.len() * model.collisions.sums()];
+        let mut surfaces = vec![0.0; (4 + model.geometry.segments().len()) * SURFACE_SUMS];
+        gas.take_samples(&mut cells, &mut surfaces).unwrap();
+        (gas.ledger().unwrap(), gas.particles().unwrap(), cells, surfaces)
+    });
+    assert!(runs[0] == runs[1], "{:?}, {:?}", runs[0].0, runs[1].0);
+    assert!(runs[0].0.collisions > 0 && runs[0].3.iter().any(|v| *v != 0.0));
 }

@@ -68,7 +68,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
     uint4 words;
     for (u32 p = 0; p < PAIRS; p++) {
       const Kinetics& pair = gas.pairs[p];
-      if (p % 4 == 0) words = philox_draw(COUNT, gas.seed, gas.step, u64(cell) << 32 | p / 4);
+      if (p % 4 == 0) words = philox_draw(COUNT, gas.seed, step_of(gas.step), u64(cell) << 32 | p / 4);
       u32 word = p % 4 == 0 ? words.x : p % 4 == 1 ? words.y : p % 4 == 2 ? words.z : words.w;
       u32 a = slot * SPECIES + pair.species[0], b = slot * SPECIES + pair.species[1];
       u32 first = start[a], second = start[b], na = start[a + 1] - first, nb = start[b + 1] - second;
@@ -80,7 +80,7 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
 #if SCHEME == 1
       if (mean > 0.0f) tries = u32(mean + uniform_f32(word));
 #else
-      if (mean > 0.0f) tries = poisson(mean, word, gas.seed, gas.step, u64(cell) * PAIRS + p);
+      if (mean > 0.0f) tries = poisson(mean, word, gas.seed, step_of(gas.step), u64(cell) * PAIRS + p);
 #endif
       auto attempt = [&](u32 i, u32 j, uint4 w, u32 t) {
         Vec3<float> g = difference<float>(velocity(s, i), velocity(s, j));
@@ -103,11 +103,11 @@ template <class F> __device__ __forceinline__ void collide(const Gas& gas, u32 t
       auto draw = [&](u32 t, u32& i, u32& j) {
         // One word for both partners: the fraction that the first leaves chooses the second, or where it has fewer values than there are
         // pairs a further one.
-        uint4 w = philox_draw(PAIR, gas.seed, gas.step, u64(cell) << 32 | t);
+        uint4 w = philox_draw(PAIR, gas.seed, step_of(gas.step), u64(cell) << 32 | t);
         u64 product = u64(w.x) * na;
         i = u32(product >> 32);
         u32 rest = u32(product);
-        if (CROWDED && u64(na) * nb > 0xffffffffu) rest = philox_draw(PARTNER, gas.seed, gas.step, u64(cell) << 32 | t).x;
+        if (CROWDED && u64(na) * nb > 0xffffffffu) rest = philox_draw(PARTNER, gas.seed, step_of(gas.step), u64(cell) << 32 | t).x;
         j = u32((u64(rest) * (nb - same)) >> 32);
         j += same && j >= i;
         i += first;

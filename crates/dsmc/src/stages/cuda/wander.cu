@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(128)
     f.offset[0] = st.next.x[slot];
     f.offset[1] = st.next.y[slot];
     Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]}, ROTATES ? st.next.rotation[slot] : 0.0f, VIBRATES ? u32(st.next.level[slot]) : 0u};
-    Stream u(WALL, d.seed, d.step, (u64(tile) << 28 | index) << 10);
+    Stream u(WALL, d.seed, step_of(d.step), (u64(tile) << 28 | index) << 10);
     double weight = weight_at(st, d, f.cell);
     bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
     u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
