@@ -181,9 +181,8 @@ fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<
 }
 
 /// Fidelity of each probe of several modes, or of a truth of several, with the truth of the first of its scans that has one on the same pixels: the name of the scan, and
-/// the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that bring the object to its truth.
-pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Result<Vec<(String, f64)>> {
-    let besides = beside_truths(whole, truths)?;
+/// the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that bring the object to its truth, as `besides` has them.
+pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>], besides: &[Beside]) -> Result<Vec<(String, f64)>> {
     let state = whole.state()?;
     let model = &whole.model;
     let size = model.modes[0] * model.pixels();

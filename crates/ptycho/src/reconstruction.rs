@@ -18,7 +18,7 @@ use crate::stages::{self, Room, Stages};
 
 /// A reconstruction at work.
 pub struct Reconstruction {
-    /// The problem. Its start is no longer needed.
+    /// The problem, without its start.
     pub model: Model,
     /// State and stages.
     pub stages: Box<dyn Stages>,
@@ -45,10 +45,12 @@ impl Reconstruction {
     }
 
     /// The same within some room.
-    pub fn within(config: &Config, model: Model, device: &Device, seed: u64, room: &Room) -> Result<Self> {
+    pub fn within(config: &Config, mut model: Model, device: &Device, seed: u64, room: &Room) -> Result<Self> {
         let facts = Facts::of(&model, config.compatibility, seed);
         let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &facts, i))).collect();
         let stages = stages::open_within(&model, device, config.precision == Precision::F64, room)?;
+        // The stages have it.
+        model.start = State::default();
         let reported = model.views.iter().zip(&model.shifts).map(|(v, s)| positions::exact(v, *s)).collect();
         Ok(Self {
             model,

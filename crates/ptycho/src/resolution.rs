@@ -182,7 +182,9 @@ fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) -> [f64; 2] {
         }
         plan.run(image, Direction::Forward);
     }
-    let mut cross: Vec<C> = fa.iter().zip(&fb).map(|(a, b)| b * a.conj()).collect();
+    fa.iter_mut().zip(&fb).for_each(|(a, b)| *a = b * a.conj());
+    drop(fb);
+    let mut cross = fa;
     plan.run(&mut cross, Direction::Inverse);
     let power =
         |y: isize, x: isize| cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr();

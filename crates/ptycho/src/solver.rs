@@ -255,11 +255,12 @@ impl Solver for Ptycho {
 
     fn checks(&mut self) -> Result<Vec<Check>> {
         let mut checks = vec![Check::at_most("squares of the counts beyond noise that the model misses", self.missed()?, MISSED_LIMIT)];
-        for beside in halves::beside_truths(&mut self.whole, &self.truths)? {
+        let besides = halves::beside_truths(&mut self.whole, &self.truths)?;
+        for beside in &besides {
             let of = output::of_object(&self.whole.model, beside.object);
             checks.push(Check::at_most(format!("relative distance of the object{of} from the truth"), beside.off(), TRUTH_LIMIT));
         }
-        for (scan, fidelity) in halves::fidelities(&mut self.whole, &self.truths)? {
+        for (scan, fidelity) in halves::fidelities(&mut self.whole, &self.truths, &besides)? {
             let name = format!("loss of fidelity of the probe of scan `{scan}` to the true mixed state");
             checks.push(Check::at_most(name, 1.0 - fidelity, MIXED_LIMIT));
         }

@@ -216,6 +216,11 @@ fn the_plan_of_poisson_tells_the_peak() {
 }
 
 #[test]
+fn the_plan_of_ptycho_tells_the_peak() {
+    the_plan_tells_the_peak("ptycho");
+}
+
+#[test]
 fn the_plan_of_the_gas_tells_the_peak() {
     the_plan_tells_the_peak("dsmc");
 }

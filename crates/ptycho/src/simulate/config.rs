@@ -99,6 +99,11 @@ impl SimulateConfig {
         Beam { wavelength: HC / self.energy, distance: self.distance, pixel, propagation }
     }
 
+    /// Bytes that making the scan takes at the most.
+    pub(crate) fn memory(&self) -> u64 {
+        super::light::memory(self)
+    }
+
     /// The wave at the sample as its optics would have it, of unit power, for waves of `shape` with `beam`.
     pub(crate) fn nominal(&self, beam: &Beam, shape: [usize; 2]) -> Vec<Complex<f64>> {
         let (size, bin) = (self.size.both(), self.resample.both());

@@ -15,6 +15,15 @@ type C = Complex<f64>;
 /// Values of a block of waves: 64 MiB.
 const BLOCK: usize = 1 << 22;
 
+/// Bytes that making frames takes at the most: all counts in single precision, and a block of waves, of their means and of counts.
+pub(super) fn memory(config: &SimulateConfig) -> u64 {
+    let ([size, bin], modes) = ([config.size.both(), config.resample.both()], config.illumination.modes as u64);
+    let (counts, waves) = ((size[0] * size[1]) as u64, (size[0] * bin[0] * size[1] * bin[1]) as u64 * modes);
+    let frames = config.frames as u64;
+    let block = (BLOCK as u64 / waves).clamp(1, frames.max(1));
+    4 * frames * counts + block * (16 * waves + 12 * counts)
+}
+
 /// What frames are made from.
 pub(super) struct View<'a> {
     pub(super) config: &'a SimulateConfig,
