@@ -159,6 +159,23 @@ fn kernels_are_packed_without_a_gpu_and_a_damaged_pack_is_told() {
 }
 
 #[test]
+fn a_small_problem_is_not_shared_between_threads_unless_they_are_asked_for() {
+    let folder = here();
+    let cells = |n: usize| format!("[pic]\nsteps = 2\n[pic.grid]\ncells = [{n}]\n[[pic.species]]\nname = \"e\"\nparticles_per_cell = 64\n");
+    let threads = |text: &str, more: &[&str]| {
+        std::fs::write(folder.path().join("input.toml"), text.replace("cells", "size = [6.4]\ncells")).unwrap();
+        let result = zellige(folder.path(), &[&["run", "input.toml", "-o", "out"], more].concat());
+        assert_eq!(result.code, 0, "{}", result.err);
+        let summary = zellige_io::json::read(folder.path().join("out/summary.json")).unwrap();
+        (summary["threads"].as_u64().unwrap(), result.err.contains("threads works"))
+    };
+    let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    assert_eq!(threads(&cells(64), &[]), (1, all > 1));
+    assert_eq!(threads(&cells(64), &["--threads", "2"]), (2, false));
+    assert_eq!(threads(&cells(1024), &[]), (all, false));
+}
+
+#[test]
 fn inputs_of_the_older_form_take_their_files() {
     let folder = here();
     for name in ["dsmc/seed/source", "dsmc/jet"] {
