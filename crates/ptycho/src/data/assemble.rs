@@ -372,3 +372,15 @@ fn whole(frames: &mut dyn super::RawFrames, pipeline: &Pipeline, each: Option<&[
     }
     Ok(real.map_or(Frames::Counts(counts), Frames::Real))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A gap has the same negative number in all frames; counts below a dark frame are negative by chance.
+    #[test]
+    fn a_gap_is_negative_alike() {
+        assert!(gap(-1.0, -1.0) && gap(f64::NAN, f64::NAN) && gap(4294967295.0, 4294967295.0));
+        assert!(!gap(-1.0, -2.0) && !gap(-1.0, 3.0) && !gap(0.0, 0.0) && !gap(f64::NAN, 1.0));
+    }
+}

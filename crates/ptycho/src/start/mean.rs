@@ -252,3 +252,56 @@ fn between(map: &[f64], [y, x]: [f64; 2]) -> f64 {
     let row = |y: usize| map[y * ROOM + x0] * (1.0 - fx) + map[y * ROOM + x1] * fx;
     row(y0) * (1.0 - fy) + row(y1) * fy
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a beam stop hides is what is around it, also across the corner of the transform's order; a frame of holes stays one.
+    #[test]
+    fn holes_are_filled_from_around() {
+        let shape = [8, 10];
+        let hidden = |i: usize| [0, 1, 7].contains(&(i / 10)) && [0, 1, 9].contains(&(i % 10));
+        let mut mean: Vec<Option<f64>> = (0..80).map(|i| (!hidden(i)).then_some(if i / 10 < 4 { 2.0 } else { 4.0 })).collect();
+        fill(&mut mean, shape);
+        // Row 1 has rows of 2 beside it, row 7 rows of 4; row 0 is between them.
+        let at = |y: usize, x: usize| mean[y * 10 + x].unwrap();
+        assert!(at(1, 0) < 3.0 && at(7, 0) > 3.0 && (2.0..=4.0).contains(&at(0, 0)), "{mean:?}");
+        let mut none = vec![None; 80];
+        fill(&mut none, shape);
+        assert!(none.iter().all(Option::is_none));
+    }
+
+    /// A masked pixel in the middle of the pupil leaves no hole in it.
+    #[test]
+    fn the_pupil_has_no_holes_of_masks() {
+        let [rows, columns] = [16, 16];
+        let disc = |i: usize| signed(i / columns, rows).hypot(signed(i % columns, columns)) < 5.0;
+        let masked = |i: usize| signed(i / columns, rows).hypot(signed(i % columns, columns)) < 2.5;
+        let mag = (0..rows * columns).map(|i| if masked(i) { crate::model::MASKED } else { 3.0 * f32::from(u8::from(disc(i))) }).collect();
+        let model = Model { mag, ..blank([rows, columns]) };
+        let pupil = Pupil::of(&model, &[0]);
+        assert!((pupil.light[0] / pupil.light[3] - 1.0).abs() < 0.2, "{} beside {}", pupil.light[0], pupil.light[3]);
+    }
+
+    fn blank(frame: [usize; 2]) -> Model {
+        Model {
+            frame,
+            bin: [1, 1],
+            modes: [1, 1],
+            probes: 1,
+            storages: Vec::new(),
+            views: vec![crate::model::View::default()],
+            subpixel: false,
+            shifts: vec![[0.0; 2]],
+            mag: Vec::new(),
+            transfer: crate::model::Transfer::Far,
+            pixel: [1e-8; 2],
+            filter: Vec::new(),
+            power: crate::model::Power::default(),
+            start: crate::model::State::default(),
+            begins: Vec::new(),
+            scans: Vec::new(),
+        }
+    }
+}
