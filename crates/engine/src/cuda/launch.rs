@@ -284,10 +284,10 @@ impl Launch<'_> {
         self
     }
 
-    /// May start before the kernel ahead of it has ended (compute capability 9.0 and up); the kernel itself waits with
+    /// May start before the kernel ahead of it has ended, from compute capability 9.0 on; the kernel itself waits with
     /// `griddepcontrol.wait` (prelude: `wait_for_previous_kernel`) before it touches what that one writes.
     pub fn early(mut self) -> Self {
-        self.early = true;
+        self.early = self.kernel.cuda().properties().capability.0 >= 9;
         self
     }
 

@@ -18,6 +18,9 @@
 struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
+struct alignas(8) float2 {
+  float x, y;
+};
 struct alignas(16) double2 {
   double x, y;
 };
@@ -130,6 +133,11 @@ template <class T> T atomicAdd(T *place, T value) {
   return before;
 }
 static unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+static void sincospif(float turns, float *s, float *c) {
+  *s = (float)std::sin(3.141592653589793 * turns), *c = (float)std::cos(3.141592653589793 * turns);
+}
+static float rsqrtf(float x) { return 1 / std::sqrt(x); }
+static float2 make_float2(float x, float y) { return {x, y}; }
 static uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 static uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 static float __int_as_float(int bits) {
@@ -140,5 +148,6 @@ static double __longlong_as_double(long long bits) {
   double value;
   return std::memcpy(&value, &bits, sizeof value), value;
 }
+template <class T> T __ldcg(const T *place) { return *place; }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
 template <class T> T max(T a, T b) { return a < b ? b : a; }
