@@ -42,6 +42,23 @@ pub const CASES: &[Case] = &[
     Case { name: "ptycho/dm-500x256", about: "the same, 500 of 256 x 256: PtyPy on one H200 4.69 ms. Must 0.80, aim 0.50", gpu_only: true },
     Case { name: "ptycho/dm-500x256m4", about: "the same, 4 modes: PtyPy on one H200 16.2 ms. Must 3.2, aim 2.0", gpu_only: true },
     Case {
+        name: "ptycho/dm-500x192",
+        about: "the same, 500 of 192 x 192, no power of two: Fourier step of a naive projection in CuPy on one H200 1.0 ms. Must 0.5 for that step",
+        gpu_only: true,
+    },
+    Case { name: "ptycho/dm-500x192m4", about: "the same, 4 modes. Must 2.0 ms for the Fourier step", gpu_only: true },
+    Case {
+        name: "ptycho/dm-200x512",
+        about: "the same, 200 of 512 x 512: Fourier step of a naive projection in CuPy on one H200 2.9 ms. Must 1.4 for that step",
+        gpu_only: true,
+    },
+    Case { name: "ptycho/dm-200x512m4", about: "the same, 4 modes. Must 5.6 ms for the Fourier step", gpu_only: true },
+    Case {
+        name: "ptycho/dm-60x1024",
+        about: "the same, 60 of 1024 x 1024: Fourier step of a naive projection in CuPy on one H200 3.5 ms. Must 1.7 for that step",
+        gpu_only: true,
+    },
+    Case {
         name: "ptycho/epie-1000x128",
         about: "ePIE in sequence, 1000 frames of 128 x 128: PtyLab on one H200 some 590 ms a sweep. Must 40, aim 20",
         gpu_only: true,
