@@ -72,10 +72,7 @@ impl Flow {
         self.step += 1;
         if sample {
             let Self { model, stages, samples, cpu, step, .. } = self;
-            if samples.count() {
-                let cost = zellige_engine::sim::Cost::default();
-                profiler.stage("batch", cost, || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
-            }
+            profiler.stage("batch", zellige_engine::sim::Cost::default(), || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
         }
         Ok(())
     }

@@ -26,5 +26,6 @@ mod streamed_cuda;
 mod subpixel;
 mod twins_cuda;
 mod twins_engines;
+mod twins_places;
 mod updates;
 mod wavefield;

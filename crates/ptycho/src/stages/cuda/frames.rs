@@ -2,21 +2,19 @@
 
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
-use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
+use zellige_engine::ops::fft::CudaPlans;
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use super::arguments::{ModelArgument, Rule, Step};
+use super::plain::{GROUP, Group, Plain, step_group};
 use super::program::{Kind, Way};
 use super::recipes::{frames_recipe, sequence_recipe};
 use super::{C, narrow, refused};
 use crate::model::{Model, Transfer};
 use crate::noise;
 
-/// Bytes of waves that pieces work on at a time, so that they stay in the second-level cache.
-pub(super) const GROUP: usize = 24 << 20;
-
 enum Kernels {
-    Plain { spread: Kernel, shade: Kernel, constrain: Kernel, plans: CudaPlans },
+    Plain(Box<Plain>),
     Fused { begin: Kernel, project: Kernel, blocks: u32 },
 }
 
@@ -60,15 +58,10 @@ pub(super) struct Frames {
 
 impl Frames {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
-        let program = frames_recipe(&kind).build(cuda)?;
         let kernels = match kind.way {
-            Way::Plain => Kernels::Plain {
-                spread: program.kernel("spread")?,
-                shade: program.kernel("shade")?,
-                constrain: program.kernel("constrain")?,
-                plans: CudaPlans::new(cuda)?,
-            },
+            Way::Plain | Way::Tiled { .. } => Kernels::Plain(Box::new(Plain::new(cuda, pool, kind, model.views.len())?)),
             Way::Fused { cluster, .. } => {
+                let program = frames_recipe(&kind).build(cuda)?;
                 let project = program.kernel("project")?;
                 let blocks = if cluster == 0 {
                     project.blocks_per_multiprocessor(kind.threads(), kind.shared())? * cuda.properties().multiprocessors
@@ -155,15 +148,10 @@ impl Frames {
         self.need_exits()
     }
 
-    /// Views that pieces work on at a time.
-    fn group(&self) -> usize {
-        (GROUP / (16 * self.wave())).clamp(1, self.views.max(1)).min(4096)
-    }
-
     /// Exit waves and their transforms of probe and object, or transforms of the exit waves that are there.
     pub(super) fn begin(&mut self, model: ModelArgument, from_exits: bool) -> Result<()> {
         self.need()?;
-        let (views, wave, group) = (self.views, self.wave(), self.group());
+        let (views, wave, group) = (self.views, self.wave(), step_group(&self.kind, self.views));
         if let Kernels::Fused { begin, blocks, .. } = &self.kernels {
             let cluster = 1 << self.kind.cluster();
             let launch = begin.launch(*blocks, self.kind.threads()).shared(self.kind.shared());
@@ -172,15 +160,16 @@ impl Frames {
             // SAFETY: (Model, C*, C*, u32, u32) as `begin` declares; waves and exits hold all views.
             return unsafe { launch.run() };
         }
+        let Self { cuda, kernels: Kernels::Plain(plain), waves, exits, near, shifts, .. } = self else {
+            unreachable!("pieces of a fused kernel")
+        };
         for first in (0..views).step_by(group) {
-            let count = group.min(views - first);
+            let group = Group { first, count: group.min(views - first), near: near.as_ref(), shifts: *shifts };
             if !from_exits {
-                self.spread(model, first, count)?;
+                plain.spread(model, exits, &group)?;
             }
-            self.cuda.copy(&self.exits, first * wave, &mut self.waves, first * wave, count * wave)?;
-            self.propagate(Which::Waves, first, count, false)?;
-            let scale = self.scale();
-            self.shade(Which::Waves, first, count, None, scale)?;
+            cuda.copy(exits, first * wave, waves, first * wave, group.count * wave)?;
+            plain.carry(waves, &group)?;
         }
         Ok(())
     }
@@ -188,7 +177,7 @@ impl Frames {
     /// The Fourier step.
     pub(super) fn project(&mut self, model: ModelArgument, rule: Rule) -> Result<()> {
         self.need()?;
-        let (views, group) = (self.views, self.group());
+        let (views, group) = (self.views, step_group(&self.kind, self.views));
         if let Kernels::Fused { project, blocks, .. } = &self.kernels {
             let cluster = 1 << self.kind.cluster();
             let grid = (*blocks).min((views as u32).saturating_mul(cluster));
@@ -198,18 +187,14 @@ impl Frames {
             // SAFETY: arguments as `project` declares; every array holds all views.
             return unsafe { launch.arg(&mut self.errors).arg(0u32).arg(views as u32).plain(rule).run() };
         }
+        let Self { kernels: Kernels::Plain(plain), waves, exits, mag, weight, errors, near, shifts, .. } = self else {
+            unreachable!("pieces of a fused kernel")
+        };
         for first in (0..views).step_by(group) {
-            let count = group.min(views - first);
-            self.spread(model, first, count)?;
-            self.propagate(Which::Exits, first, count, false)?;
-            let scale = self.scale();
-            let Kernels::Plain { constrain, .. } = &self.kernels else { unreachable!("pieces of a fused kernel") };
-            let launch = constrain.launch(count as u32, 512).arg(&mut self.waves).arg(&mut self.exits).arg(&self.mag).arg(&self.weight);
-            // SAFETY: arguments as `constrain` declares; views `first .. first + count` exist.
-            unsafe { launch.arg(&mut self.errors).arg(first as u32).plain(rule).arg(scale).run()? };
-            self.propagate(Which::Exits, first, count, true)?;
+            let group = Group { first, count: group.min(views - first), near: near.as_ref(), shifts: *shifts };
+            plain.project(model, rule, (&mut *waves, &mut *exits), (mag, weight), &group)?;
         }
-        Ok(())
+        plain.settle(views, weight, errors)
     }
 
     /// One pass from view to view; `keep`: waves are kept from one pass to the next.
@@ -241,7 +226,7 @@ impl Frames {
         let device = self.cuda.properties();
         let same = self.kind.unfetched();
         let kind = if keep { same } else { same.spread_out(device) };
-        (kind.way != Way::Plain && kind.exits() == 1 && kind.sequence_shared() <= device.shared_per_block).then_some(kind)
+        (matches!(kind.way, Way::Fused { .. }) && kind.exits() == 1 && kind.sequence_shared() <= device.shared_per_block).then_some(kind)
     }
 
     fn make_sequence(&self, keep: bool) -> Result<Sequence> {
@@ -288,58 +273,4 @@ impl Frames {
         }
         Ok(to)
     }
-
-    fn scale(&self) -> f32 {
-        if self.near.is_some() { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
-    }
-
-    fn spread(&mut self, model: ModelArgument, first: usize, count: usize) -> Result<()> {
-        let grid = ((self.pixels() as u32).div_ceil(256), (count * self.kind.exits()) as u32);
-        let Kernels::Plain { spread, .. } = &self.kernels else { unreachable!("pieces of a fused kernel") };
-        // SAFETY: (Model, C*, u32) as `spread` declares; views `first .. first + count` exist.
-        unsafe { spread.launch(grid, 256).plain(model).arg(&mut self.exits).arg(first as u32).run() }
-    }
-
-    /// Transforms to the detector or back, without the factor of [`Frames::scale`].
-    fn propagate(&mut self, which: Which, first: usize, count: usize, back: bool) -> Result<()> {
-        if self.near.is_none() {
-            return self.transform(which, first, count, if back { Direction::Inverse } else { Direction::Forward });
-        }
-        self.transform(which, first, count, Direction::Forward)?;
-        self.shade(which, first, count, Some(back), (1.0 / self.pixels() as f64) as f32)?;
-        self.transform(which, first, count, Direction::Inverse)
-    }
-
-    fn transform(&mut self, which: Which, first: usize, count: usize, direction: Direction) -> Result<()> {
-        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], count * self.kind.exits());
-        let at = first * self.wave();
-        let Kernels::Plain { plans, .. } = &mut self.kernels else { unreachable!("pieces of a fused kernel") };
-        let data = match which {
-            Which::Waves => &mut self.waves,
-            Which::Exits => &mut self.exits,
-        };
-        plans.get::<f32>(shape)?.run_at(data, at, direction)
-    }
-
-    /// Times the near field's kernel (its conjugate for `Some(true)`), and `scale`.
-    fn shade(&mut self, which: Which, first: usize, count: usize, kernel: Option<bool>, scale: f32) -> Result<()> {
-        let (values, at) = (count * self.wave(), first * self.wave());
-        let factor = match (&self.near, kernel) {
-            (Some(near), Some(_)) => near.address(),
-            _ => 0,
-        };
-        let data = if which == Which::Waves { &self.waves } else { &self.exits };
-        let Kernels::Plain { shade, .. } = &self.kernels else { unreachable!("pieces of a fused kernel") };
-        let launch = shade.launch((values as u32).div_ceil(256), 256).arg(data.from(at)).arg(factor).arg(values as u64);
-        let launch = launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale);
-        let launch = launch.arg(if factor == 0 { 0 } else { self.shifts }).arg(0_u64).arg(first as u32);
-        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the values lie in the buffer.
-        unsafe { launch.arg(0_u64).arg(-1_i32).run() }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Waves,
-    Exits,
 }

@@ -9,7 +9,8 @@ use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
 
 use super::arguments::ModelArgument;
 use super::between::Between;
-use super::frames::{Frames, GROUP};
+use super::frames::Frames;
+use super::plain;
 use super::program::{Kind, TEAM};
 use super::recipes::pieces_recipe;
 use super::{C, narrow};
@@ -107,9 +108,9 @@ impl Pieces {
         (self.pixels() as u32).div_ceil(4 * TEAM)
     }
 
-    /// Views of a lot whose waves stay in the second-level cache.
+    /// Views of a lot.
     pub(super) fn group(&self, views: usize) -> usize {
-        (GROUP / (16 * self.wave())).clamp(1, views.max(1)).min(4096)
+        plain::group(&self.kind, views, plain::GROUP)
     }
 
     /// Room for the waves and planes of a lot of so many views, and for `sums` numbers.

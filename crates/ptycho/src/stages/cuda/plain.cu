@@ -1,8 +1,9 @@
-// The Fourier step for frames of any shape, in pieces around a library's transforms, on a few frames at a time so that what passes from
-// piece to piece stays in the second-level cache. Same formulae and same state as project.cu, but everything in natural order.
+// The Fourier step for frames of any shape, in pieces around a library's transforms, on a group of frames at a time. Same formulae and same state as project.cu, but everything in natural order.
+// A frame is shared by many blocks: its error must be known before it is constrained, so that this takes two launches.
 
 // P O of all modes of `count` views, from `first` on. Grid: (pixels of a frame / 256, count * MODES).
 extern "C" __global__ void spread(Model model, C* exits, u32 first) {
+  let_next_kernel_start(), wait_for_previous_kernel();
   const u32 pixel = blockIdx.x * blockDim.x + threadIdx.x, n = first + blockIdx.y / MODES, k = blockIdx.y % MODES;
   if (pixel >= NX * NY) return;
   const View view = model.views[n];
@@ -16,6 +17,7 @@ extern "C" __global__ void spread(Model model, C* exits, u32 first) {
 // Grid: as many threads as values.
 extern "C" __global__ void shade(C* values, const C* factor, u64 count, u32 period, u32 conjugate, float scale, const float2* shifts, const u32* list, u32 first,
                                  const C* still, i32 axis) {
+  let_next_kernel_start(), wait_for_previous_kernel();
   u64 i = thread_index();
   if (i >= count) return;
   const u32 pixel = i % period, slot = i / period / MODES;
@@ -29,54 +31,93 @@ extern "C" __global__ void shade(C* values, const C* factor, u64 count, u32 peri
   values[i] = value * (conjugate ? conj(turn) : turn);
 }
 
-// The constraint on the waves of one view: a block of 512 threads each. In `exits` g times 1 / scale comes in and the new e goes out.
-extern "C" __global__ void __launch_bounds__(512)
-constrain(C* waves, C* exits, const float* mag, const float2* weight, float* errors, u32 first, Rule rule, float scale) {
-  __shared__ float scratch[3][16];
-  const u32 n = first + blockIdx.x;
-  C* wave = waves + (u64)n * MODES * (NX * NY);
-  C* exit = exits + (u64)n * MODES * (NX * NY);
-  float2 sums = make_float2(0, 0);
-  for (u32 pixel = threadIdx.x; pixel < MX * MY; pixel += 512) {
+// A frame's sum number `which` of `each` over its `parts` parts, in one order, in thread 0.
+template <int THREADS> __device__ __forceinline__ float total(const float* sums, u32 n, u32 parts, int each, int which) {
+  __shared__ float scratch[THREADS / WARP];
+  float sum = 0;
+  for (u32 part = threadIdx.x; part < parts; part += THREADS) sum += __ldcg(sums + ((u64)n * parts + part) * each + which);
+  return block_reduce<Sum<float>>(sum, scratch);
+}
+
+// A block's part of a frame's misfits, to its place in `sums` [views][PARTS][2].
+template <int THREADS> __device__ __forceinline__ void put_misfit(float2 sum, float* sums, u32 n, u32 part) {
+  __shared__ float scratch[2][THREADS / WARP];
+  sum.x = block_reduce<Sum<float>>(sum.x, scratch[0]);
+  sum.y = block_reduce<Sum<float>>(sum.y, scratch[1]);
+  float* to = sums + ((u64)n * PARTS + part) * 2;
+  if (threadIdx.x == 0) to[0] = sum.x, to[1] = sum.y;
+}
+
+// What `pull_of` says of a frame whose misfits are known, in all threads.
+template <int THREADS> __device__ __forceinline__ float known_pull(const float* sums, const float2* weight, u32 n, Rule rule) {
+  __shared__ float pull;
+  const float error = total<THREADS>(sums, n, PARTS, 2, 1);
+  if (threadIdx.x == 0) pull = pull_of(rule, error * weight[n].x, weight[n]);
+  __syncthreads();
+  return pull;
+}
+
+// Misfits of the views from `first` on, and the ratios of magnitudes to `ratios` [views of the group][MY * MX].
+// `exits`: g times 1 / scale. Grid: (PARTS, views of the group).
+extern "C" __global__ void __launch_bounds__(TEAM)
+measure(const C* waves, const C* exits, const float* mag, float* ratios, float* sums, u32 first, Rule rule, float scale) {
+  let_next_kernel_start(), wait_for_previous_kernel();
+  const u32 n = first + blockIdx.y;
+  const C* wave = waves + (u64)n * MODES * (NX * NY);
+  const C* exit = exits + (u64)n * MODES * (NX * NY);
+  float2 sum = make_float2(0, 0);
+#pragma unroll 2
+  for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += PARTS * TEAM) {
+    const float m = mag[(u64)n * (MX * MY) + pixel];
     float model = 0, estimate = 0;
     EACH_PART(part) {
       const u32 i = pixel_of(pixel, part);
+#pragma unroll 4
       for (int k = 0; k < MODES; ++k) {
-        C g = exit[k * (NX * NY) + i] * scale;
+        const C g = exit[k * (NX * NY) + i] * scale;
         model += power(g);
         estimate += power(g * rule.c + wave[k * (NX * NY) + i] * (1 - rule.c));
       }
     }
-    sums = sums + misfit(model, estimate, mag[(u64)n * (MX * MY) + pixel]);
+    sum = sum + misfit(model, estimate, m);
+    ratios[(u64)blockIdx.y * (MX * MY) + pixel] = ratio(estimate, m);
   }
-  sums.x = block_reduce<Sum<float>>(sums.x, scratch[0]);
-  sums.y = block_reduce<Sum<float>>(sums.y, scratch[1]);
-  __shared__ float fourier;
-  if (threadIdx.x == 0) {
-    fourier = sums.y * weight[n].x;
-    errors[3 * (u64)n] = fourier, errors[3 * (u64)n + 1] = sums.x / (MX * MY);
-  }
-  __syncthreads();
-  const Blend blend = blend_of(rule, pull_of(rule, fourier, weight[n]));
+  put_misfit<TEAM>(sum, sums, n, blockIdx.x);
+}
+
+// The constraint: g / scale comes in `exits` and the new e goes out. Grid: (CHANGES, views of the group).
+extern "C" __global__ void __launch_bounds__(TEAM)
+constrain(C* waves, C* exits, const float* ratios, const float2* weight, const float* sums, float* changes, u32 first, Rule rule, float scale) {
+  let_next_kernel_start(), wait_for_previous_kernel();
+  __shared__ float scratch[TEAM / WARP];
+  const u32 n = first + blockIdx.y;
+  C* wave = waves + (u64)n * MODES * (NX * NY);
+  C* exit = exits + (u64)n * MODES * (NX * NY);
+  const Blend blend = blend_of(rule, known_pull<TEAM>(sums, weight, n, rule));
   float change = 0;
-  for (u32 pixel = threadIdx.x; pixel < MX * MY; pixel += 512) {
-    float estimate = 0;
-    EACH_PART(part) {
-      const u32 i = pixel_of(pixel, part);
-      for (int k = 0; k < MODES; ++k) estimate += power(exit[k * (NX * NY) + i] * (scale * rule.c) + wave[k * (NX * NY) + i] * (1 - rule.c));
-    }
-    const float q = ratio(estimate, mag[(u64)n * (MX * MY) + pixel]);
+  for (u32 pixel = blockIdx.x * TEAM + threadIdx.x; pixel < MX * MY; pixel += CHANGES * TEAM) {
+    const float q = ratios[(u64)blockIdx.y * (MX * MY) + pixel];
     const float g = fmaf(blend.g_ratio, q, blend.g) * scale, e = fmaf(blend.e_ratio, q, blend.e);
     EACH_PART(part) {
       const u32 i = pixel_of(pixel, part);
       for (int k = 0; k < MODES; ++k) {
-        C old = wave[k * (NX * NY) + i], now = exit[k * (NX * NY) + i] * g + old * e;
+        const C old = wave[k * (NX * NY) + i], now = exit[k * (NX * NY) + i] * g + old * e;
         change += power(now - old);
         wave[k * (NX * NY) + i] = now;
         exit[k * (NX * NY) + i] = now * scale;
       }
     }
   }
-  change = block_reduce<Sum<float>>(change, scratch[2]);
-  if (threadIdx.x == 0) errors[3 * (u64)n + 2] = change / (NX * NY);
+  change = block_reduce<Sum<float>>(change, scratch);
+  if (threadIdx.x == 0) changes[(u64)n * CHANGES + blockIdx.x] = change;
+}
+
+// Errors of all views from their sums; `turns`, two numbers a view, become 0. Grid: (views).
+extern "C" __global__ void __launch_bounds__(TEAM) settle(const float* sums, const float* changes, const float2* weight, float* errors, u32* turns) {
+  let_next_kernel_start(), wait_for_previous_kernel();
+  const u32 n = blockIdx.x;
+  const float model = total<TEAM>(sums, n, PARTS, 2, 0), fourier = total<TEAM>(sums, n, PARTS, 2, 1), change = total<TEAM>(changes, n, CHANGES, 1, 0);
+  if (threadIdx.x) return;
+  turns[2 * n] = turns[2 * n + 1] = 0;
+  errors[3 * (u64)n] = fourier * weight[n].x, errors[3 * (u64)n + 1] = model / (MX * MY), errors[3 * (u64)n + 2] = change / (NX * NY);
 }

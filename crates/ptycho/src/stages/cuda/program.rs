@@ -4,6 +4,7 @@ use std::fmt;
 
 use zellige_engine::cuda::Properties;
 
+use super::tiles::Tiles;
 use crate::model::{Model, Transfer};
 
 /// Threads of a block that sums, and rows of a tile: 256 and 4 were the fastest of nine choices on an H200.
@@ -30,6 +31,11 @@ const PART: u32 = 1056;
 pub enum Way {
     /// In pieces around cuFFT.
     Plain,
+    /// The same, but with the Fourier step's transforms made here (`tiles.cu`).
+    Tiled {
+        /// All that happens to columns is one kernel (`columns.cu`).
+        joined: bool,
+    },
     /// In registers.
     Fused {
         /// Logarithm of the blocks of a cluster that share a frame.
@@ -80,6 +86,13 @@ impl Kind {
         let hopper = device.capability.0 >= 9;
         let fits = |kind: &Self| kind.shared() <= device.shared_per_block && device.capability.0 >= 8;
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
+        let kind = match Tiles::of(kind.frame, device.shared_per_block) {
+            Some(tiles) if !kind.near && !kind.shifted => {
+                let joined = kind.exits() == 1 && kind.bin == [1, 1] && tiles.join(device);
+                Self { way: Way::Tiled { joined }, ..kind }
+            }
+            _ => kind,
+        };
         if model.bin != [1, 1] || model.subpixel || !(5..=9).contains(&columns) || rows + columns < 10 || rows + columns > 17 {
             return kind;
         }
@@ -93,9 +106,34 @@ impl Kind {
         fused.into_iter().find(fits).unwrap_or(kind)
     }
 
+    /// Whether frames have a shape that goes through in registers.
+    pub(super) fn fits_registers(model: &Model) -> bool {
+        let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
+        model.bin == [1, 1] && !model.subpixel && (5..=9).contains(&columns) && (10..=17).contains(&(rows + columns))
+    }
+
     /// Pixels of a frame as it is counted.
     pub(super) fn counted(&self) -> usize {
         self.frame[0] / self.bin[0] * (self.frame[1] / self.bin[1])
+    }
+
+    /// Blocks that share a frame in pieces: `PARTS` of plain.cu. Four pixels a thread at least, and no more blocks than one of them has threads to add up
+    /// what they found.
+    pub(super) fn parts(&self) -> u32 {
+        match (self.way, self.tiles()) {
+            (Way::Tiled { joined: true }, Some(tiles)) => tiles.across(),
+            _ => (self.counted() as u32).div_ceil(4 * TEAM).min(TEAM),
+        }
+    }
+
+    /// Blocks that constrain a frame there: `CHANGES`.
+    pub(super) fn changes(&self) -> u32 {
+        self.tiles().map_or_else(|| self.parts(), |tiles| tiles.across() * self.exits() as u32)
+    }
+
+    /// Tiles of lines of this kind.
+    pub(super) fn tiles(&self) -> Option<Tiles> {
+        if matches!(self.way, Way::Tiled { .. }) { Tiles::of(self.frame, u32::MAX) } else { None }
     }
 
     /// Modes of an exit wave.
@@ -114,7 +152,7 @@ impl Kind {
     /// Logarithm of the blocks that share a frame.
     pub(super) fn cluster(&self) -> u32 {
         match self.way {
-            Way::Plain => 0,
+            Way::Plain | Way::Tiled { .. } => 0,
             Way::Fused { cluster, .. } => cluster,
         }
     }
@@ -161,7 +199,7 @@ impl Kind {
     /// The same without a wave that is fetched ahead.
     pub(super) fn unfetched(self) -> Self {
         match self.way {
-            Way::Plain => self,
+            Way::Plain | Way::Tiled { .. } => self,
             Way::Fused { cluster, .. } => Self { way: Way::Fused { cluster, fetch: false }, ..self },
         }
     }

@@ -53,6 +53,24 @@ fn in_registers(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> 
     recipe(kind, name, &[&frames, sources].concat(), kernels)
 }
 
+/// A program whose kernels stand around a library's transforms.
+fn plain(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe {
+    let sources = [&[include_str!("constrain.cu"), include_str!("plain.cu")][..], sources].concat();
+    defined(defined(recipe(kind, name, &sources, kernels), "PARTS", kind.parts()), "CHANGES", kind.changes())
+}
+
+/// The same with transforms of lines.
+fn tiled(kind: &Kind, joined: bool) -> Recipe {
+    let (columns, own): (_, &[&str]) = if joined {
+        (include_str!("columns.cu"), &["spread", "shade", "settle", "rows_out", "columns", "rows_back"])
+    } else {
+        (include_str!("apart.cu"), &["spread", "shade", "measure", "settle", "rows_out", "columns_out", "columns_back", "rows_back"])
+    };
+    let sources = [include_str!("radix.cu"), include_str!("lines.cu"), include_str!("tiles.cu"), columns];
+    let tiles = kind.tiles().into_iter().flat_map(|tiles| tiles.defines());
+    tiles.fold(plain(kind, "frames", &sources, own), |recipe, (name, value)| defined(recipe, name, value))
+}
+
 /// The same with a constant of its own.
 fn defined(mut recipe: Recipe, name: &str, value: impl Display) -> Recipe {
     recipe.defines.push((name.to_owned(), value.to_string()));
@@ -113,7 +131,8 @@ pub(super) fn vectors_recipe(kind: &Kind) -> Recipe {
 /// Kernels that a frame goes through.
 pub(super) fn frames_recipe(kind: &Kind) -> Recipe {
     match kind.way {
-        Way::Plain => recipe(kind, "frames", &[include_str!("constrain.cu"), include_str!("plain.cu")], &["spread", "shade", "constrain"]),
+        Way::Plain => plain(kind, "frames", &[], &["spread", "shade", "measure", "constrain", "settle"]),
+        Way::Tiled { joined } => tiled(kind, joined),
         Way::Fused { .. } => in_registers(kind, "frames", &[include_str!("project.cu")], &["begin", "project"]),
     }
 }
@@ -139,8 +158,8 @@ pub(super) fn places_recipe(kind: &Kind) -> Recipe {
 
 /// Kernels of frames in pieces, for every kind.
 pub(super) fn pieces_recipe(kind: &Kind) -> Recipe {
-    let sources = [include_str!("constrain.cu"), include_str!("plain.cu"), include_str!("pieces.cu")];
-    recipe(kind, "pieces", &sources, &["multiply", "intensity", "deviation", "change", "slopes", "shade"])
+    let kernels = ["multiply", "intensity", "deviation", "change", "slopes", "shade"];
+    plain(kind, "pieces", &[include_str!("pieces.cu")], &kernels)
 }
 
 /// And of the likelihood.
@@ -246,6 +265,10 @@ mod tests {
         }
         zellige_engine::testing::compiles(&likelihood_recipe(&kind([64, 64], [2, 1], fused(1, false)), Noise::Poisson));
         zellige_engine::testing::compiles(&places_recipe(&kind([64, 64], [2, 1], fused(1, false))));
+        // The widest radices, three passes, bins.
+        zellige_engine::testing::compiles(&frames_recipe(&kind([1024, 300], [1, 1], Way::Tiled { joined: true })));
+        let apart = kind([60, 2048], [2, 1], Way::Tiled { joined: false });
+        zellige_engine::testing::compiles(&frames_recipe(&Kind { bin: [3, 2], ..apart }));
         let pieces = kind([96, 100], [3, 2], Way::Plain);
         for recipe in [pieces_recipe(&pieces), sweeps_recipe(&pieces), supports_recipe(&pieces), wavefield_recipe(&pieces)] {
             zellige_engine::testing::compiles(&recipe);

@@ -8,9 +8,9 @@ use super::{sums, touches};
 use crate::engines::default_batch;
 use crate::model::Model;
 use crate::stages::cuda::between::fixed_bytes;
-use crate::stages::cuda::frames::GROUP;
 use crate::stages::cuda::lists;
-use crate::stages::cuda::program::{TEAM, TILE_ROWS, crowd, pair};
+use crate::stages::cuda::plain::GROUP;
+use crate::stages::cuda::program::{Kind, TEAM, TILE_ROWS, crowd, pair};
 
 /// What the input wants of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,12 +90,13 @@ pub(in crate::stages::cuda) fn without_frames(model: &Model) -> Model {
 
 /// Bytes of the waves and planes of a lot of views, where frames may go in pieces (`pieces.rs`).
 fn lots(model: &Model) -> usize {
-    if !model.subpixel && model.bin == [1, 1] && model.frame.iter().all(|n| n.is_power_of_two()) {
+    if Kind::fits_registers(model) {
         return 0;
     }
     let wave = 8 * model.pixels() * model.exits();
     let group = (GROUP / (2 * wave)).clamp(1, model.views.len().max(1)).min(4096);
-    group * (3 * wave + 12 * model.counted()) + fixed_bytes(model, group)
+    // Ratios of moduli of the Fourier step's groups, which are twice as large.
+    group * (3 * wave + (12 + 8) * model.counted()) + fixed_bytes(model, group)
 }
 
 /// Bytes of what a batch of so many views is updated by: waves, planes, probes between pixels, a direction as long as probe and object with

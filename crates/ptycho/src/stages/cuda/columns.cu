@@ -1,0 +1,95 @@
+// All that happens to the columns of a frame in one kernel: transforms, constraint and back, values in registers meanwhile. Blocks of a frame wait for each
+// other in between, until its error is known. Behind tiles.cu; passes are two, and a thread is in each of them at most once.
+
+// Blocks take their tiles in the order in which they begin: those that are waited for have begun, if the device holds those of one frame at once.
+__device__ __forceinline__ u32 ticket(u32* turns, u32 first) {
+  __shared__ u32 mine;
+  if (threadIdx.x == 0) mine = atomicAdd(turns + 2 * first, 1u);
+  __syncthreads();
+  return mine;
+}
+
+// All blocks of view `n` have written what they wrote before.
+__device__ __forceinline__ void frame_barrier(u32* turns, u32 n) {
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(turns + 2 * n + 1, 1u);
+    while (*(volatile u32*)(turns + 2 * n + 1) < PARTS) {}
+    __threadfence();
+  }
+  __syncthreads();
+}
+
+// One wave a view. Grid: (PARTS * views of the group). `turns`: two numbers a view, 0 before: tiles of a group that are taken, at its first view, and blocks
+// of a view that have come.
+extern "C" __global__ void __launch_bounds__(COLUMN_THREADS, COLUMN_BLOCKS)
+columns(C* waves, C* exits, const float* mag, const float2* weight, float* sums, float* changes, u32* turns, u32 first, Rule rule, float scale) {
+  let_next_kernel_start(), wait_for_previous_kernel();
+  extern __shared__ C room[];
+  __shared__ float scratch[COLUMN_THREADS / WARP];
+  typedef Axis<YB, YA, 1, COLUMNS, COLUMN_THREADS, true> Back;
+  const u32 own = ticket(turns, first), n = first + own / PARTS, part = own % PARTS;
+  const int line = threadIdx.x % COLUMNS, i = threadIdx.x / COLUMNS;
+  const bool inside = part * COLUMNS + line < NX, active = inside && i < YA;
+  const u64 at = (u64)n * (NX * NY) + part * COLUMNS + (inside ? line : 0), here = at + (u64)(i < YA ? i : 0) * NX;
+  if (i < YB) {
+    C v[YA];
+#pragma unroll
+    for (int a = 0; a < YA; ++a) v[a] = exits[at + (u64)(i + a * YB) * NX];
+    transform<-1, YA>(v);
+    twist<-1, YA, NY>(v, i);
+#pragma unroll
+    for (int k = 0; k < YA; ++k) room[Column::place(line, k * Column::PITCH + i)] = v[k];
+  }
+  __syncthreads();
+  // g / scale at rows i + j YA; threads beyond them keep others company.
+  C v[YB];
+#pragma unroll
+  for (int j = 0; j < YB; ++j) v[j] = room[Column::place(line, (i < YA ? i : 0) * Column::PITCH + j)];
+  transform<-1, YB>(v);
+  float2 sum = make_float2(0, 0);
+  EACH_EIGHTH(YB, j0) {
+    C e[8];
+    float m[8];
+    EACH_OF_EIGHT(YB, j0, j) e[j - j0] = waves[here + (u64)(j * YA) * NX], m[j - j0] = mag[here + (u64)(j * YA) * NX];
+    EACH_OF_EIGHT(YB, j0, j) {
+      const C g = v[j] * scale;
+      if (active) sum = sum + misfit(power(g), power(g * rule.c + e[j - j0] * (1 - rule.c)), m[j - j0]);
+    }
+  }
+  put_misfit<COLUMN_THREADS>(sum, sums, n, part);
+  frame_barrier(turns, n);
+  const Blend blend = blend_of(rule, known_pull<COLUMN_THREADS>(sums, weight, n, rule));
+  float change = 0;
+  EACH_EIGHTH(YB, j0) {
+    C e[8];
+    float m[8];
+    EACH_OF_EIGHT(YB, j0, j) e[j - j0] = waves[here + (u64)(j * YA) * NX], m[j - j0] = mag[here + (u64)(j * YA) * NX];
+    EACH_OF_EIGHT(YB, j0, j) {
+      const C g = v[j] * scale, old = e[j - j0];
+      const float q = ratio(power(g * rule.c + old * (1 - rule.c)), m[j - j0]);
+      const C now = g * fmaf(blend.g_ratio, q, blend.g) + old * fmaf(blend.e_ratio, q, blend.e);
+      if (active) change += power(now - old), waves[here + (u64)(j * YA) * NX] = now;
+      v[j] = now * scale;
+    }
+  }
+  if (i < YA) {
+    transform<1, YB>(v);
+    twist<1, YB, NY>(v, i);
+#pragma unroll
+    for (int k = 0; k < YB; ++k) room[Back::place(line, k * Back::PITCH + i)] = v[k];
+  }
+  __syncthreads();
+  if (i < YB) {
+    C w[YA];
+#pragma unroll
+    for (int j = 0; j < YA; ++j) w[j] = room[Back::place(line, i * Back::PITCH + j)];
+    transform<1, YA>(w);
+#pragma unroll
+    for (int j = 0; j < YA; ++j)
+      if (inside) exits[at + (u64)(i + j * YB) * NX] = w[j];
+  }
+  change = block_reduce<Sum<float>>(change, scratch);
+  if (threadIdx.x == 0) changes[(u64)n * PARTS + part] = change;
+}

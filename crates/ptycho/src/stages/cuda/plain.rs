@@ -1,0 +1,230 @@
+//! The Fourier step in pieces around cuFFT (`plain.cu`), for frames of any shape.
+
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Pool};
+use zellige_engine::error::Result;
+use zellige_engine::ops::fft::{CudaPlans, Direction, Shape};
+
+use super::C;
+use super::arguments::{ModelArgument, Rule};
+use super::program::{Kind, TEAM, Way};
+use super::recipes::frames_recipe;
+use super::tiles::Tiles;
+
+/// What is between P O and the new exit waves.
+enum Passes {
+    /// The constraint between cuFFT's transforms.
+    Around {
+        measure: Kernel,
+        constrain: Kernel,
+    },
+    Tiles {
+        tiles: Tiles,
+        rows_out: Kernel,
+        columns: Columns,
+        rows_back: Kernel,
+    },
+}
+
+enum Columns {
+    Joined(Kernel),
+    Apart { out: Kernel, measure: Kernel, back: Kernel },
+}
+
+/// Kernels and what passes between them.
+pub(super) struct Plain {
+    kind: Kind,
+    spread: Kernel,
+    shade: Kernel,
+    settle: Kernel,
+    passes: Passes,
+    plans: CudaPlans,
+    /// Measured over estimated moduli of a group of frames.
+    ratios: Buffer<f32>,
+    /// Two of each block of each view, and one.
+    sums: Buffer<f32>,
+    changes: Buffer<f32>,
+    /// Two numbers a view, by which blocks take tiles and wait for each other; 0 between Fourier steps.
+    turns: Buffer<u32>,
+}
+
+/// A group of frames: their waves stand in `waves` and `exits` where those of all views do.
+pub(super) struct Group<'a> {
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// Kernel of the near field.
+    pub(super) near: Option<&'a Buffer<C>>,
+    /// Address of what whole pixels leave over, or 0.
+    pub(super) shifts: u64,
+}
+
+impl Plain {
+    pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, views: usize) -> Result<Self> {
+        let program = frames_recipe(&kind).build(cuda)?;
+        let kernel = |name| program.kernel(name);
+        Ok(Self {
+            kind,
+            spread: kernel("spread")?,
+            shade: kernel("shade")?,
+            settle: kernel("settle")?,
+            passes: match kind.tiles() {
+                None => Passes::Around { measure: kernel("measure")?, constrain: kernel("constrain")? },
+                Some(tiles) => Passes::Tiles {
+                    tiles,
+                    rows_out: kernel("rows_out")?,
+                    columns: if kind.way == (Way::Tiled { joined: true }) {
+                        Columns::Joined(kernel("columns")?)
+                    } else {
+                        Columns::Apart { out: kernel("columns_out")?, measure: kernel("measure")?, back: kernel("columns_back")? }
+                    },
+                    rows_back: kernel("rows_back")?,
+                },
+            },
+            plans: CudaPlans::new(cuda)?,
+            ratios: pool.alloc_zeros(ratios(&kind, views), "ptycho: ratios of moduli")?,
+            sums: pool.alloc_zeros(2 * kind.parts() as usize * views, "ptycho: sums")?,
+            changes: pool.alloc_zeros(kind.changes() as usize * views, "ptycho: sums")?,
+            turns: pool.alloc_zeros(2 * views, "ptycho: sums")?,
+        })
+    }
+
+    fn pixels(&self) -> usize {
+        self.kind.frame[0] * self.kind.frame[1]
+    }
+
+    /// What a transform to the detector leaves out.
+    fn scale(&self, near: bool) -> f32 {
+        if near { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
+    }
+
+    /// `P O` of the group to `exits`.
+    pub(super) fn spread(&self, model: ModelArgument, exits: &mut Buffer<C>, group: &Group) -> Result<()> {
+        let grid = ((self.pixels() as u32).div_ceil(256), (group.count * self.kind.exits()) as u32);
+        // SAFETY: (Model, C*, u32) as `spread` declares; the group's views exist.
+        unsafe { self.spread.launch(grid, 256).early().plain(model).arg(exits).arg(group.first as u32).run() }
+    }
+
+    /// Transforms of the group to the detector.
+    pub(super) fn carry(&mut self, waves: &mut Buffer<C>, group: &Group) -> Result<()> {
+        self.propagate(waves, group, false)?;
+        let scale = self.scale(group.near.is_some());
+        self.shade(waves, group, None, scale)
+    }
+
+    /// The Fourier step of the group.
+    pub(super) fn project(
+        &mut self,
+        model: ModelArgument,
+        rule: Rule,
+        (waves, exits): (&mut Buffer<C>, &mut Buffer<C>),
+        (mag, weight): (&Buffer<f32>, &Buffer<[f32; 2]>),
+        group: &Group,
+    ) -> Result<()> {
+        let (first, scale) = (group.first as u32, self.scale(group.near.is_some()));
+        let (lot, parts, changes) = ((group.count * self.kind.exits()) as u32, self.kind.parts(), self.kind.changes());
+        let measured = |measure: &Kernel, waves: &Buffer<C>, exits: &Buffer<C>, ratios: &mut Buffer<f32>, sums: &mut Buffer<f32>| {
+            let launch = measure.launch((parts, group.count as u32), TEAM).early().arg(waves).arg(exits).arg(mag).arg(ratios).arg(sums);
+            // SAFETY: arguments as `measure` declares; the group's views exist, ratios have room for them, sums for all.
+            unsafe { launch.arg(first).plain(rule).arg(scale).run() }
+        };
+        if let Passes::Around { .. } = self.passes {
+            self.spread(model, exits, group)?;
+            self.propagate(exits, group, false)?;
+        }
+        let Self { kind, passes, ratios, sums, changes: to, turns, .. } = self;
+        let constrained = |launch: Launch<'_>,
+                           waves: &mut Buffer<C>,
+                           exits: &mut Buffer<C>,
+                           ratios: &Buffer<f32>,
+                           sums: &Buffer<f32>,
+                           to: &mut Buffer<f32>| {
+            let launch = launch.early().arg(waves).arg(exits).arg(ratios).arg(weight).arg(sums).arg(to);
+            // SAFETY: arguments as `constrain` and `columns_back` declare; the group's views exist, sums and changes hold all.
+            unsafe { launch.arg(first).plain(rule).arg(scale).run() }
+        };
+        let (tiles, rows_out, columns, rows_back) = match passes {
+            Passes::Around { measure, constrain } => {
+                measured(measure, waves, exits, ratios, sums)?;
+                constrained(constrain.launch((changes, group.count as u32), TEAM), waves, exits, ratios, sums, to)?;
+                return self.propagate(exits, group, true);
+            }
+            Passes::Tiles { tiles, rows_out, columns, rows_back } => (tiles, rows_out, columns, rows_back),
+        };
+        let rows = (kind.frame[0] as u32 * lot).div_ceil(tiles.rows.count);
+        // SAFETY: (Model, C*, u32, u32) as `rows_out` declares; the group's views exist.
+        unsafe { tiles.rows.launch(rows_out, rows).plain(model).arg(&mut *exits).arg(first).arg(lot).run()? };
+        match columns {
+            Columns::Joined(columns) => {
+                let launch =
+                    tiles.columns.launch(columns, tiles.across() * lot).arg(waves).arg(&mut *exits).arg(mag).arg(weight).arg(sums).arg(to);
+                let launch = launch.arg(turns).arg(first);
+                // SAFETY: arguments as `columns` declares; the group's views exist, the device holds all blocks of one of them at once (`Tiles::join`).
+                unsafe { launch.plain(rule).arg(scale).run()? };
+            }
+            Columns::Apart { out, measure, back } => {
+                // SAFETY: (C*, u32) as `columns_out` declares; the group's views exist.
+                unsafe { tiles.columns.launch(out, (tiles.across(), lot)).arg(&mut *exits).arg(first).run()? };
+                measured(measure, waves, exits, ratios, sums)?;
+                constrained(tiles.columns.launch(back, (tiles.across(), lot)), waves, exits, ratios, sums, to)?;
+            }
+        }
+        // SAFETY: (C*, u32, u32) as `rows_back` declares; the group's views exist.
+        unsafe { tiles.rows.launch(rows_back, rows).arg(exits).arg(first).arg(lot).run() }
+    }
+
+    /// Errors of all views after their Fourier step.
+    pub(super) fn settle(&mut self, views: usize, weight: &Buffer<[f32; 2]>, errors: &mut Buffer<f32>) -> Result<()> {
+        let launch = self.settle.launch(views as u32, TEAM).early().arg(&self.sums).arg(&self.changes).arg(weight).arg(errors);
+        // SAFETY: (const float*, const float*, const float2*, float*, u32*) as `settle` declares; all hold all views.
+        unsafe { launch.arg(&mut self.turns).run() }
+    }
+
+    /// Transforms to the detector or back, without the factor of [`Plain::scale`].
+    fn propagate(&mut self, data: &mut Buffer<C>, group: &Group, back: bool) -> Result<()> {
+        if group.near.is_none() {
+            return self.transform(data, group, if back { Direction::Inverse } else { Direction::Forward });
+        }
+        self.transform(data, group, Direction::Forward)?;
+        self.shade(data, group, Some(back), (1.0 / self.pixels() as f64) as f32)?;
+        self.transform(data, group, Direction::Inverse)
+    }
+
+    fn transform(&mut self, data: &mut Buffer<C>, group: &Group, direction: Direction) -> Result<()> {
+        let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], group.count * self.kind.exits());
+        let at = group.first * self.kind.exits() * self.pixels();
+        self.plans.get::<f32>(shape)?.run_at(data, at, direction)
+    }
+
+    /// Times the near field's kernel (its conjugate for `Some(true)`), and `scale`.
+    fn shade(&self, data: &Buffer<C>, group: &Group, kernel: Option<bool>, scale: f32) -> Result<()> {
+        let wave = self.kind.exits() * self.pixels();
+        let (values, at) = (group.count * wave, group.first * wave);
+        let factor = match (group.near, kernel) {
+            (Some(near), Some(_)) => near.address(),
+            _ => 0,
+        };
+        let launch = self.shade.launch((values as u32).div_ceil(256), 256).early().arg(data.from(at)).arg(factor).arg(values as u64);
+        let launch = launch.arg(self.pixels() as u32).arg(u32::from(kernel == Some(true))).arg(scale);
+        let launch = launch.arg(if factor == 0 { 0 } else { group.shifts }).arg(0_u64).arg(group.first as u32);
+        // SAFETY: (C*, const C*, u64, u32, u32, float, const float2*, const u32*, u32, const C*, i32) as `shade` declares; the values lie in the buffer.
+        unsafe { launch.arg(0_u64).arg(-1_i32).run() }
+    }
+}
+
+/// Bytes of waves that pieces work on at a time: so many that launches begin and end seldom, so few that the room for them is small beside frames. What stays in the
+/// second-level cache saves less: 60 frames of 1024 x 1024 took 2.66 ms in lots of 96 MiB, 3.68 in lots of 24.
+pub(super) const GROUP: usize = 128 << 20;
+
+/// Views that pieces work on at a time, if `bytes` of waves are.
+pub(super) fn group(kind: &Kind, views: usize, bytes: usize) -> usize {
+    (bytes / (16 * kind.exits() * kind.frame[0] * kind.frame[1])).clamp(1, views.max(1)).min(4096)
+}
+
+/// Views that go through the Fourier step at a time: where all happens in place, as many as there are.
+pub(super) fn step_group(kind: &Kind, views: usize) -> usize {
+    group(kind, views, if kind.way == (Way::Tiled { joined: true }) { 16 * GROUP } else { 2 * GROUP })
+}
+
+/// Numbers that are kept between the passes of the Fourier step.
+pub(super) fn ratios(kind: &Kind, views: usize) -> usize {
+    if kind.way == (Way::Tiled { joined: true }) { 0 } else { step_group(kind, views) * kind.counted() }
+}

@@ -1,0 +1,114 @@
+//! Tiles of lines for the transforms of `lines.cu`: radices, lines and threads of a block for each axis of a frame.
+
+use zellige_engine::cuda::{Extent, Kernel, Launch, Properties};
+
+/// The largest radix of a pass, which is held in a thread's registers, and the largest prime in it.
+const RADIX: usize = 32;
+const PRIME: usize = 13;
+/// Threads of a block, about, and bytes of shared memory so that a multiprocessor holds several of them.
+const THREADS: usize = 256;
+const ROOM: usize = 72 << 10;
+/// Bytes of shared memory that a block may take beside that, at most.
+const STATIC: u32 = 2 << 10;
+/// Columns of a tile at least: four values are the least that memory is read by.
+const COLUMNS: usize = 4;
+
+/// How the lines along an axis are transformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lines {
+    /// Radices of the passes; the last is 1 where two do.
+    pub(super) radices: [usize; 3],
+    /// Lines of a block.
+    pub(super) count: u32,
+    pub(super) threads: u32,
+}
+
+/// Of rows and of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tiles {
+    pub(super) rows: Lines,
+    pub(super) columns: Lines,
+    width: u32,
+}
+
+/// Radices of at most [`RADIX`] whose product is `n`, the largest of them as small as can be.
+fn radices(n: usize) -> Option<[usize; 3]> {
+    let smooth = |n: usize| (1..=n).filter(|p| n.is_multiple_of(*p) && *p > 1 && (2..*p).all(|q| !p.is_multiple_of(q))).all(|p| p <= PRIME);
+    let sound = |r: &usize| *r <= RADIX && smooth(*r);
+    let divisors = |n: usize| (1..=RADIX.min(n)).filter(move |d| n.is_multiple_of(*d)).filter(sound).collect::<Vec<_>>();
+    let two = divisors(n).into_iter().map(|a| [a, n / a, 1]).filter(|[a, b, _]| a >= b);
+    let three = divisors(n)
+        .into_iter()
+        .flat_map(|a| divisors(n / a).into_iter().map(move |b| [a, b, n / a / b]))
+        .filter(|[a, b, c]| a >= b && b >= c);
+    let best = |all: &mut dyn Iterator<Item = [usize; 3]>| all.filter(|r| r.iter().all(sound)).min_by_key(|r| (r[0], r[1]));
+    best(&mut two.into_iter()).or_else(|| best(&mut three.into_iter()))
+}
+
+/// Bytes of a line in shared memory, with the odd pitches of lines.cu: there, and back with the radices the other way round as columns.cu does.
+fn line_bytes([a, b, d]: [usize; 3]) -> usize {
+    8 * (a * ((b * d) | 1)).max(b * (a | 1))
+}
+
+impl Lines {
+    fn of(n: usize, least: usize, shared: usize) -> Option<Self> {
+        let radices = radices(n)?;
+        let room = |lines: usize| lines * line_bytes(radices);
+        let widest = radices[0];
+        let (few, many) = (n / widest, n / radices.iter().copied().filter(|r| *r > 1).min().unwrap_or(1));
+        let lines = [32, 16, 8, 4].into_iter().find(|lines| *lines * few <= THREADS && room(*lines) <= ROOM).unwrap_or(least);
+        // A round of every pass where they are of like length.
+        let threads = lines * if lines * many <= 2 * THREADS && many <= 2 * few { many } else { few };
+        let threads = threads.next_multiple_of(32);
+        (room(lines) <= shared && threads <= 1024).then_some(Self { radices, count: lines as u32, threads: threads as u32 })
+    }
+
+    /// Bytes of shared memory of a block.
+    fn shared(&self) -> u32 {
+        self.count * line_bytes(self.radices) as u32
+    }
+
+    /// Blocks that a multiprocessor is to hold: two registers for each value of the widest pass, and some.
+    fn blocks(&self) -> u32 {
+        (65536 / ((2 * self.radices[0] as u32 + 48) * self.threads)).max(1)
+    }
+
+    /// A launch of so many tiles.
+    pub(super) fn launch<'a>(&self, kernel: &'a Kernel, grid: impl Into<Extent>) -> Launch<'a> {
+        kernel.launch(grid, self.threads).shared(self.shared()).early()
+    }
+}
+
+impl Tiles {
+    /// Tiles for frames whose edges have small factors, where a block may take `shared` bytes.
+    pub(super) fn of([rows, columns]: [usize; 2], shared: u32) -> Option<Self> {
+        let shared = shared.saturating_sub(STATIC) as usize;
+        Some(Self { rows: Lines::of(columns, 1, shared)?, columns: Lines::of(rows, COLUMNS, shared)?, width: columns as u32 })
+    }
+
+    /// Whether all of a frame's columns can go in one kernel: two passes of one round, and blocks that the device holds at once. A multiprocessor has as much
+    /// shared memory as a block may take, and the registers that `COLUMN_BLOCKS` is reckoned from.
+    pub(super) fn join(&self, device: &Properties) -> bool {
+        let Lines { radices: [a, b, d], count, threads } = self.columns;
+        let held = self.columns.blocks().min(2048 / threads).min(device.shared_per_block / (self.columns.shared() + STATIC));
+        d == 1 && count * a.max(b) as u32 <= threads && held * device.multiprocessors >= self.across()
+    }
+
+    /// Tiles of columns of a frame.
+    pub(super) fn across(&self) -> u32 {
+        self.width.div_ceil(self.columns.count)
+    }
+
+    /// The constants of lines.cu and tiles.cu.
+    pub(super) fn defines(&self) -> Vec<(&'static str, u32)> {
+        let ([xa, xb, xd], [ya, yb, yd]) = (self.rows.radices, self.columns.radices);
+        let radices = [("XA", xa), ("XB", xb), ("XD", xd), ("YA", ya), ("YB", yb), ("YD", yd)];
+        let mut all = radices.map(|(name, radix)| (name, radix as u32)).to_vec();
+        all.extend([("ROWS", self.rows.count), ("ROW_THREADS", self.rows.threads), ("ROW_BLOCKS", self.rows.blocks())]);
+        all.extend([("COLUMNS", self.columns.count), ("COLUMN_THREADS", self.columns.threads), ("COLUMN_BLOCKS", self.columns.blocks())]);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;
