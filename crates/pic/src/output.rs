@@ -6,7 +6,7 @@ use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Palette, Record,
 use crate::config::Config;
 use crate::config::diagnostics::ParticlesConfig;
 use crate::config::units::{C, E, M_E};
-use crate::diagnostics::histogram::{Cloud, selected};
+use crate::diagnostics::histogram::{Cloud, selected, selection};
 use crate::plasma::Plasma;
 use crate::stages::{Component, Precision};
 
@@ -143,11 +143,12 @@ fn mesh(config: &Config, plasma: &Plasma, kind: Kind, components: Vec<record::Co
 /// Particles one by one, by openPMD's names. Momenta are those of half a step before the places.
 pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> Result<Record> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
-    let particles = plasma.stages.particles(s)?;
+    let mut particles = plasma.stages.particles(s)?;
+    let tag = std::mem::take(&mut particles.tag);
     let plasma = &*plasma;
     let (grid, units, species) = (&plasma.setup.grid, plasma.model.units, &plasma.setup.species[s]);
-    let cloud = Cloud::new(plasma, &particles);
-    let chosen = selected(config, p.select.as_ref(), &cloud)?;
+    let cloud = Cloud::new(&plasma.model, plasma.moved, particles);
+    let chosen = selected(selection(config, p.select.as_ref())?.as_ref(), &cloud);
     let mut kept: Vec<usize> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).collect();
     let step = kept.len().div_ceil(p.limit).max(1);
     kept = kept.into_iter().step_by(step).collect();
@@ -179,9 +180,9 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
     let mass = species.mass * if units.si { M_E } else { 1.0 };
     columns.push(column("charge", "", units.label("C", "e"), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(charge)));
     columns.push(column("mass", "", units.label("kg", "m_e"), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(mass)));
-    if !particles.tag.is_empty() {
+    if !tag.is_empty() {
         // Tags are below 2^53 in any box that fits into memory.
-        let tags = Values::F64(kept.iter().map(|k| particles.tag[*k] as f64).collect());
+        let tags = Values::F64(kept.iter().map(|k| tag[*k] as f64).collect());
         columns.push(column("id", "", "", [0.0; 7], 0.0, Entries::Each(tags)));
     }
     let share = if step == 1 { String::new() } else { format!(", one in {step}") };

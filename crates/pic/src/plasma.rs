@@ -244,6 +244,12 @@ impl Plasma {
         self.model.place(self.moved as f64, 0.0)
     }
 
+    /// Place of the corner of the box and length of a cell, in the input's units, along a column of particles that is a place.
+    pub fn cells_to_place(&self, column: usize) -> [f64; 2] {
+        let [from, next] = [0.0, 1.0].map(|k| self.model.place(self.moved as f64 + k, k));
+        if column < 2 { [from[column], next[column] - from[column]] } else { [0.0; 2] }
+    }
+
     /// Everything that a bit-equal continuation needs.
     pub fn save(&mut self, writer: &mut Writer) -> Result<()> {
         writer.u64("step", self.step)?;

@@ -14,7 +14,7 @@ use zellige_engine::times::{self, Part};
 
 use crate::bench;
 use crate::config::{Config, check_laser};
-use crate::diagnostics::{Diagnostics, MANY};
+use crate::diagnostics::Diagnostics;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::digits;
 use crate::plasma::{Accounts, Plasma, left_behind};
@@ -264,14 +264,6 @@ fn warnings(config: &Config, model: &Model) -> Vec<String> {
         }
         if stability::uniform_thermal(load) > 0.0 && load.per_cell < FEW {
             out.push(format!("`{}` has {} particles per cell: noise will be strong; 16 or more are usual", s.name, load.per_cell));
-        }
-    }
-    if config.diagnostics.phase_space.is_none() {
-        for (load, n) in model.loads.iter().zip(&model.expected).filter(|(_, n)| **n > MANY) {
-            out.push(format!(
-                "no phase space of the {n} particles of `{}` is made unless `diagnostics.phase_space` asks for it",
-                load.species.name
-            ));
         }
     }
     let end = model.steps as f64 * grid.dt * model.units.time;

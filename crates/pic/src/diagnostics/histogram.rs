@@ -8,7 +8,8 @@ use crate::config::Config;
 use crate::config::diagnostics::{BinConfig, PARTICLE, PhaseSpaceConfig};
 use crate::particles::Particles;
 use crate::plasma::Plasma;
-use crate::setup::{absolute, input};
+use crate::setup::{Model, absolute, input};
+use crate::stages::Bins;
 
 /// Particles as columns of the variables of [`PARTICLE`], in the input's units; momenta are those of half a step before the
 /// places.
@@ -17,19 +18,19 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Of a species of the box.
-    pub fn new(plasma: &Plasma, particles: &Particles) -> Self {
+    /// Of some particles of a species, the window having moved by `moved` cells.
+    pub fn new(model: &Model, moved: u64, particles: Particles) -> Self {
         let n = particles.len();
         let (mut x, mut y) = (Vec::with_capacity(n), Vec::with_capacity(n));
         for k in 0..n {
-            let column = plasma.moved as f64 + f64::from(particles.i[k]) + 0.5 + particles.s[k];
-            let place = plasma.model.place(column, f64::from(particles.j[k]) + 0.5 + particles.t[k]);
+            let column = moved as f64 + f64::from(particles.i[k]) + 0.5 + particles.s[k];
+            let place = model.place(column, f64::from(particles.j[k]) + 0.5 + particles.t[k]);
             x.push(place[0]);
             y.push(place[1]);
         }
-        let [ux, uy, uz] = particles.u.clone();
+        let [ux, uy, uz] = particles.u;
         let gamma = (0..n).map(|k| (1.0 + ux[k] * ux[k] + uy[k] * uy[k] + uz[k] * uz[k]).sqrt()).collect();
-        let weight = if particles.weight.is_empty() { vec![1.0; n] } else { particles.weight.clone() };
+        let weight = if particles.weight.is_empty() { vec![1.0; n] } else { particles.weight };
         Self { columns: [x, y, ux, uy, uz, gamma, weight] }
     }
 
@@ -62,11 +63,14 @@ pub fn compiled(config: &Config, path: &str, text: &str) -> Result<Expr> {
     config.expression(path, text, &PARTICLE).map_err(|p| input(&absolute(path), p))
 }
 
+/// The expression that selects particles, if there is one.
+pub fn selection(config: &Config, select: Option<&String>) -> Result<Option<Expr>> {
+    select.map(|text| compiled(config, "diagnostics", text)).transpose()
+}
+
 /// Which particles an expression selects; all of them without one.
-pub fn selected(config: &Config, select: Option<&String>, cloud: &Cloud) -> Result<Option<Vec<bool>>> {
-    let Some(text) = select else { return Ok(None) };
-    let chosen = cloud.values(&compiled(config, "diagnostics", text)?);
-    Ok(Some(chosen.into_iter().map(|v| v != 0.0 && !v.is_nan()).collect()))
+pub fn selected(select: Option<&Expr>, cloud: &Cloud) -> Option<Vec<bool>> {
+    Some(cloud.values(select?).into_iter().map(|v| v != 0.0 && !v.is_nan()).collect())
 }
 
 /// Letters and digits of a text.
@@ -91,51 +95,80 @@ fn shown(plasma: &Plasma, value: &str) -> (String, &'static str) {
     }
 }
 
+/// The expressions of a histogram, of one species.
+struct Expressions {
+    select: Option<Expr>,
+    weight: Option<Expr>,
+    axes: Vec<Expr>,
+}
+
+impl Expressions {
+    fn new(config: &Config, p: &PhaseSpaceConfig) -> Result<Self> {
+        let axes = p.axes.iter().map(|axis| compiled(config, "diagnostics.phase_space.axes", &axis.value));
+        Ok(Self {
+            select: selection(config, p.select.as_ref())?,
+            weight: p.weight.as_ref().map(|text| compiled(config, "diagnostics.phase_space.weight", text)).transpose()?,
+            axes: axes.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Least and greatest finite value of an expression among those that are selected.
+    fn extent(&self, axis: &Expr, cloud: &Cloud) -> [f64; 2] {
+        let chosen = selected(self.select.as_ref(), cloud);
+        let values = cloud.values(axis);
+        let counted = values.iter().enumerate().filter(|(k, v)| v.is_finite() && chosen.as_ref().is_none_or(|c| c[*k]));
+        counted.fold(NOTHING, |[a, b], (_, v)| [a.min(*v), b.max(*v)])
+    }
+
+    /// Sums of the weights in the bins.
+    fn sums(&self, bins: &[Bins], cloud: &Cloud) -> Vec<f64> {
+        let chosen = selected(self.select.as_ref(), cloud);
+        let factor = self.weight.as_ref().map(|weight| cloud.values(weight));
+        let values: Vec<Vec<f64>> = self.axes.iter().map(|axis| cloud.values(axis)).collect();
+        let mut sums = vec![0.0; bins.iter().map(|axis| axis.count).product()];
+        for k in (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])) {
+            let places = bins.iter().zip(&values).rev().try_fold(0, |at, (axis, v)| Some(at * axis.count + axis.of(v[k])?));
+            if let Some(at) = places {
+                sums[at] += cloud.column(6)[k] * factor.as_ref().map_or(1.0, |f| f[k]);
+            }
+        }
+        sums
+    }
+}
+
+/// Extent of nothing.
+const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
+
 /// The histogram as it stands: density of weight over the axes, so that its integral is the number of particles: in `n_0 (c/w_n)^d`, or
 /// real ones per unit of the lengths that the box does not have, where the units are SI.
 pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Result<Record> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
-    let particles = plasma.stages.particles(s)?;
-    let plasma = &*plasma;
-    let species = &plasma.setup.species[s];
-    let cloud = Cloud::new(plasma, &particles);
-    let chosen = selected(config, p.select.as_ref(), &cloud)?;
-    let units = plasma.model.units;
-    let real = species.weight * plasma.setup.grid.cell_volume() * units.density * units.length.powi(config.dimensions() as i32);
-    let mut weights: Vec<f64> = cloud.column(6).iter().map(|w| w * real).collect();
-    if let Some(text) = &p.weight {
-        let factor = cloud.values(&compiled(config, "diagnostics.phase_space.weight", text)?);
-        weights.iter_mut().zip(factor).for_each(|(w, f)| *w *= f);
-    }
-    let mut axes = Vec::new();
-    let mut values = Vec::new();
-    for axis in &p.axes {
-        let v = cloud.values(&compiled(config, "diagnostics.phase_space.axes", &axis.value)?);
-        axes.push(axis_of(config, plasma, axis, &v, chosen.as_deref()));
-        values.push(v);
-    }
-    let width: f64 = axes.iter().map(|a| a.spacing).product();
-    let mut bins = vec![0.0; axes.iter().map(|a| a.len).product()];
-    'particles: for k in 0..cloud.len() {
-        if chosen.as_ref().is_some_and(|c| !c[k]) {
-            continue;
-        }
-        let (mut at, mut stride) = (0, 1);
-        for (axis, v) in axes.iter().zip(&values) {
-            let bin = ((v[k] - axis.origin) / axis.spacing).floor();
-            // The upper edge belongs to the last bin; NaN belongs nowhere.
-            let bin = if bin == axis.len as f64 && v[k] <= axis.origin + axis.spacing * axis.len as f64 { bin - 1.0 } else { bin };
-            if !(0.0..axis.len as f64).contains(&bin) {
-                continue 'particles;
+    let expressions = Expressions::new(config, p)?;
+    let columns: Vec<Option<usize>> = p.axes.iter().map(|a| PARTICLE.iter().position(|name| *name == a.value)).collect();
+    // Columns as they are may be counted where the particles are.
+    let plain = p.select.is_none() && p.weight.is_none() && columns.iter().all(Option::is_some);
+    let (mut axes, mut bins) = (Vec::new(), Vec::new());
+    for (k, axis) in p.axes.iter().enumerate() {
+        let column = columns[k].unwrap_or(PARTICLE.len());
+        let mut bin = Bins { column, from: 0.0, spacing: 1.0, count: axis.bins, place: plasma.cells_to_place(column) };
+        let [from, to] = match axis.range.or_else(|| domain(config, plasma, axis)) {
+            Some(range) => range,
+            None => {
+                let known = if plain { plasma.stages.extent(s, &bin)? } else { None };
+                with_air(known.map_or_else(|| extent(plasma, s, &expressions, k), Ok)?)
             }
-            at += stride * bin as usize;
-            stride *= axis.len;
-        }
-        bins[at] += weights[k];
+        };
+        let (name, unit) = shown(plasma, &axis.value);
+        (bin.from, bin.spacing) = (from, (to - from) / axis.bins as f64);
+        axes.push(Axis { name, unit: unit.into(), origin: bin.from, spacing: bin.spacing, len: axis.bins });
+        bins.push(bin);
     }
-    for bin in &mut bins {
-        *bin /= width;
-    }
+    let counted = if plain { plasma.stages.bins(s, &bins)? } else { None };
+    let mut sums = counted.map_or_else(|| sums(plasma, s, &expressions, &bins), Ok)?;
+    let (species, units) = (&plasma.setup.species[s], plasma.model.units);
+    let real = species.weight * plasma.setup.grid.cell_volume() * units.density * units.length.powi(config.dimensions() as i32);
+    let width: f64 = axes.iter().map(|a| a.spacing).product();
+    sums.iter_mut().for_each(|sum| *sum *= real / width);
     let names: Vec<String> = p.axes.iter().map(|a| shown(plasma, &a.value).0).collect();
     let what = p.weight.as_ref().map_or_else(|| p.species.clone(), |w| format!("{} weighted by {w}", p.species));
     let place = p.axes.iter().all(|a| matches!(a.value.as_str(), "x" | "y"));
@@ -153,28 +186,42 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
         dimension: [0.0; 7],
         axes,
         centring: Centring::Cell,
-        values: Values::F64(bins),
+        values: Values::F64(sums),
         palette,
     }))
 }
 
-/// The bins of an axis: as given, the domain, or from the least to the greatest value with a little air.
-fn axis_of(config: &Config, plasma: &Plasma, axis: &BinConfig, values: &[f64], chosen: Option<&[bool]>) -> Axis {
-    let place = ["x", "y"].iter().position(|name| *name == axis.value).filter(|d| *d < config.dimensions());
-    let [from, to] = axis.range.unwrap_or_else(|| match place {
-        Some(d) => [plasma.corner()[d], plasma.corner()[d] + config.grid.size[d]],
-        None => {
-            let counted = values.iter().enumerate().filter(|(k, v)| v.is_finite() && chosen.is_none_or(|c| c[*k]));
-            let (low, high) = counted.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (_, v)| (a.min(*v), b.max(*v)));
-            let air = 0.05 * (high - low);
-            match high - low {
-                w if w > 0.0 => [low - air, high + air],
-                // All alike: a window about the value.
-                0.0 => [low - low.abs().max(1e-6), low + low.abs().max(1e-6)],
-                _ => [0.0, 1.0],
-            }
-        }
-    });
-    let (name, unit) = shown(plasma, &axis.value);
-    Axis { name, unit: unit.into(), origin: from, spacing: (to - from) / axis.bins as f64, len: axis.bins }
+/// Least and greatest value of an axis, told by the host.
+fn extent(plasma: &mut Plasma, s: usize, expressions: &Expressions, axis: usize) -> Result<[f64; 2]> {
+    let Plasma { stages, model, moved, .. } = plasma;
+    let mut all = NOTHING;
+    let part = |p: Particles| expressions.extent(&expressions.axes[axis], &Cloud::new(model, *moved, p)).to_vec();
+    stages.visit(s, &part, &mut |found| all = [all[0].min(found[0]), all[1].max(found[1])])?;
+    Ok(all)
+}
+
+/// Sums of the weights in the bins, told by the host.
+fn sums(plasma: &mut Plasma, s: usize, expressions: &Expressions, bins: &[Bins]) -> Result<Vec<f64>> {
+    let Plasma { stages, model, moved, .. } = plasma;
+    let mut all = vec![0.0; bins.iter().map(|axis| axis.count).product()];
+    let part = |p: Particles| expressions.sums(bins, &Cloud::new(model, *moved, p));
+    stages.visit(s, &part, &mut |found| all.iter_mut().zip(found).for_each(|(sum, v)| *sum += v))?;
+    Ok(all)
+}
+
+/// The box along an axis that is a place.
+fn domain(config: &Config, plasma: &Plasma, axis: &BinConfig) -> Option<[f64; 2]> {
+    let d = ["x", "y"].iter().position(|name| *name == axis.value).filter(|d| *d < config.dimensions())?;
+    Some([plasma.corner()[d], plasma.corner()[d] + config.grid.size[d]])
+}
+
+/// From the least to the greatest value with a little air.
+fn with_air([low, high]: [f64; 2]) -> [f64; 2] {
+    let air = 0.05 * (high - low);
+    match high - low {
+        w if w > 0.0 => [low - air, high + air],
+        // All alike: a window about the value.
+        0.0 => [low - low.abs().max(1e-6), low + low.abs().max(1e-6)],
+        _ => [0.0, 1.0],
+    }
 }

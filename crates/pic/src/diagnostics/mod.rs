@@ -94,7 +94,7 @@ impl Diagnostics {
             phase_spaces: d
                 .phase_space
                 .clone()
-                .unwrap_or_else(|| default_phase_spaces(config, &plasma.model.expected))
+                .unwrap_or_else(|| default_phase_spaces(config))
                 .into_iter()
                 .map(|p| Timed::new(p.clone(), p.every))
                 .collect(),
@@ -228,18 +228,14 @@ impl Diagnostics {
     }
 }
 
-/// Particles of a species above which no phase space is made unless it is asked for: each takes 100 bytes of the host's memory.
-pub const MANY: usize = 50_000_000;
-
-/// `(x, ux)` of each mobile species that is not too large.
-fn default_phase_spaces(config: &Config, expected: &[usize]) -> Vec<PhaseSpaceConfig> {
+/// `(x, ux)` of each mobile species.
+fn default_phase_spaces(config: &Config) -> Vec<PhaseSpaceConfig> {
     let axis = |value: &str, bins: usize| BinConfig { value: value.into(), bins, range: None };
     config
         .species
         .iter()
-        .zip(expected)
-        .filter(|(s, n)| s.mobile && **n <= MANY)
-        .map(|(s, _)| PhaseSpaceConfig {
+        .filter(|s| s.mobile)
+        .map(|s| PhaseSpaceConfig {
             name: None,
             species: s.name.clone(),
             axes: vec![axis("x", config.grid.cells[0].clamp(1, 512)), axis("ux", 256)],

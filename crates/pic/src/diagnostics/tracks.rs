@@ -8,7 +8,8 @@ use zellige_engine::record::{Curve, Record};
 
 use crate::config::Config;
 use crate::config::diagnostics::TracksConfig;
-use crate::diagnostics::histogram::{Cloud, selected};
+use crate::diagnostics::histogram::{Cloud, selected, selection};
+use crate::particles::Particles;
 use crate::plasma::Plasma;
 
 /// What is kept of a particle at a time: `x, y, ux, uy, uz`.
@@ -31,10 +32,16 @@ impl Tracks {
     /// Chooses the particles.
     pub fn new(config: &Config, tracks: TracksConfig, plasma: &mut Plasma) -> Result<Self> {
         let species = plasma.setup.species.iter().position(|s| s.name == tracks.species).unwrap_or(0);
-        let particles = plasma.stages.particles(species)?;
-        let cloud = Cloud::new(plasma, &particles);
-        let chosen = selected(config, tracks.select.as_ref(), &cloud)?;
-        let mut tags: Vec<u64> = (0..cloud.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).map(|k| particles.tag[k]).collect();
+        let select = selection(config, tracks.select.as_ref())?;
+        let Plasma { stages, model, moved, .. } = plasma;
+        let mut tags = Vec::new();
+        let part = |mut p: Particles| {
+            let tag = std::mem::take(&mut p.tag);
+            let chosen = selected(select.as_ref(), &Cloud::new(model, *moved, p));
+            // As bits: a tag is any 64 of them.
+            (0..tag.len()).filter(|k| chosen.as_ref().is_none_or(|c| c[*k])).map(|k| f64::from_bits(tag[k])).collect()
+        };
+        stages.visit(species, &part, &mut |found| tags.extend(found.into_iter().map(f64::to_bits)))?;
         tags.sort_unstable();
         // Evenly thinned out.
         let step = tags.len().div_ceil(tracks.limit).max(1);
@@ -44,16 +51,10 @@ impl Tracks {
 
     /// A point of every course.
     pub fn sample(&mut self, plasma: &mut Plasma) -> Result<()> {
-        let particles = plasma.stages.particles(self.species)?;
-        let cloud = Cloud::new(plasma, &particles);
-        let begin = self.values.len();
-        self.values.resize(begin + KEPT * self.tags.len(), f64::NAN);
-        for (k, tag) in particles.tag.iter().enumerate() {
-            if let Some(slot) = self.tags.get(tag) {
-                for c in 0..KEPT {
-                    self.values[begin + KEPT * slot + c] = cloud.column(c)[k];
-                }
-            }
+        let tags: Vec<u64> = self.tags.keys().copied().collect();
+        for [x, y, ux, uy, uz] in plasma.stages.follow(self.species, &tags)? {
+            let [x, y] = plasma.model.place(plasma.moved as f64 + x, y);
+            self.values.extend([x, y, ux, uy, uz]);
         }
         self.time.push(plasma.time() * plasma.model.units.time);
         Ok(())

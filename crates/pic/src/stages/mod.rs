@@ -95,6 +95,34 @@ pub struct Sheet {
     pub values: Vec<f64>,
 }
 
+/// What is made of some particles.
+pub type Visit<'a> = &'a (dyn Fn(Particles) -> Vec<f64> + Sync);
+
+/// Bins of a histogram along a column of particles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bins {
+    /// Number of the column in [`crate::config::diagnostics::PARTICLE`].
+    pub column: usize,
+    /// Lower edge of the first bin.
+    pub from: f64,
+    /// Width of a bin.
+    pub spacing: f64,
+    /// How many.
+    pub count: usize,
+    /// A place is the first plus the second times its distance from the corner of the box in cells.
+    pub place: [f64; 2],
+}
+
+impl Bins {
+    /// The bin of a value. The upper edge belongs to the last one; what is not a number belongs nowhere.
+    pub fn of(&self, value: f64) -> Option<usize> {
+        let bin = ((value - self.from) / self.spacing).floor();
+        let edge = bin == self.count as f64 && value <= self.from + self.spacing * self.count as f64;
+        let bin = if edge { bin - 1.0 } else { bin };
+        (0.0..self.count as f64).contains(&bin).then_some(bin as usize)
+    }
+}
+
 /// The state of a plasma on one device, and what can be done to it.
 pub trait Stages: Send {
     // --- a step, in this order ---
@@ -129,6 +157,21 @@ pub trait Stages: Send {
 
     /// All particles of a species in canonical order.
     fn particles(&mut self, species: usize) -> Result<Particles>;
+
+    /// Gives all particles of a species to `part`, portion by portion on all threads of the host, and what it makes of them to `join`, in
+    /// an order that does not depend on threads.
+    fn visit(&mut self, species: usize, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()>;
+
+    /// Least and greatest value of a column that are finite, `axis` saying which and in what units, of particles that are not on the host;
+    /// none where [`Stages::visit`] does it as fast.
+    fn extent(&mut self, species: usize, axis: &Bins) -> Result<Option<[f64; 2]>>;
+
+    /// Sum of the weights in each bin of one or two axes, the first one running fastest, likewise.
+    fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Option<Vec<f64>>>;
+
+    /// Where the particles with `tags`, in rising order, are: place in cells from the corner of the box, and momentum; NaN for those that
+    /// are gone.
+    fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>>;
 
     /// Replaces all particles of a species (restart).
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()>;

@@ -8,7 +8,7 @@ use zellige_engine::sim::Cost;
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
-use super::store::{self, Band, Tile, export, insert};
+use super::store::{self, Band, Tile, export, follow, insert, visit};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
@@ -16,7 +16,7 @@ use crate::grid::{ABOVE, BELOW};
 use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
-use crate::stages::{Component, Energies, Ledger, Sheet, Stages};
+use crate::stages::{Bins, Component, Energies, Ledger, Sheet, Stages, Visit};
 
 /// Particles that one task advances: fuller tiles are cut into bands of rows, so that a dense target keeps all threads busy.
 pub(super) const BAND: usize = 1 << 15;
@@ -200,6 +200,23 @@ impl<T: Format> Stages for CpuStages<T> {
 
     fn particles(&mut self, species: usize) -> Result<Particles> {
         Ok(export(&self.species[species].store))
+    }
+
+    fn visit(&mut self, species: usize, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()> {
+        self.cpu.install(|| visit(&self.species[species].store, part, join));
+        Ok(())
+    }
+
+    fn extent(&mut self, _species: usize, _axis: &Bins) -> Result<Option<[f64; 2]>> {
+        Ok(None)
+    }
+
+    fn bins(&mut self, _species: usize, _axes: &[Bins]) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
+    fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
+        Ok(self.cpu.install(|| follow(&self.species[species].store, tags)))
     }
 
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {

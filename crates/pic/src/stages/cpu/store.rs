@@ -5,12 +5,14 @@
 //! inside a row the order is free, and nothing is ever sorted.
 
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{items, map, map_tasks, threads};
 use zellige_engine::real::RealScalar;
 use zellige_engine::tiles::{self, Layout};
 pub(super) use zellige_engine::tiles::{Mosaic, Place};
 
 use crate::loading::{Batch, Source};
 use crate::particles::{Particles, Species};
+use crate::stages::Visit;
 
 /// Columns of numbers in a row of a species with equal weights.
 pub(super) const PLAIN: usize = 5;
@@ -66,14 +68,19 @@ pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch
     Ok(())
 }
 
-/// All particles: tile by tile, row by row, in the order of their slots. Put into an empty store of the same tiles they
-/// come to lie as they did.
-pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
-    let n = store.len();
+/// Particles that are told at a time.
+const PORTION: usize = 1 << 16;
+
+/// Particles of some rows with their lowest cells: row by row, in the order of their slots.
+fn told<T: RealScalar>(rows: &[([usize; 2], &Row<T>)]) -> Particles {
+    let n = rows.iter().map(|(_, row)| row.len()).sum();
     let mut p = Particles { i: Vec::with_capacity(n), j: Vec::with_capacity(n), ..Particles::default() };
-    for ([i, j], row) in store.rows() {
+    for to in [&mut p.s, &mut p.t].into_iter().chain(&mut p.u) {
+        to.reserve_exact(n);
+    }
+    for ([i, j], row) in rows {
         p.i.extend(row.keys().iter().map(|c| (i + usize::from(*c)) as u32));
-        p.j.extend(std::iter::repeat_n(j as u32, row.len()));
+        p.j.extend(std::iter::repeat_n(*j as u32, row.len()));
         let into = |to: &mut Vec<f64>, k| to.extend(row.column(k).iter().map(|v| v.to_f64()));
         into(&mut p.s, 0);
         into(&mut p.t, 1);
@@ -86,4 +93,44 @@ pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
         p.tag.extend_from_slice(row.word(0));
     }
     p
+}
+
+/// All particles: tile by tile, row by row, in the order of their slots. Put into an empty store of the same tiles they
+/// come to lie as they did.
+pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
+    told(&store.rows().collect::<Vec<_>>())
+}
+
+/// All particles in portions, as [`crate::stages::Stages::visit`] gives them.
+pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) {
+    let rows: Vec<_> = store.rows().filter(|(_, row)| !row.is_empty()).collect();
+    let mut left = PORTION;
+    let portions: Vec<_> = rows
+        .chunk_by(|(_, row), _| {
+            left = left.saturating_sub(row.len());
+            let goes_on = left > 0;
+            left = if goes_on { left } else { PORTION };
+            goes_on
+        })
+        .collect();
+    // What has been made of some of them is joined before the next ones are begun: it may be as large as they are.
+    for some in portions.chunks(4 * threads()) {
+        map_tasks(items(some), |_, rows| part(told(rows))).into_iter().for_each(&mut *join);
+    }
+}
+
+/// Particles by their tags, as [`crate::stages::Stages::follow`] gives them.
+pub(super) fn follow<T: RealScalar>(store: &Store<T>, tags: &[u64]) -> Vec<[f64; 5]> {
+    let rows: Vec<_> = store.rows().collect();
+    let found = map(items(&rows), |_, ([i, j], row)| {
+        let slots = row.word(0).iter().enumerate().filter_map(|(k, tag)| Some((k, tags.binary_search(tag).ok()?)));
+        let point = |k: usize| {
+            let v = row.get(k).v.map(|v| v.to_f64());
+            [(i + usize::from(row.keys()[k])) as f64 + 0.5 + v[0], *j as f64 + 0.5 + v[1], v[2], v[3], v[4]]
+        };
+        slots.map(|(k, slot)| (slot, point(k))).collect::<Vec<_>>()
+    });
+    let mut out = vec![[f64::NAN; 5]; tags.len()];
+    found.into_iter().flatten().for_each(|(slot, point)| out[slot] = point);
+    out
 }

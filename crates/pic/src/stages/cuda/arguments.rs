@@ -4,6 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::grid::{Grid, ParticleSide};
 use crate::particles::Species;
+use crate::stages::Bins;
 
 /// `Domain`.
 #[repr(C)]
@@ -137,6 +138,28 @@ impl Counters {
     /// Weight taken out, and `weight (gamma - 1)` taken out and put in by walls.
     pub(super) fn sums(&self) -> [f64; 3] {
         [0, 2, 4].map(|k| (self.out[k] as f64 + self.out[k + 1] as f64 * 64.0_f64.exp2()) * (-40.0_f64).exp2())
+    }
+}
+
+/// `Bins`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct BinsArgument {
+    from: f64,
+    spacing: f64,
+    place: [f64; 2],
+    column: i32,
+    count: i32,
+}
+
+impl BinsArgument {
+    pub(super) fn new(bins: &Bins) -> Self {
+        Self { from: bins.from, spacing: bins.spacing, place: bins.place, column: bins.column as i32, count: bins.count as i32 }
+    }
+
+    /// One bin for all particles.
+    pub(super) fn all() -> Self {
+        Self { from: 0.0, spacing: 1.0, place: [0.0; 2], column: 0, count: 1 }
     }
 }
 

@@ -25,17 +25,6 @@ __device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, co
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(256) charge(const __grid_constant__ Domain d, const __grid_constant__ Store st, const __grid_constant__ Push p, long long* far) {
-    for (u32 unit = blockIdx.x; unit < all_units(st); unit += gridDim.x) {
-        Tile tile = tile_of(d, st, unit);
-        // The lists of the warps, and what came.
-        for (u32 list = 0; list <= WARPS; list++) {
-            u32 n = list < WARPS ? st.count[unit * WARPS + list] : st.now.count[unit];
-            const u32* pages = list < WARPS ? st.table + u64(unit * WARPS + list) * st.room : st.now.table + u64(unit) * st.inbox_room;
-            for (u32 k = threadIdx.x; k < n; k += 256) add_charge(d, tile, place(st, pages[k >> SHIFT], k), p, far);
-        }
-    }
-}
 // J = scale * sums, or J += where `more` says so; the sums are 0 afterwards. 8 + 8 + 1 words a value. blockIdx.y: component.
 struct Scales {
     double scale[3];

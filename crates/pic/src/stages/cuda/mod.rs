@@ -13,6 +13,7 @@ mod limits;
 mod program;
 mod stages;
 mod store;
+mod tell;
 
 use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::Result;
@@ -66,7 +67,7 @@ struct Population {
     domain: Domain,
     /// What the host counted: injections. The device's counters add to it.
     ledger: Ledger,
-    /// Sums over items of the last measured step: kinetic energy and momentum per weight.
+    /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of particles.
     measured: Buffer<f64>,
     totals: Buffer<f64>,
 }
@@ -206,7 +207,7 @@ impl CudaStages {
                 species: species.clone(),
                 ledger: Ledger::default(),
                 measured: pool.alloc_zeros(0, "pic: energies")?,
-                totals: pool.alloc_zeros(4, "pic: energies")?,
+                totals: pool.alloc_zeros(5, "pic: energies")?,
             })
         });
         let fields = Fields::new(setup, cuda, &pool)?;

@@ -144,6 +144,10 @@ kernels!(
     charge "charge",
     convert "convert",
     total "total",
+    extent "extent",
+    bins "bins",
+    number "number",
+    follow "follow",
 );
 
 /// What is compiled for a kind of species: also by tests, for architectures that are not at hand.
@@ -166,6 +170,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
         include_str!("advance.cu"),
         include_str!("window.cu"),
         include_str!("charge.cu"),
+        include_str!("tell.cu"),
     ]);
     let wide = kind.precision == Precision::F64;
     let pusher = match kind.pusher {

@@ -14,7 +14,7 @@ use crate::loading::Source;
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::sampling::purpose;
-use crate::stages::{Component, Energies, Ledger, Precision, Sheet, Stages, cpu};
+use crate::stages::{Bins, Component, Energies, Ledger, Precision, Sheet, Stages, Visit, cpu};
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 60.
 const FLOPS: f64 = 202.0;
@@ -31,7 +31,7 @@ impl CudaStages {
     }
 
     /// With `Push` of a species as the next argument.
-    fn push<'a>(&self, launch: Launch<'a>, population: &Population) -> Launch<'a> {
+    pub(super) fn push<'a>(&self, launch: Launch<'a>, population: &Population) -> Launch<'a> {
         let (s, grid) = (&population.species, &self.setup.grid);
         let alpha = 0.5 * s.charge_to_mass() * grid.dt;
         let step = grid.h.map(|h| grid.dt / h);
@@ -209,6 +209,22 @@ impl Stages for CudaStages {
         self.species[species].store.export()
     }
 
+    fn visit(&mut self, species: usize, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()> {
+        self.species[species].store.visit(part, join)
+    }
+
+    fn extent(&mut self, species: usize, axis: &Bins) -> Result<Option<[f64; 2]>> {
+        self.extent_of(species, axis).map(Some)
+    }
+
+    fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Option<Vec<f64>>> {
+        if axes.len() <= 2 { self.sums_in(species, axes).map(Some) } else { Ok(None) }
+    }
+
+    fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
+        self.followed(species, tags)
+    }
+
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {
         cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
         self.species[species].store.clear()?;
@@ -232,12 +248,9 @@ impl Stages for CudaStages {
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>> {
         self.ahead = None;
         self.convert()?;
-        let population = &self.species[species];
         let n = self.setup.grid.len();
-        let launch = population.store.kernels.charge.launch(population.store.all_units() as u32, 256);
-        let launch = self.push(launch.plain(population.domain).plain(population.store.argument()), population);
-        // SAFETY: the arguments as declared; the sums have room for three times as many.
-        unsafe { launch.arg(&self.sums[self.adding]).run()? };
+        self.sum_charge(species)?;
+        let population = &self.species[species];
         let unit = population.species.macro_charge().abs() / (4.0 * self.unit);
         let rho: Vec<f64> = self.cuda.download_range(&self.sums[self.adding], 0..n)?.iter().map(|v| *v as f64 * unit).collect();
         self.cuda.fill_zero(&mut self.sums[self.adding])?;
@@ -249,18 +262,18 @@ impl Stages for CudaStages {
         let mut found = Energies { electric: [a, b, c], magnetic: [d, e, f], ..Energies::default() };
         let volume = self.setup.grid.cell_volume();
         for p in &mut self.species {
-            let totals = self.cuda.download(&p.totals)?;
+            let totals = p.totals(&self.cuda)?;
             let mass = p.species.macro_mass() * volume;
             found.kinetic.push(mass * totals[0]);
             found.momentum.push([1, 2, 3].map(|c| mass * totals[c]));
+            found.count.push(totals[4] as u64);
         }
-        found.count = self.count()?;
         Ok(found)
     }
 
     fn count(&mut self) -> Result<Vec<u64>> {
         // The counters tell whether a particle was lost on its way.
-        let species = self.species.iter_mut().map(|p| p.store.counters().and_then(|_| Ok(p.store.len()? as u64)));
+        let species = self.species.iter().map(|p| p.store.counters().and_then(|_| Ok(p.totals(&self.cuda)?[4] as u64)));
         species.collect()
     }
 

@@ -26,19 +26,19 @@ const HELPERS: usize = 3;
 const HEAVY: usize = 256;
 
 /// Where those that come to a unit lie.
-struct Inbox {
-    count: Buffer<u32>,
+pub(super) struct Inbox {
+    pub(super) count: Buffer<u32>,
     pages: Buffer<u32>,
-    table: Buffer<u32>,
+    pub(super) table: Buffer<u32>,
 }
 
 /// The store of one species.
 pub(super) struct Store {
-    cuda: Cuda,
+    pub(super) cuda: Cuda,
     pool: Pool,
     pub(super) kind: Kind,
     pub(super) kernels: Kernels,
-    cells: [usize; 2],
+    pub(super) cells: [usize; 2],
     pub(super) tiles: [usize; 2],
     /// No more particles than this are there, and no more in a unit.
     most: usize,
@@ -47,13 +47,13 @@ pub(super) struct Store {
     room: usize,
     pages: usize,
     /// Pages of a list and of an inbox at most.
-    list_room: usize,
-    inbox_room: usize,
+    pub(super) list_room: usize,
+    pub(super) inbox_room: usize,
     /// Pages, as `Place` of common.cu has them.
-    slots: Buffer<u8>,
-    count: Buffer<u32>,
-    table: Buffer<u32>,
-    inbox: [Inbox; 2],
+    pub(super) slots: Buffer<u8>,
+    pub(super) count: Buffer<u32>,
+    pub(super) table: Buffer<u32>,
+    pub(super) inbox: [Inbox; 2],
     ring: Buffer<u32>,
     outbox: Buffer<u8>,
     common: Buffer<u8>,
@@ -61,10 +61,10 @@ pub(super) struct Store {
     /// Helpers of very full units, as `team.cu` has them: how many at most, and into parts of how many particles units are split.
     helpers: usize,
     target: usize,
-    teams: [Buffer<u32>; 5],
+    pub(super) teams: [Buffer<u32>; 5],
     counters: Buffer<Counters>,
     /// Which inbox is read next.
-    current: usize,
+    pub(super) current: usize,
     /// Blocks that the device holds at a time.
     places: u32,
 }
@@ -110,7 +110,7 @@ impl Store {
     }
 
     /// Units of work of the tiles.
-    fn units(&self) -> usize {
+    pub(super) fn units(&self) -> usize {
         self.tiles[0] * self.tiles[1] * self.kind.parts
     }
 
@@ -357,55 +357,5 @@ impl Store {
         let units = lists.chunks(self.kind.warps()).zip(&came).map(|(l, c)| l.iter().map(|n| *n as usize).sum::<usize>() + *c as usize);
         (self.most, self.fullest) = units.fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
         Ok(self.most)
-    }
-
-    /// All particles, unit by unit. Waits.
-    pub(super) fn export(&self) -> Result<Particles> {
-        self.counters()?;
-        let now = &self.inbox[self.current];
-        let lists = (self.cuda.download(&self.count)?, self.cuda.download(&self.table)?, self.list_room, self.kind.warps());
-        let came = (self.cuda.download(&now.count)?, self.cuda.download(&now.table)?, self.inbox_room, 1);
-        let slots = self.cuda.download(&self.slots)?;
-        let (real, page, bytes) = (self.kind.real(), self.kind.page(), self.kind.page_bytes());
-        // Value c of particle k of a page that begins at `at`: four side by side, then columns.
-        let value = |at: usize, k: usize, c: usize| {
-            let from = at + if c < 4 { 4 * k + c } else { c * page + k } * real;
-            let bytes = &slots[from..from + real];
-            if real == 4 { f64::from(bytemuck::pod_read_unaligned::<f32>(bytes)) } else { bytemuck::pod_read_unaligned(bytes) }
-        };
-        let cells = (5 + usize::from(self.kind.weighted)) * page * real;
-        let word = |at: usize, k: usize| bytemuck::pod_read_unaligned::<u16>(&slots[at + cells + 2 * k..][..2]);
-        let tag = |at: usize, k: usize| bytemuck::pod_read_unaligned::<u64>(&slots[at + cells + 2 * page + 8 * k..][..8]);
-        let owner = self.cuda.download(&self.teams[2])?;
-        let mut p = Particles::default();
-        for unit in 0..self.all_units() {
-            let tile = unit.checked_sub(self.units()).map_or(unit, |helper| owner[helper] as usize);
-            // A helper without a tile has no particles.
-            let tile = if tile < self.units() { tile / self.kind.parts } else { 0 };
-            let corner = [tile % self.tiles[0] * self.kind.tile[0], tile / self.tiles[0] * self.kind.tile[1]];
-            for (count, table, room, each) in [&lists, &came] {
-                for list in unit * each..(unit + 1) * each {
-                    for k in 0..count[list] as usize {
-                        let (at, k) = (table[list * room + k / page] as usize * bytes, k % page);
-                        let cell = word(at, k);
-                        p.i.push(corner[0] as u32 + u32::from(cell & 255));
-                        p.j.push(corner[1] as u32 + u32::from(cell >> 8));
-                        p.s.push(value(at, k, 0));
-                        p.t.push(value(at, k, 1));
-                        for c in 0..3 {
-                            p.u[c].push(value(at, k, 2 + c));
-                        }
-                        if self.kind.weighted {
-                            p.weight.push(value(at, k, 5));
-                        }
-                        if self.kind.tagged {
-                            p.tag.push(tag(at, k));
-                        }
-                    }
-                }
-            }
-        }
-        debug_assert!(p.i.iter().all(|i| (*i as usize) < self.cells[0]));
-        Ok(p)
     }
 }

@@ -1,0 +1,191 @@
+//! What is told of particles where they are: `tell.cu`; and what the host tells of them, some pages at a time.
+
+use zellige_engine::cuda::{Cuda, Launch};
+use zellige_engine::error::Result;
+use zellige_engine::parallel::{items, map_tasks};
+
+use super::arguments::BinsArgument;
+use super::program::Kind;
+use super::store::Store;
+use super::{CudaStages, Population};
+use crate::particles::Particles;
+use crate::stages::{Bins, Visit};
+
+/// Bytes of pages that the host has at a time.
+const WINDOW: usize = 1 << 26;
+/// Particles that one task tells of.
+const PORTION: usize = 1 << 16;
+/// Blocks that find an extent.
+const BLOCKS: usize = 2048;
+
+impl Population {
+    /// Sums of the last measured step, and the number of particles now. Waits.
+    pub(super) fn totals(&self, cuda: &Cuda) -> Result<Vec<f64>> {
+        let launch = self.store.kernels.number.launch(1, 1024).plain(self.store.argument());
+        // SAFETY: a store, and the last of five numbers.
+        unsafe { launch.arg(self.totals.from(4)).run()? };
+        cuda.download(&self.totals)
+    }
+}
+
+impl CudaStages {
+    /// With the domain and the store of a species as arguments.
+    fn of<'a>(&self, launch: Launch<'a>, species: usize) -> Launch<'a> {
+        let population = &self.species[species];
+        launch.plain(population.domain).plain(population.store.argument())
+    }
+
+    /// Adds the charge of a species to the sums at hand, which are zero, the first component of them.
+    pub(super) fn sum_charge(&mut self, species: usize) -> Result<()> {
+        let population = &self.species[species];
+        let launch = population.store.kernels.charge.launch(population.store.all_units() as u32, 256);
+        let launch = self.push(self.of(launch, species), population);
+        // SAFETY: the arguments as declared; the sums have room for three times as many.
+        unsafe { launch.arg(&self.sums[self.adding]).run() }
+    }
+
+    /// Least and greatest finite value of a column. Waits.
+    pub(super) fn extent_of(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]> {
+        let store = &self.species[species].store;
+        let blocks = store.all_units().min(BLOCKS);
+        let out = self.pool.alloc_zeros::<f64>(2 * blocks, "pic: extent of a histogram")?;
+        let launch = self.of(store.kernels.extent.launch(blocks as u32, 256), species);
+        // SAFETY: as declared; two numbers a block.
+        unsafe { launch.plain(BinsArgument::new(axis)).arg(&out).run()? };
+        let found = self.cuda.download(&out)?;
+        Ok(found.as_chunks::<2>().0.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], [low, high]| [a.min(*low), b.max(*high)]))
+    }
+
+    /// Weights in the bins of one axis or two. Waits.
+    pub(super) fn sums_in(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>> {
+        let store = &self.species[species].store;
+        let count: usize = axes.iter().map(|a| a.count).product();
+        let sums = self.pool.alloc_zeros::<u64>(2 * count, "pic: bins of a histogram")?;
+        let [x, y] = [0, 1].map(|k| axes.get(k).map_or_else(BinsArgument::all, BinsArgument::new));
+        let launch = self.of(store.kernels.bins.launch(store.all_units() as u32, 256), species);
+        // SAFETY: as declared; two words for each pair of bins.
+        unsafe { launch.plain(x).plain(y).arg(&sums).run()? };
+        let found = self.cuda.download(&sums)?;
+        Ok(found.as_chunks::<2>().0.iter().map(|[whole, rest]| *whole as f64 + *rest as f64 * (-64.0_f64).exp2()).collect())
+    }
+
+    /// Places in cells and momenta of particles by their tags. Waits.
+    pub(super) fn followed(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
+        let store = &self.species[species].store;
+        if !store.kind.tagged || tags.is_empty() {
+            return Ok(vec![[f64::NAN; 5]; tags.len()]);
+        }
+        let wanted = self.pool.buffer_from(tags, "pic: tags to follow")?;
+        let out = self.pool.buffer_from(&vec![f64::NAN; 5 * tags.len()], "pic: particles followed")?;
+        let launch = self.of(store.kernels.follow.launch(store.all_units() as u32, 256), species);
+        // SAFETY: as declared; five numbers for each of the tags, which rise.
+        unsafe { launch.arg(&wanted).arg(tags.len() as u32).arg(&out).run()? };
+        Ok(self.cuda.download(&out)?.as_chunks::<5>().0.to_vec())
+    }
+}
+
+/// A page in use.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    number: u32,
+    /// Particles in it.
+    count: u32,
+    /// First cell of their tile.
+    corner: [u32; 2],
+}
+
+impl Kind {
+    /// Appends the particles of a page.
+    fn read(&self, page: &Page, bytes: &[u8], p: &mut Particles) {
+        let (real, slots, n) = (self.real(), self.page(), page.count as usize);
+        // Value c of particle k: four side by side, then columns.
+        let value = |k: usize, c: usize| {
+            let from = if c < 4 { 4 * k + c } else { c * slots + k } * real;
+            let bytes = &bytes[from..from + real];
+            if real == 4 { f64::from(bytemuck::pod_read_unaligned::<f32>(bytes)) } else { bytemuck::pod_read_unaligned(bytes) }
+        };
+        let cells = (5 + usize::from(self.weighted)) * slots * real;
+        for cell in bytes[cells..cells + 2 * n].as_chunks::<2>().0 {
+            p.i.push(page.corner[0] + u32::from(cell[0]));
+            p.j.push(page.corner[1] + u32::from(cell[1]));
+        }
+        let column = |to: &mut Vec<f64>, c: usize| to.extend((0..n).map(|k| value(k, c)));
+        column(&mut p.s, 0);
+        column(&mut p.t, 1);
+        for c in 0..3 {
+            column(&mut p.u[c], 2 + c);
+        }
+        if self.weighted {
+            column(&mut p.weight, 5);
+        }
+        if self.tagged {
+            let tags = &bytes[cells + 2 * slots..][..8 * n];
+            p.tag.extend(tags.as_chunks::<8>().0.iter().map(|t| u64::from_le_bytes(*t)));
+        }
+    }
+}
+
+impl Store {
+    /// Pages in use, unit by unit. Waits.
+    fn pages_in_use(&self) -> Result<Vec<Page>> {
+        self.counters()?;
+        let now = &self.inbox[self.current];
+        let lists = (self.cuda.download(&self.count)?, self.cuda.download(&self.table)?, self.list_room, self.kind.warps());
+        let came = (self.cuda.download(&now.count)?, self.cuda.download(&now.table)?, self.inbox_room, 1);
+        let owner = self.cuda.download(&self.teams[2])?;
+        let mut pages = Vec::new();
+        for unit in 0..self.all_units() {
+            let tile = unit.checked_sub(self.units()).map_or(unit, |helper| owner[helper] as usize);
+            // A helper without a tile has no particles.
+            let tile = if tile < self.units() { tile / self.kind.parts } else { 0 };
+            let corner = [tile % self.tiles[0] * self.kind.tile[0], tile / self.tiles[0] * self.kind.tile[1]].map(|c| c as u32);
+            for (count, table, room, each) in [&lists, &came] {
+                for list in unit * each..(unit + 1) * each {
+                    for first in (0..count[list] as usize).step_by(self.kind.page()) {
+                        let number = table[list * room + first / self.kind.page()];
+                        pages.push(Page { number, count: count[list].min((first + self.kind.page()) as u32) - first as u32, corner });
+                    }
+                }
+            }
+        }
+        Ok(pages)
+    }
+
+    /// All particles, unit by unit. Waits.
+    pub(super) fn export(&self) -> Result<Particles> {
+        let pages = self.pages_in_use()?;
+        let slots = self.cuda.download(&self.slots)?;
+        let (bytes, n) = (self.kind.page_bytes(), pages.iter().map(|p| p.count as usize).sum());
+        let mut p = Particles { i: Vec::with_capacity(n), j: Vec::with_capacity(n), ..Particles::default() };
+        for to in [&mut p.s, &mut p.t].into_iter().chain(&mut p.u) {
+            to.reserve_exact(n);
+        }
+        for page in &pages {
+            self.kind.read(page, &slots[page.number as usize * bytes..][..bytes], &mut p);
+        }
+        debug_assert!(p.i.iter().all(|i| (*i as usize) < self.cells[0]));
+        Ok(p)
+    }
+
+    /// All particles as their pages lie in memory, of which some are copied at a time. Waits.
+    pub(super) fn visit(&self, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()> {
+        let mut pages = self.pages_in_use()?;
+        pages.sort_unstable_by_key(|p| p.number);
+        let bytes = self.kind.page_bytes();
+        let window = (WINDOW / bytes).max(1) as u32;
+        for some in pages.chunk_by(|a, b| a.number / window == b.number / window) {
+            let first = some[0].number as usize;
+            let slots = self.cuda.download_range(&self.slots, first * bytes..(some[some.len() - 1].number as usize + 1) * bytes)?;
+            let portions: Vec<_> = some.chunks(PORTION / self.kind.page()).collect();
+            let made = map_tasks(items(&portions), |_, pages| {
+                let mut p = Particles::default();
+                for page in *pages {
+                    self.kind.read(page, &slots[(page.number as usize - first) * bytes..][..bytes], &mut p);
+                }
+                part(p)
+            });
+            made.into_iter().for_each(&mut *join);
+        }
+        Ok(())
+    }
+}
