@@ -56,7 +56,7 @@ pub enum Accounts {
     Closed,
     /// Fields come and go; the work that they do on particles is added up.
     Work,
-    /// Not at all: external electric fields work too, or the device does not add up what fields do.
+    /// Not at all: external electric fields work too.
     Open,
 }
 
@@ -118,8 +118,10 @@ impl Plasma {
         plasma.accounts = match plasma.closed() {
             _ if external => Accounts::Open,
             true => Accounts::Closed,
-            false if plasma.stages.count_work() => Accounts::Work,
-            false => Accounts::Open,
+            false => {
+                plasma.stages.count_work()?;
+                Accounts::Work
+            }
         };
         if plasma.start.iter().map(|l| l.injected).sum::<u64>() == 0 && !plasma.model.loads.is_empty() && plasma.model.window.is_none() {
             let problem = Problem::new("pic.species", "not a single particle was put into the box");
@@ -215,7 +217,7 @@ impl Plasma {
 
     /// `max |div E - rho|` against the start, in `e n_0`.
     pub fn check_charge(&mut self) -> Result<f64> {
-        self.gauss.look(self.stages.as_mut(), self.step)
+        self.gauss.look(self.stages.as_mut(), self.step, self.moved)
     }
 
     /// How the energy is accounted for.

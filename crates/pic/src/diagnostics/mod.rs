@@ -35,8 +35,9 @@ fn symbol(component: &str) -> String {
 
 /// Measurements of energies in a run where nothing is said.
 const MEASUREMENTS: u64 = 1000;
-/// Looks at `div E - rho` likewise.
+/// Looks at `div E - rho` likewise, and least steps between them: a look takes about as long as a few steps.
 const LOOKS: u64 = 20;
+const LOOK_STEPS: u64 = 50;
 
 /// A record that is written at times, with its clockwork.
 struct Timed<T> {
@@ -100,7 +101,7 @@ impl Diagnostics {
                 .collect(),
             particles: d.particles.iter().map(|p| Timed::new(p.clone(), p.every)).collect(),
             measure_every: d.energies_every.unwrap_or_else(|| steps.div_ceil(MEASUREMENTS)).max(1),
-            look_every: d.charge_every.unwrap_or_else(|| steps.div_ceil(LOOKS)).max(1),
+            look_every: d.charge_every.unwrap_or_else(|| steps.div_ceil(LOOKS).max(LOOK_STEPS)).max(1),
         };
         for t in &d.tracks {
             all.tracks.push(Tracks::new(config, t.clone(), plasma)?);

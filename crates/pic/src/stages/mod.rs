@@ -11,6 +11,7 @@ pub mod layer;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
+use crate::gauss::{Look, Seen};
 use crate::grid::Grid;
 use crate::loading::Source;
 use crate::particles::{Particles, Species};
@@ -186,6 +187,9 @@ pub trait Stages: Send {
     /// [`Stages::component`] does; sides and periodic copies complete.
     fn charge(&mut self, species: usize, smoothed: bool) -> Result<Vec<f64>>;
 
+    /// Looks at `div E - rho` at all corners: what has changed since they were first seen.
+    fn look(&mut self, look: &Look<'_>) -> Result<Seen>;
+
     /// What the last measured step added up.
     fn energies(&mut self) -> Result<Energies>;
 
@@ -195,8 +199,8 @@ pub trait Stages: Send {
     /// What crossed the borders so far, per species.
     fn ledger(&mut self) -> Result<Vec<Ledger>>;
 
-    /// Adds up the work of the fields on particles from the next step on; not where it is `false`: then the backend does not know it.
-    fn count_work(&mut self) -> bool;
+    /// Adds up the work of the fields on particles from the next step on.
+    fn count_work(&mut self) -> Result<()>;
 
     /// `sum dt integral J.E` of all steps since, columns with sheets of current left out.
     fn work(&mut self) -> Result<f64>;

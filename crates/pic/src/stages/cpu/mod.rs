@@ -7,6 +7,7 @@
 //! bit.
 
 mod advance;
+mod corners;
 mod deposit;
 mod exchange;
 pub mod fields;
@@ -27,6 +28,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::parallel::{first, indices};
 use zellige_engine::tiles::Post;
 
+use self::corners::Corners;
 use self::exchange::{Outbox, Tally};
 use self::fields::FieldSet;
 use self::isa::Format;
@@ -121,6 +123,7 @@ struct CpuStages<T: Format> {
     windows: Vec<Window<T>>,
     outboxes: Vec<Outbox<T>>,
     post: Post,
+    corners: Corners,
 }
 
 impl<T: Format> CpuStages<T> {
@@ -147,6 +150,7 @@ impl<T: Format> CpuStages<T> {
             windows: (0..mosaic.len()).map(|_| Window::new(mosaic.tile)).collect(),
             outboxes: (0..mosaic.len()).map(|_| Outbox::default()).collect(),
             post: Post::default(),
+            corners: Corners::new(&setup.grid),
             setup: setup.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! [`Stages`] on the processor.
 
 use zellige_engine::error::{Error, Result};
-use zellige_engine::parallel::{chunks_mut, each, each_task, items, items_mut, map_tasks, owned, thread};
+use zellige_engine::parallel::{chunks, chunks_mut, each, each_task, items, items_mut, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -12,6 +12,7 @@ use super::store::{self, Band, Tile, export, follow, insert, visit};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
+use crate::gauss::{Look, Seen};
 use crate::grid::{ABOVE, BELOW};
 use crate::loading::{Batch, Source};
 use crate::particles::Particles;
@@ -23,6 +24,9 @@ pub(super) const BAND: usize = 1 << 15;
 
 /// Tiles whose charge is in memory together.
 const TILES_AT_A_TIME: usize = 256;
+
+/// Corners whose charges one task adds.
+const PART: usize = 1 << 14;
 
 /// Floating-point operations of a particle's step, order 1: gather 62, Boris 60, move 20, deposit 40.
 const FLOPS: f64 = 182.0;
@@ -263,6 +267,23 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(rho.iter().map(|r| r.to_f64()).collect())
     }
 
+    fn look(&mut self, look: &Look<'_>) -> Result<Seen> {
+        let (mut rho, mut all) = (vec![0.0; self.setup.grid.len()], vec![0.0; self.setup.grid.len()]);
+        for s in 0..self.species.len() {
+            let charge = self.charge(s, look.smoothed)?;
+            self.cpu.install(|| {
+                each((chunks_mut(&mut rho, PART), chunks_mut(&mut all, PART), chunks(&charge, PART)), |_, (rho, all, charge)| {
+                    for ((rho, all), r) in rho.iter_mut().zip(all).zip(charge) {
+                        *rho += r;
+                        *all += r.abs();
+                    }
+                });
+            });
+        }
+        let Self { setup, fields, corners, .. } = self;
+        Ok(self.cpu.install(|| corners.look(&setup.grid, look, &rho, &all, [&fields.e[0], &fields.e[1]])))
+    }
+
     fn energies(&mut self) -> Result<Energies> {
         Ok(Energies {
             electric: self.fields.electric(),
@@ -281,9 +302,9 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(self.species.iter().map(|s| s.ledger).collect())
     }
 
-    fn count_work(&mut self) -> bool {
+    fn count_work(&mut self) -> Result<()> {
         self.fields.count_work();
-        true
+        Ok(())
     }
 
     fn work(&mut self) -> Result<f64> {
@@ -292,6 +313,8 @@ impl<T: Format> Stages for CpuStages<T> {
 
     fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
         let mut state = self.fields.hidden();
+        state.push(("residual.base".into(), self.corners.base.clone()));
+        state.push(("residual.variance".into(), self.corners.variance.clone()));
         for (k, s) in self.species.iter().enumerate() {
             let l = &s.ledger;
             state.push((format!("ledger.{k}"), vec![l.injected as f64, l.removed as f64, l.energy_in, l.energy_out, l.charge_out]));
@@ -308,6 +331,11 @@ impl<T: Format> Stages for CpuStages<T> {
                 return Err(Error::Numerics { what: "saved state".into(), place: format!("species `{}`", s.species.name), message });
             };
             s.ledger = Ledger { injected: injected as u64, removed: removed as u64, energy_in, energy_out, charge_out };
+        }
+        for (name, to) in [("residual.base", &mut self.corners.base), ("residual.variance", &mut self.corners.variance)] {
+            if let Some((_, values)) = state.iter().find(|(n, v)| n == name && v.len() == to.len()) {
+                to.copy_from_slice(values);
+            }
         }
         self.fields.set_hidden(state);
         Ok(())

@@ -56,29 +56,34 @@ struct Taps {
     double weight[MOST_TAPS];
     int count, axis;
 };
-extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__ Lattice l, const __grid_constant__ Taps taps) {
-    Node p = node(l);
-    int c = 6 + blockIdx.z, axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
-    if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (halfway(c, 1) && p.j == l.cells[1])) return;
-    const real* from = (axis == 0 ? l.j : l.scratch)[blockIdx.z];
-    real* to = (axis == 0 ? l.scratch : l.j)[blockIdx.z];
+// What the filter of an axis makes of component c at a node.
+template <class T> __device__ __forceinline__ T filtered(const Lattice& l, const Taps& taps, const T* from, int c, const Node& p) {
+    int axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
     bool half = halfway(c, axis), periodic = l.fields[2 * axis] == 0;
     int last = n - int(half || periodic);
-    real sum = real(taps.weight[0]) * from[p.at], sign = parity(c, axis, 1);
+    T sum = T(taps.weight[0]) * from[p.at], sign = T(parity(c, axis, 1));
     for (int m = 1; m < taps.count; m++) {
-        real pair = 0;
+        T pair = 0;
         for (int d = -m; d <= m; d += 2 * m) {
             int k = own + d;
-            real factor = 1;
+            T factor = 1;
             while (k < 0 || k > last) {
                 k = image(k, n, half, periodic);
                 if (!periodic) factor *= sign;
             }
             pair += factor * from[p.at + (k - own) * stride];
         }
-        sum += real(taps.weight[m]) * pair;
+        sum += T(taps.weight[m]) * pair;
     }
-    to[p.at] = sum;
+    return sum;
+}
+extern "C" __global__ void __launch_bounds__(256) smooth(const __grid_constant__ Lattice l, const __grid_constant__ Taps taps) {
+    Node p = node(l);
+    int c = 6 + blockIdx.z;
+    if (!p.inside || (halfway(c, 0) && p.i == l.cells[0]) || (halfway(c, 1) && p.j == l.cells[1])) return;
+    const real* from = (taps.axis == 0 ? l.j : l.scratch)[blockIdx.z];
+    real* to = (taps.axis == 0 ? l.scratch : l.j)[blockIdx.z];
+    to[p.at] = filtered(l, taps, from, c, p);
 }
 
 // A line of nodes: added to J, put into E or B. Components as in `halfway`.

@@ -4,14 +4,19 @@
 //! Nothing here waits, except what sets or reads whole arrays. A step of the fields of a periodic domain is one launch (`leap.cu`);
 //! elsewhere it is three, one more for the current, two more for a filter.
 
+mod gauss;
+
 use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
+use zellige_engine::real;
 use zellige_engine::sim::Cost;
 
+use self::gauss::{Corners, Work};
 use super::field_arguments::{Lattice, Leap, MOST_TAPS, Taps};
 use super::{Current, early};
+use crate::gauss::GAUSS;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
 use crate::stages::cpu::fields::{complete_charge, fill_guards};
 use crate::stages::layer::{Layer, Memory};
@@ -31,7 +36,8 @@ const LEAP_RESIDENT: u32 = 5;
 /// What is compiled for a number format: also by tests, for architectures that are not at hand.
 pub(super) fn recipe(precision: Precision) -> Recipe {
     let real = if precision == Precision::F32 { "float" } else { "double" };
-    let sources = [
+    let mut sources = vec![
+        real::CUDA,
         include_str!("copies.cu"),
         include_str!("value.cu"),
         include_str!("lattice.cu"),
@@ -39,6 +45,8 @@ pub(super) fn recipe(precision: Precision) -> Recipe {
         include_str!("current.cu"),
         include_str!("leap.cu"),
     ];
+    sources.extend(GAUSS);
+    sources.push(include_str!("gauss.cu"));
     let resident = if precision == Precision::F32 { LEAP_RESIDENT } else { 1 };
     let numbers = [("MOST_TAPS", MOST_TAPS as u32), ("LEAP_X", LEAP[0]), ("LEAP_Y", LEAP[1]), ("LEAP_RESIDENT", resident)];
     let mut defines = vec![("REAL".to_owned(), real.to_owned())];
@@ -59,6 +67,12 @@ const NAMES: &[&str] = &[
     "smooth",
     "put_line",
     "leap",
+    "charge_of",
+    "smooth_charge",
+    "sum_charge",
+    "look_scale",
+    "look",
+    "power",
 ];
 
 /// The fields of a run.
@@ -83,6 +97,10 @@ pub(super) struct Fields {
     sheet: Buffer<f64>,
     partial: Buffer<f64>,
     sums: Buffer<f64>,
+    /// None before they are looked at.
+    corners: Option<Corners>,
+    /// None where it is not added up.
+    work: Option<Work>,
 }
 
 impl Fields {
@@ -126,6 +144,8 @@ impl Fields {
             pool: pool.clone(),
             partial: pool.alloc_zeros(6 * ENERGY_BLOCKS as usize, "sums of the energy")?,
             sums: pool.alloc_zeros(6, "energies")?,
+            corners: None,
+            work: None,
             cuda: cuda.clone(),
             grid,
             precision,
@@ -245,6 +265,7 @@ impl Fields {
                     unsafe { self.kernel("smooth").launch(blocks, (BLOCK[0], BLOCK[1])).plain(self.lattice).plain(taps).run()? };
                 }
             }
+            self.leave_out(sheets)?;
             sheets.iter().try_for_each(|sheet| self.put_line(sheet))
         })
     }
@@ -267,11 +288,12 @@ impl Fields {
         // 11 operations for each half step of B, 17 for E.
         let cost = self.cost(30.0, 39.0);
         profiler.stage_on(&cuda, "field", cost, || {
+            self.add_work()?;
             for name in ["advance_b<false>", "advance_e", "advance_b<true>"] {
                 // SAFETY: as declared.
                 unsafe { early(&cuda, self.kernel(name).launch(self.blocks(1), (BLOCK[0], BLOCK[1]))).plain(self.lattice).run()? };
             }
-            Ok(())
+            self.add_work()
         })
     }
 
@@ -379,10 +401,11 @@ impl Fields {
         rho
     }
 
-    /// The memory of the absorbing layers, named as on the processor. Waits.
+    /// The memory of the absorbing layers and what is told of the fields, named as on the processor. Waits.
     pub(super) fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {
-        let all = self.psi.iter();
-        all.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision)))).collect()
+        let layers = self.psi.iter();
+        let layers = layers.map(|(memory, buffer)| Ok((memory.name(), unpacked(&self.cuda.download(buffer)?, self.precision))));
+        Ok(layers.collect::<Result<Vec<_>>>()?.into_iter().chain(self.told()?).collect())
     }
 
     /// Takes it back; entries of other names are left alone.
@@ -392,7 +415,7 @@ impl Fields {
                 self.cuda.upload(buffer, &packed(values, self.precision))?;
             }
         }
-        Ok(())
+        self.set_told(state)
     }
 
     fn kernel(&self, name: &str) -> &Kernel {

@@ -9,6 +9,7 @@ use zellige_engine::sim::Cost;
 
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
 use super::{CudaStages, Current, Population, early, unit_of};
+use crate::gauss::{Look, Seen};
 use crate::integers::dithered;
 use crate::loading::Source;
 use crate::particles::Particles;
@@ -135,7 +136,8 @@ impl Stages for CudaStages {
     }
 
     fn current(&mut self, sheets: &[Sheet], profiler: &mut Profiler) -> Result<()> {
-        if self.fields.leaps() && sheets.is_empty() {
+        // A leap keeps no J, of which the work would be.
+        if self.fields.leaps() && sheets.is_empty() && !self.fields.counts_work() {
             // As it is: the field reads the integers.
             let charge = self.pending.take().unwrap_or(0.0);
             self.unread = Some(self.current_of(charge));
@@ -257,6 +259,22 @@ impl Stages for CudaStages {
         Ok(self.fields.complete_charge(&rho, smoothed))
     }
 
+    fn look(&mut self, look: &Look<'_>) -> Result<Seen> {
+        self.ahead = None;
+        self.convert()?;
+        let charge = self.fields.no_charge(look.smoothed)?;
+        for s in 0..self.species.len() {
+            self.sum_charge(s)?;
+            let unit = self.species[s].species.macro_charge().abs() / (4.0 * self.unit);
+            self.fields.add_charge(&charge, &self.sums[self.adding], unit)?;
+            self.cuda.fill_zero(&mut self.sums[self.adding])?;
+        }
+        // The largest of all species: what is left out of the others makes the limit wider, not tighter.
+        let largest = self.species.iter().map(|p| p.species.macro_charge().abs()).fold(0.0, f64::max);
+        let rounded = if self.setup.order == 1 { 0.0 } else { largest };
+        self.fields.look(look, &charge, [rounded, largest / (4.0 * self.unit)])
+    }
+
     fn energies(&mut self) -> Result<Energies> {
         let [a, b, c, d, e, f] = self.fields.energies()?;
         let mut found = Energies { electric: [a, b, c], magnetic: [d, e, f], ..Energies::default() };
@@ -293,12 +311,12 @@ impl Stages for CudaStages {
         species.collect()
     }
 
-    fn count_work(&mut self) -> bool {
-        false
+    fn count_work(&mut self) -> Result<()> {
+        self.fields.count_work()
     }
 
     fn work(&mut self) -> Result<f64> {
-        Ok(0.0)
+        self.fields.work()
     }
 
     fn hidden(&mut self) -> Result<Vec<(String, Vec<f64>)>> {

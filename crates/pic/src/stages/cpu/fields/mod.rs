@@ -206,7 +206,7 @@ impl<T: RealScalar> FieldSet<T> {
     pub fn set_hidden(&mut self, state: &[(String, Vec<f64>)]) {
         self.layers.set_hidden(state);
         if let (Some(work), Some((_, saved))) = (&mut self.work, state.iter().find(|entry| entry.0 == "work")) {
-            *work = saved.first().copied().unwrap_or(0.0);
+            *work = saved.iter().sum();
         }
     }
 

@@ -1,0 +1,195 @@
+//! What is told of the fields where they are: `gauss.cu`.
+
+use bytemuck::{Pod, Zeroable};
+use zellige_engine::cuda::Buffer;
+use zellige_engine::error::Result;
+
+use super::{BLOCK, Fields, Taps};
+use crate::gauss::{Look, Rounding, Seen};
+use crate::stages::Sheet;
+
+/// Blocks that sum something up: that many partial sums.
+const BLOCKS: u32 = 512;
+
+/// What is known of all corners.
+pub(super) struct Corners {
+    base: Buffer<f64>,
+    variance: Buffer<f64>,
+}
+
+/// Charge at all corners while it is added up.
+pub(in crate::stages::cuda) struct Charge {
+    rho: Buffer<f64>,
+    all: Buffer<f64>,
+    one: Buffer<f64>,
+    /// Half filtered; empty without a filter.
+    scratch: Buffer<f64>,
+}
+
+/// Work of E on J.
+pub(super) struct Work {
+    sums: Buffer<f64>,
+    /// Columns with sheets, on the device too.
+    columns: Vec<u32>,
+    left_out: Buffer<u32>,
+}
+
+/// `Corners` of gauss.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct CornersArgument {
+    rho: u64,
+    all: u64,
+    base: u64,
+    variance: u64,
+    forget: u64,
+    range: [i32; 4],
+    turn: i32,
+    unused: i32,
+}
+
+/// `Rounding` of gauss.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct RoundingArgument([f64; 7]);
+
+impl From<Rounding<f64>> for RoundingArgument {
+    fn from(r: Rounding<f64>) -> Self {
+        Self([r.steps, r.reading, r.of_field, r.passed, r.charge, r.repeated, r.sigmas])
+    }
+}
+
+impl Fields {
+    /// Room for the charge of all species.
+    pub(in crate::stages::cuda) fn no_charge(&self, smoothed: bool) -> Result<Charge> {
+        let n = self.grid.len();
+        let array = |n: usize| self.pool.alloc_zeros::<f64>(n, "pic: charge at the corners");
+        Ok(Charge { rho: array(n)?, all: array(n)?, one: array(n)?, scratch: array(if smoothed { n } else { 0 })? })
+    }
+
+    /// Adds the charge of a species, in integers of `unit`.
+    pub(in crate::stages::cuda) fn add_charge(&self, charge: &Charge, sums: &Buffer<i64>, unit: f64) -> Result<()> {
+        let (blocks, threads) = (self.blocks(1), (BLOCK[0], BLOCK[1]));
+        assert!(sums.len() >= self.grid.len() && charge.rho.len() == self.grid.len());
+        // SAFETY: as declared; all arrays have all nodes with guards.
+        unsafe {
+            self.kernel("charge_of").launch(blocks, threads).plain(self.lattice).arg(sums).arg(unit).arg(&charge.one).run()?;
+            if !charge.scratch.is_empty() {
+                for (axis, from, to) in [(0, &charge.one, &charge.scratch), (1, &charge.scratch, &charge.one)] {
+                    let launch = self.kernel("smooth_charge").launch(blocks, threads).plain(self.lattice);
+                    launch.plain(Taps::new(self.smoothing[axis], axis)).arg(from).arg(to).run()?;
+                }
+            }
+            let launch = self.kernel("sum_charge").launch(blocks, threads).plain(self.lattice);
+            launch.arg(&charge.one).arg(&charge.rho).arg(&charge.all).run()
+        }
+    }
+
+    /// Looks at all corners; `integers` as [`Look::rounding`] has them. Waits.
+    pub(in crate::stages::cuda) fn look(&mut self, look: &Look<'_>, charge: &Charge, integers: [f64; 2]) -> Result<Seen> {
+        let n = self.grid.len();
+        if self.corners.is_none() {
+            let array = || self.pool.alloc_zeros(n, "pic: residual at the corners");
+            self.corners = Some(Corners { base: array()?, variance: array()? });
+        }
+        let Some(corners) = &self.corners else { unreachable!("made above") };
+        let partial = self.pool.alloc_zeros::<f64>(3 * BLOCKS as usize, "pic: residual")?;
+        let launch = self.kernel("look_scale").launch(BLOCKS, 256).plain(self.lattice);
+        // SAFETY: as declared; three numbers a block.
+        unsafe { launch.arg(&charge.all).arg(&partial).run()? };
+        let found = self.cuda.download(&partial)?;
+        let join = |[x, y, most]: [f64; 3], [a, b, c]: &[f64; 3]| [x + a, y + b, f64::max(most, *c)];
+        let [x, y, fullest] = found.as_chunks::<3>().0.iter().fold([0.0; 3], join);
+        let rounding = look.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest, integers);
+        let [columns, rows] = look.range;
+        if columns.is_empty() || rows.is_empty() {
+            return Ok(Seen::NONE);
+        }
+        let forget = self.pool.buffer_from(&look.forget.iter().map(|f| u8::from(*f)).collect::<Vec<_>>(), "pic: columns")?;
+        let argument = CornersArgument {
+            rho: charge.rho.address(),
+            all: charge.all.address(),
+            base: corners.base.address(),
+            variance: corners.variance.address(),
+            forget: forget.address(),
+            range: [columns.start, columns.end, rows.start, rows.end].map(|k| k as i32),
+            turn: look.shift(self.grid.pitch()) as i32,
+            unused: 0,
+        };
+        let launch = self.kernel("look").launch(BLOCKS, 256).plain(self.lattice).plain(argument);
+        // SAFETY: as declared; the ranges lie inside, a flag for each of their columns.
+        unsafe { launch.plain(RoundingArgument::from(rounding)).arg(&partial).run()? };
+        let seen = |[most, change, limit]: &[f64; 3]| Seen { most: *most, worst: (*limit >= 0.0).then_some([*change, *limit]) };
+        Ok(self.cuda.download(&partial)?.as_chunks::<3>().0.iter().map(seen).fold(Seen::NONE, Seen::join))
+    }
+
+    /// Adds up the work from here on.
+    pub(in crate::stages::cuda) fn count_work(&mut self) -> Result<()> {
+        let sums = self.pool.alloc_zeros(BLOCKS as usize, "pic: work of the fields")?;
+        self.work = Some(Work { sums, columns: Vec::new(), left_out: self.pool.alloc_zeros(0, "pic: work of the fields")? });
+        Ok(())
+    }
+
+    /// Whether the work is added up.
+    pub(in crate::stages::cuda) fn counts_work(&self) -> bool {
+        self.work.is_some()
+    }
+
+    /// Work so far. Waits.
+    pub(in crate::stages::cuda) fn work(&self) -> Result<f64> {
+        self.work.as_ref().map_or(Ok(0.0), |work| Ok(self.cuda.download(&work.sums)?.iter().sum()))
+    }
+
+    /// Takes note of the columns of sheets that this step has.
+    pub(super) fn leave_out(&mut self, sheets: &[Sheet]) -> Result<()> {
+        let Some(work) = &mut self.work else { return Ok(()) };
+        let mut columns: Vec<u32> = sheets.iter().filter(|s| s.axis == 0).map(|s| s.node as u32).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        if columns != work.columns {
+            work.left_out = self.pool.buffer_from(&columns, "pic: work of the fields")?;
+            work.columns = columns;
+        }
+        Ok(())
+    }
+
+    /// Adds half a step's work of E as it is.
+    pub(super) fn add_work(&self) -> Result<()> {
+        let Some(work) = &self.work else { return Ok(()) };
+        let factor = 0.5 * self.grid.dt * self.grid.cell_volume();
+        let launch = super::early(&self.cuda, self.kernel("power").launch(BLOCKS, 256)).plain(self.lattice).arg(&work.left_out);
+        // SAFETY: as declared; a sum for each block.
+        unsafe { launch.arg(work.columns.len() as u32).arg(factor).arg(&work.sums).run() }
+    }
+
+    /// For a restart: what is known of the corners, and the work, as on the processor but for the number of its sums. Waits.
+    pub(super) fn told(&self) -> Result<Vec<(String, Vec<f64>)>> {
+        let mut state = Vec::new();
+        if let Some(corners) = &self.corners {
+            state.push(("residual.base".to_owned(), self.cuda.download(&corners.base)?));
+            state.push(("residual.variance".to_owned(), self.cuda.download(&corners.variance)?));
+        }
+        if let Some(work) = &self.work {
+            state.push(("work".to_owned(), self.cuda.download(&work.sums)?));
+        }
+        Ok(state)
+    }
+
+    /// Takes it back.
+    pub(super) fn set_told(&mut self, state: &[(String, Vec<f64>)]) -> Result<()> {
+        let entry = |name: &str| state.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_slice());
+        if let (Some(base), Some(variance)) = (entry("residual.base"), entry("residual.variance"))
+            && [base.len(), variance.len()] == [self.grid.len(); 2]
+        {
+            let array = |values: &[f64]| self.pool.buffer_from(values, "pic: residual at the corners");
+            self.corners = Some(Corners { base: array(base)?, variance: array(variance)? });
+        }
+        if let (Some(work), Some(saved)) = (&mut self.work, entry("work")) {
+            // One sum where the processor saved it.
+            let mut sums = vec![0.0; BLOCKS as usize];
+            sums.iter_mut().zip(saved).for_each(|(to, v)| *to = *v);
+            self.cuda.upload(&mut work.sums, &sums)?;
+        }
+        Ok(())
+    }
+}
