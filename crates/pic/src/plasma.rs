@@ -80,8 +80,8 @@ impl Plasma {
     /// Allocates, puts everything in, and takes the momenta half a step back.
     pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {
         let model = Model::new(config, seed)?;
-        device.must_hold(model.memory(), "particles and fields of the plasma")?;
         let setup = model.setup(config)?;
+        device.must_hold(stages::memory(&setup, device), "particles and fields of the plasma")?;
         let mut stages = open(&setup, device)?;
         let fields = initial_fields(config, &model)?;
         for (c, values) in fields.iter().enumerate().filter(|(_, v)| !v.is_empty()) {

@@ -365,21 +365,6 @@ impl Model {
         }
         Ok((most, [start, fullest]))
     }
-
-    /// Memory of a run: particles with a third of spare room, and the arrays over the lattice.
-    pub fn memory(&self) -> u64 {
-        let size = if self.precision == Precision::F32 { 4 } else { 8 };
-        let particles: u64 = self
-            .loads
-            .iter()
-            .zip(&self.expected)
-            .map(|(load, n)| {
-                let columns = 5 + u64::from(load.species.weighted);
-                *n as u64 * (columns * size + 4 + if load.species.tagged { 8 } else { 0 }) * 4 / 3
-            })
-            .sum();
-        particles + 12 * size * self.grid.len() as u64
-    }
 }
 
 /// What a density comes to in some cells.

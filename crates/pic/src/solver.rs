@@ -88,7 +88,7 @@ impl Solver for Pic {
         let traffic = cost(&setup, items).bytes as u64;
         let mut warnings = warnings(config, &model);
         warnings.extend(left_behind(config, &model)?);
-        Ok(Plan { lines: lines(config, &model), items, memory: model.memory(), traffic, warnings })
+        Ok(Plan { lines: lines(config, &model), items, memory: stages::memory(&setup, &environment.device), traffic, warnings })
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {

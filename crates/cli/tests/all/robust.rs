@@ -221,6 +221,11 @@ fn the_plan_of_ptycho_tells_the_peak() {
 }
 
 #[test]
+fn the_plan_of_a_plasma_tells_the_peak() {
+    the_plan_tells_the_peak("pic");
+}
+
+#[test]
 fn the_plan_of_the_gas_tells_the_peak() {
     the_plan_tells_the_peak("dsmc");
 }

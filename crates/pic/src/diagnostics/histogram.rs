@@ -145,7 +145,7 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let expressions = Expressions::new(config, p)?;
     let columns: Vec<Option<usize>> = p.axes.iter().map(|a| PARTICLE.iter().position(|name| *name == a.value)).collect();
-    // Columns as they are may be counted where the particles are.
+    // Columns as they are can be counted where the particles are.
     let plain = p.select.is_none() && p.weight.is_none() && columns.iter().all(Option::is_some);
     let (mut axes, mut bins) = (Vec::new(), Vec::new());
     for (k, axis) in p.axes.iter().enumerate() {
@@ -153,18 +153,15 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
         let mut bin = Bins { column, from: 0.0, spacing: 1.0, count: axis.bins, place: plasma.cells_to_place(column) };
         let [from, to] = match axis.range.or_else(|| domain(config, plasma, axis)) {
             Some(range) => range,
-            None => {
-                let known = if plain { plasma.stages.extent(s, &bin)? } else { None };
-                with_air(known.map_or_else(|| extent(plasma, s, &expressions, k), Ok)?)
-            }
+            None if plain => with_air(plasma.stages.extent(s, &bin)?),
+            None => with_air(extent(plasma, s, &expressions, k)?),
         };
         let (name, unit) = shown(plasma, &axis.value);
         (bin.from, bin.spacing) = (from, (to - from) / axis.bins as f64);
         axes.push(Axis { name, unit: unit.into(), origin: bin.from, spacing: bin.spacing, len: axis.bins });
         bins.push(bin);
     }
-    let counted = if plain { plasma.stages.bins(s, &bins)? } else { None };
-    let mut sums = counted.map_or_else(|| sums(plasma, s, &expressions, &bins), Ok)?;
+    let mut sums = if plain { plasma.stages.bins(s, &bins)? } else { sums(plasma, s, &expressions, &bins)? };
     let (species, units) = (&plasma.setup.species[s], plasma.model.units);
     let real = species.weight * plasma.setup.grid.cell_volume() * units.density * units.length.powi(config.dimensions() as i32);
     let width: f64 = axes.iter().map(|a| a.spacing).product();

@@ -8,6 +8,7 @@ pub mod cuda;
 pub mod images;
 pub mod layer;
 
+use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 
@@ -96,6 +97,14 @@ pub struct Sheet {
     pub values: Vec<f64>,
 }
 
+/// Bytes that a run takes on a device.
+pub fn memory(setup: &Setup, device: &Device) -> u64 {
+    match device {
+        Device::Cpu(_) => cpu::memory(setup),
+        Device::Cuda(_) => cuda::memory(setup),
+    }
+}
+
 /// What is made of some particles.
 pub type Visit<'a> = &'a (dyn Fn(Particles) -> Vec<f64> + Sync);
 
@@ -115,6 +124,18 @@ pub struct Bins {
 }
 
 impl Bins {
+    /// The column's value of a particle: its place in cells from the corner of the box, its momentum and its weight.
+    pub fn value(&self, place: [f64; 2], [x, y, z]: [f64; 3], weight: f64) -> f64 {
+        match self.column {
+            0 | 1 => self.place[0] + self.place[1] * place[self.column],
+            2 => x,
+            3 => y,
+            4 => z,
+            5 => (1.0 + x * x + y * y + z * z).sqrt(),
+            _ => weight,
+        }
+    }
+
     /// The bin of a value. The upper edge belongs to the last one; what is not a number belongs nowhere.
     pub fn of(&self, value: f64) -> Option<usize> {
         let bin = ((value - self.from) / self.spacing).floor();
@@ -163,12 +184,11 @@ pub trait Stages: Send {
     /// an order that does not depend on threads.
     fn visit(&mut self, species: usize, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()>;
 
-    /// Least and greatest value of a column that are finite, `axis` saying which and in what units, of particles that are not on the host;
-    /// none where [`Stages::visit`] does it as fast.
-    fn extent(&mut self, species: usize, axis: &Bins) -> Result<Option<[f64; 2]>>;
+    /// Least and greatest value of a column that are finite, `axis` saying which and in what units.
+    fn extent(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]>;
 
-    /// Sum of the weights in each bin of one or two axes, the first one running fastest, likewise.
-    fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Option<Vec<f64>>>;
+    /// Sum of the weights in each bin of one or two axes, the first one running fastest.
+    fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>>;
 
     /// Where the particles with `tags`, in rising order, are: place in cells from the corner of the box, and momentum; NaN for those that
     /// are gone.

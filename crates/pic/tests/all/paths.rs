@@ -170,3 +170,19 @@ fn a_restart_goes_on_to_the_bit() {
     assert_eq!((a.energies().unwrap(), a.ledger().unwrap()), (b.energies().unwrap(), b.ledger().unwrap()));
     assert!(a.ledger().unwrap()[0].removed > 0);
 }
+
+/// Portions are all particles in the order in which they are told at once, however many threads there are.
+#[test]
+fn portions_are_all_particles_in_their_order() {
+    let given = Setup { species: vec![electrons(64)], expected: vec![64 * 48 * 64], ..setup([64, 48]) };
+    for threads in [1, 3] {
+        let mut stages = start(&given, &[thermal([64, 48], 64, 0.1, 3)], threads);
+        let (mut portions, mut told) = (0, Vec::new());
+        let join = &mut |found: Vec<f64>| {
+            portions += 1;
+            told.extend(found);
+        };
+        stages.visit(0, &|p| p.s, join).unwrap();
+        assert!(portions > 1 && told == stages.particles(0).unwrap().s, "{portions} portions, {} particles", told.len());
+    }
+}

@@ -35,7 +35,7 @@ use self::isa::Format;
 pub use self::isa::Isa;
 use self::row::Scratch;
 use self::stages::BAND;
-use self::store::{Mosaic, Store, store};
+use self::store::{Mosaic, PLAIN, Store, store};
 use self::window::Window;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::Grid;
@@ -81,6 +81,29 @@ pub fn with_path(setup: &Setup, cpu: &Cpu, path: Path) -> Result<Box<dyn Stages>
         Precision::F32 => Box::new(CpuStages::<f32>::new(setup, cpu, path)),
         Precision::F64 => Box::new(CpuStages::<f64>::new(setup, cpu, path)),
     })
+}
+
+/// Bytes that a run takes: rows of particles with their room, and on each node the fields, what is known of the residual, and the charge
+/// while it is looked at.
+pub fn memory(setup: &Setup) -> u64 {
+    let (size, widest) = match setup.precision {
+        Precision::F32 => (4, f32::cells(Isa::best())),
+        Precision::F64 => (8, f64::cells(Isa::best())),
+    };
+    let mut tile = setup.tile.unwrap_or_else(|| usual_tile(setup));
+    tile[0] = tile[0].min(widest);
+    let rows = setup.grid.cells[0].div_ceil(tile[0]) * setup.grid.cells[1];
+    let species = setup.species.iter().zip(&setup.expected).map(|(s, n)| {
+        let mean = *n as f64 / rows as f64;
+        // As the store makes them.
+        let room = mean + 4.0 * mean.sqrt() + 8.0;
+        let bytes = (PLAIN + usize::from(s.weighted)) * size + 1 + 8 * usize::from(s.tagged);
+        rows as f64 * (room * bytes as f64 + size_of::<store::Row<f64>>() as f64)
+    });
+    let external = setup.external.iter().filter(|e| !e.is_empty()).count();
+    // Nine components, those felt, base and variance; the charge of all, its magnitude, that of one twice.
+    let node = size * (9 + 2 * external + 1) + 8 * (2 + 3);
+    species.sum::<f64>() as u64 + (node * setup.grid.len()) as u64
 }
 
 /// What the stages rely on: a particle may not cross more than one border of an axis in a step.

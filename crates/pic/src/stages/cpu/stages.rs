@@ -8,7 +8,7 @@ use zellige_engine::sim::Cost;
 use super::advance::{Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
-use super::store::{self, Band, Tile, export, follow, insert, visit};
+use super::store::{self, Band, Tile, bins, export, extent, follow, insert, visit};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
@@ -211,12 +211,12 @@ impl<T: Format> Stages for CpuStages<T> {
         Ok(())
     }
 
-    fn extent(&mut self, _species: usize, _axis: &Bins) -> Result<Option<[f64; 2]>> {
-        Ok(None)
+    fn extent(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]> {
+        Ok(self.cpu.install(|| extent(&self.species[species].store, axis)))
     }
 
-    fn bins(&mut self, _species: usize, _axes: &[Bins]) -> Result<Option<Vec<f64>>> {
-        Ok(None)
+    fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>> {
+        Ok(self.cpu.install(|| bins(&self.species[species].store, axes)))
     }
 
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {

@@ -12,7 +12,7 @@ pub(super) use zellige_engine::tiles::{Mosaic, Place};
 
 use crate::loading::{Batch, Source};
 use crate::particles::{Particles, Species};
-use crate::stages::Visit;
+use crate::stages::{Bins, Visit};
 
 /// Columns of numbers in a row of a species with equal weights.
 pub(super) const PLAIN: usize = 5;
@@ -101,8 +101,12 @@ pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
     told(&store.rows().collect::<Vec<_>>())
 }
 
-/// All particles in portions, as [`crate::stages::Stages::visit`] gives them.
-pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) {
+/// Rows with their lowest cells, about [`PORTION`] particles together: what `part` makes of them goes to `join` in their order.
+fn portions<T: RealScalar>(
+    store: &Store<T>,
+    part: &(dyn Fn(&[([usize; 2], &Row<T>)]) -> Vec<f64> + Sync),
+    join: &mut (dyn FnMut(Vec<f64>) + Send),
+) {
     let rows: Vec<_> = store.rows().filter(|(_, row)| !row.is_empty()).collect();
     let mut left = PORTION;
     let portions: Vec<_> = rows
@@ -115,8 +119,65 @@ pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut
         .collect();
     // What has been made of some of them is joined before the next ones are begun: it may be as large as they are.
     for some in portions.chunks(4 * threads()) {
-        map_tasks(items(some), |_, rows| part(told(rows))).into_iter().for_each(&mut *join);
+        map_tasks(items(some), |_, rows| part(rows)).into_iter().for_each(&mut *join);
     }
+}
+
+/// All particles in portions, as [`crate::stages::Stages::visit`] gives them.
+pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) {
+    portions(store, &|rows| part(told(rows)), join);
+}
+
+/// Calls `f` with the values of each particle of some rows along one axis or two, and its weight.
+fn along<T: RealScalar>(rows: &[([usize; 2], &Row<T>)], axes: &[Bins], mut f: impl FnMut([f64; 2], f64)) {
+    for ([i, j], row) in rows {
+        let column = |c: usize| &row.column(c)[..row.len()];
+        let (s, t, u) = (column(0), column(1), [2, 3, 4].map(column));
+        let weight = (row.layout().width == COLUMNS).then(|| column(5));
+        for (k, cell) in row.keys().iter().enumerate() {
+            let place = [(i + usize::from(*cell)) as f64 + 0.5 + s[k].to_f64(), *j as f64 + 0.5 + t[k].to_f64()];
+            let weight = weight.map_or(1.0, |w| w[k].to_f64());
+            let mut values = [0.0; 2];
+            for (v, axis) in values.iter_mut().zip(axes) {
+                *v = axis.value(place, u.map(|u| u[k].to_f64()), weight);
+            }
+            f(values, weight);
+        }
+    }
+}
+
+/// As [`crate::stages::Stages::extent`].
+pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
+    let (mut all, nothing) = ([f64::INFINITY, f64::NEG_INFINITY], [f64::INFINITY, f64::NEG_INFINITY]);
+    let part = |rows: &[([usize; 2], &Row<T>)]| {
+        let mut found = nothing;
+        along(rows, std::slice::from_ref(axis), |[v, _], _| {
+            if v.is_finite() {
+                found = [found[0].min(v), found[1].max(v)];
+            }
+        });
+        found.to_vec()
+    };
+    portions(store, &part, &mut |found| all = [all[0].min(found[0]), all[1].max(found[1])]);
+    all
+}
+
+/// As [`crate::stages::Stages::bins`].
+pub(super) fn bins<T: RealScalar>(store: &Store<T>, axes: &[Bins]) -> Vec<f64> {
+    let none = vec![0.0; axes.iter().map(|axis| axis.count).product()];
+    let part = |rows: &[([usize; 2], &Row<T>)]| {
+        let mut sums = none.clone();
+        along(rows, axes, |values, weight| {
+            let places = axes.iter().zip(values).rev().try_fold(0, |at, (axis, v)| Some(at * axis.count + axis.of(v)?));
+            if let Some(at) = places {
+                sums[at] += weight;
+            }
+        });
+        sums
+    };
+    let mut all = none.clone();
+    portions(store, &part, &mut |found| all.iter_mut().zip(found).for_each(|(sum, v)| *sum += v));
+    all
 }
 
 /// Particles by their tags, as [`crate::stages::Stages::follow`] gives them.

@@ -440,7 +440,7 @@ impl Fields {
 }
 
 /// Whether a step of the fields is one kernel: periodic, without a filter.
-fn leaps(setup: &Setup) -> bool {
+pub(super) fn leaps(setup: &Setup) -> bool {
     let periodic =
         (0..2).all(|axis| setup.grid.periodic(axis)) && setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic);
     periodic && setup.smoothing.iter().all(|s| s.passes == 0)

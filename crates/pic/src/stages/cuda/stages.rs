@@ -215,12 +215,12 @@ impl Stages for CudaStages {
         self.species[species].store.visit(part, join)
     }
 
-    fn extent(&mut self, species: usize, axis: &Bins) -> Result<Option<[f64; 2]>> {
-        self.extent_of(species, axis).map(Some)
+    fn extent(&mut self, species: usize, axis: &Bins) -> Result<[f64; 2]> {
+        self.extent_of(species, axis)
     }
 
-    fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Option<Vec<f64>>> {
-        if axes.len() <= 2 { self.sums_in(species, axes).map(Some) } else { Ok(None) }
+    fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>> {
+        self.sums_in(species, axes)
     }
 
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {
