@@ -150,6 +150,7 @@ impl Seen {
     pub const NONE: Self = Self { most: 0.0, worst: None };
 
     /// With what is found at more corners.
+    #[must_use]
     pub fn join(self, other: Self) -> Self {
         let most = if self.most.is_nan() || other.most.is_nan() { f64::NAN } else { self.most.max(other.most) };
         let worst = match (self.worst, other.worst) {

@@ -165,7 +165,9 @@ pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Res
     let (species, units) = (&plasma.setup.species[s], plasma.model.units);
     let real = species.weight * plasma.setup.grid.cell_volume() * units.density * units.length.powi(config.dimensions() as i32);
     let width: f64 = axes.iter().map(|a| a.spacing).product();
-    sums.iter_mut().for_each(|sum| *sum *= real / width);
+    for sum in &mut sums {
+        *sum *= real / width;
+    }
     let names: Vec<String> = p.axes.iter().map(|a| shown(plasma, &a.value).0).collect();
     let what = p.weight.as_ref().map_or_else(|| p.species.clone(), |w| format!("{} weighted by {w}", p.species));
     let place = p.axes.iter().all(|a| matches!(a.value.as_str(), "x" | "y"));

@@ -372,7 +372,15 @@ fn what_is_told_of_particles_needs_no_export() {
         let weight = |k: usize| p.weight.get(k).copied().unwrap_or(1.0);
         let column = |c: usize, k: usize| {
             let [x, y, z] = [0, 1, 2].map(|a| p.u[a][k]);
-            [0.1 * (f64::from(p.i[k]) + 0.5 + p.s[k]) + 2.0, 0.2 * (f64::from(p.j[k]) + 0.5 + p.t[k]), x, y, z, (1.0 + x * x + y * y + z * z).sqrt(), weight(k)][c]
+            [
+                0.1 * (f64::from(p.i[k]) + 0.5 + p.s[k]) + 2.0,
+                0.2 * (f64::from(p.j[k]) + 0.5 + p.t[k]),
+                x,
+                y,
+                z,
+                (1.0 + x * x + y * y + z * z).sqrt(),
+                weight(k),
+            ][c]
         };
         let axis = |c: usize, from: f64, spacing: f64, count: usize| Bins {
             column: c,

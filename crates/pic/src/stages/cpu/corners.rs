@@ -31,24 +31,27 @@ impl Corners {
         });
         let [x, y, fullest] = rows.into_iter().fold([0.0; 3], |[x, y, most], [a, b, c]| [x + a, y + b, f64::max(most, c)]);
         let rounding = look.rounding((x + y) / (grid.nodes(0) * grid.nodes(1)) as f64, fullest, [0.0; 2]);
-        let found = map((chunks_mut(&mut self.base, pitch), chunks_mut(&mut self.variance, pitch), indices(grid.rows())), |row, (base, variance, _)| {
-            let (j, mut seen) = (row as isize - BELOW as isize, Seen::NONE);
-            if !look.range[1].contains(&j) {
-                return seen;
-            }
-            for i in look.range[0].clone() {
-                let at = grid.index(i, j);
-                let k = (at % pitch + turn) % pitch;
-                let variance_was = if look.forget[i as usize] { 0.0 } else { variance[k] };
-                let was = Corner { base: base[k], variance: variance_was, change: 0.0, limit: 0.0 };
-                let [right, left] = [at, grid.index(i - 1, j)].map(|at| ex[at].to_f64() / hx);
-                let [upper, lower] = [at, grid.index(i, j - 1)].map(|at| ey[at].to_f64() / hy);
-                let now = look_at(right, left, upper, lower, rho[at], all[at], was, rounding);
-                (base[k], variance[k]) = (now.base, now.variance);
-                seen = seen.join(Seen::of(&now));
-            }
-            seen
-        });
+        let found = map(
+            (chunks_mut(&mut self.base, pitch), chunks_mut(&mut self.variance, pitch), indices(grid.rows())),
+            |row, (base, variance, _)| {
+                let (j, mut seen) = (row as isize - BELOW as isize, Seen::NONE);
+                if !look.range[1].contains(&j) {
+                    return seen;
+                }
+                for i in look.range[0].clone() {
+                    let at = grid.index(i, j);
+                    let k = (at % pitch + turn) % pitch;
+                    let variance_was = if look.forget[i as usize] { 0.0 } else { variance[k] };
+                    let was = Corner { base: base[k], variance: variance_was, change: 0.0, limit: 0.0 };
+                    let [right, left] = [at, grid.index(i - 1, j)].map(|at| ex[at].to_f64() / hx);
+                    let [upper, lower] = [at, grid.index(i, j - 1)].map(|at| ey[at].to_f64() / hy);
+                    let now = look_at(right, left, upper, lower, rho[at], all[at], was, rounding);
+                    (base[k], variance[k]) = (now.base, now.variance);
+                    seen = seen.join(Seen::of(&now));
+                }
+                seen
+            },
+        );
         found.into_iter().fold(Seen::NONE, Seen::join)
     }
 }

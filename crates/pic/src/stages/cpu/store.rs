@@ -68,11 +68,14 @@ pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch
     Ok(())
 }
 
+/// A row with its lowest cell.
+type Placed<'a, T> = ([usize; 2], &'a Row<T>);
+
 /// Particles that are told at a time.
 const PORTION: usize = 1 << 16;
 
 /// Particles of some rows with their lowest cells: row by row, in the order of their slots.
-fn told<T: RealScalar>(rows: &[([usize; 2], &Row<T>)]) -> Particles {
+fn told<T: RealScalar>(rows: &[Placed<'_, T>]) -> Particles {
     let n = rows.iter().map(|(_, row)| row.len()).sum();
     let mut p = Particles { i: Vec::with_capacity(n), j: Vec::with_capacity(n), ..Particles::default() };
     for to in [&mut p.s, &mut p.t].into_iter().chain(&mut p.u) {
@@ -104,7 +107,7 @@ pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
 /// Rows with their lowest cells, about [`PORTION`] particles together: what `part` makes of them goes to `join` in their order.
 fn portions<T: RealScalar>(
     store: &Store<T>,
-    part: &(dyn Fn(&[([usize; 2], &Row<T>)]) -> Vec<f64> + Sync),
+    part: &(impl Fn(&[Placed<'_, T>]) -> Vec<f64> + Sync),
     join: &mut (dyn FnMut(Vec<f64>) + Send),
 ) {
     let rows: Vec<_> = store.rows().filter(|(_, row)| !row.is_empty()).collect();
@@ -129,7 +132,7 @@ pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut
 }
 
 /// Calls `f` with the values of each particle of some rows along one axis or two, and its weight.
-fn along<T: RealScalar>(rows: &[([usize; 2], &Row<T>)], axes: &[Bins], mut f: impl FnMut([f64; 2], f64)) {
+fn along<T: RealScalar>(rows: &[Placed<'_, T>], axes: &[Bins], mut f: impl FnMut([f64; 2], f64)) {
     for ([i, j], row) in rows {
         let column = |c: usize| &row.column(c)[..row.len()];
         let (s, t, u) = (column(0), column(1), [2, 3, 4].map(column));
@@ -149,7 +152,7 @@ fn along<T: RealScalar>(rows: &[([usize; 2], &Row<T>)], axes: &[Bins], mut f: im
 /// As [`crate::stages::Stages::extent`].
 pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
     let (mut all, nothing) = ([f64::INFINITY, f64::NEG_INFINITY], [f64::INFINITY, f64::NEG_INFINITY]);
-    let part = |rows: &[([usize; 2], &Row<T>)]| {
+    let part = |rows: &[Placed<'_, T>]| {
         let mut found = nothing;
         along(rows, std::slice::from_ref(axis), |[v, _], _| {
             if v.is_finite() {
@@ -165,7 +168,7 @@ pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
 /// As [`crate::stages::Stages::bins`].
 pub(super) fn bins<T: RealScalar>(store: &Store<T>, axes: &[Bins]) -> Vec<f64> {
     let none = vec![0.0; axes.iter().map(|axis| axis.count).product()];
-    let part = |rows: &[([usize; 2], &Row<T>)]| {
+    let part = |rows: &[Placed<'_, T>]| {
         let mut sums = none.clone();
         along(rows, axes, |values, weight| {
             let places = axes.iter().zip(values).rev().try_fold(0, |at, (axis, v)| Some(at * axis.count + axis.of(v)?));
@@ -186,7 +189,7 @@ pub(super) fn follow<T: RealScalar>(store: &Store<T>, tags: &[u64]) -> Vec<[f64;
     let found = map(items(&rows), |_, ([i, j], row)| {
         let slots = row.word(0).iter().enumerate().filter_map(|(k, tag)| Some((k, tags.binary_search(tag).ok()?)));
         let point = |k: usize| {
-            let v = row.get(k).v.map(|v| v.to_f64());
+            let v = row.get(k).v.map(RealScalar::to_f64);
             [(i + usize::from(row.keys()[k])) as f64 + 0.5 + v[0], *j as f64 + 0.5 + v[1], v[2], v[3], v[4]]
         };
         slots.map(|(k, slot)| (slot, point(k))).collect::<Vec<_>>()
