@@ -13,12 +13,13 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome
 use zellige_engine::times::{self, Part};
 
 use crate::bench;
+use crate::config::laser::LaserSource;
 use crate::config::{Config, check_laser};
 use crate::diagnostics::Diagnostics;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::digits;
 use crate::plasma::{Accounts, Plasma, left_behind};
-use crate::setup::Model;
+use crate::setup::{Load, Model};
 use crate::stability::{self, COARSE, LONG};
 use crate::stages::{self, Precision, Setup};
 
@@ -88,7 +89,11 @@ impl Solver for Pic {
         let traffic = cost(&setup, items).bytes as u64;
         let mut warnings = warnings(config, &model);
         warnings.extend(left_behind(config, &model)?);
-        Ok(Plan { lines: lines(config, &model), items, memory: stages::memory(&setup, &environment.device), traffic, warnings })
+        let mut lines = lines(config, &model);
+        if matches!(environment.device, Device::Cuda(_)) {
+            lines.extend(makers(config, &model, &setup));
+        }
+        Ok(Plan { lines, items, memory: stages::memory(&setup, &environment.device), traffic, warnings })
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
@@ -195,6 +200,18 @@ impl Solver for Pic {
     fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         bench::open(case, device)
     }
+}
+
+/// Where a GPU's particles are made.
+fn makers(config: &Config, model: &Model, setup: &Setup) -> Vec<(String, String)> {
+    let initial = config.initial.fields.is_some() || config.laser.iter().any(|l| l.source == LaserSource::Box);
+    let felt = !config.initial.poisson && (initial || setup.external.iter().any(|f| !f.is_empty()));
+    let fields = |mobile: bool| (felt && mobile).then_some("fields at the start take their momenta half a step back");
+    let line = |load: &Load| match load.obstacle().or(fields(load.species.mobile)) {
+        None => format!("{}: made by the GPU", load.species.name),
+        Some(why) => format!("{}: made by the host's cores, since {why}", load.species.name),
+    };
+    model.loads.iter().map(|load| ("start".to_owned(), line(load))).collect()
 }
 
 fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {

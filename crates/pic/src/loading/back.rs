@@ -49,6 +49,11 @@ pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>;
     });
 }
 
+/// Whether there is something to be done for species `s` in such fields.
+pub(super) fn pushes(setup: &Setup, s: usize, fields: &[Vec<f64>; 6]) -> bool {
+    Back::new(&setup.grid, setup.order, &setup.species[s], fields).is_some()
+}
+
 /// The same for particles of species `s` that are being made, on this thread.
 pub(super) fn back_push_batch(setup: &Setup, s: usize, fields: &[Vec<f64>; 6], out: &mut Batch) {
     let Some(back) = Back::new(&setup.grid, setup.order, &setup.species[s], fields) else { return };

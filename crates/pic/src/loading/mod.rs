@@ -2,6 +2,7 @@
 //! memory sit in different cells. [`Source`] makes them on any thread; a store takes them as they come (`Stages::fill`) or in portions.
 
 mod back;
+mod formula;
 mod lanes;
 mod portions;
 mod quiet;
@@ -11,6 +12,7 @@ use zellige_engine::real::Isa;
 use zellige_engine::rng::Philox;
 
 pub use self::back::back_push;
+pub use self::formula::Formula;
 use self::lanes::Draws;
 pub(crate) use self::portions::joined;
 use self::quiet::Halton;

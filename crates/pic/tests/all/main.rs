@@ -12,6 +12,7 @@ mod listed;
 mod paths;
 mod physics;
 mod refusals;
+mod start;
 mod teams;
 mod twins;
 mod waves;

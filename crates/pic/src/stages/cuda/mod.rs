@@ -299,6 +299,9 @@ mod tests {
             Kind { order: 2, pusher: Pusher::Vay, ..double },
         ] {
             zellige_engine::testing::compiles(&recipe(&kind));
+            if !kind.weighted {
+                zellige_engine::testing::compiles(&program::maker(&kind));
+            }
         }
     }
 

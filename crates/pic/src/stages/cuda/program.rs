@@ -6,6 +6,7 @@ use zellige_engine::cuda::{Cuda, Kernel, Program, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::real;
 
+use crate::deviates::DEVIATES;
 use crate::integers::INTEGERS;
 use crate::particles::{Pusher, Species};
 use crate::physics::PHYSICS;
@@ -172,6 +173,25 @@ pub fn recipe(kind: &Kind) -> Recipe {
         include_str!("charge.cu"),
         include_str!("tell.cu"),
     ]);
+    let recipe = Recipe::new(&format!("pic {kind}"), &sources, &defines(kind), NAMES);
+    // Division and square root to two units in the last place: 4 % of the time; lengths of momenta do not depend on them.
+    if kind.precision == Precision::F64 { recipe } else { recipe.option("-prec-div=false").option("-prec-sqrt=false").option("-ftz=true") }
+}
+
+/// What makes particles of a kind at the start: apart from the others, since no operation may be fused.
+pub(super) fn maker(kind: &Kind) -> Recipe {
+    let mut sources = vec![real::CUDA, include_str!("fused.cu")];
+    sources.extend(PHYSICS);
+    sources.extend([include_str!("common.cu"), include_str!("exchange.cu")]);
+    sources.extend(DEVIATES);
+    sources.extend([MADE, include_str!("fill.cu")]);
+    Recipe::new(&format!("pic start {kind}"), &sources, &defines(kind), &["fill"]).option("-fmad=false")
+}
+
+/// A particle as a GPU makes it.
+const MADE: &str = include_str!("made.cu");
+
+fn defines(kind: &Kind) -> [(String, String); 15] {
     let wide = kind.precision == Precision::F64;
     let pusher = match kind.pusher {
         Pusher::Boris => "boris",
@@ -179,7 +199,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
         Pusher::HigueraCary => "higuera_cary",
     };
     let define = |name: &str, value: &dyn fmt::Display| (name.to_owned(), value.to_string());
-    let defines = [
+    [
         define("REAL", if wide { &"double" } else { &"float" }),
         define("WIDE", &u8::from(wide)),
         define("ORDER", &kind.order),
@@ -195,8 +215,60 @@ pub fn recipe(kind: &Kind) -> Recipe {
         define("RESIDENT", &kind.resident),
         define("CHECKED", &u8::from(kind.checked)),
         define("MOST", &kind.most),
-    ];
-    let recipe = Recipe::new(&format!("pic {kind}"), &sources, &defines, NAMES);
-    // Division and square root to two units in the last place: 4 % of the time; lengths of momenta do not depend on them.
-    if wide { recipe } else { recipe.option("-prec-div=false").option("-prec-sqrt=false").option("-ftz=true") }
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::loading::{Batch, Formula, Source};
+    use crate::setup::Model;
+    use zellige_engine::testing::host::Host;
+
+    const TEST: &str = r#"
+extern "C" __global__ void one(Made m, const double *offsets, u64 column, u64 row, double *v) {
+    if (threadIdx.x < m.per_cell) make(m, offsets, column, row, threadIdx.x, v + 5 * threadIdx.x);
+}
+"#;
+
+    fn config(dimensions: usize, species: &str) -> Config {
+        let grid = if dimensions == 1 { "cells = [70]\nsize = [7.0]" } else { "cells = [70, 9]\nsize = [7.0, 0.9]" };
+        let text = format!("dt = 0.05\nsteps = 1\n[grid]\n{grid}\n[[species]]\nname = \"a\"\nparticles_per_cell = 9\n{species}");
+        toml::from_str(&text).unwrap()
+    }
+
+    /// A particle of a GPU has the bits of the processor's, whatever it is made of.
+    #[test]
+    fn particles_of_a_kernel_have_the_bits_of_the_processor() {
+        let mut sources = vec![real::CUDA];
+        sources.extend(DEVIATES);
+        sources.extend([MADE, TEST]);
+        let Some(host) = Host::compile(&Recipe::new("host-made", &sources, &[], &["one"])) else { return };
+        type One = unsafe extern "C" fn(Formula, *const f64, u64, u64, *mut f64);
+        // SAFETY: its parameters.
+        let one = unsafe { host.kernel::<One>("one") };
+        let warm = "momentum.thermal = [0.1, 0.02, 3.0]\nmomentum.drift = [0.5, -0.25, 1e-3]";
+        let starts = ["", warm, "momentum.temperature = 0.3", "positions = \"lattice\"", "positions = \"quiet\""];
+        for (dimensions, species) in starts.into_iter().flat_map(|s| [(1, s), (2, s)]) {
+            let config = config(dimensions, species);
+            let model = Model::new(&config, 0x1234_5678_9abc).unwrap();
+            let (setup, felt) = (model.setup(&config).unwrap(), Default::default());
+            let source = Source::new(&model, &setup, 0, 0, &felt);
+            let (formula, offsets) = source.formula().unwrap();
+            for cell in [[0_u32, 0], [69, if dimensions == 1 { 0 } else { 8 }]] {
+                let mut batch = Batch::default();
+                source.fill([cell].into_iter(), &mut batch).unwrap();
+                let mut v = vec![f64::NAN; 5 * batch.len()];
+                let (from, to) = (offsets.as_ptr().cast(), v.as_mut_ptr());
+                // SAFETY: five numbers for each of 9 particles, and two offsets where they are read.
+                host.launch([1, 1, 1], [32, 1, 1], &|| unsafe { one(formula, from, cell[0].into(), cell[1].into(), to) });
+                assert_eq!(batch.len(), 9);
+                for p in 0..9 {
+                    let host = [batch.s[p], batch.t[p], batch.u[0][p], batch.u[1][p], batch.u[2][p]];
+                    assert_eq!(host.map(f64::to_bits), std::array::from_fn(|c| v[5 * p + c].to_bits()), "{species} {cell:?} {p}: {host:?}");
+                }
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::arguments::{FieldsArgument, Push32, Push64, Walls};
 use super::{CudaStages, Current, Population, early, unit_of};
 use crate::gauss::{Look, Seen};
 use crate::integers::dithered;
-use crate::loading::Source;
+use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
 use crate::sampling::purpose;
@@ -183,6 +183,15 @@ impl Stages for CudaStages {
     }
 
     fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()> {
+        if let Some((formula, offsets)) = source.formula() {
+            // The first cell's particles tell whether the numbers are sound.
+            source.fill(std::iter::once([0, 0]), &mut Batch::default())?;
+            self.ahead = None;
+            let population = &mut self.species[species];
+            population.store.fill(formula, offsets)?;
+            population.ledger.injected += population.store.most() as u64;
+            return Ok(());
+        }
         let before = self.species[species].ledger.energy_in;
         source.portions(0..self.setup.grid.cells[0], |p| self.inject(species, &p))?;
         self.species[species].ledger.energy_in = before;

@@ -11,7 +11,8 @@ use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
 use super::arguments::{Counters, InboxArgument, StoreArgument};
 use super::early;
-use super::program::{Kernels, Kind};
+use super::program::{Kernels, Kind, maker};
+use crate::loading::Formula;
 use crate::particles::Particles;
 
 /// Least and most records of the common list.
@@ -264,6 +265,27 @@ impl Store {
         let n = if n <= self.room { self.room } else { n.max(if self.most == 0 { n } else { self.room / 4 * 5 }) };
         self.allocate(n, fullest)?;
         self.insert(&all)
+    }
+
+    /// Makes all particles of `formula` in the empty store.
+    pub(super) fn fill(&mut self, formula: Formula, offsets: &[[f64; 2]]) -> Result<()> {
+        let [x, y] = self.kind.tile;
+        let n = self.cells[0] * self.cells[1] * formula.per_cell();
+        self.reserve(n, x * y * formula.per_cell().div_ceil(self.kind.parts))?;
+        let mut table = self.pool.alloc_zeros::<f64>(2 * offsets.len(), "pic: offsets")?;
+        self.cuda.upload(&mut table, bytemuck::cast_slice(offsets))?;
+        let kernel = maker(&self.kind).build(&self.cuda)?.kernel("fill")?;
+        let launch = kernel.launch(self.blocks(), self.kind.block).plain(formula).plain(self.argument());
+        // SAFETY: a formula, a store with room for what it makes, two offsets of each particle of a cell where they are read, and cells.
+        unsafe { launch.arg(&table).arg(self.cells[0] as u32).arg(self.cells[1] as u32).run()? };
+        self.turn()?;
+        // The table is needed until then; and nothing may have been lost.
+        self.counters()?;
+        if self.len()? != n {
+            let message = format!("{} of {n} were made", self.most);
+            return Err(Error::Numerics { what: "particles".into(), place: "start on the GPU".into(), message });
+        }
+        Ok(())
     }
 
     /// Puts particles in, which have been checked.

@@ -1,0 +1,87 @@
+//! Starts that are the same in every cell: a few numbers from which a GPU makes the particles.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::Source;
+use crate::config::species::Positions;
+use crate::sampling::{Purpose, purpose};
+use crate::setup::{Heat, Load, Profile};
+
+/// `Made` of made.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
+pub struct Formula {
+    seed: u64,
+    rows: u64,
+    drift: [f64; 3],
+    width: [f64; 3],
+    place: u32,
+    momentum: u32,
+    per_cell: u32,
+    random: u32,
+    warm: u32,
+    line: u32,
+}
+
+fn number(profile: &Profile) -> Option<f64> {
+    if let Profile::Number(x) = profile { Some(*x) } else { None }
+}
+
+impl Load {
+    /// Why a GPU cannot make the particles by itself; nothing where it can.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        let widths = match &self.heat {
+            Heat::Cold => &[][..],
+            Heat::Gaussian(widths) => &widths[..],
+            Heat::Temperature(t) => std::slice::from_ref(t),
+            Heat::MaxwellJuttner(_) => return Some("their gas is relativistic"),
+        };
+        let cold = matches!(self.heat, Heat::Cold);
+        match () {
+            () if self.species.weighted => Some("they have weights of their own"),
+            () if !self.flat || number(&self.density).is_none() => Some("their density is not the same everywhere"),
+            () if self.drift.iter().chain(widths).any(|p| number(p).is_none()) => Some("their momenta depend on the place"),
+            () if self.quiet && !cold => Some("their momenta are a quiet start"),
+            () if self.corrected => Some("their mean momenta are corrected"),
+            () => None,
+        }
+    }
+}
+
+impl Source<'_> {
+    /// The numbers from which all particles can be made, and their offsets where they are not random: for a GPU, which cannot where
+    /// there is nothing.
+    pub fn formula(&self) -> Option<(Formula, &[[f64; 2]])> {
+        let load = self.load;
+        if load.obstacle().is_some() || super::back::pushes(self.setup, load.number, self.felt) || self.moved > 0 {
+            return None;
+        }
+        let mut width = [0.0; 3];
+        match &load.heat {
+            Heat::Gaussian(widths) => width = [number(&widths[0])?, number(&widths[1])?, number(&widths[2])?],
+            Heat::Temperature(t) => width = [number(t)?.sqrt(); 3],
+            Heat::Cold | Heat::MaxwellJuttner(_) => {}
+        }
+        let [x, y, z] = &load.drift;
+        let formula = Formula {
+            seed: self.model.seed,
+            rows: self.model.grid.cells[1] as u64,
+            drift: [number(x)?, number(y)?, number(z)?],
+            width,
+            place: purpose::start(load.number, Purpose::Place),
+            momentum: purpose::start(load.number, Purpose::Momentum),
+            per_cell: load.per_cell as u32,
+            random: u32::from(load.positions == Positions::Random),
+            warm: u32::from(!matches!(load.heat, Heat::Cold)),
+            line: u32::from(self.model.grid.dimensions == 1),
+        };
+        Some((formula, &self.offsets))
+    }
+}
+
+impl Formula {
+    /// Particles of a cell.
+    pub fn per_cell(&self) -> usize {
+        self.per_cell as usize
+    }
+}

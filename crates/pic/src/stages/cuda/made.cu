@@ -1,0 +1,34 @@
+// made: a particle of a start that is the same in every cell, as loading/ makes it. To be compiled without fused operations: then
+// both have the same bits.
+
+struct Made {
+    u64 seed, rows;                      // rows of cells of the box
+    double drift[3], width[3];           // mean and spread of the momentum
+    u32 place, momentum;                 // purposes of random numbers
+    u32 per_cell, random, warm, line;    // `line`: one dimension
+};
+
+// Offsets and momentum of particle `k` of a cell. `offsets`: two of each particle where they are not random.
+__device__ __forceinline__ void make(const Made& m, const double* offsets, u64 column, u64 row, u32 k, double* v) {
+    u64 first = row << 40;
+    if (m.random) {
+        uint4 w = philox_draw(m.place, m.seed, column, first + k);
+        v[0] = open_f64(w.x, w.y) - 0.5;
+        v[1] = open_f64(w.z, w.w) - 0.5;
+    } else {
+        v[0] = offsets[2 * k];
+        v[1] = offsets[2 * k + 1];
+    }
+    if (m.line) v[1] = 0.0;
+    double g[3] = {0.0, 0.0, 0.0};
+    if (m.warm) {
+        first += 2 * u64(k);
+        uint4 w = philox_draw(m.momentum, m.seed, column, first);
+        Pair pair = normal_pair(open_f64(w.x, w.y), uniform_f64(w.z, w.w));
+        w = philox_draw(m.momentum, m.seed, column, first + 1);
+        g[0] = pair.x;
+        g[1] = pair.y;
+        g[2] = normal_pair(open_f64(w.x, w.y), uniform_f64(w.z, w.w)).x;
+    }
+    for (int c = 0; c < 3; c++) v[2 + c] = g[c] * m.width[c] + m.drift[c];
+}

@@ -1,0 +1,52 @@
+//! Particles of the start: a GPU makes those of the processor, to the bit, by its own kernel and from the host.
+
+use zellige_engine::cuda::Cuda;
+use zellige_engine::device::{Cpu, Device};
+use zellige_engine::testing;
+use zellige_pic::Config;
+use zellige_pic::particles::Particles;
+use zellige_pic::plasma::Plasma;
+
+fn start(cells: &str, size: &str, rest: &str, device: &Device) -> Particles {
+    let text = format!("dt = 0.05\nsteps = 1\n{rest}[grid]\ncells = {cells}\nsize = {size}\n");
+    let config: Config = toml::from_str(&text).unwrap();
+    assert_eq!(config.check(), []);
+    Plasma::new(&config, 0x0123_4567_89ab_cdef, device).unwrap().stages.particles(0).unwrap()
+}
+
+/// Tag, cell and all numbers of each, by tag.
+fn sorted(p: &Particles) -> Vec<(u64, [u32; 2], [u64; 6])> {
+    let weight = |k: usize| p.weight.get(k).copied().unwrap_or(1.0);
+    let numbers = |k: usize| [p.s[k], p.t[k], p.u[0][k], p.u[1][k], p.u[2][k], weight(k)].map(f64::to_bits);
+    let mut all: Vec<_> = (0..p.len()).map(|k| (p.tag[k], [p.i[k], p.j[k]], numbers(k))).collect();
+    all.sort_unstable();
+    all
+}
+
+fn the_same(cuda: &Cuda, cells: &str, size: &str, species: &str) {
+    for precision in ["f32", "f64"] {
+        let rest =
+            format!("precision = \"{precision}\"\nspecies = [{{ name = \"a\", particles_per_cell = 36, tagged = true, {species} }}]\n");
+        let of = |device: Device| sorted(&start(cells, size, &rest, &device));
+        let (host, gpu) = (of(Device::Cpu(Cpu::new(3).unwrap())), of(Device::Cuda(cuda.clone())));
+        assert!(host.len() > 1000);
+        assert!(host == gpu, "{cells} {species} {precision}: {} and {} particles", host.len(), gpu.len());
+    }
+}
+
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn a_gpu_begins_with_the_particles_of_the_processor() {
+    let Some(cuda) = testing::gpu() else { return };
+    for (cells, size) in [("[70, 45]", "[7.0, 4.5]"), ("[1000]", "[100.0]")] {
+        for species in [
+            "momentum = { thermal = 0.1, drift = [0.5, 0, -1e-3] }",
+            "momentum = { temperature = 0.02 }, positions = \"lattice\"",
+            "positions = \"quiet\", momentum = { quiet = false, thermal = [1, 2, 3] }",
+            "positions = \"quiet\", momentum = { thermal = 0.1 }",
+            "density = \"1 + 0.5*sin(x)\", momentum = { maxwell_juttner = 0.3 }",
+        ] {
+            the_same(&cuda, cells, size, species);
+        }
+    }
+}
