@@ -105,7 +105,7 @@ impl Plasma {
             accounts: Accounts::Open,
             radiated: 0.0,
         };
-        let felt = if config.initial.poisson { Default::default() } else { plasma.felt()? };
+        let felt = if config.initial.poisson { Default::default() } else { plasma.felt(|c| !fields[c].is_empty())? };
         for s in 0..plasma.model.loads.len() {
             let Self { model, setup, stages, .. } = &mut plasma;
             stages.fill(s, &Source::new(model, setup, s, 0, &felt))?;
@@ -131,10 +131,10 @@ impl Plasma {
         Ok(plasma)
     }
 
-    /// E and B that particles feel, guards included; empty components are zero.
-    fn felt(&mut self) -> Result<[Vec<f64>; 6]> {
+    /// E and B that particles feel, guards included; empty components are zero, as those of the plasma itself are that are not `there`.
+    fn felt(&mut self, there: impl Fn(usize) -> bool) -> Result<[Vec<f64>; 6]> {
         let mut felt = self.setup.external.clone();
-        for (c, sum) in felt.iter_mut().enumerate() {
+        for (c, sum) in felt.iter_mut().enumerate().filter(|(c, _)| there(*c)) {
             let own = self.stages.component(Component::ALL[c])?;
             if own.iter().all(|v| *v == 0.0) {
                 continue;
@@ -164,7 +164,7 @@ impl Plasma {
             sum.iter_mut().zip(e).for_each(|(sum, e)| *sum += e);
             self.stages.set_component(Component::ALL[c], &sum)?;
         }
-        let felt = self.felt()?;
+        let felt = self.felt(|_| true)?;
         for s in 0..self.setup.species.len() {
             let mut particles = self.stages.particles(s)?;
             let Self { setup, device, .. } = self;

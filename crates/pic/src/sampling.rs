@@ -52,7 +52,17 @@ impl Stream {
     /// For the cell in column `column`, counted from the start of the run, and row `row`.
     pub fn new(seed: u64, species: usize, purpose: Purpose, column: u64, row: usize) -> Self {
         let purpose = purpose::start(species, purpose);
-        Self { philox: Philox::new(purpose, seed), column, index: Self::first(row) }
+        Self::at(Philox::new(purpose, seed), column, Self::first(row))
+    }
+
+    /// From a number on that was left off at.
+    pub fn at(philox: Philox, column: u64, number: u64) -> Self {
+        Self { philox, column, index: number }
+    }
+
+    /// The number of the next draw.
+    pub fn number(&self) -> u64 {
+        self.index
     }
 
     /// The number of the first draw of a row: it has 2^40 before it meets the next one.
@@ -85,26 +95,6 @@ impl Stream {
         [a, b, self.normals()[0]]
     }
 
-    /// A direction, uniform on the sphere.
-    fn direction(&mut self) -> [f64; 3] {
-        let [a, b] = self.open();
-        let (cos, phi) = (2.0 * a - 1.0, deviates::direction(b));
-        let sin = (1.0 - cos * cos).max(0.0).sqrt();
-        [sin * phi.x, sin * phi.y, cos]
-    }
-
-    /// `x^2` for `x` with the density `x^n exp(-x^2)`: a gamma variate of shape `(n + 1)/2`.
-    fn gamma_variate(&mut self, n: u32) -> f64 {
-        let [a, b] = self.open();
-        let [c, _] = self.open();
-        match n {
-            2 => -logarithm(a) + 0.5 * self.normals()[0].powi(2),
-            3 => -logarithm(a * b),
-            4 => -logarithm(a * b) + 0.5 * self.normals()[0].powi(2),
-            _ => -logarithm(a * b * c),
-        }
-    }
-
     /// A momentum `gamma v/c` of the Maxwell-Juttner distribution of temperature `theta = T/(m c^2)`, isotropic.
     ///
     /// With `gamma = 1 + theta x^2` the density of `x` is `(1 + theta x^2) sqrt(1 + theta x^2/2) x^2 exp(-x^2)`; the root is at
@@ -114,27 +104,12 @@ impl Stream {
         if theta <= 0.0 {
             return [0.0; 3];
         }
-        let root = (0.5 * theta).sqrt();
-        // Integrals of x^n exp(-x^2) over 0..inf, times the coefficient of x^n.
-        let sqrt_pi = std::f64::consts::PI.sqrt();
-        let parts = [0.25 * sqrt_pi, 0.5 * root, 0.375 * sqrt_pi * theta, theta * root];
-        let whole: f64 = parts.iter().sum();
         loop {
-            let [pick, keep] = self.open();
-            let mut rest = pick * whole;
-            let n = 2 + parts
-                .iter()
-                .position(|p| {
-                    rest -= p;
-                    rest < 0.0
-                })
-                .unwrap_or(3) as u32;
-            let square = self.gamma_variate(n);
-            let t = theta * square;
-            if keep * (1.0 + (0.5 * t).sqrt()) < (1.0 + 0.5 * t).sqrt() {
-                // u^2 = gamma^2 - 1 without cancellation.
-                let u = (t * (2.0 + t)).sqrt();
-                return self.direction().map(|d| u * d);
+            let words = [0, 1, 2, 3, 4].map(|k| self.philox.draw(self.column, self.index + k));
+            let found = relativistic_try(&words, theta);
+            self.index += found.drawn;
+            if found.kept {
+                return found.u;
             }
         }
     }
@@ -158,6 +133,48 @@ impl Stream {
         let seen = frame * along + p * gamma;
         [0, 1, 2].map(|c| across[c] + seen * axis[c])
     }
+}
+
+/// A try at a momentum of [`Stream::maxwell_juttner`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Try {
+    /// The momentum; not kept as often as it has to be.
+    pub(crate) u: [f64; 3],
+    /// Whether it is kept.
+    pub(crate) kept: bool,
+    /// Draws that it took.
+    pub(crate) drawn: u64,
+}
+
+/// A try from the next five draws of a stream, of which it may leave some. Without branches: registers of cells go through it together.
+#[inline(always)]
+pub(crate) fn relativistic_try(words: &[[u32; 4]; 5], theta: f64) -> Try {
+    let open = |k: usize| [open_f64(words[k][0], words[k][1]), open_f64(words[k][2], words[k][3])];
+    let root = (0.5 * theta).sqrt();
+    // Integrals of x^n exp(-x^2) over 0..inf for n of 2 to 5, times the coefficient of x^n: of these one is picked.
+    let sqrt_pi = 1.772_453_850_905_516;
+    let parts = [0.25 * sqrt_pi, 0.5 * root, 0.375 * sqrt_pi * theta, theta * root];
+    let [pick, keep] = open(0);
+    let first = pick * (parts[0] + parts[1] + parts[2] + parts[3]) - parts[0];
+    let second = first - parts[1];
+    let third = second - parts[2];
+    // x^2 has a gamma variate of shape (n + 1)/2: half integers have a normal number in it.
+    let even = first < 0.0 || (second >= 0.0 && third < 0.0);
+    let ([a, b], [c, _]) = (open(1), open(2));
+    let b = if first < 0.0 { 1.0 } else { b };
+    let c = if third < 0.0 { 1.0 } else { c };
+    let normal = deviates::normal_pair(open_f64(words[3][0], words[3][1]), uniform_f64(words[3][2], words[3][3])).x;
+    let square = 0.5 * (normal * normal);
+    let square = if even { square - logarithm(a * b) } else { -logarithm(a * b * c) };
+    let t = theta * square;
+    let kept = keep * (1.0 + (0.5 * t).sqrt()) < (1.0 + 0.5 * t).sqrt();
+    // u^2 = gamma^2 - 1 without cancellation.
+    let u = (t * (2.0 + t)).sqrt();
+    // A direction, uniform on the sphere, from the draw behind those.
+    let way: [u32; 4] = std::array::from_fn(|k| if even { words[4][k] } else { words[3][k] });
+    let (cos, phi) = (2.0 * open_f64(way[0], way[1]) - 1.0, deviates::direction(open_f64(way[2], way[3])));
+    let sin = (1.0 - cos * cos).max(0.0).sqrt();
+    Try { u: [u * (sin * phi.x), u * (sin * phi.y), u * cos], kept, drawn: 3 + u64::from(even) + u64::from(kept) }
 }
 
 /// The radical inverse of `k` in `base`: van der Corput's sequence, in `[0, 1)`.

@@ -6,6 +6,7 @@ use zellige_engine::real::Isa;
 use zellige_engine::rng::{Philox, open_f64, uniform_f64};
 
 use crate::deviates::normal_pair;
+use crate::sampling::relativistic_try;
 
 /// Which random numbers particles have.
 #[derive(Debug, Clone, Default)]
@@ -118,6 +119,49 @@ pub(super) fn normals(isa: Isa, philox: Philox, draws: &Draws, u: &mut [Vec<f64>
     on(isa, Normals { philox, draws, u: u.each_mut().map(|u| &mut u[..]) });
 }
 
+/// Cells whose relativistic particles are drawn together.
+pub(super) const GROUP: usize = 16;
+
+/// A try at a relativistic momentum in each of some cells, at the next numbers of their streams.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tries {
+    /// Column of the cell.
+    pub(super) columns: [u64; GROUP],
+    /// Next number.
+    pub(super) numbers: [u64; GROUP],
+    /// Temperature.
+    pub(super) theta: [f64; GROUP],
+    /// The momentum.
+    pub(super) u: [[f64; GROUP]; 3],
+    /// Whether it is kept.
+    pub(super) kept: [bool; GROUP],
+}
+
+struct Relativistic<'a> {
+    philox: Philox,
+    tries: &'a mut Tries,
+}
+
+impl Work for Relativistic<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let (philox, t) = (self.philox, self.tries);
+        for p in 0..GROUP {
+            let (column, number) = (t.columns[p], t.numbers[p]);
+            let words = [0, 1, 2, 3, 4].map(|k| philox.draw(column, number + k));
+            let found = relativistic_try(&words, t.theta[p]);
+            (t.u[0][p], t.u[1][p], t.u[2][p]) = (found.u[0], found.u[1], found.u[2]);
+            t.kept[p] = found.kept;
+            t.numbers[p] = number + found.drawn;
+        }
+    }
+}
+
+/// One try in each cell: numbers go on by what it drew.
+pub(super) fn relativistic(isa: Isa, philox: Philox, tries: &mut Tries) {
+    on(isa, Relativistic { philox, tries });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +192,32 @@ mod tests {
                 assert_eq!([s[p], t[p]], at.map(|x| x - 0.5), "{isa:?} {p}");
                 assert_eq!([u[0][p], u[1][p], u[2][p]], vector, "{isa:?} {p}");
             }
+        }
+    }
+
+    /// Cells that try together have the momenta of their streams.
+    #[test]
+    fn relativistic_momenta_are_those_of_the_streams() {
+        let philox = Philox::new(purpose::start(2, Purpose::Momentum), 5);
+        for isa in Isa::all() {
+            let mut tries = Tries::default();
+            for p in 0..GROUP {
+                (tries.columns[p], tries.numbers[p]) = (7 * p as u64, Stream::first(p));
+                tries.theta[p] = 10_f64.powi(p as i32 % 5 - 3);
+            }
+            let mut streams: Vec<Stream> = (0..GROUP).map(|p| Stream::at(philox, tries.columns[p], tries.numbers[p])).collect();
+            let mut kept = 0;
+            for _ in 0..200 {
+                relativistic(isa, philox, &mut tries);
+                for p in (0..GROUP).filter(|p| tries.kept[*p]) {
+                    let u = streams[p].maxwell_juttner(tries.theta[p]);
+                    assert_eq!([0, 1, 2].map(|c| tries.u[c][p]), u, "{isa:?} {p}");
+                    assert_eq!(streams[p].number(), tries.numbers[p]);
+                    kept += 1;
+                }
+            }
+            // Seven tenths at least.
+            assert!(kept > 200 * GROUP * 2 / 3, "{kept}");
         }
     }
 }

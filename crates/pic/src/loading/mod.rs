@@ -6,6 +6,7 @@ mod formula;
 mod lanes;
 mod portions;
 mod quiet;
+mod relativistic;
 
 use zellige_engine::error::{Problem, Result};
 use zellige_engine::real::Isa;
@@ -343,21 +344,6 @@ impl<'a> Source<'a> {
         let [x, y] = self.at(out, p);
         let message = format!("the temperature or thermal momentum at x = {x}, y = {y} is {value}");
         Err(input(&self.path("momentum"), Problem::new("", message).allowed("finite, 0 or more")))
-    }
-
-    fn draw_relativistic(&self, temperature: &Profile, out: &mut Batch) -> Result<()> {
-        let (seed, species) = (self.model.seed, self.load.number);
-        let stream = |(column, cell): (&u64, &[u32; 2])| Stream::new(seed, species, Purpose::Momentum, *column, cell[1] as usize);
-        let mut streams: Vec<Stream> = out.columns.iter().zip(&out.cells).map(stream).collect();
-        for p in 0..out.len() {
-            let place = self.at(out, p);
-            let theta = self.warm(temperature.at(place), out, p)?;
-            let stream = &mut streams[out.cell[p] as usize];
-            let rest = stream.maxwell_juttner(theta);
-            let u = stream.boosted(rest, [0, 1, 2].map(|c| self.load.drift[c].at(place)));
-            (0..3).for_each(|c| out.u[c][p] = u[c]);
-        }
-        Ok(())
     }
 }
 

@@ -233,9 +233,9 @@ extern "C" __global__ void one(Made m, const double *offsets, u64 column, u64 ro
 "#;
 
     fn config(dimensions: usize, species: &str) -> Config {
-        let grid = if dimensions == 1 { "cells = [70]\nsize = [7.0]" } else { "cells = [70, 9]\nsize = [7.0, 0.9]" };
-        let text = format!("dt = 0.05\nsteps = 1\n[grid]\n{grid}\n[[species]]\nname = \"a\"\nparticles_per_cell = 9\n{species}");
-        toml::from_str(&text).unwrap()
+        let grid = if dimensions == 1 { r#""cells": [70], "size": [7.0]"# } else { r#""cells": [70, 9], "size": [7.0, 0.9]"# };
+        let species = format!(r#"{{"name": "a", "particles_per_cell": 9{species}}}"#);
+        serde_json::from_str(&format!(r#"{{"dt": 0.05, "steps": 1, "grid": {{{grid}}}, "species": [{species}]}}"#)).unwrap()
     }
 
     /// A particle of a GPU has the bits of the processor's, whatever it is made of.
@@ -248,8 +248,13 @@ extern "C" __global__ void one(Made m, const double *offsets, u64 column, u64 ro
         type One = unsafe extern "C" fn(Formula, *const f64, u64, u64, *mut f64);
         // SAFETY: its parameters.
         let one = unsafe { host.kernel::<One>("one") };
-        let warm = "momentum.thermal = [0.1, 0.02, 3.0]\nmomentum.drift = [0.5, -0.25, 1e-3]";
-        let starts = ["", warm, "momentum.temperature = 0.3", "positions = \"lattice\"", "positions = \"quiet\""];
+        let starts = [
+            "",
+            r#", "momentum": {"thermal": [0.1, 0.02, 3.0], "drift": [0.5, -0.25, 1e-3]}"#,
+            r#", "momentum": {"temperature": 0.3}"#,
+            r#", "positions": "lattice""#,
+            r#", "positions": "quiet""#,
+        ];
         for (dimensions, species) in starts.into_iter().flat_map(|s| [(1, s), (2, s)]) {
             let config = config(dimensions, species);
             let model = Model::new(&config, 0x1234_5678_9abc).unwrap();
