@@ -91,7 +91,7 @@ def result(folder):
         saved = np.load(folder / f"{name}.npy")
         demand(np.array_equal(saved, array), f"{name}.npy is not the one of result.ptyr")
     demand(psize.shape == origin.shape == (2,) and (psize > 0).all(), f"pixel {psize}, origin {origin}")
-    demand(error.ndim == 2 and error.shape[1] == 3 and error[-1, 0] < error[0, 0], "errors do not fall")
+    demand(error.ndim == 2 and error.shape[1] == 3 and error[-1, 1] < error[0, 1], "errors do not fall")
     # Every view lies inside of the object.
     first = (places - origin) / psize - np.array(probe.shape[1:]) // 2
     demand((first > -1).all() and (first + probe.shape[1:] <= np.array(obj.shape[1:]) + 1).all(), "views outside of the object")

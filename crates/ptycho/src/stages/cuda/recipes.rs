@@ -98,7 +98,7 @@ pub enum Needed {
 /// Programs of frames of a kind for what is needed, each once.
 pub fn recipes_for(kind: &Kind, needed: &[Needed]) -> Vec<Recipe> {
     // Only projections fetch the wave to come.
-    let (still, fused) = (kind.unfetched(), kind.way != Way::Plain);
+    let (still, fused) = (kind.unfetched(), matches!(kind.way, Way::Fused { .. }));
     let mut all = vec![frames_recipe(kind), sums_recipe(kind)];
     for needed in needed {
         all.extend(match needed {
