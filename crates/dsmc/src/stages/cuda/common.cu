@@ -91,6 +91,14 @@ __device__ __forceinline__ int2 glide(const float* step, float vx, float vy, flo
 // The number of a step as arguments have it: where launches are recorded it is the place where the device counts steps.
 __device__ __forceinline__ u64 step_of(u64 step) { return RECORDED ? __ldg(reinterpret_cast<const u64*>(step)) : step; }
 
+// Where launches are recorded, a kernel is there before the one ahead has ended, and waits for it.
+__device__ __forceinline__ void in_turn() {
+#if RECORDED
+  let_next_kernel_start();
+  wait_for_previous_kernel();
+#endif
+}
+
 // Random words of an item one after the other, as the processor's `Stream` draws them. An item has 1024 blocks or more; pages of so many
 // blocks are numbered by upper bits of the step.
 struct Stream {

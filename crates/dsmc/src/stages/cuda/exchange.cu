@@ -5,6 +5,7 @@
 extern "C" __global__ void __launch_bounds__(1024) layout(const __grid_constant__ Store st, u64* clock) {
   __shared__ u32 sums[32], carry;
   const u32 EACH = 4;
+  in_turn();
   if (threadIdx.x == 0) {
     carry = 0;
     if (clock) ++*clock;
@@ -55,6 +56,7 @@ __device__ __forceinline__ void put_far(const Store& st, u32 slot, u32 entry) {
 
 // A warp a list, and behind them FRESH warps for what came in: those that go far into the places of their tiles, in no order.
 extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ Store st, u32 fresh_warps) {
+  in_turn();
   u32 warp = u32(thread_index() / 32);
   if (warp < st.count * LISTS) {
     if (st.special[warp] == 0) return;
@@ -93,9 +95,17 @@ __device__ __forceinline__ void sort_block(u32* x, u32 n) {
 
 #define SORTED 1024
 
-// A block of 256 a tile, a warp a way: the slots of those that come from neighbours; then those from afar are ordered.
-extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant__ Store st) {
+// A block of 256 a tile, a warp a way: the slots of those that come from neighbours; then those from afar are ordered. Of small gases one more block
+// finds meanwhile how many come in.
+extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Inflow in) {
   __shared__ u32 room[SORTED];
+  in_turn();
+#if RECORDED
+  if (blockIdx.x == st.count) {
+    tally(st, d, in);
+    return;
+  }
+#endif
   u32 tile = blockIdx.x, near = st.near_n[tile], far = st.far_n[tile], base = st.next_first[tile];
   if (near > 0) {
     u32 number = threadIdx.x / 32, way = number < 4 ? number : number + 1;
@@ -135,41 +145,4 @@ extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant_
   for (u32 k = threadIdx.x; k < far; k += 256) room[k] = list[k];
   sort_block(room, far);
   for (u32 k = threadIdx.x; k < far; k += 256) list[k] = room[k];
-}
-
-// Sums over all particles by block: number, mass times velocity, half mass times its square, internal energy over k. theta:
-// [mode][species], 0 where there is none.
-extern "C" __global__ void __launch_bounds__(256)
-    totals(const __grid_constant__ Store st, const double* mass, const double* theta, const float* weights, double* out) {
-  __shared__ double scratch[8];
-  double sums[6] = {};
-  u64 n = u64(st.first[st.count]) + st.counters->fresh;
-  for (u64 k = thread_index(); k < n; k += thread_count()) {
-    u32 key = st.now.key[k];
-    if (key == GONE) continue;
-    u32 s = (key & ~LEFT) % SPECIES;
-    double weight = 1.0;
-#if WEIGHTED
-    // All are in order: the tile is that in whose region the slot lies.
-    u32 low = 0, high = st.count;
-    while (high - low > 1) (st.first[(low + high) / 2] <= k ? low : high) = (low + high) / 2;
-    weight = weights[u64(low) * CELLS + (key & ~LEFT) / SPECIES];
-#endif
-    double m = weight * mass[s], x = st.now.vx[k], y = st.now.vy[k], z = st.now.vz[k];
-    sums[0] += 1;
-    sums[1] += m * x;
-    sums[2] += m * y;
-    sums[3] += m * z;
-    sums[4] += 0.5 * m * (x * x + y * y + z * z);
-    if (ROTATES) sums[5] += weight * st.now.rotation[k];
-#if VIBRATES
-    u32 word = st.now.level[k];
-    bool several = VIBRATES > 1 && theta[SPECIES + s] > 0.0;
-    for (u32 m = 0; m < VIBRATES; m++) sums[5] += weight * double(several ? word >> 8 * m & 0xff : m ? 0 : word) * theta[m * SPECIES + s];
-#endif
-  }
-  for (int c = 0; c < 6; c++) {
-    double sum = block_reduce<Sum<double>>(sums[c], scratch);
-    if (threadIdx.x == 0) out[blockIdx.x * 6 + c] = sum;
-  }
 }

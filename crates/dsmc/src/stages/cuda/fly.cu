@@ -1,7 +1,7 @@
 // The kernel of a step: see advance.cu. And the flight of a tile's particles where nothing can be met.
 
 // Where particle i of the tile comes to, its new key, and the way that it takes: NONE for those that stay in the tile. Those that go
-// far stay where they are, as the ones that may meet something: `wander` moves them.
+// far stay where they are, as the ones that may meet something: `meet` moves them.
 __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x, float& y,
                                        u32& to, u32& goal) {
   u32 cell = key / SPECIES, species = key % SPECIES;
@@ -118,9 +118,10 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     advance(const __grid_constant__ Store st, const __grid_constant__ Gas gas, const __grid_constant__ Pass p) {
   extern __shared__ __align__(16) char room[];
   __shared__ u32 start[KEYS + 1], near[9];
+  in_turn();
   u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
-  // Nothing came into the domain behind the regions so far in this step.
-  if (tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
+  // What came into the domain behind the regions is in its place; what comes in a step has been counted, or will be.
+  if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
   if (threadIdx.x < 9) near[threadIdx.x] = 0;
   if (n == 0 && !FOLLOWS) {
     if (threadIdx.x < 9) st.near[tile * 9 + threadIdx.x] = 0;

@@ -4,7 +4,7 @@
 //! them, adds them to the averages, flies them, and writes them back with their new cells (`advance.cu`, `fly.cu`, `tries.cu`,
 //! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
 //! their new tiles which slots to read in the next step (`exchange.cu`). The few that meet a side or a body fly in a kernel of their
-//! own (`wander.cu`, `flight.cu`), and so do those that come in (`emit.cu`).
+//! own (`wander.cu`, `flight.cu`), together with those that come in (`emit.cu`).
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
 //! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host, but where cells have weights.

@@ -158,28 +158,26 @@ pub(super) struct Kernels {
     pub(super) fold: Kernel,
     /// Only in order, a step, a step with samples.
     pub(super) advance: [Kernel; 3],
-    pub(super) wander: Kernel,
     pub(super) tally_faces: Kernel,
-    pub(super) emit: Kernel,
+    pub(super) meet: Kernel,
 }
 
-const BULK: [&str; 8] = ["layout", "place", "deliver", "totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
-const MEETINGS: [&str; 3] = ["wander", "tally_faces", "emit"];
+const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
+const MEETINGS: [&str; 5] = ["layout", "place", "deliver", "tally_faces", "meet"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, kind: &Kind) -> Result<Self> {
         let [bulk, meetings] = recipes(kind).map(|r| r.build(cuda));
         let (bulk, meetings) = (bulk?, meetings?);
         Ok(Self {
-            layout: bulk.kernel("layout")?,
-            place: bulk.kernel("place")?,
-            deliver: bulk.kernel("deliver")?,
+            layout: meetings.kernel("layout")?,
+            place: meetings.kernel("place")?,
+            deliver: meetings.kernel("deliver")?,
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
-            wander: meetings.kernel("wander")?,
             tally_faces: meetings.kernel("tally_faces")?,
-            emit: meetings.kernel("emit")?,
+            meet: meetings.kernel("meet")?,
         })
     }
 }
@@ -192,7 +190,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
     bulk.extend(PHYSICS);
     bulk.extend([
         common,
-        include_str!("exchange.cu"),
+        include_str!("totals.cu"),
         include_str!("hit.cu"),
         include_str!("tries.cu"),
         include_str!("pairing.cu"),
@@ -209,6 +207,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         include_str!("meet.cu"),
         include_str!("wander.cu"),
         include_str!("sides.cu"),
+        include_str!("exchange.cu"),
         include_str!("emit.cu"),
     ]);
     // Of these, only what flights depend on: the same program then does for many runs.

@@ -113,14 +113,13 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Fac
   return out;
 }
 
-// One block of 1024: particles through each face, of each species, and how many before it.
-extern "C" __global__ void __launch_bounds__(1024)
-    tally_faces(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Inflow in) {
+// Of one block: particles through each face, of each species, and how many before it.
+__device__ __forceinline__ void tally(const Store& st, const Domain& d, const Inflow& in) {
   __shared__ u32 sums[32], carry;
   u32 all = in.face_count * SPECIES;
   if (threadIdx.x == 0) carry = 0;
   __syncthreads();
-  for (u32 from = 0; from < all; from += 1024) {
+  for (u32 from = 0; from < all; from += blockDim.x) {
     u32 k = from + threadIdx.x, n = 0;
     if (k < all) {
       uint4 w = philox_draw(INFLOW, d.seed, step_of(d.step), u64(k) << 40);
@@ -130,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     u32 scan = warp_scan(n), warp = threadIdx.x / 32;
     if (lane_index() == 31) sums[warp] = scan;
     __syncthreads();
-    if (warp == 0) sums[lane_index()] = warp_scan(sums[lane_index()]);
+    if (warp == 0) sums[lane_index()] = warp_scan(lane_index() < blockDim.x / 32 ? sums[lane_index()] : 0);
     __syncthreads();
     if (k < all) in.offsets[k] = carry + (warp ? sums[warp - 1] : 0) + scan - n;
     __syncthreads();
@@ -143,4 +142,11 @@ extern "C" __global__ void __launch_bounds__(1024)
     st.counters->fresh = least(wanted, room);
     st.counters->refused += wanted - least(wanted, room);
   }
+}
+
+// One block of 1024.
+extern "C" __global__ void __launch_bounds__(1024)
+    tally_faces(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Inflow in) {
+  in_turn();
+  tally(st, d, in);
 }

@@ -13,8 +13,10 @@ use crate::stages::cpu::{Stream, bytes_of};
 use crate::stages::{Ledger, SURFACE_SUMS, Stages, Totals};
 use crate::walls::BOLTZMANN;
 
-/// Blocks of `emit`, whose threads take particles in turn.
+/// Blocks of `meet` that take particles that come in in turn.
 const EMITTERS: u32 = 264;
+/// Warps of a list in `meet` where launches are recorded, as wander.cu has it.
+const SPREAD: u32 = 8;
 
 impl Gas {
     /// How many particles come from each line in a step: before its schedule, before each species of its steady part; at the end all.
@@ -68,20 +70,35 @@ impl Gas {
         Ok(())
     }
 
-    fn inflow_stage(&mut self, step: u64, sample: bool) -> Result<()> {
+    /// Whether what comes in is counted before the gas has moved, which takes no time of its own then: not where it follows the gas within.
+    fn tallied(&self) -> bool {
+        self.store.kind.recorded && !self.store.kind.follows
+    }
+
+    /// Flights that meet something, and what comes in.
+    fn meet(&mut self, step: u64, sample: bool) -> Result<()> {
         let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
+        let (store, fed) = (&self.store, self.is_fed());
+        let spread = if store.kind.recorded { SPREAD } else { 1 };
+        let (emitters, warps) = (if fed { EMITTERS } else { 0 }, (store.mosaic.len() * store.kind.lists()) as u32 * spread);
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
-            self.store.kernels.tally_faces.launch(1, 1024).plain(st).plain(domain).plain(inflow).run()?;
-            self.store.kernels.emit.launch(EMITTERS, 128).plain(st).plain(domain).plain(geometry).plain(inflow).run()
+            if fed && !self.tallied() {
+                store.early(store.kernels.tally_faces.launch(1, 1024)).plain(st).plain(domain).plain(inflow).run()?;
+            }
+            let launch = store.early(store.kernels.meet.launch(emitters + warps.div_ceil(4), 128));
+            launch.plain(st).plain(domain).plain(geometry).plain(inflow).arg(emitters).run()
         }
     }
 
     /// Puts the launches of a step on the stream.
     pub(super) fn launch(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
-        let clock = self.store.kind.recorded.then_some(&mut self.recorded.clock);
-        profiler.stage_on(&cuda, "exchange", Cost::default(), || self.store.exchange(clock))?;
+        let clock = Some(&self.recorded.clock).filter(|_| self.store.kind.recorded);
+        let tallied = self.is_fed() && self.tallied();
+        profiler.stage_on(&cuda, "exchange", Cost::default(), || {
+            self.store.exchange(clock, self.domain(step, sample), self.inflow(), tallied)
+        })?;
         let name = match (self.model.collisions.scheme, sample) {
             (Scheme::None, false) => "sort, move",
             (Scheme::None, true) => "sort, sample, move",
@@ -89,16 +106,8 @@ impl Gas {
             (_, true) => "sort, collide, sample, move",
         };
         profiler.stage_on(&cuda, name, self.cost(sample), || self.store.advance(1 + usize::from(sample), self.gas(step), self.pass()))?;
-        profiler.stage_on(&cuda, "meet", Cost::default(), || {
-            let warps = (self.store.mosaic.len() * self.store.kind.lists()) as u32;
-            let launch = self.store.kernels.wander.launch(warps.div_ceil(4), 128);
-            // SAFETY: the arguments as declared.
-            unsafe { launch.plain(self.store.argument()).plain(self.domain(step, sample)).plain(self.geometry()).run() }
-        })?;
-        if self.is_fed() {
-            profiler.stage_on(&cuda, "inflow", Cost::default(), || self.inflow_stage(step, sample))?;
-        }
-        Ok(())
+        let name = if self.is_fed() { "meet, inflow" } else { "meet" };
+        profiler.stage_on(&cuda, name, Cost::default(), || self.meet(step, sample))
     }
 
     /// Model traffic of a step.
@@ -112,7 +121,7 @@ impl Gas {
         if self.model.weighted() {
             self.prepare_copies(0)?;
         }
-        self.store.exchange(None)?;
+        self.store.exchange(None, self.domain(0, false), self.inflow(), false)?;
         self.store.advance(0, self.gas(0), self.pass())?;
         self.store.turn();
         Ok(())

@@ -5,11 +5,11 @@
 //! needs room, behind the regions.
 
 use bytemuck::{Pod, Zeroable};
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool};
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{indices, items, map};
 
-use super::arguments::{Columns, Counters, GasArgument, PassArgument, StoreArgument};
+use super::arguments::{Columns, Counters, DomainArgument, GasArgument, InflowArgument, PassArgument, StoreArgument};
 use super::mosaic::Mosaic;
 use super::program::{Kernels, Kind};
 use crate::grid::Grid;
@@ -130,21 +130,33 @@ impl Store {
     }
 
     /// Finds where everything will be. Counts a step of a clock. Does not wait.
-    pub(super) fn exchange(&self, clock: Option<&mut Buffer<u64>>) -> Result<()> {
-        let (st, tiles, clock) = (self.argument(), self.mosaic.len() as u32, clock.map_or(0, |clock| clock.address()));
+    /// `tallied`: finds what comes in too.
+    pub(super) fn exchange(
+        &self,
+        clock: Option<&Buffer<u64>>,
+        domain: DomainArgument,
+        inflow: InflowArgument,
+        tallied: bool,
+    ) -> Result<()> {
+        let (st, tiles, clock) = (self.argument(), self.mosaic.len() as u32, clock.map_or(0, Buffer::address));
         let warps = tiles * self.kind.lists() as u32 + FRESH_WARPS;
-        // SAFETY: the kernels take a store, whose buffers are alive, and a number, the first one a place that is none where it is 0.
+        // SAFETY: the arguments as declared; the first kernel takes a place, none where it is 0.
         unsafe {
-            self.kernels.layout.launch(1, 1024).plain(st).arg(clock).run()?;
-            self.kernels.place.launch(warps.div_ceil(8), 256).plain(st).arg(FRESH_WARPS).run()?;
-            self.kernels.deliver.launch(tiles, 256).plain(st).run()
+            self.early(self.kernels.layout.launch(1, 1024)).plain(st).arg(clock).run()?;
+            self.early(self.kernels.place.launch(warps.div_ceil(8), 256)).plain(st).arg(FRESH_WARPS).run()?;
+            self.early(self.kernels.deliver.launch(tiles + u32::from(tallied), 256)).plain(st).plain(domain).plain(inflow).run()
         }
+    }
+
+    /// A launch that is there before the kernel ahead has ended (`in_turn` of common.cu), where launches are recorded and the GPU has that.
+    pub(super) fn early<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
+        if self.kind.recorded && self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
     }
 
     /// The pass over all tiles: 0 only puts in order, 1 is a step, 2 one with samples.
     pub(super) fn advance(&self, mode: usize, gas: GasArgument, pass: PassArgument) -> Result<()> {
         let (st, kind) = (self.argument(), &self.kind);
-        let launch = self.kernels.advance[mode].launch(self.mosaic.len() as u32, kind.threads).shared(kind.shared());
+        let launch = self.early(self.kernels.advance[mode].launch(self.mosaic.len() as u32, kind.threads)).shared(kind.shared());
         // SAFETY: the arguments as declared.
         unsafe { launch.plain(st).plain(gas).plain(pass).run() }
     }

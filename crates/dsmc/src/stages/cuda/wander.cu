@@ -41,14 +41,16 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
   if (WEIGHTED) copies_of(st.now)[entry] = copies;
 }
 
-// A warp a list: those of its leavers that may meet something, and those that go far.
-extern "C" __global__ void __launch_bounds__(128)
-    wander(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g) {
-  u32 list = u32(thread_index() / 32);
+// Warps of a list: of few particles each has some, so that those of a warp do not wait for each other, which all go their own way.
+#define SPREAD (RECORDED ? 8u : 1u)
+
+// Those of the leavers of a list that may meet something, and those that go far, by warp number `warp` of all.
+__device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 warp) {
+  u32 list = warp / SPREAD;
   if (list >= st.count * LISTS || st.special[list] == 0) return;
   u32 tile = list / LISTS, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
   u32 begin = base + list % LISTS * list_part(n), length = st.left[list];
-  for (u32 k = lane_index(); k < length; k += 32) {
+  for (u32 k = lane_index() * SPREAD + warp % SPREAD; k < length; k += 32 * SPREAD) {
     u32 entry = st.list[begin + k], index = entry & INDEX, slot = base + index;
     if (entry >> 28 != PENDING && entry >> 28 != FAR) continue;
     u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
