@@ -1,8 +1,8 @@
 //! One GPU: its context, its properties and the one stream that all work goes to, in order.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use cudarc::driver::CudaContext;
@@ -40,7 +40,9 @@ pub(super) struct Inner {
     pub(super) stream: sys::CUstream,
     ordinal: usize,
     properties: Properties,
-    capturing: AtomicBool,
+    /// The thread that captures, if one does. Held while something is put on the stream, which would else become part of another thread's graph.
+    capturer: Mutex<Option<ThreadId>>,
+    pub(super) captured: Condvar,
     pub(super) count: Arc<Count>,
     pub(super) bandwidth: OnceLock<f64>,
     pub(super) host_rates: OnceLock<[f64; 2]>,
@@ -52,6 +54,19 @@ pub(super) struct Inner {
 unsafe impl Send for Inner {}
 // SAFETY: as above; the driver serialises calls on one stream.
 unsafe impl Sync for Inner {}
+
+impl Inner {
+    fn capturer(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.capturer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other thread captures, and keeps them from beginning. Not to be taken twice by one thread.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        let own = thread::current().id();
+        let others = |capturer: &mut Option<ThreadId>| capturer.is_some_and(|id| id != own);
+        self.captured.wait_while(self.capturer(), others).unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Drop for Inner {
     fn drop(&mut self) {
@@ -111,7 +126,8 @@ impl Cuda {
             stream,
             ordinal,
             properties,
-            capturing: AtomicBool::new(false),
+            capturer: Mutex::default(),
+            captured: Condvar::new(),
             count: Arc::default(),
             bandwidth: OnceLock::new(),
             host_rates: OnceLock::new(),
@@ -175,22 +191,24 @@ impl Cuda {
     /// Waits until the stream is empty; an error of any earlier kernel shows here at the latest.
     pub fn synchronize(&self) -> Result<()> {
         self.bind()?;
+        let _turn = self.0.turn();
         // SAFETY: the stream is alive as long as `self`.
         unsafe { result::stream::synchronize(self.0.stream) }.map_err(|e| self.failed("a kernel or copy failed", e))
     }
 
-    /// Whether a graph is being captured: launches are then recorded, not run.
+    /// Whether this thread captures a graph: its launches are then recorded, not run.
     pub fn capturing(&self) -> bool {
-        self.0.capturing.load(Ordering::Relaxed)
+        *self.0.capturer() == Some(thread::current().id())
     }
 
-    pub(super) fn set_capturing(&self, on: bool) -> bool {
-        self.0.capturing.swap(on, Ordering::Relaxed)
-    }
-
-    /// The stream, for libraries that put work on it.
+    /// The stream, for libraries that put work on it, in their [turn](Self::turn).
     pub(crate) fn stream(&self) -> sys::CUstream {
         self.0.stream
+    }
+
+    /// The right to put work on the stream, while no other thread captures. Not to be taken twice by one thread.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.0.turn()
     }
 
     /// Makes the context current on this thread.

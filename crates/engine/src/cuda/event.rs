@@ -34,6 +34,7 @@ impl Cuda {
     /// Marks this point of the stream.
     pub fn record(&self, event: &Event) -> Result<()> {
         self.bind()?;
+        let _turn = self.turn();
         // SAFETY: event and stream are alive.
         unsafe { result::event::record(event.handle, self.0.stream) }.map_err(|e| self.failed("an event cannot be recorded", e))
     }

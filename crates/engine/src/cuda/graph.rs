@@ -1,6 +1,7 @@
 //! Graphs: launches recorded once and replayed as one, for work whose launches cost more than the work.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread;
 
 use cudarc::driver::result;
 use cudarc::driver::sys;
@@ -39,16 +40,18 @@ impl std::fmt::Debug for Graph {
 
 impl Cuda {
     /// Records what `body` puts on the stream instead of running it. Allocations, copies to and from the host and
-    /// waiting are refused meanwhile. Buffers must not be dropped inside `body`.
+    /// waiting are refused meanwhile; other threads that use the stream wait. Buffers must not be dropped inside `body`.
     pub fn capture(&self, body: impl FnOnce() -> Result<()>) -> Result<Graph> {
         self.not_capturing("a capture inside a capture")?;
         let _recording = recording();
         self.bind()?;
+        let mut turn = self.turn();
         // SAFETY: the stream is alive and no capture is under way on it.
         unsafe { result::stream::begin_capture(self.0.stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) }
             .map_err(|e| self.failed("a capture cannot begin", e))?;
+        *turn = Some(thread::current().id());
+        drop(turn);
         let open = Open(self);
-        self.set_capturing(true);
         let done = body();
         std::mem::forget(open);
         let recorded = self.end();
@@ -71,10 +74,15 @@ impl Cuda {
     }
 
     fn end(&self) -> Result<Option<sys::CUgraph>> {
-        self.set_capturing(false);
-        self.bind()?;
+        let bound = self.bind();
+        let mut turn = self.turn();
         // SAFETY: the capture was begun on this stream by this thread.
-        let graph = unsafe { result::stream::end_capture(self.0.stream) }.map_err(|e| self.failed("a capture failed", e))?;
+        let ended = unsafe { result::stream::end_capture(self.0.stream) };
+        *turn = None;
+        drop(turn);
+        self.0.captured.notify_all();
+        bound?;
+        let graph = ended.map_err(|e| self.failed("a capture failed", e))?;
         Ok((!graph.is_null()).then_some(graph))
     }
 }
@@ -100,6 +108,7 @@ impl Graph {
         let cuda = Cuda(self.inner.clone());
         cuda.bind()?;
         cuda.not_capturing("the launch of a graph")?;
+        let _turn = cuda.turn();
         // SAFETY: graph and stream are alive; what the launches use is by the caller's promise.
         unsafe { result::graph::launch(self.executable, self.inner.stream) }.map_err(|e| cuda.failed("a graph cannot be launched", e))
     }

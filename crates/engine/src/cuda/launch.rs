@@ -347,6 +347,7 @@ impl Launch<'_> {
         if attributes.is_empty() {
             config.attrs = std::ptr::null_mut();
         }
+        let _turn = cuda.turn();
         // SAFETY: function, stream, configuration and argument storage are alive during the call, which copies the
         // arguments; what the kernel does with them is by the caller's promise.
         let status =

@@ -136,6 +136,7 @@ impl<T: Pod> Buffer<T> {
 impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
         if self.inner.context.bind_to_thread().is_ok() {
+            let _turn = self.inner.turn();
             // SAFETY: allocated by `malloc_sync`, freed once; waiting first, so that no kernel uses freed memory.
             unsafe {
                 result::stream::synchronize(self.inner.stream).ok();
@@ -195,9 +196,15 @@ impl Cuda {
         self.bind()?;
         // SAFETY: the range lies in the buffer; from pageable memory the driver has taken the data when it returns, for other memory
         // the stream is waited for below, before `data` can change.
-        let begun = unsafe { result::memcpy_htod_async(buffer.from(at).0, data, self.0.stream) };
+        let begun = self.put(|stream| unsafe { result::memcpy_htod_async(buffer.from(at).0, data, stream) });
         begun.map_err(|e| self.failed("a copy to the GPU failed", e))?;
         if self.0.is_pinned(data) { self.synchronize() } else { Ok(()) }
+    }
+
+    /// Puts something on the stream, in turn.
+    fn put<T>(&self, work: impl FnOnce(sys::CUstream) -> T) -> T {
+        let _turn = self.turn();
+        work(self.0.stream)
     }
 
     /// Waits for the stream and returns all values.
@@ -224,7 +231,7 @@ impl Cuda {
         self.not_capturing("a copy to the host")?;
         self.bind()?;
         // SAFETY: the range lies in the buffer and `data` is borrowed until the stream was waited for.
-        unsafe { result::memcpy_dtoh_async(data, buffer.from(at).0, self.0.stream) }
+        self.put(|stream| unsafe { result::memcpy_dtoh_async(data, buffer.from(at).0, stream) })
             .map_err(|e| self.failed("a copy from the GPU failed", e))?;
         self.synchronize()
     }
@@ -238,7 +245,7 @@ impl Cuda {
         assert!(to_at <= to.len && n <= to.len - to_at, "{n} values at {to_at} of a buffer of {}", to.len);
         self.bind()?;
         // SAFETY: both ranges lie in live buffers, which are different ones since `to` is borrowed uniquely.
-        unsafe { result::memcpy_dtod_async(to.from(to_at).0, from.from(from_at).0, n * size_of::<T>(), self.0.stream) }
+        self.put(|stream| unsafe { result::memcpy_dtod_async(to.from(to_at).0, from.from(from_at).0, n * size_of::<T>(), stream) })
             .map_err(|e| self.failed("a copy on the GPU failed", e))
     }
 
@@ -246,7 +253,7 @@ impl Cuda {
     pub fn fill_zero<T: Pod>(&self, buffer: &mut Buffer<T>) -> Result<()> {
         self.bind()?;
         // SAFETY: the length is the one allocated.
-        unsafe { result::memset_d8_async(buffer.pointer, 0, buffer.allocated, self.0.stream) }
+        self.put(|stream| unsafe { result::memset_d8_async(buffer.pointer, 0, buffer.allocated, stream) })
             .map_err(|e| self.failed("memory cannot be cleared", e))
     }
 
@@ -281,7 +288,7 @@ impl Cuda {
         self.bind()?;
         let target = to.device + (to_at * size_of::<T>()) as u64;
         // SAFETY: both ranges lie in live memory; mapped memory is only read by volatile reads.
-        unsafe { result::memcpy_dtod_async(target, from.from(from_at).0, n * size_of::<T>(), self.0.stream) }
+        self.put(|stream| unsafe { result::memcpy_dtod_async(target, from.from(from_at).0, n * size_of::<T>(), stream) })
             .map_err(|e| self.failed("a copy from the GPU failed", e))
     }
 }
@@ -339,6 +346,7 @@ impl<T: Pod> Mapped<T> {
 impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
         if self.inner.context.bind_to_thread().is_ok() {
+            let _turn = self.inner.turn();
             // SAFETY: allocated by `malloc_host`, freed once; waiting first, so that no kernel writes to freed memory.
             unsafe {
                 result::stream::synchronize(self.inner.stream).ok();

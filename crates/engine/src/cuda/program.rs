@@ -163,6 +163,7 @@ unsafe impl Sync for Module {}
 impl Drop for Module {
     fn drop(&mut self) {
         if self.inner.context.bind_to_thread().is_ok() {
+            let _turn = self.inner.turn();
             // SAFETY: loaded once, unloaded once; waiting first, so that none of its kernels runs.
             unsafe {
                 result::stream::synchronize(self.inner.stream).ok();

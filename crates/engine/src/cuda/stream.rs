@@ -136,6 +136,7 @@ impl Cuda {
     /// What comes on the main stream from now on waits for `event`, recorded on any stream. The host does not wait.
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         self.bind()?;
+        let _turn = self.turn();
         // SAFETY: stream and event are alive.
         unsafe { result::stream::wait_event(self.0.stream, event.handle(), sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }
             .map_err(|e| self.failed("a stream cannot wait", e))

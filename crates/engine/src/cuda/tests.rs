@@ -212,6 +212,45 @@ fn a_graph_replays_what_it_recorded() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn a_capture_takes_in_nothing_of_other_threads() {
+    let Some(cuda) = testing::gpu() else { return };
+    let program = recipe().build(&cuda).unwrap();
+    let kernel = program.kernel("scale<float>").unwrap();
+    let [mut x, mut y] = [(); 2].map(|()| cuda.buffer_from(&[1.0f32; 32], "x").unwrap());
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            for turn in 1..=400 {
+                let [mut own, mut other] = [(); 2].map(|()| cuda.buffer_from(&[turn as f32; 32], "y").unwrap());
+                // SAFETY: arguments as declared, within the buffer.
+                unsafe { kernel.launch(1, 32).arg(&mut own).arg(2.0f32).arg(32u64).run().unwrap() };
+                cuda.copy(&own, 0, &mut other, 0, 32).unwrap();
+                assert_eq!(cuda.download(&other).unwrap(), [2.0 * turn as f32; 32]);
+            }
+        });
+        for turn in 0..400 {
+            let scale = if turn % 2 == 0 { 2.0f32 } else { 0.5 };
+            let mut graph = cuda
+                .capture(|| {
+                    for v in [&mut x, &mut y] {
+                        // SAFETY: arguments as declared, within the buffers.
+                        unsafe { kernel.launch(1, 32).arg(v).arg(scale).arg(32u64).run()? };
+                        std::thread::yield_now();
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            // SAFETY: the buffers and the program are alive.
+            unsafe { graph.launch() }.unwrap();
+            cuda.synchronize().unwrap();
+        }
+    });
+    for v in [&x, &y] {
+        assert_eq!(cuda.download(v).unwrap(), [1.0; 32]);
+    }
+}
+
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn copies_go_beside_the_kernels_in_the_order_of_events() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();

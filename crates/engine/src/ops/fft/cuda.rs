@@ -138,6 +138,7 @@ impl CudaPlan {
         assert!(data.len() >= at && data.len() - at >= self.shape.values(), "{} values, from {at}, for {:?}", data.len(), self.shape);
         self.cuda.bind()?;
         let sign = if direction == Direction::Forward { -1 } else { 1 };
+        let _turn = self.cuda.turn();
         // SAFETY: type and length were checked.
         unsafe { T::execute(self.handle, data.address() + (at * size_of::<Complex<T>>()) as u64, sign) }
             .map_err(|e| failure(&self.cuda, "a Fourier transform cannot be launched", e))
