@@ -216,18 +216,18 @@ fn a_capture_takes_in_nothing_of_other_threads() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();
     let kernel = program.kernel("scale<float>").unwrap();
-    let [mut x, mut y] = [(); 2].map(|()| cuda.buffer_from(&[1.0f32; 32], "x").unwrap());
+    let [mut x, mut y, mut own, mut other] = [(); 4].map(|()| cuda.buffer_from(&[1.0f32; 32], "x").unwrap());
     std::thread::scope(|threads| {
         threads.spawn(|| {
-            for turn in 1..=400 {
-                let [mut own, mut other] = [(); 2].map(|()| cuda.buffer_from(&[turn as f32; 32], "y").unwrap());
+            for turn in 0..100 {
+                let scale = if turn % 2 == 0 { 2.0f32 } else { 0.5 };
                 // SAFETY: arguments as declared, within the buffer.
-                unsafe { kernel.launch(1, 32).arg(&mut own).arg(2.0f32).arg(32u64).run().unwrap() };
+                unsafe { kernel.launch(1, 32).arg(&mut own).arg(scale).arg(32u64).run().unwrap() };
                 cuda.copy(&own, 0, &mut other, 0, 32).unwrap();
-                assert_eq!(cuda.download(&other).unwrap(), [2.0 * turn as f32; 32]);
+                assert_eq!(cuda.download(&other).unwrap(), [if turn % 2 == 0 { 2.0 } else { 1.0 }; 32]);
             }
         });
-        for turn in 0..400 {
+        for turn in 0..100 {
             let scale = if turn % 2 == 0 { 2.0f32 } else { 0.5 };
             let mut graph = cuda
                 .capture(|| {
