@@ -21,16 +21,8 @@ const SIGMAS: f64 = 10.0;
 /// `eps/2` of it, and as much again for the difference of B that is added.
 const OF_FIELD: f64 = 0.3;
 /// The same of a step's current at a corner, over `eps` times the largest charge of all species at any: partial sums in the order of
-/// particles. Integers of a GPU with linear shapes are exact.
+/// particles. Integers of a GPU are exact.
 const OF_CHARGE: f64 = 0.3;
-/// Variance of `div J dt` at a corner, over the square of the unit of integers, for each particle of a cell: with quadratic shapes every
-/// contribution is rounded to a unit by itself. Nine cells reach a corner, a particle has four currents there, and a number between two
-/// units is off by a variance of 1/12.
-///
-/// A slow particle, an ion say, moves by the same path in each step and is rounded alike: its errors repeat, and the deviation grows with
-/// the steps, not with their square root. Measured on an H200 with ions of mass 1836, a density of 1 and 16 particles a cell: 8.7e-6,
-/// 9.0e-5 and 2.8e-4 after 60, 600 and 2000 steps, where this gives 8.8e-6, 8.8e-5 and 2.9e-4 for one standard deviation.
-const OF_INTEGERS: f64 = 9.0 * 4.0 / 12.0;
 /// Mean squares of fields count so often: waves that passed between two looks are not spread over the whole box.
 const CONCENTRATION: f64 = 4.0;
 /// Looks at each column while a window goes over it.
@@ -50,8 +42,6 @@ pub struct Rounding<R> {
     pub passed: R,
     /// Likewise of the charges.
     pub charge: R,
-    /// Variance that the errors which repeat themselves in each step have brought since the last look.
-    pub repeated: R,
     /// Standard deviations that pass.
     pub sigmas: R,
 }
@@ -80,7 +70,7 @@ pub fn look_at<R: Real>(right: R, left: R, upper: R, lower: R, rho: R, all: R, w
     let reading = R::max(of.reading * (field + all * all), R::from_f64(1e-300));
     let fresh = was.variance.le(R::ZERO);
     let base = select(fresh, residual, was.base);
-    let grown = was.variance + of.steps * (field + of.passed + of.charge) + of.repeated;
+    let grown = was.variance + of.steps * (field + of.passed + of.charge);
     let limit = of.sigmas * (grown + reading).sqrt();
     Corner::<R> {
         base,
@@ -111,11 +101,9 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The numbers of it where the squares of fields over those of cells are `now` on the mean, and the fullest corner has `fullest`; `integers`:
-    /// charge of a particle and unit of integer sums to which each of its contributions is rounded, both `e n_0`, 0 where none is.
-    pub fn rounding(&self, now: f64, fullest: f64, [charge, unit]: [f64; 2]) -> Rounding<f64> {
+    /// The numbers of it where the squares of fields over those of cells are `now` on the mean, and the fullest corner has `fullest`.
+    pub fn rounding(&self, now: f64, fullest: f64) -> Rounding<f64> {
         let square = self.eps * self.eps;
-        let each = if charge > 0.0 { OF_INTEGERS * fullest / charge * unit * unit } else { 0.0 };
         // Measured fields may all be older than what is there now; and sums are rounded to a unit of the largest charge on a GPU, so that
         // near-empty corners round as full ones do.
         let passed = 2.0 * CONCENTRATION * self.squares.max(2.0 * now);
@@ -125,7 +113,6 @@ impl Look<'_> {
             of_field: OF_FIELD * OF_FIELD,
             passed: OF_FIELD * OF_FIELD * passed,
             charge: (OF_CHARGE * fullest).powi(2),
-            repeated: (self.steps[1].powi(2) - self.steps[0].powi(2)) * each,
             sigmas: SIGMAS,
         }
     }

@@ -11,6 +11,7 @@
 #define __device__
 #define __global__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __shared__ static
@@ -135,6 +136,18 @@ template <class T> T atomicAdd(T *place, T value) {
 static unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 static void sincospif(float turns, float *s, float *c) {
   *s = (float)std::sin(3.141592653589793 * turns), *c = (float)std::cos(3.141592653589793 * turns);
+}
+static float __fadd_rn(float a, float b) { return a + b; }
+static float __fmul_rn(float a, float b) { return a * b; }
+static double __dadd_rn(double a, double b) { return a + b; }
+static double __dmul_rn(double a, double b) { return a * b; }
+static int __float_as_int(float x) {
+  int bits;
+  return std::memcpy(&bits, &x, sizeof bits), bits;
+}
+static long long __double_as_longlong(double x) {
+  long long bits;
+  return std::memcpy(&bits, &x, sizeof bits), bits;
 }
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
 static float2 make_float2(float x, float y) { return {x, y}; }

@@ -30,7 +30,7 @@ impl Corners {
             [squares(ex, hx), squares(ey, hy), all.iter().copied().fold(0.0, f64::max)]
         });
         let [x, y, fullest] = rows.into_iter().fold([0.0; 3], |[x, y, most], [a, b, c]| [x + a, y + b, f64::max(most, c)]);
-        let rounding = look.rounding((x + y) / (grid.nodes(0) * grid.nodes(1)) as f64, fullest, [0.0; 2]);
+        let rounding = look.rounding((x + y) / (grid.nodes(0) * grid.nodes(1)) as f64, fullest);
         let found = map(
             (chunks_mut(&mut self.base, pitch), chunks_mut(&mut self.variance, pitch), indices(grid.rows())),
             |row, (base, variance, _)| {

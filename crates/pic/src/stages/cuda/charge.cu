@@ -17,11 +17,10 @@ __device__ __forceinline__ void add_charge(const Domain& d, const Tile& tile, co
     put(at + d.pitch + 1, k4 + 2 * a + 2 * b + c);
 #else
     real right = nearest(s), upper = nearest(t);
-    Weights<real> x = quadratic(s + (real(0.5) - right)), y = quadratic(t + (real(0.5) - upper));
+    Charges c = charges_of(quadratic(s + (real(0.5) - right)), quadratic(t + (real(0.5) - upper)), u);
     at += int(right) + int(upper) * d.pitch;
-    real wx[3] = {x.below, x.middle, x.above}, wy[3] = {y.below, y.middle, y.above};
-    for (int b = 0; b < 3; b++)
-        for (int a = 0; a < 3; a++) put(at + (b - 1) * d.pitch + a - 1, to_fixed(4 * u.k * wx[a] * wy[b]));
+    for (int b = -1; b <= 1; b++)
+        for (int a = -1; a <= 1; a++) put(at + b * d.pitch + a, charge_at(c, a, b));
 #endif
 }
 

@@ -2,41 +2,12 @@
 // it is very full (team.cu); a block takes a unit, and each of its warps has a list of particles of its own there, which fills its pages without holes. `SHIFT`: a page holds
 // 2^SHIFT slots; TX x TY: cells of a tile.
 
-typedef REAL real;
 typedef unsigned short u16;
 #define PAGE (1 << SHIFT)
 #define BELOW 2
 #define WARPS (BLOCK / WARP)
 #define NONE 0xffffffffu
 static_assert(SHIFT >= 6 && BLOCK % WARP == 0 && WARPS <= WARP, "columns of whole lines, lists that a warp counts");
-
-#if WIDE
-typedef long long fixed;
-#define MAGIC 6755399441055744.0  // 1.5 * 2^52: adding and taking it off rounds to an integer
-__device__ __forceinline__ fixed word(real x) { return __double_as_longlong(x); }
-__device__ __forceinline__ fixed shared_add(fixed* at, fixed v) { return fixed(atomicAdd((u64*)at, u64(v))); }
-#else
-typedef int fixed;
-#define MAGIC 12582912.0f  // 1.5 * 2^23
-__device__ __forceinline__ fixed word(real x) { return __float_as_int(x); }
-__device__ __forceinline__ fixed shared_add(fixed* at, fixed v) { return atomicAdd(at, v); }
-#endif
-
-// A sum and a product of their own: never fused with each other, so that they are the same wherever they are written. Where two
-// products meet in a sum, which of them is fused is the compiler's choice, and not the same for all sizes of tiles.
-#if WIDE
-__device__ __forceinline__ real plus(real a, real b) { return __dadd_rn(a, b); }
-__device__ __forceinline__ real times(real a, real b) { return __dmul_rn(a, b); }
-#else
-__device__ __forceinline__ real plus(real a, real b) { return __fadd_rn(a, b); }
-__device__ __forceinline__ real times(real a, real b) { return __fmul_rn(a, b); }
-#endif
-
-// The nearest integer, ties to even, so that -x gives the negative. |x| < MAGIC / 3.
-__device__ __forceinline__ real whole(real x) { return plus(x, real(MAGIC)) - real(MAGIC); }
-// The integer in x = i + MAGIC, and the nearest one to x: no conversion, whose unit is slow.
-__device__ __forceinline__ fixed shifted(real x) { return word(x) - word(real(MAGIC)); }
-__device__ __forceinline__ fixed to_fixed(real x) { return shifted(plus(x, real(MAGIC))); }
 
 #if !WIDE
 // 1 / gamma by name: whether the compiler takes one instruction or two for it is not the same for all programs.

@@ -11,6 +11,8 @@ mod field_arguments;
 mod fields;
 mod limits;
 mod program;
+#[cfg(test)]
+mod quadratic;
 mod stages;
 mod store;
 mod tell;
@@ -189,7 +191,7 @@ fn looks(expected: usize, per_unit: usize, block: u32) -> u32 {
 }
 
 /// Whether additions to the current are checked one by one: light particles need a finer unit than what makes checks needless, and
-/// quadratic shapes, whose deposits are rounded one by one.
+/// quadratic shapes reach further than what is counted without.
 fn checked(setup: &Setup) -> bool {
     setup.precision == Precision::F32 && (setup.order == 2 || setup.species.iter().any(|s| s.weighted))
 }

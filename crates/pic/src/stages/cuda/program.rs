@@ -158,6 +158,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
     sources.extend(SHAPES);
     sources.extend(INTEGERS);
     sources.extend([
+        include_str!("fixed.cu"),
         include_str!("common.cu"),
         include_str!("walls.cu"),
         include_str!("gather.cu"),
@@ -182,7 +183,7 @@ pub fn recipe(kind: &Kind) -> Recipe {
 pub(super) fn maker(kind: &Kind) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu")];
     sources.extend(PHYSICS);
-    sources.extend([include_str!("common.cu"), include_str!("exchange.cu")]);
+    sources.extend([include_str!("fixed.cu"), include_str!("common.cu"), include_str!("exchange.cu")]);
     sources.extend(DEVIATES);
     sources.extend([MADE, include_str!("fill.cu")]);
     Recipe::new(&format!("pic start {kind}"), &sources, &defines(kind), &["fill"]).option("-fmad=false")

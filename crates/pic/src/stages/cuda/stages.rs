@@ -278,10 +278,7 @@ impl Stages for CudaStages {
             self.fields.add_charge(&charge, &self.sums[self.adding], unit)?;
             self.cuda.fill_zero(&mut self.sums[self.adding])?;
         }
-        // The largest of all species: what is left out of the others makes the limit wider, not tighter.
-        let largest = self.species.iter().map(|p| p.species.macro_charge().abs()).fold(0.0, f64::max);
-        let rounded = if self.setup.order == 1 { 0.0 } else { largest };
-        self.fields.look(look, &charge, [rounded, largest / (4.0 * self.unit)])
+        self.fields.look(look, &charge)
     }
 
     fn energies(&mut self) -> Result<Energies> {

@@ -51,11 +51,11 @@ struct CornersArgument {
 /// `Rounding` of gauss.cu.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-struct RoundingArgument([f64; 7]);
+struct RoundingArgument([f64; 6]);
 
 impl From<Rounding<f64>> for RoundingArgument {
     fn from(r: Rounding<f64>) -> Self {
-        Self([r.steps, r.reading, r.of_field, r.passed, r.charge, r.repeated, r.sigmas])
+        Self([r.steps, r.reading, r.of_field, r.passed, r.charge, r.sigmas])
     }
 }
 
@@ -85,8 +85,8 @@ impl Fields {
         }
     }
 
-    /// Looks at all corners; `integers` as [`Look::rounding`] has them. Waits.
-    pub(in crate::stages::cuda) fn look(&mut self, look: &Look<'_>, charge: &Charge, integers: [f64; 2]) -> Result<Seen> {
+    /// Looks at all corners. Waits.
+    pub(in crate::stages::cuda) fn look(&mut self, look: &Look<'_>, charge: &Charge) -> Result<Seen> {
         let n = self.grid.len();
         if self.corners.is_none() {
             let array = || self.pool.alloc_zeros(n, "pic: residual at the corners");
@@ -100,7 +100,7 @@ impl Fields {
         let found = self.cuda.download(&partial)?;
         let join = |[x, y, most]: [f64; 3], [a, b, c]: &[f64; 3]| [x + a, y + b, f64::max(most, *c)];
         let [x, y, fullest] = found.as_chunks::<3>().0.iter().fold([0.0; 3], join);
-        let rounding = look.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest, integers);
+        let rounding = look.rounding((x + y) / (self.grid.nodes(0) * self.grid.nodes(1)) as f64, fullest);
         let [columns, rows] = look.range;
         if columns.is_empty() || rows.is_empty() {
             return Ok(Seen::NONE);
