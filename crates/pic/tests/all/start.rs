@@ -2,6 +2,7 @@
 
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::{Cpu, Device};
+use zellige_engine::profile::Profiler;
 use zellige_engine::testing;
 use zellige_pic::Config;
 use zellige_pic::particles::Particles;
@@ -49,4 +50,19 @@ fn a_gpu_begins_with_the_particles_of_the_processor() {
             the_same(&cuda, cells, size, species);
         }
     }
+}
+
+/// At the speed of light a tenth of the particles leave their tile in a step: more than wait in common until there are pages for them.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn hot_particles_of_a_gpu_find_room_from_the_first_step_on() {
+    let Some(cuda) = testing::gpu() else { return };
+    let text = "dt = 0.07\nsteps = 3\nspecies = [{ name = \"a\", particles_per_cell = 64, momentum = { thermal = 10 } }]\n\
+        [grid]\ncells = [256, 256]\nsize = [25.6, 25.6]\n";
+    let config: Config = toml::from_str(text).unwrap();
+    let mut plasma = Plasma::new(&config, 3, &Device::Cuda(cuda)).unwrap();
+    for _ in 0..3 {
+        plasma.advance(true, &mut Profiler::off()).unwrap();
+    }
+    assert_eq!(plasma.stages.count().unwrap(), [256 * 256 * 64]);
 }

@@ -279,6 +279,10 @@ impl Store {
         // SAFETY: a formula, a store with room for what it makes, two offsets of each particle of a cell where they are read, and cells.
         unsafe { launch.arg(&table).arg(self.cells[0] as u32).arg(self.cells[1] as u32).run()? };
         self.turn()?;
+        // Inboxes get pages for those that leave in the first step: of hot particles, more than the common list holds.
+        // SAFETY: a store.
+        unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
+        self.turn()?;
         // The table is needed until then; and nothing may have been lost.
         self.counters()?;
         if self.len()? != n {
