@@ -17,6 +17,8 @@ use crate::report;
 
 /// Between two lines of the running table where there is no terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// Time between two settings of the bar, which cost more than a small step.
+const BAR_INTERVAL: Duration = Duration::from_millis(50);
 /// The file of rows.
 const ROWS: &str = "rows.csv";
 /// The file of the input with its defaults.
@@ -193,12 +195,17 @@ impl Sink for Output {
     fn progress(&mut self, progress: &Progress, row: &Row) {
         // After the first step, which has other things to do, and from where a run goes on that was resumed.
         let origin = *self.origin.get_or_insert((progress.wall, progress.fraction));
+        let (bar, last) = (self.bar.is_some(), progress.fraction >= 1.0);
+        let first = self.lines == 0 && !row.0.is_empty() && !bar;
+        if !first && !last && self.logged.elapsed() < if bar { BAR_INTERVAL } else { LOG_INTERVAL } {
+            return;
+        }
+        self.logged = Instant::now();
         let shown = shown(progress, origin, row, self.step, self.item);
         if let Some(bar) = &self.bar {
             bar.set_position((progress.fraction.clamp(0.0, 1.0) * BAR as f64) as u64);
             bar.set_message(bar_words(&shown));
-        } else if progress.clock.step <= 1 || self.logged.elapsed() >= LOG_INTERVAL || progress.fraction >= 1.0 {
-            self.logged = Instant::now();
+        } else {
             // Columns may come and go with what is at work.
             let columns: Vec<String> = shown.iter().map(|s| s.0.clone()).collect();
             if columns != self.columns {

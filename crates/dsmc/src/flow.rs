@@ -72,7 +72,10 @@ impl Flow {
         self.step += 1;
         if sample {
             let Self { model, stages, samples, cpu, step, .. } = self;
-            profiler.stage("batch", zellige_engine::sim::Cost::default(), || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
+            if samples.count() {
+                let cost = zellige_engine::sim::Cost::default();
+                profiler.stage("batch", cost, || cpu.install(|| samples.after(model, &mut **stages, *step)))?;
+            }
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ pub struct Dsmc {
     audit_every: u64,
     totals: Totals,
     start: Totals,
-    /// The ledger at the last row, and its step.
+    /// The ledger at the last row, and its step: rates of a row are means over the steps since then.
     last: (Ledger, u64),
     /// What the last audit found to be wrong.
     lost: Option<String>,
@@ -88,6 +88,7 @@ impl Solver for Dsmc {
     const NAME: &'static str = "dsmc";
     const STEP: &'static str = "step";
     const ITEM: &'static str = "particle";
+    const ROW_EACH_STEP: bool = false;
 
     type Config = Config;
 
@@ -286,7 +287,10 @@ impl Solver for Dsmc {
         // Of the last audit, which rows show until the next one.
         let Totals { particles, momentum: [x, y, z], translation, internal } = self.totals;
         writer.u64("audited", particles)?;
-        writer.f64s("totals", &[x, y, z, translation, internal])
+        writer.f64s("totals", &[x, y, z, translation, internal])?;
+        let (ledger, step) = &self.last;
+        writer.u64("last.step", *step)?;
+        writer.f64s("last.ledger", &ledger.numbers(true))
     }
 
     fn restore(&mut self, reader: &Reader) -> Result<()> {
@@ -296,7 +300,7 @@ impl Solver for Dsmc {
             return Err(reader.wrong("its totals are not five numbers"));
         };
         self.totals = Totals { particles: reader.u64("audited")?, momentum: [x, y, z], translation, internal };
-        self.last = (self.flow.ledger()?, self.flow.step);
+        self.last = (Ledger::from_numbers(&reader.f64s("last.ledger")?), reader.u64("last.step")?);
         Ok(())
     }
 

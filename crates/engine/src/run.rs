@@ -1,7 +1,7 @@
 //! The run loop, written once for every solver:
 //!
 //! ```text
-//! setup -> [restore] -> { step; row; guard; rows, progress, diagnostics, records, checkpoint as they fall due } -> records -> summary
+//! setup -> [restore] -> { step; row; guard; progress, diagnostics, records, checkpoint as they fall due } -> records -> summary
 //! ```
 //!
 //! What the wall time goes to is counted by name on the way ([`crate::times`]).
@@ -245,18 +245,26 @@ pub fn run_from<S: Solver>(
             continue;
         }
         let before = solver.clock().step;
-        let row = match advance(&mut solver, profiler) {
-            Ok(Some(row)) => row,
-            Ok(None) => continue,
-            Err(error) => return Err(recent.last_words(error, before, S::STEP, sink)),
-        };
-        let (clock, wall) = (solver.clock(), started.elapsed());
-        let failed = solver.outcome().is_some_and(|o| o.ending == Ending::Failed);
-        let due = rows.due(clock, wall);
-        if due {
-            times::within(Part::Output, || sink.row(&clock, &row))?;
+        if let Err(error) = solver.step(profiler) {
+            return Err(recent.last_words(error, before, S::STEP, sink));
         }
-        recent.push(clock, row, due);
+        let (clock, wall) = (solver.clock(), started.elapsed());
+        if clock.step == before && signal::seen().is_some() {
+            // It gave way to a signal, and has no row yet.
+            continue;
+        }
+        let ended = solver.outcome().map(|o| o.ending);
+        let failed = ended == Some(Ending::Failed);
+        let due = rows.due(clock, wall);
+        if S::ROW_EACH_STEP || due || ended.is_some() {
+            // What a row waits for is the step. A solver that knows that it failed says it better than the guard could.
+            let row = solver.row().and_then(|row| if failed { Ok(row) } else { guard(row, S::STEP, clock) });
+            let row = row.map_err(|error| recent.last_words(error, before, S::STEP, sink))?;
+            if due {
+                times::within(Part::Output, || sink.row(&clock, &row))?;
+            }
+            recent.push(clock, row, due);
+        }
         let row = recent.row();
         let steps = (clock.step - first.step) as f64;
         let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
@@ -338,22 +346,6 @@ fn write_records<S: Solver>(
         .map_err(|error| saver.unwritten(error, &Owed::after(end), solver, sink))
 }
 
-/// One step and its row, which must be finite: a NaN never leaves the step that made it. A step that gave way to a signal has none yet.
-fn advance<S: Solver>(solver: &mut S, profiler: &mut Profiler) -> Result<Option<Row>> {
-    let before = solver.clock().step;
-    solver.step(profiler)?;
-    if solver.clock().step == before && signal::seen().is_some() {
-        return Ok(None);
-    }
-    // What a row waits for is the step.
-    let row = solver.row()?;
-    // A solver that knows that it failed says it better than the guard could.
-    if solver.outcome().is_none_or(|o| o.ending != Ending::Failed) {
-        guard(&row, S::STEP, solver.clock())?;
-    }
-    Ok(Some(row))
-}
-
 /// Hands on what the solver's own schedules ask for.
 fn diagnostics<S: Solver>(solver: &mut S, wall: Duration, sink: &mut dyn Sink) -> Result<()> {
     match times::within(Part::Diagnostics, || solver.due(wall))? {
@@ -362,10 +354,10 @@ fn diagnostics<S: Solver>(solver: &mut S, wall: Duration, sink: &mut dyn Sink) -
     }
 }
 
-/// An error where a value of the row is not finite.
-fn guard(row: &Row, step: &str, clock: Clock) -> Result<()> {
+/// The row, which must be finite: a NaN never leaves the step that made it.
+fn guard(row: Row, step: &str, clock: Clock) -> Result<Row> {
     match row.0.iter().find(|s| !s.value.is_finite()) {
-        None => Ok(()),
+        None => Ok(row),
         Some(scalar) => Err(Error::Numerics {
             what: scalar.name.to_owned(),
             place: format!("{step} {}", clock.step),

@@ -116,6 +116,9 @@ pub trait Solver: Sized {
     const ITEM: &'static str;
     /// Whether it has kernels for GPUs: without them `auto` means the processor, and a GPU asked for by name is refused.
     const GPU: bool = true;
+    /// Whether a row is made after each step, so that one that breaks down is found there. Else only those that fall due are made, and the
+    /// last one: where a row waits for a device, or is over all steps since the row before.
+    const ROW_EACH_STEP: bool = true;
 
     /// The table of the input as typed; unknown keys are refused.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone;

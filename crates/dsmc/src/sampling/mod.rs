@@ -105,10 +105,10 @@ impl Samples {
         }
     }
 
-    /// After a sampled step: closes a batch that is full, or a block of the search. `next` is the next step.
-    pub fn after(&mut self, model: &Model, stages: &mut dyn Stages, next: u64) -> Result<()> {
+    /// Counts a sampled step. Whether [`Samples::after`] has something to do, which waits for the device and is work for all threads.
+    pub fn count(&mut self) -> bool {
         if self.start == AUTO {
-            return self.look(model, stages, next);
+            return self.search.as_mut().is_some_and(Search::count);
         }
         if std::mem::take(&mut self.full) {
             (self.taken, self.current, self.batches) = (0, 0, 0);
@@ -121,6 +121,14 @@ impl Samples {
         }
         self.taken += 1;
         self.current += 1;
+        self.current == self.batch || self.taken == self.window
+    }
+
+    /// Closes a batch that is full, or a block of the search. `next` is the next step.
+    pub fn after(&mut self, model: &Model, stages: &mut dyn Stages, next: u64) -> Result<()> {
+        if self.start == AUTO {
+            return self.look(model, stages, next);
+        }
         if self.current == self.batch {
             self.close(model, stages)?;
         }
@@ -132,11 +140,8 @@ impl Samples {
         Ok(())
     }
 
-    /// Counts a sample of the search; at the end of it the averages begin.
+    /// Looks at a block of the search; at the end of it the averages begin.
     fn look(&mut self, model: &Model, stages: &mut dyn Stages, next: u64) -> Result<()> {
-        if !self.search.as_mut().is_some_and(Search::count) {
-            return Ok(());
-        }
         let (cells, surfaces) = self.take(stages)?;
         if let Some(search) = &mut self.search {
             search.take(model, &cells, &surfaces, next);

@@ -82,7 +82,7 @@ impl Ledger {
     }
 
     /// As a checkpoint has it: copies only where cells have weights.
-    fn numbers(&self, weighted: bool) -> Vec<f64> {
+    pub(crate) fn numbers(&self, weighted: bool) -> Vec<f64> {
         let all = [self.injected, self.removed, self.collisions, self.attempts, self.exceeded, self.stuck, self.copied, self.dropped];
         all[..Self::length(weighted)].iter().map(|n| *n as f64).collect()
     }
@@ -93,7 +93,7 @@ impl Ledger {
     }
 
     /// From [`Ledger::numbers`].
-    fn from_numbers(numbers: &[f64]) -> Self {
+    pub(crate) fn from_numbers(numbers: &[f64]) -> Self {
         let at = |i: usize| numbers.get(i).map_or(0, |n| *n as u64);
         Self {
             injected: at(0),

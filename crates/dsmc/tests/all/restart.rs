@@ -6,7 +6,8 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
 
-/// Energy and momentum of a row are those of the last audit: a part that goes on between two of them must not put others there.
+/// Energy and momentum of a row are those of the last audit, and rates are since the row before: a part that goes on between two of them must
+/// not put others there.
 #[test]
 fn rows_go_on_as_if_nothing_had_been() {
     let mut config = Config::new(vec![8, 8], vec![1e-3, 1e-3], "N2", 1e22, 300.0);
@@ -17,7 +18,9 @@ fn rows_go_on_as_if_nothing_had_been() {
     let mut profiler = Profiler::off();
     for _ in 0..14 {
         whole.step(&mut profiler).unwrap();
-        whole.row().unwrap();
+        if whole.clock().step % 4 == 0 {
+            whole.row().unwrap();
+        }
     }
     let path = folder.path().join("a.zck");
     let mut writer = Writer::create(&path, "dsmc").unwrap();
@@ -28,7 +31,7 @@ fn rows_go_on_as_if_nothing_had_been() {
     for _ in 14..30 {
         let rows = [&mut whole, &mut resumed].map(|solver| {
             solver.step(&mut profiler).unwrap();
-            solver.row().unwrap()
+            (solver.clock().step % 4 == 0).then(|| solver.row().unwrap())
         });
         assert_eq!(rows[0], rows[1], "step {}", whole.clock().step);
     }
