@@ -4,6 +4,7 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
+use zellige_engine::parallel::{each, indices, items, items_mut, map};
 use zellige_engine::profile::Profiler;
 
 use crate::config::{Config, EngineConfig};
@@ -115,7 +116,7 @@ fn inner(seen: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) 
 }
 
 fn window(object: &[Complex<f64>], width: usize, [y0, x0]: [usize; 2], [ny, nx]: [usize; 2]) -> Vec<Complex<f64>> {
-    (0..ny * nx).map(|i| object[(y0 + i / nx) * width + x0 + i % nx]).collect()
+    map(indices(ny * nx), |_, i| object[(y0 + i / nx) * width + x0 + i % nx])
 }
 
 /// An object beside what its scan was made from.
@@ -198,13 +199,13 @@ pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>], besides:
         }
         let mut found = state.probe[set * size..(set + 1) * size].to_vec();
         for mode in found.chunks_exact_mut(model.pixels()) {
-            for (i, v) in mode.iter_mut().enumerate() {
+            each(items_mut(mode), |i, v| {
                 let at = [i / model.frame[1], i % model.frame[1]];
                 *v *= Complex::cis(-(moved.slope[0] * at[0] as f64 + moved.slope[1] * at[1] as f64));
-            }
+            });
             resolution::displace(mode, model.frame, moved.shift);
         }
-        let expected: Vec<Complex<f64>> = truth.probe.values.iter().map(|v| Complex::new(f64::from(v.re), f64::from(v.im))).collect();
+        let expected = map(items(&truth.probe.values), |_, v| Complex::new(f64::from(v.re), f64::from(v.im)));
         Some((name.clone(), modes::fidelity(&found, &expected, model.pixels())))
     };
     Ok((0..model.probes).filter_map(of_set).collect())

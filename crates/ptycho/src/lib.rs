@@ -16,6 +16,7 @@ pub mod halves;
 pub mod model;
 pub mod modes;
 pub mod noise;
+mod ordered;
 pub mod output;
 pub mod physics;
 mod plan;

@@ -29,21 +29,31 @@ pub struct Explained {
 }
 
 impl Explained {
-    /// Adds a frame: its moduli, as `mag` of the model has them, and the model's intensities.
-    pub fn add(&mut self, mag: &[f32], intensity: &[f64]) {
+    /// Of a frame: its moduli, as `mag` of the model has them, and the model's intensities.
+    pub fn of(mag: &[f32], intensity: &[f64]) -> Self {
+        let mut sums = Self::default();
         for (m, i) in mag.iter().zip(intensity).filter(|(m, _)| **m >= 0.0) {
             let counts = f64::from(*m).powi(2);
             let over = 1.0 / (counts + 1.0);
-            self.deviation += (i - counts).powi(2) * over;
-            self.power += counts * counts * over;
+            sums.deviation += (i - counts).powi(2) * over;
+            sums.power += counts * counts * over;
             // Counts that are not whole have no noise of their own below a photon: nearest.
-            self.noise += DEVIATIONS.get(counts.round() as usize).copied().unwrap_or(1.0);
+            sums.noise += DEVIATIONS.get(counts.round() as usize).copied().unwrap_or(1.0);
         }
+        sums
     }
 
     /// The part of the counts that the model does not explain, beyond twice what photon noise alone makes; 0 where noise explains all.
     pub fn missed(&self) -> f64 {
         (self.deviation - 2.0 * self.noise).max(0.0) / self.power.max(f64::MIN_POSITIVE)
+    }
+}
+
+impl std::ops::AddAssign for Explained {
+    fn add_assign(&mut self, other: Self) {
+        self.deviation += other.deviation;
+        self.noise += other.noise;
+        self.power += other.power;
     }
 }
 
@@ -88,16 +98,14 @@ mod tests {
         for mean in [0.02, 0.3, 2.0, 30.0] {
             let [mut deviation, mut floor] = [0.0; 2];
             for (n, p) in poisson(mean) {
-                let mut one = Explained::default();
-                one.add(&[n.sqrt() as f32], &[mean]);
+                let one = Explained::of(&[n.sqrt() as f32], &[mean]);
                 deviation += p * one.deviation;
                 floor += p * one.noise;
             }
             assert!((floor / deviation - 1.0).abs() < 0.08, "mean {mean}: {floor} for {deviation}");
         }
         let missed = |intensity: f64| {
-            let mut all = Explained::default();
-            all.add(&[10.0, -1.0, 20.0], &[100.0 * intensity, 1e9, 400.0 * intensity]);
+            let all = Explained::of(&[10.0, -1.0, 20.0], &[100.0 * intensity, 1e9, 400.0 * intensity]);
             all.missed()
         };
         // Half of the light is a quarter of the squares, all but the noise.

@@ -15,13 +15,14 @@ use std::path::Path;
 use num_complex::Complex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use zellige_engine::parallel::{chunks_mut, each};
+use zellige_engine::parallel::{chunks_mut, each, indices, items, items_mut, map};
 use zellige_engine::record::{Axis, Centring, Content, Field, Leaf, Palette, Record, Values, Wave};
 use zellige_engine::schedule::Schedule;
 
 use crate::config::Config;
 use crate::engines::middle_first;
 use crate::model::{Model, State, Storage, Transfer};
+use crate::ordered;
 
 mod cxi;
 mod errors;
@@ -99,7 +100,7 @@ pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
         let shape = [model.modes[1], storage.shape[0], storage.shape[1]];
         let mut object = wave(format!("object{suffix}"), "object", layers, shape, model.pixel, storage.origin);
         // What no light fell on is anything, and often large.
-        object.brightest = shown.values.iter().map(|v| v.norm() as f32).filter(|v| v.is_finite()).reduce(f32::max);
+        object.brightest = shown.moduli().into_iter().filter(|v| v.is_finite()).reduce(f32::max);
         all.push(Record::Wave(object));
     }
     for (s, probe) in probes(results).into_iter().enumerate() {
@@ -154,7 +155,7 @@ fn leaf(path: impl Into<String>, content: Content) -> Leaf {
 }
 
 fn single(values: &[Complex<f64>]) -> Vec<Complex<f32>> {
-    values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect()
+    map(items(values), |_, v| Complex::new(v.re as f32, v.im as f32))
 }
 
 fn pair(values: [f64; 2]) -> Content {
@@ -170,13 +171,13 @@ fn probe_origin(model: &Model) -> [f64; 2] {
 fn probes(results: &Results) -> Vec<Vec<Complex<f64>>> {
     let model = results.model;
     let size = model.modes[0] * model.pixels();
-    let plain = |set: &[Complex<f64>]| set.iter().zip(model.filter.iter().cycle()).map(|(p, f)| p * f.conj()).collect();
+    let plain = |set: &[Complex<f64>]| map(items(set), |i, p| p * model.filter[i % model.pixels()].conj());
     results.state.probe.chunks_exact(size.max(1)).map(plain).collect()
 }
 
 fn wave(name: String, title: &str, values: &[Complex<f64>], shape: [usize; 3], pixel: [f64; 2], origin: [f64; 2]) -> Wave {
     let axes = [1, 0].map(|d| Axis { unit: "m".into(), ..Axis::bare(1 - d, origin[d], pixel[d], shape[1 + d]) });
-    let values = values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect();
+    let values = single(values);
     Wave { name, title: title.into(), shape, axes, values, brightest: None, live: false }
 }
 
@@ -211,24 +212,29 @@ impl Shown {
         let rows = bounds(height, &|r| (0..width).any(|c| lit(r * width + c)));
         let columns = bounds(width, &|c| (0..height).any(|r| lit(r * width + c)));
         let layer = &results.state.object[storage.offset..][..storage.layer()];
-        let mut values = Vec::with_capacity(rows.len() * columns.len());
-        for r in rows.clone() {
-            let line = r * width + columns.start..r * width + columns.end;
-            values.extend(line.map(|i| if lit(i) { layer[i] } else { Complex::new(f64::NAN, f64::NAN) }));
-        }
+        let value = |_, i: usize| {
+            let i = (rows.start + i / columns.len()) * width + columns.start + i % columns.len();
+            if lit(i) { layer[i] } else { Complex::new(f64::NAN, f64::NAN) }
+        };
+        let mut values = map(indices(rows.len() * columns.len()), value);
         levelled(&mut values, columns.len());
         Self { rows, columns, values }
     }
 
+    fn moduli(&self) -> Vec<f32> {
+        map(items(&self.values), |_, v| v.norm() as f32)
+    }
+
     fn fields(&self, model: &Model, storage: &Storage, suffix: &str) -> [Record; 2] {
-        let phases: Vec<f32> = self.values.iter().map(|v| v.arg() as f32).collect();
-        let mut sorted: Vec<f32> = phases.iter().copied().filter(|p| p.is_finite()).collect();
-        sorted.sort_unstable_by(f32::total_cmp);
-        let at = |part: f64| f64::from(sorted.get((part * sorted.len() as f64) as usize).copied().unwrap_or(0.0));
+        let phases: Vec<f32> = map(items(&self.values), |_, v| v.arg() as f32);
+        let mut sound: Vec<f32> = phases.iter().copied().filter(|p| p.is_finite()).collect();
         // Phases that go round would jump from one end of an ordered scale to the other.
-        let round = sorted.first().is_some_and(|p| *p < -3.0) && sorted.last().is_some_and(|p| *p > 3.0);
+        let round = sound.iter().any(|p| *p < -3.0) && sound.iter().any(|p| *p > 3.0);
+        let mut at = |part: f64| {
+            let i = (part * sound.len() as f64) as usize;
+            if i < sound.len() { f64::from(*sound.select_nth_unstable_by(i, f32::total_cmp).1) } else { 0.0 }
+        };
         let palette = if round || at(0.99) - at(0.01) > WIDE { Palette::Cyclic } else { Palette::Sequential };
-        let moduli = self.values.iter().map(|v| v.norm() as f32).collect();
         // Pictures have y upwards: rows are turned round, so that the first is on top.
         let field = |name: &str, title: &str, unit: &str, values: Vec<f32>, palette| {
             let (rows, columns) = (self.rows.len(), self.columns.len());
@@ -247,7 +253,7 @@ impl Shown {
         };
         [
             field("object_phase", "phase of the object: φ", "rad", phases, palette),
-            field("object_amplitude", "modulus of the object: |O|", "", moduli, Palette::Sequential),
+            field("object_amplitude", "modulus of the object: |O|", "", self.moduli(), Palette::Sequential),
         ]
     }
 }
@@ -260,7 +266,7 @@ fn light(results: &Results, number: usize) -> Vec<f64> {
     let pixels = ny * nx;
     let power = |set: usize| -> Vec<f64> {
         let modes = &results.state.probe[set * model.modes[0] * pixels..][..model.modes[0] * pixels];
-        (0..pixels).map(|q| modes.iter().skip(q).step_by(pixels).map(Complex::norm_sqr).sum()).collect()
+        map(indices(pixels), |_, q| modes.iter().skip(q).step_by(pixels).map(Complex::norm_sqr).sum())
     };
     let powers: Vec<Vec<f64>> = (0..model.probes).map(power).collect();
     let stride = results.views.0.len().div_ceil(LOOKED_AT).max(1);
@@ -281,28 +287,24 @@ fn light(results: &Results, number: usize) -> Vec<f64> {
 /// Takes out the mean phase and its mean slope, which the data leave open: a phase that goes up across the object goes down across the
 /// probe. Values that are not numbers are passed over.
 fn levelled(values: &mut [Complex<f64>], width: usize) {
-    let sound = |v: Complex<f64>| v.re.is_finite().then_some(v);
+    let sound = |v: Complex<f64>| if v.re.is_finite() { v } else { Complex::default() };
     let slope = |step: usize, last: bool| -> f64 {
-        let pairs = (0..values.len().saturating_sub(step)).filter(|i| !last || i % width != width - 1);
-        let sum: Complex<f64> = pairs.filter_map(|i| sound(values[i].conj() * values[i + step])).sum();
-        sum.arg()
+        let pair = |i: usize| if last && i % width == width - 1 { Complex::default() } else { sound(values[i].conj() * values[i + step]) };
+        ordered::sum(values.len().saturating_sub(step), pair).arg()
     };
     let (x, y) = (slope(1, true), slope(width, false));
     let back = |i: usize| Complex::from_polar(1.0, -((i % width) as f64 * x + (i / width) as f64 * y));
-    let mean: Complex<f64> = values.iter().enumerate().filter_map(|(i, v)| sound(v * back(i))).sum();
+    let mean = ordered::sum(values.len(), |i| sound(values[i] * back(i)));
     let turn = Complex::from_polar(1.0, -mean.arg());
-    for i in 0..values.len() {
-        values[i] *= back(i) * turn;
-    }
+    each(items_mut(values), |i, v| *v *= back(i) * turn);
     // Where no phase goes round, what is left of a plane is fitted by least squares.
-    let phases = || {
-        values.iter().enumerate().filter(|(_, v)| v.re.is_finite()).map(|(i, v)| ([1.0, (i % width) as f64, (i / width) as f64], v.arg()))
-    };
-    if phases().any(|(_, p)| p.abs() > 2.5) {
+    let phases = map(items(values), |_, v| v.arg());
+    if phases.iter().any(|p| p.abs() > 2.5) {
         return;
     }
     let (mut a, mut b) = ([[0.0; 3]; 3], [0.0; 3]);
-    for (at, phase) in phases() {
+    for (i, phase) in phases.into_iter().enumerate().filter(|(i, _)| values[*i].re.is_finite()) {
+        let at = [1.0, (i % width) as f64, (i / width) as f64];
         for r in 0..3 {
             b[r] += at[r] * phase;
             for c in 0..3 {
@@ -311,9 +313,7 @@ fn levelled(values: &mut [Complex<f64>], width: usize) {
         }
     }
     let Some([level, x, y]) = solved(a, b) else { return };
-    for (i, v) in values.iter_mut().enumerate() {
-        *v *= Complex::from_polar(1.0, -(level + x * (i % width) as f64 + y * (i / width) as f64));
-    }
+    each(items_mut(values), |i, v| *v *= Complex::from_polar(1.0, -(level + x * (i % width) as f64 + y * (i / width) as f64)));
 }
 
 /// Solution of three linear equations by Cramer's rule.

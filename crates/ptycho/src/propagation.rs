@@ -13,6 +13,7 @@
 //! Optics, ch. 4).
 
 use num_complex::Complex;
+use zellige_engine::parallel::{indices, map};
 
 use crate::model::Transfer;
 use crate::scan::{Beam, Propagation};
@@ -24,10 +25,10 @@ pub fn signed(i: usize, n: usize) -> f64 {
     if i < n.div_ceil(2) { i as f64 } else { i as f64 - n as f64 }
 }
 
-/// Squared distance of every pixel from the middle one, `[ny][nx]`, for pixels of this size.
-fn squares([ny, nx]: [usize; 2], pixel: [f64; 2]) -> impl Iterator<Item = f64> {
-    let at = move |i: usize, n: usize, d: f64| ((i as f64 - (n / 2) as f64) * d).powi(2);
-    (0..ny * nx).map(move |i| at(i / nx, ny, pixel[0]) + at(i % nx, nx, pixel[1]))
+/// Squared distance of pixel `i` of `[ny][nx]` from the middle one, for pixels of this size.
+fn square([ny, nx]: [usize; 2], pixel: [f64; 2], i: usize) -> f64 {
+    let at = |i: usize, n: usize, d: f64| ((i as f64 - (n / 2) as f64) * d).powi(2);
+    at(i / nx, ny, pixel[0]) + at(i % nx, nx, pixel[1])
 }
 
 /// The phase of the sample plane, with the tilt that `bin` rows and columns of the wave to a counted pixel take; 1 in the near field.
@@ -37,12 +38,14 @@ pub fn filter(beam: &Beam, shape: [usize; 2], bin: [usize; 2]) -> Vec<C> {
         Propagation::Far if bin != [1, 1] => {
             let turns = |i: usize, d: usize| (bin[d] - 1) as f64 / 2.0 * (i as f64 - (shape[d] / 2) as f64) / shape[d] as f64;
             let tilt = |i: usize| C::cis(std::f64::consts::TAU * (turns(i / nx, 0) + turns(i % nx, 1)));
-            filter(beam, shape, [1, 1]).into_iter().enumerate().map(|(i, f)| f * tilt(i)).collect()
+            let plain = filter(beam, shape, [1, 1]);
+            map(indices(plain.len()), |_, i| plain[i] * tilt(i))
         }
         Propagation::Near => vec![C::new(1.0, 0.0); shape[0] * shape[1]],
         Propagation::Far => {
             let over = std::f64::consts::PI / (beam.wavelength * beam.distance);
-            squares(shape, beam.resolution(shape)).map(|r2| C::cis(over * r2)).collect()
+            let pixel = beam.resolution(shape);
+            map(indices(shape[0] * nx), |_, i| C::cis(over * square(shape, pixel, i)))
         }
     }
 }
@@ -51,7 +54,7 @@ pub fn filter(beam: &Beam, shape: [usize; 2], bin: [usize; 2]) -> Vec<C> {
 pub fn fresnel(wavelength: f64, distance: f64, [ny, nx]: [usize; 2], pixel: [f64; 2]) -> Vec<C> {
     let q = |i: usize, n: usize, d: f64| signed(i, n) / (n as f64 * d);
     let square = |i: usize| q(i / nx, ny, pixel[0]).powi(2) + q(i % nx, nx, pixel[1]).powi(2);
-    (0..ny * nx).map(|i| C::cis(-std::f64::consts::PI * wavelength * distance * square(i))).collect()
+    map(indices(ny * nx), |_, i| C::cis(-std::f64::consts::PI * wavelength * distance * square(i)))
 }
 
 /// How the waves of a beam reach the detector.

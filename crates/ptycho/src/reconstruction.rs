@@ -6,6 +6,7 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{each, items_mut};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -169,7 +170,8 @@ impl Reconstruction {
     pub fn state(&mut self) -> Result<State> {
         let mut state = self.stages.state()?;
         let pixels = self.model.pixels();
-        state.probe.iter_mut().enumerate().for_each(|(i, v)| *v *= self.model.filter[i % pixels].conj());
+        let filter = &self.model.filter;
+        each(items_mut(&mut state.probe), |i, v| *v *= filter[i % pixels].conj());
         Ok(state)
     }
 

@@ -4,8 +4,10 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::parallel::{chunks_mut, each, indices, items_mut, map};
 use zellige_engine::record::{Curve, Record};
 
+use crate::ordered;
 use crate::propagation::signed;
 
 type C = Complex<f64>;
@@ -89,10 +91,13 @@ pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> Rings {
     // An edge of an even number of pixels has a ring at the end, to rounding.
     let n = (most / width * (1.0 + 1e-9)) as usize;
     let (mut cross, mut own, mut count) = (vec![C::default(); n + 1], vec![[0.0; 2]; n + 1], vec![0.0; n + 1]);
-    for i in 0..a.len() {
+    let ring_of = |i: usize| {
         let index = [signed(i / shape[1], shape[0]), signed(i % shape[1], shape[1])];
         let [y, x] = [0, 1].map(|d| index[d] / (shape[d] as f64 * pixel[d]));
-        let ring = (y.hypot(x) / width).round() as usize;
+        (y.hypot(x) / width).round() as u32
+    };
+    for (i, ring) in map(indices(a.len()), |_, i| ring_of(i)).into_iter().enumerate() {
+        let ring = ring as usize;
         if ring <= n {
             cross[ring] += a[i] * b[i].conj();
             own[ring] = [own[ring][0] + a[i].norm_sqr(), own[ring][1] + b[i].norm_sqr()];
@@ -120,9 +125,10 @@ const FADED: f64 = 0.316;
 fn fade(image: &mut [C], [height, width]: [usize; 2]) {
     let window = |i: usize, n: usize| 0.5 - 0.5 * (std::f64::consts::TAU * (i as f64 + 0.5) / n as f64).cos();
     let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
-    for (i, v) in image.iter_mut().enumerate() {
-        *v = (*v - mean) * (window(i / width, height) * window(i % width, width)) + mean;
-    }
+    let [down, along] = [height, width].map(|n| (0..n).map(|i| window(i, n)).collect::<Vec<f64>>());
+    each(chunks_mut(image, width.max(1)), |row, line| {
+        line.iter_mut().zip(&along).for_each(|(v, along)| *v = (*v - mean) * (down[row] * along) + mean);
+    });
 }
 
 /// Slope of a phase, a pixel along each axis, and shift, pixels, that bring an image to another one.
@@ -138,53 +144,54 @@ pub struct Moved {
 pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) -> Moved {
     let mut moved = Moved::default();
     let add = |to: &mut [f64; 2], by: [f64; 2]| *to = [to[0] + by[0], to[1] + by[1]];
+    let mut plan = Plan::new(Shape::frames(shape[0], shape[1], 1));
+    let spectrum = faded_spectrum(b, shape, &mut plan);
     for _ in 0..2 {
         add(&mut moved.slope, ramp(a, b, shape));
-        add(&mut moved.shift, shift(a, b, shape));
+        add(&mut moved.shift, shift(a, &spectrum, shape, &mut plan));
     }
     add(&mut moved.slope, ramp(a, b, shape));
     let dot: C = a.iter().zip(b).map(|(a, b)| a.conj() * b).sum();
     let own: f64 = a.iter().map(C::norm_sqr).sum();
     if own > 0.0 {
-        for v in a {
-            *v *= dot / own;
-        }
+        a.iter_mut().for_each(|v| *v *= dot / own);
     }
     moved
 }
 
 /// Takes the linear phase of `b a*` off.
 fn ramp(a: &mut [C], b: &[C], [height, width]: [usize; 2]) -> [f64; 2] {
-    let relative: Vec<C> = a.iter().zip(b).map(|(a, b)| b * a.conj()).collect();
-    let at = |y: usize, x: usize| relative[y * width + x];
+    let relative: Vec<C> = map(indices(a.len()), |_, i| b[i] * a[i].conj());
     let pairs = |dy: usize, dx: usize| -> C {
-        let rows = 0..height.saturating_sub(dy);
-        rows.flat_map(|y| (0..width.saturating_sub(dx)).map(move |x| (y, x))).map(|(y, x)| at(y + dy, x + dx) * at(y, x).conj()).sum()
+        let [rows, columns] = [height.saturating_sub(dy), width.saturating_sub(dx)];
+        ordered::sum(rows * columns, |i| {
+            let at = i / columns * width + i % columns;
+            relative[at + dy * width + dx] * relative[at].conj()
+        })
     };
     let slope = [pairs(1, 0).arg(), pairs(0, 1).arg()];
-    for (i, v) in a.iter_mut().enumerate() {
+    each(items_mut(a), |i, v| {
         let (y, x) = ((i / width) as f64 - 0.5 * height as f64, (i % width) as f64 - 0.5 * width as f64);
         *v *= C::cis(slope[0] * y + slope[1] * x);
-    }
+    });
     slope
 }
 
-/// Shifts `a` to where its correlation with `b` is largest, by whole pixels around the edges and a parabola between.
-fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) -> [f64; 2] {
+/// Transform of an image whose edges are faded and whose mean is taken off.
+fn faded_spectrum(image: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -> Vec<C> {
+    let mut image = image.to_vec();
+    fade(&mut image, shape);
+    let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
+    image.iter_mut().for_each(|v| *v -= mean);
+    plan.run(&mut image, Direction::Forward);
+    image
+}
+
+/// Shifts `a` to where its correlation with the image of which `spectrum` is the [`faded_spectrum`] is largest, by whole pixels around the edges and a parabola between.
+fn shift(a: &mut [C], spectrum: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -> [f64; 2] {
     let [height, width] = shape;
-    let mut plan = Plan::new(Shape::frames(height, width, 1));
-    let (mut fa, mut fb) = (a.to_vec(), b.to_vec());
-    for image in [&mut fa, &mut fb] {
-        fade(image, shape);
-        let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
-        for v in image.iter_mut() {
-            *v -= mean;
-        }
-        plan.run(image, Direction::Forward);
-    }
-    fa.iter_mut().zip(&fb).for_each(|(a, b)| *a = b * a.conj());
-    drop(fb);
-    let mut cross = fa;
+    let mut cross = faded_spectrum(a, shape, plan);
+    each(items_mut(&mut cross), |i, a| *a = spectrum[i] * a.conj());
     plan.run(&mut cross, Direction::Inverse);
     let power =
         |y: isize, x: isize| cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr();
@@ -198,21 +205,25 @@ fn shift(a: &mut [C], b: &[C], shape: [usize; 2]) -> [f64; 2] {
         signed(y as usize, height) + between(power(y - 1, x), power(y, x), power(y + 1, x)),
         signed(x as usize, width) + between(power(y, x - 1), power(y, x), power(y, x + 1)),
     ];
+    drop(cross);
     if by != [0.0; 2] {
-        displace(a, shape, by);
+        displace_with(a, shape, by, plan);
     }
     by
 }
 
 /// Moves an image by pixels and parts of them, around the edges.
-pub fn displace(a: &mut [C], [height, width]: [usize; 2], by: [f64; 2]) {
-    let mut plan = Plan::new(Shape::frames(height, width, 1));
+pub fn displace(a: &mut [C], shape: [usize; 2], by: [f64; 2]) {
+    displace_with(a, shape, by, &mut Plan::new(Shape::frames(shape[0], shape[1], 1)));
+}
+
+fn displace_with(a: &mut [C], [height, width]: [usize; 2], by: [f64; 2], plan: &mut Plan<f64>) {
     plan.run(a, Direction::Forward);
     let scale = 1.0 / a.len() as f64;
-    for (i, v) in a.iter_mut().enumerate() {
+    each(items_mut(a), |i, v| {
         let f = [signed(i / width, height) / height as f64, signed(i % width, width) / width as f64];
         *v *= C::cis(-std::f64::consts::TAU * (f[0] * by[0] + f[1] * by[1])) * scale;
-    }
+    });
     plan.run(a, Direction::Inverse);
 }
 

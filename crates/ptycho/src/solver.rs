@@ -7,14 +7,14 @@ use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Properties, Recipe, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Problem, Result};
-use zellige_engine::parallel::{chunks, map};
+use zellige_engine::parallel::{chunks, items, map, threads};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
 use zellige_engine::schedule::Agenda;
 use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Found, Outcome, Plan, Solver};
 
 use crate::config::{Config, EngineConfig, Precision};
-use crate::halves::{self, Halves};
+use crate::halves::{self, Beside, Halves};
 use crate::model::Model;
 use crate::noise::Explained;
 use crate::output::{self, Results};
@@ -38,6 +38,8 @@ pub struct Ptycho {
     live: Agenda,
     /// Errors of the last iteration.
     errors: [f64; 3],
+    /// Objects beside their truths, from the records of a moment to its checks.
+    besides: Option<Vec<Beside>>,
 }
 
 impl Ptycho {
@@ -52,8 +54,11 @@ impl Ptycho {
         let (views, pixels) = (model.views.len(), model.counted());
         let mut all = Explained::default();
         let some: Vec<usize> = (0..views).step_by(views.div_ceil(LOOKED_AT).max(1)).collect();
-        for (j, intensity) in some.iter().zip(stages.intensities(&some)?) {
-            all.add(&model.mag[j * pixels..(j + 1) * pixels], &intensity);
+        // As many at once as there are threads: large frames take much room.
+        for some in some.chunks(threads()) {
+            let frames = stages.intensities(some)?;
+            let one = |i: usize, j: &usize| Explained::of(&model.mag[j * pixels..(j + 1) * pixels], &frames[i]);
+            map(items(some), one).into_iter().for_each(|one| all += one);
         }
         Ok(all.missed())
     }
@@ -63,6 +68,14 @@ impl Ptycho {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let pixels = model.counted();
         let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
+    /// Objects beside their truths: found once for a moment.
+    fn besides(&mut self) -> Result<Vec<Beside>> {
+        match self.besides.take() {
+            Some(found) => Ok(found),
+            None => halves::beside_truths(&mut self.whole, &self.truths),
+        }
+    }
+
         let brightest =
             || map(chunks(&model.mag, pixels), counts).into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
         let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
@@ -135,6 +148,7 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
 
 impl Solver for Ptycho {
     const NAME: &'static str = "ptycho";
+        besides: None,
     const STEP: &'static str = "iteration";
     const ITEM: &'static str = "frame";
     const GPU: bool = stages::GPU;
@@ -186,6 +200,7 @@ impl Solver for Ptycho {
             profiler.stage_with("halves", Cost::default(), |profiler| halves.advance(profiler))?;
         }
         self.errors = self.whole.errors()?;
+        self.besides = None;
         self.history.push(self.errors);
         if self.config.output.local_errors {
             self.local.extend(self.whole.stages.errors()?.into_iter().map(|e| e.map(|v| v as f32)));
@@ -236,7 +251,8 @@ impl Solver for Ptycho {
                 records.push(rings.curve(&name, "Fourier ring correlation of two half-scans", true));
             }
         }
-        for beside in halves::beside_truths(&mut self.whole, &self.truths)? {
+        let besides = self.besides()?;
+        for beside in &besides {
             let model = &self.whole.model;
             let rings = resolution::rings(&beside.found, &beside.expected, beside.shape, model.pixel);
             let name = format!("frc_truth{}", output::of_object(model, beside.object));
@@ -247,6 +263,7 @@ impl Solver for Ptycho {
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
         let clock = self.clock();
+        self.besides = Some(besides);
         if self.live.due(clock, wall).is_empty() {
             return Ok(Vec::new());
         }
@@ -255,7 +272,7 @@ impl Solver for Ptycho {
 
     fn checks(&mut self) -> Result<Vec<Check>> {
         let mut checks = vec![Check::at_most("squares of the counts beyond noise that the model misses", self.missed()?, MISSED_LIMIT)];
-        let besides = halves::beside_truths(&mut self.whole, &self.truths)?;
+        let besides = self.besides()?;
         for beside in &besides {
             let of = output::of_object(&self.whole.model, beside.object);
             checks.push(Check::at_most(format!("relative distance of the object{of} from the truth"), beside.off(), TRUTH_LIMIT));
@@ -290,6 +307,7 @@ impl Solver for Ptycho {
         // Of a checkpoint without them too.
         self.local = if reader.has("local") { reader.f32s("local")?.as_chunks::<3>().0.to_vec() } else { Vec::new() };
         self.live = Agenda::new(self.config.output.live, self.clock());
+        self.besides = None;
         Ok(())
     }
 

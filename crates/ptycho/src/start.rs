@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::parallel::{indices, map};
 use zellige_engine::rng::Philox;
 
 use crate::config::{ProbeConfig, ProbeShape};
@@ -162,7 +163,7 @@ pub(crate) fn object(
 ) -> Vec<C> {
     let pixels = shape[0] * shape[1];
     let philox = Philox::new(PURPOSE_OBJECT, seed);
-    let mut all = Vec::with_capacity(modes * pixels);
+    let mut all = Vec::with_capacity(if modes == 1 { 0 } else { modes * pixels });
     for o in 0..modes {
         let layer = image.filter(|i| o < i.shape[0]);
         let part = match (modes, o, layer) {
@@ -170,14 +171,18 @@ pub(crate) fn object(
             (_, 0, None) => (1.0 - OBJECT_PART).sqrt(),
             _ => (OBJECT_PART / (modes - 1) as f64).sqrt(),
         };
-        all.extend((0..pixels).map(|i| {
+        let value = |_, i: usize| {
             let place = [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
             if let Some(value) = layer.and_then(|image| at(image, o, place)) {
                 return value;
             }
             let phase = if o == 0 { 0.0 } else { std::f64::consts::TAU * philox.uniforms(o as u64, i as u64)[0] };
             C::from_polar(fill * part, phase)
-        }));
+        };
+        if modes == 1 {
+            return map(indices(pixels), value);
+        }
+        all.extend(map(indices(pixels), value));
     }
     all
 }
@@ -232,5 +237,8 @@ fn at(image: &Image, o: usize, place: [f64; 2]) -> Option<C> {
 /// The first layer of an image at the pixels of a window; `None` where it does not reach all of them.
 pub(crate) fn sampled(image: &Image, shape: [usize; 2], origin: [f64; 2], spacing: [f64; 2]) -> Option<Vec<C>> {
     let place = |i: usize| [origin[0] + (i / shape[1]) as f64 * spacing[0], origin[1] + (i % shape[1]) as f64 * spacing[1]];
-    (0..shape[0] * shape[1]).map(|i| at(image, 0, place(i))).collect()
+    // Where the first and the last pixel of the window lie on the image, all do.
+    let last = (shape[0] * shape[1]).checked_sub(1)?;
+    at(image, 0, place(0)).and(at(image, 0, place(last)))?;
+    Some(map(indices(last + 1), |_, i| at(image, 0, place(i)).unwrap_or_default()))
 }

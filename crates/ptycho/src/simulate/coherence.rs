@@ -2,11 +2,14 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
-use zellige_engine::parallel::{indices, map};
+use zellige_engine::parallel::{chunks_mut, each, items, items_mut};
 
 use super::illumination::signed;
 
 type C = Complex<f64>;
+
+/// Pixels of all members that are multiplied at once.
+const BLOCK: usize = 4096;
 
 /// Points of Gauss and Hermite for a mean over the normal distribution: places in standard deviations and weights. Seven points are exact for
 /// polynomials up to the thirteenth degree (Abramowitz and Stegun, table 25.10, scaled by the root of 2 and of 1/pi).
@@ -29,35 +32,52 @@ pub(super) fn modes(spectrum: &[C], shape: [usize; 2], spacing: [f64; 2], blur: 
         .iter()
         .flat_map(|&(y, wy)| axis(1).iter().map(move |&(x, wx)| ([y * blur[0] / spacing[0], x * blur[1] / spacing[1]], wy * wx)))
         .collect();
-    let mut waves: Vec<C> = Vec::with_capacity(shifts.len() * pixels);
-    for (shift, weight) in &shifts {
+    let mut waves = vec![C::default(); shifts.len() * pixels];
+    // Line by line: there may be one shift, of a large frame.
+    each(chunks_mut(&mut waves, shape[1]), |line, to| {
+        let ((shift, weight), row) = (shifts[line / shape[0]], line % shape[0]);
         // The shift to the middle of the frame is whole.
         let place = [0, 1].map(|d| shift[d] + (shape[d] / 2) as f64);
-        waves.extend(spectrum.iter().enumerate().map(|(i, v)| {
-            let at = [i / shape[1], i % shape[1]];
+        for (column, (to, v)) in to.iter_mut().zip(&spectrum[row * shape[1]..]).enumerate() {
+            let at = [row, column];
             let turns: f64 = (0..2).map(|d| place[d] * signed(at[d], shape[d]) / shape[d] as f64).sum();
-            v * C::from_polar(weight.sqrt() / pixels as f64, -std::f64::consts::TAU * turns)
-        }));
-    }
+            *to = v * C::from_polar(weight.sqrt() / pixels as f64, -std::f64::consts::TAU * turns);
+        }
+    });
     Plan::new(Shape::frames(shape[0], shape[1], shifts.len())).run(&mut waves, Direction::Inverse);
     let members: Vec<&[C]> = waves.chunks_exact(pixels).collect();
     if members.len() == 1 {
         return vec![waves];
     }
     let k = members.len();
-    let gram = map(indices(k * k), |_, i| members[i / k].iter().zip(members[i % k]).map(|(a, b)| a.conj() * b).sum::<C>());
+    // The upper half, a block of pixels at a time, in which all members stay in a cache; each sum goes on pixel by pixel.
+    let pairs: Vec<(usize, usize)> = (0..k).flat_map(|p| (p..k).map(move |q| (p, q))).collect();
+    let mut sums = vec![C::default(); pairs.len()];
+    for first in (0..pixels).step_by(BLOCK) {
+        let part = |m: usize| &members[m][first..(first + BLOCK).min(pixels)];
+        each((items_mut(&mut sums), items(&pairs)), |_, (sum, (p, q))| {
+            part(*p).iter().zip(part(*q)).for_each(|(a, b)| *sum += a.conj() * b);
+        });
+    }
+    let mut gram = vec![C::default(); k * k];
+    for ((p, q), sum) in pairs.into_iter().zip(sums) {
+        (gram[q * k + p], gram[p * k + q]) = (sum.conj(), sum);
+    }
     let (powers, vectors) = eigen(gram, k);
     let kept = count.min(k);
     let total: f64 = powers.iter().take(kept).sum();
     let scale = (photons / total.max(f64::MIN_POSITIVE)).sqrt();
-    map(indices(kept), |_, m| {
+    let kept = (0..kept).map(|m| {
         let mut wave = vec![C::default(); pixels];
-        for (member, part) in members.iter().enumerate() {
-            let factor = vectors[member * k + m] * scale;
-            wave.iter_mut().zip(*part).for_each(|(w, p)| *w += factor * p);
-        }
+        each(chunks_mut(&mut wave, shape[1]), |row, line| {
+            for (member, part) in members.iter().enumerate() {
+                let factor = vectors[member * k + m] * scale;
+                line.iter_mut().zip(&part[row * shape[1]..]).for_each(|(w, p)| *w += factor * p);
+            }
+        });
         wave
-    })
+    });
+    kept.collect()
 }
 
 /// Eigenvalues, falling, and eigenvectors (column `m` at `[row * k + m]`) of a Hermitian matrix, by Jacobi's rotations.

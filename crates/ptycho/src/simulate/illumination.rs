@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::Problem;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
+use zellige_engine::parallel::{each, indices, items_mut, map};
 
 use super::check::within;
 use super::coherence;
@@ -177,39 +178,45 @@ impl IlluminationConfig {
         let shorter = field[0].min(field[1]);
         // Spatial frequencies, 1/m.
         let frequency = |d: usize, i: usize| signed(i, shape[d]) / field[d];
-        let indices = || (0..shape[0]).flat_map(move |r| (0..shape[1]).map(move |c| (r, c)));
+        let at = |i: usize| (i / shape[1], i % shape[1]);
+        let pixels = shape[0] * shape[1];
         let (mut wave, z) = match self.optic {
             Optic::Lens => {
                 // The detector's shorter side spans 1 / spacing of the coarser axis.
                 let diameter = self.pupil / spacing[0].max(spacing[1]);
                 let z = self.defocus.unwrap_or(0.35 * shorter / (beam.wavelength * diameter));
-                let pupil = |(r, c): (usize, usize)| {
+                let pupil = |_, i: usize| {
+                    let (r, c) = at(i);
                     let (ky, kx) = (frequency(0, r), frequency(1, c));
                     let waves: f64 = self.aberrations.iter().map(|a| a.at(2.0 * kx / diameter, 2.0 * ky / diameter)).sum();
                     C::from_polar(self.transmission(ky, kx, diameter, 1.0 / field[0].max(field[1])), std::f64::consts::TAU * waves)
                 };
-                (indices().map(pupil).collect::<Vec<_>>(), z)
+                (map(indices(pixels), pupil), z)
             }
             Optic::Pinhole | Optic::Diffuser => {
                 let part = if self.optic == Optic::Pinhole { 0.35 } else { 0.75 };
                 let diameter = self.diameter.unwrap_or(part * shorter);
                 let place = |d: usize, i: usize| signed(i, shape[d]) * spacing[d];
                 let grid = spacing[0].max(spacing[1]);
-                let mut plane: Vec<C> =
-                    indices().map(|(r, c)| C::from(self.transmission(place(0, r), place(1, c), diameter, grid))).collect();
+                let open = |_, i: usize| {
+                    let (r, c) = at(i);
+                    C::from(self.transmission(place(0, r), place(1, c), diameter, grid))
+                };
+                let mut plane: Vec<C> = map(indices(pixels), open);
                 if self.optic == Optic::Diffuser {
                     let grain = self.grain.unwrap_or(shorter / 24.0);
                     let rough = super::noise::smooth(shape, [0, 1].map(|d| grain / spacing[d]), seed, super::noise::DIFFUSER);
-                    plane.iter_mut().zip(&rough).for_each(|(v, r)| *v *= C::from_polar(1.0, self.roughness * r));
+                    each(items_mut(&mut plane), |i, v| *v *= C::from_polar(1.0, self.roughness * rough[i]));
                 }
                 Plan::new(Shape::frames(shape[0], shape[1], 1)).run(&mut plane, Direction::Forward);
                 (plane, self.defocus.unwrap_or(0.0))
             }
         };
         let turn = -std::f64::consts::PI * beam.wavelength * z;
-        for ((r, c), v) in indices().zip(&mut wave) {
+        each(items_mut(&mut wave), |i, v| {
+            let (r, c) = at(i);
             *v *= C::from_polar(1.0, turn * (frequency(0, r).powi(2) + frequency(1, c).powi(2)));
-        }
+        });
         wave
     }
 

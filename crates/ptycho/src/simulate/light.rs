@@ -2,7 +2,7 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
-use zellige_engine::parallel::{chunks, chunks_mut, each};
+use zellige_engine::parallel::{chunks, chunks_mut, each, indices, items, items_mut, map, position};
 use zellige_engine::rng::Philox;
 
 use super::config::{DetectorConfig, SimulateConfig};
@@ -79,7 +79,7 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         let [rows, columns] = view.counted();
         Plan::new(Shape::frames(rows, columns, 1))
     });
-    let mut found = Found { counts: Vec::new(), real: Vec::new(), whole: view.config.noise };
+    let mut found = Found::new(positions.len() * counts, view.config.noise);
     let light = Philox::new(noise::LIGHT, view.seed);
     for (number, part) in positions.chunks(block).enumerate() {
         let first = number * block;
@@ -90,10 +90,14 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         exit_waves(view, &modes, part, waves, &mut plan);
         propagate(view, part, waves, &mut plan);
         let means = &mut means[..part.len() * counts];
-        each((chunks_mut(means, counts), chunks(waves, modes.len() * pixels)), |i, (mean, waves)| {
+        // A row of a frame at a time: of large frames there are few.
+        let [_, width] = view.counted();
+        each(chunks_mut(means, width), |row, line| {
+            let (i, q) = (row * width / counts, row * width % counts);
+            let waves = &waves[i * modes.len() * pixels..(i + 1) * modes.len() * pixels];
             let lamp = 1.0 + view.config.fluctuation * light.normals(0, (first + i) as u64)[0];
-            for (q, value) in mean.iter_mut().enumerate() {
-                let from = source(view, q);
+            for (column, value) in line.iter_mut().enumerate() {
+                let from = source(view, q + column);
                 let one = |at: usize| waves.iter().skip(at).step_by(pixels).map(Complex::norm_sqr).sum::<f64>();
                 let sum: f64 = (0..view.bin[0]).flat_map(|y| (0..view.bin[1]).map(move |x| y * columns + x)).map(|by| one(from + by)).sum();
                 *value = lamp.max(0.02) * sum / pixels as f64 + view.config.detector.background;
@@ -106,10 +110,10 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         if view.config.noise {
             noise::counts(Philox::new(noise::COUNTS, view.seed), (first * counts) as u64, means, counted);
         } else {
-            counted.iter_mut().zip(&*means).for_each(|(c, m)| *c = *m as f32);
+            each((items_mut(counted), items(means)), |_, (c, m)| *c = *m as f32);
         }
         if let Mask::Common(valid) = view.mask {
-            counted.iter_mut().zip(valid.iter().cycle()).for_each(|(c, v)| *c = if *v { *c } else { 0.0 });
+            each(chunks_mut(counted, counts), |_, frame| frame.iter_mut().zip(valid).for_each(|(c, v)| *c = if *v { *c } else { 0.0 }));
         }
         found.push(counted);
     }
@@ -121,41 +125,47 @@ fn probe_modes(view: &View) -> Vec<Vec<C>> {
     let [_, rows, columns] = view.probe.shape;
     let lz = view.beam.wavelength * view.beam.distance;
     let modes = view.probe.values.chunks_exact(rows * columns);
-    let wide = |(i, v): (usize, &Complex<f32>)| {
+    let wide = |i: usize, v: &Complex<f32>| {
         let y = ((i / columns) as f64 - (rows / 2) as f64) * view.spacing[0];
         let x = ((i % columns) as f64 - (columns / 2) as f64) * view.spacing[1];
         let phase = if view.beam.propagation == Propagation::Far { std::f64::consts::PI * (x * x + y * y) / lz } else { 0.0 };
         let phase = phase + view.tilt(i);
         C::new(f64::from(v.re), f64::from(v.im)) * C::from_polar(1.0, phase)
     };
-    modes.map(|mode| mode.iter().enumerate().map(wide).collect()).collect()
+    modes.map(|mode| map(indices(mode.len()), |_, i| wide(i, &mode[i]))).collect()
 }
 
 /// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by what is left, in Fourier space.
 fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     let [rows, columns] = view.shape;
-    let pixels = rows * columns;
     let whole = positions.iter().all(|&p| whole(place(view, p).1));
-    each(chunks_mut(waves, pixels), |k, wave| wave.copy_from_slice(&modes[k % modes.len()]));
+    // Line by line: of large waves there are few.
+    let of = |line: usize| (line / rows, line % rows);
+    each(chunks_mut(waves, columns), |line, to| {
+        let (k, row) = of(line);
+        to.copy_from_slice(&modes[k % modes.len()][row * columns..][..columns]);
+    });
     if !whole {
         plan.run(waves, Direction::Forward);
-        each(chunks_mut(waves, pixels), |k, wave| shift(view, wave, place(view, positions[k / modes.len()]).1, 1.0 / pixels as f64));
+        each(chunks_mut(waves, columns), |line, to| {
+            let (k, row) = of(line);
+            shift(view, row, to, place(view, positions[k / modes.len()]).1, 1.0 / (rows * columns) as f64);
+        });
         plan.run(waves, Direction::Inverse);
     }
-    each(chunks_mut(waves, pixels), |k, wave| {
+    each(chunks_mut(waves, columns), |line, to| {
+        let (k, row) = of(line);
         let ([top, left], _) = place(view, positions[k / modes.len()]);
-        for (row, line) in wave.chunks_exact_mut(columns).enumerate() {
-            let start = (top + row) * view.grid[1] + left;
-            line.iter_mut().zip(&view.sample[start..start + columns]).for_each(|(w, o)| *w *= o);
-        }
+        let start = (top + row) * view.grid[1] + left;
+        to.iter_mut().zip(&view.sample[start..start + columns]).for_each(|(w, o)| *w *= o);
     });
 }
 
-/// The transform of a wave as that of the wave moved by `rest` pixels, times `factor`.
-fn shift(view: &View, wave: &mut [C], rest: [f64; 2], factor: f64) {
+/// A row of the transform of a wave as that of the wave moved by `rest` pixels, times `factor`.
+fn shift(view: &View, row: usize, line: &mut [C], rest: [f64; 2], factor: f64) {
     let [rows, columns] = view.shape;
-    for (i, v) in wave.iter_mut().enumerate() {
-        let turns = rest[0] * signed(i / columns, rows) / rows as f64 + rest[1] * signed(i % columns, columns) / columns as f64;
+    for (column, v) in line.iter_mut().enumerate() {
+        let turns = rest[0] * signed(row, rows) / rows as f64 + rest[1] * signed(column, columns) / columns as f64;
         *v *= C::from_polar(factor, -std::f64::consts::TAU * turns);
     }
 }
@@ -168,20 +178,19 @@ fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Pl
     }
     let [rows, columns] = view.shape;
     let turn = -std::f64::consts::PI * view.beam.wavelength * view.beam.distance;
-    let kernel: Vec<C> = (0..rows * columns)
-        .map(|i| {
-            let ky = signed(i / columns, rows) / (rows as f64 * view.spacing[0]);
-            let kx = signed(i % columns, columns) / (columns as f64 * view.spacing[1]);
-            C::from_polar(1.0 / ((rows * columns) as f64).sqrt(), turn * (ky * ky + kx * kx))
-        })
-        .collect();
+    let kernel: Vec<C> = map(indices(rows * columns), |_, i| {
+        let ky = signed(i / columns, rows) / (rows as f64 * view.spacing[0]);
+        let kx = signed(i % columns, columns) / (columns as f64 * view.spacing[1]);
+        C::from_polar(1.0 / ((rows * columns) as f64).sqrt(), turn * (ky * ky + kx * kx))
+    });
     let modes = waves.len() / (rows * columns) / positions.len().max(1);
-    each(chunks_mut(waves, rows * columns), |k, wave| {
-        wave.iter_mut().zip(&kernel).for_each(|(w, k)| *w *= k);
+    each(chunks_mut(waves, columns), |line, wave| {
+        let (k, row) = (line / rows, line % rows);
+        wave.iter_mut().zip(&kernel[row * columns..]).for_each(|(w, k)| *w *= k);
         // The probe was moved in the frame, which stands where the detector is: back.
         let rest = place(view, positions[k / modes]).1;
         if !whole(rest) {
-            shift(view, wave, rest.map(|r| -r), 1.0);
+            shift(view, row, wave, rest.map(|r| -r), 1.0);
         }
     });
     plan.run(waves, Direction::Inverse);
@@ -217,13 +226,13 @@ impl View<'_> {
 /// A point of the detector spread into a Gaussian.
 fn spread(view: &View, mean: &mut [f64], plan: &mut Plan<f64>) {
     let [rows, columns] = view.counted();
-    let mut plane: Vec<C> = mean.iter().map(|&v| C::from(v)).collect();
+    let mut plane: Vec<C> = map(indices(mean.len()), |_, i| C::from(mean[i]));
     plan.run(&mut plane, Direction::Forward);
     let width = 2.0 * (std::f64::consts::PI * view.config.detector.spread).powi(2);
-    for (i, v) in plane.iter_mut().enumerate() {
+    each(items_mut(&mut plane), |i, v| {
         let k2 = (signed(i / columns, rows) / rows as f64).powi(2) + (signed(i % columns, columns) / columns as f64).powi(2);
         *v *= (-width * k2).exp() / (rows * columns) as f64;
-    }
+    });
     plan.run(&mut plane, Direction::Inverse);
     mean.iter_mut().zip(&plane).for_each(|(m, v)| *m = v.re.max(0.0));
 }
@@ -237,18 +246,35 @@ struct Found {
 
 impl Found {
     fn push(&mut self, values: &[f32]) {
-        if self.whole && values.iter().any(|v| *v > f32::from(u16::MAX)) {
+        if self.whole && position(values, |v| *v > f32::from(u16::MAX)).is_some() {
             self.whole = false;
-            self.real = std::mem::take(&mut self.counts).into_iter().map(f32::from).collect();
+            self.real = Vec::with_capacity(self.counts.capacity());
+            self.real.extend(std::mem::take(&mut self.counts).into_iter().map(f32::from));
         }
+    /// Room for `values` in all.
+    fn new(values: usize, whole: bool) -> Self {
+        let [counts, real] = if whole { [values, 0] } else { [0, values] };
+        Self { counts: Vec::with_capacity(counts), real: Vec::with_capacity(real), whole }
+    }
+
         if self.whole {
-            self.counts.extend(values.iter().map(|v| *v as u16));
+            grown(&mut self.counts, values, |v| v as u16);
         } else {
-            self.real.extend(values);
+            grown(&mut self.real, values, |v| v);
         }
     }
 
     fn finish(self) -> Frames {
         if self.whole { Frames::Counts(self.counts) } else { Frames::Real(self.real) }
     }
+}
+
+/// Puts `of` each value behind those of `to`, on all cores.
+fn grown<T: Copy + Default + Send>(to: &mut Vec<T>, values: &[f32], of: impl Fn(f32) -> T + Sync) {
+    const PIECE: usize = 1 << 14;
+    let before = to.len();
+    to.resize(before + values.len(), T::default());
+    each((chunks_mut(&mut to[before..], PIECE), chunks(values, PIECE)), |_, (to, from)| {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = of(*from));
+    });
 }

@@ -2,7 +2,7 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
-use zellige_engine::parallel::{chunks, chunks_mut, each};
+use zellige_engine::parallel::{chunks, chunks_mut, each, items, items_mut, map};
 use zellige_engine::rng::{Philox, open_f64, uniform_f64};
 
 use super::illumination::signed;
@@ -20,22 +20,21 @@ pub(super) const COUNTS: u32 = 0x500b;
 /// White noise blurred by Gaussians of the given root mean square widths in pixels, periodic, scaled to mean 0 and variance 1.
 pub(super) fn smooth(shape: [usize; 2], width: [f64; 2], seed: u64, purpose: u32) -> Vec<f64> {
     let philox = Philox::new(purpose, seed);
-    let mut data: Vec<Complex<f64>> = Vec::with_capacity(shape[0] * shape[1] + 1);
-    for pair in 0..(shape[0] * shape[1]).div_ceil(2) {
-        data.extend(philox.normals(0, pair as u64).map(Complex::from));
-    }
-    data.truncate(shape[0] * shape[1]);
+    let mut data = vec![Complex::default(); shape[0] * shape[1]];
+    each(chunks_mut(&mut data, 2), |pair, to| {
+        to.iter_mut().zip(philox.normals(0, pair as u64)).for_each(|(to, normal)| *to = Complex::from(normal));
+    });
     let mut plan = Plan::new(Shape::frames(shape[0], shape[1], 1));
     plan.run(&mut data, Direction::Forward);
-    for (i, v) in data.iter_mut().enumerate() {
+    each(items_mut(&mut data), |i, v| {
         let at = [i / shape[1], i % shape[1]];
         let k2: f64 = (0..2).map(|d| (width[d] * signed(at[d], shape[d]) / shape[d] as f64).powi(2)).sum();
         *v *= (-2.0 * std::f64::consts::PI.powi(2) * k2).exp();
-    }
+    });
     data[0] = Complex::default();
     plan.run(&mut data, Direction::Inverse);
     let deviation = (data.iter().map(|v| v.re * v.re).sum::<f64>() / data.len() as f64).sqrt().max(f64::MIN_POSITIVE);
-    data.iter().map(|v| v.re / deviation).collect()
+    map(items(&data), |_, v| v.re / deviation)
 }
 
 /// Counts of the mean numbers `means`: those of `first` on.
