@@ -9,8 +9,8 @@ use zellige_engine::parallel::{indices, map};
 
 type C = Complex<f64>;
 
-/// Pixels whose products are summed at once: some modes of them stay in a cache.
-const BLOCK: usize = 4096;
+/// Pixels whose products are summed at once: some modes of them stay in a cache. `PRODUCTS` of mix.cu.
+pub(crate) const BLOCK: usize = 4096;
 
 /// Takes the parts along `others` out of `wave` and brings it to norm 1.
 pub(crate) fn orthonormal(wave: &mut [C], others: &[Vec<C>]) {
@@ -84,22 +84,38 @@ fn rotate(a: &mut [C], v: &mut [C], n: usize, p: usize, q: usize) {
 
 /// The change of basis `[modes][modes]` that makes the modes `[modes][pixels]` orthogonal, the strongest first, and their powers.
 pub fn orthogonal(waves: &[C], modes: usize) -> (Vec<C>, Vec<f64>) {
+    basis(&products(waves, modes), modes)
+}
+
+/// The same for modes of these [`products`].
+pub fn basis(products: &[C], modes: usize) -> (Vec<C>, Vec<f64>) {
+    // With G_pq = <P_p, P_q> the modes sum_q u_q P_q and sum_q v_q P_q have the product u* G v.
+    let (powers, rows) = eigen(products, modes);
+    (rows, powers)
+}
+
+/// Gram matrix `[modes][modes]` of modes `[modes][pixels]`: `G_pq = <P_p, P_q>`.
+pub fn products(waves: &[C], modes: usize) -> Vec<C> {
     let pixels = waves.len() / modes.max(1);
     let dot = |a: &[C], b: &[C]| -> C { a.iter().zip(b).map(|(a, b)| a.conj() * b).sum() };
-    // With G_pq = <P_p, P_q> the modes sum_q u_q P_q and sum_q v_q P_q have the product u* G v. Blocks of pixels on all cores, their sums in order.
+    // Blocks of pixels on all cores, their sums in order.
     let part = |first: usize| -> Vec<C> {
         let wave = |p: usize| &waves[p * pixels + first..p * pixels + (first + BLOCK).min(pixels)];
         let upper = (0..modes).flat_map(|p| (p..modes).map(move |q| (p, q)));
         upper.map(|(p, q)| dot(wave(p), wave(q))).collect()
     };
     let parts = map(indices(pixels.div_ceil(BLOCK)), |_, block| part(block * BLOCK));
+    summed(&parts.concat(), modes)
+}
+
+/// The same of the upper halves of blocks of pixels, `[blocks][p <= q]`, added in the order of the blocks.
+pub(crate) fn summed(parts: &[C], modes: usize) -> Vec<C> {
     let mut gram = vec![C::new(0.0, 0.0); modes * modes];
     for (i, (p, q)) in (0..modes).flat_map(|p| (p..modes).map(move |q| (p, q))).enumerate() {
-        let sum: C = parts.iter().map(|part| part[i]).sum();
+        let sum: C = parts.iter().skip(i).step_by(modes * (modes + 1) / 2).sum();
         (gram[p * modes + q], gram[q * modes + p]) = (sum, sum.conj());
     }
-    let (powers, rows) = eigen(&gram, modes);
-    (rows, powers)
+    gram
 }
 
 /// `new_p = sum_q basis[p][q] old_q` for modes `[modes][pixels]`.

@@ -108,7 +108,7 @@ impl Reconstruction {
         self.at.1 += 1;
         if self.at.1 == iterations {
             if self.model.modes[0] > 1 {
-                self.turned = profiler.stage("orthogonalise", Cost::default(), || orthogonalise(stages, &self.model))?;
+                self.turned = engines::staged(profiler, stages, "orthogonalise", Cost::default(), |s| orthogonalise(s, &self.model))?;
             }
             self.at = (number + 1, 0);
         }
@@ -291,9 +291,9 @@ fn groups(model: &Model) -> [Vec<usize>; 2] {
 
 /// Makes the modes of every probe orthogonal; the change of basis.
 fn orthogonalise(stages: &mut dyn Stages, model: &Model) -> Result<Vec<Complex<f64>>> {
-    let size = model.modes[0] * model.pixels();
-    let of = |probe| modes::orthogonal(probe, model.modes[0]).0;
-    let basis: Vec<Complex<f64>> = stages.probe()?.chunks_exact(size).flat_map(of).collect();
+    let count = model.modes[0];
+    let products = stages.probe_products(count, model.pixels())?;
+    let basis: Vec<Complex<f64>> = products.chunks_exact(count * count).flat_map(|set| modes::basis(set, count).0).collect();
     stages.mix_probe(&basis)?;
     Ok(basis)
 }

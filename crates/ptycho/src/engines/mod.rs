@@ -17,6 +17,7 @@ use crate::stages::Stages;
 
 pub use projection::bound;
 pub use staged::Sizes;
+pub(crate) use staged::staged;
 pub use sweep::lasting;
 
 /// What an engine must know of the problem.

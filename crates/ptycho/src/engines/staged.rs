@@ -42,7 +42,7 @@ impl Sizes {
 }
 
 /// `work` as one call of the stage `name`.
-pub(super) fn staged<R>(
+pub(crate) fn staged<R>(
     profiler: &mut Profiler,
     stages: &mut dyn Stages,
     name: &'static str,

@@ -18,6 +18,7 @@ use self::cuda::Kind;
 use self::cuda::stream::plan::{self, Wish};
 use self::scheme::{Choice, ObjectUpdate};
 use crate::model::{Model, State, View};
+use crate::modes;
 
 /// What the errors of a view are, in this order.
 pub const ERRORS: [&str; 3] = ["fourier", "likelihood", "exit"];
@@ -236,6 +237,11 @@ pub trait Stages: Send {
 
     /// Probes alone.
     fn probe(&mut self) -> Result<Vec<num_complex::Complex<f64>>>;
+
+    /// Gram matrices `[sets][modes][modes]` of the probes' modes ([`modes::products`]).
+    fn probe_products(&mut self, modes: usize, pixels: usize) -> Result<Vec<num_complex::Complex<f64>>> {
+        Ok(self.probe()?.chunks_exact(modes * pixels).flat_map(|set| modes::products(set, modes)).collect())
+    }
 
     /// Modelled intensities of some views, as they are counted, in the order of `mag`.
     fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>>;

@@ -27,5 +27,6 @@ mod subpixel;
 mod twins_cuda;
 mod twins_engines;
 mod twins_places;
+mod twins_modes;
 mod updates;
 mod wavefield;

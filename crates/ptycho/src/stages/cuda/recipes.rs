@@ -5,6 +5,7 @@ use std::fmt::Display;
 use zellige_engine::cuda::Recipe;
 
 use super::program::{Kind, TEAM, TILE_ROWS, Way, crowd};
+use crate::modes;
 use crate::stages::Noise;
 
 /// A program of these sources behind `model.cu` and `bins.cu`, which all of them stand on.
@@ -117,8 +118,12 @@ pub fn recipes_for(kind: &Kind, needed: &[Needed]) -> Vec<Recipe> {
 
 /// Kernels that sum over views, for every kind.
 pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
-    let sources = [&summing()[..], &[include_str!("overlap.cu")]].concat();
-    defined(recipe(kind, "sums", &sources, &["overlap"]), "ATOMIC", u8::from(kind.atomic))
+    let several = kind.modes[0] > 1;
+    let mixing: &[_] = if several { &[include_str!("mix.cu")] } else { &[] };
+    let kernels: &[_] = if several { &["overlap", "mode_products", "mode_mix"] } else { &["overlap"] };
+    let sources = [&summing()[..], &[include_str!("overlap.cu")], mixing].concat();
+    let recipe = defined(recipe(kind, "sums", &sources, kernels), "ATOMIC", u8::from(kind.atomic));
+    if several { defined(recipe, "PRODUCTS", modes::BLOCK) } else { recipe }
 }
 
 /// Kernels of gradients and directions, for every kind.

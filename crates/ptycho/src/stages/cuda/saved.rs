@@ -4,7 +4,6 @@ use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{chunks_mut, each};
 
 use super::arguments::Rule;
 use super::stream::NEUTRAL;
@@ -52,19 +51,6 @@ impl CudaStages {
         })?;
         let model = self.places.model(&self.state);
         self.frames.begin(model, true)
-    }
-
-    /// As [`Stages::mix_probe`] says.
-    pub(super) fn mix_all(&mut self, basis: &[Complex<f64>]) -> Result<()> {
-        let ([probes, _], pixels) = (self.model.modes, self.model.pixels());
-        let square = probes * probes;
-        let set = |n: usize| &basis[n * square..(n + 1) * square];
-        for buffer in [&mut self.state.probe, &mut self.sums.before] {
-            Self::on_host(&self.cuda, buffer, |values| {
-                values.chunks_exact_mut(probes * pixels).enumerate().for_each(|(n, modes)| mix(modes, set(n), pixels));
-            })?;
-        }
-        Ok(())
     }
 
     /// Writes the state.
@@ -135,21 +121,6 @@ impl CudaStages {
         }
         self.cuda.upload(&mut self.frames.errors, &errors)
     }
-}
-
-/// `modes[p] = sum_q basis[p][q] modes[q]`, each of `size` values.
-fn mix(modes: &mut [C], basis: &[Complex<f64>], size: usize) {
-    let (old, count) = (modes.to_vec(), modes.len() / size);
-    // Rows of pixels on all cores.
-    let part = (1..=64).rev().find(|n| size.is_multiple_of(*n)).map_or(size, |n| size / n);
-    each(chunks_mut(modes, part), |k, new| {
-        let (p, first) = (k * part / size, k * part % size);
-        for (i, value) in new.iter_mut().enumerate() {
-            let wide = |v: C| Complex::new(f64::from(v.re), f64::from(v.im));
-            let sum: Complex<f64> = (0..count).map(|q| basis[p * count + q] * wide(old[q * size + first + i])).sum();
-            *value = Complex::new(sum.re as f32, sum.im as f32);
-        }
-    });
 }
 
 /// Moves the pixels of a plane around the edges.

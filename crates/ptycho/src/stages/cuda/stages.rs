@@ -384,6 +384,10 @@ impl Stages for CudaStages {
         Ok(wide(&self.cuda.download(&self.state.probe)?))
     }
 
+    fn probe_products(&mut self, _modes: usize, _pixels: usize) -> Result<Vec<Complex<f64>>> {
+        self.sums.products(&self.state.probe)
+    }
+
     fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>> {
         let state = self.state()?;
         let (model, places) = (&self.model, &self.places);
@@ -391,7 +395,7 @@ impl Stages for CudaStages {
     }
 
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
-        self.mix_all(basis)
+        self.sums.mix(&mut self.state.probe, basis)
     }
 
     fn save(&mut self, prefix: &str, writer: &mut Writer) -> Result<()> {

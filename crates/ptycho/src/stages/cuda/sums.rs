@@ -1,6 +1,7 @@
 //! Sums over views and the overlap loop.
 
-use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool};
+use num_complex::Complex;
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Program};
 use zellige_engine::error::Result;
 
 use super::C;
@@ -9,6 +10,7 @@ use super::lists::{self, Part, Tile, Visit};
 use super::program::{Kind, TEAM};
 use super::recipes::sums_recipe;
 use crate::model::{Model, View};
+use crate::modes;
 
 /// Lists, partial sums, and the kernels that use them.
 pub(super) struct Sums {
@@ -36,11 +38,44 @@ pub(super) struct Sums {
     changes: Buffer<[f32; 2]>,
     barrier: Buffer<u32>,
     passes: Mapped<u32>,
+    /// Where there are several modes.
+    mixing: Option<Mixing>,
+}
+
+/// Products of modes and their change of basis (mix.cu).
+struct Mixing {
+    products: Kernel,
+    mix: Kernel,
+    modes: usize,
+    pixels: usize,
+    /// `[sets][blocks][p <= q]`.
+    parts: Buffer<[f64; 2]>,
+    /// `[sets][modes][modes]`.
+    basis: Buffer<[f64; 2]>,
+}
+
+impl Mixing {
+    fn new(model: &Model, program: &Program, pool: &Pool) -> Result<Option<Self>> {
+        let ([modes, _], pixels) = (model.modes, model.pixels());
+        if modes == 1 {
+            return Ok(None);
+        }
+        let parts = model.probes * pixels.div_ceil(modes::BLOCK) * (modes * (modes + 1) / 2);
+        Ok(Some(Self {
+            products: program.kernel("mode_products")?,
+            mix: program.kernel("mode_mix")?,
+            modes,
+            pixels,
+            parts: pool.alloc_zeros(parts, "ptycho: products of modes")?,
+            basis: pool.alloc_zeros(model.probes * modes * modes, "ptycho: products of modes")?,
+        }))
+    }
 }
 
 impl Sums {
     pub(super) fn new(model: &Model, cuda: &Cuda, pool: &Pool, kind: Kind) -> Result<Self> {
-        let overlap = sums_recipe(&kind).build(cuda)?.kernel("overlap")?;
+        let program = sums_recipe(&kind).build(cuda)?;
+        let overlap = program.kernel("overlap")?;
         let blocks = overlap.blocks_per_multiprocessor(TEAM, 0)? * cuda.properties().multiprocessors;
         let nothing = "ptycho: lists of views";
         let mut sums = Self {
@@ -64,6 +99,7 @@ impl Sums {
             changes: pool.alloc_zeros(model.probes * blocks as usize, "ptycho: changes")?,
             barrier: pool.alloc_zeros(1, "ptycho: barrier")?,
             passes: cuda.mapped(1)?,
+            mixing: Mixing::new(model, &program, pool)?,
         };
         sums.list(model, &model.views)?;
         Ok(sums)
@@ -144,6 +180,29 @@ impl Sums {
         self.launch(model, exits, argument, update.of_probes())
     }
 
+    /// Gram matrices `[sets][modes][modes]` of the probes' modes.
+    pub(super) fn products(&mut self, probe: &Buffer<C>) -> Result<Vec<Complex<f64>>> {
+        let Some(Mixing { products, modes, parts, .. }) = &mut self.mixing else { return Err(one_mode()) };
+        let launch = products.launch((parts.len() as u32).div_ceil(TEAM), TEAM).arg(probe).arg(&mut *parts).arg(self.probes as u32);
+        // SAFETY: (const C*, double2*, u32) as `mode_products` declares; there is a thread for each of the parts, and the probes are those of the model.
+        unsafe { launch.run()? };
+        let parts: Vec<_> = self.cuda.download(parts)?.into_iter().map(|[re, im]| Complex::new(re, im)).collect();
+        let of_set = parts.len() / self.probes;
+        Ok(parts.chunks_exact(of_set).flat_map(|set| modes::summed(set, *modes)).collect())
+    }
+
+    /// Changes the basis of the probes' modes, `[sets][modes][modes]`, of `probe` and of the probes at the last test.
+    pub(super) fn mix(&mut self, probe: &mut Buffer<C>, basis: &[Complex<f64>]) -> Result<()> {
+        let Some(Mixing { mix, pixels, basis: on_device, .. }) = &mut self.mixing else { return Err(one_mode()) };
+        self.cuda.upload(on_device, &basis.iter().map(|b| [b.re, b.im]).collect::<Vec<_>>())?;
+        for probe in [probe, &mut self.before] {
+            let launch = mix.launch(((*pixels as u32).div_ceil(TEAM), self.probes as u32), TEAM).arg(probe).arg(&*on_device);
+            // SAFETY: (C*, const double2*) as `mode_mix` declares; both arrays hold the modes of all probes, the basis a matrix for each.
+            unsafe { launch.run()? };
+        }
+        Ok(())
+    }
+
     fn set_inertia(&mut self, inertia: &[f64]) -> Result<()> {
         if self.inertia_now != inertia {
             self.cuda.upload(&mut self.inertia, &inertia.iter().map(|x| *x as f32).collect::<Vec<_>>())?;
@@ -157,4 +216,9 @@ impl Sums {
         // SAFETY: (Model, const C*, Sums, Update) as `overlap` declares; the lists were made for these views, and all blocks are resident.
         unsafe { launch.run() }
     }
+}
+
+/// A probe of one mode has no other basis: a defect.
+fn one_mode() -> zellige_engine::error::Error {
+    super::refused("modes of a probe that has one", "take `--device cpu`, and report it")
 }

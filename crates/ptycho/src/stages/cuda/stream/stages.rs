@@ -159,6 +159,11 @@ impl Stages for Streamed {
         self.inner.intensities(views)
     }
 
+    fn probe_products(&mut self, modes: usize, pixels: usize) -> Result<Vec<Complex<f64>>> {
+        self.flush()?;
+        self.inner.probe_products(modes, pixels)
+    }
+
     fn mix_probe(&mut self, basis: &[Complex<f64>]) -> Result<()> {
         self.flush()?;
         self.inner.mix_probe(basis)
