@@ -10,7 +10,8 @@ use zellige_engine::sim::{Bench, Case, Cost};
 
 use crate::config::{Config, EngineConfig, EngineName, ScanConfig};
 use crate::reconstruction::Reconstruction;
-use crate::simulate::SimulateConfig;
+use crate::scan::Propagation;
+use crate::simulate::{Optic, Pair, SimulateConfig};
 use crate::solver::cost;
 use crate::stages::cuda::stream::plan;
 use crate::{setup, simulate};
@@ -68,6 +69,22 @@ pub const CASES: &[Case] = &[
         about: "difference map, 4000 frames of 128 x 128 in half of the memory that they take: must 1.25 times the larger of work and copies",
         gpu_only: true,
     },
+    Case {
+        name: "ptycho/near-500x128",
+        about: "difference map, 500 holograms of 128 x 128 in the near field. Must twice the time of dm-500x128",
+        gpu_only: true,
+    },
+    Case {
+        name: "ptycho/subpixel-500x128",
+        about: "the same in the far field with probes between pixels. Must twice the time of dm-500x128",
+        gpu_only: true,
+    },
+    Case {
+        name: "ptycho/resampled-500x64",
+        about: "the same, 64 x 64 pixels counted of waves of 128 x 128. Must twice the time of dm-500x128",
+        gpu_only: true,
+    },
+    Case { name: "ptycho/dm-16x2048", about: "difference map, 16 frames of 2048 x 2048", gpu_only: true },
     Case { name: "ptycho/ml-1000x128", about: "Gaussian likelihood, 1000 frames of 128 x 128. Must 1.0 ms, aim 0.6", gpu_only: true },
 ];
 
@@ -87,7 +104,7 @@ pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
     }
     let (engine, size) = name.strip_prefix("ptycho/")?.split_once('-')?;
     let engine = match engine {
-        "dm" => EngineName::Dm,
+        "dm" | "near" | "subpixel" | "resampled" => EngineName::Dm,
         "epie" => EngineName::Epie,
         "ml" => EngineName::Ml,
         _ => return None,
@@ -100,11 +117,19 @@ pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
 /// The input of a case.
 pub fn config(name: &str) -> Option<Config> {
     let (frames, edge, modes, engine) = parts(name)?;
-    let scan = ScanConfig { simulate: Some(SimulateConfig::case(frames, edge, modes)), ..ScanConfig::default() };
-    let mut engine = EngineConfig::new(engine, 1 << 30);
-    engine.probe_support = Some(0.7);
-    let mut config = Config::new(scan, engine);
-    config.probe.modes = modes;
+    let (mut made, mut engine) = (SimulateConfig::case(frames, edge, modes), EngineConfig::new(engine, 1 << 30));
+    let kind = |kind: &str| name.starts_with(&format!("ptycho/{kind}-"));
+    if kind("near") {
+        made = SimulateConfig { propagation: Propagation::Near, energy: 17.0, distance: 0.02, pixel: Pair::Same(1e-7), ..made };
+        made.illumination.optic = Optic::Diffuser;
+    } else {
+        engine.probe_support = Some(0.7);
+    }
+    made.pattern.round = !kind("subpixel");
+    made.resample = Pair::Same(if kind("resampled") { 2 } else { 1 });
+    let resample = made.resample;
+    let mut config = Config::new(ScanConfig { simulate: Some(made), ..ScanConfig::default() }, engine);
+    (config.probe.modes, config.subpixel, config.resample) = (modes, kind("subpixel"), resample);
     Some(config)
 }
 
