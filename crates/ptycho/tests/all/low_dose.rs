@@ -8,6 +8,9 @@ use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
 use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Config, EngineName};
+use zellige_ptycho::reconstruction::Reconstruction;
+
+use super::physics::from_truth;
 
 /// `examples/ptycho/simulated.toml` with so many photons a frame, its first engine alone.
 fn example(photons: f64) -> Config {
@@ -56,4 +59,24 @@ fn frames_at_rest_are_told() {
         let (_, message) = done(&config, Device::Cpu(Cpu::new(2).unwrap()));
         assert!(message.contains(&format!("frames of {} stopped moving after its iteration", name.as_str())), "{message}");
     }
+}
+
+/// The modulus error that the difference map tells is that of what it constrains, 2 P O - psi. From the true object and probe it rises from what photon noise makes, to many times
+/// that, while P O itself deviates no more than noise does: what rises is the distance of psi from P O.
+#[test]
+fn the_modulus_error_of_the_difference_map_rises_from_the_truth() {
+    let mut config = example(1e7);
+    config.engine[0].iterations = Some(40);
+    let (model, _) = from_truth(&config, 0.0);
+    let still = vec![[0; 2]; model.views.len()];
+    let mut run = Reconstruction::new(&config, model, &Device::Cpu(Cpu::new(2).unwrap()), 7).unwrap();
+    let (mut told, mut own) = (Vec::new(), Vec::new());
+    while !run.finished() {
+        run.advance(&mut Profiler::off()).unwrap();
+        told.push(run.errors().unwrap()[0]);
+        own.push(run.stages.trial(&still).unwrap().iter().sum::<f64>() / still.len() as f64);
+    }
+    println!("told {told:.3?}, own {own:.3?}");
+    let most = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+    assert!(most(&told) > 4.0 * told[0] && most(&own) < 2.0 * own[0], "told {told:?}, of P O {own:?}");
 }
