@@ -53,6 +53,7 @@ pub mod solver;
 pub mod stability;
 pub mod stages;
 pub mod step;
+mod warnings;
 
 pub use config::Config;
 pub use solver::Pic;

@@ -13,20 +13,18 @@ use zellige_engine::sim::{Bench, Case, Clock, Cost, Ending, Environment, Outcome
 use zellige_engine::times::{self, Part};
 
 use crate::bench;
+use crate::config::Config;
 use crate::config::laser::LaserSource;
-use crate::config::{Config, check_laser};
 use crate::diagnostics::Diagnostics;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::digits;
 use crate::plasma::{Accounts, Plasma, left_behind};
 use crate::setup::{Load, Model};
-use crate::stability::{self, COARSE, LONG};
 use crate::stages::{self, Precision, Setup};
+use crate::warnings;
 
 /// Change of the energy that passes where nothing is said.
 const ENERGY_LIMIT: f64 = 0.1;
-/// Particles per cell below which a warm plasma is mostly noise.
-const FEW: usize = 4;
 /// Mean charge above which it is said.
 const BACKGROUND: f64 = 1e-9;
 
@@ -87,7 +85,7 @@ impl Solver for Pic {
         }
         let items: u64 = model.expected.iter().map(|n| *n as u64).sum();
         let traffic = cost(&setup, items).bytes as u64;
-        let mut warnings = warnings(config, &model);
+        let mut warnings = warnings::of(config, &model);
         warnings.extend(left_behind(config, &model)?);
         let mut lines = lines(config, &model);
         if matches!(environment.device, Device::Cuda(_)) {
@@ -261,45 +259,4 @@ fn lines(config: &Config, model: &Model) -> Vec<(String, String)> {
         lines.push(("window".into(), format!("from t = {} on, {} cells", digits(start * units.time, 7), model.shifts(start, model.steps))));
     }
     lines
-}
-
-/// What is likely to go wrong, with the number.
-fn warnings(config: &Config, model: &Model) -> Vec<String> {
-    let grid = &model.grid;
-    let mut out = Vec::new();
-    let h = stability::cell(model);
-    for load in model.loads.iter().filter(|l| l.species.mobile) {
-        let s = &load.species;
-        if let Some(debye) = stability::debye(load).filter(|debye| h > COARSE * debye) {
-            let limit = COARSE * debye * model.units.length;
-            out.push(format!(
-                "a cell is {:.1} Debye lengths of `{}` wide ({:.3e}): the plasma heats up until it is about {COARSE:.1}; cells below {limit:.3e}, `order = 2` or `smoothing` slow that down",
-                h / debye,
-                s.name,
-                debye * model.units.length
-            ));
-        }
-        if stability::uniform_thermal(load) > 0.0 && load.per_cell < FEW {
-            out.push(format!("`{}` has {} particles per cell: noise will be strong; 16 or more are usual", s.name, load.per_cell));
-        }
-    }
-    let end = model.steps as f64 * grid.dt * model.units.time;
-    for m in config.diagnostics.mode.iter().filter(|m| m.fit.is_some_and(|f| f[0] >= end)) {
-        let [from, to] = m.fit.unwrap_or_default();
-        out.push(format!(
-            "the mode `{}` is fitted from t = {from} to {to}, but the run ends at {}: it will have no figure",
-            m.name,
-            digits(end, 7)
-        ));
-    }
-    out.extend(check_laser::warnings(config));
-    let step = stability::step(model);
-    if step > LONG {
-        let effect = if step >= 2.0 { "the plasma oscillation is unstable from 2 on" } else { "the plasma oscillation is coarse in time" };
-        out.push(format!("the plasma frequency times the step is {step:.2}: {effect}; a smaller `dt` helps"));
-    }
-    if config.smoothing.all.is_none() && config.window.is_some() && config.smoothing.x.is_none() && config.order == 1 {
-        out.push("a moving window without `smoothing` shows numerical Cherenkov noise of fast particles".into());
-    }
-    out
 }

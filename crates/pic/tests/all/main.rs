@@ -15,5 +15,6 @@ mod refusals;
 mod start;
 mod teams;
 mod twins;
+mod warnings;
 mod waves;
 mod window;
