@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads the openPMD files of a run of examples/pic/two_stream.toml with openPMD-viewer and looks whether they show that plasma.
+"""Reads the openPMD files of a run of examples/pic/two_stream.toml with openPMD-viewer and looks whether they show that plasma;
+openPMD-validator, where it is installed, checks the attributes of the extension ED-PIC.
 
     plasma.py FOLDER
 
@@ -8,13 +9,36 @@ Exits with 1 if the reader fails, a value is not what the input says, or a check
 
 import json
 import pathlib
+import shutil
+import subprocess
 import sys
 
+import h5py
 import numpy as np
 from openpmd_viewer import OpenPMDTimeSeries
 
 # From examples/pic/two_stream.toml.
 CELLS, LENGTH, PER_CELL, BEAM, STEP = 128, 1.026043, 64, 0.1 / np.sqrt(0.99), 0.0048
+
+
+def attributes(path):
+    """What the extension says of the run, and whether the validator finds all that it asks for."""
+    with h5py.File(path) as file:
+        (data,) = file["data"].values()
+        said = {name: data["fields"].attrs[name] for name in ("fieldSolver", "currentSmoothing", "chargeCorrection")}
+        assert said == {"fieldSolver": b"Yee", "currentSmoothing": b"none", "chargeCorrection": b"none"}, said
+        assert list(data["fields"].attrs["fieldBoundary"]) == [b"periodic"] * 2
+        right = data["particles/right"]
+        assert (right.attrs["particleShape"], right.attrs["particlePush"]) == (1.0, b"Boris")
+        assert right["weighting"].attrs["macroWeighted"] == 1
+        numbers = right["id"][()]
+        assert numbers.dtype == np.uint64 and len(np.unique(numbers)) == CELLS * PER_CELL, numbers
+    command = shutil.which("openPMD_check_h5", path=str(pathlib.Path(sys.executable).parent))
+    if command is None:
+        print("openPMD-validator is not installed")
+        return
+    result = subprocess.run([command, "--EDPIC", "-i", path], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def main(folder):
@@ -25,6 +49,10 @@ def main(folder):
     assert len(series.iterations) >= 3, series.iterations
     np.testing.assert_allclose(series.t, series.iterations * STEP, rtol=1e-12)
     assert {"E", "rho"} <= set(series.avail_fields), series.avail_fields
+    # Particles without a schedule are in each file that has fields.
+    assert series.avail_species == ["right"], series.avail_species
+    for path in sorted((folder / "openpmd").glob("*.h5")):
+        attributes(path)
     amplitudes = []
     for iteration in series.iterations:
         e, grid = series.get_field("E", "x", iteration=iteration)

@@ -257,18 +257,50 @@ impl Column {
 pub enum Entries {
     /// One a line.
     Each(Values),
+    /// Whole numbers, one a line: numbers of particles, which doubles may not tell apart.
+    Whole(Vec<u64>),
     /// The same in every line.
     Same(f64),
 }
 
 impl Entries {
-    /// The value in line `i`.
+    /// Lines; none where any number will do.
+    pub fn len(&self) -> Option<usize> {
+        match self {
+            Self::Each(values) => Some(values.len()),
+            Self::Whole(values) => Some(values.len()),
+            Self::Same(_) => None,
+        }
+    }
+
+    /// The value in line `i`, to the nearest double.
     pub fn get(&self, i: usize) -> f64 {
         match self {
             Self::Each(values) => values.get(i),
+            Self::Whole(values) => values[i] as f64,
             Self::Same(value) => *value,
         }
     }
+}
+
+/// How the meshes and particles beside it were computed, for readers of openPMD files, by the names of that standard's extension ED-PIC.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Method {
+    /// Of all meshes: `fieldSolver`, `fieldBoundary` ..
+    pub fields: Vec<(&'static str, Note)>,
+    /// Of each species by its name: `particlePush` ..
+    pub species: Vec<(String, Vec<(&'static str, Note)>)>,
+}
+
+/// Something said in a [`Method`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// A text.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// Words for the lower and the upper side of each axis, fastest (x) first.
+    Sides(Vec<[&'static str; 2]>),
 }
 
 /// One or more curves over a shared abscissa, for a line plot and a CSV file.
@@ -408,6 +440,8 @@ pub enum Record {
     Mesh(Mesh),
     /// Particles.
     Table(Table),
+    /// How meshes and particles were computed.
+    Method(Method),
     /// Curves with error bars.
     Measured(Measured),
     /// Polygons or segments with values.
@@ -424,6 +458,8 @@ impl Record {
             Self::Curve(c) => &c.name,
             Self::Mesh(m) => &m.name,
             Self::Table(t) => &t.name,
+            // No file has it.
+            Self::Method(_) => "(method)",
             Self::Measured(m) => &m.curve.name,
             Self::Patches(p) => &p.name,
         }

@@ -182,7 +182,7 @@ pub fn write_field(path: impl AsRef<Path>, field: &Field) -> Result<()> {
 /// Writes particles: one line each, columns `position_x` and so on.
 pub fn write_table(path: impl AsRef<Path>, table: &record::Table) -> Result<()> {
     let path = path.as_ref();
-    let uneven = |c: &&record::Column| matches!(&c.values, Entries::Each(values) if values.len() != table.len);
+    let uneven = |c: &&record::Column| c.values.len().is_some_and(|n| n != table.len);
     if let Some(column) = table.columns.iter().find(uneven) {
         return Err(Error::format(path, FORMAT, format!("the column `{}` does not have {} values", column.name(), table.len)));
     }
@@ -191,7 +191,11 @@ pub fn write_table(path: impl AsRef<Path>, table: &record::Table) -> Result<()> 
         writeln!(out, "{}", names.join(","))?;
         for i in 0..table.len {
             for (n, column) in table.columns.iter().enumerate() {
-                write!(out, "{}{:e}", if n == 0 { "" } else { "," }, column.values.get(i))?;
+                let comma = if n == 0 { "" } else { "," };
+                match &column.values {
+                    Entries::Whole(values) => write!(out, "{comma}{}", values[i])?,
+                    values => write!(out, "{comma}{:e}", values.get(i))?,
+                }
             }
             writeln!(out)?;
         }

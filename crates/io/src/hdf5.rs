@@ -112,7 +112,7 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
                 return Err(Error::format(path, FORMAT, format!("`{}` is no field: it goes into CSV or VTK", record.name())));
             }
             Record::Stack(stack) => crate::check_axes(path, FORMAT, stack, 2..=4)?,
-            Record::Mesh(_) | Record::Table(_) => {
+            Record::Mesh(_) | Record::Table(_) | Record::Method(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` belongs into an openPMD file", record.name())));
             }
         }
@@ -122,7 +122,8 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
             match record {
                 Record::Field(field) | Record::Stack(field) => write_field(file, field)?,
                 Record::Curve(curve) => write_curve(file, curve)?,
-                Record::Mesh(_) | Record::Table(_) | Record::Wave(_) | Record::Archive(_) | Record::Measured(_) | Record::Patches(_) => {}
+                // Refused above.
+                _ => {}
             }
         }
         Ok(())

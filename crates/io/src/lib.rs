@@ -122,7 +122,7 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
     let only_vtu = !formats.is_empty() && formats.iter().all(|f| *f == Format::Vtu);
     let images = formats.contains(&Format::Vti) || only_vtu && !records.iter().any(|r| matches!(r, Record::Patches(_)));
     let mut files = Files { folder: folder.as_ref(), formats, images, stamp, written: Vec::new() };
-    let (mut meshes, mut tables) = (Vec::new(), Vec::new());
+    let (mut meshes, mut tables, mut method) = (Vec::new(), Vec::new(), None);
     for record in records {
         signal::give_way()?;
         match record {
@@ -139,6 +139,7 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
                 }
                 meshes.push(mesh);
             }
+            Record::Method(how) => method = Some(how),
             Record::Table(table) => {
                 if formats.contains(&Format::Csv) || !formats.contains(&Format::Hdf5) {
                     files.push(&table.name, "csv", |path| csv::write_table(path, table))?;
@@ -153,7 +154,7 @@ pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Fo
         zellige_engine::files::create_dir(&folder)?;
         let (path, time) = (folder.join(hdf5::openpmd::file_name(stamp.step)), stamp.time.unwrap_or(stamp.step as f64));
         let iteration = hdf5::openpmd::Iteration { step: stamp.step, time, dt: time / stamp.step.max(1) as f64 };
-        hdf5::openpmd::write(&path, iteration, &meshes, &tables)?;
+        hdf5::openpmd::write(&path, iteration, &meshes, &tables, method)?;
         files.written.push(path);
     }
     Ok(files.written)
@@ -388,7 +389,8 @@ mod tests {
         // Without HDF5 no particle is lost.
         let files = write_records(folder.path(), &records[2..], &[Format::Png], stamp).unwrap();
         let table = csv::read(&files[0]).unwrap();
-        assert_eq!(table.names, ["position_x", "momentum_x", "weighting", "charge", "mass"]);
+        assert_eq!(table.names, ["position_x", "momentum_x", "weighting", "charge", "mass", "id"]);
+        assert!(std::fs::read_to_string(&files[0]).unwrap().contains(",9007199254740993"));
         assert_eq!(table.columns[2..4], [vec![1.0, 2.0, 4.0], vec![-1.0; 3]]);
         // A component begins where its first value sits.
         write_records(folder.path(), &records[..1], &[Format::Csv], Stamp::default()).unwrap();

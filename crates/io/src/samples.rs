@@ -1,6 +1,6 @@
 //! Small records that the tests of several formats share.
 
-use zellige_engine::record::{Axis, Centring, Column, Component, Curve, Entries, Field, Mesh, Palette, Table, Values};
+use zellige_engine::record::{Axis, Centring, Column, Component, Curve, Entries, Field, Mesh, Method, Note, Palette, Table, Values};
 
 fn axis(name: &str, origin: f64, spacing: f64, len: usize) -> Axis {
     Axis { name: name.into(), unit: "m".into(), origin, spacing, len }
@@ -111,7 +111,17 @@ pub(crate) fn species() -> Table {
             column("weighting", "", [0.0; 4], 1.0, Entries::Each(Values::F32(vec![1.0, 2.0, 4.0]))),
             column("charge", "", [0.0, 0.0, 1.0, 1.0], 1.0, Entries::Same(-1.0)),
             column("mass", "", [0.0, 1.0, 0.0, 0.0], 1.0, Entries::Same(1.0)),
+            // A double has no place for the last one.
+            column("id", "", [0.0; 4], 0.0, Entries::Whole(vec![1, 1 << 53, (1 << 53) + 1])),
         ],
+    }
+}
+
+/// How they were computed.
+pub(crate) fn method() -> Method {
+    Method {
+        fields: vec![("fieldBoundary", Note::Sides(vec![["open", "reflecting"], ["periodic"; 2]]))],
+        species: vec![("electrons".into(), vec![("particlePush", Note::Text("Boris".into())), ("particleShape", Note::Number(1.0))])],
     }
 }
 

@@ -1,12 +1,14 @@
 //! The state as records: fields, currents and charges on the lattice, particles one by one.
 
 use zellige_engine::error::Result;
-use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Palette, Record, Table, UnitDimension, Values};
+use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Method, Note, Palette, Record, Table, UnitDimension, Values};
 
 use crate::config::Config;
 use crate::config::diagnostics::ParticlesConfig;
 use crate::config::units::{C, E, M_E};
 use crate::diagnostics::histogram::{Cloud, selected, selection};
+use crate::grid::{FieldSide, ParticleSide};
+use crate::particles::Pusher;
 use crate::plasma::Plasma;
 use crate::stages::{Component, Precision};
 
@@ -161,7 +163,7 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         // Readers divide momenta by m c in SI: without SI units a mass is a number, and u = p/(m c) stays what it is.
         unit_si: if quantity == "momentum" && !units.si { C } else { 1.0 },
         weighting_power: power,
-        macro_weighted: power == 0.0 && quantity == "weighting",
+        macro_weighted: quantity == "weighting",
         time_offset: if quantity == "momentum" { -0.5 * grid.dt * units.time } else { 0.0 },
         values,
     };
@@ -181,9 +183,8 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
     columns.push(column("charge", "", units.label("C", "e"), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(charge)));
     columns.push(column("mass", "", units.label("kg", "m_e"), [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0, Entries::Same(mass)));
     if !tag.is_empty() {
-        // Tags are below 2^53 in any box that fits into memory.
-        let tags = Values::F64(kept.iter().map(|k| tag[*k] as f64).collect());
-        columns.push(column("id", "", "", [0.0; 7], 0.0, Entries::Each(tags)));
+        let tags = Entries::Whole(kept.iter().map(|k| tag[*k]).collect());
+        columns.push(column("id", "", "", [0.0; 7], 0.0, tags));
     }
     let share = if step == 1 { String::new() } else { format!(", one in {step}") };
     Ok(Record::Table(Table {
@@ -194,6 +195,65 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
         len: kept.len(),
         columns,
     }))
+}
+
+/// How everything was computed, by the words of openPMD's extension ED-PIC (EXT_ED-PIC.md of version 1.1.0).
+pub fn method(config: &Config, plasma: &Plasma) -> Record {
+    let setup = &plasma.setup;
+    let grid = &setup.grid;
+    let text = |words: &str| Note::Text(words.into());
+    let sides =
+        |word: &dyn Fn(usize, usize) -> &'static str| Note::Sides((0..grid.dimensions).map(|d| [0, 1].map(|end| word(d, end))).collect());
+    let fields = sides(&|d, end| match grid.fields[d][end] {
+        FieldSide::Periodic => "periodic",
+        FieldSide::Pec => "reflecting",
+        FieldSide::Absorbing => "open",
+        FieldSide::Pmc => "other",
+    });
+    let walls = sides(&|d, end| match grid.fields[d][end] {
+        FieldSide::Periodic => "periodic",
+        FieldSide::Pec => "PEC",
+        FieldSide::Absorbing => "CPML",
+        FieldSide::Pmc => "PMC",
+    });
+    let particles = sides(&|d, end| match grid.particles[d][end] {
+        ParticleSide::Periodic => "periodic",
+        ParticleSide::Reflect => "reflecting",
+        ParticleSide::Absorb => "absorbing",
+        ParticleSide::Thermal => "reinjecting",
+    });
+    let mut about = vec![
+        ("fieldSolver", text("Yee")),
+        ("fieldBoundary", fields),
+        ("fieldBoundaryParameters", walls),
+        ("particleBoundary", particles),
+        ("chargeCorrection", text("none")),
+    ];
+    let passes: Vec<String> = (0..grid.dimensions)
+        .map(|d| format!("{}: passes = {}, compensated = {}", ["x", "y"][d], setup.smoothing[d].passes, setup.smoothing[d].compensated))
+        .collect();
+    if setup.smoothing.iter().any(|s| s.passes > 0) {
+        about.extend([("currentSmoothing", text("Binomial")), ("currentSmoothingParameters", text(&passes.join("; ")))]);
+    } else {
+        about.push(("currentSmoothing", text("none")));
+    }
+    let species = setup.species.iter().map(|s| {
+        let push = match s.pusher {
+            _ if !s.mobile => "none",
+            Pusher::Boris => "Boris",
+            Pusher::Vay => "Vay",
+            Pusher::HigueraCary => "other",
+        };
+        let about = vec![
+            ("particleShape", Note::Number(f64::from(config.order))),
+            ("currentDeposition", text(if config.order == 1 { "VillasenorBuneman" } else { "Esirkepov" })),
+            ("particlePush", text(push)),
+            ("particleInterpolation", text("uniform")),
+            ("particleSmoothing", text("none")),
+        ];
+        (s.name.clone(), about)
+    });
+    Record::Method(Method { fields: about, species: species.collect() })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rust_hdf5::{DatatypeMessage, H5Dataset, H5Group, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Axis, Column, Entries, Mesh, Table, UnitDimension, Values};
+use zellige_engine::record::{Axis, Column, Entries, Mesh, Method, Note, Table, UnitDimension, Values};
 
 use super::{FORMAT, Word, create};
 
@@ -31,10 +31,13 @@ pub fn file_name(step: u64) -> String {
     format!("data_{step:06}.h5")
 }
 
+/// The bit of `openPMDextension` that stands for ED-PIC.
+const ED_PIC: u32 = 1;
 const LENGTH: UnitDimension = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 
-/// Writes meshes and particles of one iteration into one file.
-pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tables: &[&Table]) -> Result<()> {
+/// Writes meshes and particles of one iteration into one file. With the `method` that they were computed by, which has all tables for
+/// species, the file follows the extension ED-PIC.
+pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tables: &[&Table], method: Option<&Method>) -> Result<()> {
     let path = path.as_ref();
     let wrong = |message: String| Error::format(path, FORMAT, message);
     for mesh in meshes {
@@ -46,7 +49,7 @@ pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tab
     create(path, |file| {
         let root = file.root_group();
         text(&root, "openPMD", "1.1.0")?;
-        whole(&root, "openPMDextension", 0)?;
+        whole(&root, "openPMDextension", if method.is_some() { ED_PIC } else { 0 })?;
         text(&root, "basePath", "/data/%T/")?;
         text(&root, "meshesPath", "fields/")?;
         text(&root, "particlesPath", "particles/")?;
@@ -61,12 +64,18 @@ pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tab
         let time_si = meshes.first().map(|m| m.time_si).or(tables.first().map(|t| t.time_si)).unwrap_or(1.0);
         real(&data, "timeUnitSI", time_si)?;
         let fields = data.create_group("fields")?;
+        if let Some(method) = method {
+            notes(&fields, &method.fields)?;
+        }
         for mesh in meshes {
-            write_mesh(&fields, mesh)?;
+            write_mesh(&fields, mesh, method.is_some())?;
         }
         let particles = data.create_group("particles")?;
         for table in tables {
-            write_species(&particles, table)?;
+            let species = write_species(&particles, table)?;
+            if let Some((_, said)) = method.and_then(|m| m.species.iter().find(|s| s.0 == table.name)) {
+                notes(&species, said)?;
+            }
         }
         Ok(())
     })
@@ -92,10 +101,8 @@ fn check_mesh(mesh: &Mesh) -> Result<(), String> {
 
 fn check_table(table: &Table) -> Result<(), String> {
     for column in &table.columns {
-        if let Entries::Each(values) = &column.values
-            && values.len() != table.len
-        {
-            return Err(format!("the column `{}` of `{}` has {} values of {}", column.name(), table.name, values.len(), table.len));
+        if let Some(len) = column.values.len().filter(|n| *n != table.len) {
+            return Err(format!("the column `{}` of `{}` has {len} values of {}", column.name(), table.name, table.len));
         }
     }
     Ok(())
@@ -166,7 +173,19 @@ fn dataset(group: &H5Group, name: &str, shape: &[usize], values: &Values) -> Res
     }
 }
 
-fn write_mesh(fields: &H5Group, mesh: &Mesh) -> Result<(), Hdf5Error> {
+/// What a method says, as attributes. Sides stand in the order of `axisLabels`: the slowest axis first.
+fn notes(node: &dyn Node, notes: &[(&'static str, Note)]) -> Result<(), Hdf5Error> {
+    for (name, note) in notes {
+        match note {
+            Note::Text(value) => text(node, name, value)?,
+            Note::Number(value) => real(node, name, *value)?,
+            Note::Sides(axes) => node.words(name, &axes.iter().rev().flatten().map(|word| Word::new(word)).collect::<Vec<_>>())?,
+        }
+    }
+    Ok(())
+}
+
+fn write_mesh(fields: &H5Group, mesh: &Mesh, extended: bool) -> Result<(), Hdf5Error> {
     // Slowest axis first, as the arrays are.
     let axes: Vec<&Axis> = mesh.axes.iter().rev().collect();
     let shape: Vec<usize> = axes.iter().map(|a| a.len).collect();
@@ -178,6 +197,10 @@ fn write_mesh(fields: &H5Group, mesh: &Mesh) -> Result<(), Hdf5Error> {
         node.reals("gridGlobalOffset", &axes.iter().map(|a| a.origin).collect::<Vec<_>>())?;
         real(node, "gridUnitSI", mesh.length_si)?;
         node.reals("unitDimension", &mesh.dimension)?;
+        if extended {
+            // Values stand as computed.
+            text(node, "fieldSmoothing", "none")?;
+        }
         real(node, "timeOffset", mesh.time_offset)
     };
     let about_component = |node: &dyn Node, position: &[f64]| -> Result<(), Hdf5Error> {
@@ -199,7 +222,7 @@ fn write_mesh(fields: &H5Group, mesh: &Mesh) -> Result<(), Hdf5Error> {
     Ok(())
 }
 
-fn write_species(particles: &H5Group, table: &Table) -> Result<(), Hdf5Error> {
+fn write_species(particles: &H5Group, table: &Table) -> Result<H5Group, Hdf5Error> {
     let species = particles.create_group(&table.name)?;
     let mut record: Option<(&str, H5Group)> = None;
     for column in &table.columns {
@@ -236,7 +259,7 @@ fn write_species(particles: &H5Group, table: &Table) -> Result<(), Hdf5Error> {
     for column in table.columns.iter().filter(|c| c.quantity == "position") {
         entries(&offset, &column.component, &like, table.len)?;
     }
-    Ok(())
+    Ok(species)
 }
 
 fn about_record(node: &dyn Node, column: &Column) -> Result<(), Hdf5Error> {
@@ -251,6 +274,12 @@ fn entries(group: &H5Group, name: &str, column: &Column, len: usize) -> Result<B
     match &column.values {
         Entries::Each(values) => {
             let node = dataset(group, name, &[len], values)?;
+            real(&node, "unitSI", column.unit_si)?;
+            Ok(Box::new(node))
+        }
+        Entries::Whole(values) => {
+            let node = group.new_dataset::<u64>().shape([len]).create(name)?;
+            node.write_raw(values)?;
             real(&node, "unitSI", column.unit_si)?;
             Ok(Box::new(node))
         }
@@ -308,12 +337,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(file_name(120));
         let (mesh, scalar, table) = (samples::mesh(), samples::density(), samples::species());
-        write(&path, Iteration { step: 120, time: 6.0, dt: 0.05 }, &[&mesh, &scalar], &[&table]).unwrap();
+        write(&path, Iteration { step: 120, time: 6.0, dt: 0.05 }, &[&mesh, &scalar], &[&table], Some(&samples::method())).unwrap();
         let mut names: Vec<String> = super::super::list(&path).unwrap().into_iter().map(|f| f.0).collect();
         names.sort();
         let base = "data/120";
         let want = ["fields/E/x", "fields/E/y", "fields/rho", "particles/electrons/momentum/x", "particles/electrons/position/x"];
-        let mut want: Vec<String> = want.iter().chain(&["particles/electrons/weighting"]).map(|n| format!("{base}/{n}")).collect();
+        let mut want: Vec<String> =
+            want.iter().chain(&["particles/electrons/id", "particles/electrons/weighting"]).map(|n| format!("{base}/{n}")).collect();
         want.sort();
         assert_eq!(names.iter().map(|n| n.trim_start_matches('/')).collect::<Vec<_>>(), want);
         let x = super::super::read(&path, &format!("{base}/fields/E/x")).unwrap();
@@ -321,6 +351,8 @@ mod tests {
         let file = H5File::open(&path).unwrap();
         let dataset = file.dataset(&format!("{base}/fields/E/x")).unwrap();
         assert_eq!(dataset.attr("position").unwrap().read_numeric_as::<f64>().unwrap(), [0.0, 0.5]);
+        let id = file.dataset(&format!("{base}/particles/electrons/id")).unwrap();
+        assert_eq!(id.read_raw::<u64>().unwrap(), [1, 1 << 53, (1 << 53) + 1]);
         let group = file.root_group();
         assert_eq!(group.attr_string("openPMD").unwrap(), "1.1.0");
     }
@@ -339,7 +371,7 @@ mod tests {
             (vec![&outside], vec![], "sits at [1.0, 0.0] in its cell"),
             (vec![], vec![&table], "the column `position_x` of `electrons` has 3 values of 4"),
         ] {
-            let error = write(&path, iteration, &meshes, &tables).unwrap_err().to_string();
+            let error = write(&path, iteration, &meshes, &tables, None).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -43,7 +43,7 @@ pub fn write(path: &Path, record: &Record, options: &Options) -> Result<()> {
         Record::Curve(curve) => write_png(path, &plot::draw(curve, options), &curve.title),
         Record::Wave(wave) => write_wave(path, wave),
         Record::Measured(m) => write_png(path, &plot::draw_measured(m, options), &m.curve.title),
-        Record::Mesh(_) | Record::Stack(_) | Record::Table(_) | Record::Archive(_) | Record::Patches(_) => {
+        Record::Mesh(_) | Record::Stack(_) | Record::Table(_) | Record::Method(_) | Record::Archive(_) | Record::Patches(_) => {
             let message = format!("`{}` is drawn a component at a time, as fields; particles have no picture", record.name());
             Err(Error::format(path, "PNG", message))
         }

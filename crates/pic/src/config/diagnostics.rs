@@ -105,7 +105,7 @@ pub struct ParticlesConfig {
     #[serde(default = "limit")]
     #[schemars(range(min = 1))]
     pub limit: usize,
-    /// When, besides at the end.
+    /// When, besides at the end; with the fields if left out, `"never"` at the end alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Schedule>,
 }

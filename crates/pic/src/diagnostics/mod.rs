@@ -147,9 +147,10 @@ impl Diagnostics {
     /// Records whose schedules fall due now.
     pub fn due(&mut self, config: &Config, plasma: &mut Plasma, clock: Clock, wall: Duration) -> Result<Vec<Record>> {
         let mut records = Vec::new();
-        let named = self.named;
+        let (named, mut with_fields) = (self.named, false);
         for f in &mut self.fields {
             if f.due(clock, wall) {
+                with_fields = true;
                 output::fields(config, plasma, &f.what.what, named, &mut records)?;
             }
         }
@@ -159,9 +160,13 @@ impl Diagnostics {
             }
         }
         for p in &mut self.particles {
-            if p.due(clock, wall) {
+            // A file of fields without them would be a series of which readers say that it has no particles.
+            if p.due(clock, wall) || (with_fields && p.every.is_none()) {
                 records.push(output::particles(config, plasma, &p.what)?);
             }
+        }
+        if !records.is_empty() {
+            records.push(output::method(config, plasma));
         }
         Ok(records)
     }
@@ -178,6 +183,7 @@ impl Diagnostics {
         for p in &self.particles {
             records.push(output::particles(config, plasma, &p.what)?);
         }
+        records.push(output::method(config, plasma));
         records.extend(self.series.records(plasma.accounts() != Accounts::Open));
         for mode in &self.modes {
             records.push(mode.record());
