@@ -20,6 +20,7 @@ use crate::walls::{BOLTZMANN, Wall};
 /// How colliding pairs are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "off": "none", "free_molecular": "none", "collisionless": "none", "bird": "ntc", "no_time_counter": "ntc", "mfs": "majorant", "majorant_frequency": "majorant" }))]
 pub enum Scheme {
     /// No collisions: free-molecular flow.
     None,

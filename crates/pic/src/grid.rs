@@ -16,6 +16,7 @@ const ALIGN: usize = 16;
 /// What a side does to the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "open": "absorbing", "pml": "absorbing", "cpml": "absorbing", "outflow": "absorbing", "conductor": "pec", "conducting": "pec", "metal": "pec", "reflecting": "pec", "magnetic": "pmc", "cyclic": "periodic" }))]
 pub enum FieldSide {
     /// Goes on at the other side.
     Periodic,
@@ -30,6 +31,7 @@ pub enum FieldSide {
 /// What a side does to particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "reflecting": "reflect", "reflective": "reflect", "mirror": "reflect", "specular": "reflect", "absorbing": "absorb", "open": "absorb", "outflow": "absorb", "remove": "absorb", "reinject": "thermal", "reinjecting": "thermal", "diffuse": "thermal", "cyclic": "periodic" }))]
 pub enum ParticleSide {
     /// Come in again at the other side.
     Periodic,

@@ -43,6 +43,7 @@ impl Species {
 /// How momenta advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "hc": "higuera_cary", "higuera": "higuera_cary" }))]
 pub enum Pusher {
     /// Boris (1970).
     #[default]

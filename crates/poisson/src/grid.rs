@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// The condition on one side of the domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "fixed": "dirichlet", "value": "dirichlet", "grounded": "dirichlet", "flux": "neumann", "gradient": "neumann", "insulated": "neumann", "zero_gradient": "neumann", "cyclic": "periodic" }))]
 pub enum Bc {
     /// The value is given on the end node.
     Dirichlet,

@@ -25,6 +25,7 @@ mod choice;
 /// How the system is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "mg": "multigrid", "full_multigrid": "fmg", "successive_over_relaxation": "sor", "fft": "direct", "spectral": "direct", "dst": "direct" }))]
 pub enum Method {
     /// The fastest for the grid, the device and the tolerance; the plan says which and why.
     #[default]

@@ -24,6 +24,7 @@ use crate::grid::{Axis, Bc, Grid, Level, cycle_levels};
 /// The number formats of the solution and of the work on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(extend("x-synonyms" = { "single": "f32", "float": "f32", "float32": "f32", "fp32": "f32", "double": "f64", "float64": "f64", "fp64": "f64" }))]
 pub enum Precision {
     /// Everything in single precision: fastest, with a residual floor near `0.04 eps N^2` for N intervals per side.
     F32,

@@ -72,6 +72,7 @@ impl Beam {
 /// From the sample to the detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(extend("x-synonyms" = { "fraunhofer": "far", "farfield": "far", "fresnel": "near", "nearfield": "near" }))]
 pub enum Propagation {
     /// Fraunhofer: one transform.
     #[default]

@@ -49,6 +49,23 @@ fn mistyped_inputs_are_answered_with_place_and_way_out() {
     }
 }
 
+/// Words that other programs have for a value, in every solver.
+#[test]
+fn values_by_other_names_are_led_to_theirs() {
+    let folder = here();
+    let pic = "[pic]\ndt = 0.05\nsteps = 2\nprecision = \"double\"\nboundary.x = \"open\"\nboundary.y = { fields = \"pml\", particles = \"open\" }\n\
+               [pic.grid]\ncells = [64, 64]\nsize = [6.4, 6.4]\n[[pic.species]]\nname = \"electrons\"\nparticles_per_cell = 4\n\
+               density = { box = { from = 1.0, to = 2.0 } }\n";
+    let dsmc = "[dsmc]\nsteps = 2\ncollisions.scheme = \"bird\"\nboundary.x = \"symmetry\"\n";
+    let ptycho =
+        "[ptycho]\nprecision = \"float64\"\n[[ptycho.scan]]\npropagation = \"Fresnel\"\n[[ptycho.engine]]\nname = \"maximum likelihood\"\n";
+    let poisson = SMALL.replace("rhs", "precision = \"double\"\nmethod = \"fft\"\nboundary.x = \"fixed\"\nrhs");
+    for (name, text) in [("pic", pic), ("dsmc", dsmc), ("ptycho", ptycho), ("poisson", &poisson)] {
+        let result = run_text(folder.path(), text, &["-o", "out"]);
+        insta::assert_snapshot!(format!("synonyms_{name}"), verdict(&result));
+    }
+}
+
 #[test]
 fn mistyped_commands_are_answered() {
     let folder = here();

@@ -52,6 +52,7 @@ pub enum SideConfig {
 /// A side by one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "mirror": "specular", "symmetry": "specular", "reflecting": "specular", "reflective": "specular", "outflow": "vacuum", "absorbing": "vacuum", "freestream": "stream", "open": "stream", "inflow": "stream", "cyclic": "periodic" }))]
 pub enum SideWord {
     /// Goes on at the other side.
     Periodic,
@@ -172,6 +173,7 @@ fn one() -> f64 {
 /// How molecules leave a wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "mirror": "specular", "reflecting": "specular", "maxwell": "diffuse", "thermal": "diffuse", "cercignani_lampis_lord": "cll", "cercignani_lampis": "cll" }))]
 pub enum WallModel {
     /// As light from a mirror.
     Specular,

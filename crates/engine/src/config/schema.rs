@@ -118,13 +118,13 @@ impl<'a> Checker<'a> {
                 self.check(part, value, path, problems);
             }
         }
-        if let Some(alternatives) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
-            return self.alternatives(alternatives, value, path, problems);
+        if schema.get("oneOf").or_else(|| schema.get("anyOf")).is_some_and(Value::is_array) {
+            return self.alternatives(schema, value, path, problems);
         }
         if schema.get("enum").is_some() || schema.get("const").is_some() {
-            let names = constants(schema);
-            if !names.contains(&value) {
-                problems.push(not_among(&names, value, path));
+            let names = Names { constants: constants(schema), synonyms: synonyms(schema).collect() };
+            if !names.constants.contains(&value) {
+                problems.push(names.not_among(value, path));
             }
             return;
         }
@@ -198,9 +198,9 @@ impl<'a> Checker<'a> {
 
     /// An enum, an option or an untagged choice: one alternative must fit, and if none does, the problems of the one
     /// that was meant are told.
-    fn alternatives(&self, alternatives: &'a [Value], value: &Value, path: &str, problems: &mut Vec<Problem>) {
-        let mut resolved = Vec::new();
-        self.flatten(alternatives, &mut resolved, 0);
+    fn alternatives(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<Problem>) {
+        let (mut resolved, mut synonyms) = (Vec::new(), Vec::new());
+        self.flatten(schema, &mut resolved, &mut synonyms, 0);
         let tried: Vec<(&Value, Vec<Problem>)> = resolved
             .iter()
             .map(|schema| {
@@ -212,17 +212,16 @@ impl<'a> Checker<'a> {
         if tried.iter().any(|(_, found)| found.is_empty()) {
             return;
         }
-        let names: Vec<&Value> = resolved.iter().flat_map(|s| constants(s)).collect();
-        if let (Value::String(_), false) = (value, names.is_empty()) {
-            problems.push(not_among(&names, value, path));
+        let names = Names { constants: resolved.iter().flat_map(|s| constants(s)).collect(), synonyms };
+        if let (Value::String(_), false) = (value, names.constants.is_empty()) {
+            problems.push(names.not_among(value, path));
             return;
         }
         if let Value::Object(map) = value {
-            if let Some(choice) = self.by_tag(&resolved, map, path, problems) {
-                return self.check(choice, value, path, problems);
-            }
-            if problems.iter().any(|p| p.path.starts_with(path) && p.message.starts_with(TAG)) {
-                return;
+            match self.by_tag(&resolved, map, &names.synonyms, path) {
+                Ok(Some(choice)) => return self.check(choice, value, path, problems),
+                Ok(None) => {}
+                Err(problem) => return problems.push(problem),
             }
         }
         // Alternatives of the value's own type first, then the one that misses least.
@@ -233,57 +232,99 @@ impl<'a> Checker<'a> {
                 let mut expected: Vec<&str> = resolved.iter().flat_map(|s| types(s)).filter(|t| *t != "null").collect();
                 expected.dedup();
                 let mut problem = Problem::new(path, format!("expected {}, found {}", list(&expected), shown(value)));
-                if !names.is_empty() {
-                    problem = problem.allowed(names.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", "));
+                if !names.constants.is_empty() {
+                    problem = problem.allowed(names.constants.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", "));
                 }
                 problems.push(problem);
             }
         }
     }
 
-    /// Alternatives inside alternatives (an optional enum) as one list.
-    fn flatten(&self, alternatives: &'a [Value], out: &mut Vec<&'a Value>, depth: usize) {
-        for schema in alternatives {
-            let schema = self.resolve(schema);
-            match schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
-                Some(inner) if depth < 8 => self.flatten(inner, out, depth + 1),
-                _ => out.push(schema),
-            }
+    /// Alternatives inside alternatives (an optional enum) as one list, with the synonyms of all.
+    fn flatten(&self, schema: &'a Value, out: &mut Vec<&'a Value>, said: &mut Synonyms<'a>, depth: usize) {
+        said.extend(synonyms(schema));
+        match schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
+            Some(inner) if depth < 8 => inner.iter().for_each(|s| self.flatten(self.resolve(s), out, said, depth + 1)),
+            _ => out.push(schema),
         }
     }
 
     /// The alternative that a key with a fixed value (`type = "sor"`) or the only key of the table decides for.
-    fn by_tag(&self, schemas: &[&'a Value], map: &Map<String, Value>, path: &str, problems: &mut Vec<Problem>) -> Option<&'a Value> {
-        let tag = |schema: &'a Value| {
-            let properties = schema.get("properties").and_then(Value::as_object)?;
-            properties.iter().find_map(|(key, s)| Some((key.as_str(), self.resolve(s).get("const")?)))
-        };
+    fn by_tag(
+        &self,
+        schemas: &[&'a Value],
+        map: &Map<String, Value>,
+        synonyms: &Synonyms<'a>,
+        path: &str,
+    ) -> Result<Option<&'a Value>, Problem> {
+        let properties = |schema: &'a Value| schema.get("properties").and_then(Value::as_object);
+        let tag = |schema: &'a Value| properties(schema)?.iter().find_map(|(key, s)| Some((key.as_str(), self.resolve(s).get("const")?)));
         let tags: Vec<(&str, &Value, &'a Value)> = schemas.iter().filter_map(|s| tag(s).map(|(key, value)| (key, value, *s))).collect();
         if let Some((key, ..)) = tags.first() {
             let Some(value) = map.get(*key) else {
                 let allowed = tags.iter().map(|(_, v, _)| shown(v)).collect::<Vec<_>>().join(", ");
-                problems.push(Problem::new(join(path, key), format!("{TAG} is missing")).allowed(allowed));
-                return None;
+                return Err(Problem::new(join(path, key), "the key that decides the kind is missing").allowed(allowed));
             };
             if let Some((.., schema)) = tags.iter().find(|(k, v, _)| k == key && *v == value) {
-                return Some(schema);
+                return Ok(Some(schema));
             }
-            let names: Vec<&Value> = tags.iter().map(|(_, v, _)| *v).collect();
-            let mut problem = not_among(&names, value, &join(path, key));
-            problem.message = format!("{TAG}: {}", problem.message);
-            problems.push(problem);
-            return None;
+            let names = Names { constants: tags.iter().map(|(_, v, _)| *v).collect(), synonyms: synonyms.clone() };
+            let mut problem = names.not_among(value, &join(path, key));
+            problem.message = format!("the key that decides the kind: {}", problem.message);
+            return Err(problem);
         }
-        let has = |schema: &&&'a Value| {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            properties.is_some_and(|p| p.len() == 1 && p.keys().all(|key| map.contains_key(key)))
-        };
-        schemas.iter().find(has).copied()
+        let single: Vec<(&str, &'a Value)> = schemas
+            .iter()
+            .filter_map(|s| properties(s).filter(|p| p.len() == 1).and_then(|p| Some((p.keys().next()?.as_str(), *s))))
+            .collect();
+        match (single.iter().find(|(key, _)| map.contains_key(*key)), map.keys().next()) {
+            (Some((_, schema)), _) => Ok(Some(schema)),
+            // All tables have one key each that says which it is, and this one has none of them.
+            (None, Some(key)) if single.len() > 1 && schemas.iter().filter(|s| properties(s).is_some()).count() == single.len() => {
+                let known = single.iter().map(|(key, _)| *key);
+                let problem = unknown_key(path, key, known);
+                Err(match meant(key, synonyms) {
+                    Some(name) => problem.hint(format!("did you mean `{name}`?")),
+                    None => problem,
+                })
+            }
+            _ => Ok(None),
+        }
     }
 }
 
-/// Begins the messages about the key that decides between alternatives.
-const TAG: &str = "the key that decides the kind";
+/// Other names that people know a value by, with the value: what `#[schemars(extend("x-synonyms" = { .. }))]` says beside its type.
+type Synonyms<'a> = Vec<(&'a str, &'a str)>;
+
+fn synonyms(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let listed = schema.get("x-synonyms").and_then(Value::as_object).into_iter().flatten();
+    listed.filter_map(|(other, name)| Some((other.as_str(), name.as_str()?)))
+}
+
+/// The value that goes by another name.
+fn meant<'a>(text: &str, synonyms: &Synonyms<'a>) -> Option<&'a str> {
+    let plain = text.to_ascii_lowercase().replace(['-', ' '], "_");
+    synonyms.iter().find(|(other, _)| *other == plain).map(|(_, name)| *name)
+}
+
+/// The values that may stand somewhere.
+struct Names<'a> {
+    constants: Vec<&'a Value>,
+    synonyms: Synonyms<'a>,
+}
+
+impl Names<'_> {
+    /// Something else that stands there.
+    fn not_among(&self, value: &Value, path: &str) -> Problem {
+        let allowed = self.constants.iter().filter(|n| !n.is_null()).map(|n| shown(n)).collect::<Vec<_>>().join(", ");
+        let problem = Problem::new(path, format!("unknown value {}", shown(value))).allowed(allowed);
+        let near = |text: &str| nearest(text, self.constants.iter().filter_map(|n| n.as_str()));
+        match value.as_str().and_then(|text| meant(text, &self.synonyms).or_else(|| near(text))) {
+            Some(best) => problem.hint(format!("did you mean `\"{best}\"`?")),
+            None => problem,
+        }
+    }
+}
 
 /// The first sentence of a description, which may run over several lines.
 fn first_sentence(text: &str) -> String {
@@ -302,15 +343,6 @@ fn first_sentence(text: &str) -> String {
 fn constants(schema: &Value) -> Vec<&Value> {
     let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
     listed.chain(schema.get("const")).collect()
-}
-
-fn not_among(names: &[&Value], value: &Value, path: &str) -> Problem {
-    let allowed = names.iter().filter(|n| !n.is_null()).map(|n| shown(n)).collect::<Vec<_>>().join(", ");
-    let problem = Problem::new(path, format!("unknown value {}", shown(value))).allowed(allowed);
-    match value.as_str().and_then(|text| nearest(text, names.iter().filter_map(|n| n.as_str()))) {
-        Some(best) => problem.hint(format!("did you mean `\"{best}\"`?")),
-        None => problem,
-    }
 }
 
 fn types(schema: &Value) -> Vec<&str> {

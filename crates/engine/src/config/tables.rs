@@ -60,6 +60,7 @@ impl RunConfig {
 /// A format that results are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "numpy": "npy", "h5": "hdf5", "openpmd": "hdf5", "hdf": "hdf5", "vtk": "vti", "paraview": "vti", "picture": "png", "image": "png" }))]
 pub enum FileFormat {
     /// NumPy array, one file a field.
     Npy,

@@ -22,6 +22,8 @@ struct Table {
     #[serde(default)]
     tol: Option<Tol>,
     #[serde(default)]
+    density: Option<Density>,
+    #[serde(default)]
     names: std::collections::BTreeMap<String, f64>,
     #[serde(default)]
     #[schemars(range(min = 1, max = 8))]
@@ -30,6 +32,7 @@ struct Table {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "over_relaxation": "sor", "mg": "v_cycle" }))]
 enum Method {
     /// Successive over-relaxation.
     Sor,
@@ -40,6 +43,7 @@ enum Method {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(extend("x-synonyms" = { "fixed": "dirichlet" }))]
 enum Side {
     Dirichlet { value: f64 },
     Neumann { flux: f64 },
@@ -51,6 +55,23 @@ enum End {
     Steps(u64),
     Never,
     Time { t: f64 },
+}
+
+/// A shape by its only key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(extend("x-synonyms" = { "box": "slab" }))]
+enum Shape {
+    Slab { width: f64 },
+    Ramp { end: f64 },
+}
+
+/// A number, or a shape.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Density {
+    Number(f64),
+    Shape(Shape),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,6 +147,27 @@ const SAME: [(&str, Format); 3] = [
     ("# yes\na:\n  x: 1\n  y: [1.5, \"t\", true]\n  b:\n    k k: é\n", Format::Yaml),
     ("{\"a\": {\n\t\"x\": 1, \"y\": [1.5, \"t\", true],\n\t\"b\": {\"k k\": \"\\u00e9\"}}}", Format::Json),
 ];
+
+/// Names that other programs have for a value, however deep it lies in options and choices.
+#[test]
+fn values_by_other_names_are_led_to_theirs() {
+    for (text, answer) in [
+        ("method = \"Over-Relaxation\"", "did you mean `\"sor\"`?"),
+        // Letters that are nearer to something else do not matter.
+        ("method = \"mg\"", "did you mean `\"v_cycle\"`?"),
+        ("method = \"sir\"", "did you mean `\"sor\"`?"),
+        ("side = [{ type = \"fixed\", value = 1 }]", "did you mean `\"dirichlet\"`?"),
+        ("density = { box = { width = 1.0 } }", "`density.box`: unknown key (allowed: slab, ramp)\n    hint: did you mean `slab`?"),
+        ("density = { rump = { end = 1.0 } }", "`density.rump`: unknown key\n    hint: did you mean `ramp`?"),
+        ("density = { helix = 1.0 }", "`density.helix`: unknown key (allowed: slab, ramp)"),
+        ("density = { ramp = { from = 1.0 } }", "`density.ramp.from`: unknown key (allowed: end)"),
+    ] {
+        let found = problems_of(&format!("nodes = [5, 5]\n{text}"));
+        assert!(found.iter().any(|p| p.contains(answer)), "{text}: {found:?}");
+    }
+    let found = problems_of("nodes = [5, 5]\nmethod = \"magic\"");
+    assert!(found.len() == 1 && !found[0].contains("hint"), "{found:?}");
+}
 
 #[test]
 fn the_three_formats_give_the_same_values_and_their_places() {

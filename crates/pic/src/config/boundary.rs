@@ -54,6 +54,7 @@ pub enum SideConfig {
 /// A word for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "open": "absorbing", "pml": "absorbing", "cpml": "absorbing", "outflow": "absorbing", "silver_muller": "absorbing", "reflective": "reflecting", "reflect": "reflecting", "mirror": "reflecting", "conductor": "reflecting", "pec": "reflecting", "cyclic": "periodic" }))]
 pub enum SideWord {
     /// Goes on at the other side.
     Periodic,

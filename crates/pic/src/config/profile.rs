@@ -50,6 +50,7 @@ pub enum Density {
 /// The shapes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "box": "slab", "rectangle": "slab", "plateau": "slab", "linear": "ramp", "gradient": "ramp", "gauss": "gaussian", "normal": "gaussian", "circle": "sphere", "disc": "sphere", "disk": "sphere", "cylinder": "sphere", "droplet": "sphere", "heaviside": "step", "half_space": "step" }))]
 pub enum Preset {
     /// Nothing before a plane, `value` behind it.
     Step(Step),

@@ -133,6 +133,7 @@ impl PerCell {
 /// Where particles sit in their cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "regular": "lattice", "uniform": "lattice", "grid": "lattice", "thermal": "random", "halton": "quiet", "low_discrepancy": "quiet" }))]
 pub enum Positions {
     /// At regular places, the same in each cell.
     #[default]

@@ -269,6 +269,7 @@ pub struct Setup {
 /// Number format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(extend("x-synonyms" = { "single": "f32", "float": "f32", "float32": "f32", "fp32": "f32", "double": "f64", "float64": "f64", "fp64": "f64" }))]
 pub enum Precision {
     /// Single precision.
     #[default]

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-synonyms" = { "difference_map": "DM", "maximum_likelihood": "ML", "pie": "ePIE", "least_squares": "LSQML" }))]
 pub enum EngineName {
     /// Difference map.
     #[default]
@@ -58,6 +59,7 @@ impl EngineName {
 /// Models of noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(extend("x-synonyms" = { "euclidean": "euclid", "amplitude": "euclid" }))]
 pub enum NoiseName {
     /// Variance of the counts plus one.
     #[default]

@@ -98,6 +98,7 @@ pub(crate) const MOST_RESAMPLED: usize = 8;
 /// Numbers that the waves are computed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(extend("x-synonyms" = { "single": "f32", "float": "f32", "float32": "f32", "fp32": "f32", "double": "f64", "float64": "f64", "fp64": "f64" }))]
 pub enum Precision {
     /// Single precision.
     #[default]
