@@ -88,8 +88,8 @@ def result(folder):
         places = next(iter(f["content/positions"].values()))[...]
     for name, array in (("probe", probe), ("object", obj)):
         demand(array.dtype == np.complex64 and array.ndim == 3 and np.isfinite(array).all(), f"{name} {array.dtype} {array.shape}")
-        saved = np.load(folder / f"{name}.npy")
-        demand(np.array_equal(saved, array), f"{name}.npy is not the one of result.ptyr")
+        with h5py.File(folder / "results.h5", "r") as f:
+            demand(np.array_equal(f[name][...], array), f"{name} in results.h5 is not the one of result.ptyr")
     demand(psize.shape == origin.shape == (2,) and (psize > 0).all(), f"pixel {psize}, origin {origin}")
     demand(error.ndim == 2 and error.shape[1] == 3 and error[-1, 1] < error[0, 1], "errors do not fall")
     # Every view lies inside of the object.

@@ -85,7 +85,7 @@ def read_h5(path):
         for key, value in item.attrs.items():
             demand(value is not None, f"attribute {key} of {name} is empty")
         if isinstance(item, h5py.Dataset):
-            found[name.rsplit("/", 1)[-1]] = finite(name, item[...])
+            found[name] = item[...] if "/" in name else finite(name, item[...])
 
     with h5py.File(path, "r") as file:
         file.visititems(visit)
@@ -135,7 +135,10 @@ def check_folder(folder):
                 # Without axes of one value, which some formats add.
                 array = array.squeeze()
                 # An HDF5 file may hold several fields, which the other formats have a file each for.
-                key = (path.with_name(name) if path.suffix == ".h5" else path.with_suffix(""), name)
+                key = path.with_suffix("")
+                if path.suffix == ".h5":
+                    key = path.parent / f"{name}{path.stem.removeprefix('results')}"
+                key = (key, name)
                 first, other = seen.setdefault(key, (path, array))
                 demand(other.shape == array.shape, f"{name}: shape {array.shape}, but {other.shape} in {first.name}")
                 demand(np.array_equal(other, array), f"{name}: other values than in {first.name}")

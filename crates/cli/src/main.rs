@@ -5,6 +5,7 @@ mod commands;
 mod report;
 mod sink;
 mod solvers;
+mod writer;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! What becomes of a run's rows, records and progress: files by `io`, a bar on a terminal, lines in a log.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,9 +12,10 @@ use zellige_engine::record::{Record, Row};
 use zellige_engine::run::{Progress, Sink};
 use zellige_engine::sim::Clock;
 use zellige_io::csv::{self, Earlier};
-use zellige_io::{Format, Stamp};
+use zellige_io::{Format, Moment, Stamp};
 
 use crate::report;
+use crate::writer::Writer;
 
 /// Between two lines of the running table where there is no terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -34,7 +36,7 @@ const PAGE: usize = 20;
 /// Writes into a folder and shows progress.
 pub(crate) struct Output {
     folder: PathBuf,
-    formats: Vec<Format>,
+    writer: Writer,
     resolved: String,
     resume: Option<PathBuf>,
     /// Folder of the checkpoints if it is another one: what a run needs that goes on from there lies beside them.
@@ -43,7 +45,8 @@ pub(crate) struct Output {
     anew: bool,
     earlier: Earlier,
     rows: Vec<(Clock, Row)>,
-    written: Vec<PathBuf>,
+    /// Lists of the series that have begun.
+    series: BTreeSet<PathBuf>,
     bar: Option<ProgressBar>,
     logged: Instant,
     origin: Option<(Duration, f64)>,
@@ -64,18 +67,18 @@ impl Output {
             bar.set_style(style);
             bar
         });
-        let (earlier, rows, written) = (Earlier::default(), Vec::new(), Vec::new());
+        let (earlier, rows, series) = (Earlier::default(), Vec::new(), BTreeSet::new());
         let (folder, logged) = (folder.to_owned(), Instant::now());
         Self {
+            writer: Writer::new(folder.clone(), formats),
             folder,
-            formats,
             resolved,
             resume: None,
             beside: None,
             anew: true,
             earlier,
             rows,
-            written,
+            series,
             bar,
             logged,
             origin: None,
@@ -100,12 +103,13 @@ impl Output {
         self
     }
 
-    /// Writes the rows and takes the bar away; the run is over, well or not.
+    /// Writes what waits and the rows, and takes the bar away; the run is over, well or not.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
-        self.write_rows()
+        let rows = self.write_rows();
+        self.writer.finish().and(rows)
     }
 
     /// Writes all rows so far.
@@ -113,28 +117,28 @@ impl Output {
         if self.rows.is_empty() && self.earlier.is_empty() {
             return Ok(());
         }
-        let path = self.folder.join(ROWS);
-        csv::write_rows(&path, &self.earlier, &self.rows)?;
-        if !self.written.contains(&path) {
-            self.written.push(path);
-        }
-        Ok(())
+        csv::write_rows(self.folder.join(ROWS), &self.earlier, &self.rows)
     }
 
     /// Takes away the lists of the series that these records will begin: an earlier run's steps are not this one's.
-    fn begin_series(&self, records: &[Record]) -> Result<()> {
+    fn begin_series(&mut self, records: &[Record]) -> Result<()> {
         for name in records.iter().flat_map(zellige_io::series_names) {
             let list = zellige_io::series_file(&self.folder, &name);
-            if !self.written.contains(&list) && list.exists() {
+            if !self.series.contains(&list) && list.exists() {
                 std::fs::remove_file(&list).map_err(|e| Error::file("remove", &list, e))?;
             }
+            self.series.insert(list);
         }
         Ok(())
     }
 
     /// Everything that was written.
-    pub(crate) fn written(&self) -> &[PathBuf] {
-        &self.written
+    pub(crate) fn written(&self) -> Vec<PathBuf> {
+        let mut written = self.writer.written();
+        if !(self.rows.is_empty() && self.earlier.is_empty()) {
+            written.push(self.folder.join(ROWS));
+        }
+        written
     }
 }
 
@@ -224,8 +228,7 @@ impl Sink for Output {
             self.begin_series(&records)?;
         }
         let stamp = Stamp { step: clock.step, time: clock.time, numbered: !last };
-        self.written.extend(zellige_io::write_records(&self.folder, &records, &self.formats, stamp)?);
-        Ok(())
+        self.writer.put(Moment { records, stamp }, last)
     }
 
     fn notice(&mut self, text: &str) {
@@ -256,6 +259,9 @@ impl Sink for Output {
     }
 
     fn saving(&mut self) -> Result<()> {
+        if let Some(error) = self.writer.wait() {
+            self.notice(&format!("not all results before this checkpoint could be written: {error}"));
+        }
         if let Some(folder) = self.beside.as_ref().filter(|_| !self.rows.is_empty()) {
             csv::write_rows(folder.join(ROWS), &self.earlier, &self.rows)?;
         }
@@ -300,6 +306,7 @@ mod tests {
             for step in [step + 10, step + 20] {
                 output.records(&Clock { step, time: Some(step as f64) }, vec![record()], false).unwrap();
             }
+            output.finish().unwrap();
             std::fs::write(folder.path().join(SUMMARY), format!("from {step}")).unwrap();
             let list = std::fs::read_to_string(folder.path().join("u.pvd")).unwrap();
             let steps = |line: &str| line.split("u_").nth(1)?.split('.').next()?.parse().ok();

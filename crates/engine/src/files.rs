@@ -1,7 +1,11 @@
 //! Files that are either whole or not there: everything is written to a temporary name in the same folder, flushed to
 //! the disk and renamed. An error, a panic or a full disk leaves what stood there before.
+//!
+//! Several files that belong together can be prepared on several threads ([`prepare`]) and be given their names one after the other
+//! ([`give_names`]), for which their folder is flushed once.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -46,12 +50,17 @@ impl Pending {
         &self.path
     }
 
+    /// The name until then, for libraries that open their files themselves.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
     /// Where to write.
     pub fn out(&mut self) -> &mut BufWriter<File> {
         self.out.as_mut().expect("a pending file is open until it is committed, which consumes it")
     }
 
-    /// Flushes to the disk and gives the file its name.
+    /// Flushes to the disk and gives the file its name, or leaves that to whoever [prepares](prepare) it.
     pub fn commit(mut self) -> Result<()> {
         let written = (|| {
             let out = self.out();
@@ -59,10 +68,16 @@ impl Pending {
             out.get_ref().sync_all()
         })();
         written.map_err(|e| Error::file("write", &self.path, e))?;
-        std::fs::rename(&self.temporary, &self.path).map_err(|e| Error::file("rename", &self.path, e))?;
+        let ready = Ready { temporary: std::mem::take(&mut self.temporary), path: std::mem::take(&mut self.path) };
         self.close();
-        sync_folder(&self.path);
-        Ok(())
+        let ready = PREPARED.with_borrow_mut(|prepared| match prepared {
+            None => Some(ready),
+            Some(files) => {
+                files.push(ready);
+                None
+            }
+        });
+        ready.map_or(Ok(()), |ready| give_names(vec![ready]).1)
     }
 
     /// Closes without writing what is still buffered: the file is either complete or about to be removed.
@@ -83,10 +98,64 @@ impl Drop for Pending {
     }
 }
 
-/// Makes the rename itself survive a power cut. Some file systems refuse to sync a folder, which costs only that.
-fn sync_folder(path: &Path) {
+thread_local! {
+    /// Files of this thread that are whole and whose names are given later, while they are prepared.
+    static PREPARED: RefCell<Option<Vec<Ready>>> = const { RefCell::new(None) };
+}
+
+/// A file that is whole and on the disk, under its temporary name still; dropped, it is removed.
+#[derive(Debug)]
+pub struct Ready {
+    /// Empty once it has its name.
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        if !self.temporary.as_os_str().is_empty() {
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Does `work`, and holds back the names of the files that it writes on this thread: they are whole, and wait for [`give_names`].
+///
+/// # Errors
+/// That of `work`; nothing of what it wrote is left.
+pub fn prepare(work: impl FnOnce() -> Result<()>) -> Result<Vec<Ready>> {
+    struct Before(Option<Vec<Ready>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            PREPARED.set(self.0.take());
+        }
+    }
+    let _before = Before(PREPARED.replace(Some(Vec::new())));
+    work()?;
+    Ok(PREPARED.take().unwrap_or_default())
+}
+
+/// Gives files their names in this order up to the first that cannot have it, and flushes each folder once. With the error come those that
+/// have their names.
+pub fn give_names(files: Vec<Ready>) -> (Vec<PathBuf>, Result<()>) {
+    let (mut named, mut result) = (Vec::with_capacity(files.len()), Ok(()));
+    for mut file in files {
+        if let Err(error) = std::fs::rename(&file.temporary, &file.path) {
+            result = Err(Error::file("rename", &file.path, error));
+            break;
+        }
+        file.temporary = PathBuf::new();
+        named.push(std::mem::take(&mut file.path));
+    }
+    for folder in named.iter().filter_map(|path| path.parent()).collect::<BTreeSet<_>>() {
+        sync_folder(folder);
+    }
+    (named, result)
+}
+
+/// Makes renames themselves survive a power cut. Some file systems refuse to sync a folder, which costs only that.
+fn sync_folder(folder: &Path) {
     if cfg!(unix)
-        && let Some(folder) = path.parent()
         && let Ok(folder) = File::open(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     {
         let _ = folder.sync_all();
@@ -296,6 +365,33 @@ mod tests {
         writable_dir(folder.path().join("e/f")).unwrap();
         assert_eq!(names(&folder.path().join("e/f")), [""; 0]);
         assert_eq!(names(folder.path()), ["b", "c", "e"]);
+    }
+
+    #[test]
+    fn prepared_files_are_named_later_and_in_order_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str| atomic_write(path(name), |out| write!(out, "{name}"));
+        let prepared = prepare(|| {
+            write("a")?;
+            write("b")?;
+            // What another thread writes meanwhile is its own matter.
+            std::thread::scope(|scope| scope.spawn(|| write("elsewhere")).join()).unwrap()
+        })
+        .unwrap();
+        let whole = names(folder.path());
+        assert!(whole.len() == 3 && whole[0].starts_with(".a.") && whole[1].starts_with(".b.") && whole[2] == "elsewhere", "{whole:?}");
+        // A folder in the way of `b`: what stands before it is there, what comes after is not.
+        std::fs::create_dir(path("b")).unwrap();
+        let (named, error) = give_names(prepared.into_iter().chain(prepare(|| write("c")).unwrap()).collect());
+        assert_eq!(named, [path("a")]);
+        assert!(matches!(error, Err(Error::File { action: "rename", .. })));
+        assert_eq!(names(folder.path()), ["a", "b", "elsewhere"]);
+        // A failure takes what was prepared with it, and names are given at once again.
+        let failed = prepare(|| write("d").and_then(|()| write("none/e")));
+        assert!(failed.is_err());
+        write("f").unwrap();
+        assert_eq!(names(folder.path()), ["a", "b", "elsewhere", "f"]);
     }
 
     #[test]

@@ -88,6 +88,10 @@ pub trait Sink {
     /// A step was finished.
     fn progress(&mut self, progress: &Progress, row: &Row);
     /// Records fell due, by `output.every` or by the solver's own schedules; `last` for the results at the end of the run.
+    ///
+    /// # Errors
+    /// They cannot be written, or those of before could not be: a sink may write while the next steps run, but the `last` ones, which are on the
+    /// disk when this returns.
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
     /// Something that a person should know.
     fn notice(&mut self, text: &str);
@@ -100,7 +104,7 @@ pub trait Sink {
         Ok(())
     }
     /// A checkpoint is saved next: should the run break off after it, it goes on from there, and what was handed over up to here does not
-    /// come again.
+    /// come again, so it must be on the disk.
     ///
     /// # Errors
     /// What was handed over could not be kept; the checkpoint is saved all the same.
@@ -229,8 +233,9 @@ pub fn run_from<S: Solver>(
     let mut checkpoints = options.checkpoint.map(trigger);
     let mut spare = options.spare.filter(|_| checkpoints.is_none()).map(Spare::new);
     let mut recent = Recent::default();
+    let late = options.records.is_some();
     if first.step == 0 {
-        diagnostics(&mut solver, Duration::ZERO, sink)?;
+        diagnostics(&mut solver, &saver, Duration::ZERO, late, sink)?;
     }
     let outcome = loop {
         if let Some(outcome) = owed.end().or_else(|| solver.outcome()) {
@@ -270,7 +275,7 @@ pub fn run_from<S: Solver>(
         let items_per_second = steps * solver.cost().items / wall.as_secs_f64().max(1e-9);
         let progress = Progress { clock, fraction: solver.progress(), wall, items_per_second };
         times::within(Part::Output, || sink.progress(&progress, row));
-        diagnostics(&mut solver, wall, sink)?;
+        diagnostics(&mut solver, &saver, wall, late, sink)?;
         if records.as_mut().is_some_and(|t| t.due(clock, wall)) && solver.outcome().is_none() {
             write_records(&mut solver, device, &saver, None, sink)?;
         }
@@ -346,12 +351,15 @@ fn write_records<S: Solver>(
         .map_err(|error| saver.unwritten(error, &Owed::after(end), solver, sink))
 }
 
-/// Hands on what the solver's own schedules ask for.
-fn diagnostics<S: Solver>(solver: &mut S, wall: Duration, sink: &mut dyn Sink) -> Result<()> {
-    match times::within(Part::Diagnostics, || solver.due(wall))? {
-        none if none.is_empty() => Ok(()),
-        due => times::within(Part::Output, || sink.records(&solver.clock(), due, false)),
+/// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results of before
+/// where there are some on the way (`late`), since a sink may write while the next steps run.
+fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, wall: Duration, late: bool, sink: &mut dyn Sink) -> Result<()> {
+    let due = times::within(Part::Diagnostics, || solver.due(wall))?;
+    if due.is_empty() {
+        return Ok(());
     }
+    let owed = if late { Owed::Results } else { Owed::Nothing };
+    times::within(Part::Output, || sink.records(&solver.clock(), due, false)).map_err(|error| saver.unwritten(error, &owed, solver, sink))
 }
 
 /// The row, which must be finite: a NaN never leaves the step that made it.

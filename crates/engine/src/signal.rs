@@ -41,7 +41,7 @@ thread_local! {
     static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets [`give_way`] break `work` off, which will be done again.
+/// Lets [`Way::give`] break `work` off, which will be done again.
 pub(crate) fn while_giving_way<R>(work: impl FnOnce() -> R) -> R {
     GIVES_WAY.set(true);
     let result = work();
@@ -49,14 +49,25 @@ pub(crate) fn while_giving_way<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Ends the writing of results between two files where there is a reason to stop: a run that is gone on with writes them all again.
-///
-/// # Errors
-/// [`Error::Interrupted`], for the run loop.
-pub fn give_way() -> Result<()> {
-    match seen().filter(|_| GIVES_WAY.get()) {
-        None => Ok(()),
-        Some(reason) => Err(Error::Interrupted { reason, step: 0, checkpoint: None }),
+/// Whether what the thread that made it is at gives way to a reason to stop. Other threads may ask on its behalf.
+#[derive(Debug, Clone, Copy)]
+pub struct Way(bool);
+
+/// That of this thread, at this moment.
+pub fn way() -> Way {
+    Way(GIVES_WAY.get())
+}
+
+impl Way {
+    /// Ends the writing of results between two files where there is a reason to stop: a run that is gone on with writes them all again.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], for the run loop.
+    pub fn give(self) -> Result<()> {
+        match seen().filter(|_| self.0) {
+            None => Ok(()),
+            Some(reason) => Err(Error::Interrupted { reason, step: 0, checkpoint: None }),
+        }
     }
 }
 

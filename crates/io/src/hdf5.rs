@@ -1,19 +1,21 @@
 //! HDF5, the only module that knows the HDF5 library. A file holds each field as a dataset of its name, shape in C order,
 //! with the attributes `title`, `unit`, `centring`, `axis_names`, `axis_units` (slowest axis first, as the shape),
-//! `grid_origin`, `grid_spacing` and `unit_dimension`; and each curve as a group of equally long datasets.
+//! `grid_origin`, `grid_spacing` and `unit_dimension`; each wave as a complex dataset; and each curve or table as a group of equally long datasets.
 //!
 //! Text is written in fixed length, because several readers of variable-length attributes fail.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Type, Hdf5Error};
+use rust_hdf5::{DatatypeMessage, H5Dataset, H5File, H5Group, H5Type, Hdf5Error};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Values};
+use zellige_engine::files::Pending;
+use zellige_engine::record::{Axis, Centring, Curve, Field, Record, Table, Values};
 
-use crate::Array;
 use crate::tensor::Tensor;
+use crate::{Array, Stamp};
 
 mod file;
 pub mod openpmd;
@@ -21,7 +23,7 @@ mod storage;
 mod tree;
 
 pub use file::{File, Part};
-pub use tree::{Attribute, Node, Value, read_wave, write_archive, write_tree, write_wave};
+pub use tree::{Attribute, Node, Value, read_wave, write_archive, write_tree};
 
 const FORMAT: &str = "HDF5";
 /// Longest axis name or unit in an array of texts.
@@ -98,31 +100,57 @@ fn system_error(error: &Hdf5Error) -> Option<std::io::Error> {
     after.split_once(')')?.0.parse().ok().map(std::io::Error::from_raw_os_error)
 }
 
-/// Writes fields and curves into one file; meshes and particles go into files of [`openpmd`].
+/// Writes fields, stacks of them, curves and waves into one file, each under its name: a field or a wave as a dataset, a curve as a group of
+/// equally long ones. Meshes and particles go into files of [`openpmd`].
 pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
-    let path = path.as_ref();
+    write_moment(path.as_ref(), &records.iter().collect::<Vec<_>>(), None)
+}
+
+/// As [`write()`], with the step and the time that the records belong to as attributes `step` and `time` of the file.
+pub(crate) fn write_moment(path: &Path, records: &[&Record], stamp: Option<Stamp>) -> Result<()> {
     for record in records {
         match record {
             Record::Field(field) => crate::check_field(path, FORMAT, field)?,
-            Record::Curve(_) => {}
-            Record::Wave(_) | Record::Archive(_) => {
+            Record::Stack(stack) => crate::check_axes(path, FORMAT, stack, 2..=4)?,
+            Record::Curve(_) | Record::Measured(_) | Record::Wave(_) => {}
+            Record::Table(table) if !crate::moment::holds_particles(table) => {}
+            Record::Archive(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` is written into a file of its own", record.name())));
             }
-            Record::Measured(_) | Record::Patches(_) => {
-                return Err(Error::format(path, FORMAT, format!("`{}` is no field: it goes into CSV or VTK", record.name())));
+            Record::Patches(_) => {
+                return Err(Error::format(path, FORMAT, format!("`{}` is no field: it goes into VTK", record.name())));
             }
-            Record::Stack(stack) => crate::check_axes(path, FORMAT, stack, 2..=4)?,
             Record::Mesh(_) | Record::Table(_) | Record::Method(_) => {
                 return Err(Error::format(path, FORMAT, format!("`{}` belongs into an openPMD file", record.name())));
             }
         }
     }
     create(path, |file| {
-        for record in records {
+        if let Some(stamp) = stamp {
+            let root = file.root_group();
+            root.set_attr_numeric("step", &stamp.step)?;
+            if let Some(time) = stamp.time {
+                root.set_attr_numeric("time", &time)?;
+            }
+        }
+        let mut taken = BTreeSet::new();
+        // Fields keep their names; a curve of one that is there gets another.
+        let is_array = |r: &&&Record| matches!(r, Record::Field(_) | Record::Stack(_) | Record::Wave(_));
+        for record in records.iter().filter(is_array) {
+            let name = free(&mut taken, record.name());
             match record {
-                Record::Field(field) | Record::Stack(field) => write_field(file, field)?,
-                Record::Curve(curve) => write_curve(file, curve)?,
-                // Refused above.
+                Record::Field(field) | Record::Stack(field) => write_field(file, &name, field)?,
+                Record::Wave(wave) => tree::put_wave(file, &name, wave)?,
+                _ => {}
+            }
+        }
+        for record in records.iter().filter(|r| !is_array(r)) {
+            let name = if taken.contains(record.name()) { format!("{}_curve", record.name()) } else { record.name().to_owned() };
+            let name = free(&mut taken, &name);
+            match record {
+                Record::Curve(curve) => write_curve(file, &name, curve, &[])?,
+                Record::Measured(measured) => write_curve(file, &name, &measured.curve, &measured.errors)?,
+                Record::Table(table) => write_table(file, &name, table)?,
                 _ => {}
             }
         }
@@ -130,50 +158,32 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
     })
 }
 
-/// Writes one field into a file of its own.
-pub(crate) fn write_one(path: &Path, field: &Field) -> Result<()> {
-    crate::check_field(path, FORMAT, field)?;
-    create(path, |file| write_field(file, field))
-}
-
-/// Writes a stack of fields into a file of its own.
-pub(crate) fn write_stack(path: &Path, stack: &Field) -> Result<()> {
-    crate::check_axes(path, FORMAT, stack, 2..=4)?;
-    create(path, |file| write_field(file, stack))
+/// The name, or it with a number behind it where it is taken; it is taken now.
+fn free(taken: &mut BTreeSet<String>, name: &str) -> String {
+    let plain = if name.is_empty() { "unnamed".to_owned() } else { name.replace('/', "_") };
+    let mut name = plain.clone();
+    for again in 2.. {
+        if taken.insert(name.clone()) {
+            break;
+        }
+        name = format!("{plain}_{again}");
+    }
+    name
 }
 
 /// Makes the file `path` whole or not at all.
 fn create(path: &Path, fill: impl FnOnce(&H5File) -> Result<(), Hdf5Error>) -> Result<()> {
-    let temporary = Temporary::beside(path);
+    let pending = Pending::create(path)?;
     guarded(path, "write", || {
-        let file = H5File::create(&temporary.0)?;
+        let file = H5File::create(pending.temporary())?;
         if let Err(error) = fill(&file).and_then(|()| file.flush()) {
             // Dropped, it would try again and complain on standard error; the file is removed anyway.
             std::mem::forget(file);
             return Err(error);
         }
-        file.close()?;
-        std::fs::File::open(&temporary.0)?.sync_all()?;
-        Ok(())
+        file.close()
     })?;
-    std::fs::rename(&temporary.0, path).map_err(|e| Error::file("rename", path, e))
-}
-
-/// The file in the making; removed unless it was renamed.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn beside(path: &Path) -> Self {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Self(path.with_file_name(format!(".{name}.{}.tmp", std::process::id())))
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After the rename there is nothing left under this name.
-        let _ = std::fs::remove_file(&self.0);
-    }
+    pending.commit()
 }
 
 fn set_text(dataset: &H5Dataset, name: &str, text: &str) -> Result<(), Hdf5Error> {
@@ -186,16 +196,16 @@ fn set_array<T: H5Type>(dataset: &H5Dataset, name: &str, values: &[T]) -> Result
     dataset.new_attr::<T>().shape([values.len()]).create(name)?.write_array(values)
 }
 
-fn write_field(file: &H5File, field: &Field) -> Result<(), Hdf5Error> {
+fn write_field(file: &H5File, name: &str, field: &Field) -> Result<(), Hdf5Error> {
     let shape = field.shape();
     let dataset = match &field.values {
         Values::F32(v) => {
-            let dataset = file.new_dataset::<f32>().shape(&shape).create(&field.name)?;
+            let dataset = file.new_dataset::<f32>().shape(&shape).create(name)?;
             dataset.write_raw(v)?;
             dataset
         }
         Values::F64(v) => {
-            let dataset = file.new_dataset::<f64>().shape(&shape).create(&field.name)?;
+            let dataset = file.new_dataset::<f64>().shape(&shape).create(name)?;
             dataset.write_raw(v)?;
             dataset
         }
@@ -212,13 +222,47 @@ fn write_field(file: &H5File, field: &Field) -> Result<(), Hdf5Error> {
     set_array(&dataset, "unit_dimension", &field.dimension)
 }
 
-fn write_curve(file: &H5File, curve: &Curve) -> Result<(), Hdf5Error> {
-    let group = file.create_group(&curve.name)?;
-    let lines = curve.lines.iter().map(|l| (l.0.as_str(), l.0.as_str(), &l.1));
-    for (name, label, values) in std::iter::once(("abscissa", curve.x_label.as_str(), &curve.x)).chain(lines) {
-        let dataset = group.new_dataset::<f64>().shape([values.len()]).create(&name.replace('/', "_"))?;
-        dataset.write_raw(values)?;
-        set_text(&dataset, "title", label)?;
+/// A group of equally long datasets. Names that are taken, or cannot be names, are changed.
+struct Columns {
+    group: H5Group,
+    taken: BTreeSet<String>,
+}
+
+impl Columns {
+    fn new(file: &H5File, name: &str) -> Result<Self, Hdf5Error> {
+        Ok(Self { group: file.create_group(name)?, taken: BTreeSet::new() })
+    }
+
+    fn put(&mut self, name: &str, title: &str, values: &[f64]) -> Result<H5Dataset, Hdf5Error> {
+        let name = free(&mut self.taken, name);
+        let dataset = self.group.new_dataset::<f64>().shape([values.len()]).create(&name)?;
+        if !values.is_empty() {
+            dataset.write_raw(values)?;
+        }
+        set_text(&dataset, "title", title)?;
+        Ok(dataset)
+    }
+}
+
+/// The abscissa and the lines, and the lines' standard errors where there are some.
+fn write_curve(file: &H5File, name: &str, curve: &Curve, errors: &[Vec<f64>]) -> Result<(), Hdf5Error> {
+    let mut columns = Columns::new(file, name)?;
+    columns.put("abscissa", &curve.x_label, &curve.x)?;
+    for (name, values) in &curve.lines {
+        columns.put(name, name, values)?;
+    }
+    for ((name, _), errors) in curve.lines.iter().zip(errors) {
+        columns.put(&format!("{name} error"), &format!("standard error of {name}"), errors)?;
+    }
+    Ok(())
+}
+
+fn write_table(file: &H5File, name: &str, table: &Table) -> Result<(), Hdf5Error> {
+    let mut columns = Columns::new(file, name)?;
+    for column in &table.columns {
+        let values: Vec<f64> = (0..table.len).map(|i| column.values.get(i)).collect();
+        let dataset = columns.put(&column.name(), &column.name(), &values)?;
+        set_text(&dataset, "unit", &column.unit)?;
     }
     Ok(())
 }
@@ -277,6 +321,8 @@ pub fn read_field(path: impl AsRef<Path>, name: &str) -> Result<Field> {
 
 #[cfg(test)]
 mod tests {
+    use zellige_engine::record::{Column, Measured};
+
     use super::*;
     use crate::samples;
 
@@ -284,8 +330,25 @@ mod tests {
     fn what_is_written_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all.h5");
-        let records: Vec<Record> = samples::fields().into_iter().map(Record::Field).chain([Record::Curve(samples::curve())]).collect();
-        write(&path, &records).unwrap();
+        let mut twice = Measured { curve: samples::curve(), errors: samples::curve().lines.iter().map(|l| vec![0.5; l.1.len()]).collect() };
+        // A name that a field has.
+        twice.curve.name = "u".into();
+        twice.curve.lines = vec![twice.curve.lines[0].clone(), twice.curve.lines[0].clone(), ("a/b".into(), vec![])];
+        let columns = vec![Column::numbers("force", "x", "N", vec![1.0, 2.0]), Column::numbers("body", "", "", vec![0.0, 1.0])];
+        let loads = Table { name: "loads".into(), title: "loads".into(), length_si: 1.0, time_si: 1.0, len: 2, columns };
+        let others = [Record::Curve(samples::curve()), Record::Measured(twice), Record::Wave(samples::wave()), Record::Table(loads)];
+        let records: Vec<Record> = samples::fields().into_iter().map(Record::Field).chain(others).collect();
+        let all: Vec<&Record> = records.iter().collect();
+        write_moment(&path, &all, Some(Stamp { step: 12, time: Some(0.5), numbered: true })).unwrap();
+        let wave = read_wave(&path, "probe").unwrap().unwrap();
+        assert_eq!((wave.values, wave.axes[1].spacing), (samples::wave().values, samples::wave().axes[1].spacing));
+        let root = H5File::open(&path).unwrap().root_group();
+        assert_eq!(root.attr_names().unwrap(), ["step", "time"]);
+        assert_eq!(read(&path, "loads/force_x").unwrap().values, [1.0, 2.0]);
+        let mut names = File::open(&path).unwrap().children("u_curve").unwrap();
+        names.sort();
+        let line = &samples::curve().lines[0].0;
+        assert_eq!(names, ["a_b", "abscissa", line, &format!("{line} error"), &format!("{line}_2")]);
         for field in samples::fields() {
             let back = read_field(&path, &field.name).unwrap();
             samples::assert_same(&field, &back);

@@ -10,15 +10,16 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use zellige_engine::error::{Error, Result};
-use zellige_engine::record::{Curve, Field, Measured, Palette, Patches, Record, Values, Wave};
+use zellige_engine::record::{Field, Record, Values};
 use zellige_engine::signal;
 
-use crate::tensor::{Elements, Tensor};
+pub use crate::moment::{Moment, RESULTS, series_file, series_names, write_moments};
 
 pub mod bov;
 pub mod csv;
 pub mod hdf5;
 pub mod json;
+mod moment;
 pub mod npy;
 pub mod npz;
 pub mod picture;
@@ -65,7 +66,7 @@ pub enum Format {
     Vtu,
     /// Brick of values.
     Bov,
-    /// HDF5, one file per record.
+    /// HDF5, one file a moment.
     Hdf5,
     /// A picture.
     Png,
@@ -111,187 +112,11 @@ pub struct Stamp {
     pub numbered: bool,
 }
 
-/// Writes records into a folder, each in every format that suits it, and tells which files these are.
-///
-/// A wave becomes a complex array and a picture (hue is the phase, brightness the modulus). A field `u` becomes `u.npy`, `u.vti`, `u.bov` with `u.raw`, `u.h5`, `u.png`, `u.csv`; a curve always becomes a CSV file,
-/// and a picture if pictures are asked for. Patches become `NAME.vtu` (polygons) or `NAME.vtp` (segments). Numbered, the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
-/// files by time. A stack of fields is whole in `u.npy` and `u.h5`; the other formats have a file a layer, `u_0003.vti`, and pictures are drawn of the first four. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles
-/// of the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a CSV file.
+/// Writes the records of one moment as [`write_moments`] does, and gives way to a signal between two files where the run does.
 pub fn write_records(folder: impl AsRef<Path>, records: &[Record], formats: &[Format], stamp: Stamp) -> Result<Vec<PathBuf>> {
-    // Where nothing has cells that bodies cut, VTK's polygons are its images.
-    let only_vtu = !formats.is_empty() && formats.iter().all(|f| *f == Format::Vtu);
-    let images = formats.contains(&Format::Vti) || only_vtu && !records.iter().any(|r| matches!(r, Record::Patches(_)));
-    let mut files = Files { folder: folder.as_ref(), formats, images, stamp, written: Vec::new() };
-    let (mut meshes, mut tables, mut method) = (Vec::new(), Vec::new(), None);
-    for record in records {
-        signal::give_way()?;
-        match record {
-            Record::Field(field) => files.field(field, true)?,
-            Record::Stack(stack) => files.stack(stack)?,
-            Record::Curve(curve) => files.curve(curve, record)?,
-            Record::Measured(measured) => files.measured(measured, record)?,
-            Record::Patches(patches) => files.patches(patches)?,
-            Record::Wave(wave) => files.wave(wave)?,
-            Record::Archive(archive) => files.push(&archive.name, archive.ending, |path| hdf5::write_archive(path, archive))?,
-            Record::Mesh(mesh) => {
-                for i in 0..mesh.components.len() {
-                    files.field(&mesh.field(i), false)?;
-                }
-                meshes.push(mesh);
-            }
-            Record::Method(how) => method = Some(how),
-            Record::Table(table) => {
-                if formats.contains(&Format::Csv) || !formats.contains(&Format::Hdf5) {
-                    files.push(&table.name, "csv", |path| csv::write_table(path, table))?;
-                }
-                tables.push(table);
-            }
-        }
-    }
-    if formats.contains(&Format::Hdf5) && !(meshes.is_empty() && tables.is_empty()) {
-        // A folder of its own: openPMD-viewer opens every HDF5 file that stands in one.
-        let folder = files.folder.join("openpmd");
-        zellige_engine::files::create_dir(&folder)?;
-        let (path, time) = (folder.join(hdf5::openpmd::file_name(stamp.step)), stamp.time.unwrap_or(stamp.step as f64));
-        let iteration = hdf5::openpmd::Iteration { step: stamp.step, time, dt: time / stamp.step.max(1) as f64 };
-        hdf5::openpmd::write(&path, iteration, &meshes, &tables, method)?;
-        files.written.push(path);
-    }
-    Ok(files.written)
-}
-
-/// What [`write_records`] has written so far.
-struct Files<'a> {
-    folder: &'a Path,
-    formats: &'a [Format],
-    /// Fields are written as VTI.
-    images: bool,
-    stamp: Stamp,
-    written: Vec<PathBuf>,
-}
-
-impl Files<'_> {
-    fn stem(&self, name: &str) -> String {
-        if self.stamp.numbered { format!("{name}_{:06}", self.stamp.step) } else { name.to_owned() }
-    }
-
-    fn push(&mut self, name: &str, ending: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-        let path = self.folder.join(format!("{}.{ending}", self.stem(name)));
-        write(&path)?;
-        self.written.push(path);
-        Ok(())
-    }
-
-    fn curve(&mut self, curve: &Curve, record: &Record) -> Result<()> {
-        self.push(&curve.name, "csv", |path| csv::write_curve(path, curve))?;
-        if self.formats.contains(&Format::Hdf5) {
-            self.push(&curve.name, "h5", |path| hdf5::write(path, std::slice::from_ref(record)))?;
-        }
-        if self.formats.contains(&Format::Png) {
-            self.push(&curve.name, "png", |path| picture::write(path, record, &picture::Options::default()))?;
-        }
-        Ok(())
-    }
-
-    fn measured(&mut self, measured: &Measured, record: &Record) -> Result<()> {
-        self.push(&measured.curve.name, "csv", |path| csv::write_measured(path, measured))?;
-        if self.formats.contains(&Format::Png) {
-            self.push(&measured.curve.name, "png", |path| picture::write(path, record, &picture::Options::default()))?;
-        }
-        Ok(())
-    }
-
-    fn patches(&mut self, patches: &Patches) -> Result<()> {
-        if !self.formats.contains(&Format::Vtu) {
-            return Ok(());
-        }
-        let (time, ending) = (self.stamp.time, vtu::ending(patches));
-        self.push(&patches.name, ending, |path| vtu::write(path, patches, time))?;
-        if self.stamp.numbered {
-            let file = format!("{}.{ending}", self.stem(&patches.name));
-            self.written.push(extend_series(self.folder, &patches.name, time.unwrap_or(self.stamp.step as f64), file)?);
-        }
-        Ok(())
-    }
-
-    fn wave(&mut self, wave: &Wave) -> Result<()> {
-        let formats = self.formats;
-        if wave.live {
-            if formats.contains(&Format::Png) {
-                let path = self.folder.join(format!("{}.png", wave.name));
-                picture::write_wave(&path, wave)?;
-                if !self.written.contains(&path) {
-                    self.written.push(path);
-                }
-            }
-            return Ok(());
-        }
-        if formats.contains(&Format::Npy) {
-            let tensor = Tensor { shape: wave.shape.to_vec(), elements: Elements::Complex(wave.values.clone()) };
-            self.push(&wave.name, "npy", |path| npy::write_tensor(path, &tensor))?;
-        }
-        if formats.contains(&Format::Hdf5) {
-            self.push(&wave.name, "h5", |path| hdf5::write_wave(path, wave))?;
-        }
-        if formats.contains(&Format::Png) {
-            self.push(&wave.name, "png", |path| picture::write_wave(path, wave))?;
-        }
-        Ok(())
-    }
-
-    fn field(&mut self, field: &Field, hdf5: bool) -> Result<()> {
-        let (name, time, formats) = (&field.name, self.stamp.time, self.formats);
-        let wants = |format| formats.contains(&format);
-        if wants(Format::Npy) {
-            self.push(name, "npy", |path| npy::write(path, &field.shape(), &field.values))?;
-        }
-        if self.images {
-            self.push(name, "vti", |path| vti::write(path, field, time))?;
-        }
-        if wants(Format::Bov) {
-            self.push(name, "bov", |path| bov::write(path, field, time))?;
-        }
-        if wants(Format::Csv) {
-            self.push(name, "csv", |path| csv::write_field(path, field))?;
-        }
-        if wants(Format::Hdf5) && hdf5 {
-            self.push(name, "h5", |path| hdf5::write_one(path, field))?;
-        }
-        if wants(Format::Png) && field.palette != Palette::Undrawn {
-            self.push(name, "png", |path| picture::write_field(path, field, &picture::Options::default()))?;
-        }
-        if self.images && self.stamp.numbered {
-            let file = format!("{}.vti", self.stem(name));
-            self.written.push(extend_series(self.folder, name, time.unwrap_or(self.stamp.step as f64), file)?);
-        }
-        Ok(())
-    }
-}
-
-/// Names of the time series that a record's files belong to.
-pub fn series_names(record: &Record) -> Vec<String> {
-    match record {
-        Record::Field(field) => vec![field.name.clone()],
-        Record::Patches(patches) => vec![patches.name.clone()],
-        Record::Mesh(mesh) => (0..mesh.components.len()).map(|i| mesh.field_name(i)).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Where the list of a time series stands.
-pub fn series_file(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}.pvd"))
-}
-
-/// Adds a file to the time series of a field; a step that is written again replaces its entry.
-fn extend_series(folder: &Path, name: &str, time: f64, file: String) -> Result<PathBuf> {
-    let path = series_file(folder, name);
-    let mut entries = if path.exists() { vti::read_series(&path)? } else { Vec::new() };
-    entries.retain(|e| e.1 != file);
-    entries.push((time, file));
-    entries.sort_by(|a, b| a.0.total_cmp(&b.0));
-    vti::write_series(&path, &entries)?;
-    Ok(path)
+    let way = signal::way();
+    let (written, result) = moment::write(folder.as_ref(), &[(records, stamp)], formats, &|| way.give());
+    result.map(|()| written)
 }
 
 /// One to three axes, none empty, as many values as they say.
@@ -359,7 +184,7 @@ mod tests {
         let records = [Record::Field(samples::plane()), Record::Curve(samples::curve())];
         let files = write_records(folder.path(), &records, &Format::ALL, Stamp::default()).unwrap();
         let names: Vec<_> = files.iter().map(|f| f.file_name().unwrap().to_str().unwrap()).collect();
-        assert_eq!(names, ["u.npy", "u.vti", "u.bov", "u.csv", "u.h5", "u.png", "residual.csv", "residual.h5", "residual.png"]);
+        assert_eq!(names, ["u.npy", "u.vti", "u.bov", "u.csv", "u.png", "residual.csv", "residual.png", "results.h5"]);
         // And the raw values of the BOV file.
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), files.len() + 1);
         let table = csv::read(folder.path().join("u.csv")).unwrap();

@@ -1,6 +1,7 @@
 //! Small records that the tests of several formats share.
 
-use zellige_engine::record::{Axis, Centring, Column, Component, Curve, Entries, Field, Mesh, Method, Note, Palette, Table, Values};
+use num_complex::Complex;
+use zellige_engine::record::{Axis, Centring, Column, Component, Curve, Entries, Field, Mesh, Method, Note, Palette, Table, Values, Wave};
 
 fn axis(name: &str, origin: f64, spacing: f64, len: usize) -> Axis {
     Axis { name: name.into(), unit: "m".into(), origin, spacing, len }
@@ -50,6 +51,13 @@ pub(crate) fn curve() -> Curve {
         lines: vec![("relative residual".into(), vec![1.0, 0.05, 1.0 / 300.0])],
         log_y: true,
     }
+}
+
+/// Two layers of 3 rows of 4 columns.
+pub(crate) fn wave() -> Wave {
+    let axes = [axis("x", 0.0, 0.5, 4), axis("y", 0.0, 0.25, 3)];
+    let values = (0..24).map(|i| Complex::new(i as f32, -0.5 * i as f32)).collect();
+    Wave { name: "probe".into(), title: "probe".into(), shape: [2, 3, 4], axes, values, brightest: None, live: false }
 }
 
 /// A staggered vector on 4 by 3 cells.

@@ -169,6 +169,9 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     if let Err(error @ Error::Numerics { .. }) = &result {
         broken_down::<S>(error, &plan, &folder)?;
     }
+    if let (Err(_), Err(error)) = (&result, &finished) {
+        report::warning(&format!("nor could all be written that came before: {error}"));
+    }
     let mut summary = result.map_err(named)?;
     finished?;
     if arguments.profile {
@@ -389,7 +392,8 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, profil
         report::line("check", &format!("{check} {verdict}"));
     }
     report::say!("{}", Table(&summary.stages));
-    let mut names: Vec<_> = output.written().iter().filter_map(|p| p.file_name()).map(|n| n.to_string_lossy()).collect();
+    let written = output.written();
+    let mut names: Vec<_> = written.iter().filter_map(|p| p.file_name()).map(|n| n.to_string_lossy()).collect();
     // A file that was written anew on the way is one file.
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));

@@ -8,7 +8,7 @@ use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::record::{Axis, Centring, Curve, Field, Palette, Record, Values, Wave};
 use zellige_io::picture::{self, MAPS, Options, Rgb};
 use zellige_io::tensor::{Elements, Tensor};
-use zellige_io::{bov, csv, hdf5, npy, vti};
+use zellige_io::{RESULTS, bov, csv, hdf5, npy, vti};
 
 use crate::args::ViewArgs;
 use crate::commands::print;
@@ -23,7 +23,7 @@ const ALSO_HDF5: [&str; 5] = ["hdf5", "cxi", "ptyr", "ptyd", "nxs"];
 pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     let options = options(arguments)?;
     let folder = arguments.path.is_dir();
-    let sources = if folder { in_folder(&arguments.path)? } else { vec![arguments.path.clone()] };
+    let sources = if folder { in_folder(&arguments.path)? } else { vec![Source::alone(arguments.path.clone())] };
     if arguments.output.is_some() && sources.len() > 1 {
         let problem = Problem::new("--output", format!("`{}` holds {} results", arguments.path.display(), sources.len()));
         return Err(Error::input("command line", problem.hint("name one of the files in it")));
@@ -32,8 +32,8 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     // A run's own pictures know more than the files do: titles, scales, what belongs together.
     let keeping = folder && arguments.output.is_none() && options == Options::default();
     let (mut done, mut failed) = (0, None);
-    for source in &sources {
-        let target = arguments.output.clone().unwrap_or_else(|| picture_of(source));
+    for Source { path: source, picture, .. } in &sources {
+        let target = arguments.output.clone().unwrap_or_else(|| picture.clone());
         let kept = keeping && is_of_the_run(&target, &arguments.path, source);
         if kept {
             report::line("kept", &target.display().to_string());
@@ -88,25 +88,51 @@ fn options(arguments: &ViewArgs) -> Result<Options> {
     Ok(Options { range, log: arguments.log, map, contours: None })
 }
 
+/// Something that can be drawn.
+struct Source {
+    /// A file, `file.h5:/u` for a dataset in it.
+    path: PathBuf,
+    /// Where its picture goes.
+    picture: PathBuf,
+    /// Place of its format among [`ENDINGS`].
+    rank: usize,
+}
+
+impl Source {
+    fn alone(path: PathBuf) -> Self {
+        let ending = |e: &str| path.extension().is_some_and(|own| own.eq_ignore_ascii_case(e));
+        let rank = ENDINGS.iter().position(|e| ending(e)).unwrap_or(ENDINGS.len());
+        Self { picture: picture_of(&path), path, rank }
+    }
+}
+
 /// One source per result: a field that was written in several formats is drawn once.
-fn in_folder(folder: &Path) -> Result<Vec<PathBuf>> {
+fn in_folder(folder: &Path) -> Result<Vec<Source>> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::file("read", folder, e))?;
-    let mut files: Vec<PathBuf> = entries.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.is_file()).collect();
-    let rank = |p: &PathBuf| p.extension().and_then(|e| ENDINGS.iter().position(|k| e.eq_ignore_ascii_case(k)));
-    files.retain(|p| rank(p).is_some() && p.file_name().is_none_or(|n| n != "rows.csv") && !holds_curve(p) && !is_list(p));
-    files.sort_by_key(|p| (p.file_stem().map(ToOwned::to_owned), rank(p)));
-    files.dedup_by(|b, a| a.file_stem() == b.file_stem());
-    if files.is_empty() {
+    let files = entries.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.is_file()).map(Source::alone);
+    let files = files.filter(|s| s.rank < ENDINGS.len() && s.path.file_name().is_none_or(|n| n != "rows.csv") && !is_list(&s.path));
+    let mut sources: Vec<Source> = files.flat_map(|file| of_a_run(&file).unwrap_or_else(|| vec![file])).collect();
+    sources.sort_by(|a, b| (&a.picture, a.rank).cmp(&(&b.picture, b.rank)));
+    sources.dedup_by(|b, a| a.picture == b.picture);
+    if sources.is_empty() {
         let problem = Problem::new("", format!("`{}` holds nothing that can be drawn", folder.display()));
         return Err(Error::input("command line", problem.allowed(ENDINGS.map(|e| format!("*.{e}")).join(", "))));
     }
-    Ok(files)
+    Ok(sources)
 }
 
-/// An HDF5 file of curves, which has its CSV file beside it.
-fn holds_curve(file: &Path) -> bool {
-    let is_hdf5 = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("h5"));
-    is_hdf5 && hdf5::list(file).is_ok_and(|found| found.iter().any(|(name, _)| name.ends_with("/abscissa")))
+/// The fields and waves of `results.h5` or `results_000120.h5`, whose pictures are named after them; curves have their CSV files.
+fn of_a_run(file: &Source) -> Option<Vec<Source>> {
+    let name = file.path.file_name()?.to_str()?;
+    let step = name.strip_prefix(RESULTS)?.strip_suffix(".h5")?;
+    let datasets = hdf5::list(&file.path).ok()?.into_iter().map(|d| (d.0.trim_matches('/').to_owned(), d.1));
+    let drawn = datasets.filter(|(name, shape)| !name.contains('/') && (1..=3).contains(&shape.len()));
+    let source = |(name, _): (String, _)| Source {
+        path: PathBuf::from(format!("{}:/{name}", file.path.display())),
+        picture: file.path.with_file_name(format!("{name}{step}.png")),
+        rank: file.rank,
+    };
+    Some(drawn.map(source).collect())
 }
 
 /// A table that no curve comes of: its first column goes up and down, as the places of frames do.

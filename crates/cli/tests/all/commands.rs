@@ -18,8 +18,8 @@ fn a_run_leaves_its_results_and_the_input_to_repeat_it() {
     let all = ["--set", "output.formats=[\"npy\", \"vti\", \"bov\", \"hdf5\", \"png\"]"];
     let result = run_text(folder.path(), SMALL, &[&["-o", "a", "--profile"], &all[..]].concat());
     assert_eq!((result.code, result.out.as_str()), (0, ""), "{}", result.err);
-    let of_field = |name: &str| ["bov", "h5", "npy", "png", "raw", "vti"].map(|e| format!("{name}.{e}"));
-    let others = ["residual.csv", "residual.h5", "residual.png", "resolved.toml", "rows.csv", "summary.json", "trace.json"];
+    let of_field = |name: &str| ["bov", "npy", "png", "raw", "vti"].map(|e| format!("{name}.{e}"));
+    let others = ["residual.csv", "residual.png", "resolved.toml", "results.h5", "rows.csv", "summary.json", "trace.json"];
     let mut expected: Vec<String> = others.map(String::from).into_iter().chain(of_field("rhs")).chain(of_field("solution")).collect();
     expected.sort();
     assert_eq!(names(&folder.path().join("a")), expected);
@@ -43,6 +43,30 @@ fn a_run_leaves_its_results_and_the_input_to_repeat_it() {
     assert!(result.err.contains("zellige view a"), "the next command is not named: {}", result.err);
 }
 
+/// What nobody asked for: pictures, rows, and all fields and curves in one file.
+#[test]
+fn a_run_leaves_few_files_unless_more_are_asked_for() {
+    let folder = here();
+    let result = run_text(folder.path(), SMALL, &["-o", "a"]);
+    assert_eq!(result.code, 0, "{}", result.err);
+    let out = folder.path().join("a");
+    let pictures = ["residual.png", "rhs.png", "solution.png"];
+    let rest = ["residual.csv", "resolved.toml", "results.h5", "rows.csv", "summary.json"];
+    let mut expected = [&pictures[..], &rest[..]].concat();
+    expected.sort_unstable();
+    assert_eq!(names(&out), expected);
+    let field = zellige_io::hdf5::read_field(out.join("results.h5"), "solution").unwrap();
+    assert_eq!((field.shape(), field.axes[0].name.as_str(), field.axes[0].spacing), (vec![49, 33], "x", 1.0 / 32.0));
+    assert!(zellige_io::hdf5::read(out.join("results.h5"), "residual/abscissa").is_ok());
+    // They are known to belong together.
+    let view = zellige(folder.path(), &["view", "a"]);
+    for name in ["rhs", "solution", "residual"] {
+        assert!(view.err.contains(&format!("kept         a/{name}.png")), "{}", view.err);
+    }
+    std::fs::remove_file(out.join("rhs.png")).unwrap();
+    assert!(zellige(folder.path(), &["view", "a"]).err.contains("picture      a/rhs.png"));
+}
+
 /// Files are named relative to the input, and the resolved input lies elsewhere.
 #[test]
 fn the_resolved_input_finds_the_files_of_the_input() {
@@ -52,6 +76,7 @@ fn the_resolved_input_finds_the_files_of_the_input() {
     let rho = zellige_io::tensor::Tensor::reals(&[9, 7], (0..63).map(f64::from).collect());
     zellige_io::npy::write_tensor(data.join("rho.npy"), &rho).unwrap();
     let text = SMALL.replace("\"sin(pi*x)*sin(2*pi*y)\"", "{ file = \"data/rho.npy\" }").replace("[33, 49]", "[7, 9]");
+    let text = text + "[output]\nformats = [\"npy\"]\n";
     assert_eq!(run_text(folder.path(), &text, &["-o", "a"]).code, 0);
     let again = zellige(folder.path(), &["run", "a/resolved.toml", "-o", "b"]);
     assert_eq!(again.code, 0, "{}", again.err);
@@ -205,12 +230,9 @@ fn view_draws_every_format_and_the_terminal() {
     let folder = here();
     let formats = ["--set", "output.formats=[\"npy\", \"vti\", \"bov\", \"hdf5\"]"];
     assert_eq!(run_text(folder.path(), SMALL, &[&["-o", "out"], &formats[..]].concat()).code, 0);
-    for (source, picture) in [
-        ("out/solution.npy", "n.png"),
-        ("out/solution.vti", "v.png"),
-        ("out/solution.bov", "b.png"),
-        ("out/solution.h5:/solution", "h.png"),
-    ] {
+    for (source, picture) in
+        [("out/solution.npy", "n.png"), ("out/solution.vti", "v.png"), ("out/solution.bov", "b.png"), ("out/results.h5:/solution", "h.png")]
+    {
         let result = zellige(folder.path(), &["view", source, "-o", picture, "--map", "magma", "--range", "-0.1", "0.1"]);
         assert_eq!((result.code, result.out.as_str()), (0, ""), "{}", result.err);
         assert!(std::fs::read(folder.path().join(picture)).unwrap().starts_with(b"\x89PNG"), "{picture}");

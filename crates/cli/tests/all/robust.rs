@@ -89,11 +89,12 @@ fn results_that_found_no_room_are_written_by_the_resumed_run() {
     let folder = here();
     // A folder where a result should be fails as a full disk does, after the last cycle.
     std::fs::create_dir_all(folder.path().join("out/solution.npy")).unwrap();
-    let result = run_text(folder.path(), SMALL, &["-o", "out", "--checkpoint-dir", "spare"]);
+    let text = format!("{SMALL}[output]\nformats = [\"npy\"]\n");
+    let result = run_text(folder.path(), &text, &["-o", "out", "--checkpoint-dir", "spare"]);
     assert_eq!(result.code, 5, "{}", result.err);
     assert!(result.err.contains("is saved in `spare/checkpoint/latest.zck`"), "{}", result.err);
     assert!(result.err.contains("`zellige run --resume spare` writes the results"), "{}", result.err);
-    let whole = run_text(folder.path(), SMALL, &["-o", "whole"]);
+    let whole = run_text(folder.path(), &text, &["-o", "whole"]);
     std::fs::remove_dir(folder.path().join("out/solution.npy")).unwrap();
     let result = zellige(folder.path(), &["run", "--resume", "spare", "-o", "out"]);
     assert!(result.code == 0 && whole.code == 0, "{}", result.err);

@@ -70,7 +70,7 @@ pub enum FileFormat {
     Vti,
     /// VTK cells and walls with all fields in one file, for ParaView: of solvers with bodies; a series gets a `.pvd`.
     Vtu,
-    /// HDF5, a file a field; meshes and particles of a step go into one openPMD file.
+    /// HDF5, one file a moment with axes and time; meshes and particles of a step go into one openPMD file.
     Hdf5,
     /// Text table, one line a node: for small fields.
     Csv,
@@ -92,7 +92,7 @@ pub struct OutputConfig {
 
 impl Default for OutputConfig {
     fn default() -> Self {
-        Self { folder: None, formats: vec![FileFormat::Npy, FileFormat::Vti, FileFormat::Vtu, FileFormat::Png], every: None }
+        Self { folder: None, formats: vec![FileFormat::Hdf5, FileFormat::Png], every: None }
     }
 }
 

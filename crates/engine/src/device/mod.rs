@@ -176,10 +176,11 @@ impl Device {
         }
     }
 
-    /// [`Device::bandwidth`] to compare a run with whose steps took `wall`: none where the measurement would take the processor longer than
-    /// a tenth of that, or more memory than the run had.
+    /// [`Device::bandwidth`] to compare a run with whose steps took `wall`: none where the measurement would take longer than a tenth of that,
+    /// or more of the host's memory than the run had.
     pub fn bandwidth_of_run(&self, wall: Duration) -> Result<Option<f64>> {
         match self {
+            Self::Cuda(_) if wall < ON_GPU => Ok(None),
             Self::Cpu(_) if wall < cpu::COPIES || cpu::peak().is_some_and(|peak| peak < 2 * cpu::copied()) => Ok(None),
             _ => self.bandwidth().map(Some),
         }
@@ -207,6 +208,9 @@ impl Device {
         Ok(value)
     }
 }
+
+/// Ten times what measuring a GPU's bandwidth takes, two arrays of a gigabyte made and copied.
+const ON_GPU: Duration = Duration::from_secs(1);
 
 /// GPU number `ordinal`, if kernels can be compiled for it or lie in a pack.
 fn usable(ordinal: usize) -> Result<Cuda> {

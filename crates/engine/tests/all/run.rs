@@ -75,7 +75,7 @@ impl Sink for Notes {
         }
         if self.raise == Raise::Between(clock.step) {
             self.raise(Raise::Between(clock.step));
-            signal::give_way()?;
+            signal::way().give()?;
         }
         self.records.push((clock.step, last));
         Ok(())

@@ -98,20 +98,20 @@ pub fn write_archive(path: impl AsRef<Path>, archive: &Archive) -> Result<()> {
     write_tree(path, &archive.leaves.iter().map(node).collect::<Vec<_>>())
 }
 
-/// Writes a wave as one complex dataset of its name, `[layers][rows][columns]`, with the attributes of a field's axes.
-pub fn write_wave(path: impl AsRef<Path>, wave: &Wave) -> Result<()> {
+/// Puts a wave into a file as one complex dataset of its name, `[layers][rows][columns]`, with the attributes of a field's axes.
+pub(super) fn put_wave(file: &H5File, name: &str, wave: &Wave) -> Result<(), Hdf5Error> {
     let tensor = Tensor { shape: wave.shape.to_vec(), elements: Elements::Complex(wave.values.clone()) };
-    let mut node = Node::new(wave.name.clone(), Value::Array(&tensor)).with("title", wave.title.clone());
+    let mut node = Node::new(name, Value::Array(&tensor)).with("title", wave.title.clone());
     // Slowest axis first, as the shape.
     let reals = |f: &dyn Fn(&Axis) -> f64| Attribute::Reals(wave.axes.iter().rev().map(f).collect());
     node.attributes.push(("axis_units", Attribute::Texts(wave.axes.iter().rev().map(|a| a.unit.clone()).collect())));
     node.attributes.push(("grid_origin", reals(&|a| a.origin)));
     node.attributes.push(("grid_spacing", reals(&|a| a.spacing)));
-    write_tree(path, &[node])
+    put(file, &[node])
 }
 
 /// Reads a dataset of complex numbers as a wave, a plane or layers of planes; none if it is of another kind. Pixels are those that
-/// [`write_wave`] wrote, or what PtyPy (`_psize`) and CXI (`x_pixel_size`) put beside the dataset, or 1 without a unit.
+/// zellige wrote, or what PtyPy (`_psize`) and CXI (`x_pixel_size`) put beside the dataset, or 1 without a unit.
 pub fn read_wave(path: impl AsRef<Path>, name: &str) -> Result<Option<Wave>> {
     let path = path.as_ref();
     let file = File::open(path)?;
@@ -152,52 +152,54 @@ pub fn read_wave(path: impl AsRef<Path>, name: &str) -> Result<Option<Wave>> {
 
 /// Writes a file whole or not at all.
 pub fn write_tree(path: impl AsRef<Path>, nodes: &[Node]) -> Result<()> {
-    create(path.as_ref(), |file| {
-        let mut groups = HashMap::new();
-        for node in nodes {
-            let (parent, name) = node.path.rsplit_once('/').unwrap_or(("", &node.path));
-            if let Value::Group = node.value {
-                let group = group(file, &mut groups, &node.path)?;
-                attributes(&group, &node.attributes)?;
+    create(path.as_ref(), |file| put(file, nodes))
+}
+
+fn put(file: &H5File, nodes: &[Node]) -> Result<(), Hdf5Error> {
+    let mut groups = HashMap::new();
+    for node in nodes {
+        let (parent, name) = node.path.rsplit_once('/').unwrap_or(("", &node.path));
+        if let Value::Group = node.value {
+            let group = group(file, &mut groups, &node.path)?;
+            attributes(&group, &node.attributes)?;
+            continue;
+        }
+        let parent = group(file, &mut groups, parent)?;
+        let dataset = match &node.value {
+            Value::Group => continue,
+            Value::Link(target) => {
+                parent.create_soft_link(name, &format!("/{}", target.trim_start_matches('/')))?;
                 continue;
             }
-            let parent = group(file, &mut groups, parent)?;
-            let dataset = match &node.value {
-                Value::Group => continue,
-                Value::Link(target) => {
-                    parent.create_soft_link(name, &format!("/{}", target.trim_start_matches('/')))?;
-                    continue;
-                }
-                Value::Text(text) => {
-                    let bytes = text.as_bytes();
-                    let size = bytes.len().max(1);
-                    let datatype = DatatypeMessage::fixed_string_utf8(size as u32);
-                    let dataset = parent.new_dataset::<u8>().datatype(datatype).scalar().create(name)?;
-                    let mut padded = bytes.to_vec();
-                    padded.resize(size, 0);
-                    dataset.write_raw_bytes(&padded)?;
-                    dataset
-                }
-                Value::Number(value) => scalar(&parent, name, *value)?,
-                Value::Whole(value) => scalar(&parent, name, *value)?,
-                Value::Array(tensor) => array(&parent, name, tensor, false)?,
-                Value::Own(tensor) => array(&parent, name, tensor, false)?,
-                Value::Packed(tensor) => array(&parent, name, tensor, true)?,
-            };
-            for (name, value) in &node.attributes {
-                match value {
-                    Attribute::Text(text) => dataset.new_attr::<VarLenUnicode>().create(name)?.write_string(text)?,
-                    Attribute::Whole(values) => super::set_array(&dataset, name, values)?,
-                    Attribute::Reals(values) => super::set_array(&dataset, name, values)?,
-                    Attribute::Texts(texts) => {
-                        let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
-                        super::set_array(&dataset, name, &words)?;
-                    }
+            Value::Text(text) => {
+                let bytes = text.as_bytes();
+                let size = bytes.len().max(1);
+                let datatype = DatatypeMessage::fixed_string_utf8(size as u32);
+                let dataset = parent.new_dataset::<u8>().datatype(datatype).scalar().create(name)?;
+                let mut padded = bytes.to_vec();
+                padded.resize(size, 0);
+                dataset.write_raw_bytes(&padded)?;
+                dataset
+            }
+            Value::Number(value) => scalar(&parent, name, *value)?,
+            Value::Whole(value) => scalar(&parent, name, *value)?,
+            Value::Array(tensor) => array(&parent, name, tensor, false)?,
+            Value::Own(tensor) => array(&parent, name, tensor, false)?,
+            Value::Packed(tensor) => array(&parent, name, tensor, true)?,
+        };
+        for (name, value) in &node.attributes {
+            match value {
+                Attribute::Text(text) => dataset.new_attr::<VarLenUnicode>().create(name)?.write_string(text)?,
+                Attribute::Whole(values) => super::set_array(&dataset, name, values)?,
+                Attribute::Reals(values) => super::set_array(&dataset, name, values)?,
+                Attribute::Texts(texts) => {
+                    let words: Vec<_> = texts.iter().map(|t| super::Word::new(t)).collect();
+                    super::set_array(&dataset, name, &words)?;
                 }
             }
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 fn group(file: &H5File, groups: &mut HashMap<String, Rc<H5Group>>, path: &str) -> Result<Rc<H5Group>, Hdf5Error> {

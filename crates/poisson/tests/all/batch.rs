@@ -293,7 +293,7 @@ fn a_run_writes_all_solutions_and_tells_of_each() {
     assert!(each.len() == COUNT && each.iter().all(|one| one["status"] == "converged" && one["cycles"] == 1.0), "{each:?}");
     let whole = zellige_io::npy::read(folder.path().join("solution.npy")).unwrap();
     assert_eq!(whole.shape, [COUNT, NODES[1], NODES[0]]);
-    assert_eq!(zellige_io::hdf5::read(folder.path().join("solution.h5"), "solution").unwrap().values, whole.values);
+    assert_eq!(zellige_io::hdf5::read(folder.path().join("results.h5"), "solution").unwrap().values, whole.values);
     let layer = zellige_io::vti::read(folder.path().join("rhs_0006.vti")).unwrap();
     // At the first node, x = 0.5 and y = 0, for k = 6.
     assert!((layer.values.get(0) - 7.5_f64.sin()).abs() < 1e-15, "{}", layer.values.get(0));
