@@ -27,6 +27,14 @@ pub struct Canvas {
     pub pixels: Vec<Rgb>,
 }
 
+/// Blends `colour` over a pixel with the weight `alpha`.
+pub(super) fn blend(pixel: &mut Rgb, colour: Rgb, alpha: f32) {
+    let alpha = alpha.min(1.0);
+    for (p, c) in pixel.iter_mut().zip(colour) {
+        *p = (f32::from(*p) + (f32::from(c) - f32::from(*p)) * alpha).round() as u8;
+    }
+}
+
 /// A rectangle in pixels, `right` and `bottom` excluded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Area {
@@ -56,11 +64,7 @@ impl Canvas {
         if x < 0 || y < 0 || x as usize >= self.width || y as usize >= self.height || alpha <= 0.0 {
             return;
         }
-        let pixel = &mut self.pixels[y as usize * self.width + x as usize];
-        let alpha = alpha.min(1.0);
-        for (p, c) in pixel.iter_mut().zip(colour) {
-            *p = (f32::from(*p) + (f32::from(c) - f32::from(*p)) * alpha).round() as u8;
-        }
+        blend(&mut self.pixels[y as usize * self.width + x as usize], colour, alpha);
     }
 
     pub(super) fn fill(&mut self, area: Area, colour: Rgb) {

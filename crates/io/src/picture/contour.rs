@@ -1,7 +1,9 @@
 //! Contour lines on the raster of a picture: a pixel is as dark as it is near to a level, measured in pixels by the local
 //! slope, which yields smooth lines of constant width without tracing them.
 
-use super::canvas::{Area, Canvas};
+use zellige_engine::parallel::{chunks_mut, each};
+
+use super::canvas::{Area, Canvas, blend};
 
 /// Half width of a line in pixels.
 const HALF: f64 = 0.75;
@@ -31,8 +33,12 @@ pub(super) fn is_smooth(values: &[f64], width: usize) -> bool {
 /// Draws the lines at the multiples of `step` over `area`, whose values (in rows from the top) are `values`; that of zero where `zero`
 /// says so: around a field that has died away it would only follow noise, and a diverging map marks it anyway.
 pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64, zero: bool) {
-    let (width, height) = (area.width, area.height);
-    for y in 1..height.saturating_sub(1) {
+    let (width, height, across) = (area.width, area.height, canvas.width);
+    let rows = chunks_mut(&mut canvas.pixels[area.top * across..(area.top + height) * across], across);
+    each(rows, |y, row| {
+        if y == 0 || y + 1 >= height {
+            return;
+        }
         for x in 1..width.saturating_sub(1) {
             let at = |dx: usize, dy: usize| values[(y + dy - 1) * width + x + dx - 1];
             let value = at(1, 1);
@@ -51,12 +57,11 @@ pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64, z
             let fade = steep * flat;
             let weight = (HALF + 0.5 - distance).clamp(0.0, 1.0) * STRENGTH * fade;
             if weight > 0.0 {
-                let (px, py) = (area.left + x, area.top + y);
-                let [r, g, b] = canvas.pixels[py * canvas.width + px].map(u32::from);
+                let pixel = &mut row[area.left + x];
+                let [r, g, b] = pixel.map(u32::from);
                 let dark = 2 * r + 5 * g + b < 8 * 105;
-                let colour = if dark { [255; 3] } else { [20; 3] };
-                canvas.blend(px as i32, py as i32, colour, weight as f32);
+                blend(pixel, if dark { [255; 3] } else { [20; 3] }, weight as f32);
             }
         }
-    }
+    });
 }

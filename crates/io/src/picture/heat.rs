@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use zellige_engine::record::{Axis, Centring, Field};
+use zellige_engine::parallel::{chunks, chunks_mut, each, map};
+use zellige_engine::record::{Axis, Centring, Field, Values};
 
 use super::canvas::{Anchor, Area, Canvas, Rgb, text_width};
 use super::resample::Plane;
@@ -97,17 +98,27 @@ pub(super) fn symbol(field: &Field) -> &str {
     colon.or_else(word).unwrap_or(&field.name)
 }
 
+/// Values that a thread looks through in a row.
+const PART: usize = 1 << 16;
+
+/// The least and the largest of the finite values, and how many are not.
+fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64, usize) {
+    values.fold(
+        (f64::INFINITY, f64::NEG_INFINITY, 0),
+        |(low, high, bad), v| {
+            if v.is_finite() { (low.min(v), high.max(v), bad) } else { (low, high, bad + 1) }
+        },
+    )
+}
+
 /// The exact extremes, and the shape as x by y.
 fn figures(field: &Field) -> String {
-    let (mut low, mut high, mut bad) = (f64::INFINITY, f64::NEG_INFINITY, 0usize);
-    for value in (0..field.values.len()).map(|i| field.values.get(i)) {
-        if value.is_finite() {
-            low = low.min(value);
-            high = high.max(value);
-        } else {
-            bad += 1;
-        }
-    }
+    let parts = match &field.values {
+        Values::F32(v) => map(chunks(v, PART), |_, part| extremes(part.iter().map(|v| f64::from(*v)))),
+        Values::F64(v) => map(chunks(v, PART), |_, part| extremes(part.iter().copied())),
+    };
+    let none = (f64::INFINITY, f64::NEG_INFINITY, 0);
+    let (low, high, bad) = parts.into_iter().fold(none, |a, b| (a.0.min(b.0), a.1.max(b.1), a.2 + b.2));
     let what = if field.centring == Centring::Node { "nodes" } else { "cells" };
     let shape: Vec<String> = field.axes.iter().map(|a| a.len.to_string()).collect();
     let mut text = format!("{} {what}", shape.join(" × "));
@@ -154,13 +165,14 @@ fn panels(field: &Field) -> Vec<Panel<'_>> {
 }
 
 fn paint(canvas: &mut Canvas, panel: &Panel, scale: &Scale) {
-    let Area { left, top, width, .. } = panel.area;
-    for (row, values) in panel.values.chunks_exact(width).enumerate() {
-        let start = (top + row) * canvas.width + left;
-        for (pixel, &value) in canvas.pixels[start..start + width].iter_mut().zip(values) {
+    let Area { left, top, width, height } = panel.area;
+    let across = canvas.width;
+    let rows = chunks_mut(&mut canvas.pixels[top * across..(top + height) * across], across);
+    each((rows, chunks(&panel.values, width)), |_, (row, values)| {
+        for (pixel, &value) in row[left..left + width].iter_mut().zip(values) {
             *pixel = scale.colour(value);
         }
-    }
+    });
     canvas.frame(panel.area, 2, INK);
 }
 

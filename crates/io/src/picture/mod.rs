@@ -126,8 +126,10 @@ pub fn write_png(path: &Path, canvas: &Canvas, title: &str) -> Result<()> {
         let mut encoder = png::Encoder::new(&mut *file, canvas.width as u32, canvas.height as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        // Ten to thirty times as fast as the default for files that are a tenth to a half larger: a short run is not longer for its pictures.
+        // A short run is not longer for its pictures: compression that is ten to thirty times as fast as the default, and the one filter that the
+        // search among all of them mostly ends at; files are a few per cent larger than with that search.
         encoder.set_compression(png::Compression::Fast);
+        encoder.set_filter(png::Filter::Paeth);
         encoder.set_source_srgb(png::SrgbRenderingIntent::RelativeColorimetric);
         encoder.add_itxt_chunk("Title".into(), title.into()).map_err(other)?;
         let mut writer = encoder.write_header().map_err(other)?;

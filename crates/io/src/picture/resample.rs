@@ -1,7 +1,11 @@
 //! A plane of a field at the resolution of the picture: large fields are averaged over the area of each pixel, so that
 //! nothing is skipped; small ones are interpolated between nodes, or drawn as crisp cells.
 
+use zellige_engine::parallel::{chunks_mut, each_with};
 use zellige_engine::record::{Centring, Field, Palette, Values};
+
+/// Rows of pixels that a thread makes in a row.
+const BAND: usize = 32;
 
 /// A plane through a field: value `(i, j)` is `values[offset + i * stride_i + j * stride_j]`.
 #[derive(Debug, Clone, Copy)]
@@ -34,32 +38,39 @@ impl<'a> Plane<'a> {
         self.resample(width, height, |v| v)
     }
 
-    fn resample(&self, width: usize, height: usize, f: impl Fn(f64) -> f64 + Copy) -> Vec<f64> {
+    fn resample(&self, width: usize, height: usize, f: impl Fn(f64) -> f64 + Copy + Sync) -> Vec<f64> {
         let length = |axis: usize| self.field.axes.get(axis).map_or(1, |a| a.len);
         let (nx, ny) = (length(self.axes.0), length(self.axes.1));
         let columns = taps(nx, width, self.field.centring);
         let rows = taps(ny, height, self.field.centring);
         let mut out = vec![0.0; width * height];
-        // Neighbouring pixel rows share at most their outermost two field rows.
-        let mut cache = [(usize::MAX, vec![0.0; width]), (usize::MAX, vec![0.0; width])];
-        let mut source = vec![0.0; nx];
-        for (tap, target) in rows.iter().zip(out.chunks_exact_mut(width).rev()) {
-            for (k, &weight) in tap.weights.iter().enumerate() {
-                let j = tap.first + k;
-                let (held, line) = &mut cache[j % 2];
-                if *held != j {
-                    self.row(j, &mut source, f);
-                    for (value, tap) in line.iter_mut().zip(&columns) {
-                        let part = &source[tap.first..][..tap.weights.len()];
-                        *value = part.iter().zip(&tap.weights).map(|(v, w)| v * w).sum();
+        let make = || {
+            // Neighbouring pixel rows share at most their outermost two field rows.
+            let cache = [(usize::MAX, vec![0.0; width]), (usize::MAX, vec![0.0; width])];
+            (cache, vec![0.0; nx])
+        };
+        each_with(make, chunks_mut(&mut out, BAND * width), |(cache, source), band, targets| {
+            let count = targets.len() / width;
+            // From the bottom of the band, in the order of the field's rows.
+            let taps = &rows[height - band * BAND - count..][..count];
+            for (tap, target) in taps.iter().zip(targets.chunks_exact_mut(width).rev()) {
+                for (k, &weight) in tap.weights.iter().enumerate() {
+                    let j = tap.first + k;
+                    let (held, line) = &mut cache[j % 2];
+                    if *held != j {
+                        self.row(j, source, f);
+                        for (value, tap) in line.iter_mut().zip(&columns) {
+                            let part = &source[tap.first..][..tap.weights.len()];
+                            *value = part.iter().zip(&tap.weights).map(|(v, w)| v * w).sum();
+                        }
+                        *held = j;
                     }
-                    *held = j;
-                }
-                for (t, v) in target.iter_mut().zip(line) {
-                    *t += weight * *v;
+                    for (t, v) in target.iter_mut().zip(line) {
+                        *t += weight * *v;
+                    }
                 }
             }
-        }
+        });
         out
     }
 

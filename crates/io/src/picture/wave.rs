@@ -2,6 +2,7 @@
 //! wheel of the phases.
 
 use num_complex::Complex;
+use zellige_engine::parallel::{chunks_mut, each};
 use zellige_engine::record::Wave;
 
 use super::Map;
@@ -81,13 +82,15 @@ fn paint(canvas: &mut Canvas, area: Area, values: &[Complex<f32>], [rows, column
     // A few hot pixels must not darken the rest.
     let brightest = moduli.get(moduli.len().saturating_sub(1 + moduli.len() / 1000)).copied().unwrap_or(1.0);
     let brightest = most.map_or(brightest, |most| brightest.min(most)).max(f32::MIN_POSITIVE);
-    for y in 0..area.height {
+    let across = canvas.width;
+    let lines = chunks_mut(&mut canvas.pixels[area.top * across..area.bottom() * across], across);
+    each(lines, |y, line| {
         let row = (y * rows / area.height).min(rows - 1);
-        for x in 0..area.width {
+        for (x, pixel) in line[area.left..area.right()].iter_mut().enumerate() {
             let column = (x * columns / area.width).min(columns - 1);
-            canvas.pixels[(area.top + y) * canvas.width + area.left + x] = colour(values[row * columns + column], brightest);
+            *pixel = colour(values[row * columns + column], brightest);
         }
-    }
+    });
 }
 
 /// A bar of a round length in the lower left corner.
