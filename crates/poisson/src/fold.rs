@@ -64,7 +64,7 @@ impl<'a> Problem<'a> {
     pub fn fold(self) -> Result<Folded<'a>> {
         self.check_statement()?;
         let grid = self.grid();
-        let mut u = vec![0.0; grid.len()];
+        let mut u = zeros(grid.len());
         let untouched = self.homogeneous() && !grid.singular();
         if !untouched {
             refuse(self.faults(true))?;

@@ -195,6 +195,12 @@ impl<'a> Problem<'a> {
         Self { nodes, size, sides: [zero(), zero(), zero()], rhs: rhs.into(), guess: None, mean: 0.0 }
     }
 
+    /// The same problem, with the values of this one.
+    pub(crate) fn view(&self) -> Problem<'_> {
+        let guess = self.guess.as_deref().map(Cow::Borrowed);
+        Problem { nodes: self.nodes, size: self.size, sides: self.sides.clone(), rhs: Cow::Borrowed(&self.rhs), guess, mean: self.mean }
+    }
+
     /// Sets the conditions of both sides of an axis, 0 for x.
     #[must_use]
     pub fn sides(mut self, axis: usize, lower: Side<'a>, upper: Side<'a>) -> Self {

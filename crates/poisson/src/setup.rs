@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zellige_engine::error::{Error, Problem as Fault, Result};
 use zellige_engine::expr::{Column, Expr};
+use zellige_engine::large::zeros;
 use zellige_engine::parallel::{chunks_mut, each, position};
 use zellige_io::Array;
 
@@ -196,7 +197,7 @@ fn fill(config: &Config, path: &str, source: &Source, nodes: &Nodes, batch: Opti
                 Expr::parse_with(text, &config.variables(), &config.constants()).map_err(|e| input(e.problem(absolute(path))))?;
             let dimensions = config.dimensions();
             let counts = config.batch.is_some() && expression.uses(dimensions);
-            let mut values = vec![0.0; nodes.len() * if counts { batch.unwrap_or(1) } else { 1 }];
+            let mut values = zeros(nodes.len() * if counts { batch.unwrap_or(1) } else { 1 });
             for (k, values) in values.chunks_mut(nodes.len()).enumerate() {
                 evaluate(&expression, dimensions, nodes, k, values);
                 if let Some(place) = not_finite(values, nodes) {

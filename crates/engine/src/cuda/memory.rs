@@ -14,6 +14,7 @@ use cudarc::driver::sys;
 
 use super::context::{Cuda, Inner};
 use crate::error::{Error, Result};
+use crate::large::zeros;
 
 /// Counts the bytes of the buffers made from it: one pool a solver. Clones share the count.
 #[derive(Clone)]
@@ -217,7 +218,7 @@ impl Cuda {
     /// # Panics
     /// If the range does not lie in the buffer.
     pub fn download_range<T: Pod>(&self, buffer: &Buffer<T>, range: Range<usize>) -> Result<Vec<T>> {
-        let mut data = vec![T::zeroed(); range.len()];
+        let mut data = zeros(range.len());
         self.download_to(buffer, range.start, &mut data)?;
         Ok(data)
     }
