@@ -5,6 +5,7 @@
 
 use zellige_engine::device::Device;
 use zellige_engine::error::Problem;
+use zellige_engine::sim::Work;
 
 use crate::config::{AUTO, Config};
 use crate::flat;
@@ -47,6 +48,15 @@ pub fn duration(config: &Config, model: &Model, device: &Device) -> String {
         s => format!("about {:.1} h", s / 3600.0),
     };
     format!("{text}, by {by}, if the number of particles stays")
+}
+
+/// Launches of a step on a GPU: 40 to 120 us of a small one.
+const LAUNCHES: f64 = 15.0;
+
+/// All steps by the cost model, `bytes` each; what a GPU moves in a step is twice that, and its kernels are at half of the bandwidth.
+pub fn work(config: &Config, model: &Model, bytes: f64) -> Work {
+    let each = CORE[usize::from(model.collisions.scheme == Scheme::None)];
+    Work { steps: config.steps as f64, thread_seconds: 1e-9 * each * model.expected, launches: LAUNCHES, bytes: 4.0 * bytes }
 }
 
 /// The largest ratio of the weights of neighbouring cells.

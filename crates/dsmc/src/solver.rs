@@ -106,7 +106,8 @@ impl Solver for Dsmc {
         let traffic = cost(&model, items, config.sampling.every == 1).bytes as u64;
         let (mut lines, warnings) = forecast::forecast(config, &model);
         lines.push(("forecast".into(), forecast::duration(config, &model, &environment.device)));
-        Ok(Plan { lines, items, memory: flow::memory(&model, &environment.device), traffic, warnings })
+        let work = Some(forecast::work(config, &model, traffic as f64));
+        Ok(Plan { lines, items, memory: flow::memory(&model, &environment.device), traffic, warnings, work })
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {

@@ -49,6 +49,49 @@ pub struct Plan {
     pub traffic: u64,
     /// Warnings with numbers.
     pub warnings: Vec<String>,
+    /// What all steps are, as far as can be told: `auto` chooses the device by it.
+    #[serde(skip)]
+    pub work: Option<Work>,
+}
+
+/// The steps of a run by the cost model, on the processor and on a GPU: which of them is faster is known before a driver is asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work {
+    /// Steps.
+    pub steps: f64,
+    /// Seconds of a step on one thread of a processor.
+    pub thread_seconds: f64,
+    /// Kernels launched in a step on a GPU, and as many more as waiting for it in a step costs.
+    pub launches: f64,
+    /// Bytes that a step moves on a GPU.
+    pub bytes: f64,
+}
+
+/// Seconds that threads of a processor need to come together in a step, some stages of 5 to 10 us.
+const TOGETHER: f64 = 3e-5;
+/// Seconds from one launch to the next where little is in them.
+const LAUNCH: f64 = 4e-6;
+/// Seconds that the driver, the context and the kernels of a GPU take before anything is done on it, and at the end of the process.
+const GPU_START: f64 = 0.4;
+/// Bytes a second of kernels on a GPU of a data centre, two thirds of an H100's.
+const GPU_RATE: f64 = 1.5e12;
+
+impl Work {
+    /// Forecast of all steps on so many threads, seconds.
+    pub fn on_threads(&self, threads: usize) -> f64 {
+        let alone = self.steps * self.thread_seconds;
+        if threads < 2 { alone } else { alone.min(alone / threads as f64 + self.steps * TOGETHER) }
+    }
+
+    /// Forecast of all steps on a GPU that has been started, seconds.
+    pub fn on_gpu(&self) -> f64 {
+        self.steps * (LAUNCH * self.launches).max(self.bytes / GPU_RATE)
+    }
+
+    /// The forecasts on so many threads and on a GPU with its start, where the threads are done first.
+    pub fn faster_on(&self, threads: usize) -> Option<[f64; 2]> {
+        Some([self.on_threads(threads), GPU_START + self.on_gpu()]).filter(|[here, there]| here <= there)
+    }
 }
 
 /// How a run ended.

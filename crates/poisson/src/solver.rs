@@ -6,7 +6,7 @@ use zellige_engine::device::Device;
 use zellige_engine::error::{Problem as Fault, Result};
 use zellige_engine::profile::Profiler;
 use zellige_engine::record::{Check, Record, Row};
-use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, Solver};
+use zellige_engine::sim::{Bench, Case, Clock, Cost, Environment, Outcome, Plan, Solver, Work};
 
 use crate::config::Config;
 use crate::grid::{Bc, Grid};
@@ -100,11 +100,18 @@ impl Solver for Poisson {
                 choice.criteria.relative, choice.precision
             ));
         }
+        let step = cost::step(&levels, choice.scheme, choice.precision).bytes;
+        // A goal takes one step of transforms, or some eight cycles; in a batch for each group of right-hand sides.
+        let each = if choice.scheme == Scheme::Direct { 1.0 } else { 8.0 };
+        let steps = each * batch.unwrap_or(1).div_ceil(at_once) as f64;
+        let unknowns = (at_once * grid.unknowns()) as f64;
+        let work = Some(Work { steps, thread_seconds: 12e-9 * unknowns, launches: 25.0, bytes: at_once as f64 * step });
         Ok(Plan {
+            work,
             lines,
             items: (batch.unwrap_or(1) * grid.unknowns()) as u64,
             memory: host + at_once as u64 * cost::memory(&levels, choice.scheme, choice.precision, is_gpu(device)),
-            traffic: at_once as u64 * cost::step(&levels, choice.scheme, choice.precision).bytes as u64,
+            traffic: at_once as u64 * step as u64,
             warnings,
         })
     }

@@ -2,7 +2,7 @@
 
 use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::sim::{Environment, Plan};
+use zellige_engine::sim::{Environment, Plan, Work};
 
 use crate::config::{Config, Precision, WaveStorage};
 use crate::model::Model;
@@ -129,7 +129,17 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     if let Some(part) = overlap(model).filter(|part| *part < 0.5) {
         warnings.push(format!("neighbouring frames share {:.0} % of the probe's width: 60 % or more are usual", 100.0 * part.max(0.0)));
     }
-    Ok(Plan { lines, items: views as u64, memory, traffic: crate::solver::cost(model, exits).bytes as u64, warnings })
+    let bytes = crate::solver::cost(model, exits).bytes;
+    Ok(Plan { lines, items: views as u64, memory, traffic: bytes as u64, warnings, work: Some(work(config, model, bytes)) })
+}
+
+/// All iterations by the cost model: 20 ns a pixel of an exit wave on a thread, and of frames that come one after the other launches for each.
+fn work(config: &Config, model: &Model, bytes: f64) -> Work {
+    let steps: f64 = config.engine.iter().map(|e| e.iterations() as f64).sum();
+    let in_turn: f64 = config.engine.iter().filter(|e| !e.name.keeps_exits()).map(|e| e.iterations() as f64).sum();
+    let pixels = (model.views.len() * model.pixels() * model.exits()) as f64;
+    let launches = 22.0 + 2.0 * model.views.len() as f64 * in_turn / steps.max(1.0);
+    Work { steps, thread_seconds: 20e-9 * pixels, launches, bytes }
 }
 
 /// Bytes that making the results takes for a moment, beside the state of the engines: counted value by value.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use zellige_dsmc::seed;
 use zellige_engine::allocator;
 use zellige_engine::config::{FileFormat, Input, Source};
+use zellige_engine::cuda;
 use zellige_engine::device::{Device, DeviceSpec, host_memory_peak};
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::files;
@@ -74,12 +75,7 @@ const THREADS: usize = 4096;
 /// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what there
 /// are no kernels for GPUs for: `auto` is the processor then.
 pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
-    let parse = |text: &str, path: &str| {
-        text.parse::<DeviceSpec>()
-            .map_err(|message| Error::input("command line", Problem::new(path, message).hint("`zellige devices` lists them")))
-    };
-    let asked = place.device.as_deref().map(|d| parse(d, "--device")).transpose()?;
-    let mut spec = DeviceSpec::choose(asked, Some(parse(device, "run.device")?))?;
+    let mut spec = spec(place, device)?;
     if let (Some(what), DeviceSpec::Auto) = (without, &spec) {
         report::note(&format!("no GPU is used: there are no kernels for {what}"));
         spec = DeviceSpec::Cpu;
@@ -94,6 +90,33 @@ pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<
         report::note(&text);
     }
     Ok(device)
+}
+
+fn spec(place: &Place, device: &str) -> Result<DeviceSpec> {
+    let parse = |text: &str, path: &str| {
+        text.parse::<DeviceSpec>()
+            .map_err(|message| Error::input("command line", Problem::new(path, message).hint("`zellige devices` lists them")))
+    };
+    let asked = place.device.as_deref().map(|d| parse(d, "--device")).transpose()?;
+    DeviceSpec::choose(asked, Some(parse(device, "run.device")?))
+}
+
+/// The processor, where `auto` may choose it and it is forecast to be done before a GPU that has to be started first. A driver is asked only
+/// where it could be faster.
+fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, threads: usize) -> Result<Option<Device>> {
+    if *spec != DeviceSpec::Auto || !may || !cuda::library::driver().usable() {
+        return Ok(None);
+    }
+    let device = Device::open(&DeviceSpec::Cpu, threads)?.0;
+    let environment = Environment { device: device.clone(), folder: input.folder.clone(), seed: input.run.seed };
+    // What is wrong with the input is said where it is planned for good.
+    let Some(work) = S::plan(&input.config, &environment).ok().and_then(|plan| plan.work) else { return Ok(None) };
+    let Some(forecasts) = work.faster_on(device.threads()) else { return Ok(None) };
+    let [here, there] = forecasts.map(report::seconds);
+    report::note(&format!(
+        "the processor is used: {here} of steps by the cost model, {there} on a GPU with its start; `--device cuda` takes the GPU all the same"
+    ));
+    Ok(Some(device))
 }
 
 /// Model traffic of a step below which one thread is faster than several, bytes: a step of 0.7 MiB in six stages takes 88 us on one thread,
@@ -122,8 +145,12 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
         without = vec![S::NAME];
     }
     let without = without.join(", ");
-    let device = open(&arguments.place, &input.run.device, input.run.threads, (!without.is_empty()).then_some(&without))?;
     let asked = arguments.place.threads.unwrap_or(input.run.threads);
+    let spec = spec(&arguments.place, &input.run.device)?;
+    let device = match chosen::<S>(&spec, without.is_empty(), &input, asked)? {
+        Some(processor) => processor,
+        None => open(&arguments.place, &input.run.device, input.run.threads, (!without.is_empty()).then_some(&without))?,
+    };
     input.run.device = device.id();
     let mut environment = Environment { device, folder: input.folder.clone(), seed: input.run.seed };
     let device = environment.device.clone();
@@ -403,4 +430,56 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, profil
     let trace = if profile { ", trace.json" } else { "" };
     report::line("files", &format!("{}: {shown}{more}, summary.json, resolved.toml{trace}", folder.display()));
     report::line("next", &format!("zellige view {}", folder.display()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether 16 threads are forecast to end an example first.
+    fn on_threads<S: Solver>(source: &Source) -> bool {
+        let input = source.typed::<S>().unwrap();
+        let device = Device::open(&DeviceSpec::Cpu, 16).unwrap().0;
+        let work = S::plan(&input.config, &Environment { device, folder: input.folder, seed: 1 }).unwrap().work.unwrap();
+        work.faster_on(16).is_some()
+    }
+
+    /// What an H200 and 16 cores of its host were measured to do, where it is clear (`docs/performance/runs.md`).
+    #[test]
+    fn examples_go_where_they_end_first() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let mut wrong = Vec::new();
+        for (name, threads) in [
+            ("poisson/anisotropic", true),
+            ("poisson/channel", true),
+            ("poisson/neumann", true),
+            ("poisson/periodic", true),
+            ("poisson/point_charges_3d", true),
+            ("pic/langmuir", true),
+            ("pic/filamentation", true),
+            ("pic/plasma_waves", true),
+            ("pic/two_stream", true),
+            ("pic/kong", false),
+            ("pic/kelvin_helmholtz", false),
+            ("pic/log_weibel", false),
+            ("pic/wakefield", false),
+            ("dsmc/flat_plate", false),
+            ("dsmc/knudsen_pump", false),
+            ("dsmc/satellite_panel", false),
+            ("ptycho/mixed_state", false),
+            ("ptycho/stacked", false),
+        ] {
+            let source = Source::read(examples.join(name).with_extension("toml")).unwrap();
+            let found = match name.split('/').next() {
+                Some("poisson") => on_threads::<zellige_poisson::Poisson>(&source),
+                Some("pic") => on_threads::<zellige_pic::Pic>(&source),
+                Some("dsmc") => on_threads::<zellige_dsmc::Dsmc>(&source),
+                _ => on_threads::<zellige_ptycho::Ptycho>(&source),
+            };
+            if found != threads {
+                wrong.push(name);
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
 }
