@@ -176,7 +176,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// Cases or beginnings of their names, for example `poisson` or `poisson/mixed`; all without any.
+    /// Cases or beginnings of their names, for example `poisson` or `poisson/mixed`; all without any. `run/` before them times whole runs of
+    /// these cases, with their output, and `sweep/` and a solver its plain case over sizes.
     pub(crate) cases: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Place,

@@ -2,6 +2,7 @@
 //! [`Solver`].
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use zellige_dsmc::Dsmc;
 use zellige_engine::bench::{self, BenchResult};
@@ -9,7 +10,7 @@ use zellige_engine::config::{self, Source};
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::error::{Error, Problem, Result};
-use zellige_engine::sim::{Case, Environment, Solver};
+use zellige_engine::sim::{Case, Environment, Plan, Solver};
 use zellige_pic::Pic;
 use zellige_poisson::Poisson;
 use zellige_ptycho::Ptycho;
@@ -36,8 +37,14 @@ pub(crate) trait Entry: Sync {
     fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>>;
     /// Its benchmark cases.
     fn cases(&self) -> &'static [Case];
-    /// Times one.
-    fn bench(&self, case: &Case, device: &Device) -> Result<BenchResult>;
+    /// Its plain case over sizes.
+    fn sweep(&self) -> Vec<Vec<Case>>;
+    /// Times one, for so many seconds at least.
+    fn bench(&self, case: &Case, device: &Device, patience: f64) -> Result<BenchResult>;
+    /// What will be done of a case on a device, if it has an input.
+    fn plan(&self, case: &Case, device: &Device) -> Option<Result<Plan>>;
+    /// The input of a case as a file in JSON, if it has one.
+    fn input(&self, case: &Case) -> Option<Result<serde_json::Value>>;
 }
 
 struct Of<S>(PhantomData<fn() -> S>);
@@ -72,8 +79,23 @@ impl<S: Solver> Entry for Of<S> {
         S::cases()
     }
 
-    fn bench(&self, case: &Case, device: &Device) -> Result<BenchResult> {
-        bench::bench::<S>(case, device, report::VERSION, report::GIT_HASH)
+    fn sweep(&self) -> Vec<Vec<Case>> {
+        S::sweep()
+    }
+
+    fn bench(&self, case: &Case, device: &Device, patience: f64) -> Result<BenchResult> {
+        bench::bench_for::<S>(case, device, patience, report::VERSION, report::GIT_HASH)
+    }
+
+    fn plan(&self, case: &Case, device: &Device) -> Option<Result<Plan>> {
+        let environment = Environment { device: device.clone(), folder: PathBuf::new(), seed: 1 };
+        S::input(case).map(|config| S::plan(&config, &environment))
+    }
+
+    fn input(&self, case: &Case) -> Option<Result<serde_json::Value>> {
+        let config = S::input(case)?;
+        let value = serde_json::to_value(config).map_err(|e| Error::input(case.name, Problem::new("", e.to_string())));
+        Some(value.map(|value| serde_json::json!({ S::NAME: value })))
     }
 }
 

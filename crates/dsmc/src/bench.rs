@@ -59,12 +59,14 @@ const DRAG: f64 = 2.2591;
 
 /// The input of a case: SPARTA's box in two dimensions, mirrors all around; or the cylinder.
 pub fn config(name: &str) -> Option<Config> {
-    let side = match name.rsplit('-').next() {
-        Some("100k") => 100,
-        Some("50m") => 2236,
+    let size = name.strip_prefix("sweep/dsmc-").and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+    let side = match (size, name.rsplit('-').next()) {
+        (Some(cells), _) => cells,
+        (None, Some("100k")) => 100,
+        (None, Some("50m")) => 2236,
         _ => 316,
     };
-    if !CASES.iter().any(|c| c.name == name) {
+    if size.is_none() && !CASES.iter().any(|c| c.name == name) {
         return None;
     }
     if name == "dsmc/cylinder-50m" {
@@ -79,6 +81,27 @@ pub fn config(name: &str) -> Option<Config> {
     // Long enough that no batch of samples ends while it is timed: that happens a few times in a run.
     config.steps = 1 << 40;
     config.sampling.start = Some(if name.starts_with("dsmc/sampled") { 0 } else { 1 << 39 });
+    Some(config)
+}
+
+/// The sizes of the sweep: 1e4 to 2e8 molecules, 10 a cell, as cells along a side.
+pub fn sweep() -> Vec<Vec<Case>> {
+    let sides = [32, 50, 71, 100, 141, 200, 316, 447, 632, 1000, 1414, 2000, 3162, 4472];
+    vec![sides.iter().map(|n| Case::of_sweep(format!("sweep/dsmc-{n}"))).collect()]
+}
+
+/// Particle-steps of a case as a run, and its fewest and most steps.
+const RUN: f64 = 1e9;
+const RUN_STEPS: std::ops::RangeInclusive<u64> = 50..=1000;
+
+/// The input of a case as a run of some seconds.
+pub fn input(name: &str) -> Option<Config> {
+    let mut config = config(name)?;
+    let molecules = config.grid.cells.iter().product::<usize>() as f64 * config.particles_per_cell.unwrap_or(10.0);
+    config.steps = ((RUN / molecules) as u64).clamp(*RUN_STEPS.start(), *RUN_STEPS.end());
+    if config.sampling.start != Some(0) {
+        config.sampling.start = Some(config.steps / 2);
+    }
     Some(config)
 }
 

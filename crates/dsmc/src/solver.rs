@@ -317,4 +317,12 @@ impl Solver for Dsmc {
     fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         bench::open(case, device)
     }
+
+    fn sweep() -> Vec<Vec<Case>> {
+        bench::sweep()
+    }
+
+    fn input(case: &Case) -> Option<Config> {
+        bench::input(case.name)
+    }
 }

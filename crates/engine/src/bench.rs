@@ -13,7 +13,7 @@ use crate::sim::{Case, Solver, Stated};
 /// The least number of timed repetitions.
 const REPETITIONS: usize = 5;
 /// More are made while they and their resets, which can take much longer, take less than this together, seconds.
-const PATIENCE: f64 = 2.0;
+pub const PATIENCE: f64 = 2.0;
 /// But never more than this.
 const MOST: usize = 200;
 
@@ -88,11 +88,16 @@ impl BenchResult {
 
 /// Sets a case up, warms it up once and times it.
 pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &str) -> Result<BenchResult> {
+    bench_for::<S>(case, device, PATIENCE, version, git_hash)
+}
+
+/// The same with another patience.
+pub fn bench_for<S: Solver>(case: &Case, device: &Device, patience: f64, version: &str, git_hash: &str) -> Result<BenchResult> {
     let mut work = S::bench(case, device)?;
     work.reset()?;
     work.run(&mut Profiler::off())?;
     let (mut times, first) = (Vec::new(), Instant::now());
-    while times.len() < REPETITIONS || (first.elapsed().as_secs_f64() < PATIENCE && times.len() < MOST) {
+    while times.len() < REPETITIONS || (first.elapsed().as_secs_f64() < patience && times.len() < MOST) {
         work.reset()?;
         let begun = Instant::now();
         work.run(&mut Profiler::off())?;

@@ -251,6 +251,26 @@ pub trait Solver: Sized {
 
     /// Sets a case up on a device.
     fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>>;
+
+    /// The plain case over its sizes, for sweeps: series of neighbours from small to large, whose names [`Solver::bench`] and
+    /// [`Solver::input`] know.
+    fn sweep() -> Vec<Vec<Case>> {
+        Vec::new()
+    }
+
+    /// What a user would type to have a case run, about as long as it is timed; none where no input asks for such.
+    fn input(case: &Case) -> Option<Self::Config> {
+        let _ = case;
+        None
+    }
+}
+
+impl Case {
+    /// A case of a sweep, timed on any device that has room for it.
+    pub fn of_sweep(name: String) -> Self {
+        // Some dozens, once in a process.
+        Self { name: name.leak(), about: "a size of the sweep", gpu_only: false }
+    }
 }
 
 /// One named benchmark case.

@@ -97,9 +97,46 @@ pub fn config(name: &str) -> Option<Config> {
         "pic/box2048-10" => plasma([2048; 2], 8, 10.0),
         "pic/ppc4" => plasma([2048; 2], 2, 0.1),
         "pic/box512" => plasma([512; 2], 6, 0.1),
-        _ => return None,
+        other => {
+            let (cells, per_cell) = other.strip_prefix("sweep/pic-")?.rsplit_once('x')?;
+            let per_cell: usize = per_cell.parse().ok().filter(|n| *n > 0)?;
+            let electrons = |config: &mut Config| {
+                let mut electrons = SpeciesConfig::electrons(per_cell);
+                electrons.momentum.thermal = Some(Thermal::Number(0.1));
+                config.species = vec![electrons];
+            };
+            let mut config = match cells.strip_prefix("1d-") {
+                Some(n) => Config::new(vec![n.parse().ok()?], vec![0.1 * n.parse::<f64>().ok()?]),
+                None => plasma([cells.parse().ok()?; 2], 1, 0.1),
+            };
+            config.dt = Some(0.07);
+            electrons(&mut config);
+            config
+        }
     };
     config.steps = Some(((WORK / particles(&config)) as u64).clamp(*STEPS.start(), *STEPS.end()));
+    Some(config)
+}
+
+/// The sizes of the sweep: 16 electrons a cell on squares and on a line, and crowds on 512 x 512 cells.
+pub fn sweep() -> Vec<Vec<Case>> {
+    let series = |names: Vec<String>| names.into_iter().map(|name| Case::of_sweep(format!("sweep/pic-{name}"))).collect();
+    let sides = [64, 100, 128, 192, 256, 384, 512, 768, 1000, 1024, 1536, 2048, 3072, 4096, 6144, 8192];
+    vec![
+        series(sides.iter().map(|n| format!("{n}x16")).collect()),
+        series([1, 2, 4, 9, 16, 25, 36, 64, 100, 144, 256, 400, 576, 1024].iter().map(|n| format!("512x{n}")).collect()),
+        series([1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000, 4_000_000, 16_000_000].iter().map(|n| format!("1d-{n}x16")).collect()),
+    ]
+}
+
+/// Particle-steps of a case as a run, and its fewest and most steps.
+const RUN: f64 = 2e9;
+const RUN_STEPS: std::ops::RangeInclusive<u64> = 50..=500;
+
+/// The input of a case as a run of some seconds.
+pub fn input(name: &str) -> Option<Config> {
+    let mut config = config(name)?;
+    config.steps = Some(((RUN / particles(&config)) as u64).clamp(*RUN_STEPS.start(), *RUN_STEPS.end()));
     Some(config)
 }
 

@@ -208,6 +208,14 @@ impl Solver for Pic {
     fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         bench::open(case, device)
     }
+
+    fn sweep() -> Vec<Vec<Case>> {
+        bench::sweep()
+    }
+
+    fn input(case: &Case) -> Option<Config> {
+        bench::input(case.name)
+    }
 }
 
 /// Where a GPU's particles are made.

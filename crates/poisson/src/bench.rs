@@ -12,6 +12,7 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost};
 
+use crate::config::Config;
 use crate::driver::{Driver, on_host};
 use crate::fold::Folded;
 use crate::grid::{Axis, Bc, Grid, Level, cycle_levels};
@@ -126,6 +127,8 @@ pub enum Truth {
         /// Their factor of relaxation.
         omega: f64,
     },
+    /// Nothing but that the residual is small.
+    Residual,
     /// The discrete solution in closed form.
     Modes {
         /// The largest difference over the largest value that passes.
@@ -190,12 +193,75 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         "poisson/prime-4094" => in_modes(square(4094))?,
         "poisson/3d-257" => in_modes(cube(257))?,
         "poisson/3d-mixed-257" => in_modes(mixed_sides([256, 257, 256]))?,
+        other if side(other).is_some() => {
+            let (dimensions, n) = side(other).unwrap_or_default();
+            let problem = if dimensions == 2 { dipole(n) } else { modes(cube(n)) };
+            SolveBench::new(device, problem, &mixed(1e-6), Truth::Residual, None, Some(1.001e-6))?
+        }
         other => {
             let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
             return Err(Error::input("bench", Fault::new("", format!("there is no case `{other}`")).allowed(names.join(", "))));
         }
     };
     Ok(Box::new(bench))
+}
+
+/// Powers of two up to which the sweep goes in the plane, and lengths of cubes; each with neighbours of an odd and of a prime number of intervals.
+const PLANES: std::ops::RangeInclusive<u32> = 5..=14;
+const CUBES: [usize; 8] = [32, 64, 96, 128, 192, 256, 512, 768];
+
+/// The sizes of the sweep, in the plane and in space: numbers of intervals smooth, odd and prime.
+pub fn sweep() -> Vec<Vec<Case>> {
+    let prime = |n: usize| (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
+    let kinds = |n: usize| {
+        let odd = (n + 3..).step_by(2).find(|k| !prime(*k));
+        [Some(n), odd, (n + 1..).find(|k| prime(*k))].into_iter().flatten()
+    };
+    let series = |dimensions: usize, sides: Vec<usize>| {
+        let mut nodes: Vec<usize> = sides.into_iter().flat_map(kinds).map(|n| n + 1).collect();
+        nodes.sort_unstable();
+        nodes.into_iter().map(|n| Case::of_sweep(format!("sweep/poisson-{dimensions}d-{n}"))).collect()
+    };
+    vec![series(2, PLANES.map(|k| 1 << k).collect()), series(3, CUBES.to_vec())]
+}
+
+/// Dimensions and nodes along an axis of a size of the sweep.
+fn side(name: &str) -> Option<(usize, usize)> {
+    let (dimensions, nodes) = name.strip_prefix("sweep/poisson-")?.split_once("d-")?;
+    Some((dimensions.parse().ok().filter(|d| [2, 3].contains(d))?, nodes.parse().ok().filter(|n| *n > 2)?))
+}
+
+/// The input of a case that has one: a solve to a tolerance.
+pub fn input(name: &str) -> Option<Config> {
+    let plane = |n: usize, keys: serde_json::Value| {
+        let charge = |x: f64| format!("exp(-((x-{x})^2+(y-16)^2)/2)");
+        let mut table = serde_json::json!({
+            "grid": { "nodes": [n, n], "size": [LENGTH, LENGTH] },
+            "rhs": format!("{}-{}", charge(12.0), charge(20.0)),
+        });
+        table.as_object_mut()?.extend(keys.as_object()?.clone());
+        serde_json::from_value(table).ok()
+    };
+    let space = |n: usize| {
+        let mode = |([p, q, r], a): &([f64; 3], f64)| format!("{a}*sin({p}*pi*x)*sin({q}*pi*y)*sin({r}*pi*z)");
+        let rhs = MODES.iter().map(mode).collect::<Vec<_>>().join("+");
+        let grid = serde_json::json!({ "nodes": [n, n, n], "size": [1.0, 1.0, 1.0] });
+        serde_json::from_value(serde_json::json!({ "grid": grid, "rhs": rhs, "tolerance": 1e-6 })).ok()
+    };
+    let to = |tolerance: f64| serde_json::json!({ "tolerance": tolerance });
+    match name {
+        "poisson/mixed-1e-6-4097" => plane(4097, to(1e-6)),
+        "poisson/mixed-1e-6-4096" => plane(4096, to(1e-6)),
+        "poisson/mixed-1e-10-4097" => plane(4097, to(1e-10)),
+        "poisson/mixed-1e-6-1025" => plane(1025, to(1e-6)),
+        "poisson/multigrid-1e-6-4097" => plane(4097, serde_json::json!({ "tolerance": 1e-6, "method": "multigrid" })),
+        "poisson/multigrid-1e-10-4097" => plane(4097, serde_json::json!({ "tolerance": 1e-10, "method": "multigrid" })),
+        "poisson/3d-512" => space(512),
+        other => match side(other)? {
+            (2, n) => plane(n, to(1e-6)),
+            (_, n) => space(n),
+        },
+    }
 }
 
 /// Two opposite Gaussian charges on `n^2` nodes.
@@ -354,6 +420,7 @@ impl Bench for SolveBench {
         let u = self.driver.solution()?;
         let mut checks = Vec::new();
         match &self.truth {
+            Truth::Residual => {}
             Truth::Golden { values, limit } => {
                 for (point, golden) in PROBES.iter().zip(values) {
                     let name = format!("|u - golden| at ({}, {})", point[0], point[1]);

@@ -102,6 +102,9 @@ pub fn parts(name: &str) -> Option<(usize, usize, usize, EngineName)> {
     if name == STREAMED {
         return Some((4000, 128, 1, EngineName::Dm));
     }
+    if let Some(edge) = name.strip_prefix("sweep/ptycho-").and_then(|n| n.parse::<usize>().ok()).filter(|n| *n > 0) {
+        return Some(((SWEPT / (edge * edge)).max(9), edge, 1, EngineName::Dm));
+    }
     let (engine, size) = name.strip_prefix("ptycho/")?.split_once('-')?;
     let engine = match engine {
         "dm" | "near" | "subpixel" | "resampled" => EngineName::Dm,
@@ -130,6 +133,28 @@ pub fn config(name: &str) -> Option<Config> {
     let resample = made.resample;
     let mut config = Config::new(ScanConfig { simulate: Some(made), ..ScanConfig::default() }, engine);
     (config.probe.modes, config.subpixel, config.resample) = (modes, kind("subpixel"), resample);
+    Some(config)
+}
+
+/// Pixels of all frames of a size of the sweep.
+const SWEPT: usize = 1 << 23;
+
+/// The sizes of the sweep: edges of frames, with as many of them as keep the number of pixels.
+pub fn sweep() -> Vec<Vec<Case>> {
+    let edges = [64, 96, 100, 128, 192, 200, 256, 300, 384, 500, 512, 768, 1000, 1024, 1536, 2048];
+    vec![edges.iter().map(|n| Case::of_sweep(format!("sweep/ptycho-{n}"))).collect()]
+}
+
+/// Iterations of a case as a run.
+const RUN: u64 = 50;
+
+/// The input of a case as a run.
+pub fn input(name: &str) -> Option<Config> {
+    // Streaming is a matter of how little memory there is.
+    let mut config = config(name).filter(|_| name != STREAMED)?;
+    for engine in &mut config.engine {
+        engine.iterations = Some(RUN);
+    }
     Some(config)
 }
 

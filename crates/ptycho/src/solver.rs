@@ -322,6 +322,14 @@ impl Solver for Ptycho {
     fn bench(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
         bench::open(case, device)
     }
+
+    fn sweep() -> Vec<Vec<Case>> {
+        bench::sweep()
+    }
+
+    fn input(case: &Case) -> Option<Config> {
+        bench::input(case.name)
+    }
 }
 
 /// Frames whose model is looked at in the end, evenly among all: a transform each.

@@ -1,6 +1,6 @@
 //! `zellige bench`: times the named cases and prints them as a table.
 
-use zellige_engine::bench::BenchResult;
+use zellige_engine::bench::{BenchResult, PATIENCE};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Clock;
@@ -8,12 +8,17 @@ use zellige_engine::sim::Case;
 use zellige_engine::text::did_you_mean;
 
 use crate::args::BenchArgs;
-use crate::commands::{print, run};
+use crate::commands::{print, run, whole};
 use crate::report;
 use crate::solvers::{Entry, SOLVERS};
 
 /// The command.
 pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
+    match arguments.cases.first().and_then(|word| word.split('/').next()) {
+        Some("run") => return whole::runs(arguments),
+        Some("sweep") => return whole::sweeps(arguments),
+        _ => {}
+    }
     let chosen = choose(&arguments.cases)?;
     if arguments.list {
         let lines: Vec<String> = chosen.iter().map(|(_, c)| format!("{:26} {}\n", c.name, c.about)).collect();
@@ -36,7 +41,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
             report::note(&format!("`{}` is skipped: `{}` has no kernels for GPUs yet; `--device cpu` times it", case.name, solver.name()));
             continue;
         }
-        let result = solver.bench(case, &device)?;
+        let result = solver.bench(case, &device, PATIENCE)?;
         print(&format!("{}\n{}", row(&result), stages(&result, on_gpu)))?;
         for check in result.checks.iter().filter(|c| !c.ok) {
             report::warning(&format!(
@@ -54,7 +59,7 @@ pub(crate) fn bench(arguments: &BenchArgs) -> Result<u8> {
 }
 
 /// The cases that have one of the words for a name, or whose names begin with it.
-fn choose(words: &[String]) -> Result<Vec<(&'static dyn Entry, &'static Case)>> {
+pub(super) fn choose(words: &[String]) -> Result<Vec<(&'static dyn Entry, &'static Case)>> {
     let all = || SOLVERS.iter().flat_map(|s| s.cases().iter().map(move |c| (*s, c)));
     for word in words {
         if !all().any(|(_, c)| c.name.starts_with(word.as_str())) {

@@ -9,6 +9,7 @@ mod poisson;
 mod ptycho;
 pub(crate) mod run;
 mod view;
+mod whole;
 
 use std::io::Write;
 
