@@ -72,6 +72,8 @@ fn everything_else_is_refused_by_name() {
         (with("particles_per_cell = 10", "particles_per_cell = 10\nweight = 1e10"), vec!["leave one of them out"]),
         (with("particles_per_cell = 10", ""), vec!["how many particles"]),
         (with("particles_per_cell = 10", "weight = 1e-9"), vec!["particles are asked for"]),
+        // 2e9 in all, 2e7 in a cell.
+        (with("particles_per_cell = 10", "weight = 3.5e5"), vec!["particles are asked for", "1e7 in a cell"]),
         (with("[10, 10]", "[10, 0]"), vec!["0 cells in y"]),
         (with("[10, 10]", "[10, 10, 10]"), vec!["1 or 2"]),
         (with("[1e-4, 1e-4]", "[1e-4]"), vec!["1 numbers for 2 axes"]),
