@@ -7,7 +7,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use super::arguments::{ModelArgument, Rule, Step};
 use super::plain::{GROUP, Group, Plain, step_group};
-use super::program::{Kind, Way};
+use super::program::{Kind, TEAM, Way};
 use super::recipes::{frames_recipe, sequence_recipe};
 use super::{C, narrow, refused};
 use crate::model::{Model, Transfer};
@@ -233,9 +233,10 @@ impl Frames {
         let (same, Some(kind)) = (self.kind.unfetched(), self.sequence_kind(keep)) else {
             return Err(refused("engines that go from view to view in registers with these frames", "take `--device cpu`"));
         };
-        let kernel = sequence_recipe(&kind).build(&self.cuda)?.kernel("sequence")?;
+        let program = sequence_recipe(&kind).build(&self.cuda)?;
+        let kernel = program.kernel("sequence")?;
         // Moduli lie as the blocks that share a frame want them.
-        let mag = if kind == same || self.one_block { None } else { Some(self.turned(kind)?) };
+        let mag = if kind == same || self.one_block { None } else { Some(self.turned(kind, &program.kernel("turn_frames")?)?) };
         let near =
             match &self.near {
                 Some(near) if kind != same => {
@@ -260,17 +261,15 @@ impl Frames {
         new.iter().map(|place| places[*place as usize]).collect()
     }
 
-    /// The moduli in the order of another kind.
-    fn turned(&self, kind: Kind) -> Result<Buffer<f32>> {
+    /// The moduli in the order of another kind, by `turn` of turn.cu.
+    fn turned(&self, kind: Kind, turn: &Kernel) -> Result<Buffer<f32>> {
         let mut to = self.pool.alloc_zeros(self.mag.len(), "ptycho: frames")?;
-        let from = self.between(kind, 4, self.kind.near);
-        let pixels = self.pixels();
-        let part = (GROUP / (4 * pixels)).max(1) * pixels;
-        for at in (0..self.mag.len()).step_by(part) {
-            let frames = self.cuda.download_range(&self.mag, at..(at + part).min(self.mag.len()))?;
-            let turned: Vec<f32> = frames.chunks_exact(pixels).flat_map(|m| from.iter().map(|i| m[*i])).collect();
-            self.cuda.upload_at(&mut to, at, &turned)?;
-        }
+        let order: Vec<u32> = self.between(kind, 4, self.kind.near).into_iter().map(|i| i as u32).collect();
+        let order = self.pool.buffer_from(&order, "ptycho: order of frames")?;
+        let blocks = 8 * self.cuda.properties().multiprocessors;
+        let launch = turn.launch(blocks, TEAM).arg(&self.mag).arg(&order).arg(&mut to).arg(self.mag.len() as u64);
+        // SAFETY: (const float*, const u32*, float*, u64) as `turn_frames` declares; both hold as many whole frames, the order numbers of a frame's pixels.
+        unsafe { launch.run()? };
         Ok(to)
     }
 }

@@ -144,8 +144,8 @@ pub(super) fn frames_recipe(kind: &Kind) -> Recipe {
 
 /// The kernel that goes from view to view: one mode, in registers.
 pub(super) fn sequence_recipe(kind: &Kind) -> Recipe {
-    let sources = [include_str!("pie.cu"), include_str!("sequence.cu")];
-    defined(in_registers(kind, "sequence", &sources, &["sequence"]), "NARROW", u8::from(kind.narrow()))
+    let sources = [include_str!("pie.cu"), include_str!("sequence.cu"), include_str!("turn.cu")];
+    defined(in_registers(kind, "sequence", &sources, &["sequence", "turn_frames"]), "NARROW", u8::from(kind.narrow()))
 }
 
 /// Kernels of the likelihood: all modes, in registers.
