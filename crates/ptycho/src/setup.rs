@@ -253,9 +253,12 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
     for (first, to) in (0..count).step_by(block.max(1)).zip(mag.chunks_mut(block.max(1) * pixels)) {
         let counts = &mut counts[..to.len()];
         scan.frames.read(first, pixels, counts)?;
-        let fault = parallel::first((chunks_mut(to, pixels), chunks(counts, pixels)), |j, (to, counts)| {
-            let (mut seen, j) = (false, first + j);
-            for (to, i) in to.iter_mut().zip(&from) {
+        // A row at a time: of large frames there are few.
+        let columns = scan.shape[1];
+        let fault = parallel::first(chunks_mut(to, columns), |row, to| {
+            let at = row * columns % pixels;
+            let (j, counts) = (first + row * columns / pixels, &counts[row * columns - at..][..pixels]);
+            for (to, i) in to.iter_mut().zip(&from[at..]) {
                 let i = *i as usize;
                 let valid = match &scan.mask {
                     Mask::All => true,
@@ -266,15 +269,17 @@ fn moduli(scan: &mut Scan, transfer: &Transfer, mag: &mut [f32]) -> Result<()> {
                     *to = MASKED;
                     continue;
                 }
-                seen = true;
                 if !(counts[i].is_finite() && counts[i] >= 0.0) {
                     let place = format!("frame {j}, row {}, column {}", i / scan.shape[1], i % scan.shape[1]);
                     return Some(format!("{} counts at {place}: mask such pixels", counts[i]));
                 }
                 *to = counts[i].sqrt();
             }
-            (!seen).then(|| format!("every pixel of frame {j} is masked"))
+            None
         });
+        let unseen =
+            |j: usize, to: &[f32]| to.iter().all(|m| *m == MASKED).then(|| format!("every pixel of frame {} is masked", first + j));
+        let fault = fault.or_else(|| parallel::first(chunks(to, pixels), unseen));
         if let Some(message) = fault {
             return Err(wrong(&scan.name, message));
         }
