@@ -25,6 +25,11 @@ impl Halves {
         Ok(Self([half(0)?, half(1)?]))
     }
 
+    /// Most bytes that the stages of both held at once so far.
+    pub fn memory_peak(&self) -> u64 {
+        self.0.iter().map(|half| half.stages.memory_peak()).sum()
+    }
+
     /// An iteration of each.
     pub fn advance(&mut self, profiler: &mut Profiler) -> Result<()> {
         self.0.iter_mut().try_for_each(|half| half.advance(profiler))
@@ -113,6 +118,12 @@ fn inner(seen: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) 
         inside.then_some(([y0, x0], shape))
     };
     (0..height.saturating_sub(8) / 2).find_map(fits).unwrap_or(([0, 0], [height, width]))
+}
+
+/// Pixels of an object that are set beside its truth.
+pub(crate) fn compared(model: &Model, object: usize) -> usize {
+    let (_, [height, width]) = inner(&seen(model, object), model.storages[object].shape);
+    height * width
 }
 
 fn window(object: &[Complex<f64>], width: usize, [y0, x0]: [usize; 2], [ny, nx]: [usize; 2]) -> Vec<Complex<f64>> {

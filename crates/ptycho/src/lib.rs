@@ -18,6 +18,7 @@ pub mod modes;
 pub mod noise;
 mod ordered;
 pub mod output;
+pub mod peak;
 pub mod physics;
 mod plan;
 pub mod positions;

@@ -7,8 +7,7 @@ use zellige_engine::sim::{Environment, Plan, Work};
 use crate::config::{Config, Precision, WaveStorage};
 use crate::model::Model;
 use crate::scan::Scan;
-use crate::simulate::SimulateConfig;
-use crate::{engines, setup, stages, streaming};
+use crate::{engines, peak, setup, streaming};
 
 /// A number of four or five digits, without a power of ten where it needs none.
 pub(crate) fn figures(value: f64) -> String {
@@ -96,22 +95,11 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
         lines.push(("positions".to_owned(), format!("between pixels: every view sees the probe shifted{at}")));
     }
     let double = config.precision == Precision::F64;
-    let frames = (model.views.len() * model.counted()) as u64;
     let [room, _] = streaming::rooms(config, &environment.device);
-    let one = stages::memory(model, &room.demand, double) + 4 * frames;
-    let mut memory = if config.frc { 2 * one } else { one };
-    // Results are made beside what the engines hold.
-    memory = memory.saturating_add(at_end(config, model));
-    if config.output.local_errors {
-        memory = memory.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
-    }
+    let mut memory = peak::of(config, model, &environment.device, &room);
     if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
-        memory -= if config.frc { 2 } else { 1 } * stages::mapped(model, exits, double);
     }
-    // Simulated scans are made before anything is set up.
-    let simulated = config.scan.iter().filter_map(|s| s.simulate.as_ref()).map(SimulateConfig::memory).max().unwrap_or(0);
-    memory = memory.max(simulated.saturating_add(4 * frames));
     if let Device::Cuda(gpu) = &environment.device {
         let more;
         (memory, more) = streaming::outlined(config, model, gpu)?;
@@ -140,16 +128,6 @@ fn work(config: &Config, model: &Model, bytes: f64) -> Work {
     let pixels = (model.views.len() * model.pixels() * model.exits()) as f64;
     let launches = 22.0 + 2.0 * model.views.len() as f64 * in_turn / steps.max(1.0);
     Work { steps, thread_seconds: 20e-9 * pixels, launches, bytes }
-}
-
-/// Bytes that making the results takes for a moment, beside the state of the engines: counted value by value.
-fn at_end(config: &Config, model: &Model) -> u64 {
-    let object = model.object_len() as u64;
-    // Probe and object in doubles and what is written of them, again in the archives for other programs; pictures of phase and modulus.
-    let written = 40 + 16 * config.output.files.len() as u64;
-    // Beside the truth: both in doubles, twice, and the transforms that bring them together.
-    let compared = if config.scan.iter().any(|s| s.simulate.is_some()) { 96 } else { 0 };
-    object * (written + compared) + model.probe_len() as u64 * written
 }
 
 /// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean square

@@ -26,7 +26,7 @@ const REFINED_MARGIN: usize = 8;
 /// Sample pixels outside this range are a mistake in units, metres.
 const PIXELS: std::ops::RangeInclusive<f64> = 1e-13..=1e-2;
 /// Pixels read at a time.
-const BLOCK: usize = 1 << 22;
+pub(crate) const BLOCK: usize = 1 << 20;
 
 /// Objects that no memory of the host holds are refused before they are made: mostly a length or an energy in another unit.
 fn room_for_objects(first: &Scan, storages: &[Storage], modes: usize, pixel: [f64; 2]) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::noise::Explained;
 use crate::output::{self, Results};
 use crate::reconstruction::Reconstruction;
 use crate::scan::{Beam, Truth};
-use crate::{bench, engines, plan, programs, resolution, setup, stages, streaming};
+use crate::{bench, engines, peak, plan, programs, resolution, setup, stages, streaming};
 
 /// Scans being reconstructed.
 pub struct Ptycho {
@@ -48,6 +48,11 @@ impl Ptycho {
         &mut self.whole
     }
 
+    /// Most bytes that the stages held at once so far ([`stages::Stages::memory_peak`]); half-scans are taken with the whole.
+    pub fn memory_peak(&self) -> u64 {
+        self.whole.stages.memory_peak() + self.halves.as_ref().map_or(0, Halves::memory_peak)
+    }
+
     /// The part of the counts that the model does not explain ([`Explained`]), of some of the frames.
     fn missed(&mut self) -> Result<f64> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
@@ -63,11 +68,6 @@ impl Ptycho {
         Ok(all.missed())
     }
 
-    /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
-    fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
-        let Reconstruction { model, stages, .. } = &mut self.whole;
-        let pixels = model.counted();
-        let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
     /// Objects beside their truths: found once for a moment.
     fn besides(&mut self) -> Result<Vec<Beside>> {
         match self.besides.take() {
@@ -76,6 +76,11 @@ impl Ptycho {
         }
     }
 
+    /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
+    fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
+        let Reconstruction { model, stages, .. } = &mut self.whole;
+        let pixels = model.counted();
+        let counts = |_, mag: &[f32]| mag.iter().filter(|m| **m > 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
         let brightest =
             || map(chunks(&model.mag, pixels), counts).into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j);
         let shown = frame.filter(|j| *j < model.views.len()).or_else(brightest);
@@ -115,10 +120,14 @@ fn load(config: &Config, environment: &Environment) -> Result<Loaded> {
     // What no memory holds is refused before frames are read.
     plan::of_input(config, environment)?;
     let mut scans = setup::scans(config, &environment.folder, environment.seed)?;
+    // What was needed to read them, and the counts below, would stay with the process: arrays of megabytes each.
+    peak::give_back();
     let model = setup::model(config, &mut scans, environment.seed)?;
     let beams = scans.iter().map(|s| s.beam).collect();
     let notes = plan::noted(&scans);
-    Ok((model, scans.into_iter().map(|s| s.truth).collect(), beams, notes))
+    let truths = scans.into_iter().map(|s| s.truth).collect();
+    peak::give_back();
+    Ok((model, truths, beams, notes))
 }
 
 /// The state from what was loaded.
@@ -143,12 +152,12 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
         local: Vec::new(),
         live,
         errors: [0.0; 3],
+        besides: None,
     })
 }
 
 impl Solver for Ptycho {
     const NAME: &'static str = "ptycho";
-        besides: None,
     const STEP: &'static str = "iteration";
     const ITEM: &'static str = "frame";
     const GPU: bool = stages::GPU;
@@ -195,12 +204,12 @@ impl Solver for Ptycho {
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
+        self.besides = None;
         self.whole.advance(profiler)?;
         if let Some(halves) = &mut self.halves {
             profiler.stage_with("halves", Cost::default(), |profiler| halves.advance(profiler))?;
         }
         self.errors = self.whole.errors()?;
-        self.besides = None;
         self.history.push(self.errors);
         if self.config.output.local_errors {
             self.local.extend(self.whole.stages.errors()?.into_iter().map(|e| e.map(|v| v as f32)));
@@ -258,12 +267,12 @@ impl Solver for Ptycho {
             let name = format!("frc_truth{}", output::of_object(model, beside.object));
             records.push(rings.curve(&name, "Fourier ring correlation with the truth", false));
         }
+        self.besides = Some(besides);
         Ok(records)
     }
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
         let clock = self.clock();
-        self.besides = Some(besides);
         if self.live.due(clock, wall).is_empty() {
             return Ok(Vec::new());
         }
@@ -302,12 +311,12 @@ impl Solver for Ptycho {
         if let Some(halves) = &mut self.halves {
             halves.restore(reader, &before)?;
         }
+        self.besides = None;
         reader.f64s_into("errors", &mut self.errors)?;
         self.history = reader.f64s("history")?.as_chunks::<3>().0.to_vec();
         // Of a checkpoint without them too.
         self.local = if reader.has("local") { reader.f32s("local")?.as_chunks::<3>().0.to_vec() } else { Vec::new() };
         self.live = Agenda::new(self.config.output.live, self.clock());
-        self.besides = None;
         Ok(())
     }
 

@@ -3,5 +3,7 @@
 mod commands;
 mod common;
 mod messages;
+#[cfg(target_os = "linux")]
+mod peaks;
 #[cfg(unix)]
 mod robust;

@@ -308,6 +308,7 @@ impl Config {
             sequence: some(|e| matches!(e, EngineName::Epie | EngineName::Rpie)),
             // SDR may keep no waves either: without a reflection.
             batches: [largest(|_| true), largest(|e| e.name.keeps_exits())],
+            places: self.engine.iter().any(|e| e.positions.is_some()),
             default_batch: self.engine.iter().any(|e| e.name == EngineName::Lsqml && e.batch.is_none()),
         };
         let allowance = self.memory.bytes().map(|bytes| (bytes as f64 * part) as u64);

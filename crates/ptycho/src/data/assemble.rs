@@ -11,7 +11,9 @@ use crate::config::ScanConfig;
 use crate::scan::{Beam, Frames, HC, Mask, Propagation, Scan, Truth};
 
 /// Raw values read at once.
-const BLOCK: usize = 1 << 23;
+const BLOCK: usize = 1 << 21;
+/// Bytes that they take: of 8 as they are at the most, and in single precision.
+pub(crate) const BLOCK_BYTES: u64 = 12 * BLOCK as u64;
 /// Largest frame, pixels.
 const MOST_PIXELS: usize = 1 << 28;
 /// Error messages name this as the format.

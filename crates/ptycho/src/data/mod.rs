@@ -21,7 +21,7 @@ use zellige_io::hdf5;
 use zellige_io::npz::Archive;
 use zellige_io::tensor::{Elements, Tensor};
 
-pub(crate) use assemble::{odd, units};
+pub(crate) use assemble::{BLOCK_BYTES, odd, units};
 pub use config::{FileFormat, Invalid, MaskValid, Negative, ReadConfig};
 
 use crate::config::ScanConfig;

@@ -66,11 +66,11 @@ pub(super) fn start(config: &Config, scans: &[Scan], model: &Model) -> Result<(V
                 Way::Opening => (start::probe(c, beam, frame, c.modes, photons), "of an opening".into()),
                 Way::Data if model.mag.is_empty() => {
                     waiting = true;
-                    (Vec::new(), "from the mean frame".into())
+                    (Vec::new(), start::mean::TOLD.into())
                 }
                 Way::Data => {
                     let (wave, told) = start::mean::wave(model, beam, set as u32, c.defocus);
-                    (start::probe_of(wave, c, frame, photons), format!("from the mean frame, {told}"))
+                    (start::probe_of(wave, c, frame, photons), format!("{}, {told}", start::mean::TOLD))
                 }
             },
         };

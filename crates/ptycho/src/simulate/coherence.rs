@@ -23,6 +23,11 @@ const POINTS: [(f64, f64); 7] = [
     (3.750_439_717_725_742, 5.482_688_559_722_18e-4),
 ];
 
+/// Waves that the mutual intensity of a source of this size is summed over.
+pub(super) fn members(blur: [f64; 2]) -> u64 {
+    blur.map(|b| if b > 0.0 { POINTS.len() as u64 } else { 1 }).iter().product()
+}
+
 /// Waves at the sample, centred at `[rows / 2, columns / 2]`, of a spectrum in FFT order whose source is blurred by `blur` metres `[y, x]`:
 /// at most `count` orthogonal modes that together hold `photons`, the strongest first.
 pub(super) fn modes(spectrum: &[C], shape: [usize; 2], spacing: [f64; 2], blur: [f64; 2], count: usize, photons: f64) -> Vec<Vec<C>> {

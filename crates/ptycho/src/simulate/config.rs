@@ -99,9 +99,9 @@ impl SimulateConfig {
         Beam { wavelength: HC / self.energy, distance: self.distance, pixel, propagation }
     }
 
-    /// Bytes that making the scan takes at the most.
-    pub(crate) fn memory(&self) -> u64 {
-        super::light::memory(self)
+    /// Bytes that making the scan takes at the most beside its counts, where its sample has about so many pixels.
+    pub(crate) fn memory(&self, sample: u64, threads: u64) -> u64 {
+        super::light::memory(self, sample, threads)
     }
 
     /// The wave at the sample as its optics would have it, of unit power, for waves of `shape` with `beam`.

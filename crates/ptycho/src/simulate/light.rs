@@ -5,6 +5,7 @@ use zellige_engine::ops::fft::{Direction, Plan, Shape};
 use zellige_engine::parallel::{chunks, chunks_mut, each, indices, items, items_mut, map, position};
 use zellige_engine::rng::Philox;
 
+use super::coherence;
 use super::config::{DetectorConfig, SimulateConfig};
 use super::illumination::signed;
 use super::noise;
@@ -12,16 +13,20 @@ use crate::scan::{Beam, Frames, Image, Mask, Propagation};
 
 type C = Complex<f64>;
 
-/// Values of a block of waves: 64 MiB.
-const BLOCK: usize = 1 << 22;
+/// Values of a block of waves: 16 MiB, and as much again while they are transformed.
+const BLOCK: usize = 1 << 20;
 
-/// Bytes that making frames takes at the most: all counts in single precision, and a block of waves, of their means and of counts.
-pub(super) fn memory(config: &SimulateConfig) -> u64 {
+/// Bytes that making frames takes at the most beside the counts: waves of an extended source and their transforms, random ground of the sample and its transforms, or
+/// the sample with a block of waves, of their means and of counts.
+pub(super) fn memory(config: &SimulateConfig, sample: u64, threads: u64) -> u64 {
     let ([size, bin], modes) = ([config.size.both(), config.resample.both()], config.illumination.modes as u64);
-    let (counts, waves) = ((size[0] * size[1]) as u64, (size[0] * bin[0] * size[1] * bin[1]) as u64 * modes);
-    let frames = config.frames as u64;
-    let block = (BLOCK as u64 / waves).clamp(1, frames.max(1));
-    4 * frames * counts + block * (16 * waves + 12 * counts)
+    let (counts, wave) = ((size[0] * size[1]) as u64, (size[0] * bin[0] * size[1] * bin[1]) as u64);
+    // A transform holds a frame for each of its parts.
+    let parts = if threads == 1 { 1 } else { 4 * threads };
+    let of = |waves: u64| 16 * wave * (waves + waves.min(parts));
+    let block = (BLOCK as u64 / (wave * modes)).clamp(1, config.frames.max(1) as u64);
+    let frames = 16 * sample + of(block * modes) + (2 * 16 * modes + 12 * block) * counts;
+    (of(coherence::members(config.illumination.blur.both())) + 32 * wave).max(48 * sample).max(frames)
 }
 
 /// What frames are made from.
@@ -245,18 +250,18 @@ struct Found {
 }
 
 impl Found {
-    fn push(&mut self, values: &[f32]) {
-        if self.whole && position(values, |v| *v > f32::from(u16::MAX)).is_some() {
-            self.whole = false;
-            self.real = Vec::with_capacity(self.counts.capacity());
-            self.real.extend(std::mem::take(&mut self.counts).into_iter().map(f32::from));
-        }
     /// Room for `values` in all.
     fn new(values: usize, whole: bool) -> Self {
         let [counts, real] = if whole { [values, 0] } else { [0, values] };
         Self { counts: Vec::with_capacity(counts), real: Vec::with_capacity(real), whole }
     }
 
+    fn push(&mut self, values: &[f32]) {
+        if self.whole && position(values, |v| *v > f32::from(u16::MAX)).is_some() {
+            self.whole = false;
+            self.real = Vec::with_capacity(self.counts.capacity());
+            self.real.extend(std::mem::take(&mut self.counts).into_iter().map(f32::from));
+        }
         if self.whole {
             grown(&mut self.counts, values, |v| v as u16);
         } else {

@@ -258,6 +258,11 @@ pub trait Stages: Send {
     /// Bytes held.
     fn memory(&self) -> u64;
 
+    /// Most bytes held at once so far, where that is counted: buffers of a GPU.
+    fn memory_peak(&self) -> u64 {
+        self.memory()
+    }
+
     /// The GPU whose one stream all of a stage goes through, if there is such: stages are timed by its events.
     fn cuda(&self) -> Option<Cuda> {
         None
@@ -346,13 +351,36 @@ pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) ->
 /// Part of the free memory of a GPU that a run takes where nothing is said.
 const FREE: f64 = 0.9;
 
-/// Bytes that the stages of a model need on the processor for what the engines keep, exit waves and those of a batch included.
+/// Bytes that the stages of a model need on the processor for what the engines keep, exit waves and those of a batch included; rooms of threads are [`cpu::room`].
 pub fn memory(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
-    let word = if double { 8 } else { 4 };
-    let waves = (model.probe_len() + model.object_len()) as u64;
-    let batch = (demand.largest_batch(model.views.len()) * model.pixels() * model.exits()) as u64;
-    mapped(model, demand.waves, double) + waves * 2 * word * (SLOTS as u64 + 2) + batch * 2 * word
+    held(model, demand, double) + passing(model, demand, double)
 }
+
+/// What of it stays from one iteration to the next.
+pub fn held(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
+    let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
+    // The state, gradients and what becomes of them; the last probe.
+    let pairs = if demand.likelihood { SLOTS as u64 } else { 1 };
+    let word = if double { 8 } else { 4 };
+    mapped(model, demand.waves, double) + word * (pairs * (probe + object) + probe)
+}
+
+/// And what is there within an iteration alone.
+pub fn passing(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
+    let views = model.views.len();
+    let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
+    let (batch, lot) = (demand.largest_batch(views), views.min(cpu::LOT));
+    let directions = if batch > 1 { probe + object } else { 0 };
+    let waves = batch.max(if demand.likelihood { lot } else { 0 }) * model.pixels() * model.exits();
+    // Shifted probes and what comes back of a lot of views, and sums of whole objects.
+    let between = if model.subpixel { (4 * lot * model.modes[0] * model.pixels()) as u64 + probe + object } else { 0 };
+    let norms = if batch > 1 || demand.likelihood || model.subpixel { object / 2 } else { 0 };
+    let word = if double { 8 } else { 4 };
+    word * (directions + 2 * waves as u64 + between + norms + probe)
+}
+
+/// The model without its frames.
+pub(crate) use cuda::without_frames;
 
 /// Bytes of frames and exit waves of these.
 pub fn mapped(model: &Model, exits: bool, double: bool) -> u64 {

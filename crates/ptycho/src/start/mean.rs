@@ -4,6 +4,8 @@
 //! probe's transform. What it lacks is the phase, of which defocus is most. A defocused wave makes each frame a magnified hologram of the sample, and where the sample moves by `d` the hologram
 //! moves by `d / (lambda z)`: the defocus is the one at which neighbouring frames agree.
 
+use std::collections::BTreeMap;
+
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
 use zellige_engine::parallel::{chunks, indices, map};
@@ -28,6 +30,15 @@ const NEIGHBOURS: usize = 3;
 /// Correlation of neighbours below which no defocus is seen, and how far it must stand out of its own median over all defoci: scans in focus leave up to 0.1 and 2.5 times.
 const LEAST: f64 = 0.11;
 const OUTSTANDING: f64 = 3.5;
+
+/// What is told of a probe that begins so, before how.
+pub(crate) const TOLD: &str = "from the mean frame";
+
+/// Bytes that [`wave`] takes at the most for a probe of so many values: correlations of all pairs and transforms of those at hand, or the waves and sums over frames.
+pub(crate) fn memory(probe: usize, threads: u64) -> u64 {
+    let room = (ROOM * ROOM) as u64;
+    ((FRAMES * NEIGHBOURS) as u64 * 8 * room + threads * (NEIGHBOURS as u64 + 3) * 16 * room).max(80 * probe as u64)
+}
 
 /// A wave in the sample plane `[ny][nx]` of any power, for the probe number `probe`, and what was taken for its defocus.
 pub(crate) fn wave(model: &Model, beam: &Beam, probe: u32, defocus: Option<f64>) -> (Vec<C>, String) {
@@ -157,20 +168,13 @@ impl Window {
 fn found(model: &Model, beam: &Beam, views: &[usize], pupil: &Pupil) -> Option<f64> {
     let window = Window::of(pupil, model.detector())?;
     let pairs = pairs(model, views);
-    let mut needed: Vec<usize> = pairs.iter().flat_map(|(a, b, _)| [*a, *b]).collect();
-    needed.sort_unstable();
-    needed.dedup();
     let shape = Shape::frames(ROOM, ROOM, 1);
     let transformed = |mut cells: Vec<C>, direction: Direction| {
         Plan::new(shape).run(&mut cells, direction);
         cells
     };
     let pixels = model.counted();
-    let spectra = map(chunks(&needed, 1), |_, j| {
-        let mag = &model.mag[j[0] * pixels..(j[0] + 1) * pixels];
-        transformed(window.beside(mag, pupil), Direction::Forward)
-    });
-    let spectrum = |j: usize| &spectra[needed.binary_search(&j).unwrap_or(0)];
+    let spectrum = |j: usize| transformed(window.beside(&model.mag[j * pixels..(j + 1) * pixels], pupil), Direction::Forward);
     let mut there = vec![C::default(); ROOM * ROOM];
     window.of.iter().flatten().for_each(|cell| there[*cell as usize] = C::new(1.0, 0.0));
     // sum_q a(q) b(q + s) for every shift s.
@@ -180,8 +184,22 @@ fn found(model: &Model, beam: &Beam, views: &[usize], pupil: &Pupil) -> Option<f
     };
     let mask = transformed(there, Direction::Forward);
     let overlap = correlated(&mask, &mask);
-    let power: f64 = needed.iter().map(|j| spectrum(*j).iter().map(C::norm_sqr).sum::<f64>()).sum::<f64>() / needed.len().max(1) as f64;
-    let agreement = map(chunks(&pairs, 1), |_, pair| correlated(spectrum(pair[0].0), spectrum(pair[0].1)));
+    // Of the frames around one at a time: transforms of all would be the most that reading a scan takes.
+    let around: Vec<_> = pairs.chunk_by(|a, b| a.0 == b.0).collect();
+    let found = map(chunks(&around, 1), |_, around| {
+        let own = spectrum(around[0][0].0);
+        let strength = |j: usize, spectrum: &[C]| (j, spectrum.iter().map(C::norm_sqr).sum::<f64>());
+        let mut strengths = vec![strength(around[0][0].0, &own)];
+        let agreement = around[0].iter().map(|(_, other, _)| {
+            let spectrum = spectrum(*other);
+            strengths.push(strength(*other, &spectrum));
+            correlated(&own, &spectrum)
+        });
+        (agreement.collect::<Vec<_>>(), strengths)
+    });
+    let strengths: BTreeMap<usize, f64> = found.iter().flat_map(|(_, strengths)| strengths.iter().copied()).collect();
+    let power: f64 = strengths.values().sum::<f64>() / strengths.len().max(1) as f64;
+    let agreement: Vec<Vec<f64>> = found.into_iter().flat_map(|(agreement, _)| agreement).collect();
 
     // Trials of u = 1 / (lambda z): a move by d shifts the hologram by -d u, in cells by this a metre.
     let field = [0, 1].map(|d| model.frame[d] as f64 * model.pixel[d]);

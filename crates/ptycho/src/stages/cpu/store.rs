@@ -116,7 +116,7 @@ pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], places: &[Place], l
 
 /// Back.
 pub(crate) fn objects_out<T: Number>(values: &[T], places: &[Place], layers: usize) -> Vec<Complex<f64>> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(places.iter().map(|p| p.model.layer() * layers).sum());
     for place in places {
         for o in 0..layers {
             let [re, im] = place.layer(values, o);

@@ -40,6 +40,7 @@ use self::pieces::Pieces;
 use self::places::Seeker;
 pub use self::program::{Kind, Way};
 pub use self::recipes::{Needed, recipes_for};
+pub(crate) use self::stream::plan::without_frames;
 use self::sums::Sums;
 use self::supports::Supports;
 use self::sweeps::Sweeps;

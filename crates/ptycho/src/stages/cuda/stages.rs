@@ -410,6 +410,10 @@ impl Stages for CudaStages {
         self.pool.held()
     }
 
+    fn memory_peak(&self) -> u64 {
+        self.pool.peak()
+    }
+
     fn cuda(&self) -> Option<zellige_engine::cuda::Cuda> {
         Some(self.cuda.clone())
     }

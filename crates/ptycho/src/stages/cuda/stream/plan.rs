@@ -9,8 +9,8 @@ use crate::engines::default_batch;
 use crate::model::Model;
 use crate::stages::cuda::between::fixed_bytes;
 use crate::stages::cuda::lists;
-use crate::stages::cuda::plain::GROUP;
-use crate::stages::cuda::program::{Kind, TEAM, TILE_ROWS, crowd, pair};
+use crate::stages::cuda::plain::{GROUP, ratios};
+use crate::stages::cuda::program::{Kind, TEAM, TILE_ROWS, Way, crowd, pair};
 
 /// What the input wants of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Demand {
     pub sequence: bool,
     /// Most views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by views.
     pub batches: [usize; 2],
+    /// Places are refined.
+    pub places: bool,
     /// Some engine takes the default part of the views at once (LSQML).
     pub default_batch: bool,
 }
@@ -73,7 +75,7 @@ pub struct Outline {
 }
 
 /// The model without its frames.
-pub(in crate::stages::cuda) fn without_frames(model: &Model) -> Model {
+pub(crate) fn without_frames(model: &Model) -> Model {
     Model {
         storages: model.storages.clone(),
         views: model.views.clone(),
@@ -114,14 +116,18 @@ fn updated(model: &Model, batch: usize) -> usize {
 
 /// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view, what a batch takes.
 fn fixed(model: &Model, multiprocessors: u32, batch: usize) -> u64 {
-    let pixels = model.pixels();
     let waves = 8 * (model.probe_len() + model.object_len());
+    (4 * waves + lists_and_sums(model, multiprocessors) + lots(model) + updated(model, batch) + (4 << 20)) as u64
+}
+
+/// Bytes of lists of views and of sums of the probes.
+fn lists_and_sums(model: &Model, multiprocessors: u32) -> usize {
+    let pixels = model.pixels();
     let tiles = [model.frame[0].div_ceil(TILE_ROWS) + 1, model.frame[1].div_ceil(32) + 1];
     let lists = model.views.len() * (8 * tiles[0] * tiles[1] + 256) + model.object_len() / 4;
     let groups = (pixels / pair(model.frame)).div_ceil(TEAM as usize);
     let parts = ((multiprocessors * crowd(model.exits())) as usize).div_ceil(groups).max(1) + model.probes;
-    let sums = parts * pixels * (8 * model.modes[0] + 4) + 8 * model.probe_len();
-    (4 * waves + lists + sums + lots(model) + updated(model, batch) + (4 << 20)) as u64
+    lists + parts * pixels * (8 * model.modes[0] + 4) + 8 * model.probe_len()
 }
 
 /// Bytes of blocks with waves or without, `bytes` a pixel of the frames.
@@ -166,7 +172,30 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
     let own = 8 * (model.pixels() * model.modes[0]) as u64 * if demand.likelihood { 2 } else { 1 };
     let waves = waves + if model.subpixel && (demand.waves || demand.likelihood) { own } else { 0 };
     let frame = if demand.sequence { 8 } else { 4 } * model.counted() as u64;
-    fixed(model, device.multiprocessors, demand.largest_batch(model.views.len())) + model.views.len() as u64 * (frame + waves)
+    let batch = demand.largest_batch(model.views.len());
+    let kept = lists_and_sums(model, device.multiprocessors) + updated(model, batch) + at_once(model, device, demand) + (1 << 20);
+    let pairs = if demand.likelihood { 4 } else { 1 };
+    let held = pairs * 8 * (model.probe_len() + model.object_len()) as u64;
+    held + kept as u64 + model.views.len() as u64 * (frame + waves)
+}
+
+/// Bytes of what views hold together where frames are not in registers: ratios of moduli of the Fourier step's group, and the waves and planes of a likelihood or of
+/// probes between pixels.
+fn at_once(model: &Model, device: &Properties, demand: Demand) -> usize {
+    let (kind, views) = (Kind::of(model, device), model.views.len());
+    if matches!(kind.way, Way::Fused { .. }) {
+        // Planes of the threads that look for places, 512 a multiprocessor.
+        return if demand.places { 4 * 96 * 512 * device.multiprocessors as usize } else { 0 };
+    }
+    let wave = 8 * model.pixels() * model.exits();
+    let group = (GROUP / (2 * wave)).clamp(1, views.max(1)).min(4096);
+    let lots = match (demand.likelihood, model.subpixel) {
+        (true, true) => group * (4 * wave + 8 * model.counted()),
+        (true, false) => group * (3 * wave + 4 * model.counted()),
+        (false, true) => group * (wave + 4 * model.counted()),
+        (false, false) => 0,
+    };
+    lots + 4 * ratios(&kind, views)
 }
 
 /// How a run within `wish` will go; where some engines keep waves and others none, the blocks are those with waves.

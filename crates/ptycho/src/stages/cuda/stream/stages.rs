@@ -182,4 +182,8 @@ impl Stages for Streamed {
     fn memory(&self) -> u64 {
         self.inner.memory()
     }
+
+    fn memory_peak(&self) -> u64 {
+        self.inner.memory_peak()
+    }
 }
