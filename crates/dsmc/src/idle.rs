@@ -22,6 +22,7 @@ pub(crate) fn idle(config: &Config, model: &Model) -> Vec<String> {
     }
     for (i, body) in config.bodies.iter().enumerate() {
         wall(&format!("bodies[{i}].wall"), &body.wall, &mut all);
+        body.walls.iter().for_each(|(kind, own)| wall(&format!("bodies[{i}].walls.{kind}"), own, &mut all));
     }
     species(config, model, &mut all);
     for (i, source) in model.sources.iter().enumerate() {

@@ -121,6 +121,7 @@ mod tests {
             gas: crate::geometry::Gas::Outside,
             wall,
             temperature: None,
+            walls: Default::default(),
             reference: None,
         }
     }

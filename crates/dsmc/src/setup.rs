@@ -6,11 +6,11 @@ use std::sync::Arc;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::expr::Expr;
 
-use crate::config::sides::{SideConfig, SideWall, SideWord};
+use crate::config::sides::{SideConfig, SideWall, SideWord, WallConfig};
 use crate::config::{Config, GasConfig, ReferenceConfig, SourceConfig, Value};
 use crate::forecast::bearable;
 use crate::gas::Species;
-use crate::geometry::{Body, Geometry, Outlines, read};
+use crate::geometry::{Geometry, Outlines, read};
 use crate::grid::{Grid, Side};
 use crate::loading::State;
 use crate::model::{Collisions, Edge, Gas, Model, Partner};
@@ -123,16 +123,19 @@ fn bodies(
         }
         Error::Input { origin: "the input".into(), problems }
     };
-    let mut curves = Vec::new();
+    // A file has several bodies: the entries that they are of.
+    let (mut curves, mut entries) = (Vec::new(), Vec::new());
     for (i, body) in config.bodies.iter().enumerate() {
         let (wall, path) = (walls.len() as u32, format!("bodies[{i}]"));
         walls.push(body.wall.wall());
+        let types: Vec<_> = body.walls.keys().zip(wall + 1..).map(|(kind, number)| (kind.as_str(), number)).collect();
+        walls.extend(body.walls.values().map(WallConfig::wall));
         let first = curves.len();
         if let Some(shape) = &body.outline {
             curves.push(shape.curve(&body.name, &format!("{path}.outline"), body.gas, wall).map_err(refused)?);
         }
         if let Some(file) = &body.file {
-            let label = read::Label { name: &body.name, origin: &path, gas: body.gas, wall };
+            let label = read::Label { name: &body.name, origin: &path, gas: body.gas, wall, types: &types };
             let file = folder.join(file);
             curves.extend(read::read(&file, grid, label).map_err(|e| unreadable(&format!("{path}.file"), e))?);
         }
@@ -144,6 +147,7 @@ fn bodies(
                 *curve = curve.divided(longest).map_err(|p| input(&format!("{path}.longest"), p))?;
             }
         }
+        entries.resize(curves.len(), i);
     }
     let outlines = Outlines::new(&curves, grid).map_err(refused)?;
     let periodic = [edges[0] == Edge::Periodic, edges[2] == Edge::Periodic];
@@ -151,11 +155,8 @@ fn bodies(
     if (0..grid.len()).all(|c| geometry.fraction(c) <= 0.0) {
         return Err(refused(vec![Problem::new("bodies", "the bodies leave no room for the gas").hint("is `gas = \"inside\"` meant?")]));
     }
-    // A file has several bodies.
-    let first = walls.len() - config.bodies.len();
-    let entry = |b: &Body| geometry.segments()[b.segments.start].wall as usize - first;
-    let references = geometry.bodies().iter().map(|b| config.bodies[entry(b)].reference.unwrap_or_default()).collect();
-    heat(config, &mut geometry, walls)?;
+    let references = entries.iter().map(|i| config.bodies[*i].reference.unwrap_or_default()).collect();
+    heat(config, &entries, &mut geometry, walls)?;
     Ok((geometry, outlines.notes, references))
 }
 
@@ -207,18 +208,17 @@ fn narrow(config: &Config, grid: &Grid, geometry: &Geometry, given: &mut [Option
 }
 
 /// Gives segments of bodies whose temperature is an expression walls of their own.
-fn heat(config: &Config, geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Result<()> {
-    let first = walls.len() - config.bodies.len();
-    for number in 0..geometry.bodies().len() {
+fn heat(config: &Config, entries: &[usize], geometry: &mut Geometry, walls: &mut Vec<Wall>) -> Result<()> {
+    for (number, entry) in entries.iter().enumerate() {
         let range = geometry.bodies()[number].segments.clone();
-        let wall = geometry.segments()[range.start].wall as usize;
-        let Some(text) = &config.bodies[wall - first].temperature else { continue };
-        let path = format!("bodies[{}].temperature", wall - first);
+        let Some(text) = &config.bodies[*entry].temperature else { continue };
+        let path = format!("bodies[{entry}].temperature");
         let expression = config.along(&path, text).map_err(|p| input(&path, p))?;
         let along = temperatures(geometry, number, &expression).map_err(|p| input(&path, p))?;
         for (k, temperature) in range.zip(along) {
+            let own = walls[geometry.segments()[k].wall as usize];
             geometry.set_wall(k, walls.len() as u32);
-            walls.push(Wall { temperature, ..walls[wall] });
+            walls.push(Wall { temperature, ..own });
         }
     }
     Ok(())

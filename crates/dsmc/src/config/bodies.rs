@@ -1,5 +1,6 @@
 //! Bodies in the flow.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
@@ -29,6 +30,10 @@ pub struct BodyConfig {
     pub gas: Gas,
     /// What molecules meet.
     pub wall: WallConfig,
+    /// Walls of the types of a SPARTA file, by type, in place of `wall`: `walls = { 2 = { temperature = 500.0 } }`. A line without a type is
+    /// of type 1. `wall` is for the type that is left.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub walls: BTreeMap<String, WallConfig>,
     /// Temperature along the wall in place of the wall's own, K: an expression of the place `x`, `y` of a segment's middle, m, and of the
     /// way `s` along the outline to there, m.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -137,6 +137,7 @@ fn components(config: &Config, faults: &mut Vec<Problem>) {
     }
     for (i, body) in config.bodies.iter().enumerate() {
         still(format!("bodies[{i}].wall.velocity"), body.wall.velocity[2]);
+        body.walls.iter().for_each(|(kind, own)| still(format!("bodies[{i}].walls.{kind}.velocity"), own.velocity[2]));
     }
     for (i, source) in config.sources.iter().enumerate() {
         still(format!("sources[{i}].velocity"), source.velocity[2]);
@@ -320,6 +321,10 @@ fn bodies(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
     for (i, body) in config.bodies.iter().enumerate() {
         let path = format!("bodies[{i}]");
         wall(&format!("{path}.wall"), &body.wall, faults);
+        body.walls.iter().for_each(|(kind, own)| wall(&format!("{path}.walls.{kind}"), own, faults));
+        if body.file.is_none() && !body.walls.is_empty() {
+            faults.push(Problem::new(format!("{path}.walls"), "only a file has types of lines").hint("leave it out, or give `file`"));
+        }
         if body.name.is_empty() || !body.name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
             faults.push(not(format!("{path}.name"), format!("the name is `{}`", body.name), "letters, digits, `_` and `-`"));
         }

@@ -23,6 +23,8 @@ pub struct Curve {
     pub wall: u32,
     /// Numbers of the segments in the file that they came from; empty for 1, 2, 3, ...
     pub numbers: Vec<u64>,
+    /// Numbers of the walls of the segments, where they differ; empty for `wall`.
+    pub walls: Vec<u32>,
 }
 
 impl Curve {
@@ -33,7 +35,7 @@ impl Curve {
     pub fn divided(&self, longest: f64) -> Result<Self, Problem> {
         let n = self.vertices.len();
         let open = usize::from(self.form != Form::Closed);
-        let (mut vertices, mut numbers) = (Vec::with_capacity(n), Vec::new());
+        let (mut vertices, mut numbers, mut walls) = (Vec::with_capacity(n), Vec::new(), Vec::new());
         for (k, a) in self.vertices.iter().enumerate() {
             let b = self.vertices[(k + 1) % n];
             let length = (b[0] - a[0]).hypot(b[1] - a[1]);
@@ -47,9 +49,10 @@ impl Curve {
                 let t = part as f64 / parts;
                 vertices.push([0, 1].map(|d| a[d] + t * (b[d] - a[d])));
                 numbers.extend(self.numbers.get(k));
+                walls.extend(self.walls.get(k));
             }
         }
-        Ok(Self { vertices, numbers, ..self.clone() })
+        Ok(Self { vertices, numbers, walls, ..self.clone() })
     }
 }
 
@@ -179,7 +182,7 @@ impl Shape {
             problems.push(Problem::new(path, format!("vertex {} of `{name}` is at {v:?}", k + 1)).allowed("finite numbers"));
         }
         if problems.is_empty() {
-            Ok(Curve { name: name.to_owned(), origin: path.to_owned(), vertices, form, gas, wall, numbers: Vec::new() })
+            Ok(Curve { name: name.to_owned(), origin: path.to_owned(), vertices, form, gas, wall, numbers: Vec::new(), walls: Vec::new() })
         } else {
             Err(problems)
         }

@@ -48,6 +48,7 @@ pub(super) struct Line<'a> {
     pub(super) points: Vec<Point>,
     places: Vec<[f64; 2]>,
     numbers: Vec<u64>,
+    walls: Vec<u32>,
     pub(super) closed: bool,
 }
 
@@ -122,7 +123,7 @@ impl Outlines {
     fn push(&mut self, body: u32, line: &Line, grid: &Grid) {
         let start = self.segments.len();
         let upper = Point::new((grid.cells[0] as i64) << FINE, (grid.cells[1] as i64) << FINE);
-        let mut add = |from: usize, to: usize| {
+        let mut add = |k: usize, from: usize, to: usize| {
             let ends = [line.places[from], line.places[to]];
             let t = [ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]];
             let length = t[0].hypot(t[1]);
@@ -133,13 +134,13 @@ impl Outlines {
                 || on(0, a.y, b.y) && normal[1] < 0.0
                 || on(upper.x, a.x, b.x) && normal[0] > 0.0
                 || on(upper.y, a.y, b.y) && normal[1] > 0.0;
-            self.segments.push(Segment { ends, normal, body, wall: line.curve.wall, buried });
+            self.segments.push(Segment { ends, normal, body, wall: line.walls.get(k).copied().unwrap_or(line.curve.wall), buried });
             self.lines.push((line.points[from], line.points[to]));
         };
         let after = |k: usize| (k + 1) % line.points.len();
-        (0..line.len()).for_each(|k| add(k, after(k)));
+        (0..line.len()).for_each(|k| add(k, k, after(k)));
         if !line.closed {
-            (0..line.len()).rev().for_each(|k| add(after(k), k));
+            (0..line.len()).rev().for_each(|k| add(k, after(k), k));
         }
         let unit = 1.0 / (1_i64 << FINE) as f64;
         let area = if line.closed { 0.5 * line.doubled_area() as f64 * unit * unit * grid.volume() } else { 0.0 };
@@ -169,6 +170,7 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
         points: curve.vertices.iter().map(on).map(|[x, y]| Point::new(x, y)).collect(),
         places: curve.vertices.clone(),
         numbers: curve.numbers.clone(),
+        walls: curve.walls.clone(),
         closed: curve.form == Form::Closed,
     };
     let upper = Point::new((grid.cells[0] as i64) << FINE, (grid.cells[1] as i64) << FINE);
@@ -238,10 +240,8 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
             line.points.reverse();
             line.places.reverse();
             // Segment k joins vertices k and k + 1: the last one stays the last.
-            if let Some(last) = line.numbers.pop() {
-                line.numbers.reverse();
-                line.numbers.push(last);
-            }
+            turn(&mut line.numbers);
+            turn(&mut line.walls);
             // Shapes and polygons may be given either way; a file says where the gas is by its sense.
             if !curve.numbers.is_empty() {
                 notes.push(format!("`{name}` was turned: the gas is {turned} of it"));
@@ -249,6 +249,14 @@ fn line<'a>(curve: &'a Curve, grid: &Grid, notes: &mut Vec<String>) -> Result<Li
         }
     }
     Ok(line)
+}
+
+/// Turns what segments have around, but for the last one.
+fn turn<T>(all: &mut Vec<T>) {
+    if let Some(last) = all.pop() {
+        all.reverse();
+        all.push(last);
+    }
 }
 
 /// Joins the last point to the first counter-clockwise along the sides of the domain, so that the solid stays to the left.

@@ -24,6 +24,8 @@ pub struct Label<'a> {
     pub gas: Gas,
     /// Number of the wall.
     pub wall: u32,
+    /// Types of SPARTA's lines that have a wall of their own, and its number.
+    pub types: &'a [(&'a str, u32)],
 }
 
 /// Reads a file of either kind: one whose first line with content is four numbers is a geometry file.
@@ -65,6 +67,8 @@ struct Link {
     to: usize,
     /// Number in the file.
     number: u64,
+    /// Number of its wall.
+    wall: u32,
 }
 
 /// SPARTA's surface file (its manual, `read_surf`): the gas is to the left of `p1 -> p2`.
@@ -92,6 +96,7 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
     let Some(count) = count else { return Err("it has no line `N lines` in its header".into()) };
     let (mut places, mut links): (Vec<[f64; 2]>, Vec<Link>) = (Vec::new(), Vec::new());
     let mut kind: Option<(String, u64)> = None;
+    let mut met = vec![false; label.types.len()];
     let mut known: HashMap<[u64; 2], usize> = HashMap::new();
     while let Some((number, section)) = rest.next() {
         let expected = match section {
@@ -110,17 +115,20 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
                 continue;
             }
             let id = words[0].parse::<u64>().map_err(|_| format!("`{}` in line {number} is no number of a line", words[0]))?;
-            // A type may stand before the points: SPARTA gives each type a wall.
-            if matches!((points, words.len()), (Some(_), 4) | (None, 6)) {
-                let (first, line) = kind.get_or_insert_with(|| (words[1].to_owned(), id));
-                if first != words[1] {
+            // A type may stand before the points: SPARTA gives each type a wall. A line without one is of type 1.
+            let of = if matches!((points, words.len()), (Some(_), 4) | (None, 6)) { words[1] } else { "1" };
+            let own = label.types.iter().position(|(name, _)| *name == of);
+            if let Some(own) = own {
+                met[own] = true;
+            } else {
+                let (first, line) = kind.get_or_insert_with(|| (of.to_owned(), id));
+                if first != of {
                     return Err(format!(
-                        "line {line} is of type {first} and line {id} of type {}, and a body has one wall: give the bodies of each type a file and \
-                         a `wall` of their own, or make all types of this file the same",
-                        words[1]
+                        "line {line} is of type {first} and line {id} of type {of}, and `wall` is for one type: give the others in `walls`"
                     ));
                 }
             }
+            let wall = own.map_or(label.wall, |own| label.types[own].1);
             let ends = match (points, words.len()) {
                 (Some(n), 3 | 4) => {
                     let end = |word: &str| match word.parse::<usize>() {
@@ -141,11 +149,14 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
                 }
                 (_, n) => return Err(format!("line {number} has {n} entries: a line is its number, perhaps a type, and two points")),
             };
-            links.push(Link { from: ends[1], to: ends[0], number: id });
+            links.push(Link { from: ends[1], to: ends[0], number: id, wall });
         }
     }
     if links.len() != count {
         return Err("it has no section `Lines`".into());
+    }
+    if let Some(k) = met.iter().position(|met| !met) {
+        return Err(format!("`walls` has a wall for type {}, of which no line is", label.types[k].0));
     }
     if let Some(n) = points
         && n != places.len()
@@ -204,7 +215,7 @@ pub(super) fn cells(text: &str, grid: &Grid, label: Label) -> Result<Vec<Curve>,
                 places.push(all[k].ends[1]);
                 places.len() - 1
             });
-            Link { from: k, to, number: all[k].cell as u64 }
+            Link { from: k, to, number: all[k].cell as u64, wall: label.wall }
         })
         .collect();
     let mut curves = chains(&places, &links, "segment of cell", label)?;
@@ -239,6 +250,7 @@ fn merge(curve: &mut Curve) {
     let keep: Vec<bool> = (0..n).map(|k| k + 1 == n && !closed || n == 1 || v[k] != v[(k + 1) % n]).collect();
     let kept = |k: &usize| keep[*k];
     curve.numbers = (0..curve.numbers.len()).filter(kept).map(|k| curve.numbers[k]).collect();
+    curve.walls = (0..curve.walls.len()).filter(kept).map(|k| curve.walls[k]).collect();
     curve.vertices = (0..n).filter(kept).map(|k| curve.vertices[k]).collect();
 }
 
@@ -277,10 +289,11 @@ fn chains(places: &[[f64; 2]], links: &[Link], what: &str, label: Label) -> Resu
         if seen[start] {
             continue;
         }
-        let (mut vertices, mut numbers, mut at) = (vec![places[links[start].from]], Vec::new(), Some(start));
+        let (mut vertices, mut numbers, mut walls, mut at) = (vec![places[links[start].from]], Vec::new(), Vec::new(), Some(start));
         while let Some(k) = at.filter(|k| !seen[*k]) {
             seen[k] = true;
             numbers.push(links[k].number);
+            walls.push(links[k].wall);
             vertices.push(places[links[k].to]);
             at = leaves[links[k].to];
         }
@@ -297,6 +310,7 @@ fn chains(places: &[[f64; 2]], links: &[Link], what: &str, label: Label) -> Resu
             gas: Gas::Outside,
             wall: label.wall,
             numbers,
+            walls,
         });
     }
     if curves.len() > 1 {

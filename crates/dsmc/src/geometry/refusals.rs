@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::read::{Label, cells, surf};
 use super::*;
 
-const LABEL: Label = Label { name: "b", origin: "surfaces", gas: Gas::Outside, wall: 2 };
+const LABEL: Label = Label { name: "b", origin: "surfaces", gas: Gas::Outside, wall: 2, types: &[] };
 
 fn grid() -> Grid {
     Grid { cells: [10, 10], h: [0.1, 0.1], origin: [0.0; 2], dimensions: 2 }
@@ -20,6 +20,7 @@ pub(super) fn curve(name: &str, vertices: &[[f64; 2]]) -> Curve {
         gas: Gas::Outside,
         wall: 0,
         numbers: Vec::new(),
+        walls: Vec::new(),
     }
 }
 
@@ -182,7 +183,7 @@ fn broken_surfaces_are_refused() {
         (
             "1 1 4\n2 4 3\n3 3 2\n4 2 1",
             "1 1 1 4\n2 1 4 3\n3 2 3 2\n4 2 2 1",
-            "line 1 is of type 1 and line 3 of type 2, and a body has one wall",
+            "line 1 is of type 1 and line 3 of type 2, and `wall` is for one type: give the others in `walls`",
         ),
         ("1 1 4\n2 4 3", "1 5 1 4\n2 5 4 3 6", "line 11 has 5 entries"),
         ("Lines\n1 1 4\n2 4 3\n3 3 2\n4 2 1\n", "", "no section `Lines`"),

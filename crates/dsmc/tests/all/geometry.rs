@@ -35,7 +35,16 @@ pub(crate) fn grid(nx: usize, ny: usize) -> Grid {
 }
 
 pub(crate) fn curve(name: &str, vertices: Vec<[f64; 2]>, gas: Gas) -> Curve {
-    Curve { name: name.into(), origin: "surfaces".into(), vertices, form: Form::Closed, gas, wall: 0, numbers: Vec::new() }
+    Curve {
+        name: name.into(),
+        origin: "surfaces".into(),
+        vertices,
+        form: Form::Closed,
+        gas,
+        wall: 0,
+        numbers: Vec::new(),
+        walls: Vec::new(),
+    }
 }
 
 pub(crate) fn plate(name: &str, vertices: Vec<[f64; 2]>) -> Curve {

@@ -11,7 +11,17 @@ use zellige_dsmc::surfaces;
 
 fn body(name: &str, outline: Shape, wall: WallConfig) -> BodyConfig {
     let outline = Some(outline);
-    BodyConfig { name: name.into(), outline, file: None, longest: None, gas: Gas::Outside, wall, temperature: None, reference: None }
+    BodyConfig {
+        name: name.into(),
+        outline,
+        file: None,
+        longest: None,
+        gas: Gas::Outside,
+        wall,
+        temperature: None,
+        walls: Default::default(),
+        reference: None,
+    }
 }
 
 /// A cold beam meets a plate of two points at 45 degrees, whose upper half another plate keeps in its shadow: all force acts on the lower half.

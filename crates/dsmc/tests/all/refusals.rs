@@ -34,6 +34,37 @@ fn said(text: &str) -> String {
     }
 }
 
+/// A square of two types of lines, cut and turned, whose fourth line has a wall of its own.
+#[test]
+fn types_of_a_surface_file_have_walls() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b, c, d) = ("2.3e-5 2.3e-5", "6.3e-5 2.3e-5", "6.3e-5 6.3e-5", "2.3e-5 6.3e-5");
+    let lines = [(1, 1, a, b), (2, 1, b, c), (3, 1, c, d), (4, 2, d, a)].map(|(n, kind, p, q)| format!("{n} {kind} {p} {q}\n")).concat();
+    std::fs::write(folder.path().join("square.surf"), format!("square\n\n4 lines\n\nLines\n\n{lines}")).unwrap();
+    let body = "\n[[dsmc.bodies]]\nname = \"s\"\nfile = \"square.surf\"\nlongest = 2.1e-5\nwall = { temperature = 300.0 }\n";
+    let model = |more: &str| {
+        let source = Source::parse(&format!("{SOUND}{body}{more}"), Format::Toml, "input.toml").unwrap();
+        zellige_dsmc::model::Model::new(&source.typed::<Dsmc>().unwrap().config, folder.path(), 1)
+    };
+    let found = model("walls = { 2 = { temperature = 500.0 } }\n").unwrap();
+    let warm = |s: &zellige_dsmc::geometry::Segment| found.walls[s.wall as usize].temperature;
+    let segments = found.geometry.segments();
+    assert_eq!(segments.len(), 8);
+    for s in segments {
+        assert_eq!(warm(s), if s.middle()[0] < 2.4e-5 { 500.0 } else { 300.0 }, "{s:?}");
+    }
+    for (more, expected) in [
+        ("", "line 1 is of type 1 and line 4 of type 2, and `wall` is for one type: give the others in `walls`"),
+        ("walls = { 2 = { temperature = 500.0 }, 3 = { temperature = 400.0 } }\n", "`walls` has a wall for type 3, of which no line is"),
+    ] {
+        let message = model(more).err().expect(expected).to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+    let shape = "\n[[dsmc.bodies]]\nname = \"s\"\noutline = { shape = \"circle\", centre = [5e-5, 5e-5], radius = 2e-5 }\n";
+    let wrong = said(&format!("{SOUND}{shape}wall = {{ temperature = 300.0 }}\nwalls = {{ 2 = {{ temperature = 500.0 }} }}\n"));
+    assert!(wrong.contains("only a file has types of lines"), "{wrong}");
+}
+
 #[test]
 fn a_sound_input_is_taken() {
     assert_eq!(said(SOUND), "");

@@ -28,6 +28,7 @@ fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
         gas: Gas::Outside,
         wall,
         temperature: None,
+        walls: Default::default(),
         reference: None,
     }
 }

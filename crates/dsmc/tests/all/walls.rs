@@ -332,6 +332,7 @@ fn free_molecular_loads_of_a_plate() {
             gas: Gas::Outside,
             wall: 0,
             numbers: vec![],
+            walls: Vec::new(),
         };
         vec![c]
     };
