@@ -6,10 +6,15 @@ use zellige_engine::profile::Profiler;
 use zellige_engine::record::Check;
 use zellige_engine::sim::{Bench, Case, Cost, Stated};
 
+use crate::config::boundary::{SideConfig, SidePair, SideWord};
+use crate::config::laser::{LaserDirection, LaserSource, PolarisationConfig};
 use crate::config::species::{PerCell, Thermal};
-use crate::config::{Config, SpeciesConfig, Value};
+use crate::config::{Config, Density, LaserConfig, SpeciesConfig, Value, WindowConfig};
+use crate::diagnostics::balance::Balance;
+use crate::grid::{FieldSide, ParticleSide};
 use crate::plasma::Plasma;
 use crate::solver::cost;
+use crate::stages::{Precision, Smoothing};
 
 /// The cases, with what others need, in ns per particle and step.
 pub const CASES: &[Case] = &[
@@ -54,8 +59,43 @@ pub const CASES: &[Case] = &[
                 Aim: <= 7 with AVX-512, <= 9 with AVX2, <= 25 without",
         gpu_only: false,
     },
+    Case {
+        name: "pic/open2d",
+        about: "2048 x 1024 cells (processors: 512 x 256), 16 electrons each at u_th 0.1, layers all around, a laser from an antenna",
+        gpu_only: false,
+    },
+    Case { name: "pic/window2d", about: "pic/open2d in a moving window. Aim: <= 1.3 times pic/open2d", gpu_only: false },
+    Case {
+        name: "pic/ions2d",
+        about: "2048 x 2048 cells (processors: 512 x 512), 16 electrons and 4 ions of charge 2 each, current filtered. Aim: <= 2 times \
+                pic/box2048-0.1 (pic/box512)",
+        gpu_only: false,
+    },
+    Case { name: "pic/absorbing2048", about: "pic/box2048-0.1 with absorbing layers all around. Aim: <= 2 times that", gpu_only: true },
+    Case {
+        name: "pic/walls2048",
+        about: "pic/box2048-0.1 with mirrors in x and conductors that send particles back at u_th 0.1 in y. Aim: <= 2 times that",
+        gpu_only: true,
+    },
+    Case { name: "pic/quadratic2048", about: "pic/box2048-0.1 with quadratic shapes. Aim: <= 2 times that", gpu_only: true },
+    Case {
+        name: "pic/weighted2048",
+        about: "2048 x 2048 cells, 16 electrons each with weights of their own. Aim: <= 2 times pic/box2048-0.1",
+        gpu_only: true,
+    },
+    Case { name: "pic/double2048", about: "pic/box2048-0.1 in double precision. Aim: <= 3 times that", gpu_only: true },
+    Case { name: "pic/quadratic512", about: "pic/box512 with quadratic shapes. Aim: <= 2 times that", gpu_only: false },
+    Case { name: "pic/ppc4-512", about: "512 x 512 cells, 4 electrons each at u_th 0.1. Aim: <= 2 times pic/box512", gpu_only: false },
+    Case {
+        name: "pic/line",
+        about: "one dimension, 100 000 cells, 32 electrons each at u_th 0.1. Aim: <= 2 times pic/box512",
+        gpu_only: false,
+    },
+    Case { name: "pic/double512", about: "pic/box512 in double precision. Aim: <= 2 times that", gpu_only: false },
 ];
 
+/// So many cases from the first one on are those that others have timed; the energy is looked at in the rest.
+const STATED: usize = 9;
 /// Particle-steps of a repetition: a fraction of a second at 10 ns.
 const WORK: f64 = 4e7;
 /// Fewest and most steps of a repetition.
@@ -64,8 +104,11 @@ const STEPS: std::ops::RangeInclusive<u64> = 2..=50;
 const GPU_WORK: f64 = 2e9;
 const GPU_STEPS: std::ops::RangeInclusive<u64> = 10..=50;
 
-/// The input of a case; cells of 0.1, steps of 0.07, periodic.
-pub fn config(name: &str) -> Option<Config> {
+/// Change of the energy that passes where it is looked at, relative to what can change: that of a run.
+const ENERGY_LIMIT: f64 = 0.1;
+
+/// The input of a case, `on_gpu` or for a processor; cells of 0.1, steps of 0.07, periodic.
+pub fn config(name: &str, on_gpu: bool) -> Option<Config> {
     let plasma = |cells: [usize; 2], lattice: usize, thermal: f64| {
         let mut config = Config::new(cells.to_vec(), cells.map(|n| 0.1 * n as f64).to_vec());
         config.dt = Some(0.07);
@@ -97,6 +140,51 @@ pub fn config(name: &str) -> Option<Config> {
         "pic/box2048-10" => plasma([2048; 2], 8, 10.0),
         "pic/ppc4" => plasma([2048; 2], 2, 0.1),
         "pic/box512" => plasma([512; 2], 6, 0.1),
+        "pic/open2d" | "pic/window2d" => {
+            let mut config = plasma(if on_gpu { [2048, 1024] } else { [512, 256] }, 4, 0.1);
+            config.boundary.all = Some(SideConfig::Both(SideWord::Absorbing));
+            config.laser.push(laser());
+            config.window = (name == "pic/window2d").then_some(WindowConfig { start: 0.0 });
+            config
+        }
+        "pic/ions2d" => {
+            let mut config = plasma(if on_gpu { [2048; 2] } else { [512; 2] }, 4, 0.1);
+            let mut ions = config.species[0].clone();
+            (ions.name, ions.charge, ions.mass) = ("ions".into(), 2.0, 7344.0);
+            ions.density = Some(Density::Number(0.5));
+            ions.particles_per_cell = PerCell::Lattice([2; 2]);
+            ions.momentum.thermal = Some(Thermal::Number(0.001));
+            config.species.push(ions);
+            config.smoothing.all = Some(Smoothing { passes: 1, compensated: true });
+            config
+        }
+        "pic/absorbing2048" => {
+            let mut config = plasma([2048; 2], 8, 0.1);
+            config.boundary.all = Some(SideConfig::Both(SideWord::Absorbing));
+            config
+        }
+        "pic/walls2048" => {
+            let mut config = plasma([2048; 2], 8, 0.1);
+            config.boundary.x = Some(SideConfig::Both(SideWord::Reflecting));
+            config.boundary.y = Some(SideConfig::Each(SidePair { fields: FieldSide::Pec, particles: ParticleSide::Thermal }));
+            config
+        }
+        "pic/quadratic2048" => Config { order: 2, ..plasma([2048; 2], 8, 0.1) },
+        "pic/weighted2048" => {
+            let mut config = plasma([2048; 2], 4, 0.1);
+            config.species[0].density = Some(Density::Expression("1 + 0.5*cos(2*pi*x/lx)".into()));
+            config
+        }
+        "pic/double2048" => Config { precision: Precision::F64, ..plasma([2048; 2], 8, 0.1) },
+        "pic/quadratic512" => Config { order: 2, ..plasma([512; 2], 6, 0.1) },
+        "pic/ppc4-512" => plasma([512; 2], 2, 0.1),
+        "pic/line" => {
+            let mut config = plasma([100_000, 1], 1, 0.1);
+            (config.grid.cells, config.grid.size) = (vec![100_000], vec![1e4]);
+            config.species[0].particles_per_cell = PerCell::Number(32);
+            config
+        }
+        "pic/double512" => Config { precision: Precision::F64, ..plasma([512; 2], 6, 0.1) },
         other => {
             let (cells, per_cell) = other.strip_prefix("sweep/pic-")?.rsplit_once('x')?;
             let per_cell: usize = per_cell.parse().ok().filter(|n| *n > 0)?;
@@ -114,10 +202,31 @@ pub fn config(name: &str) -> Option<Config> {
             config
         }
     };
-    config.steps = Some(((WORK / particles(&config)) as u64).clamp(*STEPS.start(), *STEPS.end()));
+    let (work, steps) = if on_gpu { (GPU_WORK, GPU_STEPS) } else { (WORK, STEPS) };
+    config.steps = Some(((work / particles(&config)) as u64).clamp(*steps.start(), *steps.end()));
     Some(config)
 }
 
+/// A beam that shines without end from the right into the box. A window takes as many cells as the box is long to leave it behind.
+fn laser() -> LaserConfig {
+    LaserConfig {
+        a0: 0.5,
+        omega: Some(3.0),
+        wavelength: None,
+        source: LaserSource::Antenna,
+        direction: LaserDirection::Left,
+        antenna: None,
+        position: None,
+        delay: None,
+        fwhm: None,
+        rise: Some(3.0),
+        flat: Some(1e6),
+        fall: Some(3.0),
+        waist: Some(10.0),
+        focus: None,
+        polarisation: PolarisationConfig::default(),
+        phase: 0.0,
+    }
 /// The sizes of the sweep: 16 electrons a cell on squares and on a line, and crowds on 512 x 512 cells.
 pub fn sweep() -> Vec<Vec<Case>> {
     let series = |names: Vec<String>| names.into_iter().map(|name| Case::of_sweep(format!("sweep/pic-{name}"))).collect();
@@ -205,32 +314,52 @@ struct Steps {
     case: &'static str,
     plasma: Plasma,
     each: u64,
+    /// Particles at the start.
     particles: u64,
+    /// The energy, of which the cases that others have timed say nothing.
+    balance: Option<Balance>,
 }
 
 /// Sets a case up.
 pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
-    let Some(mut config) = config(case.name) else {
+    let on_gpu = matches!(device, Device::Cuda(_));
+    let Some(config) = config(case.name, on_gpu) else {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Error::input("bench", Problem::new("", format!("there is no case `{}`", case.name)).allowed(names.join(", "))));
     };
-    if let Device::Cuda(_) = device {
-        config.steps = Some(((GPU_WORK / particles(&config)) as u64).clamp(*GPU_STEPS.start(), *GPU_STEPS.end()));
-    }
     Ok(Box::new(Steps::new(case.name, &config, device)?))
 }
 
 impl Steps {
     fn new(name: &'static str, config: &Config, device: &Device) -> Result<Self> {
         let plasma = Plasma::new(config, 1, device)?;
-        let particles = plasma.model.expected.iter().map(|n| *n as u64).sum();
-        Ok(Self { case: name, each: plasma.model.steps, plasma, particles })
+        let particles = plasma.model.at_start.iter().map(|n| *n as u64).sum();
+        let balance = (CASES.iter().position(|c| c.name == name) >= Some(STATED)).then(|| Balance::new(&plasma));
+        let mut steps = Self { case: name, each: plasma.model.steps, plasma, particles, balance };
+        steps.weigh()?;
+        Ok(steps)
+    }
+
+    /// One step that is measured, where the energy is looked at.
+    fn weigh(&mut self) -> Result<()> {
+        let Some(balance) = &mut self.balance else { return Ok(()) };
+        let account = self.plasma.account()?;
+        self.plasma.advance(true, &mut Profiler::off())?;
+        let e = self.plasma.energies()?;
+        self.plasma.gauss.measured(&e);
+        let fields = e.electric.iter().chain(&e.magnetic).sum();
+        balance.change(&self.plasma, self.plasma.step - 1, fields, e.kinetic.iter().sum(), &account)?;
+        Ok(())
     }
 }
 
 impl Bench for Steps {
     /// The plasma goes on from where it is: a repetition is later steps of the same run, ever more mixed.
     fn reset(&mut self) -> Result<()> {
+        if self.plasma.model.window.is_some() {
+            // Columns that a window has left are lost to a look at the end.
+            self.plasma.check_charge()?;
+        }
         self.plasma.stages.wait()
     }
 
@@ -243,10 +372,19 @@ impl Bench for Steps {
 
     fn checks(&mut self) -> Result<Vec<Check>> {
         self.plasma.check_charge()?;
-        let ledger = self.plasma.stages.ledger()?;
-        let there: u64 = ledger.iter().map(|l| l.injected - l.removed).sum();
-        let missing = Check::at_most("particles missing or too many", there.abs_diff(self.particles) as f64, 0.0);
-        Ok(self.plasma.gauss.check().into_iter().chain([missing]).collect())
+        let (ledger, there) = (self.plasma.stages.ledger()?, self.plasma.stages.count()?);
+        let lost: u64 = ledger.iter().zip(&there).map(|(l, n)| n.abs_diff(l.injected - l.removed)).sum();
+        // Where nothing comes or goes, as many as at the start.
+        let sides = self.plasma.setup.grid.particles.iter().flatten();
+        let kept = self.plasma.model.window.is_none() && sides.into_iter().all(|s| *s != ParticleSide::Absorb);
+        let changed = if kept { there.iter().sum::<u64>().abs_diff(self.particles) } else { 0 };
+        let mut checks: Vec<Check> = self.plasma.gauss.check().into_iter().collect();
+        checks.push(Check::at_most("particles missing or too many", (lost + changed) as f64, 0.0));
+        self.weigh()?;
+        if let Some(balance) = &self.balance {
+            checks.push(Check::at_most("largest change of the energy, beside what can change", balance.worst(), ENERGY_LIMIT));
+        }
+        Ok(checks)
     }
 
     fn cost(&self) -> Cost {
@@ -291,10 +429,11 @@ mod tests {
 
     #[test]
     fn every_case_has_a_sound_input() {
-        for case in CASES {
-            let config = config(case.name).unwrap();
+        for (case, on_gpu) in CASES.iter().flat_map(|c| [(c, true), (c, false)]) {
+            let config = config(case.name, on_gpu).unwrap();
             assert_eq!(config.check(), [], "{}", case.name);
             assert!(config.step_count() >= 2);
         }
+        assert_eq!(CASES[STATED - 1].name, "pic/box512");
     }
 }
