@@ -51,6 +51,10 @@ impl Profile {
     }
 }
 
+/// Part of the particles that there is room for besides where a window moves: what it brings is put in before what it leaves behind is
+/// counted.
+const SPARE: usize = 16;
+
 /// A path in the solver's table as the input file has it.
 pub(crate) fn absolute(path: &str) -> String {
     format!("pic.{path}")
@@ -195,7 +199,7 @@ impl Model {
         Ok(Setup {
             grid: self.grid.clone(),
             species: self.loads.iter().map(|l| l.species.clone()).collect(),
-            expected: self.expected.clone(),
+            expected: self.expected.iter().map(|n| if self.window.is_some() { n + n / SPARE } else { *n }).collect(),
             precision: config.precision,
             order: config.order,
             smoothing: [config.smoothing(0), config.smoothing(1)],

@@ -119,7 +119,12 @@ impl Solver for Pic {
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         let measures = self.diagnostics.measures(&self.plasma);
         let (device, plasma, diagnostics) = (&self.device, &mut self.plasma, &mut self.diagnostics);
-        let account = measures.then(|| times::after_steps(device, Part::Diagnostics, || plasma.account())).transpose()?;
+        // A closed box's account waits for nothing.
+        let account = match plasma.accounts() {
+            _ if !measures => None,
+            Accounts::Closed => Some(times::within(Part::Diagnostics, || plasma.account())?),
+            _ => Some(times::after_steps(device, Part::Diagnostics, || plasma.account())?),
+        };
         plasma.advance(measures, profiler)?;
         if measures {
             times::after_steps(device, Part::Diagnostics, || diagnostics.after_step(plasma, account))?;
@@ -185,6 +190,7 @@ impl Solver for Pic {
     }
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
+        self.diagnostics.settle(&mut self.plasma)?;
         self.plasma.save(writer)?;
         writer.u64("count", self.count)?;
         self.diagnostics.save(writer)

@@ -18,8 +18,10 @@ use zellige_engine::sim::Clock;
 
 use crate::config::Config;
 use crate::config::diagnostics::{BinConfig, FieldsConfig, PhaseSpaceConfig};
+use crate::grid::Grid;
 use crate::output;
 use crate::plasma::{Accounts, Plasma};
+use crate::stages::Component;
 
 use balance::Account;
 use mode::Mode;
@@ -31,6 +33,24 @@ use tracks::Tracks;
 fn symbol(component: &str) -> String {
     let (field, axis) = component.split_at(1);
     format!("{}_{axis}", field.to_uppercase())
+}
+
+/// Samples a component: puts it aside on the device, or gives all that was put into `list` and it itself to `take`.
+fn sampled(plasma: &mut Plasma, component: Component, list: usize, mut take: impl FnMut(&Grid, &[f64])) -> Result<()> {
+    if plasma.stages.keep(list, component)? {
+        return Ok(());
+    }
+    settled(plasma, list, &mut take)?;
+    if !plasma.stages.keep(list, component)? {
+        take(&plasma.setup.grid, &plasma.stages.component(component)?);
+    }
+    Ok(())
+}
+
+/// Gives all that was put into `list` to `take`.
+fn settled(plasma: &mut Plasma, list: usize, mut take: impl FnMut(&Grid, &[f64])) -> Result<()> {
+    plasma.stages.kept(list)?.iter().for_each(|values| take(&plasma.setup.grid, values));
+    Ok(())
 }
 
 /// Measurements of energies in a run where nothing is said.
@@ -132,16 +152,25 @@ impl Diagnostics {
 
     fn sample(&mut self, plasma: &mut Plasma) -> Result<()> {
         let step = plasma.step;
-        for mode in self.modes.iter_mut().filter(|m| step.is_multiple_of(m.config.every)) {
-            mode.sample(plasma)?;
+        let modes = self.modes.len();
+        for (k, mode) in self.modes.iter_mut().enumerate().filter(|(_, m)| step.is_multiple_of(m.config.every)) {
+            mode.sample(plasma, k)?;
         }
-        for spectrum in self.spectra.iter_mut().filter(|s| s.config.every.is_some_and(|n| step.is_multiple_of(n))) {
-            spectrum.sample(plasma)?;
+        let due = |s: &Spectrum| s.config.every.is_some_and(|n| step.is_multiple_of(n));
+        for (k, spectrum) in self.spectra.iter_mut().enumerate().filter(|(_, s)| due(s)) {
+            spectrum.sample(plasma, modes + k)?;
         }
         for tracks in self.tracks.iter_mut().filter(|t| step.is_multiple_of(t.config.every)) {
             tracks.sample(plasma)?;
         }
-        Ok(())
+        if step == plasma.model.steps { self.settle(plasma) } else { Ok(()) }
+    }
+
+    /// Takes what samples have left on the device.
+    pub fn settle(&mut self, plasma: &mut Plasma) -> Result<()> {
+        let modes = self.modes.len();
+        self.modes.iter_mut().enumerate().try_for_each(|(k, mode)| mode.settle(plasma, k))?;
+        self.spectra.iter_mut().enumerate().try_for_each(|(k, spectrum)| spectrum.settle(plasma, modes + k))
     }
 
     /// Records whose schedules fall due now.
@@ -173,6 +202,7 @@ impl Diagnostics {
 
     /// Everything as it stands.
     pub fn records(&mut self, config: &Config, plasma: &mut Plasma) -> Result<Vec<Record>> {
+        self.settle(plasma)?;
         let mut records = Vec::new();
         for f in &self.fields {
             output::fields(config, plasma, &f.what.what, self.named, &mut records)?;

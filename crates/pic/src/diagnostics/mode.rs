@@ -9,6 +9,7 @@ use zellige_engine::record::{Check, Curve, Record};
 use super::fit::{self, Fit};
 use crate::config::diagnostics::{Measure, ModeConfig};
 use crate::config::{Config, Units, Value};
+use crate::grid::Grid;
 use crate::output::digits;
 use crate::plasma::Plasma;
 use crate::setup::{absolute, input};
@@ -40,10 +41,18 @@ impl Mode {
         Ok(Self { config: mode.clone(), expected, units: config.scales(), time: Vec::new(), amplitude: Default::default() })
     }
 
-    /// Takes the mode as it stands.
-    pub fn sample(&mut self, plasma: &mut Plasma) -> Result<()> {
-        let values = plasma.stages.component(self.config.component)?;
-        let grid = &plasma.setup.grid;
+    /// Takes the mode as it stands; its figures may come with a later sample, or with [`Mode::settle`]. `list`: where it may be put aside.
+    pub fn sample(&mut self, plasma: &mut Plasma, list: usize) -> Result<()> {
+        self.time.push(plasma.time() * self.units.time);
+        super::sampled(plasma, self.config.component, list, |grid, values| self.take(grid, values))
+    }
+
+    /// Takes the figures of all samples.
+    pub fn settle(&mut self, plasma: &mut Plasma, list: usize) -> Result<()> {
+        super::settled(plasma, list, |grid, values| self.take(grid, values))
+    }
+
+    fn take(&mut self, grid: &Grid, values: &[f64]) {
         let [nx, ny] = grid.cells;
         let table = |n: usize, m: i64| -> Vec<(f64, f64)> {
             (0..n).map(|i| (-TAU * ((i as i64 * m).rem_euclid(n as i64)) as f64 / n as f64).sin_cos()).collect()
@@ -61,10 +70,8 @@ impl Mode {
             sum[1] += re * sj + im * cj;
         }
         let scale = self.units.of(self.config.component) * 2.0 / (nx * ny) as f64;
-        self.time.push(plasma.time() * self.units.time);
         self.amplitude[0].push(sum[0] * scale);
         self.amplitude[1].push(sum[1] * scale);
-        Ok(())
     }
 
     /// Times, real and imaginary parts: of the stretch that the input asks for, or all.

@@ -9,6 +9,7 @@ use zellige_fft::{FftDirection, Planned};
 
 use crate::config::Config;
 use crate::config::diagnostics::SpectrumConfig;
+use crate::grid::Grid;
 use crate::plasma::Plasma;
 
 /// A spectrum under way.
@@ -37,24 +38,25 @@ impl Spectrum {
         Self { config, samples: Vec::new() }
     }
 
-    /// The component along x, averaged over y.
-    fn line(&self, plasma: &mut Plasma) -> Result<Vec<f64>> {
-        let values = plasma.stages.component(self.config.component)?;
-        let grid = &plasma.setup.grid;
+    /// A component along x, averaged over y.
+    fn line(grid: &Grid, values: &[f64]) -> Vec<f64> {
         let mut line = vec![0.0; grid.cells[0]];
         for j in 0..grid.cells[1] as isize {
             for (sum, v) in line.iter_mut().zip(&values[grid.row(j)]) {
                 *sum += v / grid.cells[1] as f64;
             }
         }
-        Ok(line)
+        line
     }
 
-    /// Takes a line.
-    pub fn sample(&mut self, plasma: &mut Plasma) -> Result<()> {
-        let line = self.line(plasma)?;
-        self.samples.extend(line);
-        Ok(())
+    /// Takes a line; it may come with a later one, or with [`Spectrum::settle`]. `list`: where it may be put aside.
+    pub fn sample(&mut self, plasma: &mut Plasma, list: usize) -> Result<()> {
+        super::sampled(plasma, self.config.component, list, |grid, values| self.samples.extend(Self::line(grid, values)))
+    }
+
+    /// Takes all lines that are still to come.
+    pub fn settle(&mut self, plasma: &mut Plasma, list: usize) -> Result<()> {
+        super::settled(plasma, list, |grid, values| self.samples.extend(Self::line(grid, values)))
     }
 
     /// The spectrum; nothing where too little was sampled.
@@ -66,7 +68,8 @@ impl Spectrum {
         let modes = (self.config.k_max.map_or(n / 2 + 1, |k| (k / dk) as usize + 1)).clamp(1, n / 2 + 1);
         let k_label = format!("k [{}]", units.label("1/m", "w_n/c"));
         let Some(every) = self.config.every else {
-            let line = self.line(plasma)?;
+            let values = plasma.stages.component(self.config.component)?;
+            let line = Self::line(&plasma.setup.grid, &values);
             let unit = units.of(self.config.component) / n as f64;
             let power = transform(complex(&line)).into_iter().take(modes).map(|v| v.norm_sqr() * unit * unit);
             let squared = match self.config.component as usize {

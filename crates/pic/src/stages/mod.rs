@@ -200,6 +200,17 @@ pub trait Stages: Send {
     /// A component over all corners with guards, as [`crate::grid::Grid::index`] lays them out.
     fn component(&mut self, component: Component) -> Result<Vec<f64>>;
 
+    /// Puts E or B as it stands at the end of list `list`, for [`Stages::kept`], without waiting. False where there is no room or nothing
+    /// to be won by it: then [`Stages::component`] has it.
+    fn keep(&mut self, _list: usize, _component: Component) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// What was put into a list, in order, each as [`Stages::component`] lays it out; the list is empty afterwards.
+    fn kept(&mut self, _list: usize) -> Result<Vec<Vec<f64>>> {
+        Ok(Vec::new())
+    }
+
     /// Sets a component over all corners with guards.
     fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()>;
 

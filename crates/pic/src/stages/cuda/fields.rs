@@ -4,15 +4,17 @@
 //! Nothing here waits, except what sets or reads whole arrays. A step of the fields of a periodic domain is one launch (`leap.cu`);
 //! elsewhere it is three, one more for the current, two more for a filter.
 
+mod aside;
 mod gauss;
 
 use bytemuck::Zeroable;
-use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool, Recipe};
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
 use zellige_engine::real;
 use zellige_engine::sim::Cost;
 
+use self::aside::Aside;
 use self::gauss::{Corners, Work};
 use super::field_arguments::{Lattice, Leap, MOST_TAPS, Taps};
 use super::{Current, early};
@@ -96,7 +98,9 @@ pub(super) struct Fields {
     coefficients: Vec<Buffer<u8>>,
     sheet: Buffer<f64>,
     partial: Buffer<f64>,
-    sums: Buffer<f64>,
+    sums: Mapped<f64>,
+    /// Components put aside, a list for each number.
+    aside: Vec<Aside>,
     /// None before they are looked at.
     corners: Option<Corners>,
     /// None where it is not added up.
@@ -143,7 +147,8 @@ impl Fields {
             sheet: pool.alloc_zeros(grid.nodes(0).max(grid.nodes(1)), "a sheet of current")?,
             pool: pool.clone(),
             partial: pool.alloc_zeros(6 * ENERGY_BLOCKS as usize, "sums of the energy")?,
-            sums: pool.alloc_zeros(6, "energies")?,
+            sums: cuda.mapped(6)?,
+            aside: Vec::new(),
             corners: None,
             work: None,
             cuda: cuda.clone(),
@@ -388,10 +393,9 @@ impl Fields {
         self.cuda.upload_at(&mut self.current, c * data.len(), &data)
     }
 
-    /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step. Waits.
-    pub(super) fn energies(&mut self) -> Result<[f64; 6]> {
-        let sums = self.cuda.download(&self.sums)?;
-        Ok(std::array::from_fn(|c| sums[c]))
+    /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step: after a wait for it.
+    pub(super) fn energies(&self) -> [f64; 6] {
+        std::array::from_fn(|c| self.sums.get(c))
     }
 
     /// Charge density of deposits made whole, as [`crate::stages::cpu::fields::FieldSet::complete_charge`].

@@ -17,7 +17,7 @@ mod stages;
 mod store;
 mod tell;
 
-use zellige_engine::cuda::{Buffer, Cuda, Launch, Pool, Properties, Recipe, prepare};
+use zellige_engine::cuda::{Buffer, Cuda, Launch, Mapped, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::Result;
 
 use self::arguments::Domain;
@@ -27,6 +27,7 @@ use self::program::{CHECKED_BITS, Kernels, UNIT_BITS};
 pub use self::program::{Kind, recipe};
 use self::store::Store;
 use super::{Ledger, Precision, Setup, Stages};
+use crate::grid::ParticleSide;
 use crate::particles::{Pusher, Species};
 
 /// Cells of a tile where the input does not say: in two dimensions per axis, and in one.
@@ -37,6 +38,9 @@ const UNITS: usize = 3;
 const LEAST: usize = 8192;
 /// Most particles of a unit on the mean.
 const MOST: usize = 1 << 15;
+/// Least cells of a tile per axis, and particles of it, where there are fewer tiles than a quarter of the places.
+const SMALL: usize = 4;
+const ROUND: usize = 256;
 /// Least particles of a part of a unit that is split for being very full.
 const TARGET: usize = 2048;
 
@@ -87,7 +91,7 @@ struct Population {
     ledger: Ledger,
     /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of particles.
     measured: Buffer<f64>,
-    totals: Buffer<f64>,
+    totals: Mapped<f64>,
 }
 
 /// State of a plasma in the memory of a GPU.
@@ -114,6 +118,8 @@ pub struct CudaStages {
     unit: f64,
     /// Largest weight of a particle, as a power of two.
     heaviest: f64,
+    /// No particle can go out: all sides are periodic and no window moves.
+    closed: bool,
 }
 
 /// How integer sums become J.
@@ -142,10 +148,23 @@ fn tile_of(setup: &Setup, expected: usize, places: usize) -> [usize; 2] {
             _ => [TILE; 2],
         }
     });
+    let wanted = if setup.tile.is_some() { wanted } else { small_tile(wanted, |tile| tiles(tile), expected, places) };
     [0, 1].map(|a| {
         let most = wanted[a].clamp(1, 128);
         cells[a].div_ceil(cells[a].div_ceil(most))
     })
+}
+
+/// Smaller tiles than `tile` for a plasma that leaves most places idle: each warp then has a round of particles or a few, one after the other,
+/// and what a step takes is their length.
+fn small_tile(mut tile: [usize; 2], tiles: impl Fn([usize; 2]) -> usize, expected: usize, places: usize) -> [usize; 2] {
+    loop {
+        let half = tile.map(|n| (n / 2).max(1));
+        if 4 * tiles(tile) > places || half[0] < SMALL || expected / tiles(half) < ROUND {
+            return tile;
+        }
+        tile = half;
+    }
 }
 
 /// What programs are compiled for, but for the species.
@@ -225,7 +244,7 @@ impl CudaStages {
                 species: species.clone(),
                 ledger: Ledger::default(),
                 measured: pool.alloc_zeros(0, "pic: energies")?,
-                totals: pool.alloc_zeros(5, "pic: energies")?,
+                totals: cuda.mapped(5)?,
             })
         });
         let fields = Fields::new(setup, cuda, &pool)?;
@@ -242,6 +261,7 @@ impl CudaStages {
             ahead: None,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
+            closed: setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic),
             cuda: cuda.clone(),
             pool,
             setup: setup.clone(),
@@ -270,6 +290,15 @@ mod tests {
             assert!(most * f64::max(1000.0 * per_cell as f64, 1e6) < 63.0_f64.exp2(), "{per_cell} a cell");
             assert_eq!(unit_of(&setup, 1.0) == 40.0_f64.exp2(), per_cell <= 1024);
         }
+    }
+
+    /// Tiles of small plasmas: of `langmuir` and `two_stream`, and a larger one that keeps what it had.
+    #[test]
+    fn tiles_of_small_plasmas_are_small() {
+        let tile = |cells, expected| tile_of(&bare(cells, expected), expected, 528);
+        assert_eq!((tile([64, 8], 8192), tile([128, 1], 8192)), ([4, 4], [4, 1]));
+        assert_eq!((tile([256, 256], 1 << 22), tile([1_000_000, 1], 64_000_000)), ([8, 8], [128, 1]));
+        assert_eq!(tile([64, 8], 100), [16, 8]);
     }
 
     #[test]

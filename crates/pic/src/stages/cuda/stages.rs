@@ -168,7 +168,7 @@ impl Stages for CudaStages {
                 return Err(Error::Numerics { what: format!("species `{}`", s.name), place: "moving window".into(), message });
             }
         }
-        self.ahead = None;
+        (self.ahead, self.closed) = (None, false);
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "window", Cost::default(), || {
             self.species.iter_mut().try_for_each(|p| {
@@ -179,7 +179,7 @@ impl Stages for CudaStages {
             })
         })?;
         self.fields.shift(ahead, profiler)?;
-        fresh.iter().enumerate().try_for_each(|(k, p)| self.inject(k, p))
+        fresh.iter().enumerate().try_for_each(|(k, p)| self.bring(k, p, false))
     }
 
     fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()> {
@@ -199,21 +199,7 @@ impl Stages for CudaStages {
     }
 
     fn inject(&mut self, species: usize, particles: &Particles) -> Result<()> {
-        let dithered = self.dithered(species, particles);
-        let particles = dithered.as_ref().unwrap_or(particles);
-        self.put(species, particles)?;
-        let population = &mut self.species[species];
-        let one = |k: usize| {
-            let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
-            particles.weight.get(k).copied().unwrap_or(1.0) * kinetic_energy(Vec3 { x, y, z })
-        };
-        // Sums of a fixed number each, so that they do not depend on threads.
-        let n = particles.len();
-        let parts: Vec<f64> = map(indices(n.div_ceil(PART)), |_, k| (k * PART..n.min((k + 1) * PART)).map(one).sum());
-        let energy: f64 = parts.iter().sum();
-        population.ledger.injected += particles.len() as u64;
-        population.ledger.energy_in += energy * population.species.macro_mass() * self.setup.grid.cell_volume();
-        Ok(())
+        self.bring(species, particles, true)
     }
 
     fn particles(&mut self, species: usize) -> Result<Particles> {
@@ -239,7 +225,7 @@ impl Stages for CudaStages {
     fn replace(&mut self, species: usize, particles: &Particles) -> Result<()> {
         cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
         self.species[species].store.clear()?;
-        self.put(species, particles)
+        self.put(species, particles, true)
     }
 
     fn component(&mut self, component: Component) -> Result<Vec<f64>> {
@@ -247,6 +233,14 @@ impl Stages for CudaStages {
             self.read_current()?;
         }
         self.fields.get(component)
+    }
+
+    fn keep(&mut self, list: usize, component: Component) -> Result<bool> {
+        self.fields.keep(list, component)
+    }
+
+    fn kept(&mut self, list: usize) -> Result<Vec<Vec<f64>>> {
+        self.fields.kept(list)
     }
 
     fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()> {
@@ -270,6 +264,8 @@ impl Stages for CudaStages {
 
     fn look(&mut self, look: &Look<'_>) -> Result<Seen> {
         self.ahead = None;
+        // Whether particles were lost is not asked in each measured step.
+        self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))?;
         self.convert()?;
         let charge = self.fields.no_charge(look.smoothed)?;
         for s in 0..self.species.len() {
@@ -282,11 +278,15 @@ impl Stages for CudaStages {
     }
 
     fn energies(&mut self) -> Result<Energies> {
-        let [a, b, c, d, e, f] = self.fields.energies()?;
+        for p in &self.species {
+            p.number()?;
+        }
+        self.cuda.synchronize()?;
+        let [a, b, c, d, e, f] = self.fields.energies();
         let mut found = Energies { electric: [a, b, c], magnetic: [d, e, f], ..Energies::default() };
         let volume = self.setup.grid.cell_volume();
-        for p in &mut self.species {
-            let totals = p.totals(&self.cuda)?;
+        for p in &self.species {
+            let totals = p.totals();
             let mass = p.species.macro_mass() * volume;
             found.kinetic.push(mass * totals[0]);
             found.momentum.push([1, 2, 3].map(|c| mass * totals[c]));
@@ -297,13 +297,22 @@ impl Stages for CudaStages {
 
     fn count(&mut self) -> Result<Vec<u64>> {
         // The counters tell whether a particle was lost on its way.
-        let species = self.species.iter().map(|p| p.store.counters().and_then(|_| Ok(p.totals(&self.cuda)?[4] as u64)));
+        let species = self.species.iter().map(|p| {
+            p.number()?;
+            // Waits.
+            p.store.counters().map(|_| p.totals()[4] as u64)
+        });
         species.collect()
     }
 
     fn ledger(&mut self) -> Result<Vec<Ledger>> {
         let volume = self.setup.grid.cell_volume();
+        let closed = self.closed;
         let species = self.species.iter().map(|p| {
+            // Nothing goes out of a periodic box, so that there is nothing to wait for.
+            if closed {
+                return Ok(p.ledger);
+            }
             let counters = p.store.counters()?;
             let ([weight, out, back], mass) = (counters.sums(), p.species.macro_mass() * volume);
             Ok(Ledger {
@@ -357,6 +366,7 @@ impl Stages for CudaStages {
             }
             let [injected, removed, energy_in, energy_out, charge_out] = host;
             p.ledger = Ledger { injected: injected as u64, removed: removed as u64, energy_in, energy_out, charge_out };
+            self.closed &= device == [0.0; 13];
             p.store.set_ledger(&device)?;
         }
         // A state of the processor has no unit; the one at hand then does.
@@ -383,12 +393,31 @@ fn entries(l: &Ledger) -> Vec<f64> {
 }
 
 impl CudaStages {
+    /// Puts particles in and takes note of them; into the lists of their tiles at once where they are to be `listed`.
+    fn bring(&mut self, species: usize, particles: &Particles, listed: bool) -> Result<()> {
+        let dithered = self.dithered(species, particles);
+        let particles = dithered.as_ref().unwrap_or(particles);
+        self.put(species, particles, listed)?;
+        let population = &mut self.species[species];
+        let one = |k: usize| {
+            let [x, y, z] = [0, 1, 2].map(|c| particles.u[c][k]);
+            particles.weight.get(k).copied().unwrap_or(1.0) * kinetic_energy(Vec3 { x, y, z })
+        };
+        // Sums of a fixed number each, so that they do not depend on threads.
+        let n = particles.len();
+        let parts: Vec<f64> = map(indices(n.div_ceil(PART)), |_, k| (k * PART..n.min((k + 1) * PART)).map(one).sum());
+        let energy: f64 = parts.iter().sum();
+        population.ledger.injected += particles.len() as u64;
+        population.ledger.energy_in += energy * population.species.macro_mass() * self.setup.grid.cell_volume();
+        Ok(())
+    }
+
     /// Checks particles and puts them in.
-    fn put(&mut self, species: usize, particles: &Particles) -> Result<()> {
+    fn put(&mut self, species: usize, particles: &Particles, listed: bool) -> Result<()> {
         self.ahead = None;
         cpu::check_particles(&self.setup.grid, &self.species[species].species, particles)?;
         self.measure_charge(particles);
-        self.species[species].store.insert(particles)
+        self.species[species].store.insert(particles, listed)
     }
 
     /// Makes the unit of charge fit the heaviest particle.

@@ -264,7 +264,7 @@ impl Store {
         // Growth by a quarter, so that a run that goes on growing does not come here in each step.
         let n = if n <= self.room { self.room } else { n.max(if self.most == 0 { n } else { self.room / 4 * 5 }) };
         self.allocate(n, fullest)?;
-        self.insert(&all)
+        self.insert(&all, true)
     }
 
     /// Makes all particles of `formula` in the empty store.
@@ -292,8 +292,9 @@ impl Store {
         Ok(())
     }
 
-    /// Puts particles in, which have been checked.
-    pub(super) fn insert(&mut self, p: &Particles) -> Result<()> {
+    /// Puts particles in, which have been checked. They are in the lists afterwards where `listed` says so; else those of few stay among
+    /// what came, for the next step.
+    pub(super) fn insert(&mut self, p: &Particles, listed: bool) -> Result<()> {
         let ([tx, ty], parts, record) = (self.kind.tile, self.kind.parts, self.kind.record());
         let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + p.i[k] as usize / tx) * parts + k % parts;
         let units = map(indices(p.len()), |_, k| unit_of(k) as u32);
@@ -323,9 +324,11 @@ impl Store {
             // SAFETY: a store and a number; the records are there.
             unsafe { self.kernels.enter.launch(n.div_ceil(256), 256).plain(self.argument()).arg(n).run()? };
             self.turn()?;
-            // SAFETY: a store.
-            unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
-            self.turn()?;
+            if listed || n as usize != p.len() {
+                // SAFETY: a store.
+                unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
+                self.turn()?;
+            }
             begin = end;
         }
         self.most += p.len();

@@ -1,6 +1,6 @@
 //! What is told of particles where they are: `tell.cu`; and what the host tells of them, some pages at a time.
 
-use zellige_engine::cuda::{Cuda, Launch};
+use zellige_engine::cuda::Launch;
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map_tasks};
 
@@ -19,12 +19,16 @@ const PORTION: usize = 1 << 16;
 const BLOCKS: usize = 2048;
 
 impl Population {
-    /// Sums of the last measured step, and the number of particles now. Waits.
-    pub(super) fn totals(&self, cuda: &Cuda) -> Result<Vec<f64>> {
+    /// Has the particles counted, for `totals`.
+    pub(super) fn number(&self) -> Result<()> {
         let launch = self.store.kernels.number.launch(1, 1024).plain(self.store.argument());
         // SAFETY: a store, and the last of five numbers.
-        unsafe { launch.arg(self.totals.from(4)).run()? };
-        cuda.download(&self.totals)
+        unsafe { launch.arg(self.totals.from(4)).run() }
+    }
+
+    /// Sums of the last measured step, and the number of particles when `number` was called last: after a wait for it.
+    pub(super) fn totals(&self) -> [f64; 5] {
+        std::array::from_fn(|c| self.totals.get(c))
     }
 }
 
