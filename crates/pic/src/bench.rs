@@ -227,6 +227,8 @@ fn laser() -> LaserConfig {
         polarisation: PolarisationConfig::default(),
         phase: 0.0,
     }
+}
+
 /// The sizes of the sweep: 16 electrons a cell on squares and on a line, and crowds on 512 x 512 cells.
 pub fn sweep() -> Vec<Vec<Case>> {
     let series = |names: Vec<String>| names.into_iter().map(|name| Case::of_sweep(format!("sweep/pic-{name}"))).collect();
@@ -244,7 +246,7 @@ const RUN_STEPS: std::ops::RangeInclusive<u64> = 50..=500;
 
 /// The input of a case as a run of some seconds.
 pub fn input(name: &str) -> Option<Config> {
-    let mut config = config(name)?;
+    let mut config = config(name, true)?;
     config.steps = Some(((RUN / particles(&config)) as u64).clamp(*RUN_STEPS.start(), *RUN_STEPS.end()));
     Some(config)
 }
