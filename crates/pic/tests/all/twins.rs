@@ -351,6 +351,31 @@ fn a_window_and_a_restart_are_those_of_the_processor() {
     assert_eq!(gpu.ledger().unwrap(), again.ledger().unwrap());
 }
 
+/// What is put aside in each step is what the fields were then, in its order; a full list says so and is empty after it was asked for.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn samples_put_aside_are_those_taken_at_once() {
+    let Some(cuda) = testing::gpu() else { return };
+    let mut given = setup([300, 200]);
+    (given.precision, given.species, given.expected) = (Precision::F32, vec![electrons(4)], vec![300 * 200 * 4]);
+    let [_, stages] = &mut pair(&given, &[thermal([300, 200], 4, 0.1, 3)], &cuda, |kind| kind);
+    let (mut there, mut full) = (Vec::new(), 0);
+    for k in 0..40 {
+        step(stages.as_mut(), &given.species, &[], k, false, &mut Profiler::off()).unwrap();
+        if !stages.keep(1, Component::By).unwrap() {
+            full += 1;
+            let kept = stages.kept(1).unwrap();
+            assert!(kept == there, "after {k} steps");
+            there.clear();
+            assert!(stages.keep(1, Component::By).unwrap() && !stages.keep(1, Component::Ex).unwrap());
+        }
+        there.push(stages.component(Component::By).unwrap());
+    }
+    // 249 KB each in single precision, of 4 MiB.
+    assert!(full == 2 && stages.kept(1).unwrap() == there && stages.kept(1).unwrap().is_empty());
+    assert!(there.iter().flatten().any(|v| *v != 0.0) && stages.kept(0).unwrap().is_empty());
+}
+
 /// Histograms, extents, courses and counts are reduced on the device: they are what the host makes of all particles.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
