@@ -49,6 +49,17 @@ __device__ __forceinline__ Record record(u32 unit, const Slot& p) {
     return r;
 }
 
+__device__ __forceinline__ void put(const Place& to, const Slot& p) {
+    to.set(p.v);
+    to.cell() = u16(p.cell);
+#if WEIGHTED
+    to.rest(1) = p.weight;
+#endif
+#if TAGGED
+    to.tag() = p.tag;
+#endif
+}
+
 // What a warp reads: `own` particles of its list, then the inbox from number `from` on, `all` together.
 struct Stream {
     u32 own, all, from, stop, unit;     // `stop`: where it is left off

@@ -41,8 +41,9 @@ extern "C" __global__ void __launch_bounds__(1024) turn(const __grid_constant__ 
     }
 }
 
-// Every particle of a unit through `f`, which tells whether it stays; what came is in the lists afterwards.
-template <class F> __device__ __forceinline__ void sweep(const Store& st, F f) {
+// Every particle of a unit through `f`, which tells whether it stays; what came is in the lists afterwards. `in_place` may do the same to a whole
+// list by itself.
+template <class F, class G> __device__ __forceinline__ void sweep(const Store& st, F f, G in_place) {
     __shared__ Stream streams[WARPS];
     const u32 warp = threadIdx.x / WARP;
     for (u32 unit = blockIdx.x; unit < all_units(st); unit += gridDim.x) {
@@ -51,9 +52,11 @@ template <class F> __device__ __forceinline__ void sweep(const Store& st, F f) {
         __syncwarp();
         Stream& stream = streams[warp];
         List list = list_of(st, stream);
-        for (u32 base = 0; base < stream.all; base += WARP) {
+        // What is done already.
+        const u32 done = in_place(unit, stream.own, list.count) ? stream.own : 0;
+        for (u32 base = done / WARP * WARP; base < stream.all; base += WARP) {
             Slot p = fetch(st, stream, list, base);
-            bool stays = p.cell != NONE && f(unit, p);
+            bool stays = p.cell != NONE && base + lane_index() >= done && f(unit, p);
             u32 who = __ballot_sync(FULL_WARP, stays);
             keep(st, stream, list, base, who, true, p, [&](u32 homeless) {
                 if (homeless >> lane_index() & 1) post(st, record(unit, p));
@@ -70,30 +73,77 @@ template <class F> __device__ __forceinline__ void sweep(const Store& st, F f) {
 
 // What came into the lists.
 extern "C" __global__ void __launch_bounds__(BLOCK) absorb(const __grid_constant__ Store st) {
-    sweep(st, [](u32, Slot&) { return true; });
+    sweep(st, [](u32, Slot&) { return true; }, [](u32, u32, u32&) { return false; });
 }
 
-// Everything one cell towards lower x, for a window.
-extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant__ Domain d, const __grid_constant__ Store st) {
-    sweep(st, [&](u32 unit, Slot& p) {
-        if (p.cell & 255) {
-            p.cell--;
-            return true;
-        }
-        // Helpers without a tile have no particles.
-        u32 tile = owner_of(st, unit);
-        if (tile / st.parts % d.tiles[0]) {
-            p.cell |= TX - 1;
-            post(st, record(member_of(st, tile - st.parts, u32(bits(p.v[0]))), p));
-            return false;
-        }
-        atomicAdd(&st.counters->removed, 1ull);
-        double weight = WEIGHTED ? double(p.weight) : 1.0;
-        Vec3<double> u{double(p.v[2]), double(p.v[3]), double(p.v[4])};
-        add_exact(st.counters->out, weight);
-        add_exact(st.counters->out + 2, weight * kinetic_energy(u));
+// A particle one cell towards lower x, for a window: whether it stays in its unit, from which it is sent away otherwise.
+__device__ __forceinline__ bool step_back(const Domain& d, const Store& st, u32 unit, Slot& p) {
+    if (p.cell & 255) {
+        p.cell--;
+        return true;
+    }
+    // Helpers without a tile have no particles.
+    u32 tile = owner_of(st, unit);
+    if (tile / st.parts % d.tiles[0]) {
+        p.cell |= TX - 1;
+        post(st, record(member_of(st, tile - st.parts, u32(bits(p.v[0]))), p));
         return false;
-    });
+    }
+    atomicAdd(&st.counters->removed, 1ull);
+    double weight = WEIGHTED ? double(p.weight) : 1.0;
+    Vec3<double> u{double(p.v[2]), double(p.v[3]), double(p.v[4])};
+    add_exact(st.counters->out, weight);
+    add_exact(st.counters->out + 2, weight * kinetic_energy(u));
+    return false;
+}
+
+// Gaps in a list that are filled from its end.
+#define GAPS 256
+
+// The `own` particles of a warp's list where they lie: nine in ten change their cell and are not read, the last ones fill the gaps of those that
+// leave the unit. False, and nothing done, where those are too many. `gaps` of the warp; `rest`: how many are left.
+__device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store& st, u32 unit, u32 own, u32* gaps, u32& rest) {
+    const u32* pages = pages_of(st, unit);
+    u32 gone = 0;
+    for (u32 k = lane_index(); k - lane_index() < own; k += WARP)
+        gone += __popc(__ballot_sync(FULL_WARP, k < own && !(place(st, pages[k >> SHIFT], k).cell() & 255)));
+    if (gone > GAPS) return false;
+    rest = own - gone;
+    u32 found = 0, filled = 0;
+    for (u32 k = lane_index(); k - lane_index() < own; k += WARP) {
+        bool there = k < own;
+        Place here = place(st, pages[min(k, own - 1) >> SHIFT], k);
+        u32 cell = there ? u32(here.cell()) : 1;
+        bool goes = !(cell & 255), last = k >= rest;
+        u32 open = __ballot_sync(FULL_WARP, goes && !last), moves = __ballot_sync(FULL_WARP, there && !goes && last);
+        if (goes && !last) gaps[found + __popc(open & below())] = k;
+        found += __popc(open);
+        if (goes) {
+            Slot p = slot_of(here);
+            step_back(d, st, unit, p);
+        } else if (!last) {
+            here.cell() = u16(cell - 1);
+        }
+        // Gaps are known, and what was in them has been read.
+        __syncwarp();
+        if (there && !goes && last) {
+            u32 at = gaps[filled + __popc(moves & below())];
+            Slot p = slot_of(here);
+            p.cell--;
+            put(place(st, pages[at >> SHIFT], at), p);
+        }
+        filled += __popc(moves);
+    }
+    __syncwarp();
+    return true;
+}
+
+// Everything one cell towards lower x.
+extern "C" __global__ void __launch_bounds__(BLOCK) shift(const __grid_constant__ Domain d, const __grid_constant__ Store st) {
+    __shared__ u32 gaps[WARPS][GAPS];
+    sweep(
+        st, [&](u32 unit, Slot& p) { return step_back(d, st, unit, p); },
+        [&](u32 unit, u32 own, u32& rest) { return step_back_in_place(d, st, unit, own, gaps[threadIdx.x / WARP], rest); });
 }
 
 // `n` records in the common list get their numbers in the inboxes; `turn` finds pages for them.
