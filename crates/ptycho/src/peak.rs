@@ -12,6 +12,9 @@ use crate::{data, setup, start};
 /// What a process takes before it has anything: its code, the input, tables of the file formats. Measured on x86-64 Linux, with one thread: 10 to 13 MiB.
 pub const FLOOR: u64 = 12 << 20;
 
+/// What reading scans from files leaves with the process, of blocks of frames and of the readers: measured, 10 to 15 MiB.
+const LEFT: u64 = 12 << 20;
+
 /// Gives the system back what was freed and the C library keeps for later, where that is glibc: tens of megabytes after a scan was read. Takes a millisecond or so.
 pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -21,8 +24,8 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Bytes at the most on the processor with so many threads, half-scans and results included; nothing of what is mapped from files.
-pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room) -> u64 {
+/// Bytes at the most on the processor, half-scans and results included; nothing of what is mapped from files. `compared`: some scan has a truth.
+pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room, compared: bool) -> u64 {
     let double = config.precision == Precision::F64;
     let threads = device.threads() as u64;
     let pixels = (model.views.len() * model.counted()) as u64;
@@ -38,17 +41,20 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room) -
     if config.output.local_errors {
         held = held.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
     }
-    held = held.saturating_add(truths(config, model));
-    let moment = stages::passing(model, &room.demand, double).max(at_end(config, model));
+    held = held.saturating_add(if compared { truths(config, model) } else { 0 });
+    if config.scan.iter().any(|s| s.simulate.is_none()) {
+        held = held.saturating_add(LEFT);
+    }
+    let moment = stages::passing(model, &room.demand, double).max(at_end(config, model, compared));
     // Loops before the stages are there go over all cores.
     let cores = parallel::threads() as u64;
     making(config, model, cores).max(setting_up(config, model, cores)).max(held.saturating_add(moment))
 }
 
-/// What simulated scans were made from, which they are compared with.
+/// What scans were made from, which objects and probes are compared with.
 fn truths(config: &Config, model: &Model) -> u64 {
-    let made = config.scan.iter().filter_map(|s| s.simulate.as_ref()).map(|s| s.illumination.modes).sum::<usize>();
-    if made == 0 { 0 } else { 8 * (model.object_len() / model.modes[1] + made * model.pixels()) as u64 }
+    let modes = config.scan.iter().map(|s| s.simulate.as_ref().map_or(1, |made| made.illumination.modes)).sum::<usize>();
+    8 * (model.object_len() / model.modes[1] + modes * model.pixels()) as u64
 }
 
 /// While scans are made or read: counts of all, and what the largest takes for a moment.
@@ -83,11 +89,11 @@ fn setting_up(config: &Config, model: &Model, threads: u64) -> u64 {
     };
     let block = (setup::BLOCK.max(model.counted()) * size_of::<f32>()) as u64;
     let waves = 16 * (2 * model.object_len() + 2 * model.probe_len()) as u64;
-    counts(config, model) + 4 * (model.views.len() * model.counted()) as u64 + block.max(found).max(waves) + truths(config, model)
+    counts(config, model) + 4 * (model.views.len() * model.counted()) as u64 + block.max(found).max(waves)
 }
 
 /// Bytes that making the results takes for a moment, beside the state of the engines.
-fn at_end(config: &Config, model: &Model) -> u64 {
+fn at_end(config: &Config, model: &Model, compared: bool) -> u64 {
     let [object, probe] = [model.object_len(), model.probe_len()].map(|n| n as u64);
     // Arrays in single precision, once more for each archive; two pictures.
     let files = 1 + config.output.files.len() as u64;
@@ -95,7 +101,7 @@ fn at_end(config: &Config, model: &Model) -> u64 {
     let state = 16 * (object + probe);
     // Of each object what was lit, in doubles and as numbers to be sorted, and phases without a plane.
     let shown = 16 * probe + 32 * object / model.modes[1] as u64;
-    let compared = if config.scan.iter().any(|s| s.simulate.is_some()) {
+    let compared = if compared {
         let seen = (0..model.storages.len()).map(|number| crate::halves::compared(model, number) as u64);
         let seen = seen.sum::<u64>();
         // Both on the same pixels, and three more to bring them together beside the state; copies of both for their rings.

@@ -42,15 +42,15 @@ pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Pla
         format!("{} of {} x {} pixels (`crop`, `rebin` and `every` of a scan take less of it)", counted(frames, "frame"), size[0], size[1]);
     host_must_hold(pixels.saturating_mul(size_of::<f32>() as u64), &what[..])?;
     let model = setup::outline(config, &mut scans)?;
-    let plan = of_model(config, environment, &model, &noted(&scans))?;
+    let plan = of_model(config, environment, &model, &noted(&scans), scans.iter().any(|s| s.truth.is_some()))?;
     if let device @ Device::Cpu(_) = &environment.device {
         device.must_hold(plan.memory, format!("{what} and what the engines keep of them"))?;
     }
     Ok(plan)
 }
 
-/// What will be done with what was loaded. Without frames nothing is said of their counts.
-pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String]) -> Result<Plan> {
+/// What will be done with what was loaded; `truth`: some scan was read with what it was made from. Without frames nothing is said of their counts.
+pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String], truth: bool) -> Result<Plan> {
     let views = model.views.len();
     if let Some(frame) = config.output.frame.filter(|j| *j >= views) {
         let problem = Problem::new("ptycho.output.frame", format!("there is no frame {frame}")).allowed(format!("0 to {}", views - 1));
@@ -96,7 +96,8 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     }
     let double = config.precision == Precision::F64;
     let [room, _] = streaming::rooms(config, &environment.device);
-    let mut memory = peak::of(config, model, &environment.device, &room);
+    let compared = truth || config.scan.iter().any(|s| s.simulate.is_some());
+    let mut memory = peak::of(config, model, &environment.device, &room, compared);
     if let Some(folder) = room.folder_for(model, double).filter(|_| matches!(environment.device, Device::Cpu(_))) {
         lines.push(("files".to_owned(), format!("frames and exit waves are mapped from files in {}", folder.display())));
     }

@@ -188,8 +188,9 @@ impl Solver for Ptycho {
 
     fn plan_keeping(config: &Config, environment: &Environment) -> Result<(Plan, Found)> {
         let loaded = load(config, environment)?;
-        let (model, _, _, notes) = &loaded;
-        Ok((plan::of_model(config, environment, model, notes)?, Found::new(loaded)))
+        let (model, truths, _, notes) = &loaded;
+        let truth = truths.iter().any(Option::is_some);
+        Ok((plan::of_model(config, environment, model, notes, truth)?, Found::new(loaded)))
     }
 
     fn setup_from(config: &Config, environment: &Environment, found: Found) -> Result<Self> {
