@@ -3,7 +3,7 @@
 
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{each, items_mut};
+use zellige_engine::parallel::{each, items_mut, position};
 use zellige_engine::profile::Profiler;
 
 use crate::direct::Direct;
@@ -174,7 +174,7 @@ impl Driver {
         (self.status, self.truncation) = (None, None);
         (self.imbalance, self.mean) = (folded.imbalance, folded.mean);
         self.f = Vec::new();
-        self.zero = folded.u.iter().all(|v| *v == 0.0);
+        self.zero = on_host(&self.device, || position(&folded.u, |v| *v != 0.0)).is_none();
         match &mut self.backend {
             Backend::Stages(stages) => stages.load(&folded.u, &folded.f)?,
             Backend::Direct(direct) => direct.load(&folded.u, &folded.f)?,

@@ -10,7 +10,9 @@ use bytemuck::{Pod, Zeroable};
 use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Graph, Kernel, Mapped, Pool, Properties, Recipe};
 use zellige_engine::error::Result;
+use zellige_engine::large::zeros;
 use zellige_engine::ops::fft::{CudaPlans, CudaReal};
+use zellige_engine::parallel::{chunks, chunks_mut, each};
 
 use self::axis::{Lines, Place};
 use super::transform::{Kind, Scalar, angles};
@@ -23,6 +25,8 @@ mod lent;
 
 /// Most threads of a block of `lines`: modes times segments.
 const THREADS: usize = 512;
+/// Values that a thread of the host rounds in a row.
+const PIECE: usize = 1 << 16;
 /// Threads that hide the latency of short lines.
 const FEW: usize = 128;
 /// Rows that a thread keeps in registers with ease.
@@ -262,17 +266,26 @@ impl<T: Real> Solver<T> {
     }
 
     pub(super) fn load(&mut self, system: usize, u: &[f64], f: &[f64], grid: &Grid) -> Result<()> {
-        let mut folded: Vec<T> = f.iter().map(|f| T::of(*f)).collect();
+        let mut folded: Vec<T> = zeros(f.len());
+        let rounded = |from: &[f64], to: &mut [T]| {
+            let line = |_, (from, to): (&[f64], &mut [T])| from.iter().zip(to).for_each(|(from, to)| *to = T::of(*from));
+            each((chunks(from, PIECE), chunks_mut(to, PIECE)), line);
+        };
+        rounded(f, &mut folded);
         super::fold_boundary(grid, u, |node, value| folded[node] -= T::of(value));
         let at = system * self.nodes;
         self.cuda.upload_at(&mut self.f, at, &folded)?;
-        u.iter().zip(&mut folded).for_each(|(u, to)| *to = T::of(*u));
+        rounded(u, &mut folded);
         self.cuda.upload_at(&mut self.u, at, &folded)
     }
 
     pub(super) fn solution(&self, system: usize) -> Result<Vec<f64>> {
         let own = system * self.nodes..(system + 1) * self.nodes;
-        Ok(self.cuda.download_range(&self.u, own)?.into_iter().map(T::to_f64).collect())
+        let (found, mut solution) = (self.cuda.download_range(&self.u, own)?, zeros(self.nodes));
+        each((chunks(&found, PIECE), chunks_mut(&mut solution, PIECE)), |_, (from, to): (&[T], &mut [f64])| {
+            from.iter().zip(to).for_each(|(from, to)| *to = from.to_f64());
+        });
+        Ok(solution)
     }
 
     /// The means that were taken off the right-hand sides of a singular problem. Waits.

@@ -29,6 +29,8 @@ use std::collections::HashMap;
 
 use zellige_engine::cuda::{Buffer, Cuda, Graph};
 use zellige_engine::error::Result;
+use zellige_engine::large::zeros;
+use zellige_engine::parallel::{chunks, map, position};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -44,6 +46,8 @@ use crate::smoothing::{self, Smoothing};
 
 /// Values moved to or from the host in one piece.
 const PIECE: usize = 1 << 22;
+/// Values that a thread looks through in a row.
+const PART: usize = 1 << 16;
 
 /// A problem's stages on `cuda`.
 pub fn new(setup: &StageSetup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
@@ -137,8 +141,12 @@ impl CudaStages {
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
         let rows_at_once = (PIECE / nx).clamp(1, 65535);
         let mut staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once.min(ny * nz), "poisson: copies from the host")?;
+        // What nobody has touched need not be read, nor sent: the staging buffer holds zeros.
+        let blank = solution.is_some() && position(values, |v| *v != 0.0).is_none();
         for (piece, part) in values.chunks(nx * rows_at_once).enumerate() {
-            self.data.cuda.upload(&mut staging, part)?;
+            if !blank {
+                self.data.cuda.upload(&mut staging, part)?;
+            }
             let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
             let field = solution.map_or_else(|| l.f.as_ref().unwrap_or(&l.u[0]), |copy| &l.u[copy]);
             let launch = self.data.kernels.pack.launch(grid, 256).plain(l.argument).arg(&staging).arg(field);
@@ -153,7 +161,7 @@ impl CudaStages {
         let l = &self.data.levels[0];
         let [nx, ny, nz] = l.argument.axes.map(|a| a.n as usize);
         let rows_at_once = (PIECE / nx).clamp(1, 65535).min(ny * nz);
-        let mut out = vec![0.0; nx * ny * nz];
+        let mut out = zeros(nx * ny * nz);
         let staging = self.data.cuda.alloc_zeros::<f64>(nx * rows_at_once, "poisson: copies to the host")?;
         for (piece, part) in out.chunks_mut(nx * rows_at_once).enumerate() {
             let grid = (nx.div_ceil(256) as u32, (part.len() / nx) as u32);
@@ -181,7 +189,10 @@ impl Stages for CudaStages {
         self.recurrence = None;
         self.upload(u, Some(self.data.levels[0].u_at))?;
         self.upload(f, None)?;
-        let largest = |v: &[f64]| v.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+        let largest = |v: &[f64]| {
+            let of = |part: &[f64]| part.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+            map(chunks(v, PART), |_, part| of(part)).into_iter().fold(0.0, f64::max)
+        };
         let scale = if self.data.inner == self.data.outer { 1.0 } else { inverse_power_of_two(largest(f) + self.bound * largest(u)) };
         self.set_scale(scale);
         self.removed = if self.singular { self.data.remove_mean()? } else { 0.0 };
