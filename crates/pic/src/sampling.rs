@@ -149,7 +149,7 @@ pub(crate) struct Try {
 /// A try from the next five draws of a stream, of which it may leave some. Without branches: registers of cells go through it together.
 #[inline(always)]
 pub(crate) fn relativistic_try(words: &[[u32; 4]; 5], theta: f64) -> Try {
-    let open = |k: usize| [open_f64(words[k][0], words[k][1]), open_f64(words[k][2], words[k][3])];
+    let open = |k: usize| [deviates::open(words[k][0], words[k][1]), deviates::open(words[k][2], words[k][3])];
     let root = (0.5 * theta).sqrt();
     // Integrals of x^n exp(-x^2) over 0..inf for n of 2 to 5, times the coefficient of x^n: of these one is picked.
     let sqrt_pi = 1.772_453_850_905_516;
@@ -163,7 +163,7 @@ pub(crate) fn relativistic_try(words: &[[u32; 4]; 5], theta: f64) -> Try {
     let ([a, b], [c, _]) = (open(1), open(2));
     let b = if first < 0.0 { 1.0 } else { b };
     let c = if third < 0.0 { 1.0 } else { c };
-    let normal = deviates::normal_pair(open_f64(words[3][0], words[3][1]), uniform_f64(words[3][2], words[3][3])).x;
+    let normal = deviates::normal_pair(deviates::open(words[3][0], words[3][1]), deviates::uniform(words[3][2], words[3][3])).x;
     let square = 0.5 * (normal * normal);
     let square = if even { square - logarithm(a * b) } else { -logarithm(a * b * c) };
     let t = theta * square;
@@ -171,8 +171,9 @@ pub(crate) fn relativistic_try(words: &[[u32; 4]; 5], theta: f64) -> Try {
     // u^2 = gamma^2 - 1 without cancellation.
     let u = (t * (2.0 + t)).sqrt();
     // A direction, uniform on the sphere, from the draw behind those.
-    let way: [u32; 4] = std::array::from_fn(|k| if even { words[4][k] } else { words[3][k] });
-    let (cos, phi) = (2.0 * open_f64(way[0], way[1]) - 1.0, deviates::direction(open_f64(way[2], way[3])));
+    let (v, w) = (words[3], words[4]);
+    let way = if even { [w[0], w[1], w[2], w[3]] } else { [v[0], v[1], v[2], v[3]] };
+    let (cos, phi) = (2.0 * deviates::open(way[0], way[1]) - 1.0, deviates::direction(deviates::open(way[2], way[3])));
     let sin = (1.0 - cos * cos).max(0.0).sqrt();
     Try { u: [u * (sin * phi.x), u * (sin * phi.y), u * cos], kept, drawn: 3 + u64::from(even) + u64::from(kept) }
 }

@@ -3,9 +3,9 @@
 #[cfg(target_arch = "x86_64")]
 use zellige_engine::real::AVX512;
 use zellige_engine::real::Isa;
-use zellige_engine::rng::{Philox, open_f64, uniform_f64};
+use zellige_engine::rng::Philox;
 
-use crate::deviates::normal_pair;
+use crate::deviates::{normal_pair, open, uniform};
 use crate::sampling::relativistic_try;
 
 /// Which random numbers particles have.
@@ -77,8 +77,8 @@ impl Work for Places<'_> {
         let (s, t) = (&mut self.s[..n], &mut self.t[..n]);
         for p in 0..n {
             let [a, b, c, d] = self.philox.draw(columns[p], rows[p] + u64::from(numbers[p]));
-            s[p] = open_f64(a, b) - 0.5;
-            t[p] = open_f64(c, d) - 0.5;
+            s[p] = open(a, b) - 0.5;
+            t[p] = open(c, d) - 0.5;
         }
     }
 }
@@ -104,9 +104,9 @@ impl Work for Normals<'_> {
         for p in 0..n {
             let first = rows[p] + 2 * u64::from(numbers[p]);
             let [a, b, c, d] = self.philox.draw(columns[p], first);
-            let pair = normal_pair(open_f64(a, b), uniform_f64(c, d));
+            let pair = normal_pair(open(a, b), uniform(c, d));
             let [a, b, c, d] = self.philox.draw(columns[p], first + 1);
-            let last = normal_pair(open_f64(a, b), uniform_f64(c, d));
+            let last = normal_pair(open(a, b), uniform(c, d));
             x[p] = pair.x;
             y[p] = pair.y;
             z[p] = last.x;
@@ -148,7 +148,9 @@ impl Work for Relativistic<'_> {
         let (philox, t) = (self.philox, self.tries);
         for p in 0..GROUP {
             let (column, number) = (t.columns[p], t.numbers[p]);
-            let words = [0, 1, 2, 3, 4].map(|k| philox.draw(column, number + k));
+            // Not by `map`, which is a call here, and one without registers.
+            let draw = |k: u64| philox.draw(column, number + k);
+            let words = [draw(0), draw(1), draw(2), draw(3), draw(4)];
             let found = relativistic_try(&words, t.theta[p]);
             (t.u[0][p], t.u[1][p], t.u[2][p]) = (found.u[0], found.u[1], found.u[2]);
             t.kept[p] = found.kept;

@@ -78,14 +78,19 @@ impl Batch {
         let total = self.wanted.iter().map(|n| *n as usize).sum();
         self.cell.reserve(total);
         self.draws.reserve(total);
-        for k in 0..most {
-            if k < least {
-                self.cell.extend(0..all as u32);
-                self.draws.columns.extend_from_slice(&self.columns);
-                self.draws.rows.extend_from_slice(&self.rows);
-                self.draws.numbers.resize(self.draws.columns.len(), k);
-                continue;
-            }
+        // One in each cell, as often as every cell has one.
+        let even = least.min(most) as usize * all;
+        self.cell.extend(0..if even > 0 { all as u32 } else { 0 });
+        repeat(&mut self.cell, all, even);
+        for (to, from) in [(&mut self.draws.columns, &self.columns), (&mut self.draws.rows, &self.rows)] {
+            to.extend_from_slice(&from[..all.min(even)]);
+            repeat(to, all, even);
+        }
+        self.draws.numbers.resize(even, 0);
+        for (k, numbers) in self.draws.numbers.chunks_exact_mut(all.max(1)).enumerate() {
+            numbers.iter_mut().for_each(|number| *number = k as u32);
+        }
+        for k in least.min(most)..most {
             for c in (0..all).filter(|c| self.wanted[*c] > k) {
                 self.cell.push(c as u32);
                 self.draws.columns.push(self.columns[c]);
@@ -121,6 +126,14 @@ impl Batch {
             self.draws.numbers.push(number[c]);
             number[c] += 1;
         }
+    }
+}
+
+/// Repeats the first `period` values, which are all there are, up to `len`: a multiple of them.
+fn repeat<T: Copy>(values: &mut Vec<T>, period: usize, len: usize) {
+    debug_assert!(values.len() == period.min(len));
+    while values.len() < len {
+        values.extend_from_within(..values.len().min(len - values.len()));
     }
 }
 
@@ -214,6 +227,13 @@ impl<'a> Source<'a> {
         out.t.resize(n, 0.0);
         if self.load.positions == Positions::Random {
             lanes::places(self.isa, self.philox(Purpose::Place), &out.draws, &mut out.s, &mut out.t);
+        } else if out.wanted.iter().all(|wanted| *wanted as usize == self.offsets.len()) {
+            // All cells are full: their first particles, then their second ones.
+            let all = out.cells.len().max(1);
+            for (offset, (s, t)) in self.offsets.iter().zip(out.s.chunks_exact_mut(all).zip(out.t.chunks_exact_mut(all))) {
+                s.iter_mut().for_each(|s| *s = offset[0]);
+                t.iter_mut().for_each(|t| *t = offset[1]);
+            }
         } else {
             for (p, c) in out.cell.iter().enumerate() {
                 let (k, wanted) = (out.draws.numbers[p] as usize, out.wanted[*c as usize] as usize);
