@@ -124,24 +124,17 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// The column's value of a particle: its place in cells from the corner of the box, its momentum and its weight.
-    pub fn value(&self, place: [f64; 2], [x, y, z]: [f64; 3], weight: f64) -> f64 {
-        match self.column {
-            0 | 1 => self.place[0] + self.place[1] * place[self.column],
-            2 => x,
-            3 => y,
-            4 => z,
-            5 => (1.0 + x * x + y * y + z * z).sqrt(),
-            _ => weight,
-        }
-    }
-
     /// The bin of a value. The upper edge belongs to the last one; what is not a number belongs nowhere.
+    #[inline]
     pub fn of(&self, value: f64) -> Option<usize> {
-        let bin = ((value - self.from) / self.spacing).floor();
-        let edge = bin == self.count as f64 && value <= self.from + self.spacing * self.count as f64;
-        let bin = if edge { bin - 1.0 } else { bin };
-        (0.0..self.count as f64).contains(&bin).then_some(bin as usize)
+        let bin = (value - self.from) / self.spacing;
+        // Cut off towards zero: what is not a number, or below it, has no place that could be cut.
+        let whole = bin as usize;
+        match bin >= 0.0 {
+            true if whole < self.count => Some(whole),
+            true if whole == self.count && value <= self.from + self.spacing * self.count as f64 => whole.checked_sub(1),
+            _ => None,
+        }
     }
 }
 

@@ -259,12 +259,14 @@ pub(super) fn deposit_charge<T: RealScalar, const ORDER: u32>(tile: &Tile<T>, wi
         for (k, column) in row.keys().iter().enumerate() {
             let (x, y) = (stencil::<f64, ORDER>(s[k].to_f64(), false), stencil::<f64, ORDER>(t[k].to_f64(), false));
             let weight = weights.map_or(1.0, |w| w[k].to_f64());
-            let cell = [x.first + isize::from(*column), y.first + r as isize].map(|c| (c + BELOW as isize) as usize);
-            // Two corners per axis are all that linear shapes reach.
-            for (n, wy) in y.w.iter().take(ORDER as usize + 1).enumerate() {
-                let to = &mut rho[(cell[1] + n) * width + cell[0]..][..=ORDER as usize];
-                for (to, wx) in to.iter_mut().zip(x.w) {
-                    *to += weight * wx * wy;
+            let [i, j] = [x.first + isize::from(*column), y.first + r as isize];
+            let low = (j + BELOW as isize) as usize * width + (i + BELOW as isize) as usize;
+            let x = [weight * x.w[0], weight * x.w[1], weight * x.w[2]];
+            // Two corners per axis are all that linear shapes reach. Numbers of turns that are constants: no loop is left.
+            for n in 0..=ORDER as usize {
+                let to = &mut rho[low + n * width..][..=ORDER as usize];
+                for m in 0..=ORDER as usize {
+                    to[m] += x[m] * y.w[n];
                 }
             }
         }

@@ -131,35 +131,40 @@ pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut
     portions(store, &|rows| part(told(rows)), join);
 }
 
-/// Calls `f` with the values of each particle of some rows along one axis or two, and its weight.
-fn along<T: RealScalar>(rows: &[Placed<'_, T>], axes: &[Bins], mut f: impl FnMut([f64; 2], f64)) {
-    for ([i, j], row) in rows {
-        let column = |c: usize| &row.column(c)[..row.len()];
-        let (s, t, u) = (column(0), column(1), [2, 3, 4].map(column));
-        let weight = (row.layout().width == COLUMNS).then(|| column(5));
-        for (k, cell) in row.keys().iter().enumerate() {
-            let place = [(i + usize::from(*cell)) as f64 + 0.5 + s[k].to_f64(), *j as f64 + 0.5 + t[k].to_f64()];
-            let weight = weight.map_or(1.0, |w| w[k].to_f64());
-            let mut values = [0.0; 2];
-            for (v, axis) in values.iter_mut().zip(axes) {
-                *v = axis.value(place, u.map(|u| u[k].to_f64()), weight);
-            }
-            f(values, weight);
+/// Values of a row's particles along an axis: a loop for each kind of column, which registers can do.
+fn along<T: RealScalar>(([i, j], row): &Placed<'_, T>, axis: &Bins, out: &mut Vec<f64>) {
+    let column = |c: usize| row.column(c)[..row.len()].iter().map(|v| v.to_f64());
+    let [from, step] = axis.place;
+    out.clear();
+    match axis.column {
+        0 => out.extend(row.keys().iter().zip(column(0)).map(|(cell, s)| from + step * ((i + usize::from(*cell)) as f64 + 0.5 + s))),
+        1 => out.extend(column(1).map(|t| from + step * (*j as f64 + 0.5 + t))),
+        c @ 2..=4 => out.extend(column(c)),
+        5 => {
+            let [x, y, z] = [2, 3, 4].map(|c| &row.column(c)[..row.len()]);
+            out.extend((0..row.len()).map(|k| {
+                let (x, y, z) = (x[k].to_f64(), y[k].to_f64(), z[k].to_f64());
+                (1.0 + x * x + y * y + z * z).sqrt()
+            }));
         }
+        _ if row.layout().width == COLUMNS => out.extend(column(5)),
+        _ => out.resize(row.len(), 1.0),
     }
 }
 
 /// As [`crate::stages::Stages::extent`].
 pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
-    let (mut all, nothing) = ([f64::INFINITY, f64::NEG_INFINITY], [f64::INFINITY, f64::NEG_INFINITY]);
+    let nothing = [f64::INFINITY, f64::NEG_INFINITY];
+    let mut all = nothing;
     let part = |rows: &[Placed<'_, T>]| {
-        let mut found = nothing;
-        along(rows, std::slice::from_ref(axis), |[v, _], _| {
-            if v.is_finite() {
-                found = [found[0].min(v), found[1].max(v)];
+        let ([mut low, mut high], mut values) = (nothing, Vec::new());
+        for row in rows {
+            along(row, axis, &mut values);
+            for v in values.iter().filter(|v| v.is_finite()) {
+                (low, high) = (if *v < low { *v } else { low }, if *v > high { *v } else { high });
             }
-        });
-        found.to_vec()
+        }
+        vec![low, high]
     };
     portions(store, &part, &mut |found| all = [all[0].min(found[0]), all[1].max(found[1])]);
     all
@@ -169,13 +174,24 @@ pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
 pub(super) fn bins<T: RealScalar>(store: &Store<T>, axes: &[Bins]) -> Vec<f64> {
     let none = vec![0.0; axes.iter().map(|axis| axis.count).product()];
     let part = |rows: &[Placed<'_, T>]| {
-        let mut sums = none.clone();
-        along(rows, axes, |values, weight| {
-            let places = axes.iter().zip(values).rev().try_fold(0, |at, (axis, v)| Some(at * axis.count + axis.of(v)?));
-            if let Some(at) = places {
-                sums[at] += weight;
+        let (mut sums, mut values, mut places) = (none.clone(), Vec::new(), Vec::new());
+        for placed in rows {
+            let row = placed.1;
+            places.clear();
+            places.resize(row.len(), Some(0));
+            for axis in axes.iter().rev() {
+                along(placed, axis, &mut values);
+                for (place, v) in places.iter_mut().zip(&values) {
+                    *place = place.and_then(|at| Some(at * axis.count + axis.of(*v)?));
+                }
             }
-        });
+            let weights = (row.layout().width == COLUMNS).then(|| row.column(5));
+            for (k, at) in places.iter().enumerate() {
+                if let Some(at) = *at {
+                    sums[at] += weights.map_or(1.0, |w| w[k].to_f64());
+                }
+            }
+        }
         sums
     };
     let mut all = none.clone();
