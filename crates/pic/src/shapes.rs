@@ -75,6 +75,13 @@ pub fn esirkepov_across<R: Real>(x0: R, x1: R, y0: R, y1: R) -> R {
     R::mul_add(third, R::mul_add(x0, y0, x1 * y1), sixth * R::mul_add(x0, y1, x1 * y0))
 }
 
+/// [`esirkepov_across`] of one row of nodes, times `q`: what the weights `x0` and `x1` are multiplied by.
+#[inline(always)]
+pub fn across_row<R: Real>(y0: R, y1: R, q: R) -> [R; 2] {
+    let (third, sixth) = (R::from_f64(1.0 / 3.0) * q, R::from_f64(1.0 / 6.0) * q);
+    [R::mul_add(third, y0, sixth * y1), R::mul_add(third, y1, sixth * y0)]
+}
+
 /// The formulae above as CUDA C++.
 pub const SHAPES: &[&str] = &device_source![Weights, linear, quadratic, nearest, crossed, border, esirkepov_along, esirkepov_across];
 

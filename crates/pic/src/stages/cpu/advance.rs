@@ -10,7 +10,7 @@ use super::window::Window;
 use crate::grid::{ABOVE, BELOW, Grid};
 use crate::particles::Pusher;
 use crate::physics::{Vec3, add, boris, gamma, higuera_cary, kinetic_energy, segment_current, vay};
-use crate::shapes::{Weights, border, crossed, esirkepov_across, linear, nearest, quadratic};
+use crate::shapes::{Weights, across_row, border, crossed, linear, nearest, quadratic};
 
 /// What all tiles share in the pass of a species.
 #[derive(Debug)]
@@ -232,10 +232,11 @@ pub(super) fn deposit_esirkepov<T: RealScalar>(window: &mut Window<T>, i: isize,
         let at = begin + n * pitch;
         let (jx, jy, jz) = (&mut jx[at..at + 4], &mut jy[at..at + 4], &mut jz[at..at + 4]);
         let y = y0[n] + y1[n];
+        let [z0, z1] = across_row(y0[n], y1[n], q[2]);
         for m in 0..4 {
             jx[m] += along_x[m] * y;
             jy[m] += along_y[n] * (x0[m] + x1[m]);
-            jz[m] += q[2] * esirkepov_across(x0[m], x1[m], y0[n], y1[n]);
+            jz[m] += x0[m] * z0 + x1[m] * z1;
         }
     }
 }

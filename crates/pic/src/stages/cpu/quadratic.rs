@@ -18,7 +18,7 @@ use super::row::{COLUMN, Context, Movers, STEP_X, STEP_Y, prefetch_next};
 use super::table::BY_CELL;
 use super::window::Window;
 use crate::physics::Vec3;
-use crate::shapes::{esirkepov_across, nearest, quadratic};
+use crate::shapes::{across_row, nearest, quadratic};
 
 /// Registers of a table.
 pub(super) const VECTORS: usize = 73;
@@ -229,9 +229,11 @@ pub(super) unsafe fn deposit_stayers<X: Lanes>(c: &Context<'_, X::Scalar>, paths
             let x = [x0.below + x1.below, x0.middle + x1.middle, x0.above + x1.above];
             let first = [left * y[0], right * y[0], left * y[1], right * y[1], left * y[2], right * y[2], down * x[0], up * x[0]];
             X::add_to_cells(first, c.cells, places);
+            let (below, middle, above) =
+                (across_row(y0.below, y1.below, qz), across_row(y0.middle, y1.middle, qz), across_row(y0.above, y1.above, qz));
             macro_rules! z {
                 ($m:ident, $n:ident) => {
-                    qz * esirkepov_across(x0.$m, x1.$m, y0.$n, y1.$n)
+                    x0.$m.mul_add($n[0], x1.$m * $n[1])
                 };
             }
             let second =
@@ -255,7 +257,8 @@ pub(super) struct Flight {
 }
 
 /// Deposits listed particles one at a time and lists those again that leave their row: by their slots, or as they stand where
-/// they leave the tile.
+/// they leave the tile. Inlined, so that it is compiled for the instructions of the pass that it belongs to.
+#[inline(always)]
 pub(super) unsafe fn deposit_crossers<T: RealScalar>(
     c: &Context<'_, T>,
     charge: [T; 3],
