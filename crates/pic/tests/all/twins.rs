@@ -55,6 +55,10 @@ fn agree(setup: &Setup, [a, b]: &mut [Box<dyn Stages>; 2], tolerance: f64, label
         for (x, y) in p.iter().zip(&q) {
             assert_eq!(x.0, y.0, "{label}: tags");
             for c in 0..6 {
+                if c == 1 && setup.grid.dimensions == 1 {
+                    // Across a line the processor puts particles where they cross nothing: no physics depends on it.
+                    continue;
+                }
                 // On a border the two may differ on which cell it belongs to.
                 let cells = if c < 2 { f64::from(y.1[c]) - f64::from(x.1[c]) } else { 0.0 };
                 let n = if c < 2 { setup.grid.cells[c] as f64 } else { 1.0 };

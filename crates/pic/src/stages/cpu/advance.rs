@@ -12,6 +12,13 @@ use crate::particles::Pusher;
 use crate::physics::{Vec3, add, boris, gamma, higuera_cary, kinetic_energy, segment_current, vay};
 use crate::shapes::{Weights, across_row, border, crossed, linear, nearest, quadratic};
 
+/// Where particles of a line begin each step across it, and how far they go of the way that they would: nothing depends on the place
+/// there, and from a quarter of the cell by less than an eighth none of them comes to a border or another nearest corner, so that none
+/// goes to another cell, or round the domain, for it. Steps are shorter than a cell at the speed of light, `dt < h`.
+pub(super) const MIDST: f64 = 0.25;
+/// See above; a power of two, so that nothing is rounded in it.
+pub(super) const ACROSS: f64 = 0.125;
+
 /// What all tiles share in the pass of a species.
 #[derive(Debug)]
 pub(super) struct Pass<'a, T> {
@@ -24,6 +31,8 @@ pub(super) struct Pass<'a, T> {
     pub(super) reach: [T; 2],
     /// Current of a macro-particle: `q h/dt` per cell of displacement in x and y, `q` per unit of velocity in z.
     pub(super) charge: [T; 3],
+    /// Whether the domain is one cell wide in y: see [`MIDST`].
+    pub(super) line: bool,
     pub(super) pusher: Pusher,
     pub(super) walls: Walls,
     /// Whether particles have weights of their own.
@@ -110,6 +119,7 @@ pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
             let mut p = row.get(k);
             let (i, column) = (tile.corner[0] + usize::from(p.key), isize::from(p.key));
             let [s, t, ux, uy, uz, weight] = p.v;
+            let t = if pass.line { T::from_f64(MIDST) } else { t };
             let (e, b) = pass.gather::<ORDER>(i, j, s, t);
             let u = Vec3 { x: ux, y: uy, z: uz };
             if pass.measure {

@@ -7,7 +7,7 @@
 
 use zellige_engine::real::{Real, RealScalar, prefetch};
 
-use super::advance::{Pass, vanish};
+use super::advance::{MIDST, Pass, vanish};
 use super::deposit::{CURRENTS, Cell, Paths, deposit_crossers, deposit_stayers, places, spread};
 use super::exchange::Outbox;
 use super::lanes::{Lanes, MOST};
@@ -83,6 +83,8 @@ pub(super) struct Context<'a, T> {
     pub(super) base: u32,
     pub(super) stride: u32,
     pub(super) reach: [T; 2],
+    /// Whether the domain is one cell wide in y.
+    pub(super) line: bool,
     /// Columns of the tile; what a step in y must be above to stay in the tile: upwards, downwards.
     pub(super) width: T,
     pub(super) limits: [T; 2],
@@ -175,7 +177,8 @@ unsafe fn shift<X: Lanes, const ORDER: usize>(
     unsafe {
         let valid = X::first(c.columns.len - k);
         let cell = X::both(X::load_cells(c.columns.cells.add(k)), X::every(X::CELLS as u32 - 1));
-        let (s, t) = (X::load(ps.add(k)), X::load(pt.add(k)));
+        let s = X::load(ps.add(k));
+        let t = if c.line { X::from_f64(MIDST) } else { X::load(pt.add(k)) };
         let u = Vec3 { x: X::load(px.add(k)), y: X::load(py.add(k)), z: X::load(pz.add(k)) };
         let weight = if c.weighted { X::load(pw.add(k)) } else { X::ONE };
         let [dx, dy, vz] = displacement(u, c.reach);
@@ -285,6 +288,7 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
                 base: ((r + 1) * stride + 1) as u32,
                 stride: stride as u32,
                 reach: pass.reach,
+                line: pass.line,
                 width: X::Scalar::from_f64(width as f64),
                 // Steps are whole: 1/2 lets them pass, 2 does not.
                 limits: [limit(r + 1 < height), -limit(r > 0)],

@@ -5,7 +5,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, each, each_task, items, items
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
-use super::advance::{Pass, advance_tile, deposit_charge};
+use super::advance::{ACROSS, Pass, advance_tile, deposit_charge};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
 use super::store::{self, Band, Tile, bins, export, extent, follow, insert, visit};
@@ -45,12 +45,16 @@ impl<T: Format> CpuStages<T> {
         let population = &mut self.species[species];
         let s = &population.species;
         let q = s.macro_charge();
+        let line = grid.dimensions == 1;
+        // Steps across a line are a part of what they are, and their current as many times larger.
+        let across = if line { ACROSS } else { 1.0 };
         let pass = Pass {
             grid,
             fields: std::array::from_fn(|c| self.fields.gathered(Component::ALL[c])),
             alpha: T::from_f64(0.5 * s.charge_to_mass() * grid.dt),
-            reach: grid.h.map(|h| T::from_f64(grid.dt / h)),
-            charge: [q * grid.h[0] / grid.dt, q * grid.h[1] / grid.dt, q].map(T::from_f64),
+            reach: [grid.dt / grid.h[0], across * grid.dt / grid.h[1]].map(T::from_f64),
+            charge: [q * grid.h[0] / grid.dt, q * grid.h[1] / grid.dt / across, q].map(T::from_f64),
+            line,
             pusher: s.pusher,
             walls: Walls::new(grid, self.mosaic, s, species, self.setup.seed, step),
             weighted: s.weighted,
