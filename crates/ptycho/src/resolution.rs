@@ -154,7 +154,9 @@ pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) -> Moved {
     let dot: C = a.iter().zip(b).map(|(a, b)| a.conj() * b).sum();
     let own: f64 = a.iter().map(C::norm_sqr).sum();
     if own > 0.0 {
-        a.iter_mut().for_each(|v| *v *= dot / own);
+        for v in a {
+            *v *= dot / own;
+        }
     }
     moved
 }
@@ -182,7 +184,9 @@ fn faded_spectrum(image: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -> Vec<C
     let mut image = image.to_vec();
     fade(&mut image, shape);
     let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
-    image.iter_mut().for_each(|v| *v -= mean);
+    for v in &mut image {
+        *v -= mean;
+    }
     plan.run(&mut image, Direction::Forward);
     image
 }

@@ -63,7 +63,9 @@ impl Ptycho {
         for some in some.chunks(threads()) {
             let frames = stages.intensities(some)?;
             let one = |i: usize, j: &usize| Explained::of(&model.mag[j * pixels..(j + 1) * pixels], &frames[i]);
-            map(items(some), one).into_iter().for_each(|one| all += one);
+            for one in map(items(some), one) {
+                all += one;
+            }
         }
         Ok(all.missed())
     }
