@@ -265,7 +265,7 @@ pub enum Entries {
 
 impl Entries {
     /// Lines; none where any number will do.
-    pub fn len(&self) -> Option<usize> {
+    pub fn lines(&self) -> Option<usize> {
         match self {
             Self::Each(values) => Some(values.len()),
             Self::Whole(values) => Some(values.len()),

@@ -182,7 +182,7 @@ pub fn write_field(path: impl AsRef<Path>, field: &Field) -> Result<()> {
 /// Writes particles: one line each, columns `position_x` and so on.
 pub fn write_table(path: impl AsRef<Path>, table: &record::Table) -> Result<()> {
     let path = path.as_ref();
-    let uneven = |c: &&record::Column| c.values.len().is_some_and(|n| n != table.len);
+    let uneven = |c: &&record::Column| c.values.lines().is_some_and(|n| n != table.len);
     if let Some(column) = table.columns.iter().find(uneven) {
         return Err(Error::format(path, FORMAT, format!("the column `{}` does not have {} values", column.name(), table.len)));
     }

@@ -101,7 +101,7 @@ fn check_mesh(mesh: &Mesh) -> Result<(), String> {
 
 fn check_table(table: &Table) -> Result<(), String> {
     for column in &table.columns {
-        if let Some(len) = column.values.len().filter(|n| *n != table.len) {
+        if let Some(len) = column.values.lines().filter(|n| *n != table.len) {
             return Err(format!("the column `{}` of `{}` has {len} values of {}", column.name(), table.name, table.len));
         }
     }

@@ -130,10 +130,12 @@ impl Bins {
         let bin = (value - self.from) / self.spacing;
         // Cut off towards zero: what is not a number, or below it, has no place that could be cut.
         let whole = bin as usize;
-        match bin >= 0.0 {
-            true if whole < self.count => Some(whole),
-            true if whole == self.count && value <= self.from + self.spacing * self.count as f64 => whole.checked_sub(1),
-            _ => None,
+        if bin.is_nan() || bin < 0.0 {
+            None
+        } else if whole == self.count && value <= self.from + self.spacing * self.count as f64 {
+            whole.checked_sub(1)
+        } else {
+            (whole < self.count).then_some(whole)
         }
     }
 }
