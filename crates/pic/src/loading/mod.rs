@@ -88,7 +88,7 @@ impl Batch {
         }
         self.draws.numbers.resize(even, 0);
         for (k, numbers) in self.draws.numbers.chunks_exact_mut(all.max(1)).enumerate() {
-            numbers.iter_mut().for_each(|number| *number = k as u32);
+            numbers.fill(k as u32);
         }
         for k in least.min(most)..most {
             for c in (0..all).filter(|c| self.wanted[*c] > k) {
@@ -231,8 +231,8 @@ impl<'a> Source<'a> {
             // All cells are full: their first particles, then their second ones.
             let all = out.cells.len().max(1);
             for (offset, (s, t)) in self.offsets.iter().zip(out.s.chunks_exact_mut(all).zip(out.t.chunks_exact_mut(all))) {
-                s.iter_mut().for_each(|s| *s = offset[0]);
-                t.iter_mut().for_each(|t| *t = offset[1]);
+                s.fill(offset[0]);
+                t.fill(offset[1]);
             }
         } else {
             for (p, c) in out.cell.iter().enumerate() {
