@@ -120,7 +120,7 @@ pub(super) fn surf(text: &str, label: Label) -> Result<Vec<Curve>, String> {
             let own = label.types.iter().position(|(name, _)| *name == of);
             if let Some(own) = own {
                 met[own] = true;
-            } else {
+            } else if matches!((points, words.len()), (Some(_), 3 | 4) | (None, 5 | 6)) {
                 let (first, line) = kind.get_or_insert_with(|| (of.to_owned(), id));
                 if first != of {
                     return Err(format!(
