@@ -217,7 +217,7 @@ fn laser() -> LaserConfig {
         direction: LaserDirection::Left,
         antenna: None,
         position: None,
-        delay: None,
+        delay: Some(0.0),
         fwhm: None,
         rise: Some(3.0),
         flat: Some(1e6),
