@@ -148,7 +148,7 @@ fn tile_of(setup: &Setup, expected: usize, places: usize) -> [usize; 2] {
             _ => [TILE; 2],
         }
     });
-    let wanted = if setup.tile.is_some() { wanted } else { small_tile(wanted, |tile| tiles(tile), expected, places) };
+    let wanted = if setup.tile.is_some() { wanted } else { small_tile(wanted, tiles, expected, places) };
     [0, 1].map(|a| {
         let most = wanted[a].clamp(1, 128);
         cells[a].div_ceil(cells[a].div_ceil(most))
