@@ -168,7 +168,7 @@ fn cylinder(cells: [usize; 2]) -> Config {
         gas: Gas::Outside,
         wall,
         temperature: None,
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     }];
     config.steps = 1 << 40;

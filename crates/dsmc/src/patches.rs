@@ -121,7 +121,7 @@ mod tests {
             gas: crate::geometry::Gas::Outside,
             wall,
             temperature: None,
-            walls: Default::default(),
+            walls: std::collections::BTreeMap::default(),
             reference: None,
         }
     }

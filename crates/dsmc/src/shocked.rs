@@ -145,7 +145,7 @@ mod tests {
             gas: Gas::Outside,
             wall: WallConfig::diffuse(500.0, [0.0; 3]),
             temperature: None,
-            walls: Default::default(),
+            walls: std::collections::BTreeMap::default(),
             reference: None,
         }];
         config

@@ -95,6 +95,9 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Writes a file under the name that it is given.
+type Write<'a> = Box<dyn Fn(&Path) -> Result<()> + Send + Sync + 'a>;
+
 /// A file to write.
 struct Task<'a> {
     path: PathBuf,
@@ -102,7 +105,7 @@ struct Task<'a> {
     copied: usize,
     /// The time series that it belongs to, and its time there.
     series: Option<(String, f64)>,
-    write: Box<dyn Fn(&Path) -> Result<()> + Send + Sync + 'a>,
+    write: Write<'a>,
 }
 
 /// Writes moments into a folder, each record in every format that suits it, and tells which files these are.
@@ -288,7 +291,7 @@ impl<'a> Plan<'_, 'a> {
     }
 
     /// Puts the file that was added last into the time series `name`.
-    fn into_series(&mut self, name: &str, time: f64) {
+    fn add_to_series(&mut self, name: &str, time: f64) {
         if let Some(task) = self.tasks.last_mut() {
             task.series = Some((name.to_owned(), time));
         }
@@ -307,7 +310,7 @@ impl<'a> Plan<'_, 'a> {
         let (time, ending) = (self.stamp.time, vtu::ending(patches));
         self.push(&patches.name, ending, move |path| vtu::write(path, patches, time));
         if self.stamp.numbered {
-            self.into_series(&patches.name, time.unwrap_or(self.stamp.step as f64));
+            self.add_to_series(&patches.name, time.unwrap_or(self.stamp.step as f64));
         }
     }
 

@@ -215,7 +215,7 @@ pub fn sweep() -> Vec<Vec<Case>> {
     let prime = |n: usize| (2..n).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d));
     let kinds = |n: usize| {
         let odd = (n + 3..).step_by(2).find(|k| !prime(*k));
-        [Some(n), odd, (n + 1..).find(|k| prime(*k))].into_iter().flatten()
+        [Some(n), odd, (n + 1..2 * n).find(|k| prime(*k))].into_iter().flatten()
     };
     let series = |dimensions: usize, sides: Vec<usize>| {
         let mut nodes: Vec<usize> = sides.into_iter().flat_map(kinds).map(|n| n + 1).collect();

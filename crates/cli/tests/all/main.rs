@@ -4,6 +4,5 @@ mod commands;
 mod common;
 mod messages;
 #[cfg(target_os = "linux")]
-mod peaks;
 #[cfg(unix)]
 mod robust;

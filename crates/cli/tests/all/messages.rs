@@ -144,7 +144,8 @@ fn a_full_disk_is_said_and_leaves_nothing_half_written() {
         assert_eq!(result.code, 5, "{format}: {}", result.err);
         let expected = format!("error: cannot write `{format}/");
         assert!(result.err.contains(&expected) && result.err.contains("hint: the system limits"), "{format}: {}", result.err);
-        let left = crate::common::names(&folder.path().join(format));
+        // The history of residuals is as small, and written whole where it comes before the field.
+        let left: Vec<_> = crate::common::names(&folder.path().join(format)).into_iter().filter(|n| n != "residual.csv").collect();
         assert_eq!(left, ["resolved.toml", "rows.csv"], "{format} left more than the small files");
     }
 }

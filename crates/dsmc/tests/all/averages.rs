@@ -264,7 +264,7 @@ fn local_knudsen_numbers_do_not_look_through_bodies() {
             gas,
             wall,
             temperature: None,
-            walls: Default::default(),
+            walls: std::collections::BTreeMap::default(),
             reference: None,
         });
     }

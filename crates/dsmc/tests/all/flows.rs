@@ -168,7 +168,7 @@ fn cylinder(ratio: f64) -> Config {
         wall: WallConfig::diffuse(200.0, [0.0; 3]),
         longest: None,
         temperature: None,
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     });
     config.particles_per_cell = Some(20.0);
@@ -213,7 +213,7 @@ fn a_gas_at_rest_is_even_up_to_the_wall() {
         wall: WallConfig::diffuse(273.15, [0.0; 3]),
         longest: None,
         temperature: None,
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     });
     config.dt = 1.4e-8;
@@ -322,7 +322,7 @@ fn nothing_collides_through_a_plate() {
             gas: Gas::Outside,
             wall,
             temperature: None,
-            walls: Default::default(),
+            walls: std::collections::BTreeMap::default(),
             reference: None,
         });
         let mut gas = flow(&config, 1);

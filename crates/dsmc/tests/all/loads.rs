@@ -20,7 +20,7 @@ fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
         gas: Gas::Outside,
         wall,
         temperature: None,
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     }
 }

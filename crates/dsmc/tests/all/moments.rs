@@ -19,7 +19,7 @@ fn body(name: &str, outline: Shape, wall: WallConfig) -> BodyConfig {
         gas: Gas::Outside,
         wall,
         temperature: None,
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     }
 }

@@ -57,7 +57,8 @@ fn types_of_a_surface_file_have_walls() {
         ("", "line 1 is of type 1 and line 4 of type 2, and `wall` is for one type: give the others in `walls`"),
         ("walls = { 2 = { temperature = 500.0 }, 3 = { temperature = 400.0 } }\n", "`walls` has a wall for type 3, of which no line is"),
     ] {
-        let message = model(more).err().expect(expected).to_string();
+        let Err(error) = model(more) else { panic!("{expected}") };
+        let message = error.to_string();
         assert!(message.contains(expected), "{message}");
     }
     let shape = "\n[[dsmc.bodies]]\nname = \"s\"\noutline = { shape = \"circle\", centre = [5e-5, 5e-5], radius = 2e-5 }\n";

@@ -18,7 +18,7 @@ fn rows_go_on_as_if_nothing_had_been() {
     let mut profiler = Profiler::off();
     for _ in 0..14 {
         whole.step(&mut profiler).unwrap();
-        if whole.clock().step % 4 == 0 {
+        if whole.clock().step.is_multiple_of(4) {
             whole.row().unwrap();
         }
     }

@@ -34,7 +34,7 @@ fn slit(cells: [usize; 2], size: [f64; 2], upstream: f64, high: f64, density: f6
         gas: Gas::Outside,
         wall: WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) },
         temperature: None,
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     }];
     config

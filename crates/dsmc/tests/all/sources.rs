@@ -136,7 +136,7 @@ fn the_heat_from_a_wall_follows_its_temperature() {
         wall: WallConfig::diffuse(300.0, [0.0; 3]),
         longest: None,
         temperature: Some("400 + 2000*(x - 0.2)".into()),
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     });
     let mut flow = flow(&config, 1);

@@ -149,7 +149,7 @@ fn an_inlet_behind_a_body_lets_all_of_its_flow_through() {
         gas: Gas::Outside,
         wall: WallConfig { model: WallModel::Specular, ..WallConfig::diffuse(300.0, [0.0; 3]) },
         temperature: None,
-        walls: Default::default(),
+        walls: std::collections::BTreeMap::default(),
         reference: None,
     };
     config.bodies = vec![body.clone()];
