@@ -147,7 +147,7 @@ impl<T: Number> Fixed<T> {
 /// Views whose waves are made at once where not all are kept.
 pub(crate) const LOT: usize = shift::LOT;
 
-/// Bytes of a thread's room, as [`Scratch`] has it: waves on both sides of the transform, planes, and three more waves for a likelihood.
+/// Bytes of a thread's room, as `Scratch` has it: waves on both sides of the transform, planes, and three more waves for a likelihood.
 pub fn room(model: &Model, likelihood: bool, double: bool) -> u64 {
     let planes =
         4 * model.exits() + 7 + if likelihood { 4 * model.exits() } else { 0 } + if model.subpixel { 2 * model.modes[0] } else { 0 };
