@@ -67,8 +67,8 @@ pub struct Work {
     pub bytes: f64,
 }
 
-/// Seconds that threads of a processor need to come together in a step, some stages of 5 to 10 us.
-const TOGETHER: f64 = 3e-5;
+/// Seconds that threads of a processor need to come together in a step: 16 took 100 to 400 us, some stages with their measurements.
+const TOGETHER: f64 = 2e-4;
 /// Seconds from one launch to the next where little is in them.
 const LAUNCH: f64 = 4e-6;
 /// Seconds that the driver, the context and the kernels of a GPU take before anything is done on it, and at the end of the process.
