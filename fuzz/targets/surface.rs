@@ -18,7 +18,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, &[u8])| {
         gas => {
             let grid = Grid { cells: [12, 8], h: [0.25, 0.5], origin: [-1.0, 0.0], dimensions: 2 };
             let gas = if gas == 0 { Gas::Inside } else { Gas::Outside };
-            read(file.path(), &grid, Label { name: "body", origin: "fuzz", gas, wall: 0 }).map(drop)
+            read(file.path(), &grid, Label { name: "body", origin: "fuzz", gas, wall: 0, types: &[("2", 1)] }).map(drop)
         }
     };
     if let Err(error) = found {
