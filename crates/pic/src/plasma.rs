@@ -4,6 +4,7 @@
 mod window;
 
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::{Properties, Recipe, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
@@ -16,7 +17,7 @@ use crate::grid::{FieldSide, Grid};
 use crate::laser::{Antenna, Envelope, Polarisation, Pulse};
 use crate::loading::{Source, back_push};
 use crate::particles::Particles;
-use crate::setup::Model;
+use crate::setup::{Load, Model};
 use crate::stages::{self, Component, Energies, Ledger, Setup, Stages};
 use crate::step;
 
@@ -82,12 +83,27 @@ pub(crate) fn on_host<R: Send>(device: &Device, work: impl FnOnce() -> R + Send)
     }
 }
 
+/// Why a GPU cannot make the particles of `load` by itself; nothing where it can.
+pub(crate) fn obstacle(config: &Config, setup: &Setup, load: &Load) -> Option<&'static str> {
+    let initial = config.initial.fields.is_some() || config.laser.iter().any(|l| l.source == LaserSource::Box);
+    let felt = !config.initial.poisson && (initial || setup.external.iter().any(|f| !f.is_empty()));
+    load.obstacle().or((felt && load.species.mobile).then_some("fields at the start take their momenta half a step back"))
+}
+
+/// Programs by which a GPU makes the particles of the species that it can make.
+pub(crate) fn makers(config: &Config, model: &Model, setup: &Setup, gpu: &Properties) -> Vec<Recipe> {
+    stages::cuda::makers(setup, gpu, &|s| obstacle(config, setup, &model.loads[s]).is_none())
+}
+
 impl Plasma {
     /// Allocates, puts everything in, and takes the momenta half a step back.
     pub fn new(config: &Config, seed: u64, device: &Device) -> Result<Self> {
         let model = Model::new(config, seed)?;
         let setup = model.setup(config)?;
         device.must_hold(stages::memory(&setup, device), "particles and fields of the plasma")?;
+        if let Device::Cuda(cuda) = device {
+            prepare(cuda, makers(config, &model, &setup, cuda.properties()));
+        }
         let mut stages = open(&setup, device)?;
         let fields = initial_fields(config, &model)?;
         for (c, values) in fields.iter().enumerate().filter(|(_, v)| !v.is_empty()) {

@@ -14,11 +14,10 @@ use zellige_engine::times::{self, Part};
 
 use crate::bench;
 use crate::config::Config;
-use crate::config::laser::LaserSource;
 use crate::diagnostics::Diagnostics;
 use crate::grid::{FieldSide, ParticleSide};
 use crate::output::digits;
-use crate::plasma::{Accounts, Plasma, left_behind};
+use crate::plasma::{self, Accounts, Plasma, left_behind};
 use crate::setup::{Load, Model};
 use crate::stages::{self, Precision, Setup};
 use crate::warnings;
@@ -115,8 +114,9 @@ impl Solver for Pic {
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
-        let setup = Model::new(config, environment.seed)?.setup(config)?;
-        Ok(stages::cuda::recipes(&setup, gpu))
+        let model = Model::new(config, environment.seed)?;
+        let setup = model.setup(config)?;
+        Ok([stages::cuda::recipes(&setup, gpu), plasma::makers(config, &model, &setup, gpu)].concat())
     }
 
     fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
@@ -229,10 +229,7 @@ impl Solver for Pic {
 
 /// Where a GPU's particles are made.
 fn makers(config: &Config, model: &Model, setup: &Setup) -> Vec<(String, String)> {
-    let initial = config.initial.fields.is_some() || config.laser.iter().any(|l| l.source == LaserSource::Box);
-    let felt = !config.initial.poisson && (initial || setup.external.iter().any(|f| !f.is_empty()));
-    let fields = |mobile: bool| (felt && mobile).then_some("fields at the start take their momenta half a step back");
-    let line = |load: &Load| match load.obstacle().or(fields(load.species.mobile)) {
+    let line = |load: &Load| match plasma::obstacle(config, setup, load) {
         None => format!("{}: made by the GPU", load.species.name),
         Some(why) => format!("{}: made by the host's cores, since {why}", load.species.name),
     };

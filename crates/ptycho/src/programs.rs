@@ -3,7 +3,8 @@
 use zellige_engine::cuda::{Properties, Recipe};
 use zellige_engine::device::Device;
 
-use crate::config::{Config, EngineConfig, EngineName, NoiseName};
+use crate::config::{Compatibility, Config, EngineConfig, EngineName, NoiseName};
+use crate::engines;
 use crate::model::Model;
 use crate::stages::Noise;
 use crate::stages::cuda::{Kind, Needed, recipes_for};
@@ -18,11 +19,13 @@ pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Pr
         Device::Cpu(_) => room.allowance.is_some(),
     };
     let kind = Kind { atomic: atomic && !streamed, ..Kind::of(model, gpu) };
-    let needed: Vec<Needed> = config.engine.iter().flat_map(needed).chain(streamed.then_some(Needed::Streaming)).collect();
+    let ptypy = config.compatibility == Compatibility::Ptypy;
+    let needed: Vec<Needed> =
+        config.engine.iter().flat_map(|engine| needed(engine, ptypy)).chain(streamed.then_some(Needed::Streaming)).collect();
     recipes_for(&kind, &needed)
 }
 
-fn needed(engine: &EngineConfig) -> Vec<Needed> {
+fn needed(engine: &EngineConfig, ptypy: bool) -> Vec<Needed> {
     let noise = match engine.noise.unwrap_or_default() {
         NoiseName::Gaussian => Noise::Gaussian,
         NoiseName::Poisson => Noise::Poisson,
@@ -34,5 +37,8 @@ fn needed(engine: &EngineConfig) -> Vec<Needed> {
         EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml => Some(Needed::Sweeps),
     };
     let places = engine.positions.is_some().then_some(Needed::Places);
-    stages.into_iter().chain(places).collect()
+    let smooth = engine.object_smooth.or(engine.smooth_gradient).is_some();
+    let supports = (smooth || engines::supports(engine, ptypy).iter().any(Option::is_some)).then_some(Needed::Supports);
+    let wavefield = (engine.wavefield_preconditioner == Some(true)).then_some(Needed::Wavefield);
+    [stages, places, supports, wavefield].into_iter().flatten().collect()
 }

@@ -1,12 +1,13 @@
 //! Particles of the start: a GPU makes those of the processor, to the bit, by its own kernel and from the host.
 
-use zellige_engine::cuda::Cuda;
+use zellige_engine::cuda::{Cuda, Properties};
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
+use zellige_engine::sim::{Environment, Solver};
 use zellige_engine::testing;
-use zellige_pic::Config;
 use zellige_pic::particles::Particles;
 use zellige_pic::plasma::Plasma;
+use zellige_pic::{Config, Pic};
 
 fn start(cells: &str, size: &str, rest: &str, device: &Device) -> Particles {
     let text = format!("dt = 0.05\nsteps = 1\n{rest}[grid]\ncells = {cells}\nsize = {size}\n");
@@ -65,4 +66,20 @@ fn hot_particles_of_a_gpu_find_room_from_the_first_step_on() {
         plasma.advance(true, &mut Profiler::off()).unwrap();
     }
     assert_eq!(plasma.stages.count().unwrap(), [256 * 256 * 64]);
+}
+
+/// Kernels that are told before a run, for a pack, are those of the run: what makes the particles, too, where a GPU makes them.
+#[test]
+fn programs_that_make_particles_are_told() {
+    for (rest, makes) in [("momentum = { thermal = 0.1 }", true), ("density = \"1 + x\"", false)] {
+        let text = format!(
+            "dt = 0.05\nsteps = 1\nspecies = [{{ name = \"a\", particles_per_cell = 4, {rest} }}]\n[grid]\ncells = [16, 16]\nsize = [1, 1]\n"
+        );
+        let config: Config = toml::from_str(&text).unwrap();
+        let environment = Environment { device: Device::Cpu(Cpu::new(1).unwrap()), folder: ".".into(), seed: 1 };
+        let programs = Pic::programs(&config, &environment, &Properties::usual("sm_90").unwrap()).unwrap();
+        let names: Vec<_> = programs.iter().map(|recipe| recipe.name.as_str()).collect();
+        assert_eq!(names.iter().any(|name| name.starts_with("pic start")), makes, "{names:?}");
+        assert_eq!(names.len(), 2 + usize::from(makes), "{names:?}");
+    }
 }

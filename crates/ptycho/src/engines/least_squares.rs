@@ -33,7 +33,15 @@ impl Solving {
             likelihood: config.log_likelihood.unwrap_or(true),
         };
         let start = [config.probe_update_start.unwrap_or(0), config.object_update_start.unwrap_or(0)];
-        Self { rule, start, supports: super::supports(config, facts), views: facts.views, seed: facts.seed, number, sizes: facts.sizes }
+        Self {
+            rule,
+            start,
+            supports: super::supports(config, facts.ptypy()),
+            views: facts.views,
+            seed: facts.seed,
+            number,
+            sizes: facts.sizes,
+        }
     }
 }
 

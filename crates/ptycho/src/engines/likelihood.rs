@@ -61,7 +61,7 @@ impl Descending {
         Self {
             rule,
             start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
-            supports: super::supports(config, facts),
+            supports: super::supports(config, facts.ptypy()),
             scaled: config.scale_preconditioner.unwrap_or(!facts.ptypy()),
             probe_scale: config.probe_scale.unwrap_or(1.0),
             wavefield: (config.wavefield_preconditioner == Some(true)).then(|| {

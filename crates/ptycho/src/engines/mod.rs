@@ -136,10 +136,10 @@ pub fn begin(engine: &dyn Engine, stages: &mut dyn Stages, frame: [usize; 2]) ->
 /// PtyPy's probes are held to this part of the frame unless something else is said.
 const PTYPY_SUPPORT: f64 = 0.7;
 
-/// Supports that an entry asks for; 0 is none.
-fn supports(config: &EngineConfig, facts: &Facts) -> [Option<f64>; 2] {
+/// Supports of the probe and of its transform that an entry asks for, or has from PtyPy.
+pub(crate) fn supports(config: &EngineConfig, ptypy: bool) -> [Option<f64>; 2] {
     let stochastic = matches!(config.name, EngineName::Epie | EngineName::Rpie | EngineName::Sdr);
-    let default = if facts.ptypy() && !stochastic { PTYPY_SUPPORT } else { 0.0 };
+    let default = if ptypy && !stochastic { PTYPY_SUPPORT } else { 0.0 };
     let given = [config.probe_support.unwrap_or(default), config.probe_fourier_support.unwrap_or(0.0)];
     given.map(|part| (part > 0.0).then_some(part))
 }

@@ -71,7 +71,7 @@ impl Projecting {
                 limits: ObjectLimits { clip: config.object_clip, smooth: config.object_smooth.filter(|s| *s > 0.0) },
             },
             start: [config.probe_update_start.unwrap_or(2), config.object_update_start.unwrap_or(0)],
-            supports: super::supports(config, facts),
+            supports: super::supports(config, facts.ptypy()),
             sizes: facts.sizes,
             noise: facts.noise.clone(),
             mean: facts.power.mean,

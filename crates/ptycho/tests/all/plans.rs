@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use zellige_engine::checkpoint::{Reader, Writer};
+use zellige_engine::cuda::Properties;
 use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
@@ -245,4 +246,21 @@ fn frames_of_real_detectors_are_read() {
     let file = zellige_io::hdf5::File::open(folder.path().join("again.ptyd")).unwrap();
     assert!(file.read("chunks/0/data").unwrap().to_reals().unwrap().iter().all(|v| *v >= 0.0));
     assert_eq!(file.read("chunks/0/weights").unwrap().to_reals().unwrap().iter().filter(|w| **w == 0.0).count(), 10);
+}
+
+/// Kernels that are told before a run, for a pack, are those of the run: those of probes between pixels, of supports and of the preconditioner.
+#[test]
+fn programs_of_what_is_asked_for_are_told() {
+    let programs = |subpixel: bool, engine: EngineConfig| {
+        let scan = ScanConfig { simulate: Some(small()), ..ScanConfig::default() };
+        let config = Config { subpixel, ..Config::new(scan, engine) };
+        let told = Ptycho::programs(&config, &environment(Path::new(".")), &Properties::usual("sm_90").unwrap()).unwrap();
+        ["probes between pixels", "supports", "wavefield"].map(|name| told.iter().any(|p| p.name.starts_with(&format!("ptycho {name} "))))
+    };
+    let dm = || EngineConfig::new(EngineName::Dm, 1);
+    assert_eq!(programs(false, dm()), [false; 3]);
+    assert_eq!(programs(true, dm()), [true, true, false]);
+    assert_eq!(programs(false, EngineConfig { probe_support: Some(0.7), ..dm() }), [false, true, false]);
+    let ml = EngineConfig { wavefield_preconditioner: Some(true), ..EngineConfig::new(EngineName::Ml, 1) };
+    assert_eq!(programs(false, ml), [false, false, true]);
 }

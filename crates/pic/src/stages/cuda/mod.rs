@@ -61,6 +61,12 @@ pub fn recipes(setup: &Setup, gpu: &Properties) -> Vec<Recipe> {
     recipes_of(setup, gpu, &|kind| kind)
 }
 
+/// Programs that make the particles of the species for which `made` is true.
+pub fn makers(setup: &Setup, gpu: &Properties, made: &dyn Fn(usize) -> bool) -> Vec<Recipe> {
+    let of = |s: usize| program::maker(&kind_of(setup, setup.expected[s], gpu).of(&setup.species[s]));
+    (0..setup.species.len()).filter(|s| made(*s)).map(of).collect()
+}
+
 fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(Kind) -> Kind) -> Vec<Recipe> {
     let kinds = setup.species.iter().zip(&setup.expected).map(|(species, expected)| adapt(kind_of(setup, *expected, gpu).of(species)));
     kinds.map(|kind| recipe(&kind)).chain([fields::recipe(setup.precision)]).collect()

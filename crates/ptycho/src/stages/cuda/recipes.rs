@@ -94,6 +94,10 @@ pub enum Needed {
     Places,
     /// Frames that come and go.
     Streaming,
+    /// Supports of probes, or smoothing.
+    Supports,
+    /// The wavefield preconditioner.
+    Wavefield,
 }
 
 /// Programs of frames of a kind for what is needed, each once.
@@ -101,6 +105,9 @@ pub fn recipes_for(kind: &Kind, needed: &[Needed]) -> Vec<Recipe> {
     // Only projections fetch the wave to come.
     let (still, fused) = (kind.unfetched(), matches!(kind.way, Way::Fused { .. }));
     let mut all = vec![frames_recipe(kind), sums_recipe(kind)];
+    if kind.shifted {
+        all.extend([pieces_recipe(kind), between_recipe(kind), supports_recipe(kind)]);
+    }
     for needed in needed {
         all.extend(match needed {
             Needed::Descent(noise) if fused => vec![vectors_recipe(kind), likelihood_recipe(&still, *noise)],
@@ -109,6 +116,8 @@ pub fn recipes_for(kind: &Kind, needed: &[Needed]) -> Vec<Recipe> {
             Needed::Places if fused => vec![places_recipe(&still)],
             Needed::Places => vec![pieces_recipe(kind)],
             Needed::Streaming => super::stream::recipes(kind).into(),
+            Needed::Supports => vec![supports_recipe(kind)],
+            Needed::Wavefield => vec![wavefield_recipe(kind)],
         });
     }
     let mut names = std::collections::BTreeSet::new();
