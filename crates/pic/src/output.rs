@@ -1,6 +1,7 @@
 //! The state as records: fields, currents and charges on the lattice, particles one by one.
 
 use zellige_engine::error::Result;
+use zellige_engine::parallel::position;
 use zellige_engine::record::{self, Axis, Column, Entries, Mesh, Method, Note, Palette, Record, Table, UnitDimension, Values};
 
 use crate::config::Config;
@@ -10,7 +11,7 @@ use crate::diagnostics::histogram::{Cloud, selected, selection};
 use crate::grid::{FieldSide, ParticleSide};
 use crate::particles::Pusher;
 use crate::plasma::Plasma;
-use crate::stages::{Component, Precision};
+use crate::stages::Component;
 
 /// V/m, T, A/m^2, C/m^3 by m, kg, s, A, K, mol, cd.
 const ELECTRIC: UnitDimension = [1.0, 1.0, -3.0, -1.0, 0.0, 0.0, 0.0];
@@ -50,9 +51,9 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
         let members = Component::ALL.into_iter().filter(|c| *c as usize / 3 == first && what.iter().any(|name| named(name) == Some(*c)));
         let mut components = Vec::new();
         for component in members {
-            let values = plasma.stages.component(component)?;
+            let values = plasma.stages.cells(component, lattice_kind(plasma, first).scale)?;
             let name = ["x", "y", "z"][component as usize % 3];
-            components.push(piece(plasma, name, component.stagger(), &values, lattice_kind(plasma, first).scale));
+            components.push(piece(plasma, name, component.stagger(), values));
         }
         components.retain(|c| asked || notable(&c.values));
         if !components.is_empty() {
@@ -61,19 +62,14 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
     }
     for name in what.iter().filter(|name| named(name).is_none()) {
         let wanted = name.strip_prefix("charge.");
-        let mut rho = vec![0.0; plasma.setup.grid.len()];
-        for s in 0..plasma.setup.species.len() {
-            if wanted.is_none_or(|w| w == plasma.setup.species[s].name) {
-                for (sum, r) in rho.iter_mut().zip(plasma.stages.charge(s, false)?) {
-                    *sum += r;
-                }
-            }
-        }
+        let species = plasma.setup.species.iter().enumerate().filter(|(_, s)| wanted.is_none_or(|w| w == s.name));
+        let species: Vec<usize> = species.map(|(s, _)| s).collect();
         let title = wanted.map_or_else(|| "charge density".to_owned(), |w| format!("charge density of {w}"));
         let name = wanted.map_or_else(|| "rho".to_owned(), |w| format!("rho_{w}"));
         let scale = plasma.model.units.charge;
         let kind = Kind { name, title, normalised: "e n_0", si: "C/m^3", dimension: CHARGE, scale };
-        let density = piece(plasma, "", [0.0; 2], &rho, scale);
+        let values = plasma.stages.charge_cells(&species, scale)?;
+        let density = piece(plasma, "", [0.0; 2], values);
         if asked || notable(&density.values) {
             out.push(Record::Mesh(mesh(config, plasma, kind, vec![density])));
         }
@@ -83,7 +79,11 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
 
 /// Whether something is not zero.
 fn notable(values: &Values) -> bool {
-    (0..values.len()).any(|k| values.get(k) != 0.0)
+    match values {
+        Values::F32(values) => position(values, |v| *v != 0.0),
+        Values::F64(values) => position(values, |v| *v != 0.0),
+    }
+    .is_some()
 }
 
 /// E, B or J.
@@ -100,19 +100,8 @@ fn lattice_kind(plasma: &Plasma, which: usize) -> Kind {
 }
 
 /// A component at its own points of the lattice, one per cell: the lower corner, or halfway to the next one.
-fn piece(plasma: &Plasma, name: &str, stagger: [f64; 2], values: &[f64], scale: f64) -> record::Component {
-    let grid = &plasma.setup.grid;
-    let rows = (0..grid.cells[1]).map(|j| grid.row(j as isize));
-    let scaled = rows.flat_map(|row| values[row].iter().map(|v| v * scale));
-    record::Component {
-        name: name.into(),
-        position: stagger[..grid.dimensions].to_vec(),
-        values: if plasma.model.precision == Precision::F32 {
-            Values::F32(scaled.map(|v| v as f32).collect())
-        } else {
-            Values::F64(scaled.collect())
-        },
-    }
+fn piece(plasma: &Plasma, name: &str, stagger: [f64; 2], values: Values) -> record::Component {
+    record::Component { name: name.into(), position: stagger[..plasma.setup.grid.dimensions].to_vec(), values }
 }
 
 fn mesh(config: &Config, plasma: &Plasma, kind: Kind, components: Vec<record::Component>) -> Mesh {

@@ -3,6 +3,7 @@
 //! A call is a pass over everything of its kind, so a backend may fuse inside it and dispatch costs nothing. No stage waits
 //! for the device except those under "what waits".
 
+pub mod cells;
 pub mod cpu;
 pub mod cuda;
 pub mod images;
@@ -11,6 +12,7 @@ pub mod layer;
 use zellige_engine::device::Device;
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
+use zellige_engine::record::Values;
 
 use crate::gauss::{Look, Seen};
 use crate::grid::Grid;
@@ -194,6 +196,12 @@ pub trait Stages: Send {
 
     /// A component over all corners with guards, as [`crate::grid::Grid::index`] lays them out.
     fn component(&mut self, component: Component) -> Result<Vec<f64>>;
+
+    /// A component on the cells of the box, row by row, times `scale`, in the number format of the set-up: what a record holds.
+    fn cells(&mut self, component: Component, scale: f64) -> Result<Values>;
+
+    /// The charge density of some species together likewise.
+    fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values>;
 
     /// Puts E or B as it stands at the end of list `list`, for [`Stages::kept`], without waiting. False where there is no room or nothing
     /// to be won by it: then [`Stages::component`] has it.

@@ -1,8 +1,11 @@
 //! [`Stages`] on the processor.
 
+use std::ops::Range;
+
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks, chunks_mut, each, each_task, items, items_mut, map_tasks, owned, thread};
 use zellige_engine::profile::Profiler;
+use zellige_engine::record::Values;
 use zellige_engine::sim::Cost;
 
 use super::advance::{ACROSS, Pass, advance_tile, deposit_charge};
@@ -17,6 +20,8 @@ use crate::grid::{ABOVE, BELOW};
 use crate::loading::{Batch, Source};
 use crate::particles::Particles;
 use crate::physics::{Vec3, kinetic_energy};
+use crate::stages::cells::cells;
+use crate::stages::images::Quantity;
 use crate::stages::{Bins, Component, Energies, Ledger, Sheet, Stages, Visit};
 
 /// Particles that one task advances: fuller tiles are cut into bands of rows, so that a dense target keeps all threads busy.
@@ -237,6 +242,27 @@ impl<T: Format> Stages for CpuStages<T> {
 
     fn component(&mut self, component: Component) -> Result<Vec<f64>> {
         Ok(self.fields.get(component))
+    }
+
+    fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {
+        self.cpu.install(|| self.fields.cells(component, self.setup.precision, scale))
+    }
+
+    fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values> {
+        let mut rho = vec![0.0; self.setup.grid.len()];
+        for s in species {
+            let charge = self.charge(*s, false)?;
+            self.cpu.install(|| {
+                each((chunks_mut(&mut rho, PART), chunks(&charge, PART)), |_, (sum, charge)| {
+                    sum.iter_mut().zip(charge).for_each(|(sum, r)| *sum += r);
+                });
+            });
+        }
+        let fetch = |range: Range<usize>, to: &mut [f64]| {
+            to.copy_from_slice(&rho[range]);
+            Ok(())
+        };
+        self.cpu.install(|| cells(&self.setup.grid, Quantity::Charge, self.setup.precision, scale, fetch))
     }
 
     fn set_component(&mut self, component: Component, values: &[f64]) -> Result<()> {

@@ -4,10 +4,12 @@ use zellige_engine::cuda::Launch;
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::profile::Profiler;
+use zellige_engine::record::Values;
 use zellige_engine::rng::Philox;
 use zellige_engine::sim::Cost;
 
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
+use super::fields::Charge;
 use super::{CudaStages, Current, Population, early, unit_of};
 use crate::gauss::{Look, Seen};
 use crate::integers::dithered;
@@ -90,6 +92,20 @@ impl CudaStages {
         }
         self.pending = Some(charge);
         Ok(())
+    }
+
+    /// Charge of some species at all corners.
+    fn charge_of(&mut self, species: &[usize], smoothed: bool) -> Result<Charge> {
+        self.ahead = None;
+        self.convert()?;
+        let charge = self.fields.no_charge(smoothed)?;
+        for s in species {
+            self.sum_charge(*s)?;
+            let unit = self.species[*s].species.macro_charge().abs() / (4.0 * self.unit);
+            self.fields.add_charge(&charge, &self.sums[self.adding], unit)?;
+            self.cuda.fill_zero(&mut self.sums[self.adding])?;
+        }
+        Ok(charge)
     }
 
     fn advance_particles(&mut self, species: usize, step: u64, measure: bool) -> Result<()> {
@@ -235,6 +251,18 @@ impl Stages for CudaStages {
         self.fields.get(component)
     }
 
+    fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {
+        if component as usize >= Component::Jx as usize {
+            self.read_current()?;
+        }
+        self.fields.cells(component, scale)
+    }
+
+    fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values> {
+        let charge = self.charge_of(species, false)?;
+        self.fields.charge_cells(&charge, scale)
+    }
+
     fn keep(&mut self, list: usize, component: Component) -> Result<bool> {
         self.fields.keep(list, component)
     }
@@ -263,17 +291,10 @@ impl Stages for CudaStages {
     }
 
     fn look(&mut self, look: &Look<'_>) -> Result<Seen> {
-        self.ahead = None;
         // Whether particles were lost is not asked in each measured step.
         self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))?;
-        self.convert()?;
-        let charge = self.fields.no_charge(look.smoothed)?;
-        for s in 0..self.species.len() {
-            self.sum_charge(s)?;
-            let unit = self.species[s].species.macro_charge().abs() / (4.0 * self.unit);
-            self.fields.add_charge(&charge, &self.sums[self.adding], unit)?;
-            self.cuda.fill_zero(&mut self.sums[self.adding])?;
-        }
+        let all: Vec<usize> = (0..self.species.len()).collect();
+        let charge = self.charge_of(&all, look.smoothed)?;
         self.fields.look(look, &charge)
     }
 

@@ -9,12 +9,17 @@ mod layers;
 mod sides;
 mod yee;
 
+use std::ops::Range;
+
+use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
+use zellige_engine::record::Values;
 
 use self::layers::Layers;
 use crate::grid::{BELOW, Grid};
+use crate::stages::cells::cells;
 use crate::stages::images::Quantity;
-use crate::stages::{Component, Setup, Sheet, Smoothing};
+use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 
 /// Rows that a task takes.
 const BAND: usize = 16;
@@ -159,6 +164,15 @@ impl<T: RealScalar> FieldSet<T> {
         let mut copy = self.array(component).clone();
         sides::guards(&self.grid, Quantity::Vector(component), &mut copy);
         copy.iter().map(|v| v.to_f64()).collect()
+    }
+
+    /// A component on the cells of the box, as [`crate::stages::Stages::cells`] gives it.
+    pub fn cells(&self, component: Component, precision: Precision, scale: f64) -> Result<Values> {
+        let fetch = |range: Range<usize>, to: &mut [T]| {
+            to.copy_from_slice(&self.array(component)[range]);
+            Ok(())
+        };
+        cells(&self.grid, Quantity::Vector(component), precision, scale, fetch)
     }
 
     /// Sets a component; the guards given are replaced by what the sides say.

@@ -1,7 +1,7 @@
 //! What is told of the fields where they are: `gauss.cu`.
 
 use bytemuck::{Pod, Zeroable};
-use zellige_engine::cuda::Buffer;
+use zellige_engine::cuda::{Buffer, Cuda};
 use zellige_engine::error::Result;
 
 use super::{BLOCK, Fields, Taps};
@@ -24,6 +24,13 @@ pub(in crate::stages::cuda) struct Charge {
     one: Buffer<f64>,
     /// Half filtered; empty without a filter.
     scratch: Buffer<f64>,
+}
+
+impl Charge {
+    /// The sum of what was added, from corner `at` of the array on. Waits.
+    pub(super) fn fetch(&self, cuda: &Cuda, at: usize, to: &mut [f64]) -> Result<()> {
+        cuda.download_to(&self.rho, at, to)
+    }
 }
 
 /// Work of E on J.
