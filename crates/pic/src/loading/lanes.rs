@@ -34,11 +34,13 @@ impl Draws {
 }
 
 /// A loop that is compiled for each instruction set.
-trait Work {
+pub(crate) trait Work {
+    /// All of it, to be inlined.
     fn run(self);
 }
 
-fn on(isa: Isa, work: impl Work) {
+/// Does `work` by the instructions of `isa`.
+pub(crate) fn on(isa: Isa, work: impl Work) {
     match isa {
         // SAFETY: `Isa::all` asked the processor.
         #[cfg(target_arch = "x86_64")]

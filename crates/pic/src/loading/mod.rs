@@ -3,7 +3,7 @@
 
 mod back;
 mod formula;
-mod lanes;
+pub(crate) mod lanes;
 mod portions;
 mod quiet;
 mod relativistic;

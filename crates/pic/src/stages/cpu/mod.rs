@@ -8,6 +8,7 @@
 
 mod advance;
 mod corners;
+mod counted;
 mod deposit;
 mod exchange;
 pub mod fields;

@@ -9,9 +9,10 @@ use zellige_engine::record::Values;
 use zellige_engine::sim::Cost;
 
 use super::advance::{ACROSS, Pass, advance_tile, deposit_charge};
+use super::counted::{bins, extent};
 use super::exchange::{Outbox, Tally, deliver, shift_tile};
 use super::isa::{Format, Work};
-use super::store::{self, Band, Tile, bins, export, extent, follow, insert, visit};
+use super::store::{self, Band, Tile, export, follow, insert, visit};
 use super::walls::Walls;
 use super::window::{Window, collect};
 use super::{CpuStages, Path, check_particles, enter};
@@ -225,7 +226,8 @@ impl<T: Format> Stages for CpuStages<T> {
     }
 
     fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>> {
-        Ok(self.cpu.install(|| bins(&self.species[species].store, axes)))
+        let population = &self.species[species];
+        Ok(self.cpu.install(|| bins(&population.store, axes, population.species.weighted)))
     }
 
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>> {

@@ -12,7 +12,7 @@ pub(super) use zellige_engine::tiles::{Mosaic, Place};
 
 use crate::loading::{Batch, Source};
 use crate::particles::{Particles, Species};
-use crate::stages::{Bins, Visit};
+use crate::stages::Visit;
 
 /// Columns of numbers in a row of a species with equal weights.
 pub(super) const PLAIN: usize = 5;
@@ -69,10 +69,10 @@ pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch
 }
 
 /// A row with its lowest cell.
-type Placed<'a, T> = ([usize; 2], &'a Row<T>);
+pub(super) type Placed<'a, T> = ([usize; 2], &'a Row<T>);
 
 /// Particles that are told at a time.
-const PORTION: usize = 1 << 16;
+pub(super) const PORTION: usize = 1 << 16;
 
 /// Particles of some rows with their lowest cells: row by row, in the order of their slots.
 fn told<T: RealScalar>(rows: &[Placed<'_, T>]) -> Particles {
@@ -104,19 +104,20 @@ pub(super) fn export<T: RealScalar>(store: &Store<T>) -> Particles {
     told(&store.rows().collect::<Vec<_>>())
 }
 
-/// Rows with their lowest cells, about [`PORTION`] particles together: what `part` makes of them goes to `join` in their order.
-fn portions<T: RealScalar>(
+/// Rows with their lowest cells, about `size` particles together: what `part` makes of them goes to `join` in their order.
+pub(super) fn portions<T: RealScalar>(
     store: &Store<T>,
+    size: usize,
     part: &(impl Fn(&[Placed<'_, T>]) -> Vec<f64> + Sync),
     join: &mut (dyn FnMut(Vec<f64>) + Send),
 ) {
     let rows: Vec<_> = store.rows().filter(|(_, row)| !row.is_empty()).collect();
-    let mut left = PORTION;
+    let mut left = size;
     let portions: Vec<_> = rows
         .chunk_by(|(_, row), _| {
             left = left.saturating_sub(row.len());
             let goes_on = left > 0;
-            left = if goes_on { left } else { PORTION };
+            left = if goes_on { left } else { size };
             goes_on
         })
         .collect();
@@ -128,75 +129,7 @@ fn portions<T: RealScalar>(
 
 /// All particles in portions, as [`crate::stages::Stages::visit`] gives them.
 pub(super) fn visit<T: RealScalar>(store: &Store<T>, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) {
-    portions(store, &|rows| part(told(rows)), join);
-}
-
-/// Values of a row's particles along an axis: a loop for each kind of column, which registers can do.
-fn along<T: RealScalar>(([i, j], row): &Placed<'_, T>, axis: &Bins, out: &mut Vec<f64>) {
-    let column = |c: usize| row.column(c)[..row.len()].iter().map(|v| v.to_f64());
-    let [from, step] = axis.place;
-    out.clear();
-    match axis.column {
-        0 => out.extend(row.keys().iter().zip(column(0)).map(|(cell, s)| from + step * ((i + usize::from(*cell)) as f64 + 0.5 + s))),
-        1 => out.extend(column(1).map(|t| from + step * (*j as f64 + 0.5 + t))),
-        c @ 2..=4 => out.extend(column(c)),
-        5 => {
-            let [x, y, z] = [2, 3, 4].map(|c| &row.column(c)[..row.len()]);
-            out.extend((0..row.len()).map(|k| {
-                let (x, y, z) = (x[k].to_f64(), y[k].to_f64(), z[k].to_f64());
-                (1.0 + x * x + y * y + z * z).sqrt()
-            }));
-        }
-        _ if row.layout().width == COLUMNS => out.extend(column(5)),
-        _ => out.resize(row.len(), 1.0),
-    }
-}
-
-/// As [`crate::stages::Stages::extent`].
-pub(super) fn extent<T: RealScalar>(store: &Store<T>, axis: &Bins) -> [f64; 2] {
-    let nothing = [f64::INFINITY, f64::NEG_INFINITY];
-    let mut all = nothing;
-    let part = |rows: &[Placed<'_, T>]| {
-        let ([mut low, mut high], mut values) = (nothing, Vec::new());
-        for row in rows {
-            along(row, axis, &mut values);
-            for v in values.iter().filter(|v| v.is_finite()) {
-                (low, high) = (if *v < low { *v } else { low }, if *v > high { *v } else { high });
-            }
-        }
-        vec![low, high]
-    };
-    portions(store, &part, &mut |found| all = [all[0].min(found[0]), all[1].max(found[1])]);
-    all
-}
-
-/// As [`crate::stages::Stages::bins`].
-pub(super) fn bins<T: RealScalar>(store: &Store<T>, axes: &[Bins]) -> Vec<f64> {
-    let none = vec![0.0; axes.iter().map(|axis| axis.count).product()];
-    let part = |rows: &[Placed<'_, T>]| {
-        let (mut sums, mut values, mut places) = (none.clone(), Vec::new(), Vec::new());
-        for placed in rows {
-            let row = placed.1;
-            places.clear();
-            places.resize(row.len(), Some(0));
-            for axis in axes.iter().rev() {
-                along(placed, axis, &mut values);
-                for (place, v) in places.iter_mut().zip(&values) {
-                    *place = place.and_then(|at| Some(at * axis.count + axis.of(*v)?));
-                }
-            }
-            let weights = (row.layout().width == COLUMNS).then(|| row.column(5));
-            for (k, at) in places.iter().enumerate() {
-                if let Some(at) = *at {
-                    sums[at] += weights.map_or(1.0, |w| w[k].to_f64());
-                }
-            }
-        }
-        sums
-    };
-    let mut all = none.clone();
-    portions(store, &part, &mut |found| all.iter_mut().zip(found).for_each(|(sum, v)| *sum += v));
-    all
+    portions(store, PORTION, &|rows| part(told(rows)), join);
 }
 
 /// Particles by their tags, as [`crate::stages::Stages::follow`] gives them.
