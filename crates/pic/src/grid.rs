@@ -78,6 +78,11 @@ impl Grid {
         (BELOW + self.cells[0] + ABOVE).next_multiple_of(ALIGN)
     }
 
+    /// Values from a row's begin to that of the row above it: none on a line, whose one row has itself for neighbours.
+    pub fn across(&self) -> usize {
+        if self.dimensions == 1 { 0 } else { self.pitch() }
+    }
+
     /// Rows, guards included.
     pub fn rows(&self) -> usize {
         BELOW + self.cells[1] + ABOVE

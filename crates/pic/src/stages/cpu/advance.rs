@@ -69,10 +69,10 @@ impl<T: RealScalar> Pass<'_, T> {
     fn gather<const ORDER: u32>(&self, i: usize, j: usize, s: T, t: T) -> (Vec3<T>, Vec3<T>) {
         let x = [stencil::<T, ORDER>(s, false), stencil::<T, ORDER>(s, true)];
         let y = [stencil::<T, ORDER>(t, false), stencil::<T, ORDER>(t, true)];
-        let pitch = self.grid.pitch();
+        let pitch = self.grid.across();
         let at = |component: usize, x: &Stencil<T>, y: &Stencil<T>| {
             let mut sum = T::ZERO;
-            let begin = self.grid.index(i as isize + x.first, j as isize + y.first);
+            let begin = self.grid.index(i as isize + x.first, j as isize + if self.line { 0 } else { y.first });
             for (row, wy) in y.w.iter().enumerate() {
                 let f = &self.fields[component][begin + row * pitch..][..3];
                 sum += *wy * (x.w[0] * f[0] + x.w[1] * f[1] + x.w[2] * f[2]);

@@ -44,7 +44,7 @@ impl Corners {
                     let variance_was = if look.forget[i as usize] { 0.0 } else { variance[k] };
                     let was = Corner { base: base[k], variance: variance_was, change: 0.0, limit: 0.0 };
                     let [right, left] = [at, grid.index(i - 1, j)].map(|at| ex[at].to_f64() / hx);
-                    let [upper, lower] = [at, grid.index(i, j - 1)].map(|at| ey[at].to_f64() / hy);
+                    let [upper, lower] = [at, at - grid.across()].map(|at| ey[at].to_f64() / hy);
                     let now = look_at(right, left, upper, lower, rho[at], all[at], was, rounding);
                     (base[k], variance[k]) = (now.base, now.variance);
                     seen = seen.join(Seen::of(&now));

@@ -162,7 +162,7 @@ pub(super) unsafe fn deposit_crossers<X: Lanes>(
 pub(super) fn spread<T: RealScalar>(pass: &Pass<'_, T>, cells: &[Cell<T>], stride: usize, size: [usize; 2], window: &mut Window<T>) {
     let [qx, qy, qz] = pass.charge;
     let pitch = window.pitch;
-    for r in 0..size[1] + 2 {
+    for r in if pass.line { 1..2 } else { 0..size[1] + 2 } {
         let begin = window.at(-1, r as isize - 1);
         let [jx, jy, jz] = &mut window.j;
         let row = &cells[r * stride..][..size[0] + 2];

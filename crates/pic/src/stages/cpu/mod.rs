@@ -157,6 +157,10 @@ impl<T: Format> CpuStages<T> {
             tile[0] = tile[0].min(T::cells(isa));
         }
         let mosaic = Mosaic::new(setup.grid.cells, tile);
+        let window = || match setup.grid.dimensions {
+            1 => Window::on_line(mosaic.tile[0], setup.order),
+            _ => Window::new(mosaic.tile),
+        };
         let species = setup.species.iter().zip(&setup.expected).map(|(species, expected)| Population {
             store: cpu.install(|| store(mosaic, species, *expected)),
             species: species.clone(),
@@ -171,7 +175,7 @@ impl<T: Format> CpuStages<T> {
             mosaic,
             fields: cpu.install(|| FieldSet::new(setup)),
             species: species.collect(),
-            windows: (0..mosaic.len()).map(|_| Window::new(mosaic.tile)).collect(),
+            windows: (0..mosaic.len()).map(|_| window()).collect(),
             outboxes: (0..mosaic.len()).map(|_| Outbox::default()).collect(),
             post: Post::default(),
             corners: Corners::new(&setup.grid),

@@ -302,7 +302,8 @@ pub(super) unsafe fn deposit_crossers<T: RealScalar>(
 pub(super) fn spread<T: RealScalar>(pass: &Pass<'_, T>, cells: &[Cell<T>], stride: usize, size: [usize; 2], window: &mut Window<T>) {
     let [qx, qy, qz] = pass.charge;
     let pitch = window.pitch;
-    for r in 0..=size[1] {
+    // On a line the upper corner is the nearest one: advance.rs.
+    for r in if pass.line { 1..2 } else { 0..size[1] + 1 } {
         for i in 0..=size[0] {
             let at = GROUPS * ((r + 1) * stride + 1 + i);
             let [Cell(a), Cell(b), Cell(c)] = cells[at..at + GROUPS] else { continue };

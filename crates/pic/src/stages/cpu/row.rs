@@ -263,16 +263,23 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
     debug_assert!(width <= X::CELLS);
     // Linear shapes have currents of a cell and of one around the tile, quadratic ones of corners.
     let (stride, groups) = if ORDER == 1 { (X::CELLS + 2, 1) } else { (X::CELLS + 3, quadratic::GROUPS) };
-    scratch.cells.clear();
     // Old numbers behind the last particle of a row may point to any column of the next row.
-    scratch.cells.resize(groups * stride * (height + 3), Cell([zero; CURRENTS]));
+    let (none, rows) = (Cell([zero; CURRENTS]), groups * stride);
+    if pass.line {
+        // What particles without charge add to the others is not looked at.
+        scratch.cells.resize(rows * (height + 3), none);
+        scratch.cells[ORDER * rows..(ORDER + 1) * rows].fill(none);
+    } else {
+        scratch.cells.clear();
+        scratch.cells.resize(rows * (height + 3), none);
+    }
     let limit = |more: bool| if more { X::Scalar::HALF } else { X::Scalar::TWO };
     for r in 0..height {
         let place = pass.grid.index(corner[0] as isize, (corner[1] + r) as isize);
         let len = tile.rows[r].len();
         if len > 0 {
             // SAFETY: guards are wide enough, the table is large enough.
-            unsafe { fill::<X, ORDER>(&pass.fields, place, pass.grid.pitch(), pass.alpha, scratch.table.0.as_mut_ptr()) };
+            unsafe { fill::<X, ORDER>(&pass.fields, place, pass.grid.across(), pass.alpha, scratch.table.0.as_mut_ptr()) };
         }
         for first in (0..len).step_by(BLOCK) {
             let (row, next) = match &mut tile.rows[r..] {

@@ -58,7 +58,7 @@ unsafe fn straight_x<X: Lanes>(p: *const X::Scalar, alpha: X) -> [X; 2] {
 }
 
 /// Writes the numbers of a row of cells to `table`: `begin` is the place of its first cell in the arrays `fields` (Ex Ey Ez Bx By
-/// Bz), `pitch` the distance of their rows.
+/// Bz), `pitch` the distance of their rows, 0 on a line.
 ///
 /// # Safety
 /// The arrays reach from one row and one place before `begin` to `ORDER` rows and `X::CELLS + ORDER` places after it; `table` is a

@@ -13,10 +13,12 @@ use crate::grid::{ABOVE, BELOW, Grid};
 /// Nodes around those that a tile's current reaches: what is written there is zero, or goes into a wall.
 const MARGIN: usize = 1;
 
-/// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis and a margin, row by row.
+/// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis and a margin, row by row; on a line the rows that its particles reach.
 #[derive(Debug)]
 pub(super) struct Window<T> {
     pub(super) pitch: usize,
+    /// Rows below the tile's lowest corners.
+    below: usize,
     pub(super) j: [Vec<T>; 3],
 }
 
@@ -24,7 +26,14 @@ impl<T: RealScalar> Window<T> {
     /// For a tile of at most `tile` cells.
     pub(super) fn new(tile: [usize; 2]) -> Self {
         let [pitch, rows] = tile.map(|n| MARGIN + BELOW + n + ABOVE + MARGIN);
-        Self { pitch, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }
+        Self { pitch, below: BELOW + MARGIN, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }
+    }
+
+    /// For at most `cells` cells of a line: two corners across it for linear shapes, four for quadratic ones, from the lower corner of the
+    /// cells on (see `MIDST` of advance.rs).
+    pub(super) fn on_line(cells: usize, order: u32) -> Self {
+        let (pitch, rows) = (MARGIN + BELOW + cells + ABOVE + MARGIN, if order == 1 { 2 } else { 4 });
+        Self { pitch, below: 0, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }
     }
 
     /// Cells that it is wide enough for.
@@ -40,12 +49,17 @@ impl<T: RealScalar> Window<T> {
     /// Place of the node `(i, j)` counted from the tile's lowest corner.
     #[inline(always)]
     pub(super) fn at(&self, i: isize, j: isize) -> usize {
-        (j + (BELOW + MARGIN) as isize) as usize * self.pitch + (i + (BELOW + MARGIN) as isize) as usize
+        (j + self.below as isize) as usize * self.pitch + (i + (BELOW + MARGIN) as isize) as usize
+    }
+
+    /// Whether row `j` of nodes, counted from the tile's lowest corners, is a part of it.
+    fn has(&self, j: isize) -> bool {
+        (0..(self.j[0].len() / self.pitch) as isize).contains(&(j + self.below as isize))
     }
 
     /// Adds the current of a band of the tile whose lowest row is row `first` of the tile; `part` is as wide as this.
     pub(super) fn add(&mut self, part: &Self, first: usize) {
-        debug_assert_eq!(self.pitch, part.pitch);
+        debug_assert_eq!((self.pitch, self.below), (part.pitch, part.below));
         for (to, from) in self.j.iter_mut().zip(&part.j) {
             to[first * self.pitch..].iter_mut().zip(from).for_each(|(a, b)| *a += *b);
         }
@@ -72,10 +86,10 @@ pub(super) fn collect<T: RealScalar>(grid: &Grid, mosaic: &Mosaic, windows: &[Wi
                 let tile = ty * mosaic.tiles[0] + tx;
                 let (corner, cells) = mosaic.bounds(tile);
                 let inside = row - corner[1] as isize;
-                if inside >= (cells[1] + ABOVE) as isize {
+                let (window, n) = (&windows[tile], BELOW + cells[0] + ABOVE);
+                if inside >= (cells[1] + ABOVE) as isize || !window.has(inside) {
                     continue;
                 }
-                let (window, n) = (&windows[tile], BELOW + cells[0] + ABOVE);
                 let from = window.at(-(BELOW as isize), inside);
                 for (to, part) in [&mut *jx, &mut *jy, &mut *jz].into_iter().zip(&window.j) {
                     // The row's first value is node -BELOW, as is the window's.

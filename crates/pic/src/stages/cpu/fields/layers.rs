@@ -92,7 +92,11 @@ impl<T: RealScalar> Layers<T> {
             // A half node's derivative is forward, a corner's backward.
             let (ahead, behind) = if half { (1, 0) } else { (0, 1) };
             if term.axis == 0 {
-                each((chunks_mut(to, self.pitch), chunks(from, self.pitch), chunks_mut(psi, layer.cells)), |_, (to, from, psi)| {
+                each((chunks_mut(to, self.pitch), chunks(from, self.pitch), chunks_mut(psi, layer.cells)), |row, (to, from, psi)| {
+                    // Beside a line there is nothing.
+                    if grid.dimensions == 1 && row != BELOW {
+                        return;
+                    }
                     for (s, i) in nodes.iter().enumerate() {
                         one(&mut to[*i], &mut psi[s], from[i + ahead] - from[i - behind], coefficients[s]);
                     }

@@ -1,5 +1,7 @@
 //! Guards filled and folded, row by row. What to do is in [`crate::stages::images`].
 
+use std::ops::Range;
+
 use zellige_engine::parallel::{chunks, chunks_mut, each};
 use zellige_engine::real::RealScalar;
 
@@ -12,9 +14,14 @@ fn place(i: isize) -> usize {
     (i + BELOW as isize) as usize
 }
 
-/// All values zero.
+/// Rows of nodes across a line that its particles reach: they lie in one quarter of the cell, see the passes over particles.
+const REACHED: Range<isize> = 0..4;
+
+/// A current becomes zero, wherever particles may have left one.
 pub(super) fn clear<T: RealScalar>(grid: &Grid, array: &mut [T]) {
-    each(chunks_mut(array, grid.pitch() * BAND), |_, band| band.fill(T::ZERO));
+    let pitch = grid.pitch();
+    let rows = if grid.dimensions == 1 { place(REACHED.start)..place(REACHED.end) } else { 0..grid.rows() };
+    each(chunks_mut(&mut array[rows.start * pitch..rows.end * pitch], pitch * BAND), |_, band| band.fill(T::ZERO));
 }
 
 /// `sum = a + b`.
@@ -31,6 +38,14 @@ pub(super) fn sum<T: RealScalar>(grid: &Grid, sum: &mut [T], a: &[T], b: &[T]) {
 pub(super) fn guards<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
     guards_x(grid, quantity, array);
     guards_y(grid, quantity, array);
+}
+
+/// The guards that a step reads: not the rows beside a line, which are the line itself ([`Grid::across`]).
+pub(super) fn guards_of_steps<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [T]) {
+    guards_x(grid, quantity, array);
+    if grid.dimensions > 1 {
+        guards_y(grid, quantity, array);
+    }
 }
 
 /// The guards at both ends of the rows inside.
@@ -75,7 +90,10 @@ pub(super) fn fold<T: RealScalar>(grid: &Grid, quantity: Quantity, array: &mut [
             }
         }
     });
-    for (guard, image, factor) in scaled::<T>(&images::folds(grid, 1, quantity)) {
+    // Nobody has been where nothing was deposited.
+    let reached = |guard: isize| quantity == Quantity::Charge || grid.dimensions > 1 || REACHED.contains(&guard);
+    let along_y: Vec<Image> = images::folds(grid, 1, quantity).into_iter().filter(|image| reached(image.0)).collect();
+    for (guard, image, factor) in scaled::<T>(&along_y) {
         for i in 0..pitch {
             let deposit = array[guard * pitch + i];
             array[image * pitch + i] += factor * deposit;

@@ -20,12 +20,12 @@ impl<T: RealScalar> FieldSet<T> {
     /// B half a step and its guards; `remember` also advances the memory of the layers, which is due when E is new.
     pub(super) fn advance_b(&mut self, remember: bool) {
         let grid = &self.grid;
-        let (pitch, n) = (grid.pitch(), grid.cells);
+        let (pitch, across, n) = (grid.pitch(), grid.across(), grid.cells);
         let [hx, hy] = grid.h.map(|h| T::from_f64(0.5 * grid.dt / h));
         let ends = [0, 1].map(|axis| BELOW + grid.nodes(axis));
         let [ex, ey, ez] = &self.e;
         rows(&mut self.b, pitch, |row, [bx, by, bz]| {
-            let (here, above) = (row * pitch + BELOW, (row + 1) * pitch + BELOW);
+            let (here, above) = (row * pitch + BELOW, row * pitch + BELOW + across);
             let count = n[0];
             if row < ends[1] {
                 let ez = &ez[here..];
@@ -46,20 +46,20 @@ impl<T: RealScalar> FieldSet<T> {
         });
         self.layers.add_to_b(grid, &mut self.b, &self.e, remember);
         for c in 0..3 {
-            sides::guards(grid, Quantity::Vector(Component::ALL[3 + c]), &mut self.b[c]);
+            sides::guards_of_steps(grid, Quantity::Vector(Component::ALL[3 + c]), &mut self.b[c]);
         }
     }
 
     /// E a step and its guards. What is tangential to a conductor is put back to zero with the guards.
     pub(super) fn advance_e(&mut self) {
         let grid = &self.grid;
-        let (pitch, n) = (grid.pitch(), grid.cells);
+        let (pitch, across, n) = (grid.pitch(), grid.across(), grid.cells);
         let dt = T::from_f64(grid.dt);
         let [hx, hy] = grid.h.map(|h| T::from_f64(grid.dt / h));
         let ends = [0, 1].map(|axis| BELOW + grid.nodes(axis));
         let ([bx, by, bz], [jx, jy, jz]) = (&self.b, &self.j);
         rows(&mut self.e, pitch, |row, [ex, ey, ez]| {
-            let (here, below) = (row * pitch + BELOW, (row - 1) * pitch + BELOW);
+            let (here, below) = (row * pitch + BELOW, row * pitch + BELOW - across);
             let (count, corners) = (n[0], ends[0] - BELOW);
             if row < ends[1] {
                 let (bz, down, jx) = (&bz[here..here + count], &bz[below..below + count], &jx[here..here + count]);
@@ -84,7 +84,7 @@ impl<T: RealScalar> FieldSet<T> {
         });
         self.layers.add_to_e(grid, &mut self.e, &self.b);
         for c in 0..3 {
-            sides::guards(grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c]);
+            sides::guards_of_steps(grid, Quantity::Vector(Component::ALL[c]), &mut self.e[c]);
         }
     }
 }
