@@ -1,5 +1,5 @@
 //! Nanoseconds per particle-step of the GPU's particle stages: `gpu_speed [CASE | KEY=VALUE]...`, cases as in `CASES` by how their
-//! names begin; `tile=16x8`, `block=128`, `resident=5`, `shift=7`, `parts=2`, `ahead=64`, `target=4096` hold for what follows, `usual` takes
+//! names begin; `bits=64`, `order=2`, `tile=16x8`, `block=128`, `resident=5`, `shift=7`, `parts=2`, `ahead=64`, `target=4096` hold for what follows, `usual` takes
 //! them back. In `dense` all particles are in a hundredth of the domain.
 
 use std::time::Instant;
@@ -168,10 +168,13 @@ fn main() -> Result<()> {
             let (x, y) = v.split_once('x').expect("a tile is given as 16x16");
             [number(x) as usize, number(y) as usize]
         });
+        let chosen = |key: &str| choices.iter().rfind(|c| c.0 == key).map(|(_, v)| number(v));
+        let precision = if chosen("bits") == Some(64) { Precision::F64 } else { Precision::F32 };
+        let order = chosen("order").unwrap_or(1);
         let label = choices.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ");
         for case in CASES.iter().filter(|c| c.0.starts_with(word.as_str())) {
-            measure(&cuda, case, &setup(case, Precision::F32, 1, tile), &label, |mut kind| {
-                for (key, value) in choices.iter().filter(|c| c.0 != "tile") {
+            measure(&cuda, case, &setup(case, precision, order, tile), &label, |mut kind| {
+                for (key, value) in choices.iter().filter(|c| !["tile", "bits", "order"].contains(&c.0.as_str())) {
                     match key.as_str() {
                         "block" => kind.block = number(value),
                         "resident" => kind.resident = number(value),
