@@ -14,6 +14,7 @@ mod physics;
 mod refusals;
 mod start;
 mod teams;
+mod told;
 mod twins;
 mod warnings;
 mod waves;

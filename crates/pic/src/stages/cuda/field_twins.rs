@@ -55,7 +55,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     let windowed = !grid.periodic(0);
     for step in 0..12 {
         here.begin(true);
-        there.measure(&mut profiler).unwrap();
+        there.measure(0, &mut profiler).unwrap();
         for c in 0..3 {
             let deposits = random(100 + 3 * step + c as u64, grid.len());
             here.j[c].iter_mut().zip(&deposits).for_each(|(j, v)| *j = T::from_f64(*v));
@@ -86,7 +86,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     same(given, &Component::ALL[..6], &here, &mut there, tolerance);
     let expected = [here.electric(), here.magnetic()].concat();
     cuda.synchronize().unwrap();
-    let told = there.energies();
+    let told = there.energies(0);
     for (c, (a, b)) in expected.iter().zip(told).enumerate() {
         assert!((a / b - 1.0).abs() < tolerance, "energy {c}: {a} {b}");
     }
