@@ -188,8 +188,8 @@ fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
     let single = setup.precision == Precision::F32;
     let resident = match (single, setup.order) {
         (true, 1) => 4,
-        (true, _) => 2,
-        _ => 1,
+        (true, _) => 3,
+        _ => 2,
     };
     let tile = tile_of(setup, expected, (gpu.multiprocessors * resident) as usize);
     let tiles: usize = (0..2).map(|a| setup.grid.cells[a].div_ceil(tile[a])).product();
