@@ -5,6 +5,7 @@ use zellige_engine::parallel::{chunks, chunks_mut, each};
 use crate::gas::Species;
 use crate::gas::vibration::MODES;
 use crate::model::Model;
+use crate::stages::{ALONG_Z, MOMENTS};
 use crate::walls::BOLTZMANN;
 
 /// Values of a cell.
@@ -145,33 +146,41 @@ pub fn species_values(model: &Model, cell: usize, species: usize, sums: &[f64], 
 fn values_of(model: &Model, kinds: &[Species], cell: usize, sums: &[f64], samples: u64) -> [f64; VALUES - 1] {
     let volume = model.cell_volume(cell) * samples as f64;
     let mut out = [0.0; VALUES - 1];
-    let number: f64 = sums.chunks_exact(model.collisions.sums()).map(|s| s[0]).sum();
+    let (one, modes, along_z) = (model.collisions.sums(), model.collisions.internal(), model.collisions.along_z);
+    // In plain loops: this is done for every cell whenever a batch is closed. Sums by masses, of all species; numbers; degrees of freedom of rotation
+    // and its energy.
+    let (mut by_mass, mut number, mut freedom, mut rotational) = ([0.0; MOMENTS + ALONG_Z], 0.0, 0.0, 0.0);
+    // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
+    let (mut vibration, mut weight, mut vibrational) = (0.0, 0.0, 0.0);
+    for (k, s) in kinds.iter().zip(sums.chunks_exact(one)).filter(|(_, s)| s[0] > 0.0) {
+        number += s[0];
+        for (to, from) in by_mass[..modes].iter_mut().zip(&s[..modes]) {
+            *to += k.mass * from;
+        }
+        freedom += f64::from(k.rotation) * s[0];
+        rotational += s[modes];
+        if !k.vibration.is_empty() {
+            let t = vibration_temperature(model, k, s);
+            vibration += t * s[0];
+            weight += s[0];
+            vibrational += if t > 0.0 { k.vibration.freedom(t) * s[0] } else { 0.0 };
+        }
+    }
     if volume <= 0.0 || number == 0.0 {
         return out;
     }
-    let species = || kinds.iter().zip(sums.chunks_exact(model.collisions.sums())).filter(|(_, s)| s[0] > 0.0);
     let density = model.weight_of(cell) / volume;
-    let mass: f64 = species().map(|(k, s)| k.mass * s[0]).sum();
-    let total = |i: usize| species().map(|(k, s)| k.mass * s[i]).sum::<f64>();
-    let u = [1, 2, 3].map(|i| total(i) / mass);
-    let squares = [4, 5, 6].map(total);
+    let [mass, along @ ..] = by_mass;
+    let [x, y, z, xx, yy, zz, xy, flux_x, flux_y, ..] = along;
+    let u = [x / mass, y / mass, z / mass];
+    let squares = [xx, yy, zz];
     let drift: f64 = u.iter().map(|u| u * u).sum();
     let peculiar = (squares.iter().sum::<f64>() - mass * drift).max(0.0);
-    let modes = model.collisions.internal();
     // Mean and squares come from the same samples: one of them is spent on the mean.
     let unbiased = number / (number - 1.0).max(1.0);
     let components = model.components as f64;
     let translation = peculiar * unbiased / (components * BOLTZMANN * number);
-    let freedom: f64 = species().map(|(k, s)| f64::from(k.rotation) * s[0]).sum();
-    let rotation = if freedom > 0.0 { 2.0 * species().map(|(_, s)| s[modes]).sum::<f64>() / freedom } else { 0.0 };
-    // An oscillator's temperature follows from its mean level; that of a mixture is weighted by numbers.
-    let (mut vibration, mut weight, mut vibrational) = (0.0, 0.0, 0.0);
-    for (k, s) in species().filter(|(k, _)| !k.vibration.is_empty()) {
-        let t = vibration_temperature(model, k, s);
-        vibration += t * s[0];
-        weight += s[0];
-        vibrational += if t > 0.0 { k.vibration.freedom(t) * s[0] } else { 0.0 };
-    }
+    let rotation = if freedom > 0.0 { 2.0 * rotational / freedom } else { 0.0 };
     vibration = if weight > 0.0 { vibration / weight } else { 0.0 };
     let all = components * number + freedom + vibrational;
     out[0] = number * density;
@@ -182,14 +191,13 @@ fn values_of(model: &Model, kinds: &[Species], cell: usize, sums: &[f64], sample
     for (i, c) in [(9, 0), (10, 1)] {
         out[i] = density * (squares[c] - mass * u[c] * u[c]) * unbiased;
     }
-    let xy = total(7) - mass * u[0] * u[1];
-    out[11] = density * xy * unbiased;
+    out[11] = density * (xy - mass * u[0] * u[1]) * unbiased;
     // Products with z are summed where something moves along it; elsewhere their mean is that of the gas as a whole, but for noise.
-    let with_z = |i: usize| if model.collisions.along_z { total(10 + i) } else { mass * u[i] * u[2] };
-    let products = [[squares[0], total(7), with_z(0)], [total(7), squares[1], with_z(1)]];
+    let with_z = |i: usize| if along_z { by_mass[MOMENTS + i] } else { mass * u[i] * u[2] };
+    let products = [[xx, xy, with_z(0)], [xy, yy, with_z(1)]];
     let energy = squares.iter().sum::<f64>() + internal_energy(model, kinds, sums);
-    for (i, out) in out[12..14].iter_mut().enumerate() {
-        *out = 0.5 * density * heat(total(8 + i), products[i], energy, mass, u, i);
+    for (i, (flux, products)) in [flux_x, flux_y].into_iter().zip(products).enumerate() {
+        out[12 + i] = 0.5 * density * heat(flux, products, energy, mass, u, i);
     }
     out
 }
