@@ -103,7 +103,7 @@ fn mass_is_kept_on_average() {
 /// cells of four times the weight, and the free-molecular heat between plates of two temperatures.
 #[test]
 fn walls_feel_weights() {
-    for (temperatures, q) in [([273.15; 2], None), ([450.0, 150.0], Some(()))] {
+    for (temperatures, heat) in [([273.15; 2], false), ([450.0, 150.0], true)] {
         let (config, _) = gap(1.0, 20, temperatures, [0.0; 2]);
         let mut config = weighted(config, "1 + 3*(x > lx/2)");
         config.collisions.scheme = Scheme::None;
@@ -113,24 +113,25 @@ fn walls_feel_weights() {
         config.particles_per_cell = Some(200.0);
         let mut gas = flow(&config, 1);
         run(&mut gas, config.steps);
-        // The mass of a closed box wanders, here by a tenth or so: walls are held against what there was.
+        // The mass of a closed box wanders, so that the batches of a run scatter by it (by 1 to 4 % of their mean), and walls are held against what
+        // there was in the same time. How far that is off with other seeds, sixteen of them on a processor: density 0.12, pressure and hits 0.0057,
+        // heat 0.0055 in front of light cells and 0.009 in front of heavy ones.
         let density = of_columns(&gas, 0, |_| true);
-        close("density", density, 1e20, 0.3, 0.0);
+        near("density", density, 1e20, 0.0, 0.12);
         let faces = [0, 1].map(|s| gas.samples.surface(&gas.model, s));
-        if q.is_some() {
+        if heat {
             let (m, [t1, t2]) = (gas.model.species[0].mass, temperatures);
             let q =
                 2.0 * K * density * (2.0 * K / (std::f64::consts::PI * m)).sqrt() * (t1 * t2).sqrt() * (t1 - t2) / (t1.sqrt() + t2.sqrt());
             for (face, sign) in faces.iter().zip([-1.0, 1.0]) {
-                // Known to some 3 %.
-                close("heat", sign * face[4][0], q, 0.045, face[4][1] / q);
+                near("heat", sign * face[4][0], q, 0.0, 0.009);
             }
         } else {
             let pressure = density * K * 273.15;
             for (face, sign) in faces.iter().zip([-1.0, 1.0]) {
-                close("pressure", sign * face[1][0], pressure, 0.01, face[1][1] / pressure);
+                near("pressure", sign * face[1][0], pressure, 0.0, 0.0057);
                 let flux = density * (K * 273.15 / (2.0 * std::f64::consts::PI * gas.model.species[0].mass)).sqrt();
-                close("hits", face[0][0], flux, 0.01, face[0][1] / flux);
+                near("hits", face[0][0], flux, 0.0, 0.0057);
             }
         }
     }
