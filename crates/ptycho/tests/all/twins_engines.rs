@@ -8,6 +8,7 @@ use zellige_ptycho::Ptycho;
 use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName};
 use zellige_ptycho::engines::{self, Facts, Memory};
 use zellige_ptycho::model::{Model, State};
+use zellige_ptycho::positions::exact;
 use zellige_ptycho::stages::cuda::Way;
 use zellige_ptycho::stages::{self, Projection, Stages, Sweep};
 
@@ -308,30 +309,35 @@ fn examples_run_on_both() {
         let overrides: Vec<String> = overrides.into_iter().map(str::to_owned).collect();
         let config = zellige_engine::config::load::<Ptycho>(folder.join(name).with_extension("toml"), &overrides).unwrap().config;
         assert_eq!(Ptycho::only_on_cpu(&config), Vec::<&str>::new());
-        let run = |device: Device| {
-            let mut solver = Ptycho::setup(&config, &Environment { device, folder: folder.clone(), seed: 1 }).unwrap();
-            let mut errors = Vec::new();
-            while solver.outcome().is_none() {
+        let open = |device: Device| Ptycho::setup(&config, &Environment { device, folder: folder.clone(), seed: 1 }).unwrap();
+        let (mut here, mut there) = (open(Device::Cpu(Cpu::new(4).unwrap())), open(Device::Cuda(cuda.clone())));
+        let (mut iterations, mut refinements, mut elsewhere) = (0, 0, 0);
+        while here.outcome().is_none() {
+            for solver in [&mut here, &mut there] {
                 solver.step(&mut Profiler::off()).unwrap();
-                errors.push(solver.whole().errors().unwrap());
             }
-            (errors, solver.whole().positions(), solver.whole().moved)
-        };
-        let here = run(Device::Cpu(Cpu::new(4).unwrap()));
-        let there = run(Device::Cuda(cuda.clone()));
-        assert_eq!(here.0.len(), 9 + third);
-        for (k, (a, b)) in there.0.iter().zip(&here.0).enumerate() {
-            // Both in single precision: see `twins_cuda` for what the difference map makes of rounding.
-            assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {k}: {a:?} and {b:?}");
+            let (here, there) = (here.whole(), there.whole());
+            let (a, b) = (there.errors().unwrap(), here.errors().unwrap());
+            // Where a start's light ends, waves at the detector are rounding, and their phases with them: in single and in double precision the processor
+            // itself is 3e-4 apart in the second iteration, and 5e-4 in the last, with its views in the same places.
+            assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {iterations}: {a:?} and {b:?}");
+            // A view of which two trials are as good as one another may take the other one, and one such view moves the errors by 4e-3 (28.68 for 28.57 of
+            // position_errors on an H100: errors of 3.7515 and 3.7526, on the processor 3.7555 and 3.7546): both go on from the same places, and are 7e-4 apart. Along a gradient both go by as much but for rounding: a hundredth of a pixel.
+            let ((views, shifts), (ours, before)) = (there.stages.views(), here.stages.views());
+            let apart = |j: &usize| {
+                let (a, b) = (exact(&views[*j], shifts[*j]), exact(&ours[*j], before[*j]));
+                (0..2).any(|d| (a[d] - b[d]).abs() > 0.01)
+            };
+            elsewhere += (0..views.len()).filter(apart).count();
+            let (views, shifts) = (views.to_vec(), shifts.to_vec());
+            here.stages.set_views(&views, &shifts).unwrap();
+            refinements += usize::from(refine && [2, 5].contains(&iterations));
+            iterations += 1;
         }
-        // A view of which two trials are as good as one another may take the other one.
-        // Along a gradient both go by as much but for rounding: a hundredth of a pixel.
-        let pixel =
-            zellige_ptycho::setup::model(&config, &mut zellige_ptycho::setup::scans(&config, &folder, 1).unwrap(), 1).unwrap().pixel;
-        let elsewhere = |a: &[f64; 2], b: &[f64; 2]| (0..2).any(|d| (a[d] - b[d]).abs() > 0.01 * pixel[d]);
-        let apart = here.1.iter().zip(&there.1).filter(|(a, b)| elsewhere(a, b)).count();
-        assert!(apart * 50 <= here.1.len(), "{name}: {apart} of {} views went elsewhere", here.1.len());
-        assert_eq!(refine, here.2 > 0.0, "{name}");
+        assert!(there.outcome().is_some() && iterations == 9 + third, "{name}: {iterations}");
+        let views = here.whole().model.views.len() * refinements.max(1);
+        assert!(elsewhere * 50 <= views, "{name}: {elsewhere} of {views} times a view went elsewhere");
+        assert_eq!(refine, here.whole().moved > 0.0, "{name}");
     }
 }
 
