@@ -18,6 +18,7 @@ static MEMORY: zellige_engine::allocator::OrExit = zellige_engine::allocator::Or
 
 fn main() -> ExitCode {
     times::begin(Part::Reading);
+    zellige_engine::allocator::give_back_large();
     zellige_engine::signal::survive_limits_on_files();
     report::defects_in_one_line();
     let arguments = args::Arguments::parse();

@@ -4,8 +4,8 @@ use std::ops::AddAssign;
 
 use zellige_engine::parallel::{indices, map};
 
-/// Terms that are made at once.
-const BLOCK: usize = 1 << 17;
+/// Terms that are made at once: less than what is given back to the system each time.
+const BLOCK: usize = 1 << 15;
 
 /// Sum of `term(i)` over `0..n`: the terms are made on all cores, a block at a time, and added in the order of `i`, so that the sum is that of a plain loop to the last
 /// bit. Worth it where a term costs much more than an addition.

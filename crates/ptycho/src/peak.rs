@@ -1,21 +1,17 @@
-//! Most memory of the host that a run has at once, told from its input: what is alive in each part of it, value by value. A process takes [`FLOOR`] besides.
+//! Most memory of the host that a run has at once, told from its input: what is alive in each part of it, value by value, and what any process has.
 
 use zellige_engine::device::Device;
-use zellige_engine::parallel;
 
 use crate::config::{Config, Precision};
 use crate::model::Model;
 use crate::simulate::SimulateConfig;
 use crate::stages::{self, Room};
-use crate::{data, setup, start};
+use crate::{data, setup, solver, start};
 
-/// What a process takes before it has anything: its code, the input, tables of the file formats. Measured on x86-64 Linux, with one thread: 10 to 13 MiB.
-pub const FLOOR: u64 = 12 << 20;
+/// What a process has besides: a run of nine frames of 16 x 16 pixels has 14.2 MiB (x86-64 Linux), 13 of them pages of the program that it ran through.
+const FLOOR: u64 = 14 << 20;
 
-/// What reading scans from files leaves with the process, of blocks of frames and of the readers: measured, 10 to 15 MiB.
-const LEFT: u64 = 12 << 20;
-
-/// Gives the system back what was freed and the C library keeps for later, where that is glibc: tens of megabytes after a scan was read. Takes a millisecond or so.
+/// Gives the system back what was freed of small arrays and the C library keeps for later, where that is glibc. Takes a millisecond or so.
 pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it has no condition, and moves nothing that is in use.
@@ -31,7 +27,8 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room, c
     let pixels = (model.views.len() * model.counted()) as u64;
     let moduli = 4 * pixels;
     let mapped = room.folder_for(model, double).map_or(0, |_| stages::mapped(model, room.demand.waves, double));
-    let rooms = threads * stages::cpu::room(model, room.demand.likelihood, double);
+    // A thread that never has a view does not touch its room.
+    let rooms = threads.min(model.views.len() as u64) * stages::cpu::room(model, room.demand.likelihood, double);
     let mut held = moduli + stages::held(model, &room.demand, double) + rooms - mapped;
     if config.frc {
         // Each half of the views, but whole objects and probes.
@@ -42,13 +39,9 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room, c
         held = held.saturating_add(config.iterations().saturating_mul(12 * model.views.len() as u64));
     }
     held = held.saturating_add(if compared { truths(config, model) } else { 0 });
-    if config.scan.iter().any(|s| s.simulate.is_none()) {
-        held = held.saturating_add(LEFT);
-    }
-    let moment = stages::passing(model, &room.demand, double).max(at_end(config, model, compared));
-    // Loops before the stages are there go over all cores.
-    let cores = parallel::threads() as u64;
-    making(config, model, cores).max(setting_up(config, model, cores)).max(held.saturating_add(moment))
+    let moment = stages::passing(model, &room.demand, double).max(at_end(config, model, threads, compared));
+    let most = making(config, model, threads).max(setting_up(config, model, threads)).max(held.saturating_add(moment));
+    FLOOR.saturating_add(most)
 }
 
 /// What scans were made from, which objects and probes are compared with.
@@ -93,7 +86,7 @@ fn setting_up(config: &Config, model: &Model, threads: u64) -> u64 {
 }
 
 /// Bytes that making the results takes for a moment, beside the state of the engines.
-fn at_end(config: &Config, model: &Model, compared: bool) -> u64 {
+fn at_end(config: &Config, model: &Model, threads: u64, compared: bool) -> u64 {
     let [object, probe] = [model.object_len(), model.probe_len()].map(|n| n as u64);
     // Arrays in single precision, once more for each archive; two pictures.
     let files = 1 + config.output.files.len() as u64;
@@ -101,13 +94,15 @@ fn at_end(config: &Config, model: &Model, compared: bool) -> u64 {
     let state = 16 * (object + probe);
     // Of each object what was lit, in doubles and as numbers to be sorted, and phases without a plane.
     let shown = 16 * probe + 32 * object / model.modes[1] as u64;
-    let compared = if compared {
+    let (mut moment, mut besides) = (written + state + shown, 0);
+    if compared {
         let seen = (0..model.storages.len()).map(|number| crate::halves::compared(model, number) as u64);
         let seen = seen.sum::<u64>();
         // Both on the same pixels, and three more to bring them together beside the state; copies of both for their rings.
-        (80 * seen + state).max(112 * seen)
-    } else {
-        0
-    };
-    written + compared.max(state + shown)
+        moment = moment.max(written + (80 * seen + state).max(112 * seen));
+        besides = 32 * seen;
+    }
+    // Modelled frames are looked at, one a thread.
+    let frames = threads.min(solver::LOOKED_AT as u64).min(model.views.len() as u64) * 8 * model.counted() as u64;
+    moment.max(besides + frames)
 }

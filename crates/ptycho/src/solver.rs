@@ -40,6 +40,15 @@ pub struct Ptycho {
     errors: [f64; 3],
     /// Objects beside their truths, from the records of a moment to its checks.
     besides: Option<Vec<Beside>>,
+    device: Device,
+}
+
+/// `work` with its loops on the threads of the device, where that is the processor; on all cores beside a GPU.
+fn on<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
+    match device {
+        Device::Cpu(cpu) => cpu.install(work),
+        Device::Cuda(_) => work(),
+    }
 }
 
 impl Ptycho {
@@ -76,6 +85,40 @@ impl Ptycho {
             Some(found) => Ok(found),
             None => halves::beside_truths(&mut self.whole, &self.truths),
         }
+    }
+
+    fn all_records(&mut self) -> Result<Vec<Record>> {
+        let config = self.config.output.clone();
+        let mut records = self.with_results(config.frame, |results| output::records(results, &config))?;
+        if let Some(halves) = &mut self.halves {
+            for (object, rings) in halves.rings()? {
+                let name = format!("frc{}", output::of_object(&self.whole.model, object));
+                records.push(rings.curve(&name, "Fourier ring correlation of two half-scans", true));
+            }
+        }
+        let besides = self.besides()?;
+        for beside in &besides {
+            let model = &self.whole.model;
+            let rings = resolution::rings(&beside.found, &beside.expected, beside.shape, model.pixel);
+            let name = format!("frc_truth{}", output::of_object(model, beside.object));
+            records.push(rings.curve(&name, "Fourier ring correlation with the truth", false));
+        }
+        self.besides = Some(besides);
+        Ok(records)
+    }
+
+    fn all_checks(&mut self) -> Result<Vec<Check>> {
+        let mut checks = vec![Check::at_most("squares of the counts beyond noise that the model misses", self.missed()?, MISSED_LIMIT)];
+        let besides = self.besides()?;
+        for beside in &besides {
+            let of = output::of_object(&self.whole.model, beside.object);
+            checks.push(Check::at_most(format!("relative distance of the object{of} from the truth"), beside.off(), TRUTH_LIMIT));
+        }
+        for (scan, fidelity) in halves::fidelities(&mut self.whole, &self.truths, &besides)? {
+            let name = format!("loss of fidelity of the probe of scan `{scan}` to the true mixed state");
+            checks.push(Check::at_most(name, 1.0 - fidelity, MIXED_LIMIT));
+        }
+        Ok(checks)
     }
 
     /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
@@ -155,6 +198,7 @@ fn set_up(config: &Config, environment: &Environment, (model, truths, beams, _):
         live,
         errors: [0.0; 3],
         besides: None,
+        device: device.clone(),
     })
 }
 
@@ -181,24 +225,29 @@ impl Solver for Ptycho {
     }
 
     fn plan(config: &Config, environment: &Environment) -> Result<Plan> {
-        plan::of_input(config, environment)
+        on(&environment.device, || plan::of_input(config, environment))
     }
 
     fn setup(config: &Config, environment: &Environment) -> Result<Self> {
-        set_up(config, environment, load(config, environment)?)
+        on(&environment.device, || set_up(config, environment, load(config, environment)?))
     }
 
     fn plan_keeping(config: &Config, environment: &Environment) -> Result<(Plan, Found)> {
-        let loaded = load(config, environment)?;
-        let (model, truths, _, notes) = &loaded;
-        let truth = truths.iter().any(Option::is_some);
-        Ok((plan::of_model(config, environment, model, notes, truth)?, Found::new(loaded)))
+        on(&environment.device, || {
+            let loaded = load(config, environment)?;
+            let (model, truths, _, notes) = &loaded;
+            let truth = truths.iter().any(Option::is_some);
+            Ok((plan::of_model(config, environment, model, notes, truth)?, Found::new(loaded)))
+        })
     }
 
     fn setup_from(config: &Config, environment: &Environment, found: Found) -> Result<Self> {
         // Frames that the plan has read are not read again.
-        let loaded = found.take::<Loaded>().map_or_else(|| load(config, environment), Ok)?;
-        set_up(config, environment, loaded)
+        let loaded = found.take::<Loaded>();
+        on(&environment.device, || {
+            let loaded = loaded.map_or_else(|| load(config, environment), Ok)?;
+            set_up(config, environment, loaded)
+        })
     }
 
     fn programs(config: &Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>> {
@@ -255,23 +304,8 @@ impl Solver for Ptycho {
     }
 
     fn records(&mut self) -> Result<Vec<Record>> {
-        let config = self.config.output.clone();
-        let mut records = self.with_results(config.frame, |results| output::records(results, &config))?;
-        if let Some(halves) = &mut self.halves {
-            for (object, rings) in halves.rings()? {
-                let name = format!("frc{}", output::of_object(&self.whole.model, object));
-                records.push(rings.curve(&name, "Fourier ring correlation of two half-scans", true));
-            }
-        }
-        let besides = self.besides()?;
-        for beside in &besides {
-            let model = &self.whole.model;
-            let rings = resolution::rings(&beside.found, &beside.expected, beside.shape, model.pixel);
-            let name = format!("frc_truth{}", output::of_object(model, beside.object));
-            records.push(rings.curve(&name, "Fourier ring correlation with the truth", false));
-        }
-        self.besides = Some(besides);
-        Ok(records)
+        let device = self.device.clone();
+        on(&device, || self.all_records())
     }
 
     fn due(&mut self, wall: Duration) -> Result<Vec<Record>> {
@@ -279,21 +313,13 @@ impl Solver for Ptycho {
         if self.live.due(clock, wall).is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.with_results(None, output::live)?.into_iter().collect())
+        let device = self.device.clone();
+        on(&device, || Ok(self.with_results(None, output::live)?.into_iter().collect()))
     }
 
     fn checks(&mut self) -> Result<Vec<Check>> {
-        let mut checks = vec![Check::at_most("squares of the counts beyond noise that the model misses", self.missed()?, MISSED_LIMIT)];
-        let besides = self.besides()?;
-        for beside in &besides {
-            let of = output::of_object(&self.whole.model, beside.object);
-            checks.push(Check::at_most(format!("relative distance of the object{of} from the truth"), beside.off(), TRUTH_LIMIT));
-        }
-        for (scan, fidelity) in halves::fidelities(&mut self.whole, &self.truths, &besides)? {
-            let name = format!("loss of fidelity of the probe of scan `{scan}` to the true mixed state");
-            checks.push(Check::at_most(name, 1.0 - fidelity, MIXED_LIMIT));
-        }
-        Ok(checks)
+        let device = self.device.clone();
+        on(&device, || self.all_checks())
     }
 
     fn save(&mut self, writer: &mut Writer) -> Result<()> {
@@ -345,7 +371,7 @@ impl Solver for Ptycho {
 }
 
 /// Frames whose model is looked at in the end, evenly among all: a transform each.
-const LOOKED_AT: usize = 32;
+pub(crate) const LOOKED_AT: usize = 32;
 
 /// A model that misses more of the squared counts beyond noise explains something else: intensities a third off in the root mean square.
 const MISSED_LIMIT: f64 = 0.1;
@@ -355,3 +381,17 @@ const MIXED_LIMIT: f64 = 0.05;
 
 /// An object that is farther than this from a known truth is another one: noise and few iterations stay below.
 const TRUTH_LIMIT: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use zellige_engine::device::Cpu;
+
+    use super::*;
+
+    #[test]
+    fn loops_of_the_host_have_the_threads_of_the_device() {
+        for asked in [1, 3] {
+            assert_eq!(on(&Device::Cpu(Cpu::new(asked).unwrap()), threads), asked);
+        }
+    }
+}

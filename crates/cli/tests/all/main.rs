@@ -4,5 +4,6 @@ mod commands;
 mod common;
 mod messages;
 #[cfg(target_os = "linux")]
+mod peaks;
 #[cfg(unix)]
 mod robust;
