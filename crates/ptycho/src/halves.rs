@@ -87,24 +87,24 @@ fn half(model: &Model, first: usize) -> Model {
 pub fn seen(model: &Model, object: usize) -> Vec<u32> {
     let [height, width] = model.storages[object].shape;
     // Corners of the views, summed twice: a million views cost as much as their corners.
-    let mut corners = vec![0_i64; (height + 1) * (width + 1)];
+    let mut corners = vec![0_i32; (height + 1) * (width + 1)];
     for view in model.views.iter().filter(|v| v.object as usize == object) {
         let (y, x) = (view.row as usize, view.col as usize);
         for (dy, dx, sign) in [(0, 0, 1), (model.frame[0], 0, -1), (0, model.frame[1], -1), (model.frame[0], model.frame[1], 1)] {
             corners[(y + dy) * (width + 1) + x + dx] += sign;
         }
     }
-    for y in 0..height {
-        for x in 1..=width {
-            corners[y * (width + 1) + x] += corners[y * (width + 1) + x - 1];
-        }
-        if y > 0 {
-            for x in 0..=width {
-                corners[y * (width + 1) + x] += corners[(y - 1) * (width + 1) + x];
-            }
+    let mut seen = vec![0; height * width];
+    let mut columns = vec![0; width];
+    for (line, corners) in seen.chunks_exact_mut(width.max(1)).zip(corners.chunks_exact(width + 1)) {
+        let mut sum = 0;
+        for ((to, column), corner) in line.iter_mut().zip(&mut columns).zip(corners) {
+            *column += corner;
+            sum += *column;
+            *to = sum.max(0) as u32;
         }
     }
-    (0..height * width).map(|i| corners[i / width * (width + 1) + i % width].max(0) as u32).collect()
+    seen
 }
 
 /// Largest box about the middle whose pixels are all seen by at least a quarter of the views that see the best one: first pixel, shape.
@@ -117,7 +117,18 @@ fn inner(seen: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) 
         let inside = (y0..y0 + shape[0]).all(|y| (x0..x0 + m).all(|x| seen[y * width + x] >= enough));
         inside.then_some(([y0, x0], shape))
     };
-    (0..height.saturating_sub(8) / 2).find_map(fits).unwrap_or(([0, 0], [height, width]))
+    // Boxes lie within one another: from one that fits on, all do.
+    let (mut least, mut end) = (0, height.saturating_sub(8) / 2);
+    let last = end;
+    while least < end {
+        let middle = least.midpoint(end);
+        if fits(middle).is_some() {
+            end = middle;
+        } else {
+            least = middle + 1;
+        }
+    }
+    if least < last { fits(least) } else { None }.unwrap_or(([0, 0], [height, width]))
 }
 
 /// Pixels of an object that are set beside its truth.

@@ -4,7 +4,7 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
-use zellige_engine::parallel::{chunks_mut, each, indices, items_mut, map};
+use zellige_engine::parallel::{chunks, chunks_mut, each, indices, items, items_mut, map};
 use zellige_engine::record::{Curve, Record};
 
 use crate::ordered;
@@ -76,7 +76,7 @@ impl Rings {
 /// Correlation of two images `[height][width]` of pixels `[y, x]`, metres: aligned to a fraction of a pixel first, phase ramps taken out, edges faded. Rings are
 /// round in cycles a metre, whatever the shape of image and pixels, and end where the larger pixel does.
 pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> Rings {
-    let (mut a, mut b) = (a.to_vec(), b.to_vec());
+    let [mut a, mut b] = [a, b].map(copied);
     align(&mut a, &b, shape);
     for image in [&mut a, &mut b] {
         fade(image, shape);
@@ -154,9 +154,7 @@ pub fn align(a: &mut [C], b: &[C], shape: [usize; 2]) -> Moved {
     let dot: C = a.iter().zip(b).map(|(a, b)| a.conj() * b).sum();
     let own: f64 = a.iter().map(C::norm_sqr).sum();
     if own > 0.0 {
-        for v in a {
-            *v *= dot / own;
-        }
+        each(items_mut(a), |_, v| *v *= dot / own);
     }
     moved
 }
@@ -179,14 +177,17 @@ fn ramp(a: &mut [C], b: &[C], [height, width]: [usize; 2]) -> [f64; 2] {
     slope
 }
 
+/// A copy, made by all threads.
+fn copied(image: &[C]) -> Vec<C> {
+    map(items(image), |_, v| *v)
+}
+
 /// Transform of an image whose edges are faded and whose mean is taken off.
 fn faded_spectrum(image: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -> Vec<C> {
-    let mut image = image.to_vec();
+    let mut image = copied(image);
     fade(&mut image, shape);
     let mean: C = image.iter().sum::<C>() / image.len().max(1) as f64;
-    for v in &mut image {
-        *v -= mean;
-    }
+    each(items_mut(&mut image), |_, v| *v -= mean);
     plan.run(&mut image, Direction::Forward);
     image
 }
@@ -199,7 +200,9 @@ fn shift(a: &mut [C], spectrum: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -
     plan.run(&mut cross, Direction::Inverse);
     let power =
         |y: isize, x: isize| cross[y.rem_euclid(height as isize) as usize * width + x.rem_euclid(width as isize) as usize].norm_sqr();
-    let Some(best) = (0..cross.len()).max_by(|i, j| cross[*i].norm_sqr().total_cmp(&cross[*j].norm_sqr())) else { return [0.0; 2] };
+    let brightest = |row: usize, line: &[C]| line.iter().map(C::norm_sqr).zip(row * width..).max_by(|a, b| a.0.total_cmp(&b.0));
+    let brightest = map(chunks(&cross, width.max(1)), brightest).into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((_, best)) = brightest else { return [0.0; 2] };
     let (y, x) = ((best / width) as isize, (best % width) as isize);
     let between = |low: f64, here: f64, high: f64| {
         let curve = low - 2.0 * here + high;

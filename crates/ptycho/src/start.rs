@@ -2,7 +2,7 @@
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
-use zellige_engine::parallel::{indices, map};
+use zellige_engine::parallel::{each, indices, items_mut, map};
 use zellige_engine::rng::Philox;
 
 use crate::config::{ProbeConfig, ProbeShape};
@@ -72,8 +72,16 @@ pub(crate) fn widened(image: &Image, [height, width]: [usize; 2]) -> Image {
 
 /// Adds modes (the first times polynomials of the distance from its middle, made orthogonal) and brings all to the power `photons`.
 fn with_modes(mut given: Vec<Vec<C>>, shape: [usize; 2], modes: usize, power: f64, photons: f64) -> Vec<C> {
-    let first = given[0].clone();
     let norm = |wave: &[C]| wave.iter().map(C::norm_sqr).sum::<f64>();
+    let brought = |mut all: Vec<C>| {
+        let scale = (photons / norm(&all)).sqrt();
+        each(items_mut(&mut all), |_, v| *v *= scale);
+        all
+    };
+    if given.len() >= modes {
+        return brought(given.concat());
+    }
+    let first = given[0].clone();
     let strength = norm(&first);
     let moment = |f: &dyn Fn(usize, usize) -> f64| {
         let sum: f64 = first.iter().enumerate().map(|(i, v)| v.norm_sqr() * f(i / shape[1], i % shape[1])).sum();
@@ -95,12 +103,7 @@ fn with_modes(mut given: Vec<Vec<C>>, shape: [usize; 2], modes: usize, power: f6
         }
         given.push(wave);
     }
-    let mut all = given.concat();
-    let scale = (photons / norm(&all)).sqrt();
-    for v in &mut all {
-        *v *= scale;
-    }
-    all
+    brought(given.concat())
 }
 
 /// The opening, or what its lens focuses, behind some distance.

@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 use zellige_engine::error::{Error, Problem, Result};
+use zellige_engine::parallel::{items, map};
 
 use super::{shared, wrong};
 use crate::config::{Compatibility, Config, ProbeStart};
@@ -74,7 +75,7 @@ pub(super) fn start(config: &Config, scans: &[Scan], model: &Model) -> Result<(V
                 }
             },
         };
-        all.extend(waves.iter().enumerate().map(|(i, v)| v * filter[i % filter.len()]));
+        all.extend(map(items(&waves), |i, v| v * filter[i % filter.len()]));
         begins.push(from);
     }
     if waiting {

@@ -74,7 +74,9 @@ fn whole(rest: [f64; 2]) -> bool {
 pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
     let [rows, columns] = view.shape;
     let pixels = rows * columns;
-    let counts = view.counted().iter().product::<usize>();
+    let [height, width] = view.counted();
+    let counts = height * width;
+    let [down, along] = sources(view);
     let modes = probe_modes(view);
     let block = (BLOCK / (pixels * modes.len())).clamp(1, positions.len().max(1));
     let mut plan = Plan::new(Shape::frames(rows, columns, block * modes.len()));
@@ -96,16 +98,23 @@ pub(super) fn frames(view: &View, positions: &[[f64; 2]]) -> Frames {
         propagate(view, part, waves, &mut plan);
         let means = &mut means[..part.len() * counts];
         // A row of a frame at a time: of large frames there are few.
-        let [_, width] = view.counted();
         each(chunks_mut(means, width), |row, line| {
-            let (i, q) = (row * width / counts, row * width % counts);
+            let (i, row) = (row / height, row % height);
             let waves = &waves[i * modes.len() * pixels..(i + 1) * modes.len() * pixels];
-            let lamp = 1.0 + view.config.fluctuation * light.normals(0, (first + i) as u64)[0];
-            for (column, value) in line.iter_mut().enumerate() {
-                let from = source(view, q + column);
-                let one = |at: usize| waves.iter().skip(at).step_by(pixels).map(Complex::norm_sqr).sum::<f64>();
-                let sum: f64 = (0..view.bin[0]).flat_map(|y| (0..view.bin[1]).map(move |x| y * columns + x)).map(|by| one(from + by)).sum();
-                *value = lamp.max(0.02) * sum / pixels as f64 + view.config.detector.background;
+            let lamp = (1.0 + view.config.fluctuation * light.normals(0, (first + i) as u64)[0]).max(0.02);
+            for (value, column) in line.iter_mut().zip(&along) {
+                let from = down[row] + column;
+                let mut sum = 0.0;
+                for y in 0..view.bin[0] {
+                    for at in from + y * columns..from + y * columns + view.bin[1] {
+                        let mut one = 0.0;
+                        for wave in waves.chunks_exact(pixels) {
+                            one += wave[at].norm_sqr();
+                        }
+                        sum += one;
+                    }
+                }
+                *value = lamp * sum / pixels as f64 + view.config.detector.background;
             }
         });
         if let Some(plan) = &mut detector {
@@ -201,14 +210,18 @@ fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Pl
     plan.run(waves, Direction::Inverse);
 }
 
-/// The first value of the transform that belongs to pixel `q` of the centred frame.
-fn source(view: &View, q: usize) -> usize {
-    let [rows, columns] = view.counted();
-    let [row, column] = match view.beam.propagation {
-        Propagation::Near => [q / columns, q % columns],
-        Propagation::Far => [(q / columns + rows - rows / 2) % rows, (q % columns + columns - columns / 2) % columns],
-    };
-    row * view.bin[0] * view.shape[1] + column * view.bin[1]
+/// Where the first value of the transform that belongs to a pixel of the centred frame is: what its row and what its column add.
+fn sources(view: &View) -> [Vec<usize>; 2] {
+    let (counted, bin) = (view.counted(), view.bin);
+    let stride = [bin[0] * view.shape[1], bin[1]];
+    [0, 1].map(|d| {
+        let n = counted[d];
+        let of = |i: usize| match view.beam.propagation {
+            Propagation::Near => i,
+            Propagation::Far => (i + n - n / 2) % n,
+        };
+        (0..n).map(|i| of(i) * stride[d]).collect()
+    })
 }
 
 impl View<'_> {
@@ -242,31 +255,36 @@ fn spread(view: &View, mean: &mut [f64], plan: &mut Plan<f64>) {
     mean.iter_mut().zip(&plane).for_each(|(m, v)| *m = v.re.max(0.0));
 }
 
-/// Frames as they come: 16 bits as long as they fit.
+/// Frames as they come: 16 bits as long as they fit. Zeros that the system makes when they are first touched, by the threads that fill them.
 struct Found {
     counts: Vec<u16>,
     real: Vec<f32>,
     whole: bool,
+    /// Values that have come.
+    filled: usize,
 }
 
 impl Found {
     /// Room for `values` in all.
     fn new(values: usize, whole: bool) -> Self {
         let [counts, real] = if whole { [values, 0] } else { [0, values] };
-        Self { counts: Vec::with_capacity(counts), real: Vec::with_capacity(real), whole }
+        Self { counts: vec![0; counts], real: vec![0.0; real], whole, filled: 0 }
     }
 
     fn push(&mut self, values: &[f32]) {
         if self.whole && position(values, |v| *v > f32::from(u16::MAX)).is_some() {
             self.whole = false;
-            self.real = Vec::with_capacity(self.counts.capacity());
-            self.real.extend(std::mem::take(&mut self.counts).into_iter().map(f32::from));
+            let counts = std::mem::take(&mut self.counts);
+            self.real = vec![0.0; counts.len()];
+            put(&mut self.real, &counts, f32::from);
         }
+        let own = self.filled..self.filled + values.len();
         if self.whole {
-            grown(&mut self.counts, values, |v| v as u16);
+            put(&mut self.counts[own], values, |v| v as u16);
         } else {
-            grown(&mut self.real, values, |v| v);
+            put(&mut self.real[own], values, |v| v);
         }
+        self.filled += values.len();
     }
 
     fn finish(self) -> Frames {
@@ -274,12 +292,10 @@ impl Found {
     }
 }
 
-/// Puts `of` each value behind those of `to`, on all cores.
-fn grown<T: Copy + Default + Send>(to: &mut Vec<T>, values: &[f32], of: impl Fn(f32) -> T + Sync) {
+/// Puts `of` each value into `to`, on all cores.
+fn put<V: Copy + Sync, T: Send>(to: &mut [T], values: &[V], of: impl Fn(V) -> T + Sync) {
     const PIECE: usize = 1 << 14;
-    let before = to.len();
-    to.resize(before + values.len(), T::default());
-    each((chunks_mut(&mut to[before..], PIECE), chunks(values, PIECE)), |_, (to, from)| {
+    each((chunks_mut(to, PIECE), chunks(values, PIECE)), |_, (to, from)| {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = of(*from));
     });
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use num_complex::Complex;
 use zellige_engine::error::Result;
 use zellige_engine::large::Large;
-use zellige_engine::parallel::{chunks, chunks_mut, map};
+use zellige_engine::parallel::{chunks, chunks_mut, each, items, items_mut, map};
 
 use super::fft::{PAD, Shape};
 use super::lanes::Number;
@@ -116,11 +116,13 @@ pub(crate) fn objects_in<T: Number>(values: &[Complex<f64>], places: &[Place], l
 
 /// Back.
 pub(crate) fn objects_out<T: Number>(values: &[T], places: &[Place], layers: usize) -> Vec<Complex<f64>> {
-    let mut out = Vec::with_capacity(places.iter().map(|p| p.model.layer() * layers).sum());
+    let mut out = vec![Complex::default(); places.iter().map(|p| p.model.layer() * layers).sum()];
+    let mut rest = &mut out[..];
     for place in places {
         for o in 0..layers {
             let [re, im] = place.layer(values, o);
-            out.extend((0..place.model.layer()).map(|i| Complex::new(re[i].to_f64(), im[i].to_f64())));
+            let own = rest.split_off_mut(..place.model.layer()).unwrap_or_default();
+            each((items_mut(own), items(re), items(im)), |_, (to, re, im)| *to = Complex::new(re.to_f64(), im.to_f64()));
         }
     }
     out

@@ -30,6 +30,7 @@ mod wavefield;
 use num_complex::Complex;
 use zellige_engine::cuda::{Buffer, Cuda, Pool};
 use zellige_engine::error::{Error, Result};
+use zellige_engine::parallel::{items, map};
 
 use self::arguments::{ModelArgument, StorageArgument};
 use self::between::Between;
@@ -176,9 +177,9 @@ impl CudaStages {
 }
 
 fn narrow(values: &[Complex<f64>]) -> Vec<C> {
-    values.iter().map(|v| Complex::new(v.re as f32, v.im as f32)).collect()
+    map(items(values), |_, v| Complex::new(v.re as f32, v.im as f32))
 }
 
 fn wide(values: &[C]) -> Vec<Complex<f64>> {
-    values.iter().map(|v| Complex::new(f64::from(v.re), f64::from(v.im))).collect()
+    map(items(values), |_, v| Complex::new(f64::from(v.re), f64::from(v.im)))
 }

@@ -425,7 +425,6 @@ fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> V
     let storage = &model.storages[view.object as usize];
     let mut plan = Plan::<f64>::new(Shape::frames(frame[0], frame[1], 1));
     let (bin, [_, columns]) = (model.bin, model.detector());
-    let counted = |i: usize| i / frame[1] / bin[0] * columns + i % frame[1] / bin[1];
     let mut sum = vec![0.0; model.counted()];
     for (p, o) in (0..probes).flat_map(|p| (0..objects).map(move |o| (p, o))) {
         let mut probe = state.probe[(view.probe as usize * probes + p) * pixels..][..pixels].to_vec();
@@ -439,8 +438,11 @@ fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> V
             plan.run(&mut probe, Direction::Inverse);
         }
         let corner = storage.offset + o * storage.layer() + view.row as usize * storage.shape[1] + view.col as usize;
-        let at = |i: usize| state.object[corner + i / frame[1] * storage.shape[1] + i % frame[1]];
-        let mut wave: Vec<Complex<f64>> = probe.iter().enumerate().map(|(i, p)| p * at(i)).collect();
+        for (row, line) in probe.chunks_exact_mut(frame[1]).enumerate() {
+            let object = &state.object[corner + row * storage.shape[1]..][..frame[1]];
+            line.iter_mut().zip(object).for_each(|(p, o)| *p *= o);
+        }
+        let mut wave = probe;
         plan.run(&mut wave, Direction::Forward);
         let mut scale = 1.0 / pixels as f64;
         if let Transfer::Near(kernel) = &model.transfer {
@@ -451,7 +453,12 @@ fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> V
             plan.run(&mut wave, Direction::Inverse);
             scale *= scale;
         }
-        wave.iter().enumerate().for_each(|(i, w)| sum[counted(i)] += w.norm_sqr() * scale);
+        for (row, line) in wave.chunks_exact(frame[1]).enumerate() {
+            let counted = &mut sum[row / bin[0] * columns..][..columns];
+            for (column, together) in line.chunks_exact(bin[1]).enumerate() {
+                together.iter().for_each(|w| counted[column] += w.norm_sqr() * scale);
+            }
+        }
     }
     sum
 }
