@@ -37,13 +37,13 @@ unsafe impl GlobalAlloc for OrExit {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { System.alloc(layout) }, layout.size())
+        on_large_pages(there(unsafe { System.alloc(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        there(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        on_large_pages(there(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
@@ -57,6 +57,22 @@ unsafe impl GlobalAlloc for OrExit {
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(at, layout) }
     }
+}
+
+/// Bytes from which on an array is worth large pages.
+const LARGE: usize = 4 << 20;
+
+/// Asks for large pages under a large array that has just been made: one fault where there were 512.
+#[inline]
+fn on_large_pages(at: *mut u8, bytes: usize) -> *mut u8 {
+    #[cfg(target_os = "linux")]
+    if bytes >= LARGE {
+        const PAGE: usize = 4096;
+        let skip = at.align_offset(PAGE).min(bytes);
+        // SAFETY: the range is inside the array and begins with a page. It is advice, which changes no content; one that is not taken changes nothing.
+        unsafe { libc::madvise(at.add(skip).cast(), (bytes - skip) / PAGE * PAGE, libc::MADV_HUGEPAGE) };
+    }
+    at
 }
 
 #[inline]
