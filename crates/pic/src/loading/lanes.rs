@@ -148,15 +148,25 @@ impl Work for Relativistic<'_> {
     #[inline(always)]
     fn run(self) {
         let (philox, t) = (self.philox, self.tries);
+        // Without `map` and closures, which are calls here, and without registers.
+        let mut words = [[[0_u32; GROUP]; 4]; 5];
+        for (k, words) in (0_u64..).zip(&mut words) {
+            let [a, b, c, d] = words;
+            for p in 0..GROUP {
+                let drawn = philox.draw(t.columns[p], t.numbers[p] + k);
+                (a[p], b[p], c[p], d[p]) = (drawn[0], drawn[1], drawn[2], drawn[3]);
+            }
+        }
+        macro_rules! words {
+            ($k:literal, $p:ident) => {
+                [words[$k][0][$p], words[$k][1][$p], words[$k][2][$p], words[$k][3][$p]]
+            };
+        }
         for p in 0..GROUP {
-            let (column, number) = (t.columns[p], t.numbers[p]);
-            // Not by `map`, which is a call here, and one without registers.
-            let draw = |k: u64| philox.draw(column, number + k);
-            let words = [draw(0), draw(1), draw(2), draw(3), draw(4)];
-            let found = relativistic_try(&words, t.theta[p]);
+            let found = relativistic_try(&[words!(0, p), words!(1, p), words!(2, p), words!(3, p), words!(4, p)], t.theta[p]);
             (t.u[0][p], t.u[1][p], t.u[2][p]) = (found.u[0], found.u[1], found.u[2]);
             t.kept[p] = found.kept;
-            t.numbers[p] = number + found.drawn;
+            t.numbers[p] += found.drawn;
         }
     }
 }
