@@ -183,8 +183,10 @@ fn deposits_on_guards_are_folded() {
         let mut deposits = [1, 2, 3].map(|s| random(s, g.len()));
         if g.dimensions == 1 {
             // Particles of a line reach the corners 0 to 3 across it.
-            deposits.iter_mut().for_each(|deposit| deposit[..g.index(-2, 0)].fill(0.0));
-            deposits.iter_mut().for_each(|deposit| deposit[g.index(-2, 4)..].fill(0.0));
+            for deposit in &mut deposits {
+                deposit[..g.index(-2, 0)].fill(0.0);
+                deposit[g.index(-2, 4)..].fill(0.0);
+            }
         }
         for (j, deposit) in fields.j.iter_mut().zip(&deposits) {
             j.copy_from_slice(deposit);

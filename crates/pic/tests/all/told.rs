@@ -139,9 +139,9 @@ fn rows_of_small_plasmas_are_one_measurement_behind() {
     assert_eq!(here.1, there.1);
     assert!(here.1.len() == 15 && here.2.iter().zip(&there.2).all(|(a, b)| (a - b).abs() < 1e-5 * a));
     let at = |rows: &[Row], k: usize| rows[k].0[0].value;
-    for k in 0..40 {
+    for k in 0..40_usize {
         // Measured in steps 0, 3, 6 and so on, and in the last one.
-        let behind = if k < 3 { 0 } else { k - 3 };
+        let behind = k.saturating_sub(3);
         assert_eq!(at(&there.0, k), at(&here.0, behind), "after step {k}");
     }
     assert_eq!(at(&there.0, 40), at(&here.0, 40));
