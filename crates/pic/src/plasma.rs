@@ -252,11 +252,6 @@ impl Plasma {
         self.gauss.look(self.stages.as_mut(), self.step, self.moved)
     }
 
-    /// Whether measured steps are so short, and need so little besides, that a wait for each would be most of what they take.
-    pub fn asks(&self) -> bool {
-        self.small && self.accounts == Accounts::Closed && matches!(self.device, Device::Cuda(_))
-    }
-
     /// How the energy is accounted for.
     pub fn accounts(&self) -> Accounts {
         self.accounts

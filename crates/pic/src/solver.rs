@@ -129,10 +129,10 @@ impl Solver for Pic {
             _ => Some(times::after_steps(device, Part::Diagnostics, || plasma.account())?),
         };
         plasma.advance(measures, profiler)?;
-        if measures && !plasma.asks() {
+        if measures {
             times::after_steps(device, Part::Diagnostics, || diagnostics.after_step(plasma, account))?;
         } else {
-            times::within(Part::Diagnostics, || diagnostics.after_step(plasma, account))?;
+            times::within(Part::Diagnostics, || diagnostics.after_step(plasma, None))?;
         }
         if measures {
             self.count = self.diagnostics.series.last("particles") as u64;

@@ -15,7 +15,6 @@ use zellige_engine::error::Result;
 use zellige_engine::record::Record;
 use zellige_engine::schedule::{Agenda, Schedule};
 use zellige_engine::sim::Clock;
-use zellige_engine::times::{self, Part};
 
 use crate::config::Config;
 use crate::config::diagnostics::{BinConfig, FieldsConfig, PhaseSpaceConfig};
@@ -143,13 +142,10 @@ impl Diagnostics {
     pub fn after_step(&mut self, plasma: &mut Plasma, measured: Option<Account>) -> Result<()> {
         if let Some(account) = measured {
             // Energies belong to the time at which the step began.
-            self.series.push(plasma, plasma.step - 1, account)?;
+            self.series.push(plasma, plasma.step - 1, &account)?;
         }
         if plasma.step.is_multiple_of(self.look_every) || plasma.step == plasma.model.steps {
-            self.series.settle(plasma)?;
-            let device = plasma.device().clone();
-            let change = times::after_steps(&device, Part::Diagnostics, || plasma.check_charge())?;
-            self.series.charge_error = self.series.charge_error.max(change);
+            self.series.charge_error = self.series.charge_error.max(plasma.check_charge()?);
         }
         self.sample(plasma)
     }
@@ -170,9 +166,8 @@ impl Diagnostics {
         if step == plasma.model.steps { self.settle(plasma) } else { Ok(()) }
     }
 
-    /// Takes what measurements and samples have left on the device.
+    /// Takes what samples have left on the device.
     pub fn settle(&mut self, plasma: &mut Plasma) -> Result<()> {
-        self.series.settle(plasma)?;
         let modes = self.modes.len();
         self.modes.iter_mut().enumerate().try_for_each(|(k, mode)| mode.settle(plasma, k))?;
         self.spectra.iter_mut().enumerate().try_for_each(|(k, spectrum)| spectrum.settle(plasma, modes + k))

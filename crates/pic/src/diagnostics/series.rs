@@ -1,17 +1,13 @@
 //! Energies, momenta and counts over time, with what went in and out: the ledger of a run.
 
-use std::collections::VecDeque;
-
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
 use zellige_engine::record::{Curve, Record, Row};
-use zellige_engine::times::{self, Part};
 
 use super::balance::{Account, Balance};
 use crate::config::units::C;
 use crate::config::{Config, Units};
 use crate::plasma::Plasma;
-use crate::stages::Energies;
 
 /// Columns of the table before those of the species.
 const COLUMNS: [&str; 15] = [
@@ -42,11 +38,6 @@ pub struct Series {
     /// Largest change of `div E - rho` seen so far, `e n_0`.
     pub charge_error: f64,
     balance: Balance,
-    /// Measurements that were asked for, with the steps that they belong to and what those began with.
-    asked: VecDeque<(u64, Account)>,
-    /// Measurements are asked for; and the last one of the run is there.
-    asks: bool,
-    whole: bool,
     units: Units,
     dimensions: usize,
 }
@@ -57,51 +48,13 @@ impl Series {
         let names: Vec<String> =
             COLUMNS.iter().map(|s| (*s).to_owned()).chain(config.species.iter().map(|s| format!("kinetic_{}", s.name))).collect();
         let columns = vec![Vec::new(); names.len()];
-        Self {
-            names,
-            columns,
-            charge_error: 0.0,
-            balance: Balance::new(plasma),
-            asked: VecDeque::new(),
-            asks: plasma.asks(),
-            whole: false,
-            units: config.scales(),
-            dimensions: config.dimensions(),
-        }
+        Self { names, columns, charge_error: 0.0, balance: Balance::new(plasma), units: config.scales(), dimensions: config.dimensions() }
     }
 
-    /// Takes what the last step, which began at step `step` with `account`, measured; where that would be waited for, what was measured
-    /// before it.
-    pub fn push(&mut self, plasma: &mut Plasma, step: u64, account: Account) -> Result<()> {
-        if !(self.asks && plasma.stages.ask()?) {
-            let energies = plasma.energies()?;
-            return self.take(plasma, step, &account, &energies);
-        }
-        self.asked.push_back((step, account));
-        // The first row is to have something.
-        self.answers(plasma, usize::from(!self.columns[0].is_empty()))
-    }
-
-    /// Takes all that was asked for.
-    pub fn settle(&mut self, plasma: &mut Plasma) -> Result<()> {
-        self.whole = plasma.step == plasma.model.steps;
-        self.answers(plasma, 0)
-    }
-
-    /// Takes what was asked for, but for the last `left`.
-    fn answers(&mut self, plasma: &mut Plasma, left: usize) -> Result<()> {
-        while self.asked.len() > left
-            && let Some((step, account)) = self.asked.pop_front()
-        {
-            let energies = times::within(Part::Steps, || plasma.stages.answer())?;
-            self.take(plasma, step, &account, &energies)?;
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, plasma: &mut Plasma, step: u64, account: &Account, e: &Energies) -> Result<()> {
-        let ledger = &account.ledger;
-        plasma.gauss.measured(e);
+    /// Takes what the last step, which began at step `step` with `account`, measured.
+    pub fn push(&mut self, plasma: &mut Plasma, step: u64, account: &Account) -> Result<()> {
+        let (e, ledger) = (plasma.energies()?, &account.ledger);
+        plasma.gauss.measured(&e);
         let scale = self.units.total_energy(self.dimensions);
         let momenta = if self.units.si { scale / C } else { scale };
         let (electric, magnetic) = (e.electric.iter().sum::<f64>(), e.magnetic.iter().sum::<f64>());
@@ -144,29 +97,21 @@ impl Series {
         self.column(name).last().copied().unwrap_or(0.0)
     }
 
-    /// The value of a column that a row shows: the last one; of measurements that are asked for the one before, whether or not the last one is
-    /// there already, but at the end of the run.
-    fn shown(&self, name: &str) -> f64 {
-        let (column, behind) = (self.column(name), usize::from(self.asks && !self.whole));
-        let last = (column.len() + self.asked.len()).saturating_sub(1 + behind);
-        column.get(last.min(column.len().saturating_sub(1))).copied().unwrap_or(0.0)
-    }
-
-    /// The scalars of a measurement, as of `measured_at`.
+    /// The scalars of the last measurement.
     pub fn row(&self) -> Row {
         let energy = self.units.label(["J", "J/m^2", "J/m"][self.dimensions], "");
         let momentum = self.units.label(["N s", "N s/m^2", "N s/m"][self.dimensions], "");
         let mut row = Row::default();
-        row.push("measured_at", self.units.label("s", ""), self.shown("time"));
+        row.push("measured_at", self.units.label("s", ""), self.last("time"));
         for name in ["electric", "magnetic", "kinetic", "total"] {
-            row.push(name, energy, self.shown(name));
+            row.push(name, energy, self.last(name));
         }
-        row.push("energy_change", "", self.shown("change"));
-        row.push("momentum_x", momentum, self.shown("momentum_x"));
-        row.push("momentum_y", momentum, self.shown("momentum_y"));
-        row.push("momentum_z", momentum, self.shown("momentum_z"));
+        row.push("energy_change", "", self.last("change"));
+        row.push("momentum_x", momentum, self.last("momentum_x"));
+        row.push("momentum_y", momentum, self.last("momentum_y"));
+        row.push("momentum_z", momentum, self.last("momentum_z"));
         row.push("charge_error", "", self.charge_error);
-        row.push("particles", "", self.shown("particles"));
+        row.push("particles", "", self.last("particles"));
         row
     }
 

@@ -227,17 +227,6 @@ pub trait Stages: Send {
     /// What the last measured step added up.
     fn energies(&mut self) -> Result<Energies>;
 
-    /// Has what the last measured step added up kept for [`Stages::answer`], without waiting: two at most. False, and nothing done, where
-    /// nothing is to be won by it: then [`Stages::energies`] has it.
-    fn ask(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// What was asked for first and not answered yet. Waits for that step alone.
-    fn answer(&mut self) -> Result<Energies> {
-        self.energies()
-    }
-
     /// Particles there are, per species.
     fn count(&mut self) -> Result<Vec<u64>>;
 

@@ -55,7 +55,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     let windowed = !grid.periodic(0);
     for step in 0..12 {
         here.begin(true);
-        there.measure(0, &mut profiler).unwrap();
+        there.measure(&mut profiler).unwrap();
         for c in 0..3 {
             let mut deposits = random(100 + 3 * step + c as u64, grid.len());
             if grid.dimensions == 1 {
@@ -91,7 +91,7 @@ fn compare<T: RealScalar>(cuda: &Cuda, given: &Setup, tolerance: f64) {
     same(given, &Component::ALL[..6], &here, &mut there, tolerance);
     let expected = [here.electric(), here.magnetic()].concat();
     cuda.synchronize().unwrap();
-    let told = there.energies(0);
+    let told = there.energies();
     for (c, (a, b)) in expected.iter().zip(told).enumerate() {
         assert!((a / b - 1.0).abs() < tolerance, "energy {c}: {a} {b}");
     }

@@ -19,7 +19,7 @@ use self::aside::Aside;
 pub(super) use self::gauss::Charge;
 use self::gauss::{Corners, Work};
 use super::field_arguments::{Lattice, Leap, MOST_TAPS, Taps};
-use super::{Current, SLOTS, early};
+use super::{Current, early};
 use crate::gauss::GAUSS;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
 use crate::stages::cells::cells;
@@ -151,7 +151,7 @@ impl Fields {
             sheet: pool.alloc_zeros(grid.nodes(0).max(grid.nodes(1)), "a sheet of current")?,
             pool: pool.clone(),
             partial: pool.alloc_zeros(6 * ENERGY_BLOCKS as usize, "sums of the energy")?,
-            sums: cuda.mapped(6 * SLOTS)?,
+            sums: cuda.mapped(6)?,
             aside: Vec::new(),
             corners: None,
             work: None,
@@ -235,8 +235,8 @@ impl Fields {
         Ok(self.lattice.arrays[2])
     }
 
-    /// Takes the energies, for place `slot`.
-    pub(super) fn measure(&mut self, slot: usize, profiler: &mut Profiler) -> Result<()> {
+    /// Takes the energies.
+    pub(super) fn measure(&mut self, profiler: &mut Profiler) -> Result<()> {
         let cuda = self.cuda.clone();
         profiler.stage_on(&cuda, "begin", self.cost(6.0, 0.0), || {
             // SAFETY: as declared; ENERGY_BLOCKS partial sums a component.
@@ -244,7 +244,7 @@ impl Fields {
                 let volume = self.grid.cell_volume();
                 self.kernel("energies").launch((ENERGY_BLOCKS, 6), 256).plain(self.lattice).arg(&self.partial).run()?;
                 let rest = self.kernel("energies_rest").launch(6, 256);
-                rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(self.sums.from(6 * slot)).run()
+                rest.arg(&self.partial).arg(ENERGY_BLOCKS).arg(volume).arg(&self.sums).run()
             }
         })
     }
@@ -422,9 +422,9 @@ impl Fields {
         self.cuda.upload_at(&mut self.current, c * data.len(), &data)
     }
 
-    /// `1/2 E^2` and `1/2 B^2` per component, of the step that was measured for place `slot`: after a wait for it.
-    pub(super) fn energies(&self, slot: usize) -> [f64; 6] {
-        std::array::from_fn(|c| self.sums.get(6 * slot + c))
+    /// `1/2 E^2` and `1/2 B^2` per component, of the last measured step: after a wait for it.
+    pub(super) fn energies(&self) -> [f64; 6] {
+        std::array::from_fn(|c| self.sums.get(c))
     }
 
     /// Charge density of deposits made whole, as [`crate::stages::cpu::fields::FieldSet::complete_charge`].

@@ -17,9 +17,7 @@ mod stages;
 mod store;
 mod tell;
 
-use std::collections::VecDeque;
-
-use zellige_engine::cuda::{Buffer, Cuda, Event, Launch, Mapped, Pool, Properties, Recipe, prepare};
+use zellige_engine::cuda::{Buffer, Cuda, Launch, Mapped, Pool, Properties, Recipe, prepare};
 use zellige_engine::error::Result;
 
 use self::arguments::Domain;
@@ -32,8 +30,6 @@ use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::ParticleSide;
 use crate::particles::{Pusher, Species};
 
-/// Measured steps that may be under way: one that is asked for while the one before is waited for.
-const SLOTS: usize = 2;
 /// Cells of a tile where the input does not say: in two dimensions per axis, and in one.
 const TILE: usize = 16;
 const LINE: usize = 128;
@@ -99,8 +95,7 @@ struct Population {
     domain: Domain,
     /// What the host counted: injections. The device's counters add to it.
     ledger: Ledger,
-    /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of particles, for
-    /// each of [`SLOTS`] steps, and one more place for a number alone.
+    /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of particles.
     measured: Buffer<f64>,
     totals: Mapped<f64>,
 }
@@ -131,11 +126,6 @@ pub struct CudaStages {
     heaviest: f64,
     /// No particle can go out: all sides are periodic and no window moves.
     closed: bool,
-    /// Where the last measured step has put its sums.
-    slot: usize,
-    /// Marks behind measured steps, a place each, and those that were asked for and not answered yet.
-    marks: [Event; SLOTS],
-    asked: VecDeque<usize>,
 }
 
 /// How integer sums become J.
@@ -260,7 +250,7 @@ impl CudaStages {
                 species: species.clone(),
                 ledger: Ledger::default(),
                 measured: pool.alloc_zeros(0, "pic: energies")?,
-                totals: cuda.mapped(5 * (SLOTS + 1))?,
+                totals: cuda.mapped(5)?,
             })
         });
         let fields = Fields::new(setup, cuda, &pool)?;
@@ -277,9 +267,6 @@ impl CudaStages {
             ahead: None,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
-            slot: 0,
-            marks: [cuda.event()?, cuda.event()?],
-            asked: VecDeque::new(),
             closed: setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic),
             cuda: cuda.clone(),
             pool,

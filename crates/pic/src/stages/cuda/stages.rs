@@ -10,7 +10,7 @@ use zellige_engine::sim::Cost;
 
 use super::arguments::{FieldsArgument, Push32, Push64, Walls};
 use super::fields::Charge;
-use super::{CudaStages, Current, Population, SLOTS, early, unit_of};
+use super::{CudaStages, Current, Population, early, unit_of};
 use crate::gauss::{Look, Seen};
 use crate::integers::dithered;
 use crate::loading::{Batch, Source};
@@ -130,9 +130,9 @@ impl CudaStages {
         // SAFETY: the arguments as declared; lists, sums and fields are as large as the kernel expects.
         unsafe { launch.plain(walls).arg(&self.sums[self.adding]).arg(&population.measured).run()? };
         if measure {
-            let launch = store.kernels.total.launch(4, 256).plain(store.argument()).arg(&population.measured);
+            let launch = store.kernels.total.launch(4, 256).plain(store.argument()).arg(&population.measured).arg(&population.totals);
             // SAFETY: a store, four sums of each unit of it, and room for four totals.
-            unsafe { launch.arg(population.totals.from(5 * self.slot)).run()? };
+            unsafe { launch.run()? };
         }
         Ok(())
     }
@@ -142,12 +142,7 @@ impl Stages for CudaStages {
     fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
         // What converts first in this step overwrites J.
         (self.fresh, self.unread, self.ahead) = (true, None, None);
-        if !measure {
-            return Ok(());
-        }
-        // Not the place of one that is still to be answered.
-        self.slot = (self.slot + 1) % SLOTS;
-        self.fields.measure(self.slot, profiler)
+        if measure { self.fields.measure(profiler) } else { Ok(()) }
     }
 
     fn advance(&mut self, species: usize, step: u64, measure: bool, profiler: &mut Profiler) -> Result<()> {
@@ -304,30 +299,29 @@ impl Stages for CudaStages {
     }
 
     fn energies(&mut self) -> Result<Energies> {
-        self.species.iter().try_for_each(|p| p.number(self.slot))?;
+        for p in &self.species {
+            p.number()?;
+        }
         self.cuda.synchronize()?;
-        Ok(self.added_up(self.slot))
-    }
-
-    fn ask(&mut self) -> Result<bool> {
-        self.species.iter().try_for_each(|p| p.number(self.slot))?;
-        self.cuda.record(&self.marks[self.slot])?;
-        self.asked.push_back(self.slot);
-        Ok(true)
-    }
-
-    fn answer(&mut self) -> Result<Energies> {
-        let Some(slot) = self.asked.pop_front() else { return self.energies() };
-        self.marks[slot].wait()?;
-        Ok(self.added_up(slot))
+        let [a, b, c, d, e, f] = self.fields.energies();
+        let mut found = Energies { electric: [a, b, c], magnetic: [d, e, f], ..Energies::default() };
+        let volume = self.setup.grid.cell_volume();
+        for p in &self.species {
+            let totals = p.totals();
+            let mass = p.species.macro_mass() * volume;
+            found.kinetic.push(mass * totals[0]);
+            found.momentum.push([1, 2, 3].map(|c| mass * totals[c]));
+            found.count.push(totals[4] as u64);
+        }
+        Ok(found)
     }
 
     fn count(&mut self) -> Result<Vec<u64>> {
         // The counters tell whether a particle was lost on its way.
         let species = self.species.iter().map(|p| {
-            p.number(SLOTS)?;
+            p.number()?;
             // Waits.
-            p.store.counters().map(|_| p.totals(SLOTS)[4] as u64)
+            p.store.counters().map(|_| p.totals()[4] as u64)
         });
         species.collect()
     }
@@ -420,21 +414,6 @@ fn entries(l: &Ledger) -> Vec<f64> {
 }
 
 impl CudaStages {
-    /// What the step that was measured for place `slot` has added up: after a wait for it.
-    fn added_up(&self, slot: usize) -> Energies {
-        let [a, b, c, d, e, f] = self.fields.energies(slot);
-        let mut found = Energies { electric: [a, b, c], magnetic: [d, e, f], ..Energies::default() };
-        let volume = self.setup.grid.cell_volume();
-        for p in &self.species {
-            let totals = p.totals(slot);
-            let mass = p.species.macro_mass() * volume;
-            found.kinetic.push(mass * totals[0]);
-            found.momentum.push([1, 2, 3].map(|c| mass * totals[c]));
-            found.count.push(totals[4] as u64);
-        }
-        found
-    }
-
     /// Puts particles in and takes note of them; into the lists of their tiles at once where they are to be `listed`.
     fn bring(&mut self, species: usize, particles: &Particles, listed: bool) -> Result<()> {
         let dithered = self.dithered(species, particles);

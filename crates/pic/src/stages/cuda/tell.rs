@@ -19,16 +19,16 @@ const PORTION: usize = 1 << 16;
 const BLOCKS: usize = 2048;
 
 impl Population {
-    /// Has the particles counted, for the totals at `slot`.
-    pub(super) fn number(&self, slot: usize) -> Result<()> {
+    /// Has the particles counted, for `totals`.
+    pub(super) fn number(&self) -> Result<()> {
         let launch = self.store.kernels.number.launch(1, 1024).plain(self.store.argument());
         // SAFETY: a store, and the last of five numbers.
-        unsafe { launch.arg(self.totals.from(5 * slot + 4)).run() }
+        unsafe { launch.arg(self.totals.from(4)).run() }
     }
 
-    /// Sums of the step that was measured for place `slot`, and the number of particles when they were counted for it: after a wait for that.
-    pub(super) fn totals(&self, slot: usize) -> [f64; 5] {
-        std::array::from_fn(|c| self.totals.get(5 * slot + c))
+    /// Sums of the last measured step, and the number of particles when `number` was called last: after a wait for it.
+    pub(super) fn totals(&self) -> [f64; 5] {
+        std::array::from_fn(|c| self.totals.get(c))
     }
 }
 
