@@ -456,7 +456,9 @@ fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> V
         for (row, line) in wave.chunks_exact(frame[1]).enumerate() {
             let counted = &mut sum[row / bin[0] * columns..][..columns];
             for (column, together) in line.chunks_exact(bin[1]).enumerate() {
-                together.iter().for_each(|w| counted[column] += w.norm_sqr() * scale);
+                for w in together {
+                    counted[column] += w.norm_sqr() * scale;
+                }
             }
         }
     }
