@@ -6,13 +6,13 @@
 
 mod aside;
 mod gauss;
+mod records;
 
 use bytemuck::Zeroable;
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Mapped, Pool, Recipe};
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;
-use zellige_engine::real::{self, RealScalar};
-use zellige_engine::record::Values;
+use zellige_engine::real;
 use zellige_engine::sim::Cost;
 
 use self::aside::Aside;
@@ -22,9 +22,7 @@ use super::field_arguments::{Lattice, Leap, MOST_TAPS, Taps};
 use super::{Current, early};
 use crate::gauss::GAUSS;
 use crate::grid::{ABOVE, BELOW, FieldSide, Grid, ParticleSide};
-use crate::stages::cells::cells;
 use crate::stages::cpu::fields::{complete_charge, fill_guards};
-use crate::stages::images::Quantity;
 use crate::stages::layer::{Layer, Memory};
 use crate::stages::{Component, Precision, Setup, Sheet, Smoothing};
 
@@ -373,31 +371,6 @@ impl Fields {
         let mut values = unpacked(&values, self.precision);
         fill_guards(&self.grid, component, &mut values);
         Ok(values)
-    }
-
-    /// A component on the cells of the box, as [`crate::stages::Stages::cells`] gives it: some rows at a time. Waits.
-    pub(super) fn cells(&mut self, component: Component, scale: f64) -> Result<Values> {
-        match self.precision {
-            Precision::F32 => self.cells_of::<f32>(component, scale),
-            Precision::F64 => self.cells_of::<f64>(component, scale),
-        }
-    }
-
-    fn cells_of<T: RealScalar>(&mut self, component: Component, scale: f64) -> Result<Values> {
-        let c = component as usize;
-        if c >= 6 {
-            self.j()?;
-        }
-        let (array, begin) = if c < 6 { (&self.advancing[0][c], 0) } else { (&self.current, (c - 6) * self.grid.len()) };
-        let size = bytes(self.precision);
-        cells(&self.grid, Quantity::Vector(component), self.precision, scale, |range, to: &mut [T]| {
-            self.cuda.download_to(array, (begin + range.start) * size, bytemuck::cast_slice_mut(to))
-        })
-    }
-
-    /// Charge on the cells of the box likewise.
-    pub(super) fn charge_cells(&self, charge: &Charge, scale: f64) -> Result<Values> {
-        cells(&self.grid, Quantity::Charge, self.precision, scale, |range, to| charge.fetch(&self.cuda, range.start, to))
     }
 
     /// Sets a component; the guards given are replaced by what the sides say.
