@@ -21,11 +21,15 @@ pub(super) struct StoreArgument {
     pub(super) special: u64,
     pub(super) stay: u64,
     pub(super) near: u64,
+    pub(super) old: [u64; 3],
     pub(super) near_in: u64,
     pub(super) far_in: u64,
     pub(super) near_n: u64,
     pub(super) far_n: u64,
     pub(super) filled: u64,
+    pub(super) chains: u64,
+    pub(super) link: u64,
+    pub(super) wanderers: u64,
     pub(super) counters: u64,
     pub(super) cells: [i32; 2],
     pub(super) tiles: [i32; 2],
@@ -48,7 +52,7 @@ pub(super) struct Counters {
     pub(super) fresh: u32,
     pub(super) refused: u32,
     pub(super) fullest: u32,
-    pub(super) unused: u32,
+    pub(super) special: u32,
 }
 
 /// `Kinetics` of hit.cu.

@@ -28,7 +28,7 @@ struct Columns {
 struct Counters {
   u64 injected, removed, collisions, attempts, exceeded, stuck, copied, dropped;
   u32 fresh, refused;  // particles behind the regions, which came in during the last step; those that found no room
-  u32 fullest, unused; // most particles that a tile with more than INDEX had
+  u32 fullest, special; // most particles that a tile with more than INDEX had; entries of `wanderers`
 };
 
 struct Store {
@@ -38,9 +38,12 @@ struct Store {
   u32 *left, *special;      // by tile and list: leavers, and those of them that are FAR or PENDING
   u32* stay;                // by tile: particles that stay
   u32* near;                // by tile and way: leavers
+  const u32 *old_list, *old_left, *old_near;  // `list`, `left`, `near` of the step before; the same places but of small gases
   u32 *near_in, *far_in;    // by tile: those that will come from neighbours and from afar
   u32 *near_n, *far_n;      // by tile: those that come now
   u32* filled;              // by tile: of those from afar, how many are in `arrivals`
+  u32 *chains, *link;       // of small gases, in place of `goals`: those from afar by tile (arrive.cu)
+  uint2* wanderers;         // of small gases, in place of `special`: tile and place in `list` of who is FAR or PENDING
   Counters* counters;
   int cells[2], tiles[2];
   u32 count, room;          // tiles; slots of a column
@@ -89,7 +92,10 @@ __device__ __forceinline__ int2 glide(const float* step, float vx, float vy, flo
 }
 
 // The number of a step as arguments have it: where launches are recorded it is the place where the device counts steps.
-__device__ __forceinline__ u64 step_of(u64 step) { return RECORDED ? __ldg(reinterpret_cast<const u64*>(step)) : step; }
+__device__ __forceinline__ u64 step_of(u64 step) { return RECORDED ? __ldcg(reinterpret_cast<const u64*>(step)) : step; }
+
+// Where cells have weights, and more copies were made than there is room for, nothing goes on: the host finds it.
+__device__ __forceinline__ bool halted(const Store& st) { return WEIGHTED && *reinterpret_cast<const volatile u32*>(&st.counters->refused) > 0; }
 
 // Where launches are recorded, a kernel is there before the one ahead has ended, and waits for it.
 __device__ __forceinline__ void in_turn() {

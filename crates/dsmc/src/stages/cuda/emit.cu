@@ -55,7 +55,12 @@ __device__ __forceinline__ u32 entry_of(const u32* x, u32 n, u32 k) {
 
 // What comes goes behind the regions; those of lines first. By warp number `warp` of `warps`: of few each has one.
 __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geometry& g, const Inflow& in, u32 warp, u32 warps) {
-  u32 base = st.next_first[st.count], fresh = st.counters->fresh, lines = from_lines(in);
+  u32 base = st.next_first[st.count], lines = from_lines(in), wanted = in.offsets[in.face_count * SPECIES] + lines;
+  u32 fresh = least(wanted, d.room - least(base, d.room));
+  if (warp == 0 && lane_index() == 0) {
+    st.counters->fresh = fresh;
+    st.counters->refused += wanted - fresh;
+  }
   for (u32 k = RECORDED ? lane_index() * warps + warp : warp * 32 + lane_index(); k < fresh; k += warps * 32) {
     Flight f{};
     Motion a;
@@ -118,17 +123,18 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
     } else {
       st.next.key[slot] = u16(GONE);
     }
-    st.list[slot] = way << 28;
+    if (!RECORDED) st.list[slot] = way << 28;
   }
 }
 
 // Flights that meet something, and in the first `emitters` blocks those of what comes in: neither knows of the other.
-extern "C" __global__ void __launch_bounds__(128) meet(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
+extern "C" __global__ void __launch_bounds__(128, RECORDED ? 4 : 1) meet(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
                                                        const __grid_constant__ Inflow in, u32 emitters) {
   in_turn();
+  if (halted(st)) return;
   u32 warp = u32(thread_index() / 32), first = emitters * (blockDim.x / 32);
   if (warp < first)
     emit(st, d, g, in, warp, first);
   else
-    wander(st, d, g, warp - first);
+    wander(st, d, g, warp - first, gridDim.x * (blockDim.x / 32) - first);
 }

@@ -97,9 +97,22 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
   }
   if (lane == 0) {
     st.left[tile * LISTS + warp] = leavers;
-    st.special[tile * LISTS + warp] = special;
+    if (!RECORDED) st.special[tile * LISTS + warp] = special;
     if (leavers) atomicAdd(tally + 3, leavers);
   }
+#if RECORDED
+  if (special) {
+    u32 at = lane == 0 ? atomicAdd(&st.counters->special, special) : 0;
+    at = __shfl_sync(FULL_WARP, at, 0);
+    __syncwarp();
+    for (u32 k0 = 0; k0 < leavers; k0 += 32) {
+      bool wanders = k0 + lane < leavers && st.list[base + begin + k0 + lane] >> 28 >= FAR;
+      u32 all = __ballot_sync(FULL_WARP, wanders);
+      if (wanders) st.wanderers[at + __popc(all & below)] = {tile, base + begin + k0 + lane};
+      at += __popc(all);
+    }
+  }
+#endif
   __syncthreads();
   if (threadIdx.x < 9) {
     st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
@@ -119,6 +132,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
   extern __shared__ __align__(16) char room[];
   __shared__ u32 start[KEYS + 1], near[9];
   in_turn();
+  if (halted(st)) return;
   u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
   // What came into the domain behind the regions is in its place; what comes in a step has been counted, or will be.
   if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
@@ -127,15 +141,21 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
     if (threadIdx.x < 9) st.near[tile * 9 + threadIdx.x] = 0;
     if (threadIdx.x < LISTS) {
       st.left[tile * LISTS + threadIdx.x] = 0;
-      st.special[tile * LISTS + threadIdx.x] = 0;
+      if (!RECORDED) st.special[tile * LISTS + threadIdx.x] = 0;
     }
     if (threadIdx.x == 0) st.stay[tile] = 0;
     return;
   }
   Source from{st.first[tile], st.first[tile + 1] - st.first[tile], 0, base, arrivals(st) + base};
-  from.all = from.own + st.near_n[tile] + st.far_n[tile];
+  u32 near_n = st.near_n[tile], far_n = st.far_n[tile];
+  from.all = from.own + near_n + far_n;
   u32 (*counts)[KEYS] = reinterpret_cast<u32(*)[KEYS]>(room);
   char* columns = room + WARPS * KEYS * 4;
+#if RECORDED
+  if (near_n > 0) from_neighbours(st, tile, base);
+  if (far_n > 0) from_afar(st, tile, arrivals(st) + base + near_n, far_n, reinterpret_cast<u32*>(columns), far_n <= ROOM);
+  __syncthreads();
+#endif
   if (n <= ROOM && from.all <= KEEP * THREADS) {
     work<MODE, true>(st, gas, p, sorted_in(columns), from, n, start, counts, near);
   } else {

@@ -7,7 +7,7 @@
 //! own (`wander.cu`, `flight.cu`), together with those that come in (`emit.cu`).
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
-//! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host, but where cells have weights.
+//! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host.
 //! The launches of small gases are recorded, and put on the stream as one (`recorded.rs`).
 
 mod arguments;
@@ -68,8 +68,11 @@ struct Gas {
     most: u64,
     /// Put in by the host.
     inserted: u64,
-    /// Copies made when the device was last asked, where cells have weights.
+    /// Where cells have weights: copies made when the device was last asked, the most that were made in a step on average between two times, and how
+    /// many a step is taken to make.
     copied: u64,
+    rate: u64,
+    copies: u64,
     /// The host's words, to find out whether the next ones differ.
     last_groups: Vec<u32>,
     /// Steps made, and those made when the device was last looked at.
@@ -137,6 +140,8 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
         most: 0,
         inserted: 0,
         copied: 0,
+        rate: 0,
+        copies: 0,
         last_groups: Vec::new(),
         steps: 0,
         looked: 0,
@@ -155,9 +160,17 @@ pub fn memory(model: &Model) -> u64 {
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + 2.0 * c.modes.min(2) as f64 + if c.partner.tagged() { 4.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
-    let spare = if open || model.weighted() { 17.0 / 16.0 } else { 1.0 };
+    let spare = if model.weighted() {
+        1.3
+    } else if open {
+        17.0 / 16.0
+    } else {
+        1.0
+    };
+    // Of a small gas: lists once more, chains, and the list of those that meet something.
+    let lists = if mosaic::is_small(model) { 22.0 + if model.weighted() { 4.0 } else { 0.0 } } else { 4.0 };
     let sums = if super::samples_at_a_time(model.per_cell) > 1 { 12.0 } else { 8.0 } * species * c.kept() as f64;
-    (model.expected * spare * (2.0 * particle + 4.0) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
+    (model.expected * spare * (2.0 * particle + lists) + cells * (sums + 6.0 * species * (species + 1.0) + 10.0)) as u64
 }
 
 impl Gas {
@@ -187,7 +200,7 @@ impl Gas {
 
     /// A step as kernels take it (`step_of` of common.cu).
     fn step_word(&self, step: u64) -> u64 {
-        if self.store.kind.recorded { self.recorded.clock.address() } else { step }
+        if self.store.kind.recorded { self.recorded.clock.address() + 8 * self.store.set_in_use() as u64 } else { step }
     }
 
     /// Cells per velocity along each axis.
@@ -285,7 +298,7 @@ impl Gas {
                 what: "gas that comes in".into(),
                 place: "open sides".into(),
                 message: format!(
-                    "{} particles found no room in a step: more came in than ever before; use a smaller `dt`",
+                    "{} particles found no room in a step: more came in, or into cells of less weight, than ever before; use a smaller `dt`",
                     counters.refused
                 ),
             });

@@ -24,6 +24,8 @@ const BLOCKS: f64 = 4.0;
 const CROWDED: f64 = 512.0;
 /// Particles below which launches take longer than what they do.
 const RECORDED: f64 = 1e6;
+/// Particles for each thread that a small gas's tile has room for at most: their keys stay in registers.
+const FOR_A_THREAD: usize = 10;
 /// Shared memory that the compiler takes for itself in a block, at most.
 const OWN: usize = 2048;
 
@@ -64,6 +66,11 @@ impl Mosaic {
 /// Whether particles stay as evenly spread as they begin: nothing comes in and nothing is in the way.
 fn even(model: &Model) -> bool {
     model.edges.iter().all(|e| *e != Edge::Open) && model.geometry.is_empty() && model.sources.is_empty()
+}
+
+/// Whether launches take longer than what they do: of such a gas steps are recorded, and tiles look for their arrivals themselves.
+pub(super) fn is_small(model: &Model) -> bool {
+    model.expected < RECORDED
 }
 
 /// What is compiled for a run.
@@ -115,7 +122,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         along_z: model.collisions.along_z,
         brief: samples_at_a_time(model.per_cell) > 1,
         crowded: model.per_cell > CROWDED,
-        recorded: model.expected < RECORDED,
+        recorded: is_small(model),
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
     let mean = cells as f64 * model.per_cell;
@@ -125,6 +132,14 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
     let each = (kind.shared() as usize - counts) / 1024;
     let fits = (properties.shared_per_block as usize).saturating_sub(counts + OWN + 4 * kind.keys()) / each / 32 * 32;
     kind.room = (whole as usize).min(fits).max(32);
+    if kind.recorded && !even(model) {
+        // Where a flow piles up: all that the tiles leave to each other, when all are worked on at once.
+        let tiles = Mosaic::new(&model.grid, shift).len() as u32;
+        let blocks = tiles.div_ceil(properties.multiprocessors.max(1)).clamp(1, resident);
+        let share = (properties.shared_per_multiprocessor / blocks) as usize;
+        let more = share.saturating_sub(counts + OWN + 4 * kind.keys()) / each / 32 * 32;
+        kind.room = kind.room.max(more.min(fits).min(FOR_A_THREAD * threads as usize));
+    }
     kind
 }
 

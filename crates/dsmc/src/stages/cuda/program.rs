@@ -152,8 +152,8 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Kernels {
     pub(super) layout: Kernel,
-    pub(super) place: Kernel,
-    pub(super) deliver: Kernel,
+    /// `place` and `deliver`; of small gases tiles do that themselves.
+    pub(super) exchange: Option<[Kernel; 2]>,
     pub(super) totals: Kernel,
     pub(super) fold: Kernel,
     /// Only in order, a step, a step with samples.
@@ -163,7 +163,7 @@ pub(super) struct Kernels {
 }
 
 const BULK: [&str; 5] = ["totals", "fold", "advance<0>", "advance<1>", "advance<2>"];
-const MEETINGS: [&str; 5] = ["layout", "place", "deliver", "tally_faces", "meet"];
+const MEETINGS: [&str; 5] = ["layout", "tally_faces", "meet", "place", "deliver"];
 
 impl Kernels {
     pub(super) fn new(cuda: &Cuda, kind: &Kind) -> Result<Self> {
@@ -171,8 +171,7 @@ impl Kernels {
         let (bulk, meetings) = (bulk?, meetings?);
         Ok(Self {
             layout: meetings.kernel("layout")?,
-            place: meetings.kernel("place")?,
-            deliver: meetings.kernel("deliver")?,
+            exchange: if kind.recorded { None } else { Some([meetings.kernel("place")?, meetings.kernel("deliver")?]) },
             totals: bulk.kernel("totals")?,
             fold: bulk.kernel("fold")?,
             advance: [bulk.kernel("advance<0>")?, bulk.kernel("advance<1>")?, bulk.kernel("advance<2>")?],
@@ -194,6 +193,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         include_str!("hit.cu"),
         include_str!("tries.cu"),
         include_str!("pairing.cu"),
+        include_str!("arrive.cu"),
         include_str!("advance.cu"),
         include_str!("sample.cu"),
         include_str!("fly.cu"),
@@ -202,6 +202,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
     meetings.extend(WALLS);
     meetings.extend([
         common,
+        include_str!("arrive.cu"),
         include_str!("lattice.cu"),
         include_str!("flight.cu"),
         include_str!("meet.cu"),
@@ -231,6 +232,6 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
     [
         Recipe::new("dsmc gas", &bulk, &defines, &BULK),
         // Flights come out to the bit as on the processor, which does not fuse products with sums.
-        Recipe::new("dsmc flights", &meetings, &flights, &MEETINGS).option("-fmad=false"),
+        Recipe::new("dsmc flights", &meetings, &flights, &MEETINGS[..if kind.recorded { 3 } else { 5 }]).option("-fmad=false"),
     ]
 }

@@ -19,17 +19,17 @@ type Record = (Box<Arguments>, Graph);
 
 /// The records, and the device's count of steps.
 pub(super) struct Recorded {
-    /// The step under way, or the last one.
+    /// The step under way or the last one, and the one before, in turn as the sets of columns.
     pub(super) clock: Buffer<u64>,
     /// The step that it counts next.
-    next: Option<u64>,
+    pub(super) next: Option<u64>,
     /// By the set of columns in use and by whether the step is sampled.
     steps: [[Option<Record>; 2]; 2],
 }
 
 impl Recorded {
     pub(super) fn new(pool: &Pool) -> Result<Self> {
-        Ok(Self { clock: pool.alloc_zeros(1, "dsmc: steps")?, next: None, steps: Default::default() })
+        Ok(Self { clock: pool.alloc_zeros(2, "dsmc: steps")?, next: None, steps: Default::default() })
     }
 }
 
@@ -37,7 +37,7 @@ impl Gas {
     /// A step by its record, made where there is none that fits: columns move when they grow.
     pub(super) fn replay(&mut self, step: u64, sample: bool, profiler: &mut Profiler) -> Result<()> {
         if self.recorded.next != Some(step) {
-            self.cuda.upload(&mut self.recorded.clock, &[step.wrapping_sub(1)])?;
+            self.cuda.upload(&mut self.recorded.clock, &[step.wrapping_sub(1); 2])?;
         }
         self.recorded.next = Some(step + 1);
         if self.steps % APART == 1 {

@@ -114,7 +114,7 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Fac
 }
 
 // Of one block: particles through each face, of each species, and how many before it.
-__device__ __forceinline__ void tally(const Store& st, const Domain& d, const Inflow& in) {
+__device__ __forceinline__ void tally(const Domain& d, const Store& st, const Inflow& in, u64 step) {
   __shared__ u32 sums[32], carry;
   u32 all = in.face_count * SPECIES;
   if (threadIdx.x == 0) carry = 0;
@@ -122,7 +122,7 @@ __device__ __forceinline__ void tally(const Store& st, const Domain& d, const In
   for (u32 from = 0; from < all; from += blockDim.x) {
     u32 k = from + threadIdx.x, n = 0;
     if (k < all) {
-      uint4 w = philox_draw(INFLOW, d.seed, step_of(d.step), u64(k) << 40);
+      uint4 w = philox_draw(INFLOW, d.seed, step, u64(k) << 40);
       const Face& face = in.faces[k / SPECIES];
       n = u32(fmin(beyond(in, d, face, k % SPECIES).mean / weight_at(st, d, face.cell) + open_f64(w.x, w.y), 1e8));
     }
@@ -136,17 +136,13 @@ __device__ __forceinline__ void tally(const Store& st, const Domain& d, const In
     if (threadIdx.x == 0) carry += sums[31];
     __syncthreads();
   }
-  if (threadIdx.x == 0) {
-    in.offsets[all] = carry;
-    u32 begin = st.next_first[st.count], room = d.room - least(begin, d.room), wanted = carry + from_lines(in);
-    st.counters->fresh = least(wanted, room);
-    st.counters->refused += wanted - least(wanted, room);
-  }
+  if (threadIdx.x == 0) in.offsets[all] = carry;
 }
 
 // One block of 1024.
 extern "C" __global__ void __launch_bounds__(1024)
     tally_faces(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Inflow in) {
   in_turn();
-  tally(st, d, in);
+  if (halted(st)) return;
+  tally(d, st, in, step_of(d.step));
 }

@@ -15,8 +15,8 @@ use crate::walls::BOLTZMANN;
 
 /// Blocks of `meet` that take particles that come in in turn.
 const EMITTERS: u32 = 264;
-/// Warps of a list in `meet` where launches are recorded, as wander.cu has it.
-const SPREAD: u32 = 8;
+/// The same of a small gas, and those for all others, whose few are spread over as many warps as run at once.
+const FEW: [u32; 2] = [96, 432];
 
 impl Gas {
     /// How many particles come from each line in a step: before its schedule, before each species of its steady part; at the end all.
@@ -39,34 +39,28 @@ impl Gas {
         groups
     }
 
-    /// Makes sure that there is room for what may come in. Looks at the device only where the host's bound is too large.
+    /// Makes sure that there is room for what may come in and, where cells have weights, for copies: those of a step come in the next one. Looks at the
+    /// device only where the host's bound is too large. How many copies a step makes is known from the steps before, of which the first are looked
+    /// at one by one; where there are more than ever before nothing is lost in silence: the device stops, and the next look says so.
     fn prepare(&mut self, coming: u64) -> Result<()> {
-        if self.model.weighted() {
-            return self.prepare_copies(coming);
-        }
-        let watched = self.store.kind.follows && self.looked + WATCH <= self.steps;
-        if self.most + coming > self.store.room as u64 || watched {
-            self.whole()?;
-            self.most = self.store.used()? as u64;
+        let weighted = self.model.weighted();
+        let watched = self.store.kind.follows && self.looked + WATCH <= self.steps || weighted && self.steps <= WATCH;
+        if self.most + coming + self.copies > self.store.room as u64 || watched {
+            let (made, used) = (self.whole()?.copied, self.store.used()? as u64);
+            let before = std::mem::replace(&mut self.copied, made);
+            if weighted {
+                let each = (made - before) / (self.steps - self.looked).max(1);
+                self.rate = self.rate.max(each);
+                self.copies = 4 * self.rate + used / 64 + 64;
+            }
+            self.most = used + made - before;
             self.looked = self.steps;
-            let wanted = self.most + coming;
+            let wanted = self.most + coming + self.copies;
             if wanted + wanted / 64 > self.store.room as u64 {
-                self.store.reserve((wanted + wanted / 16) as usize)?;
+                self.store.reserve((wanted + wanted / if weighted { 4 } else { 16 }) as usize)?;
             }
         }
-        self.most += coming;
-        Ok(())
-    }
-
-    /// The same where cells have weights: copies are made by then, but have no room yet. So the device is asked every time.
-    fn prepare_copies(&mut self, coming: u64) -> Result<()> {
-        let made = self.whole()?.copied;
-        let wanted = self.store.used()? as u64 + (made - self.copied) + coming;
-        self.copied = made;
-        if wanted > self.store.room as u64 {
-            self.store.reserve((wanted + wanted / 16) as usize)?;
-        }
-        self.most = wanted;
+        self.most += coming + self.copies;
         Ok(())
     }
 
@@ -79,14 +73,15 @@ impl Gas {
     fn meet(&mut self, step: u64, sample: bool) -> Result<()> {
         let (st, domain, geometry, inflow) = (self.store.argument(), self.domain(step, sample), self.geometry(), self.inflow());
         let (store, fed) = (&self.store, self.is_fed());
-        let spread = if store.kind.recorded { SPREAD } else { 1 };
-        let (emitters, warps) = (if fed { EMITTERS } else { 0 }, (store.mosaic.len() * store.kind.lists()) as u32 * spread);
+        let of_large = [EMITTERS, ((store.mosaic.len() * store.kind.lists()) as u32).div_ceil(4)];
+        let [emitters, wanderers] = if store.kind.recorded { FEW } else { of_large };
+        let emitters = if fed { emitters } else { 0 };
         // SAFETY: the arguments as declared; offsets have an entry a face and species and one more, groups one a line and group.
         unsafe {
             if fed && !self.tallied() {
                 store.early(store.kernels.tally_faces.launch(1, 1024)).plain(st).plain(domain).plain(inflow).run()?;
             }
-            let launch = store.early(store.kernels.meet.launch(emitters + warps.div_ceil(4), 128));
+            let launch = store.early(store.kernels.meet.launch(emitters + wanderers, 128));
             launch.plain(st).plain(domain).plain(geometry).plain(inflow).arg(emitters).run()
         }
     }
@@ -119,8 +114,10 @@ impl Gas {
     /// Puts everything in order, so that none is on its way.
     fn settle(&mut self) -> Result<()> {
         if self.model.weighted() {
-            self.prepare_copies(0)?;
+            self.prepare(0)?;
         }
+        // The clock has two places in turn, and this turns without a step.
+        self.recorded.next = None;
         self.store.exchange(None, self.domain(0, false), self.inflow(), false)?;
         self.store.advance(0, self.gas(0), self.pass())?;
         self.store.turn();
@@ -139,7 +136,7 @@ impl Stages for Gas {
         if fed {
             self.prepare(self.tables.bound + u64::from(groups.last().copied().unwrap_or(0)))?;
         } else if self.model.weighted() {
-            self.prepare_copies(0)?;
+            self.prepare(0)?;
         }
         if groups != self.last_groups {
             self.cuda.upload(&mut self.groups, &groups)?;

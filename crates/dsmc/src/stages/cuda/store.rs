@@ -66,12 +66,17 @@ pub(super) struct Store {
     pub(super) room: usize,
     sets: [Set; 2],
     first: [Buffer<u32>; 2],
-    list: Buffer<u32>,
-    /// left, special: by tile and list.
-    lists: [Buffer<u32>; 2],
-    near: Buffer<u32>,
+    /// `list`, `left` and `near`: of a small gas once for each set, else the second ones are empty.
+    list: [Buffer<u32>; 2],
+    left: [Buffer<u32>; 2],
+    near: [Buffer<u32>; 2],
+    special: Buffer<u32>,
     /// stay, `near_in`, `far_in`, `near_n`, `far_n`, filled: by tile.
     by_tile: [Buffer<u32>; 6],
+    /// Of a small gas: `chains`, `link`, and `wanderers`.
+    chains: Buffer<u32>,
+    link: Buffer<u32>,
+    wanderers: Buffer<u64>,
     pub(super) counters: Buffer<Counters>,
     /// Which set and regions are current.
     current: usize,
@@ -82,6 +87,7 @@ impl Store {
         let mosaic = Mosaic::new(grid, kind.shift);
         let tiles = mosaic.len();
         let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
+        let small = |n: usize| words(if kind.recorded { n } else { 0 });
         Ok(Self {
             cuda: cuda.clone(),
             pool: pool.clone(),
@@ -92,10 +98,14 @@ impl Store {
             room: 0,
             sets: [Set::new(pool, &kind, 0)?, Set::new(pool, &kind, 0)?],
             first: [words(tiles + 1)?, words(tiles + 1)?],
-            list: words(0)?,
-            lists: [words(tiles * kind.lists())?, words(tiles * kind.lists())?],
-            near: words(9 * tiles)?,
+            list: [words(0)?, words(0)?],
+            left: [words(tiles * kind.lists())?, small(tiles * kind.lists())?],
+            near: [words(9 * tiles)?, small(9 * tiles)?],
+            special: words(tiles * kind.lists())?,
             by_tile: [words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?, words(tiles)?],
+            chains: small(kind.threads as usize * tiles)?,
+            link: words(0)?,
+            wanderers: pool.alloc_zeros(0, "dsmc: exchange between tiles")?,
             counters: pool.alloc_zeros(1, "dsmc: counters")?,
             current: 0,
         })
@@ -104,23 +114,28 @@ impl Store {
     /// As kernels see it.
     pub(super) fn argument(&self) -> StoreArgument {
         let (now, next) = (self.current, 1 - self.current);
-        let [left, special] = self.lists.each_ref().map(Buffer::address);
+        // What a step writes beside the columns, the next one reads while it writes its own.
+        let (then, write) = if self.kind.recorded { (now, next) } else { (0, 0) };
         let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
         StoreArgument {
             now: self.sets[now].argument(),
             next: self.sets[next].argument(),
             first: self.first[now].address(),
             next_first: self.first[next].address(),
-            list: self.list.address(),
-            left,
-            special,
+            list: self.list[write].address(),
+            left: self.left[write].address(),
+            special: self.special.address(),
             stay,
-            near: self.near.address(),
+            near: self.near[write].address(),
+            old: [&self.list, &self.left, &self.near].map(|b| b[then].address()),
             near_in,
             far_in,
             near_n,
             far_n,
             filled,
+            chains: self.chains.address(),
+            link: self.link.address(),
+            wanderers: self.wanderers.address(),
             counters: self.counters.address(),
             cells: self.grid.cells.map(|n| n as i32),
             tiles: self.mosaic.tiles.map(|n| n as i32),
@@ -129,7 +144,7 @@ impl Store {
         }
     }
 
-    /// Finds where everything will be. Counts a step of a clock. Does not wait.
+    /// Finds where everything will be. Counts a step of a clock, which has two places in turn. Does not wait.
     /// `tallied`: finds what comes in too.
     pub(super) fn exchange(
         &self,
@@ -138,13 +153,16 @@ impl Store {
         inflow: InflowArgument,
         tallied: bool,
     ) -> Result<()> {
-        let (st, tiles, clock) = (self.argument(), self.mosaic.len() as u32, clock.map_or(0, Buffer::address));
-        let warps = tiles * self.kind.lists() as u32 + FRESH_WARPS;
-        // SAFETY: the arguments as declared; the first kernel takes a place, none where it is 0.
+        let (st, tiles) = (self.argument(), self.mosaic.len() as u32);
+        let [before, clock] = clock.map_or([0; 2], |c| [1 - self.current, self.current].map(|k| c.address() + 8 * k as u64));
+        let layout = self.early(self.kernels.layout.launch(1 + u32::from(tallied), 1024));
+        // SAFETY: the arguments as declared; the first kernel takes two places, none where they are 0.
         unsafe {
-            self.early(self.kernels.layout.launch(1, 1024)).plain(st).arg(clock).run()?;
-            self.early(self.kernels.place.launch(warps.div_ceil(8), 256)).plain(st).arg(FRESH_WARPS).run()?;
-            self.early(self.kernels.deliver.launch(tiles + u32::from(tallied), 256)).plain(st).plain(domain).plain(inflow).run()
+            layout.plain(st).plain(domain).plain(inflow).arg(before).arg(clock).run()?;
+            let Some([place, deliver]) = &self.kernels.exchange else { return Ok(()) };
+            let warps = tiles * self.kind.lists() as u32 + FRESH_WARPS;
+            place.launch(warps.div_ceil(8), 256).plain(st).arg(FRESH_WARPS).run()?;
+            deliver.launch(tiles, 256).plain(st).run()
         }
     }
 
@@ -200,9 +218,19 @@ impl Store {
         for (column, list) in kept {
             self.cuda.copy(&list, 0, &mut self.sets[1 - now].numbers[column], 0, before)?;
         }
-        let mut larger = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
-        self.cuda.copy(&self.list, 0, &mut larger, 0, before)?;
-        self.list = larger;
+        let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
+        let (then, halves) = if self.kind.recorded { (now, 1 + usize::from(self.kind.weighted)) } else { (0, 0) };
+        let (mut larger, mut link) = (words(n)?, words(halves * n)?);
+        self.cuda.copy(&self.list[then], 0, &mut larger, 0, before)?;
+        self.list[then] = larger;
+        for half in 0..halves {
+            self.cuda.copy(&self.link, half * before, &mut link, half * n, before)?;
+        }
+        if self.kind.recorded {
+            self.link = link;
+            self.list[1 - then] = words(n)?;
+            self.wanderers = pool.alloc_zeros(n, "dsmc: exchange between tiles")?;
+        }
         self.room = n;
         Ok(())
     }
@@ -221,7 +249,8 @@ impl Store {
 
     /// Removes all particles; the counters stay.
     pub(super) fn clear(&mut self) -> Result<()> {
-        for buffer in self.first.iter_mut().chain(&mut self.lists).chain(&mut self.by_tile).chain([&mut self.near]) {
+        let lists = self.left.iter_mut().chain(&mut self.near).chain([&mut self.special, &mut self.chains]);
+        for buffer in self.first.iter_mut().chain(lists).chain(&mut self.by_tile) {
             self.cuda.fill_zero(buffer)?;
         }
         let counters = Counters { fresh: 0, ..self.counters()? };

@@ -61,7 +61,8 @@ fn kernels_compile() {
         brief: false,
         ..PLAIN
     };
-    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }] {
+    let small = Kind { shift: [2, 1], room: 512, threads: 64, resident: 16, lanes: 8, ..PLAIN };
+    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }, small, Kind { weighted: true, ..small }] {
         recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.

@@ -22,6 +22,16 @@ __device__ __forceinline__ u32 copies_at(const Store& st, const Domain& d, const
   return n;
 }
 
+// Sends what lies in a slot to a tile, as so many; `entry` is where its tile is listed.
+__device__ __forceinline__ void goes_to(const Store& st, u32 tile, u32 slot, u32 entry, u32 copies) {
+#if RECORDED
+  hang(st, tile, slot, copies);
+#else
+  goals(st.now)[entry] = tile;
+  if (WEIGHTED) copies_of(st.now)[entry] = copies;
+#endif
+}
+
 // Writes a particle that has flown into a slot of `next`, on its way to the tile where it arrived, as so many; `entry` is where its tile
 // is listed.
 __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, const Flight& f, u32 species, const Motion& a, u32 slot, u32 entry,
@@ -35,52 +45,58 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
   if (ROTATES) st.next.rotation[slot] = float(a.rotation);
   if (VIBRATES) st.next.level[slot] = Level(a.level);
   st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
-  u32 tile = tile_of(st, f.cell[0], f.cell[1]);
-  atomicAdd(st.far_in + tile, copies);
-  goals(st.now)[entry] = tile;
-  if (WEIGHTED) copies_of(st.now)[entry] = copies;
+  goes_to(st, tile_of(st, f.cell[0], f.cell[1]), slot, entry, copies);
+  atomicAdd(st.far_in + tile_of(st, f.cell[0], f.cell[1]), copies);
 }
 
-// Warps of a list: of few particles each has some, so that those of a warp do not wait for each other, which all go their own way.
-#define SPREAD (RECORDED ? 8u : 1u)
-
-// Those of the leavers of a list that may meet something, and those that go far, by warp number `warp` of all.
-__device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 warp) {
-  u32 list = warp / SPREAD;
-  if (list >= st.count * LISTS || st.special[list] == 0) return;
-  u32 tile = list / LISTS, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
-  u32 begin = base + list % LISTS * list_part(n), length = st.left[list];
-  for (u32 k = lane_index() * SPREAD + warp % SPREAD; k < length; k += 32 * SPREAD) {
-    u32 entry = st.list[begin + k], index = entry & INDEX, slot = base + index;
-    if (entry >> 28 != PENDING && entry >> 28 != FAR) continue;
-    u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
-    Flight f{};
-    f.cell[0] = int(tile % st.tiles[0]) << SX | int(cell & ((1 << SX) - 1));
-    f.cell[1] = int(tile / st.tiles[0]) << SY | int(cell >> SX);
-    if (entry >> 28 == FAR) {
-      float x = st.next.x[slot], y = st.next.y[slot];
-      int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
-      st.next.x[slot] = x;
-      st.next.y[slot] = y;
-      st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
-      goals(st.now)[begin + k] = tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y);
-      if (WEIGHTED) copies_of(st.now)[begin + k] = 1;
-      continue;
-    }
-    f.offset[0] = st.next.x[slot];
-    f.offset[1] = st.next.y[slot];
-    Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]}, ROTATES ? st.next.rotation[slot] : 0.0f, VIBRATES ? u32(st.next.level[slot]) : 0u};
-    Stream u(WALL, d.seed, step_of(d.step), (u64(tile) << 28 | index) << 10);
-    double weight = weight_at(st, d, f.cell);
-    bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
-    u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
-    if (copies) {
-      arrive_at(st, g, f, species, a, slot, begin + k, copies);
-      st.list[begin + k] = FAR << 28 | index;
-    } else {
-      st.next.key[slot] = u16(GONE);
-      st.list[begin + k] = LOST << 28 | index;
-      if (!stays) atomicAdd(&st.counters->removed, 1ull);
-    }
+// A leaver that may meet something, or goes far. `at` is its place in the list.
+__device__ __forceinline__ void wander_one(const Store& st, const Domain& d, const Geometry& g, u32 tile, u32 base, u32 at) {
+  u32 entry = st.list[at], index = entry & INDEX, slot = base + index;
+  u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
+  Flight f{};
+  f.cell[0] = int(tile % st.tiles[0]) << SX | int(cell & ((1 << SX) - 1));
+  f.cell[1] = int(tile / st.tiles[0]) << SY | int(cell >> SX);
+  if (entry >> 28 == FAR) {
+    float x = st.next.x[slot], y = st.next.y[slot];
+    int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
+    st.next.x[slot] = x;
+    st.next.y[slot] = y;
+    st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
+    goes_to(st, tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y), slot, at, 1);
+    return;
   }
+  f.offset[0] = st.next.x[slot];
+  f.offset[1] = st.next.y[slot];
+  Motion a{{st.next.vx[slot], st.next.vy[slot], st.next.vz[slot]}, ROTATES ? st.next.rotation[slot] : 0.0f, VIBRATES ? u32(st.next.level[slot]) : 0u};
+  Stream u(WALL, d.seed, step_of(d.step), (u64(tile) << 28 | index) << 10);
+  double weight = weight_at(st, d, f.cell);
+  bool stays = trace(d, g, f, species, a, weight, 1.0, u, st.counters);
+  u32 copies = stays ? copies_at(st, d, f, weight, slot, u) : 0;
+  if (copies) {
+    arrive_at(st, g, f, species, a, slot, at, copies);
+    if (!RECORDED) st.list[at] = FAR << 28 | index;
+  } else {
+    st.next.key[slot] = u16(GONE);
+    if (!RECORDED) st.list[at] = LOST << 28 | index;
+    if (!stays) atomicAdd(&st.counters->removed, 1ull);
+  }
+}
+
+// All of them, by warp number `warp` of `warps`: of a small gas each warp has few, so that those of a warp, which all go their own way, do
+// not wait for each other.
+__device__ __forceinline__ void wander(const Store& st, const Domain& d, const Geometry& g, u32 warp, u32 warps) {
+#if RECORDED
+  for (u32 k = lane_index() * warps + warp, n = st.counters->special; k < n; k += 32 * warps) {
+    uint2 one = st.wanderers[k];
+    wander_one(st, d, g, one.x, st.next_first[one.x], one.y);
+  }
+#else
+  if (warp >= st.count * LISTS || st.special[warp] == 0) return;
+  u32 tile = warp / LISTS, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
+  u32 begin = base + warp % LISTS * list_part(n), length = st.left[warp];
+  for (u32 k = lane_index(); k < length; k += 32) {
+    u32 way = st.list[begin + k] >> 28;
+    if (way == PENDING || way == FAR) wander_one(st, d, g, tile, base, begin + k);
+  }
+#endif
 }
