@@ -86,7 +86,7 @@ impl Flow {
     }
 
     /// What has gone in and out.
-    pub fn ledger(&self) -> Result<Ledger> {
+    pub fn ledger(&mut self) -> Result<Ledger> {
         self.stages.ledger()
     }
 

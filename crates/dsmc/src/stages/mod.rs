@@ -146,13 +146,13 @@ pub trait Stages: Send {
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()>;
 
     /// What has gone in and out.
-    fn ledger(&self) -> Result<Ledger>;
+    fn ledger(&mut self) -> Result<Ledger>;
 
     /// Totals over all particles.
     fn totals(&mut self) -> Result<Totals>;
 
     /// State besides the particles that a bit-equal continuation needs.
-    fn extra(&self) -> Result<Vec<f64>>;
+    fn extra(&mut self) -> Result<Vec<f64>>;
 
     /// Takes it back.
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String>;

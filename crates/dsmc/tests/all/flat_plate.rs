@@ -39,7 +39,7 @@ fn the_leading_edge_of_a_plate_in_a_thin_gas_has_the_free_molecular_loads() {
     config.grid.cells = vec![75, 40];
     config.particles_per_cell = Some(40.0);
     (config.dt, config.steps, config.sampling.start) = (1e-6, 6000, Some(400));
-    let gas = whole(&config);
+    let mut gas = whole(&config);
     assert!(gas.ledger().unwrap().collisions > 100_000);
     let segments = gas.model.geometry.segments();
     let (m, n) = (gas.model.species[0].mass, config.gas.density);

@@ -164,7 +164,7 @@ impl Stages for Gas {
         Ok(())
     }
 
-    fn ledger(&self) -> Result<Ledger> {
+    fn ledger(&mut self) -> Result<Ledger> {
         let mut all = Ledger { injected: self.inserted, ..Ledger::default() };
         for l in self.tiles.iter().map(|t| &t.ledger) {
             all.injected += l.injected;
@@ -228,7 +228,7 @@ impl Stages for Gas {
         Ok(all)
     }
 
-    fn extra(&self) -> Result<Vec<f64>> {
+    fn extra(&mut self) -> Result<Vec<f64>> {
         let ledger = self.ledger()?;
         let counts = ledger.numbers(self.model.weighted());
         let majorants = self.tiles.iter().flat_map(|t| &t.majorants).flat_map(|m| [m.most, m.seen, m.tries].map(f64::from));

@@ -73,16 +73,14 @@ impl Averages {
         if self.brief { self.recent.address() } else { self.old.address() }
     }
 
-    /// After a sample. Does not wait.
-    pub(super) fn close(&mut self, fold: &Kernel) -> Result<()> {
-        if !self.brief {
-            return Ok(());
-        }
-        self.held += 1;
-        if self.held == self.most { self.fold(fold) } else { Ok(()) }
+    /// Counts a sample. Whether recent sums must be added to old ones before the next.
+    pub(super) fn count(&mut self) -> bool {
+        self.held += u32::from(self.brief);
+        self.brief && self.held == self.most
     }
 
-    fn fold(&mut self, fold: &Kernel) -> Result<()> {
+    /// Adds recent sums to old ones. Does not wait.
+    pub(super) fn fold(&mut self, fold: &Kernel) -> Result<()> {
         self.held = 0;
         let n = self.old.len() as u64;
         // SAFETY: the arguments as declared, both of `n` numbers.

@@ -105,6 +105,10 @@ __device__ __forceinline__ void in_turn() {
 #endif
 }
 
+// Called, not put in place: some forty draws stand in the program of the flights, whose code would else be twice as long as the cache of
+// instructions.
+__device__ __noinline__ uint4 words_of(u32 purpose, u64 seed, u64 step, u64 index) { return philox_draw(purpose, seed, step, index); }
+
 // Random words of an item one after the other, as the processor's `Stream` draws them. An item has 1024 blocks or more; pages of so many
 // blocks are numbered by upper bits of the step.
 struct Stream {
@@ -114,7 +118,7 @@ struct Stream {
   __device__ __forceinline__ Stream(u32 purpose, u64 seed, u64 step, u64 index) : purpose(purpose), left(0), seed(seed), step(step), index(index) {}
   __device__ __forceinline__ u32 word() {
     if (left == 0) {
-      words = philox_draw(purpose, seed, step, index++);
+      words = words_of(purpose, seed, step, index++);
       left = 4;
       if ((index & 1023) == 0) index -= 1024, step += 1ull << 40;
     }

@@ -160,7 +160,9 @@ pub fn memory(model: &Model) -> u64 {
     let (cells, species) = (model.grid.len() as f64, model.species.len() as f64);
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + 2.0 * c.modes.min(2) as f64 + if c.partner.tagged() { 4.0 } else { 0.0 };
     let open = model.edges.contains(&Edge::Open) || !model.sources.is_empty();
-    let spare = if model.weighted() {
+    let spare = if open && mosaic::is_small(model) {
+        1.5
+    } else if model.weighted() {
         1.3
     } else if open {
         17.0 / 16.0

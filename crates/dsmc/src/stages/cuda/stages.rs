@@ -16,7 +16,7 @@ use crate::walls::BOLTZMANN;
 /// Blocks of `meet` that take particles that come in in turn.
 const EMITTERS: u32 = 264;
 /// The same of a small gas, and those for all others, whose few are spread over as many warps as run at once.
-const FEW: [u32; 2] = [96, 432];
+const FEW: [u32; 2] = [96, 300];
 
 impl Gas {
     /// How many particles come from each line in a step: before its schedule, before each species of its steady part; at the end all.
@@ -42,10 +42,11 @@ impl Gas {
     /// Makes sure that there is room for what may come in and, where cells have weights, for copies: those of a step come in the next one. Looks at the
     /// device only where the host's bound is too large. How many copies a step makes is known from the steps before, of which the first are looked
     /// at one by one; where there are more than ever before nothing is lost in silence: the device stops, and the next look says so.
-    fn prepare(&mut self, coming: u64) -> Result<()> {
+    fn prepare(&mut self, coming: u64, profiler: &mut Profiler) -> Result<()> {
         let weighted = self.model.weighted();
         let watched = self.store.kind.follows && self.looked + WATCH <= self.steps || weighted && self.steps <= WATCH;
         if self.most + coming + self.copies > self.store.room as u64 || watched {
+            self.flush(profiler)?;
             let (made, used) = (self.whole()?.copied, self.store.used()? as u64);
             let before = std::mem::replace(&mut self.copied, made);
             if weighted {
@@ -57,11 +58,22 @@ impl Gas {
             self.looked = self.steps;
             let wanted = self.most + coming + self.copies;
             if wanted + wanted / 64 > self.store.room as u64 {
-                self.store.reserve((wanted + wanted / if weighted { 4 } else { 16 }) as usize)?;
+                self.store.reserve((wanted + wanted / self.spare() as u64) as usize)?;
             }
         }
         self.most += coming + self.copies;
         Ok(())
+    }
+
+    /// Part of the particles for which there is room besides: of a small gas more, since each look at the device takes it a step or two.
+    fn spare(&self) -> usize {
+        if self.store.kind.recorded {
+            2
+        } else if self.model.weighted() {
+            4
+        } else {
+            16
+        }
     }
 
     /// Whether what comes in is counted before the gas has moved, which takes no time of its own then: not where it follows the gas within.
@@ -113,8 +125,9 @@ impl Gas {
 
     /// Puts everything in order, so that none is on its way.
     fn settle(&mut self) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
         if self.model.weighted() {
-            self.prepare(0)?;
+            self.prepare(0, &mut Profiler::off())?;
         }
         // The clock has two places in turn, and this turns without a step.
         self.recorded.next = None;
@@ -134,27 +147,30 @@ impl Stages for Gas {
         let fed = self.is_fed();
         let groups = if fed { self.groups_of(step) } else { Vec::new() };
         if fed {
-            self.prepare(self.tables.bound + u64::from(groups.last().copied().unwrap_or(0)))?;
+            self.prepare(self.tables.bound + u64::from(groups.last().copied().unwrap_or(0)), profiler)?;
         } else if self.model.weighted() {
-            self.prepare(0)?;
+            self.prepare(0, profiler)?;
         }
         if groups != self.last_groups {
+            self.flush(profiler)?;
             self.cuda.upload(&mut self.groups, &groups)?;
             self.last_groups = groups;
         }
         if self.store.kind.recorded {
-            self.replay(step, sample, profiler)?;
+            self.keep_back(step, sample, profiler)?;
         } else {
             self.launch(step, sample, profiler)?;
+            self.store.turn();
         }
-        if sample {
-            self.averages.close(&self.store.kernels.fold)?;
+        if sample && self.averages.count() {
+            self.flush(profiler)?;
+            self.averages.fold(&self.store.kernels.fold)?;
         }
-        self.store.turn();
         Ok(())
     }
 
     fn insert(&mut self, particles: &Particles) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
         let here = self.store.used()?;
         if here > 0 {
             let mut all = self.particles()?;
@@ -164,7 +180,7 @@ impl Stages for Gas {
         } else {
             let n = particles.len();
             // What may come in until the host looks again.
-            let spare = if self.is_fed() { n / 16 + 8 * self.tables.bound as usize + 1024 } else { 0 };
+            let spare = if self.is_fed() { n / self.spare() + 8 * self.tables.bound as usize + 1024 } else { 0 };
             self.store.reserve((n + spare).max(1))?;
             self.store.fill(particles)?;
         }
@@ -179,6 +195,7 @@ impl Stages for Gas {
     }
 
     fn clear(&mut self) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
         self.store.clear()?;
         self.cuda.upload(&mut self.store.counters, &[Counters::default()])?;
         (self.inserted, self.most, self.copied) = (0, 0, 0);
@@ -186,23 +203,27 @@ impl Stages for Gas {
     }
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
         self.averages.take(cells, &self.store.kernels.fold)?;
         self.add_surfaces(surfaces)?;
         self.cuda.fill_zero(&mut self.surfaces)
     }
 
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
         self.averages.look(cells)?;
         self.add_surfaces(surfaces)
     }
 
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
         self.averages.put(cells)?;
         let whole: Vec<u64> = surfaces.iter().enumerate().map(|(i, v)| (v * self.surface_unit(i)).round() as i64 as u64).collect();
         self.cuda.upload(&mut self.surfaces, &whole)
     }
 
-    fn ledger(&self) -> Result<Ledger> {
+    fn ledger(&mut self) -> Result<Ledger> {
+        self.flush(&mut Profiler::off())?;
         let c = self.whole()?;
         Ok(Ledger {
             injected: self.inserted + c.injected,
@@ -217,6 +238,7 @@ impl Stages for Gas {
     }
 
     fn totals(&mut self) -> Result<Totals> {
+        self.flush(&mut Profiler::off())?;
         if self.model.weighted() {
             self.settle()?;
         }
@@ -238,7 +260,7 @@ impl Stages for Gas {
         })
     }
 
-    fn extra(&self) -> Result<Vec<f64>> {
+    fn extra(&mut self) -> Result<Vec<f64>> {
         let l = self.ledger()?;
         let counts = l.numbers(self.model.weighted());
         // One more number than the processor's, whose tiles are others.
@@ -252,6 +274,7 @@ impl Stages for Gas {
     }
 
     fn set_extra(&mut self, extra: &[f64]) -> Result<(), String> {
+        self.flush(&mut Profiler::off()).map_err(|e| e.to_string())?;
         let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
         let counts = 1 + Ledger::length(self.model.weighted());
         let expected = counts + a + b + c + self.moving.len();
@@ -293,6 +316,7 @@ impl Stages for Gas {
     }
 
     fn wait(&mut self) -> Result<()> {
+        self.flush(&mut Profiler::off())?;
         self.whole().map(|_| ())
     }
 }

@@ -184,6 +184,11 @@ impl Store {
         self.current
     }
 
+    /// Says which of them is.
+    pub(super) fn use_set(&mut self, set: usize) {
+        self.current = set;
+    }
+
     /// What was written becomes what is read.
     pub(super) fn turn(&mut self) {
         self.current = 1 - self.current;
