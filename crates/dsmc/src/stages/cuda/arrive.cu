@@ -1,39 +1,38 @@
 // Which slots of `now` a tile's arrivals come from: those from neighbours by way and in the order of their lists, then those from afar in the
 // order of their slots. Of small gases (RECORDED) the pass over a tile looks for them itself; of others `deliver` has done so (exchange.cu).
 
+// Rounds of a warp over a neighbour's lists whose entries are asked for at once.
+#define AHEAD 4
+
 // By the whole block, a warp a way. `base` is the region's begin.
 __device__ __forceinline__ void from_neighbours(const Store& st, u32 tile, u32 base) {
-  int x = int(tile % st.tiles[0]), y = int(tile / st.tiles[0]);
+  u32 lane = lane_index(), origin = lane < 9 && lane != 4 ? neighbour(st, tile, lane, -1) : NONE;
   // Each warp counts what comes before its own: lane w by way w.
-  u32 origin = lane_index() < 9 && lane_index() != 4 ? neighbour(st, x, y, lane_index(), -1) : NONE;
-  u32 coming = origin != NONE ? st.old_near[origin * 9 + lane_index()] : 0, begin = 0, part = 0, left[LISTS] = {};
-  if (coming > 0) {
-    begin = st.first[origin];
-    part = list_part(st.first[origin + 1] - begin);
-#pragma unroll
-    for (u32 w = 0; w < LISTS; w++) left[w] = st.old_left[origin * LISTS + w];
-  }
-  u32 before = base + warp_scan(coming) - coming;
+  u32 coming = origin != NONE ? st.old_near[origin * 9 + lane] : 0, before = base + warp_scan(coming) - coming;
   for (u32 turn = threadIdx.x / 32; turn < 8; turn += blockDim.x / 32) {
-    u32 way = turn < 4 ? turn : turn + 1, at = __shfl_sync(FULL_WARP, before, way);
-    u32 first = __shfl_sync(FULL_WARP, begin, way), apart = __shfl_sync(FULL_WARP, part, way), ends[LISTS], total = 0;
-    bool any = __shfl_sync(FULL_WARP, coming, way) > 0;
+    u32 way = turn < 4 ? turn : turn + 1, at = __shfl_sync(FULL_WARP, before, way), from = __shfl_sync(FULL_WARP, origin, way);
+    if (__shfl_sync(FULL_WARP, coming, way) == 0) continue;
+    u32 begin = st.first[from], part = list_part(st.first[from + 1] - begin), ends[LISTS];
+    u32 behind = warp_scan(lane < LISTS ? st.old_left[from * LISTS + lane] : 0);
 #pragma unroll
-    for (u32 w = 0; w < LISTS; w++) ends[w] = total += __shfl_sync(FULL_WARP, left[w], way);
-    if (!any) continue;
-    for (u32 k0 = 0; k0 < total; k0 += 32) {
-      u32 k = k0 + lane_index(), number = 0, below = 0;
+    for (u32 w = 0; w < LISTS; w++) ends[w] = __shfl_sync(FULL_WARP, behind, w);
+    for (u32 k0 = lane; k0 - lane < ends[LISTS - 1]; k0 += 32 * AHEAD) {
+      u32 entries[AHEAD];
 #pragma unroll
-      for (u32 w = 0; w + 1 < LISTS; w++)
-        if (k >= ends[w]) {
-          number = w + 1;
-          below = ends[w];
-        }
-      u32 entry = k < total ? st.old_list[first + number * apart + k - below] : 0xffffffffu;
-      bool mine = entry >> 28 == way;
-      u32 all = __ballot_sync(FULL_WARP, mine);
-      if (mine) arrivals(st)[at + __popc(all & ((1u << lane_index()) - 1))] = first + (entry & INDEX);
-      at += __popc(all);
+      for (u32 r = 0; r < AHEAD; r++) {
+        u32 k = k0 + 32 * r, to = k;
+#pragma unroll
+        for (u32 w = 0; w + 1 < LISTS; w++)
+          if (k >= ends[w]) to = (w + 1) * part + k - ends[w];
+        entries[r] = k < ends[LISTS - 1] ? __ldcg(st.old_list + begin + to) : 0xffffffffu;
+      }
+#pragma unroll
+      for (u32 r = 0; r < AHEAD; r++) {
+        bool mine = entries[r] >> 28 == way;
+        u32 all = __ballot_sync(FULL_WARP, mine);
+        if (mine) arrivals(st)[at + __popc(all & ((1u << lane) - 1))] = begin + (entries[r] & INDEX);
+        at += __popc(all);
+      }
     }
   }
 }

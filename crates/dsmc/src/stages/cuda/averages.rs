@@ -108,9 +108,11 @@ impl Averages {
         let ([used, one], stride) = (self.sums, self.stride());
         each(chunks_mut(cells, self.species * one), |cell, to| {
             let (tile, slot) = self.mosaic.place(self.grid.cell(cell));
-            for s in 0..self.species {
-                for q in 0..used {
-                    to[s * one + q] += sums[q * stride + tile * self.keys + slot * self.species + s];
+            for tile in tile..tile + self.mosaic.layers {
+                for s in 0..self.species {
+                    for q in 0..used {
+                        to[s * one + q] += sums[q * stride + tile * self.keys + slot * self.species + s];
+                    }
                 }
             }
         });

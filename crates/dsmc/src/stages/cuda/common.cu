@@ -63,19 +63,28 @@ __device__ __forceinline__ u32* copies_of(const Columns& unused) { return reinte
 // Slots of a list of a region of n slots: whole warps.
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }
 
-// The tile on the way from (x, y), or the one from which arrivals at it come by that way; NONE at the edge of the domain.
+// Where cells are so full that each is a tile, LAYERS tiles share it, one behind the other, and its particles: those of a layer collide with each
+// other, as often as if they were all. Who goes to another cell goes to the next layer, so that layers mix.
+// The place of a tile in the mosaic, and the tile of a place and any number of a layer.
+__device__ __forceinline__ int2 place_of(const Store& st, u32 tile) {
+  return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};
+}
+__device__ __forceinline__ u32 tile_at(const Store& st, int x, int y, u32 layer) { return u32(y * st.tiles[0] + x) * LAYERS + layer % LAYERS; }
+
+// The tile on the way from a tile, or (by sign -1) the one from which arrivals at it come by that way; NONE at the edge of the domain.
 #define NONE 0xffffffffu
-__device__ __forceinline__ u32 neighbour(const Store& st, int x, int y, u32 way, int sign) {
-  x += sign * (int(way % 3) - 1);
-  y += sign * (int(way / 3) - 1);
-  return x >= 0 && x < st.tiles[0] && y >= 0 && y < st.tiles[1] ? u32(y * st.tiles[0] + x) : NONE;
+__device__ __forceinline__ u32 neighbour(const Store& st, u32 tile, u32 way, int sign) {
+  int2 at = place_of(st, tile);
+  at.x += sign * (int(way % 3) - 1);
+  at.y += sign * (int(way / 3) - 1);
+  return at.x >= 0 && at.x < st.tiles[0] && at.y >= 0 && at.y < st.tiles[1] ? tile_at(st, at.x, at.y, tile % LAYERS + LAYERS + sign) : NONE;
 }
 
 // Numbers of an average beside a side that follows the gas within: `Moving::numbers` of walls/subsonic.rs.
 #define MOVING (6 + (SPECIES > 1 ? SPECIES : 0))
 
 // Tile and key of a particle in a cell of the grid.
-__device__ __forceinline__ u32 tile_of(const Store& st, int x, int y) { return u32((y >> SY) * st.tiles[0] + (x >> SX)); }
+__device__ __forceinline__ u32 tile_of(const Store& st, int x, int y, u32 layer) { return tile_at(st, x >> SX, y >> SY, layer); }
 __device__ __forceinline__ u32 key_of(int x, int y, u32 species) {
   return u32((y & ((1 << SY) - 1)) << SX | (x & ((1 << SX) - 1))) * SPECIES + species;
 }

@@ -128,7 +128,7 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
 }
 
 // Flights that meet something, and in the first `emitters` blocks those of what comes in: neither knows of the other.
-extern "C" __global__ void __launch_bounds__(128, RECORDED ? 3 : 1) meet(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
+extern "C" __global__ void __launch_bounds__(128, 4) meet(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
                                                        const __grid_constant__ Inflow in, u32 emitters) {
   in_turn();
   if (halted(st)) return;

@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(256) place(const __grid_constant__ 
 #define SORTED 1024
 
 // A block of 256 a tile: the slots of those that come from neighbours; then those from afar are ordered.
-extern "C" __global__ void __launch_bounds__(256) deliver(const __grid_constant__ Store st) {
+extern "C" __global__ void __launch_bounds__(256, 8) deliver(const __grid_constant__ Store st) {
   __shared__ u32 room[SORTED];
   in_turn();
   if (halted(st)) return;

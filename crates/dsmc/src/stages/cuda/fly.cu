@@ -16,11 +16,11 @@ __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile,
   if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
 #if WEIGHTED
   // What has to be doubled or removed.
-  if (p.weights[u64(tile) * CELLS + cell] != p.weights[u64(tile_of(st, gx, gy)) * CELLS + key_of(gx, gy, 0) / SPECIES]) return PENDING;
+  if (p.weights[u64(tile) * CELLS + cell] != p.weights[u64(tile_of(st, gx, gy, 0)) * CELLS + key_of(gx, gy, 0) / SPECIES]) return PENDING;
 #endif
   int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
   if (abs(tx) > 1 || abs(ty) > 1) {
-    goal = tile_of(st, gx, gy);
+    goal = tile_of(st, gx, gy, tile + 1);
     return FAR;
   }
   x = nx;
@@ -39,7 +39,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
                                      u32 (*counts)[KEYS], u32* near) {
   __shared__ u32 tally[4];
   const u32 tile = blockIdx.x, warp = threadIdx.x / 32, lane = lane_index(), below = (1u << lane) - 1;
-  const int2 corner{int(tile % st.tiles[0]) << SX, int(tile / st.tiles[0]) << SY};
+  const int2 place = place_of(st, tile), corner{place.x << SX, place.y << SY};
   if (threadIdx.x < 4) tally[threadIdx.x] = 0;
   order<FITS>(st, from, s, start, counts);
   if (MODE > 0) {
@@ -49,7 +49,11 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
 #endif
     Tally mine{};
     collide(gas, tile, s, start,
-            [&](u32 slot) { return u32(corner.y + int(slot >> SX)) * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1)); }, mine);
+            [&](u32 slot) {
+              u32 row = tile % LAYERS * st.cells[1] + u32(corner.y) + (slot >> SX);  // of the layers one above the other
+              return row * st.cells[0] + u32(corner.x) + (slot & ((1u << SX) - 1));
+            },
+            mine);
     if (MODE == 2) sample(gas, p, tile, s, start);
     if (SCHEME > 0) {
       u32 found[3] = {mine.collisions, mine.attempts, mine.exceeded};
@@ -116,7 +120,7 @@ __device__ __forceinline__ void work(const Store& st, const Gas& gas, const Pass
   __syncthreads();
   if (threadIdx.x < 9) {
     st.near[tile * 9 + threadIdx.x] = near[threadIdx.x];
-    if (near[threadIdx.x]) atomicAdd(st.near_in + neighbour(st, corner.x >> SX, corner.y >> SY, threadIdx.x, 1), near[threadIdx.x]);
+    if (near[threadIdx.x]) atomicAdd(st.near_in + neighbour(st, tile, threadIdx.x, 1), near[threadIdx.x]);
   }
   if (threadIdx.x == 0) {
     st.stay[tile] = n - tally[3];

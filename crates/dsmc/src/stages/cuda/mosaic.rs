@@ -22,6 +22,8 @@ const MOST_KEYS: usize = 512;
 const BLOCKS: f64 = 4.0;
 /// Particles expected in a cell from which on a cell of 65 536 is not far: there one word of 32 bits has fewer values than there are pairs.
 const CROWDED: f64 = 512.0;
+/// Particles of one of several tiles that share a cell: so many that what a finite number of them makes is below what is tested, some 1/N.
+const LAYER: f64 = 2048.0;
 /// Particles below which launches take longer than what they do.
 const RECORDED: f64 = 1e6;
 /// Particles for each thread that a small gas's tile has room for at most: their keys stay in registers.
@@ -29,33 +31,36 @@ const FOR_A_THREAD: usize = 10;
 /// Shared memory that the compiler takes for itself in a block, at most.
 const OWN: usize = 2048;
 
-/// Tiles of `1 << shift[0]` by `1 << shift[1]` cells; the last ones of an axis are smaller.
+/// Tiles of `1 << shift[0]` by `1 << shift[1]` cells; the last ones of an axis are smaller. Where cells are very full, several tiles share the same
+/// ones, layer by layer, and stand one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mosaic {
     pub(super) cells: [usize; 2],
     pub(super) shift: [u32; 2],
     pub(super) tiles: [usize; 2],
+    pub(super) layers: usize,
 }
 
 impl Mosaic {
-    pub(super) fn new(grid: &Grid, shift: [u32; 2]) -> Self {
-        Self { cells: grid.cells, shift, tiles: [0, 1].map(|d| grid.cells[d].div_ceil(1 << shift[d])) }
+    pub(super) fn new(grid: &Grid, shift: [u32; 2], layers: u32) -> Self {
+        Self { cells: grid.cells, shift, tiles: [0, 1].map(|d| grid.cells[d].div_ceil(1 << shift[d])), layers: layers as usize }
     }
 
     /// Number of tiles.
     pub(super) fn len(&self) -> usize {
-        self.tiles[0] * self.tiles[1]
+        self.tiles[0] * self.tiles[1] * self.layers
     }
 
-    /// Tile of a cell, and the cell's number in it.
+    /// Tile of a cell, the first where several share it, and the cell's number in it.
     pub(super) fn place(&self, cell: [usize; 2]) -> (usize, usize) {
         let tile = (cell[1] >> self.shift[1]) * self.tiles[0] + (cell[0] >> self.shift[0]);
         let local = [0, 1].map(|d| cell[d] & ((1 << self.shift[d]) - 1));
-        (tile, local[1] << self.shift[0] | local[0])
+        (tile * self.layers, local[1] << self.shift[0] | local[0])
     }
 
     /// The cell of a number in a tile, if it is in the domain.
     pub(super) fn cell(&self, tile: usize, slot: usize) -> Option<[usize; 2]> {
+        let tile = tile / self.layers;
         let at = [tile % self.tiles[0], tile / self.tiles[0]];
         let local = [slot & ((1 << self.shift[0]) - 1), slot >> self.shift[0]];
         let cell = [0, 1].map(|d| (at[d] << self.shift[d]) + local[d]);
@@ -107,6 +112,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         components: model.components,
         species,
         shift,
+        layers: layers_of(model, cells),
         room: 0,
         threads,
         resident,
@@ -125,7 +131,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
         recorded: is_small(model),
     };
     // Six deviations of Poisson's law above the mean; where a flow piles up, twice as many.
-    let mean = cells as f64 * model.per_cell;
+    let mean = cells as f64 * model.per_cell / f64::from(kind.layers);
     let wanted = (mean + 6.0 * mean.sqrt()) * if even(model) { 1.0 } else { 2.0 } + 32.0;
     let (counts, whole) = (kind.shared() as usize, 32.0 * (wanted / 32.0).ceil());
     kind.room = 1024;
@@ -134,7 +140,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
     kind.room = (whole as usize).min(fits).max(32);
     if kind.recorded && !even(model) {
         // Where a flow piles up: all that the tiles leave to each other, when all are worked on at once.
-        let tiles = Mosaic::new(&model.grid, shift).len() as u32;
+        let tiles = Mosaic::new(&model.grid, shift, kind.layers).len() as u32;
         let blocks = tiles.div_ceil(properties.multiprocessors.max(1)).clamp(1, resident);
         let share = (properties.shared_per_multiprocessor / blocks) as usize;
         let more = share.saturating_sub(counts + OWN + 4 * kind.keys()) / each / 32 * 32;
@@ -143,25 +149,35 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
     kind
 }
 
+/// Tiles that share a cell, where tiles have one each: so many that each has [`LAYER`] particles, which shared memory holds. Not where neighbours of a
+/// cell, places in it or single tiles count: near partners and the last ones, parts of cells, weights, sides that follow the gas.
+fn layers_of(model: &Model, cells: usize) -> u32 {
+    let plain =
+        model.geometry.is_empty() && !model.weighted() && model.given.iter().all(Option::is_none) && !model.collisions.partner.tagged();
+    if cells == 1 && plain && model.per_cell >= 2.0 * LAYER { (model.per_cell / LAYER) as u32 } else { 1 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_cell_has_one_place() {
-        for (cells, shift) in [([100, 70], [4, 3]), ([1, 1], [0, 0]), ([300, 1], [7, 0]), ([7, 500], [3, 5])] {
+        for (cells, shift, layers) in
+            [([100, 70], [4, 3], 1), ([1, 1], [0, 0], 1), ([300, 1], [7, 0], 1), ([7, 500], [3, 5], 1), ([5, 3], [0, 0], 4)]
+        {
             let grid = Grid { cells, h: [1.0; 2], origin: [0.0; 2], dimensions: 2 };
-            let mosaic = Mosaic::new(&grid, shift);
+            let mosaic = Mosaic::new(&grid, shift, layers);
             let mut found = 0;
             for tile in 0..mosaic.len() {
                 for slot in 0..1 << (shift[0] + shift[1]) {
                     if let Some(cell) = mosaic.cell(tile, slot) {
-                        assert_eq!(mosaic.place(cell), (tile, slot));
+                        assert_eq!(mosaic.place(cell), (tile - tile % layers as usize, slot));
                         found += 1;
                     }
                 }
             }
-            assert_eq!(found, grid.len(), "{mosaic:?}");
+            assert_eq!(found, grid.len() * layers as usize, "{mosaic:?}");
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Kind {
     pub(super) components: usize,
     /// Logarithms of the cells of a tile along each axis.
     pub(super) shift: [u32; 2],
+    /// Tiles that share the same cells and their particles.
+    pub(super) layers: u32,
     /// Particles of a tile that shared memory has room for; others are put in order in device memory.
     pub(super) room: usize,
     /// Threads of a block that works on a tile.
@@ -112,6 +114,7 @@ impl Kind {
             define("COMPONENTS", &self.components),
             define("SX", &self.shift[0]),
             define("SY", &self.shift[1]),
+            define("LAYERS", &self.layers),
             define("ROOM", &self.room),
             define("THREADS", &self.threads),
             define("RESIDENT", &self.resident),
@@ -217,6 +220,7 @@ pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
         "COMPONENTS",
         "SX",
         "SY",
+        "LAYERS",
         "THREADS",
         "ROTATES",
         "VIBRATES",

@@ -269,6 +269,7 @@ impl Stages for Gas {
             extra.extend(self.cuda.download(column)?.into_iter().map(f64::from));
         }
         extra.extend(self.cuda.download(&self.moving)?);
+        extra.extend(self.store.lengths()?);
         extra.extend(self.averages.numbers()?);
         Ok(extra)
     }
@@ -277,7 +278,7 @@ impl Stages for Gas {
         self.flush(&mut Profiler::off()).map_err(|e| e.to_string())?;
         let [a, b, c] = self.majorants.each_ref().map(zellige_engine::cuda::Buffer::len);
         let counts = 1 + Ledger::length(self.model.weighted());
-        let expected = counts + a + b + c + self.moving.len();
+        let expected = counts + a + b + c + self.moving.len() + self.store.length_count();
         let tiles = self.store.mosaic.len() as f64;
         if !self.averages.lengths().map(|n| expected + n).contains(&extra.len()) || extra[0] != tiles {
             return Err(
@@ -292,7 +293,11 @@ impl Stages for Gas {
             at += column.len();
             self.cuda.upload(column, &values).map_err(word)?;
         }
-        let (moving, recent) = extra[at..].split_at(self.moving.len());
+        let (moving, rest) = extra[at..].split_at(self.moving.len());
+        let (lengths, recent) = rest.split_at(self.store.length_count());
+        if !self.store.set_lengths(lengths).map_err(word)? {
+            return Err("particles are not as many as tiles that share a cell had".into());
+        }
         self.cuda.upload(&mut self.moving, moving).map_err(word)?;
         self.averages.set_numbers(recent).map_err(word)?;
         let kept = self.store.counters().map_err(word)?;

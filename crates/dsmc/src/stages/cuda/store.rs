@@ -84,7 +84,7 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, grid: &Grid) -> Result<Self> {
-        let mosaic = Mosaic::new(grid, kind.shift);
+        let mosaic = Mosaic::new(grid, kind.shift, kind.layers);
         let tiles = mosaic.len();
         let words = |n: usize| pool.alloc_zeros::<u32>(n, "dsmc: exchange between tiles");
         let small = |n: usize| words(if kind.recorded { n } else { 0 });
@@ -267,13 +267,26 @@ impl Store {
         self.reserve(p.len())?;
         let (tiles, species) = (self.mosaic.len(), self.kind.species);
         let place = |i: usize| self.mosaic.place(self.grid.cell(p.cell[i] as usize));
-        let keys: Vec<(u32, u16)> = map(indices(p.len()), |_, i| {
+        let mut keys: Vec<(u32, u16)> = map(indices(p.len()), |_, i| {
             let (tile, slot) = place(i);
             (tile as u32, (slot * species + usize::from(p.species[i])) as u16)
         });
         let mut stay = vec![0_u32; tiles];
         for k in &keys {
             stay[k.0 as usize] += 1;
+        }
+        let layers = self.mosaic.layers as u32;
+        if layers > 1 {
+            // As they stand, so that only the lengths of the layers are to be kept to have them again (`set_lengths`).
+            let all: Vec<u32> = stay.iter().step_by(layers as usize).copied().collect();
+            let mut seen = vec![0_u32; all.len()];
+            stay.fill(0);
+            for (tile, _) in &mut keys {
+                let at = (*tile / layers) as usize;
+                *tile += (u64::from(seen[at]) * u64::from(layers) / u64::from(all[at])) as u32;
+                seen[at] += 1;
+                stay[*tile as usize] += 1;
+            }
         }
         let mut first = vec![0_u32; tiles + 1];
         for t in 0..tiles {
@@ -304,6 +317,41 @@ impl Store {
         cuda.upload(&mut set.tag, &tags(&to, &p.tag, self.kind.tagged))?;
         cuda.upload(&mut self.first[self.current], &first)?;
         cuda.upload(&mut self.by_tile[0], &stay)
+    }
+
+    /// Particles of each tile, where several share a cell; to be called when they are in order and none is on its way. Waits.
+    pub(super) fn lengths(&self) -> Result<Vec<f64>> {
+        if self.mosaic.layers == 1 {
+            return Ok(Vec::new());
+        }
+        let first = self.cuda.download(&self.first[self.current])?;
+        Ok(first.windows(2).map(|w| f64::from(w[1] - w[0])).collect())
+    }
+
+    /// How many numbers that is.
+    pub(super) fn length_count(&self) -> usize {
+        if self.mosaic.layers == 1 { 0 } else { self.mosaic.len() }
+    }
+
+    /// Parts the particles of cells, as they have just been put in, among the tiles that share them. False where they are not so many.
+    pub(super) fn set_lengths(&mut self, lengths: &[f64]) -> Result<bool> {
+        if lengths.is_empty() {
+            return Ok(true);
+        }
+        let mut first = self.cuda.download(&self.first[self.current])?;
+        let stay: Vec<u32> = lengths.iter().map(|n| *n as u32).collect();
+        let whole =
+            |stay: &[u32], first: &[u32]| stay.iter().map(|n| u64::from(*n)).sum::<u64>() == u64::from(first[first.len() - 1] - first[0]);
+        let layers = self.mosaic.layers;
+        if !(0..self.mosaic.len()).step_by(layers).all(|t| whole(&stay[t..t + layers], &first[t..=t + layers])) {
+            return Ok(false);
+        }
+        for t in 0..stay.len() {
+            first[t + 1] = first[t] + stay[t];
+        }
+        self.cuda.upload(&mut self.first[self.current], &first)?;
+        self.cuda.upload(&mut self.by_tile[0], &stay)?;
+        Ok(true)
     }
 
     /// All particles as they lie; to be called when they are in order and none is on its way. Waits.

@@ -71,10 +71,12 @@ impl Tables {
         let cells = || (0..mosaic.len()).flat_map(|t| (0..1 << (mosaic.shift[0] + mosaic.shift[1])).map(move |s| (t, s)));
         let by_cell = |t, s| mosaic.cell(t, s).map(|c| model.grid.index(c));
         let bodies = !model.geometry.is_empty();
+        // A particle meets those of its layer in place of all.
+        let layers = mosaic.layers as f32;
         let rate: Vec<f32> = if model.collisions.scheme == Scheme::None {
             Vec::new()
         } else {
-            cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| collide::rate(model, c))).collect()
+            cells().map(|(t, s)| by_cell(t, s).map_or(0.0, |c| layers * collide::rate(model, c))).collect()
         };
         let reach: Vec<u8> = cells().filter(|_| bodies).map(|(t, s)| by_cell(t, s).map_or(0, |c| model.geometry.reach(c))).collect();
         let weights: Vec<f32> =

@@ -31,6 +31,7 @@ const PLAIN: Kind = Kind {
     brief: true,
     crowded: false,
     recorded: true,
+    layers: 1,
 };
 
 #[test]
@@ -62,7 +63,8 @@ fn kernels_compile() {
         ..PLAIN
     };
     let small = Kind { shift: [2, 1], room: 512, threads: 64, resident: 16, lanes: 8, ..PLAIN };
-    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }, small, Kind { weighted: true, ..small }] {
+    let full = Kind { shift: [0; 2], lanes: 32, layers: 3, recorded: false, ..PLAIN };
+    for kind in [everything, pairing, Kind { components: 2, follows: true, ..PLAIN }, small, Kind { weighted: true, ..small }, full] {
         recipes(&kind).iter().for_each(zellige_engine::testing::compiles);
     }
     // Flights do not depend on how pairs are chosen.

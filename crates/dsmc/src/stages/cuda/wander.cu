@@ -3,7 +3,7 @@
 
 // What a particle in a cell stands for, over the model's weight.
 __device__ __forceinline__ double weight_at(const Store& st, const Domain& d, const int* cell) {
-  return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1])) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES]) : 1.0;
+  return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1], 0)) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES]) : 1.0;
 }
 
 // How often a particle that stands for `weight` arrives where it does: `Places::put` of stages/cpu/fly.rs. Copies are not each other's
@@ -45,8 +45,9 @@ __device__ __forceinline__ void arrive_at(const Store& st, const Geometry& g, co
   if (ROTATES) st.next.rotation[slot] = float(a.rotation);
   if (VIBRATES) st.next.level[slot] = Level(a.level);
   st.next.key[slot] = u16(key_of(f.cell[0], f.cell[1], species) | LEFT);
-  goes_to(st, tile_of(st, f.cell[0], f.cell[1]), slot, entry, copies);
-  atomicAdd(st.far_in + tile_of(st, f.cell[0], f.cell[1]), copies);
+  u32 tile = tile_of(st, f.cell[0], f.cell[1], slot);
+  goes_to(st, tile, slot, entry, copies);
+  atomicAdd(st.far_in + tile, copies);
 }
 
 // A leaver that may meet something, or goes far. `at` is its place in the list.
@@ -54,15 +55,16 @@ __device__ __forceinline__ void wander_one(const Store& st, const Domain& d, con
   u32 entry = st.list[at], index = entry & INDEX, slot = base + index;
   u32 key = st.next.key[slot] & ~LEFT, species = key % SPECIES, cell = key / SPECIES;
   Flight f{};
-  f.cell[0] = int(tile % st.tiles[0]) << SX | int(cell & ((1 << SX) - 1));
-  f.cell[1] = int(tile / st.tiles[0]) << SY | int(cell >> SX);
+  int2 place = place_of(st, tile);
+  f.cell[0] = place.x << SX | int(cell & ((1 << SX) - 1));
+  f.cell[1] = place.y << SY | int(cell >> SX);
   if (entry >> 28 == FAR) {
     float x = st.next.x[slot], y = st.next.y[slot];
     int2 by = glide(d.path, st.next.vx[slot], st.next.vy[slot], x, y);
     st.next.x[slot] = x;
     st.next.y[slot] = y;
     st.next.key[slot] = u16(key_of(f.cell[0] + by.x, f.cell[1] + by.y, species) | LEFT);
-    goes_to(st, tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y), slot, at, 1);
+    goes_to(st, tile_of(st, f.cell[0] + by.x, f.cell[1] + by.y, tile + 1), slot, at, 1);
     return;
   }
   f.offset[0] = st.next.x[slot];
