@@ -127,14 +127,57 @@ __device__ __forceinline__ void emit(const Store& st, const Domain& d, const Geo
   }
 }
 
+#if RECORDED
+// Instructions of a flight come from the second cache where a multiprocessor has not just used them, which takes three times as long as the flight. So
+// a warp of each block flies against a wall, and draws what comes in, before the kernel ahead has ended: of no weight, to no end.
+__device__ __noinline__ void rehearse(const Store& st, const Domain& d, const Geometry& g, bool emits) {
+  Flight f{};
+  double n[2];
+  u32 side = 0;
+  while (side < 3 && d.edge[side] < 0) side++;
+  for (int k = 0; k < 2; k++) {
+    n[k] = face_normal(side, k);
+    f.cell[k] = n[k] < 0.0 ? g.cells[k] - 1 : 0;
+    f.offset[k] = 0.5;
+  }
+#if BODIES
+  const Segment& s = g.segments[0];
+  for (int k = 0; k < 2; k++) {
+    n[k] = s.normal[k];
+    double at = fmin(fmax(s.middle[k] + 0.125 * n[k], 0.0), g.cells[k] - 0.5);
+    f.cell[k] = int(at);
+    f.offset[k] = at - f.cell[k];
+  }
+#endif
+  Stream u(WALL, d.seed, 0, 0);
+  Motion a{};
+  if (emits) a = draw(d.species[0], 300.0, n, n, u);
+  // Almost a cell in a step.
+  for (int k = 0; k < 2; k++) a.v[k] = d.per_metre[k] > 0.0 ? -0.75 * n[k] / (d.dt * d.per_metre[k]) : 0.0;
+  bool stays = trace(d, g, f, 0, a, 0.0, 1.0, u, st.counters);
+  // Never, but the compiler does not know.
+  if (settle(g, f).x < 0.0f && stays) st.link[0] = 0;
+}
+#define FLYING 3  // warps of a block
+#else
+#define FLYING 4
+#endif
+
 // Flights that meet something, and in the first `emitters` blocks those of what comes in: neither knows of the other.
 extern "C" __global__ void __launch_bounds__(128, 4) meet(const __grid_constant__ Store st, const __grid_constant__ Domain d, const __grid_constant__ Geometry g,
                                                        const __grid_constant__ Inflow in, u32 emitters) {
+#if RECORDED
+  if (threadIdx.x >= 32 * FLYING) {
+    let_next_kernel_start();
+    if (lane_index() == 0) rehearse(st, d, g, blockIdx.x < emitters);
+    return;
+  }
+#endif
   in_turn();
   if (halted(st)) return;
-  u32 warp = u32(thread_index() / 32), first = emitters * (blockDim.x / 32);
+  u32 warp = blockIdx.x * FLYING + threadIdx.x / 32, first = emitters * FLYING;
   if (warp < first)
     emit(st, d, g, in, warp, first);
   else
-    wander(st, d, g, warp - first, gridDim.x * (blockDim.x / 32) - first);
+    wander(st, d, g, warp - first, gridDim.x * FLYING - first);
 }

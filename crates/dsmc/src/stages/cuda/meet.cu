@@ -88,7 +88,7 @@ __device__ __noinline__ void reflect(const Wall& w, const Molecule& m, const dou
 }
 
 // What a surface gets, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
-// `turned` is the normal of a segment times the place along it, or null on a side.
+// `turned` is the normal of a segment times the place along it, or null on a side. What weighs nothing adds nothing.
 __device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, const double* n, const Molecule& m, const Motion& a, const Motion& b,
                                    double weight, const double* turned) {
   double p[3], across = w.velocity[0] * n[0] + w.velocity[1] * n[1], work = 0.0;
@@ -98,8 +98,8 @@ __device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, 
     work += p[c] * slide[c];
   }
   u64* to = d.surfaces + SURFACE_SUMS * u64(surface);
-  if (!WEIGHTED) weight = 1.0;
-  atomicAdd(to, WEIGHTED ? u64(__double2ll_rn(weight * d.hits)) : 1ull);
+  if (!WEIGHTED) weight = weight > 0.0;
+  atomicAdd(to, u64(WEIGHTED ? __double2ll_rn(weight * d.hits) : i64(weight)));
   for (int c = 0; c < 3; c++) atomicAdd(to + 1 + c, u64(__double2ll_rn(weight * p[c] * d.momentum)));
   atomicAdd(to + 4, u64(__double2ll_rn(weight * (energy_of(m, a) - energy_of(m, b) - work) * d.energy)));
   if (turned) atomicAdd(to + 5, u64(__double2ll_rn(-weight * (p[0] * turned[0] + p[1] * turned[1]) * d.momentum)));
@@ -127,7 +127,7 @@ __device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f
         f.cell[met.axis] = met.upper ? 0 : g.cells[met.axis] - 1;
         f.offset[met.axis] = met.upper ? 0.0 : 1.0;
         if (++meetings > MEETINGS) {
-          atomicAdd(&counters->stuck, 1ull);
+          atomicAdd(&counters->stuck, u64(weight > 0.0));
           return true;
         }
         continue;
@@ -147,7 +147,7 @@ __device__ __noinline__ bool trace(const Domain& d, const Geometry& g, Flight& f
     if (COMPONENTS == 2) a.v[2] = 0.0;
     if (d.sample) tally(d, surface, d.walls[number], met.normal, m, before, a, weight, met.kind == SIDE ? nullptr : turned);
     if (++meetings > MEETINGS) {
-      atomicAdd(&counters->stuck, 1ull);
+      atomicAdd(&counters->stuck, u64(weight > 0.0));
       return true;
     }
     aim();
