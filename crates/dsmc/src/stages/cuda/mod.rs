@@ -8,7 +8,8 @@
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
 //! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host.
-//! The launches of small gases are recorded, and put on the stream as one (`recorded.rs`).
+//! The launches of small gases are recorded, and put on the stream several steps at a time (`recorded.rs`); their tiles find their arrivals
+//! themselves (`arrive.cu`), and a warp of each block of meetings flies once before they begin (`emit.cu`).
 
 mod arguments;
 mod averages;
