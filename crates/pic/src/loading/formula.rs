@@ -53,7 +53,7 @@ impl Source<'_> {
     /// there is nothing.
     pub fn formula(&self) -> Option<(Formula, &[[f64; 2]])> {
         let load = self.load;
-        if load.obstacle().is_some() || super::back::pushes(self.setup, load.number, self.felt) || self.moved > 0 {
+        if load.obstacle().is_some() || super::back::pushes(self.setup, load.number, self.felt) {
             return None;
         }
         let mut width = [0.0; 3];
@@ -76,6 +76,13 @@ impl Source<'_> {
             line: u32::from(self.model.grid.dimensions == 1),
         };
         Some((formula, &self.offsets))
+    }
+}
+
+impl Source<'_> {
+    /// Number of the box's last column of cells, counted from the start of the run.
+    pub fn last_column(&self) -> u64 {
+        self.moved + self.model.grid.cells[0] as u64 - 1
     }
 }
 

@@ -86,9 +86,12 @@ impl Plasma {
         let ahead = self.front.reach(&self.model, &self.setup, self.moved)?;
         let mut fresh = vec![Particles::default(); self.model.loads.len()];
         for (s, fresh) in fresh.iter_mut().enumerate() {
-            let Self { model, setup, moved, device, front, .. } = &*self;
+            let Self { model, setup, stages, moved, device, front, .. } = self;
             // Light has not been there yet.
             let source = Source::new(model, setup, s, *moved, front.felt(setup));
+            if stages.bring(s, &source)? {
+                continue;
+            }
             let mut parts = Vec::new();
             let give = |p| {
                 parts.push(p);

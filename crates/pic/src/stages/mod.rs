@@ -160,6 +160,12 @@ pub trait Stages: Send {
     /// `B` half a step, `E` a step, `B` half a step, with the conditions of the sides.
     fn field(&mut self, profiler: &mut Profiler) -> Result<()>;
 
+    /// Has the particles that `source` makes in the last column of cells ready for the next [`Stages::shift`], without giving them to the host.
+    /// False, and nothing done, where that cannot be: then they are a part of what that is given.
+    fn bring(&mut self, _species: usize, _source: &Source<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Moves fields and particles one cell towards lower x. What leaves is counted as removed; the last column of cells is
     /// empty of particles and fields, then `fresh` (one entry per species, cells of the last column only) goes in, and E and B become
     /// what `ahead` says on its lines.

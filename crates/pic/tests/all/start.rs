@@ -83,3 +83,32 @@ fn programs_that_make_particles_are_told() {
         assert_eq!(names.len(), 2 + usize::from(makes), "{names:?}");
     }
 }
+
+/// What a window brings is made by the GPU as by the processor, to the bit, and its energy is in the ledger.
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn a_gpu_brings_the_particles_of_the_processor_into_a_window() {
+    let Some(cuda) = testing::gpu() else { return };
+    for species in ["momentum = { thermal = 0.1, drift = [0.5, 0, -1e-3] }", "positions = \"lattice\", momentum = { thermal = [1, 2, 3] }"]
+    {
+        // They stand still, and have the bits that they came with.
+        let text = format!(
+            "dt = 0.05\nsteps = 60\nspecies = [{{ name = \"a\", particles_per_cell = 9, tagged = true, mobile = false, {species} }}]\n\
+             [window]\nstart = 0.0\n[boundary]\nx = \"absorbing\"\ny = \"periodic\"\n[grid]\ncells = [50, 45]\nsize = [5.0, 4.5]\n"
+        );
+        let config: Config = toml::from_str(&text).unwrap();
+        assert_eq!(config.check(), []);
+        let [(here, a), (there, b)] = [Device::Cpu(Cpu::new(2).unwrap()), Device::Cuda(cuda.clone())].map(|device| {
+            let mut plasma = Plasma::new(&config, 3, &device).unwrap();
+            for _ in 0..60 {
+                plasma.advance(false, &mut Profiler::off()).unwrap();
+            }
+            assert_eq!(plasma.moved, 30);
+            (sorted(&plasma.stages.particles(0).unwrap()), plasma.account().unwrap().ledger)
+        });
+        assert!(here.len() == 50 * 45 * 9 && here == there, "{species}: {} and {} particles", here.len(), there.len());
+        assert!((a.injected, a.removed) == (b.injected, b.removed) && a.removed == 30 * 45 * 9);
+        // Sums in units of 2^-40, of which each block of 256 has one.
+        assert!((a.energy_in / b.energy_in - 1.0).abs() < 1e-9 && (a.energy_out / b.energy_out - 1.0).abs() < 1e-6, "{a:?} {b:?}");
+    }
+}

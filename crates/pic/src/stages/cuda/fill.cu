@@ -36,3 +36,32 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
         __syncthreads();
     }
 }
+
+// Particles of the last column of cells, `column` from the start of the run, which a window has reached: into the inboxes, for the next step.
+extern "C" __global__ void __launch_bounds__(256)
+    come(const __grid_constant__ Made m, const __grid_constant__ Store st, const double* offsets, u32 nx, u32 ny, u64 column) {
+    __shared__ double scratch[8];
+    const u64 n = thread_index();
+    double energy = 0;
+    if (n < u64(ny) * m.per_cell) {
+        // Neighbours lie in different cells.
+        u32 row = u32(n % ny), k = u32(n / ny);
+        double v[5];
+        make(m, offsets, column, row, k, v);
+        energy = kinetic_energy(Vec3<double>{v[2], v[3], v[4]});
+        Slot p{};
+#pragma unroll
+        for (int c = 0; c < 5; c++) p.v[c] = real(v[c]);
+        p.cell = (nx - 1) % TX | row % TY << 8;
+#if WEIGHTED
+        p.weight = 1;
+#endif
+#if TAGGED
+        p.tag = ((column * m.rows + row) << 20) + k + 1;
+#endif
+        u32 tile = row / TY * ((nx + TX - 1) / TX) + (nx - 1) / TX;
+        post(st, record(member_of(st, tile * st.parts + k % st.parts, u32(bits(p.v[0]))), p));
+    }
+    energy = block_reduce<Sum<double>>(energy, scratch);
+    if (threadIdx.x == 0) add_exact(st.counters->out + 4, energy);
+}

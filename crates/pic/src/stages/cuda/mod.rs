@@ -28,6 +28,7 @@ pub use self::program::{Kind, recipe};
 use self::store::Store;
 use super::{Ledger, Precision, Setup, Stages};
 use crate::grid::ParticleSide;
+use crate::loading::Formula;
 use crate::particles::{Pusher, Species};
 
 /// Cells of a tile where the input does not say: in two dimensions per axis, and in one.
@@ -126,6 +127,8 @@ pub struct CudaStages {
     heaviest: f64,
     /// No particle can go out: all sides are periodic and no window moves.
     closed: bool,
+    /// What comes in with the next shift of the window: the species, how it is made and in which column.
+    coming: Vec<(usize, Formula, u64)>,
 }
 
 /// How integer sums become J.
@@ -267,6 +270,7 @@ impl CudaStages {
             ahead: None,
             unit: unit_of(setup, 1.0),
             heaviest: 1.0,
+            coming: Vec::new(),
             closed: setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic),
             cuda: cuda.clone(),
             pool,

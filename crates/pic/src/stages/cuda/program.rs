@@ -179,14 +179,17 @@ pub fn recipe(kind: &Kind) -> Recipe {
     if kind.precision == Precision::F64 { recipe } else { recipe.option("-prec-div=false").option("-prec-sqrt=false").option("-ftz=true") }
 }
 
-/// What makes particles of a kind at the start: apart from the others, since no operation may be fused.
+/// Kernels that make particles.
+const MAKERS: &[&str] = &["fill", "come"];
+
+/// What makes particles of a kind, at the start and ahead of a window: apart from the others, since no operation may be fused.
 pub(super) fn maker(kind: &Kind) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu")];
     sources.extend(PHYSICS);
-    sources.extend([include_str!("fixed.cu"), include_str!("common.cu"), include_str!("exchange.cu")]);
+    sources.extend([include_str!("fixed.cu"), include_str!("common.cu"), include_str!("exchange.cu"), include_str!("team.cu")]);
     sources.extend(DEVIATES);
     sources.extend([MADE, include_str!("fill.cu")]);
-    Recipe::new(&format!("pic start {kind}"), &sources, &defines(kind), &["fill"]).option("-fmad=false")
+    Recipe::new(&format!("pic start {kind}"), &sources, &defines(kind), MAKERS).option("-fmad=false")
 }
 
 /// A particle as a GPU makes it.

@@ -185,17 +185,20 @@ impl Stages for CudaStages {
             }
         }
         (self.ahead, self.closed) = (None, false);
-        let cuda = self.cuda.clone();
+        let (cuda, coming) = (self.cuda.clone(), std::mem::take(&mut self.coming));
         profiler.stage_on(&cuda, "window", Cost::default(), || {
-            self.species.iter_mut().try_for_each(|p| {
+            self.species.iter_mut().enumerate().try_for_each(|(k, p)| {
                 let launch = p.store.kernels.shift.launch(p.store.blocks(), p.store.kind.block).plain(p.domain).plain(p.store.argument());
                 // SAFETY: a domain and a store, as declared.
                 unsafe { launch.run()? };
+                for (_, formula, column) in coming.iter().filter(|(species, ..)| *species == k) {
+                    p.ledger.injected += p.store.come(*formula, *column)? as u64;
+                }
                 p.store.turn()
             })
         })?;
         self.fields.shift(ahead, profiler)?;
-        fresh.iter().enumerate().try_for_each(|(k, p)| self.bring(k, p, false))
+        fresh.iter().enumerate().filter(|(_, p)| !p.is_empty()).try_for_each(|(k, p)| self.take_in(k, p, false))
     }
 
     fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()> {
@@ -214,8 +217,15 @@ impl Stages for CudaStages {
         Ok(())
     }
 
+    fn bring(&mut self, species: usize, source: &Source<'_>) -> Result<bool> {
+        let Some((formula, offsets)) = source.formula() else { return Ok(false) };
+        self.species[species].store.expect(&formula, offsets)?;
+        self.coming.push((species, formula, source.last_column()));
+        Ok(true)
+    }
+
     fn inject(&mut self, species: usize, particles: &Particles) -> Result<()> {
-        self.bring(species, particles, true)
+        self.take_in(species, particles, true)
     }
 
     fn particles(&mut self, species: usize) -> Result<Particles> {
@@ -415,7 +425,7 @@ fn entries(l: &Ledger) -> Vec<f64> {
 
 impl CudaStages {
     /// Puts particles in and takes note of them; into the lists of their tiles at once where they are to be `listed`.
-    fn bring(&mut self, species: usize, particles: &Particles, listed: bool) -> Result<()> {
+    fn take_in(&mut self, species: usize, particles: &Particles, listed: bool) -> Result<()> {
         let dithered = self.dithered(species, particles);
         let particles = dithered.as_ref().unwrap_or(particles);
         self.put(species, particles, listed)?;

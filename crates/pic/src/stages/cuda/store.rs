@@ -5,7 +5,7 @@
 //! wherever particles go, and nothing in a step has to wait for the host.
 
 use bytemuck::Zeroable;
-use zellige_engine::cuda::{Buffer, Cuda, Pool};
+use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::{Error, Result};
 use zellige_engine::parallel::{chunks_mut, each, indices, map};
 
@@ -68,6 +68,15 @@ pub(super) struct Store {
     pub(super) current: usize,
     /// Blocks that the device holds at a time.
     places: u32,
+    /// What makes particles, and their offsets where they are not random: none before it is needed.
+    maker: Option<Maker>,
+}
+
+/// Kernels that make particles, with offsets in a cell that are the same for all.
+struct Maker {
+    fill: Kernel,
+    come: Kernel,
+    offsets: Buffer<f64>,
 }
 
 impl Store {
@@ -105,6 +114,7 @@ impl Store {
             counters: pool.alloc_zeros(1, "pic: counters")?,
             current: 0,
             places: cuda.properties().multiprocessors * resident,
+            maker: None,
         };
         store.allocate(expected.max(1), 0)?;
         Ok(store)
@@ -267,23 +277,53 @@ impl Store {
         self.insert(&all, true)
     }
 
+    /// Has what makes particles, with such offsets.
+    fn make_ready(&mut self, offsets: &[[f64; 2]]) -> Result<()> {
+        if self.maker.is_none() {
+            let program = maker(&self.kind).build(&self.cuda)?;
+            let offsets = self.pool.buffer_from(bytemuck::cast_slice(offsets), "pic: offsets")?;
+            self.maker = Some(Maker { fill: program.kernel("fill")?, come: program.kernel("come")?, offsets });
+        }
+        Ok(())
+    }
+
+    /// Makes room for a column of cells of `formula`. Waits where it may have to grow.
+    pub(super) fn expect(&mut self, formula: &Formula, offsets: &[[f64; 2]]) -> Result<()> {
+        self.reserve(self.cells[1] * formula.per_cell(), self.kind.tile[1] * formula.per_cell().div_ceil(self.kind.parts))?;
+        self.make_ready(offsets)
+    }
+
+    /// Makes the particles of the last column of cells, which is column `column` of the run, among those that leave in this pass; how many.
+    /// `expect` has made room for them.
+    pub(super) fn come(&mut self, formula: Formula, column: u64) -> Result<usize> {
+        let n = self.cells[1] * formula.per_cell();
+        let [nx, ny] = self.cells.map(|n| n as u32);
+        let Some(Maker { come, offsets, .. }) = &self.maker else { unreachable!("`expect` comes first") };
+        let launch = come.launch(n.div_ceil(256) as u32, 256).plain(formula).plain(self.argument());
+        // SAFETY: a formula, a store, two offsets of each particle of a cell where they are read, cells and a column.
+        unsafe { launch.arg(offsets).arg(nx).arg(ny).arg(column).run()? };
+        self.most += n;
+        self.fullest += self.kind.tile[1] * formula.per_cell().div_ceil(self.kind.parts);
+        Ok(n)
+    }
+
     /// Makes all particles of `formula` in the empty store.
     pub(super) fn fill(&mut self, formula: Formula, offsets: &[[f64; 2]]) -> Result<()> {
         let [x, y] = self.kind.tile;
         let n = self.cells[0] * self.cells[1] * formula.per_cell();
         self.reserve(n, x * y * formula.per_cell().div_ceil(self.kind.parts))?;
-        let mut table = self.pool.alloc_zeros::<f64>(2 * offsets.len(), "pic: offsets")?;
-        self.cuda.upload(&mut table, bytemuck::cast_slice(offsets))?;
-        let kernel = maker(&self.kind).build(&self.cuda)?.kernel("fill")?;
-        let launch = kernel.launch(self.blocks(), self.kind.block).plain(formula).plain(self.argument());
+        let [nx, ny] = self.cells.map(|n| n as u32);
+        self.make_ready(offsets)?;
+        let Some(Maker { fill, offsets, .. }) = &self.maker else { unreachable!("made just now") };
+        let launch = fill.launch(self.blocks(), self.kind.block).plain(formula).plain(self.argument());
         // SAFETY: a formula, a store with room for what it makes, two offsets of each particle of a cell where they are read, and cells.
-        unsafe { launch.arg(&table).arg(self.cells[0] as u32).arg(self.cells[1] as u32).run()? };
+        unsafe { launch.arg(offsets).arg(nx).arg(ny).run()? };
         self.turn()?;
         // Inboxes get pages for those that leave in the first step: of hot particles, more than the common list holds.
         // SAFETY: a store.
         unsafe { self.kernels.absorb.launch(self.blocks(), self.kind.block).plain(self.argument()).run()? };
         self.turn()?;
-        // The table is needed until then; and nothing may have been lost.
+        // Nothing may have been lost.
         self.counters()?;
         if self.len()? != n {
             let message = format!("{} of {n} were made", self.most);

@@ -99,40 +99,60 @@ __device__ __forceinline__ bool step_back(const Domain& d, const Store& st, u32 
 
 // Gaps in a list that are filled from its end.
 #define GAPS 256
+// Rounds whose cells are asked for together: one after the other they were waited for.
+#define AT_ONCE 8
 
 // The `own` particles of a warp's list where they lie: nine in ten change their cell and are not read, the last ones fill the gaps of those that
 // leave the unit. False, and nothing done, where those are too many. `gaps` of the warp; `rest`: how many are left.
 __device__ __forceinline__ bool step_back_in_place(const Domain& d, const Store& st, u32 unit, u32 own, u32* gaps, u32& rest) {
     const u32* pages = pages_of(st, unit);
-    u32 gone = 0;
-    for (u32 k = lane_index(); k - lane_index() < own; k += WARP)
-        gone += __popc(__ballot_sync(FULL_WARP, k < own && !(place(st, pages[k >> SHIFT], k).cell() & 255)));
+    u32 gone = 0, cells[AT_ONCE];
+    // Cells of some rounds are asked for together.
+    auto look = [&](u32 begin) {
+#pragma unroll
+        for (u32 r = 0; r < AT_ONCE; r++) {
+            u32 k = begin + r * WARP + lane_index();
+            cells[r] = k < own ? u32(place(st, pages[k >> SHIFT], k).cell()) : 1;
+        }
+    };
+    for (u32 begin = 0; begin < own; begin += AT_ONCE * WARP) {
+        look(begin);
+#pragma unroll
+        for (u32 r = 0; r < AT_ONCE; r++) gone += __popc(__ballot_sync(FULL_WARP, !(cells[r] & 255)));
+    }
     if (gone > GAPS) return false;
     rest = own - gone;
     u32 found = 0, filled = 0;
-    for (u32 k = lane_index(); k - lane_index() < own; k += WARP) {
-        bool there = k < own;
-        Place here = place(st, pages[min(k, own - 1) >> SHIFT], k);
-        u32 cell = there ? u32(here.cell()) : 1;
-        bool goes = !(cell & 255), last = k >= rest;
-        u32 open = __ballot_sync(FULL_WARP, goes && !last), moves = __ballot_sync(FULL_WARP, there && !goes && last);
-        if (goes && !last) gaps[found + __popc(open & below())] = k;
-        found += __popc(open);
-        if (goes) {
-            Slot p = slot_of(here);
-            step_back(d, st, unit, p);
-        } else if (!last) {
-            here.cell() = u16(cell - 1);
+    for (u32 begin = 0; begin < own; begin += AT_ONCE * WARP) {
+        // Gaps that are filled lie before what is looked at: nothing changes ahead.
+        look(begin);
+#pragma unroll 1
+        for (u32 r = 0; r < AT_ONCE && begin + r * WARP < own; r++) {
+            const u32 k = begin + r * WARP + lane_index(), cell = cells[0];
+#pragma unroll
+            for (u32 n = 1; n < AT_ONCE; n++) cells[n - 1] = cells[n];
+            bool there = k < own;
+            Place here = place(st, pages[min(k, own - 1) >> SHIFT], k);
+            bool goes = !(cell & 255), last = k >= rest;
+            u32 open = __ballot_sync(FULL_WARP, goes && !last), moves = __ballot_sync(FULL_WARP, there && !goes && last);
+            if (goes && !last) gaps[found + __popc(open & below())] = k;
+            found += __popc(open);
+            if (goes) {
+                Slot p = slot_of(here);
+                step_back(d, st, unit, p);
+            } else if (!last) {
+                here.cell() = u16(cell - 1);
+            }
+            // Gaps are known, and what was in them has been read.
+            __syncwarp();
+            if (there && !goes && last) {
+                u32 at = gaps[filled + __popc(moves & below())];
+                Slot p = slot_of(here);
+                p.cell--;
+                put(place(st, pages[at >> SHIFT], at), p);
+            }
+            filled += __popc(moves);
         }
-        // Gaps are known, and what was in them has been read.
-        __syncwarp();
-        if (there && !goes && last) {
-            u32 at = gaps[filled + __popc(moves & below())];
-            Slot p = slot_of(here);
-            p.cell--;
-            put(place(st, pages[at >> SHIFT], at), p);
-        }
-        filled += __popc(moves);
     }
     __syncwarp();
     return true;
