@@ -66,7 +66,7 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "ptycho/stream-2x",
-        about: "difference map, 4000 frames of 128 x 128 in half of the memory that they take: must 1.25 times the larger of work and copies",
+        about: "difference map, 4000 frames of 128 x 128 in 650 MiB, half of what they take: must 1.25 times the larger of work and copies",
         gpu_only: true,
     },
     Case {
@@ -90,6 +90,8 @@ pub const CASES: &[Case] = &[
 
 /// The case whose frames come and go.
 const STREAMED: &str = "ptycho/stream-2x";
+/// Bytes that it may take: a number, since forecasts of what a scan takes change, and one block of frames more that comes and goes is a tenth of the time.
+const STREAMED_MEMORY: u64 = 650 << 20;
 /// Iterations before anything is timed: probe and object are on their way, the overlap loop has its usual length.
 const WARM_UP: u64 = 10;
 /// Pixels and modes of a repetition, about.
@@ -186,7 +188,7 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     let each = (work / (model.views.len() * model.pixels() * model.exits()) as f64).ceil() as u64;
     let (mut room, mut copies) = (config.room(1.0), None);
     if let (Device::Cuda(gpu), STREAMED) = (device, case.name) {
-        let allowance = plan::resident(&model, gpu.properties(), room.demand) / 2;
+        let allowance = STREAMED_MEMORY;
         room.allowance = Some(allowance);
         let outline = plan::outline(&model, gpu.properties(), plan::Wish { allowance, half: false, demand: room.demand })?;
         let (rates, [up, down]) = (gpu.host_rates()?, outline.traffic.map(|n| n as f64));
