@@ -80,7 +80,8 @@ pub(super) fn is_small(model: &Model) -> bool {
 
 /// What is compiled for a run.
 pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
-    if even(model) {
+    // A small gas has small tiles, and room for as many blocks as an uneven one: 64 registers a thread, which not every compiler keeps to by itself.
+    if even(model) && !is_small(model) {
         let kind = kind_with(model, properties, EVEN.0, THREADS, EVEN.1);
         // Of particles with internal modes, or on a GPU with less shared memory, fewer blocks would fit.
         if EVEN.1 * (kind.shared() + OWN as u32) <= properties.shared_per_multiprocessor {
