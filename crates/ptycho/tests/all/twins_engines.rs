@@ -293,7 +293,10 @@ fn brightness_floats_for_its_engine_alone() {
 fn examples_run_on_both() {
     let Some(cuda) = testing::gpu() else { return };
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho");
-    for (name, refine) in [("near_field", false), ("position_errors", true), ("mixed_state", false), ("subpixel", true)] {
+    // How far apart a view of both is elsewhere, pixels: along a gradient both go by as much but for rounding; trials are whole pixels apart, and one of 169 views
+    // that takes another moves the affine part that is taken out of the rest by some hundredths.
+    for (name, apart) in [("near_field", None), ("position_errors", Some(0.2)), ("mixed_state", None), ("subpixel", Some(0.01))] {
+        let refine = apart.is_some();
         let mut overrides = vec!["ptycho.engine.0.iterations=6", "ptycho.engine.1.iterations=3"];
         if refine {
             overrides.extend([
@@ -322,13 +325,14 @@ fn examples_run_on_both() {
             // itself is 3e-4 apart in the second iteration, and 5e-4 in the last, with its views in the same places.
             assert!((0..2).all(|i| (a[i] - b[i]).abs() <= 2e-3 * b[i]), "{name}, iteration {iterations}: {a:?} and {b:?}");
             // A view of which two trials are as good as one another may take the other one, and one such view moves the errors by 4e-3 (28.68 for 28.57 of
-            // position_errors on an H100: errors of 3.7515 and 3.7526, on the processor 3.7555 and 3.7546): both go on from the same places, and are 7e-4 apart. Along a gradient both go by as much but for rounding: a hundredth of a pixel.
+            // position_errors on an H100: errors of 3.7515 and 3.7526, on the processor 3.7555 and 3.7546): both go on from
+            // the same places, and are 7e-4 apart.
             let ((views, shifts), (ours, before)) = (there.stages.views(), here.stages.views());
-            let apart = |j: &usize| {
+            let far = |j: &usize| {
                 let (a, b) = (exact(&views[*j], shifts[*j]), exact(&ours[*j], before[*j]));
-                (0..2).any(|d| (a[d] - b[d]).abs() > 0.01)
+                (0..2).any(|d| (a[d] - b[d]).abs() > apart.unwrap_or(0.0))
             };
-            elsewhere += (0..views.len()).filter(apart).count();
+            elsewhere += (0..views.len()).filter(far).count();
             let (views, shifts) = (views.to_vec(), shifts.to_vec());
             here.stages.set_views(&views, &shifts).unwrap();
             refinements += usize::from(refine && [2, 5].contains(&iterations));
