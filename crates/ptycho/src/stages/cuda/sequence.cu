@@ -16,6 +16,11 @@ sequence(Model model, C* waves, const float* mag, const float2* weight, float* e
   C* wide = WIDE ? big : 0;
   u32 set = 0xffffffffu;
   float brightest = 0;
+  // The first thing that goes to other blocks is a sum, which waits for nobody: they must have begun.
+  if (CL > 0) {
+    cluster_arrive();
+    cluster_wait();
+  }
   for (u32 i = 0; i < count; ++i) {
     const u32 n = order[i];
     const View view = model.views[n];
