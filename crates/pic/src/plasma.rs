@@ -4,7 +4,7 @@
 mod window;
 
 use zellige_engine::checkpoint::{Reader, Writer};
-use zellige_engine::cuda::{Properties, Recipe, prepare};
+use zellige_engine::cuda::{Properties, Recipe, Repeated, prepare};
 use zellige_engine::device::Device;
 use zellige_engine::error::{Error, Problem, Result};
 use zellige_engine::profile::Profiler;
@@ -48,8 +48,10 @@ pub struct Plasma {
     accounts: Accounts,
     /// Energy that the antennas radiate where nothing comes back to them.
     radiated: f64,
-    /// A step is so short on a GPU that marks of time between its stages would be a part of it.
+    /// A step is so short on a GPU that marks of time between its stages would be a part of it, and its launches take longer than what they do.
     small: bool,
+    /// The launches of such steps: arrays change places from step to step, so each comes again with the step after the next.
+    repeated: Repeated,
 }
 
 /// Particles up to which that is so, and steps of which one has its stages in the profile all the same.
@@ -127,6 +129,7 @@ impl Plasma {
             accounts: Accounts::Open,
             radiated: 0.0,
             small: false,
+            repeated: Repeated::default(),
         };
         plasma.small = plasma.setup.expected.iter().sum::<usize>() <= SMALL;
         let felt = if config.initial.poisson { Default::default() } else { plasma.felt(|c| !fields[c].is_empty())? };
@@ -209,10 +212,12 @@ impl Plasma {
         }
         let (stages, species, n) = (self.stages.as_mut(), &self.setup.species, self.step);
         match &self.device {
-            Device::Cuda(cuda) if profiler.is_on() && self.small && n % APART != 1 && !measure => {
+            Device::Cuda(cuda) if self.small && !(profiler.is_on() && n % APART == 1) => {
                 let (cost, off) =
                     (crate::solver::cost(&self.setup, self.setup.expected.iter().sum::<usize>() as u64), &mut Profiler::off());
-                profiler.stage_on(cuda, "step, as one", cost, || step::step(stages, species, &sheets, n, measure, off))?;
+                let (name, repeated) = (if measure { "measured step, as one" } else { "step, as one" }, &mut self.repeated);
+                let launch = || step::step(stages, species, &sheets, n, measure, off);
+                profiler.stage_on(cuda, name, cost, || cuda.repeat(repeated, launch))?;
             }
             _ => step::step(stages, species, &sheets, n, measure, profiler)?,
         }

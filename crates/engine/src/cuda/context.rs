@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::library;
 use super::memory::Count;
+use super::repeated::let_go;
 use crate::error::{Error, Result};
 
 /// What a GPU is, as far as launches depend on it.
@@ -62,6 +63,7 @@ impl Inner {
 
     /// Waits until no other thread captures, and keeps them from beginning. Not to be taken twice by one thread.
     pub(crate) fn turn(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        let_go(self);
         let own = thread::current().id();
         let others = |capturer: &mut Option<ThreadId>| capturer.is_some_and(|id| id != own);
         self.captured.wait_while(self.capturer(), others).unwrap_or_else(PoisonError::into_inner)
@@ -194,6 +196,16 @@ impl Cuda {
         let _turn = self.0.turn();
         // SAFETY: the stream is alive as long as `self`.
         unsafe { result::stream::synchronize(self.0.stream) }.map_err(|e| self.failed("a kernel or copy failed", e))
+    }
+
+    /// Whether `other` is the same GPU by the same handle.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether this is its handle.
+    pub(super) fn has(&self, inner: &Inner) -> bool {
+        std::ptr::eq(&raw const *self.0, inner)
     }
 
     /// Whether this thread captures a graph: its launches are then recorded, not run.

@@ -10,6 +10,7 @@ use cudarc::driver::sys;
 use super::context::Cuda;
 use super::memory::{Address, Buffer, Mapped};
 use super::program::Module;
+use super::repeated::keep_back;
 use crate::error::{Error, Result};
 
 /// Bytes of arguments that a launch can carry here; the hardware takes 4096.
@@ -317,7 +318,7 @@ impl Launch<'_> {
     /// The arguments are those that the kernel declares, in number, order and type; the kernel stays inside the
     /// buffers; buffers that the kernel writes are given as `&mut` or are not read meanwhile by the host; buffers
     /// stay alive until the stream was waited for (dropping a [`Buffer`] waits).
-    pub unsafe fn run(mut self) -> Result<()> {
+    pub unsafe fn run(self) -> Result<()> {
         if [self.grid.0, self.grid.1, self.grid.2].contains(&0) {
             return Ok(());
         }
@@ -325,8 +326,27 @@ impl Launch<'_> {
         if self.overflow {
             return Err(cuda.defect(format!("too many or too large arguments for kernel `{}`", self.kernel.name())));
         }
+        keep_back(&cuda, self, |launch| launch.prepared()).map_or(Ok(()), |launch| launch.put(&cuda))
+    }
+
+    /// As it stands, to be put on the stream later.
+    fn prepared(&self) -> Prepared {
+        Prepared {
+            kernel: self.kernel.clone(),
+            grid: self.grid,
+            block: self.block,
+            shared: self.shared,
+            cooperative: self.cooperative,
+            cluster: self.cluster,
+            early: self.early,
+            words: self.words[..self.used].into(),
+            places: self.places[..self.count].into(),
+        }
+    }
+
+    fn put(mut self, cuda: &Cuda) -> Result<()> {
         cuda.bind()?;
-        self.kernel.raise(&cuda, self.shared)?;
+        self.kernel.raise(cuda, self.shared)?;
         let mut pointers = [std::ptr::null_mut(); ARGUMENTS];
         for i in 0..self.count {
             pointers[i] = (&raw mut self.words[self.places[i] as usize]).cast();
@@ -385,5 +405,41 @@ impl Launch<'_> {
             push(Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, &|v| v.programmaticStreamSerializationAllowed = 1);
         }
         list
+    }
+}
+
+/// A launch with its arguments, kept back.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    kernel: Kernel,
+    grid: Extent,
+    block: Extent,
+    shared: u32,
+    cooperative: bool,
+    cluster: Option<Extent>,
+    early: bool,
+    words: Box<[u64]>,
+    places: Box<[u16]>,
+}
+
+impl PartialEq for Prepared {
+    fn eq(&self, other: &Self) -> bool {
+        let attributes = |p: &Self| (p.grid, p.block, p.shared, p.cooperative, p.cluster, p.early);
+        Arc::ptr_eq(&self.kernel.0, &other.kernel.0)
+            && attributes(self) == attributes(other)
+            && self.places == other.places
+            && self.words == other.words
+    }
+}
+
+impl Prepared {
+    /// Puts it on the stream, by the promise that was given with `Launch::run`.
+    pub(super) fn put(&self) -> Result<()> {
+        let mut launch = self.kernel.launch([self.grid.0, self.grid.1, self.grid.2], [self.block.0, self.block.1, self.block.2]);
+        (launch.shared, launch.cooperative, launch.cluster, launch.early) = (self.shared, self.cooperative, self.cluster, self.early);
+        (launch.used, launch.count) = (self.words.len(), self.places.len());
+        launch.words[..self.words.len()].copy_from_slice(&self.words);
+        launch.places[..self.places.len()].copy_from_slice(&self.places);
+        launch.put(&self.kernel.cuda())
     }
 }

@@ -212,6 +212,44 @@ fn a_graph_replays_what_it_recorded() {
 
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
+fn launches_that_come_again_do_the_same() {
+    let Some(cuda) = testing::gpu() else { return };
+    let kernel = recipe().build(&cuda).unwrap().kernel("scale<float>").unwrap();
+    let (mut x, mut repeated) = (cuda.buffer_from(&[1.0f32; 32], "x").unwrap(), Repeated::default());
+    // SAFETY: arguments as declared, within the buffer.
+    let scale = |x: &mut Buffer<f32>, by: f32| unsafe { kernel.launch(1, 32).early().arg(x).arg(by).arg(32u64).run() };
+    // By turns, as arrays that change places do; the third time it is a graph.
+    for k in 1..=5 {
+        for by in [2.0, 0.25] {
+            cuda.repeat(&mut repeated, || scale(&mut x, by).and_then(|()| scale(&mut x, 2.0))).unwrap();
+        }
+        assert_eq!(cuda.download(&x).unwrap(), [2.0_f32.powi(k); 32], "round {k}");
+    }
+    assert_eq!(repeated.graphs(), 2);
+    // Anything else goes behind what was launched before it, and before what comes after.
+    for _ in 0..3 {
+        let mixed = |cuda: &Cuda, x: &mut Buffer<f32>| {
+            scale(x, 2.0)?;
+            cuda.upload(x, &[3.0; 32])?;
+            scale(x, 5.0)
+        };
+        cuda.repeat(&mut repeated, || mixed(&cuda, &mut x)).unwrap();
+        assert_eq!(cuda.download(&x).unwrap(), [15.0; 32]);
+    }
+    assert_eq!(repeated.graphs(), 2);
+    // What an error comes behind has been launched, as without.
+    let stop = || Err(Error::Device { device: "test".into(), message: "stop".into(), hint: None });
+    let error = cuda.repeat(&mut repeated, || scale(&mut x, 2.0).and_then(|()| stop())).unwrap_err();
+    assert!(error.to_string().contains("stop") && cuda.download(&x).unwrap() == [30.0; 32], "{error}");
+    // Sequences that do not come again are forgotten.
+    for k in 0..20 {
+        cuda.repeat(&mut repeated, || scale(&mut x, k as f32)).unwrap();
+    }
+    assert_eq!(repeated.graphs(), 0);
+}
+
+#[test]
+#[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_capture_takes_in_nothing_of_other_threads() {
     let Some(cuda) = testing::gpu() else { return };
     let program = recipe().build(&cuda).unwrap();

@@ -12,6 +12,7 @@ use super::arguments::{FieldsArgument, Push32, Push64, Walls};
 use super::fields::Charge;
 use super::{CudaStages, Current, Population, early, unit_of};
 use crate::gauss::{Look, Seen};
+use crate::grid::ParticleSide;
 use crate::integers::dithered;
 use crate::loading::{Batch, Source};
 use crate::particles::Particles;
@@ -123,6 +124,8 @@ impl CudaStages {
         // Species in their order: each waits in the end for all those ahead.
         let ahead = std::mem::replace(&mut self.ahead, (!measure).then_some(species));
         let overlaps = u32::from(ahead.is_some_and(|ahead| ahead < species));
+        // Only thermal walls draw; without them launches of a step are those of the step before the last one (`Cuda::repeat`).
+        let step = if self.setup.grid.particles.iter().flatten().any(|s| *s == ParticleSide::Thermal) { step } else { 0 };
         let walls = Walls { purpose: purpose::walls(species), overlaps, seed: self.setup.seed, step };
         let kernel = if measure { &store.kernels.advance_measured } else { &store.kernels.advance };
         let launch = early(&self.cuda, kernel.launch(store.blocks(), kind.block).shared(kind.shared()));
