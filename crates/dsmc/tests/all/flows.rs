@@ -14,7 +14,7 @@ use zellige_engine::checkpoint::{Reader, Writer};
 fn free(config: &mut Config) {
     config.collisions.scheme = Scheme::None;
     config.dt *= 4.0;
-    config.steps = 1500;
+    config.steps = 2000;
     config.sampling.start = Some(375);
 }
 
@@ -68,7 +68,7 @@ fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {
     let wall = WallConfig::diffuse(300.0, [0.0; 3]);
     config.boundary.all = Some(wall.clone().into());
     config.boundary.y_lo = Some(SideConfig::Wall(SideWall { wall, temperature: Some("300 + 900*s/lx".into()) }));
-    (config.steps, config.sampling.start) = (750, Some(100));
+    (config.steps, config.sampling.start) = (1200, Some(100));
     let mut gas = flow(&config, 1);
     run(&mut gas, config.steps);
     let found = [0, 1, 2, 3].map(|side| gas.samples.surface(&gas.model, side));
