@@ -1,4 +1,4 @@
-//! The figures in the headers of examples: `cargo test --profile quick --test dsmc -- --ignored header`. The cylinder's are
+//! The figures in the headers of examples: `cargo test --test dsmc -- --ignored header`. The cylinder's are
 //! in `cylinder.rs`.
 
 use std::path::Path;
@@ -10,23 +10,29 @@ use zellige_dsmc::sampling::VALUES;
 use zellige_dsmc::surfaces;
 use zellige_engine::config::Source;
 
-/// An example, run to its end with another seed than its own.
-fn whole(name: &str) -> Flow {
+/// An example, run to its end with another seed than its own, and averaged so many times as long, where its own errors are too large to say
+/// that a figure of its header is right: four of them should be two thirds of what `close` allows, since those of 16 batches are themselves
+/// known to a fifth, and a GPU draws other numbers.
+fn whole(name: &str, times: u64) -> Flow {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dsmc");
-    let config = Source::read(folder.join(name)).unwrap().typed::<Dsmc>().unwrap().config;
+    let mut config = Source::read(folder.join(name)).unwrap().typed::<Dsmc>().unwrap().config;
+    // Where the start is looked for, all steps.
+    let begin = config.sampling.start.filter(|start| *start < config.steps).unwrap_or(0);
+    config.steps = begin + times * (config.steps - begin);
     let mut gas = Flow::new(&config, &folder, 20_261_121, &device(0)).unwrap();
     run(&mut gas, config.steps);
     gas
 }
 
 #[test]
-#[ignore = "ten seconds"]
+#[ignore = "half a minute"]
 fn fourier_flow_has_the_figures_of_its_header() {
-    let gas = whole("fourier.toml");
+    let gas = whole("fourier.toml", 10);
     let [low, high] = [0, 1].map(|side| gas.samples.surface(&gas.model, side)[4]);
-    // Of five seeds 8.36, 8.17, 8.46, 8.22 and 8.57, each to 0.2 to 0.3 by its batches.
-    close("heat of the cold wall", high[0], 8.36, 0.02, high[1] / 8.36);
-    close("heat of the warm wall", -low[0], 8.36, 0.02, low[1] / 8.36);
+    // Five runs of the example's length had 8.36, 8.17, 8.46, 8.22 and 8.57, each to 0.2 to 0.3 by its batches, two of eight times that 8.49 and
+    // 8.30 to 0.07: 8.38 to 0.04 in all.
+    close("heat of the cold wall", high[0], 8.38, 0.02, high[1] / 8.38);
+    close("heat of the warm wall", -low[0], 8.38, 0.02, low[1] / 8.38);
     let values = gas.values();
     let temperature = |cell: usize| values[cell * VALUES + 4];
     for (wall, first, second) in [(350.0, temperature(0), temperature(1)), (250.0, temperature(59), temperature(58))] {
@@ -37,13 +43,13 @@ fn fourier_flow_has_the_figures_of_its_header() {
 }
 
 #[test]
-#[ignore = "half a minute"]
+#[ignore = "a minute"]
 fn the_cavity_has_the_figures_of_its_header() {
-    let gas = whole("cavity.toml");
+    let gas = whole("cavity.toml", 12);
     let walls = [0, 1, 2, 3].map(|side| gas.samples.surface(&gas.model, side));
     let drag = walls[3][1];
-    close("drag of the lid", -drag[0], 0.0546, 0.005, drag[1] / 0.0547);
-    for (side, heat) in [(3, 3.52), (1, 1.86)] {
+    close("drag of the lid", -drag[0], 0.0546, 0.005, drag[1] / 0.0546);
+    for (side, heat) in [(3, 3.57), (1, 1.82)] {
         let [found, error] = walls[side][4];
         close(&format!("heat of side {side}"), found, heat, 0.02, error / heat);
     }
@@ -74,7 +80,7 @@ fn the_cavity_has_the_figures_of_its_header() {
 #[test]
 #[ignore = "a minute"]
 fn the_flat_plate_has_the_figures_of_its_header() {
-    let gas = whole("flat_plate.toml");
+    let gas = whole("flat_plate.toml", 1);
     let [load, error] = surfaces::body(&gas, 0);
     close("drag", load.force[0], 0.238, 0.01, error.force[0] / 0.238);
     close("heat", load.heat, 84.5, 0.015, error.heat / 84.5);
@@ -92,14 +98,14 @@ fn the_flat_plate_has_the_figures_of_its_header() {
 }
 
 #[test]
-#[ignore = "ten seconds"]
+#[ignore = "half a minute"]
 fn couette_flow_has_the_figures_of_its_header() {
-    let gas = whole("couette.toml");
+    let gas = whole("couette.toml", 26);
     let values = gas.values();
     for (side, sign, cells) in [(0, 1.0, [0, 1]), (1, -1.0, [49, 48])] {
         let wall = gas.samples.surface(&gas.model, side);
-        close(&format!("shear on side {side}"), sign * wall[2][0], 0.0260, 0.01, wall[2][1] / 0.0260);
-        close(&format!("heat of side {side}"), wall[4][0], 2.6, 0.02, wall[4][1] / 2.6);
+        close(&format!("shear on side {side}"), sign * wall[2][0], 0.0264, 0.01, wall[2][1] / 0.0264);
+        close(&format!("heat of side {side}"), wall[4][0], 2.64, 0.02, wall[4][1] / 2.64);
         let [first, second] = cells.map(|c| values[c * VALUES + 2]);
         // To the wall, half a cell further; the speed of a cell is known to 0.8 m/s.
         let slip = 100.0 + sign * (1.5 * first - 0.5 * second);
@@ -118,19 +124,22 @@ fn about(gas: &Flow, q: usize, cells: &[[usize; 2]]) -> [f64; 2] {
 }
 
 #[test]
-#[ignore = "ten seconds"]
+#[ignore = "half a minute"]
 fn the_jet_has_the_figures_of_its_header() {
-    let gas = whole("jet.toml");
+    let gas = whole("jet.toml", 8);
     // Columns come first; those up to the wall.
     let flows = gas.samples.flows(&gas.model);
     let [mean, error] = [0, 1].map(|k| flows[..18].iter().map(|f| f[k]).sum::<f64>() / 18.0);
-    close("mass flow", mean, 6.12e-5, 0.01, error / 6.12e-5);
-    // On the axis behind the slit, at 40 and at 95 mm: density, temperatures of translation and rotation.
-    let places = [(22, [4.6e20, 246.0, 268.0]), (60, [7.5e19, 132.0, f64::NAN]), (115, [2.8e19, 114.0, 200.0])];
-    for (column, expected) in places {
+    close("mass flow", mean, 6.11e-5, 0.01, error / 6.11e-5);
+    // On the axis behind the slit, at 40 and at 95 mm: density, temperatures of translation and rotation. The further, the more rows are as on the
+    // axis: up to 4 degrees from it, where a jet's density is less by half a per cent. A molecule flies along its row and hardly into another one,
+    // so rows do not share errors.
+    let places = [(22, 1, [4.6e20, 238.0, 266.0]), (60, 3, [7.5e19, 129.0, f64::NAN]), (115, 6, [2.86e19, 108.5, 194.0])];
+    for (column, rows, expected) in places {
+        let cells: Vec<_> = (0..rows).flat_map(|j| [[column - 1, j], [column, j]]).collect();
         for (q, expected) in [0, 5, 6].into_iter().zip(expected).filter(|(_, e)| e.is_finite()) {
-            let [found, error] = about(&gas, q, &[[column - 1, 0], [column, 0]]);
-            close(&format!("value {q} in column {column}"), found, expected, 0.03, error / expected);
+            let [found, error] = about(&gas, q, &cells);
+            close(&format!("value {q} in column {column}"), found, expected, 0.03, error / (rows as f64).sqrt() / expected);
         }
     }
 }
@@ -138,11 +147,11 @@ fn the_jet_has_the_figures_of_its_header() {
 #[test]
 #[ignore = "half a minute"]
 fn the_nozzle_has_the_figures_of_its_header() {
-    let gas = whole("nozzle.toml");
+    let gas = whole("nozzle.toml", 2);
     let flows = gas.samples.flows(&gas.model);
     // Up to the exit: 100 columns of 0.25 mm.
     let [mean, error] = [0, 1].map(|k| flows[..100].iter().map(|f| f[k]).sum::<f64>() / 100.0);
-    close("mass flow", mean, 6.07e-5, 0.01, error / 6.07e-5);
+    close("mass flow", mean, 6.02e-5, 0.01, error / 6.02e-5);
     let mass = gas.model.species[0].mass;
     // Chamber, middle of the throat, exit, and 15 mm behind it.
     for (column, mach) in [(8, 0.19), (36, 0.66), (100, 1.3), (160, 2.1)] {
@@ -156,9 +165,9 @@ fn the_nozzle_has_the_figures_of_its_header() {
 }
 
 #[test]
-#[ignore = "a minute"]
+#[ignore = "minutes"]
 fn the_knudsen_pump_has_the_figures_of_its_header() {
-    let gas = whole("knudsen_pump.toml");
+    let gas = whole("knudsen_pump.toml", 1);
     // Rows between the walls, two columns at each end.
     let end = |columns: [usize; 2]| {
         let cells: Vec<_> = columns.into_iter().flat_map(|i| (2..12).map(move |j| [i, j])).collect();
@@ -174,7 +183,7 @@ fn the_knudsen_pump_has_the_figures_of_its_header() {
 #[test]
 #[ignore = "ten seconds"]
 fn the_panel_has_the_figures_of_its_header() {
-    let gas = whole("satellite_panel.toml");
+    let gas = whole("satellite_panel.toml", 1);
     let [load, error] = surfaces::body(&gas, 0);
     let [drag, lift] = surfaces::coefficients(&gas, 0, &[load, error]).unwrap().values;
     close("drag coefficient", drag[0], 2.084, 0.0, drag[1] / 2.084);
