@@ -1,5 +1,5 @@
 //! Flow through channels and in a cavity: transmission without collisions, a rarefied gas driven by pressures at both ends
-//! (`cargo test --profile quick --test dsmc -- --ignored a_pressure_drives`), balances of a driven cavity. Seed 20261121.
+//! (`cargo test --test dsmc -- --ignored a_pressure_drives`), balances of a driven cavity. Seed 20261121.
 
 use crate::common::{K, close, flow, run};
 use zellige_dsmc::config::sides::{InletConfig, OutletConfig, SideConfig, SideInflow, SideInlet, SideOutlet, SideWord};

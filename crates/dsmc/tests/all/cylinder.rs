@@ -1,5 +1,5 @@
 //! Argon at Mach 10 past a cylinder, Knudsen number 0.25, against another program: coarse and half of it, and as it comes with the program
-//! (`cargo test --profile quick --test dsmc -- --ignored mach_ten`).
+//! (`cargo test --test dsmc -- --ignored mach_ten`).
 
 use std::path::Path;
 

@@ -43,7 +43,7 @@ fn fourier_flow_has_the_figures_of_its_header() {
 }
 
 #[test]
-#[ignore = "a minute"]
+#[ignore = "minutes"]
 fn the_cavity_has_the_figures_of_its_header() {
     let gas = whole("cavity.toml", 12);
     let walls = [0, 1, 2, 3].map(|side| gas.samples.surface(&gas.model, side));

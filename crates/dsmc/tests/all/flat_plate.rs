@@ -1,5 +1,5 @@
 //! A thin plate along a fast stream of nitrogen, as in the experiments of Becker (Mach 4.89, 116 K, wall 290 K):
-//! `cargo test --profile quick --test dsmc -- --ignored plate_in`. Seed 20261121.
+//! `cargo test --test dsmc -- --ignored plate_in`. Seed 20261121.
 //!
 //! What was measured is not at hand, and is not compared with. Compared are the leading edge in a thin gas, where friction, heat and pressure have
 //! closed forms, and a coarse run with the example `flat_plate.toml` (`examples.rs` has the figures of its header), which is finer.

@@ -1,5 +1,5 @@
 //! Poiseuille's flow between plates at any rarefaction, through Knudsen's minimum, against the linearised kinetic equation. All of them:
-//! `cargo test --profile quick --test dsmc -- --ignored knudsens_minimum`. Seed 20261121.
+//! `cargo test --test dsmc -- --ignored knudsens_minimum`. Seed 20261121.
 //!
 //! A force on every molecule along the plates does what a slope of the pressure does, and needs no ends: here each molecule gets its
 //! `a dt` between steps. The flow through the gap H is `J = -G H^2 (dp/dy)/v0`, `v0 = sqrt(2 k T/m)`, with `delta = H p/(mu v0)`.
@@ -111,7 +111,7 @@ fn a_force_drives_gas_as_kinetic_theory_has_it() {
 /// say: in a gas of the same viscosity argon's meet 1.60 times as often as the model's, but some meetings turn them by little. So its flow lies
 /// between those of the model for this and for 1.60 times the rarefaction, to the same 3 %.
 #[test]
-#[ignore = "two minutes"]
+#[ignore = "a minute"]
 fn the_flow_has_knudsens_minimum() {
     let cases = [(0.1, 6, 0.12), (0.5, 6, 0.12), (1.0, 8, 0.12), (2.0, 12, 0.08), (10.0, 45, 0.025)];
     let found = cases.map(|(rarefaction, cells, dt)| {

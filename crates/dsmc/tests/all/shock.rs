@@ -1,4 +1,4 @@
-//! Shock waves in argon: `cargo test --profile quick --test dsmc -- --ignored shock`. Seed 20261121.
+//! Shock waves in argon: `cargo test --test dsmc -- --ignored shock`. Seed 20261121.
 
 use crate::common::{K, close, flow, run};
 use zellige_dsmc::config::sides::{SideConfig, SideInflow};
@@ -161,7 +161,7 @@ impl Profiles {
 /// equations lack terms of the order of the free path over the thickness, which is this number, 8 % (5 % were asked for before the first
 /// run, which came out 6 % below).
 #[test]
-#[ignore = "half a minute in the profile quick"]
+#[ignore = "ten seconds"]
 fn a_weak_shock_is_as_thick_as_viscosity_makes_it() {
     let (x, n) = navier_stokes(1.25);
     // Lines over half the thickness, in whose noise a shorter one would find any slope.
@@ -181,7 +181,7 @@ fn a_weak_shock_is_as_thick_as_viscosity_makes_it() {
 /// 0.26 to 0.28. For both exponents another program, sixty lines of numpy with another way to choose pairs, another way to let gas in and
 /// other random numbers, found 0.268 and 0.247 with the same cells and cubics over two free paths; both know it to 1 %.
 #[test]
-#[ignore = "half a minute in the profile quick"]
+#[ignore = "half a minute"]
 fn a_strong_shock_is_as_thick_as_measured() {
     for (omega, other) in [(0.5 + 2.0 / 11.0, 0.268), (OMEGA, 0.247)] {
         let found = Profiles::new(8.0, omega, 40, 8, 100.0);

@@ -1,5 +1,5 @@
 //! Plates whose distance is a few hundredths of a free path, and plates so far apart that the gas slips along them:
-//! `cargo test --profile quick --test dsmc -- --ignored plates_`. Seed 20261121.
+//! `cargo test --test dsmc -- --ignored plates_`. Seed 20261121.
 
 use crate::common::{K, close, flow, gap, on_plate, run};
 use crate::kinetic::{delta, heat, shear};

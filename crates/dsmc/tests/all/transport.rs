@@ -1,5 +1,5 @@
 //! Viscosity and conductivity, and how cells and steps that are too coarse raise them:
-//! `cargo test --profile quick --test dsmc -- --ignored transport`. Seed 20261121.
+//! `cargo test --test dsmc -- --ignored transport`. Seed 20261121.
 
 use std::f64::consts::{PI, TAU};
 
@@ -74,7 +74,7 @@ fn rates(dx: f64, dt: f64, particles: f64) -> [[f64; 2]; 2] {
 /// (2000) 2634; Garcia and Wagner, Phys. Fluids 12 (2000) 2621). Rates of coarse runs over that of a fine one, in which all else is the same.
 /// Those of the fine one are the first approximation's within 12 %: waves of 28 free paths are not quite long.
 #[test]
-#[ignore = "two minutes"]
+#[ignore = "minutes"]
 fn transport_grows_with_cells_and_steps_as_theory_has_it() {
     let particles = 2e6;
     let theory = |dx: f64, dt: f64| {

@@ -135,7 +135,7 @@ fn with_weights_and_species() {
 
 /// V5 as it is listed: 64 x 64, 64 a cell, 500 steps.
 #[test]
-#[ignore = "a minute: cargo test --release --test pic charge -- --ignored"]
+#[ignore = "ten seconds"]
 fn the_listed_case() {
     for (precision, limit) in [(Precision::F32, 2e-6), (Precision::F64, 1e-13)] {
         let mut s = setup([64, 64]);

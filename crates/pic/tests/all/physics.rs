@@ -1,5 +1,5 @@
 //! Plasmas whose theory is known, from the input table to the figure: oscillation, instabilities, energy, heating, the window, and
-//! that nothing depends on threads, tiles or a restart. Long forms: `cargo test --release --test pic physics -- --ignored`.
+//! that nothing depends on threads, tiles or a restart. Long forms: `cargo test --test pic physics -- --ignored`.
 
 use serde_json::{Value, json};
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -135,7 +135,7 @@ fn smooth_shapes_heat_less() {
 
 /// V7. zpic gains 3.6 % in 1000 steps, 0.84 % with the filter.
 #[test]
-#[ignore = "half a minute; see the head of the file"]
+#[ignore = "ten seconds"]
 fn the_heating_is_that_of_others() {
     let raw = gain(32, 1000, |_| ());
     let filtered = gain(32, 1000, |t| t["smoothing"] = json!({ "all": { "passes": 2, "compensated": true } }));

@@ -1,5 +1,5 @@
 //! Waves: dispersion, absorption, pulses in the box and from antennas. V3 and V10 of the verification list. Long forms:
-//! `cargo test --release --test pic waves -- --ignored`.
+//! `cargo test --test pic waves -- --ignored`.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -156,7 +156,7 @@ fn layers_absorb() {
 }
 
 #[test]
-#[ignore = "long packets; see the head of the file"]
+#[ignore = "ten seconds"]
 fn layers_absorb_long_waves_at_any_angle() {
     absorbs(1.0, &[45.0, 60.0]);
 }

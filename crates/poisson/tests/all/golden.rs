@@ -55,9 +55,9 @@ fn a_pair_of_charges_on_a_finer_grid() {
     check_dipole(&DIPOLE[1..2]);
 }
 
-/// `cargo test --release --test poisson golden -- --ignored`: 16.8 million unknowns, 1 GiB.
+/// `cargo test --test poisson golden -- --ignored`: 16.8 million unknowns, 1 GiB.
 #[test]
-#[ignore = "large: run with --release -- --ignored"]
+#[ignore = "half a minute"]
 fn a_pair_of_charges_at_the_size_of_the_benchmark() {
     check_dipole(&DIPOLE[2..]);
 }

@@ -71,9 +71,9 @@ fn polynomials_without_fourth_derivatives_are_exact_on_any_size() {
     }
 }
 
-/// `cargo test --release --test poisson physics -- --ignored`
+/// `cargo test --test poisson physics -- --ignored`
 #[test]
-#[ignore = "large: run with --release -- --ignored"]
+#[ignore = "half a minute"]
 fn polynomials_are_exact_at_large_odd_and_even_sizes() {
     for nodes in [[4095, 4097], [4096, 4096]] {
         let exact = plane(nodes, [1.0, 1.0], |x, y| x * x + y);

@@ -70,9 +70,9 @@ fn single_precision_stops_at_its_floor_and_says_so() {
     }
 }
 
-/// `cargo test --release --test poisson robustness -- --ignored`
+/// `cargo test --test poisson robustness -- --ignored`
 #[test]
-#[ignore = "large: run with --release -- --ignored"]
+#[ignore = "ten seconds"]
 fn the_floor_of_single_precision_at_2048() {
     let n = 2049;
     let problem = Problem::plane([n, n], [32.0, 32.0], dipole(n - 1, 0.01));
