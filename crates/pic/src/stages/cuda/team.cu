@@ -31,6 +31,8 @@ __device__ __forceinline__ u32 team_room(u32 n) { return n ? 1u << (32 - __clz(i
 __device__ __forceinline__ uint2 recruit(const Store& st, u32 unit) {
     Counters* c = st.counters;
     u32 lane = lane_index(), spare = c->spare, helping = c->helping, filled = c->filled, base = owner_of(st, unit);
+    // It was heavy when the step began, and has been dissolved since.
+    if (base == NONE) return {0, 0};
     u32 parts = max((in_lists(st, unit) + st.target - 1) / st.target, 2u), more = min(parts - 1, st.helpers - helping + spare);
     uint2 team = st.team[base];
     u32 room = team_room(team.y + more);
@@ -62,7 +64,10 @@ __device__ __forceinline__ void close_gaps(const Store& st) {
     __shared__ u32 filled;
     Counters* c = st.counters;
     u32 begin = c->begin ? 0 : 8 * st.helpers;
-    if (c->filled - c->begin <= 4 * st.helpers) return;
+    const bool due = c->filled - c->begin > 4 * st.helpers;
+    // All have looked before `recruit` changes what they look at.
+    __syncthreads();
+    if (!due) return;
     if (threadIdx.x == 0) filled = begin;
     __syncthreads();
     for (u32 unit = threadIdx.x; unit < st.units; unit += blockDim.x) {
