@@ -95,12 +95,24 @@ impl Canvas {
         let y1 = (from.1.max(to.1) + pad).ceil().min(clip.bottom() as f32) as i32;
         let (dx, dy) = (to.0 - from.0, to.1 - from.1);
         let square = (dx * dx + dy * dy).max(1e-12);
-        for y in y0..y1 {
-            for x in x0..x1 {
+        // Only near the edge the distance itself is needed, whose square is right to a few roundings: the bits are those without the bounds.
+        let (inner, outer) = ((half - 0.5).max(0.0).powi(2) * 0.9999, (half + 0.5).powi(2) * 1.0001);
+        let columns = x0.clamp(0, self.width as i32)..x1.clamp(0, self.width as i32);
+        for y in y0.max(0)..y1.min(self.height as i32) {
+            let row = &mut self.pixels[y as usize * self.width..][..self.width];
+            for x in columns.clone() {
                 let (px, py) = (x as f32 + 0.5 - from.0, y as f32 + 0.5 - from.1);
                 let t = ((px * dx + py * dy) / square).clamp(0.0, 1.0);
-                let distance = (px - t * dx).hypot(py - t * dy);
-                self.blend(x, y, colour, half + 0.5 - distance);
+                let (ax, ay) = (px - t * dx, py - t * dy);
+                let distance = ax * ax + ay * ay;
+                if distance < inner {
+                    row[x as usize] = colour;
+                } else if distance < outer {
+                    let alpha = half + 0.5 - ax.hypot(ay);
+                    if alpha > 0.0 {
+                        blend(&mut row[x as usize], colour, alpha);
+                    }
+                }
             }
         }
     }

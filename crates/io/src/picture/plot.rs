@@ -61,7 +61,7 @@ fn with_bars(curve: &Curve, errors: &[Vec<f64>], options: &Options) -> Canvas {
         let ends = |(i, v): (usize, &f64)| [-1.0, 0.0, 1.0].map(|s| v + s * error(k, i).min(room));
         l.1.iter().enumerate().flat_map(ends).collect::<Vec<_>>()
     };
-    let y = extremes(curve.lines.iter().enumerate().flat_map(reach).filter(|v| usable(*v)));
+    let y = if errors.is_empty() { shown } else { extremes(curve.lines.iter().enumerate().flat_map(reach).filter(|v| usable(*v))) };
     let y = options.range.unwrap_or_else(|| padded(y, log, 0.05));
     let vertical = if log { ticks::logarithmic(y.0, y.1, 10) } else { ticks::linear(y.0, y.1, 8) };
     // Cycles and steps come whole.
@@ -76,7 +76,8 @@ fn with_bars(curve: &Curve, errors: &[Vec<f64>], options: &Options) -> Canvas {
         let points: Vec<(f32, f32)> =
             curve.x.iter().zip(values).filter(|(x, y)| x.is_finite() && usable(**y)).map(|(&x, &y)| frame.place(x, y)).collect();
         stroke(&mut canvas, area, &points, LINES[k % LINES.len()]);
-        for (i, (&x, &value)) in curve.x.iter().zip(values).enumerate().filter(|(_, (x, v))| x.is_finite() && usable(**v)) {
+        let measured = errors.get(k).map_or(0, |errors| errors.len().min(values.len()));
+        for (i, (&x, &value)) in curve.x.iter().zip(&values[..measured]).enumerate().filter(|(_, (x, v))| x.is_finite() && usable(**v)) {
             let error = error(k, i);
             if error > 0.0 {
                 let low = if usable(value - error) { value - error } else { frame.y.0 };
@@ -181,7 +182,8 @@ fn thinned(points: &[(f32, f32)], limit: usize) -> Vec<(f32, f32)> {
         return points.to_vec();
     }
     let mut kept = Vec::new();
-    for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
+    // Places are inside the canvas, so that cutting off is rounding down.
+    for column in points.chunk_by(|a, b| a.0 as i32 == b.0 as i32) {
         let by_height = |a: &&(f32, f32), b: &&(f32, f32)| a.1.total_cmp(&b.1);
         kept.extend(column.first());
         kept.extend(column.iter().min_by(by_height));
