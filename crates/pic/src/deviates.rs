@@ -73,6 +73,12 @@ pub fn direction(turns: f64) -> Pair {
     Pair { x: f64::from_bits(cos.to_bits() ^ (((quarter + 1) & 2) << 62)), y: f64::from_bits(sin.to_bits() ^ ((quarter & 2) << 62)) }
 }
 
+/// The length in the plane of two independent normal numbers, from `radius` in (0, 1).
+#[inline(always)]
+pub fn normal_length(radius: f64) -> f64 {
+    (-2.0 * logarithm(radius)).sqrt()
+}
+
 /// Two independent normal numbers (Box and Muller, Ann. Math. Stat. 29 (1958) 610) from `radius` in (0, 1) and `angle` in [0, 1).
 #[device]
 #[inline(always)]

@@ -5,7 +5,7 @@ use zellige_engine::real::AVX512;
 use zellige_engine::real::Isa;
 use zellige_engine::rng::Philox;
 
-use crate::deviates::{normal_pair, open, uniform};
+use crate::deviates::{direction, normal_length, open, uniform};
 use crate::sampling::relativistic_try;
 
 /// Which random numbers particles have.
@@ -93,8 +93,13 @@ pub(super) fn places(isa: Isa, philox: Philox, draws: &Draws, s: &mut [f64], t: 
 struct Normals<'a> {
     philox: Philox,
     draws: &'a Draws,
+    width: [f64; 3],
+    shift: [f64; 3],
     u: [&'a mut [f64]; 3],
 }
+
+/// Particles that each loop of [`Normals`] takes together: their numbers stay in the first cache.
+const SOME: usize = 64;
 
 impl Work for Normals<'_> {
     #[inline(always)]
@@ -103,22 +108,43 @@ impl Work for Normals<'_> {
         let n = x.len();
         let (columns, rows, numbers) = (&self.draws.columns[..n], &self.draws.rows[..n], &self.draws.numbers[..n]);
         let (y, z) = (&mut y[..n], &mut z[..n]);
-        for p in 0..n {
-            let first = rows[p] + 2 * u64::from(numbers[p]);
-            let [a, b, c, d] = self.philox.draw(columns[p], first);
-            let pair = normal_pair(open(a, b), uniform(c, d));
-            let [a, b, c, d] = self.philox.draw(columns[p], first + 1);
-            let last = normal_pair(open(a, b), uniform(c, d));
-            x[p] = pair.x;
-            y[p] = pair.y;
-            z[p] = last.x;
+        // Loops of their own for words, lengths and directions: each is one long chain, of which a processor then has several under way.
+        let (mut lengths, mut angles) = ([[0.0; SOME]; 2], [[0.0; SOME]; 2]);
+        for first in (0..n).step_by(SOME) {
+            let some = SOME.min(n - first);
+            let [length, other_length] = &mut lengths;
+            let [angle, other_angle] = &mut angles;
+            {
+                let (columns, rows, numbers) = (&columns[first..][..some], &rows[first..][..some], &numbers[first..][..some]);
+                for p in 0..some {
+                    let number = rows[p] + 2 * u64::from(numbers[p]);
+                    let [a, b, c, d] = self.philox.draw(columns[p], number);
+                    (length[p], angle[p]) = (open(a, b), uniform(c, d));
+                    let [a, b, c, d] = self.philox.draw(columns[p], number + 1);
+                    (other_length[p], other_angle[p]) = (open(a, b), uniform(c, d));
+                }
+            }
+            for p in 0..some {
+                length[p] = normal_length(length[p]);
+                other_length[p] = normal_length(other_length[p]);
+            }
+            let (x, y, z) = (&mut x[first..][..some], &mut y[first..][..some], &mut z[first..][..some]);
+            for p in 0..some {
+                let at = direction(angle[p]);
+                x[p] = length[p] * at.x * self.width[0] + self.shift[0];
+                y[p] = length[p] * at.y * self.width[1] + self.shift[1];
+                z[p] = other_length[p] * direction(other_angle[p]).x * self.width[2] + self.shift[2];
+            }
         }
     }
 }
 
-/// Normal vectors.
-pub(super) fn normals(isa: Isa, philox: Philox, draws: &Draws, u: &mut [Vec<f64>; 3]) {
-    on(isa, Normals { philox, draws, u: u.each_mut().map(|u| &mut u[..]) });
+/// What [`normals`] leaves normal vectors as they are with.
+pub(super) const AS_THEY_ARE: [[f64; 3]; 2] = [[1.0; 3], [-0.0; 3]];
+
+/// Normal vectors, by component times a width and moved by a shift.
+pub(super) fn normals(isa: Isa, philox: Philox, draws: &Draws, [width, shift]: [[f64; 3]; 2], u: &mut [Vec<f64>; 3]) {
+    on(isa, Normals { philox, draws, width, shift, u: u.each_mut().map(|u| &mut u[..]) });
 }
 
 /// Cells whose relativistic particles are drawn together.
@@ -184,7 +210,7 @@ mod tests {
     /// Registers have the bits of the streams, which are drawn one by one.
     #[test]
     fn every_instruction_set_has_the_bits_of_the_streams() {
-        let (seed, species, n) = (77, 3, 37);
+        let (seed, species, n) = (77, 3, 2 * SOME + 37);
         let mut draws = Draws::default();
         for k in 0..n as u64 {
             draws.columns.push((k * 17) << 30);
@@ -195,7 +221,7 @@ mod tests {
         for isa in Isa::all() {
             let (mut s, mut t, mut u) = (vec![0.0; n], vec![0.0; n], [(); 3].map(|()| vec![0.0; n]));
             places(isa, philox(Purpose::Place), &draws, &mut s, &mut t);
-            normals(isa, philox(Purpose::Momentum), &draws, &mut u);
+            normals(isa, philox(Purpose::Momentum), &draws, AS_THEY_ARE, &mut u);
             for p in 0..n {
                 let stream = |what| Stream::new(seed, species, what, draws.columns[p], p * 1000);
                 let (mut place, mut momentum) = (stream(Purpose::Place), stream(Purpose::Momentum));

@@ -284,12 +284,15 @@ impl<'a> Source<'a> {
     fn move_about(&self, out: &mut Batch) -> Result<()> {
         let (load, n) = (self.load, out.len());
         for u in &mut out.u {
-            u.clear();
             u.resize(n, 0.0);
+        }
+        if let Some(constant) = self.constant(out)? {
+            lanes::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, constant, &mut out.u);
+            return Ok(());
         }
         let relativistic = matches!(load.heat, Heat::MaxwellJuttner(_));
         match &load.heat {
-            Heat::Cold => {}
+            Heat::Cold => out.u.iter_mut().for_each(|u| u.fill(0.0)),
             Heat::MaxwellJuttner(temperature) => self.draw_relativistic(temperature, out)?,
             Heat::Gaussian(widths) => {
                 self.draw_normals(out);
@@ -330,9 +333,36 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
+    /// Widths and drifts where they are all that becomes of normal numbers, the same everywhere, and make nothing but numbers of them.
+    fn constant(&self, out: &Batch) -> Result<Option<[[f64; 3]; 2]>> {
+        let load = self.load;
+        if self.quiet.is_some() || load.corrected || out.is_empty() {
+            return Ok(None);
+        }
+        let number = |profile: &Profile| if let Profile::Number(value) = profile { Some(*value) } else { None };
+        let three = |profiles: &[Profile; 3]| Some([number(&profiles[0])?, number(&profiles[1])?, number(&profiles[2])?]);
+        let widths = match &load.heat {
+            Heat::Cold | Heat::MaxwellJuttner(_) => None,
+            Heat::Gaussian(widths) => three(widths),
+            Heat::Temperature(temperature) => number(temperature).map(|t| [t; 3]),
+        };
+        let (Some(mut widths), Some(drifts)) = (widths, three(&load.drift)) else { return Ok(None) };
+        for (width, drift) in widths.iter_mut().zip(drifts) {
+            *width = self.warm(*width, out, 0)?;
+            if matches!(load.heat, Heat::Temperature(_)) {
+                *width = width.sqrt();
+            }
+            // The longest normal number of 53 random bits is 8.6.
+            if !(9.0 * *width + drift.abs()).is_finite() {
+                return Ok(None);
+            }
+        }
+        Ok(Some([widths, drifts]))
+    }
+
     fn draw_normals(&self, out: &mut Batch) {
         let Some(bases) = &self.quiet else {
-            lanes::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, &mut out.u);
+            lanes::normals(self.isa, self.philox(Purpose::Momentum), &out.draws, lanes::AS_THEY_ARE, &mut out.u);
             return;
         };
         for (p, c) in out.cell.iter().enumerate() {

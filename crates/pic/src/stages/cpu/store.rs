@@ -6,10 +6,11 @@
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map, map_tasks, threads};
-use zellige_engine::real::RealScalar;
+use zellige_engine::real::{Isa, RealScalar};
 use zellige_engine::tiles::{self, Layout};
 pub(super) use zellige_engine::tiles::{Mosaic, Place};
 
+use crate::loading::lanes::{Work, on};
 use crate::loading::{Batch, Source};
 use crate::particles::{Particles, Species};
 use crate::stages::Visit;
@@ -23,6 +24,8 @@ pub(super) const COLUMNS: usize = 6;
 pub(super) type Particle<T> = tiles::Particle<T, COLUMNS>;
 /// Particles in one row of a tile's cells.
 pub(super) type Row<T> = tiles::Row<T, COLUMNS>;
+/// The columns of a row, to be worked on.
+type Columns<'a, T> = tiles::Columns<'a, T, COLUMNS>;
 /// A rectangle of cells and its particles.
 pub(super) type Tile<T> = tiles::Tile<T, COLUMNS>;
 /// Some rows of a tile.
@@ -46,6 +49,31 @@ pub(super) fn insert<T: RealScalar>(store: &mut Store<T>, p: &Particles) {
     }
 }
 
+/// Writes the numbers and cells of a batch to the columns of a row, of which the first `width` are held.
+struct Put<'a, 'b, T> {
+    batch: &'a Batch,
+    width: usize,
+    columns: &'a mut Columns<'b, T>,
+}
+
+impl<T: RealScalar> Work for Put<'_, '_, T> {
+    #[inline(always)]
+    fn run(self) {
+        let (batch, n) = (self.batch, self.batch.len());
+        let from = [&batch.s, &batch.t, &batch.u[0], &batch.u[1], &batch.u[2], &batch.weight];
+        for c in 0..self.width {
+            let (to, from) = (&mut self.columns.v[c][..n], &from[c][..n]);
+            for k in 0..n {
+                to[k] = T::from_f64(from[k]);
+            }
+        }
+        let (keys, cells) = (&mut self.columns.keys[..n], &batch.cell[..n]);
+        for k in 0..n {
+            keys[k] = cells[k] as u8;
+        }
+    }
+}
+
 /// Puts what `source` makes into the cells of an empty tile.
 pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch: &mut Batch) -> Result<()> {
     let [x, y] = tile.corner.map(|c| c as u32);
@@ -55,12 +83,8 @@ pub(super) fn fill<T: RealScalar>(tile: &mut Tile<T>, source: &Source<'_>, batch
         let n = batch.len();
         row.set_len(n);
         let held = row.layout();
-        let columns = row.columns_mut();
-        let from = [&batch.s, &batch.t, &batch.u[0], &batch.u[1], &batch.u[2], &batch.weight];
-        for (to, from) in columns.v.into_iter().zip(from).take(held.width) {
-            to[..n].iter_mut().zip(&from[..n]).for_each(|(to, v)| *to = T::from_f64(*v));
-        }
-        columns.keys[..n].iter_mut().zip(&batch.cell).for_each(|(key, c)| *key = *c as u8);
+        let mut columns = row.columns_mut();
+        on(Isa::best(), Put { batch, width: held.width, columns: &mut columns });
         if held.words[0] {
             columns.words[0][..n].copy_from_slice(&batch.tag[..n]);
         }
