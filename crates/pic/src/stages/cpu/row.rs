@@ -41,6 +41,8 @@ pub(super) struct Scratch<T> {
     movers: [Movers; 2],
     /// Energy and momentum by lanes.
     sums: [[T; MOST]; 4],
+    /// The row before, of whichever tile.
+    last: Addresses,
 }
 
 /// Slots of a row.
@@ -61,15 +63,24 @@ impl<T: RealScalar> Default for Scratch<T> {
             leavers: Vec::new(),
             movers: Default::default(),
             sums: [[T::ZERO; MOST]; 4],
+            last: Addresses::default(),
         }
     }
 }
 
 /// A row's columns in memory.
+#[derive(Clone, Copy)]
 pub(super) struct Columns<T> {
     pub(super) v: [*mut T; COLUMNS],
     pub(super) cells: *mut u8,
     pub(super) len: usize,
+}
+
+/// Where the columns of a row lie.
+#[derive(Debug, Default)]
+struct Addresses {
+    v: [usize; COLUMNS],
+    cells: usize,
 }
 
 /// What is the same for all groups of a row.
@@ -102,8 +113,19 @@ impl<T: RealScalar> Columns<T> {
         Self { v: columns.v.map(<[T]>::as_mut_ptr), cells: columns.keys.as_mut_ptr(), len }
     }
 
-    fn none() -> Self {
-        Self { v: [std::ptr::null_mut(); COLUMNS], cells: std::ptr::null_mut(), len: 0 }
+    /// Where the row behind this one begins that is not at hand, the first one of another tile, were it as far from this one as this one
+    /// from the one before, `last`: rows were made one after the other. To be fetched in time and for nothing else; where it is wrong
+    /// nothing is lost. With it come the addresses of this one.
+    fn behind(&self, last: &Addresses) -> (Self, Addresses) {
+        fn by<V>(at: usize, last: usize) -> *mut V {
+            std::ptr::without_provenance_mut(at.wrapping_add(at.wrapping_sub(last)))
+        }
+        let (v, cells) = (std::array::from_fn(|c| self.v[c].addr()), self.cells.addr());
+        let mut next = Self { v: [std::ptr::null_mut(); COLUMNS], cells: by(cells, last.cells), len: 0 };
+        for c in 0..COLUMNS {
+            next.v[c] = by(v[c], last.v[c]);
+        }
+        (next, Addresses { v, cells })
     }
 }
 
@@ -281,14 +303,16 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
             // SAFETY: guards are wide enough, the table is large enough.
             unsafe { fill::<X, ORDER>(&pass.fields, place, pass.grid.across(), pass.alpha, scratch.table.0.as_mut_ptr()) };
         }
+        let (behind, last) = Columns::of(&mut tile.rows[r]).behind(&scratch.last);
+        scratch.last = last;
         for first in (0..len).step_by(BLOCK) {
-            let (row, next) = match &mut tile.rows[r..] {
-                [row, next, ..] => (row, Columns::of(next)),
-                [row] => (row, Columns::none()),
+            let (columns, next) = match &mut tile.rows[r..] {
+                [row, next, ..] => (Columns::of(row), Columns::of(next)),
+                [row] => (Columns::of(row), behind),
                 [] => return,
             };
             let c = Context {
-                columns: Columns::of(row),
+                columns,
                 next,
                 table: scratch.table.0.as_ptr(),
                 cells: scratch.cells.as_mut_ptr().cast(),
@@ -356,9 +380,13 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
             }
             if pass.measure {
                 for (n, sums) in scratch.sums.iter_mut().enumerate() {
-                    let sum: f64 = sums.iter().map(|v| v.to_f64()).sum();
+                    // Of the lanes that there are; no iterator, which may be a call here.
+                    let mut sum = 0.0;
+                    for v in &mut sums[..X::LANES] {
+                        sum += v.to_f64();
+                        *v = zero;
+                    }
                     *if n == 0 { &mut out.tally.kinetic } else { &mut out.tally.momentum[n - 1] } += sum;
-                    sums.fill(zero);
                 }
             }
         }

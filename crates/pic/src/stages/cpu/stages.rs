@@ -40,7 +40,9 @@ const FLOPS: f64 = 182.0;
 impl<T: Format> CpuStages<T> {
     /// Reads and writes of a pass over a species.
     fn cost(&self, species: usize) -> Cost {
-        let n = self.species[species].store.len() as f64;
+        // By the ledger: counting tile by tile takes as long as moving what they hold where they hold little.
+        let ledger = &self.species[species].ledger;
+        let n = ledger.injected.saturating_sub(ledger.removed) as f64;
         let bytes = 2.0 * (5 * size_of::<T>() + 1) as f64 * n;
         Cost { bytes, flops: FLOPS * n, items: n }
     }

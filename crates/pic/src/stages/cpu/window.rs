@@ -82,18 +82,19 @@ pub(super) fn collect<T: RealScalar>(grid: &Grid, mosaic: &Mosaic, windows: &[Wi
         let first = (row - ABOVE as isize).div_euclid(height).max(0) as usize;
         let last = ((row + BELOW as isize) / height) as usize;
         for ty in first..=last.min(mosaic.tiles[1] - 1) {
-            for tx in 0..mosaic.tiles[0] {
-                let tile = ty * mosaic.tiles[0] + tx;
-                let (corner, cells) = mosaic.bounds(tile);
-                let inside = row - corner[1] as isize;
-                let (window, n) = (&windows[tile], BELOW + cells[0] + ABOVE);
-                if inside >= (cells[1] + ABOVE) as isize || !window.has(inside) {
-                    continue;
-                }
-                let from = window.at(-(BELOW as isize), inside);
+            let inside = row - ty as isize * height;
+            let rows = mosaic.tile[1].min(mosaic.cells[1] - ty * mosaic.tile[1]);
+            // All windows of a domain have the same rows.
+            if inside >= (rows + ABOVE) as isize || !windows[0].has(inside) {
+                continue;
+            }
+            let from = windows[0].at(-(BELOW as isize), inside);
+            for (tx, window) in windows[ty * mosaic.tiles[0]..][..mosaic.tiles[0]].iter().enumerate() {
+                let corner = tx * mosaic.tile[0];
+                let n = BELOW + mosaic.tile[0].min(mosaic.cells[0] - corner) + ABOVE;
                 for (to, part) in [&mut *jx, &mut *jy, &mut *jz].into_iter().zip(&window.j) {
                     // The row's first value is node -BELOW, as is the window's.
-                    for (a, b) in to[corner[0]..corner[0] + n].iter_mut().zip(&part[from..from + n]) {
+                    for (a, b) in to[corner..corner + n].iter_mut().zip(&part[from..from + n]) {
                         *a += *b;
                     }
                 }
