@@ -26,12 +26,12 @@ pub struct Seconds {
     pub min: f64,
     /// The slowest.
     pub max: f64,
-    /// How many.
+    /// Number of repetitions.
     pub repetitions: usize,
 }
 
 impl Seconds {
-    /// Of at least one time.
+    /// Builds the statistics from at least one time, in seconds.
     fn of(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let n = times.len();
@@ -59,7 +59,7 @@ pub struct BenchResult {
     pub bytes_per_item: f64,
     /// Model traffic over median time, 1e9 bytes per second.
     pub gb_per_s: f64,
-    /// The same over the measured copy bandwidth.
+    /// Achieved bandwidth as a fraction of the measured copy bandwidth.
     pub fraction_of_bandwidth: f64,
     /// Copy bandwidth measured on the spot, 1e9 bytes per second.
     pub measured_bandwidth: f64,
@@ -71,16 +71,16 @@ pub struct BenchResult {
     pub checks: Vec<Check>,
     /// The stages of one more repetition, told apart; on a GPU without a recorded graph, so that their sum may be above the median.
     pub stages: Vec<StageRow>,
-    /// What other programs state for their stages.
+    /// Figures that other programs state for their stages.
     pub stated: &'static [Stated],
     /// Version of the program.
     pub version: String,
-    /// Its commit.
+    /// Commit of the measured program.
     pub git_hash: String,
 }
 
 impl BenchResult {
-    /// Whether every check passed; a case without checks has not.
+    /// Returns true if every check passed; a case without checks has not.
     pub fn ok(&self) -> bool {
         !self.checks.is_empty() && self.checks.iter().all(|c| c.ok)
     }
@@ -91,7 +91,7 @@ pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &
     bench_for::<S>(case, device, PATIENCE, version, git_hash)
 }
 
-/// The same with another patience.
+/// Runs a benchmark as [`bench`] does, with another time limit per case (`patience`, s).
 pub fn bench_for<S: Solver>(case: &Case, device: &Device, patience: f64, version: &str, git_hash: &str) -> Result<BenchResult> {
     let mut work = S::bench(case, device)?;
     work.reset()?;

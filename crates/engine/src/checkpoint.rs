@@ -27,7 +27,7 @@ const NAME_LIMIT: usize = 1024;
 /// Bytes hashed and written at a time: stays in the cache between the two.
 const CHUNK: usize = 1 << 16;
 
-/// What a section holds.
+/// Type of the content of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Kind {
@@ -141,7 +141,7 @@ impl Writer {
     }
 }
 
-/// Where a section lies.
+/// Name, type and location of a section.
 #[derive(Debug, Clone, Copy)]
 struct Section {
     kind: Kind,
@@ -227,7 +227,7 @@ impl Reader {
         &self.solver
     }
 
-    /// Whether there is a section of this name.
+    /// Returns true if there is a section of this name.
     pub fn has(&self, name: &str) -> bool {
         self.sections.contains_key(name)
     }

@@ -13,11 +13,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Problem {
     /// Dotted path of the key, for example `poisson.grid.nodes`.
     pub path: String,
-    /// What is wrong, with the offending value.
+    /// Description of the error, with the offending value.
     pub message: String,
-    /// What would be accepted instead, for example `3 to 65536`.
+    /// Accepted values, for example `3 to 65536`.
     pub allowed: Option<String>,
-    /// What to do about it.
+    /// Remedy.
     pub hint: Option<String>,
     /// Line and column in the input file, counted from 1; filled in by the loader.
     pub place: Option<(usize, usize)>,
@@ -96,7 +96,7 @@ pub enum Error {
         path: PathBuf,
         /// The format's name, for example `NPY`.
         format: &'static str,
-        /// What is wrong, with position, expected and found values.
+        /// Description of the error, with position, expected and found values.
         message: String,
     },
     /// A file is sound, but does not hold what is asked of it: a dataset that is not there, values of another type.
@@ -104,7 +104,7 @@ pub enum Error {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is missing or other than expected, and what is there.
+        /// Description of the missing or unexpected part, and of what was found.
         message: String,
     },
     /// A device that was asked for is absent or refused its work.
@@ -112,7 +112,7 @@ pub enum Error {
     Device {
         /// The device as asked for, for example `cuda:0`.
         device: String,
-        /// What happened.
+        /// Description of what happened.
         message: String,
         /// The command or setting that mends it.
         hint: Option<String>,
@@ -122,19 +122,19 @@ pub enum Error {
     OutOfMemory {
         /// The device's name.
         device: String,
-        /// What the memory was for, for example `poisson level 0: residual`.
+        /// Purpose of the memory, for example `poisson level 0: residual`.
         what: String,
         /// Bytes asked for.
         requested: u64,
         /// Bytes free at that moment, where the device tells.
         free: Option<u64>,
     },
-    /// What is asked for is more than a device has at all: refused before anything of it is allocated.
+    /// Request for more memory than the device has in all: refused before any of it is allocated.
     #[error("out of memory on {device}: {} asked for {what}, {} there in all", crate::text::bytes(*requested as f64), crate::text::bytes(*memory as f64))]
     TooLarge {
         /// The device's name, or `the host`.
         device: String,
-        /// What the memory was for.
+        /// Purpose of the memory.
         what: String,
         /// Bytes asked for.
         requested: u64,
@@ -148,7 +148,7 @@ pub enum Error {
         what: String,
         /// Step or cycle, and position where known.
         place: String,
-        /// What was seen.
+        /// Description of the observation.
         message: String,
     },
     /// A signal or the wall-time limit ended the run early; the state was saved first.
@@ -158,17 +158,17 @@ pub enum Error {
         reason: &'static str,
         /// The last finished step.
         step: u64,
-        /// Where the checkpoint was written, if one was.
+        /// Path of the checkpoint, if one was written.
         checkpoint: Option<PathBuf>,
     },
     /// Results could not be written; the state was saved, so that they can be without computing again.
     #[error("{source}; the state after step {step} is saved in `{}`", checkpoint.display())]
     Unwritten {
-        /// Why.
+        /// Cause.
         source: Box<Self>,
         /// The last finished step.
         step: u64,
-        /// Where the checkpoint was written.
+        /// Path of the checkpoint.
         checkpoint: PathBuf,
     },
     /// A kernel did not compile: a defect of this program, reported with the compiler's log.
@@ -189,7 +189,7 @@ fn resume(checkpoint: &Path) -> String {
     format!("`zellige run --resume {}`", folder.display())
 }
 
-/// How the message ends about a value that is not finite.
+/// End of a message about a value that is not finite.
 pub(crate) const BROKEN_DOWN: &str = "the computation has broken down";
 
 impl Error {

@@ -55,7 +55,7 @@ impl Pending {
         &self.temporary
     }
 
-    /// Where to write.
+    /// Writer of the file.
     pub fn out(&mut self) -> &mut BufWriter<File> {
         self.out.as_mut().expect("a pending file is open until it is committed, which consumes it")
     }
@@ -214,7 +214,7 @@ fn maker(name: &OsStr) -> Option<u32> {
     u32::try_from(number(id)?).ok()
 }
 
-/// Whether there is a process of this number on this machine.
+/// Returns true if there is a process of this number on this machine.
 fn is_alive(id: u32) -> bool {
     #[cfg(unix)]
     // SAFETY: signal 0 is none: only whether it could be sent is looked at.

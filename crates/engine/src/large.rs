@@ -28,7 +28,7 @@ pub fn zeros<T: Pod>(n: usize) -> Vec<T> {
 /// An array in memory that begins where a line of the cache begins: a register of 64 bytes is then never spread over two lines.
 #[derive(Debug)]
 pub struct Aligned<T> {
-    /// With up to a line too many; never grown, so that it stays where it is.
+    /// Storage with up to one cache line to spare; never grown, so that it stays at its address.
     values: Vec<T>,
     start: usize,
     len: usize,
@@ -79,9 +79,9 @@ impl<T> DerefMut for Aligned<T> {
 /// An array in memory, or in a file that vanishes with it.
 #[derive(Debug)]
 pub enum Large<T> {
-    /// In memory.
+    /// Array in memory.
     Memory(Aligned<T>),
-    /// In a file.
+    /// Array in a mapped file.
     File(Mapping<T>),
 }
 
@@ -100,7 +100,7 @@ impl<T: Pod> Large<T> {
         }
     }
 
-    /// The same values, where [`Large::zeros`] would put them.
+    /// Copies `values` to where [`Large::zeros`] would put them.
     pub fn of(values: &[T], folder: Option<&Path>) -> Result<Self> {
         let mut large = Self::zeros(values.len(), folder)?;
         large.copy_from_slice(values);

@@ -48,7 +48,7 @@ impl Lock {
         }
     }
 
-    /// Whether the file system knows locks: without, nothing keeps a second process out.
+    /// Returns true if the file system supports locks: without them, nothing keeps a second process out.
     pub fn holds(&self) -> bool {
         self.file.is_some()
     }
@@ -68,7 +68,7 @@ fn gone(error: std::io::Error, failed: impl Fn(std::io::Error) -> Error) -> Resu
     if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(failed(error)) }
 }
 
-/// Whether the open file is the one that has this name: between opening and locking, its owner may have removed it.
+/// Returns true if the open file is still the one of this name: between opening and locking, its owner may have removed it.
 fn is_at(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! What a library has to tell a person while it works, where no sink is at hand.
+//! Notices from a library to the user during work, where no sink is at hand.
 
 use std::sync::OnceLock;
 

@@ -1,6 +1,6 @@
-//! What a solver hands to the outside: named arrays with axes and units ([`Field`], of several components and staggered
-//! [`Mesh`]), particles ([`Table`]), curves ([`Curve`]) and rows of scalars ([`Row`]). `io` writes them; no solver knows a
-//! file format and `io` knows no solver.
+//! Records that a solver hands over for output: named arrays with axes and units ([`Field`], of several components and staggered
+//! [`Mesh`]), particles ([`Table`]), curves ([`Curve`]) and rows of scalars ([`Row`]). `io` writes them; no solver knows a file format
+//! and `io` knows no solver.
 
 use num_complex::Complex;
 use serde::Serialize;
@@ -8,12 +8,12 @@ use serde::Serialize;
 /// Exponents of the seven SI base units in openPMD's order: m, kg, s, A, K, mol, cd.
 pub type UnitDimension = [f64; 7];
 
-/// Where values sit on a regular axis.
+/// Location of values on a regular axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Centring {
-    /// At the nodes: value `i` at `origin + i * spacing`.
+    /// Nodes: value `i` at `origin + i * spacing`.
     Node,
-    /// At the cell centres: value `i` at `origin + (i + 1/2) * spacing`.
+    /// Cell centres: value `i` at `origin + (i + 1/2) * spacing`.
     Cell,
 }
 
@@ -60,7 +60,7 @@ impl Values {
         }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -74,7 +74,7 @@ impl Values {
     }
 }
 
-/// How a picture of a field is coloured.
+/// Colour scale of a picture of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Palette {
     /// Ordered values: viridis.
@@ -99,15 +99,15 @@ pub struct Field {
     pub title: String,
     /// Unit of the values, empty where the problem has none.
     pub unit: String,
-    /// Its SI dimension; all zero where the problem has none.
+    /// SI dimension; all zero where the problem has none.
     pub dimension: UnitDimension,
     /// Axes, fastest (x) first; `axes[0].len` values are contiguous.
     pub axes: Vec<Axis>,
-    /// Where the values sit.
+    /// Location of the values.
     pub centring: Centring,
     /// The values, C order with x fastest: shape `(.., axes[1].len, axes[0].len)`.
     pub values: Values,
-    /// How to colour a picture.
+    /// Colour scale of a picture.
     pub palette: Palette,
 }
 
@@ -149,7 +149,7 @@ pub struct Mesh {
     pub time_offset: f64,
     /// The components.
     pub components: Vec<Component>,
-    /// How to colour pictures.
+    /// Colour scale of pictures.
     pub palette: Palette,
 }
 
@@ -158,7 +158,7 @@ pub struct Mesh {
 pub struct Component {
     /// `x`, `y`, `z`; empty for the only component of a scalar.
     pub name: String,
-    /// Where in a cell the value sits, per axis from its lower edge in cells, 0 to below 1; fastest axis first.
+    /// Position of the value in a cell, per axis from its lower edge in cells, 0 to below 1; fastest axis first.
     pub position: Vec<f64>,
     /// The values, C order with x fastest.
     pub values: Values,
@@ -222,7 +222,7 @@ pub struct Column {
     /// Power of the weighting by which the value of one real particle becomes that of the macro-particle: 1 for a charge
     /// or a momentum, 0 for a position.
     pub weighting_power: f64,
-    /// Whether the values are those of whole macro-particles.
+    /// Marks values that belong to whole macro-particles.
     pub macro_weighted: bool,
     /// The values belong to this much later than the step's time, in the run's unit.
     pub time_offset: f64,
@@ -259,7 +259,7 @@ pub enum Entries {
     Each(Values),
     /// Whole numbers, one a line: numbers of particles, which doubles may not tell apart.
     Whole(Vec<u64>),
-    /// The same in every line.
+    /// One value for every line.
     Same(f64),
 }
 
@@ -283,12 +283,13 @@ impl Entries {
     }
 }
 
-/// How the meshes and particles beside it were computed, for readers of openPMD files, by the names of that standard's extension ED-PIC.
+/// Numerical methods behind the meshes and particles beside it, for readers of openPMD files, by the names of that standard's extension
+/// ED-PIC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Method {
-    /// Of all meshes: `fieldSolver`, `fieldBoundary` ..
+    /// Attributes of all meshes: `fieldSolver`, `fieldBoundary` ..
     pub fields: Vec<(&'static str, Note)>,
-    /// Of each species by its name: `particlePush` ..
+    /// Attributes of each species by its name: `particlePush` ..
     pub species: Vec<(String, Vec<(&'static str, Note)>)>,
 }
 
@@ -342,9 +343,9 @@ pub struct Patches {
     pub points: Vec<[f64; 2]>,
     /// Numbers of the corners of all patches, one after the other; counter-clockwise, the first not repeated. Two each are segments.
     pub corners: Vec<u32>,
-    /// Where each patch ends in `corners`.
+    /// End of each patch in `corners`.
     pub ends: Vec<u32>,
-    /// What is known of each patch.
+    /// Quantities of each patch.
     pub values: Vec<PatchValues>,
 }
 
@@ -387,7 +388,7 @@ pub struct Archive {
     pub name: String,
     /// Ending of the file: `ptyr`, `cxi`. All of them are HDF5.
     pub ending: &'static str,
-    /// What is in it; groups on the way are made.
+    /// Entries of the archive; groups on the way are created.
     pub leaves: Vec<Leaf>,
 }
 
@@ -396,13 +397,13 @@ pub struct Archive {
 pub struct Leaf {
     /// Path in the file, `content/probe/data`.
     pub path: String,
-    /// What stands there.
+    /// Content of the entry.
     pub content: Content,
     /// Attributes, texts.
     pub attributes: Vec<(&'static str, String)>,
 }
 
-/// What stands at a path of an [`Archive`].
+/// Content at a path of an [`Archive`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// A group.
@@ -440,7 +441,7 @@ pub enum Record {
     Mesh(Mesh),
     /// Particles.
     Table(Table),
-    /// How meshes and particles were computed.
+    /// Numerical methods behind meshes and particles.
     Method(Method),
     /// Curves with error bars.
     Measured(Measured),
@@ -496,13 +497,13 @@ impl Row {
 /// A physics figure with the limit it is held to: a conservation error, a residual, a golden number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
-    /// What is checked.
+    /// Name of the checked quantity.
     pub name: String,
     /// The figure.
     pub value: f64,
     /// The largest figure that passes.
     pub limit: f64,
-    /// Whether it passed; a NaN never does.
+    /// Outcome of the check; a NaN never passes.
     pub ok: bool,
 }
 

@@ -30,7 +30,7 @@ use crate::signal::{self, Signals};
 use crate::sim::{Clock, Cost, Ending, Environment, Found, Outcome, Solver};
 use crate::times::{self, Part, Times};
 
-/// Where a run writes and when; everything that is not physics.
+/// Output of a run and its schedules; everything that is not physics.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Output folder.
@@ -41,13 +41,13 @@ pub struct Options {
     pub resume: Option<PathBuf>,
     /// Save and stop after this much wall time.
     pub wall_time: Option<Duration>,
-    /// When to save a checkpoint.
+    /// Schedule of checkpoints.
     pub checkpoint: Option<Schedule>,
-    /// Where `checkpoint` is none: save one after each such time, and remove it at the end.
+    /// Interval of temporary checkpoints, used where `checkpoint` is none: the last is removed at the end.
     pub spare: Option<Duration>,
-    /// When to hand a row to the sink; the last one always is.
+    /// Schedule of the rows handed to the sink; the last row always is.
     pub rows: Schedule,
-    /// When to hand records to the sink; at the end they always are.
+    /// Schedule of the records handed to the sink; at the end they always are.
     pub records: Option<Schedule>,
 }
 
@@ -68,7 +68,7 @@ impl Options {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Clock.
@@ -81,7 +81,7 @@ pub struct Progress {
     pub items_per_second: f64,
 }
 
-/// What becomes of rows, records and progress.
+/// Receiver of rows, records and progress.
 pub trait Sink {
     /// A row fell due.
     fn row(&mut self, clock: &Clock, row: &Row) -> Result<()>;
@@ -113,12 +113,12 @@ pub trait Sink {
     }
 }
 
-/// What a run comes to; written as `summary.json` by the command line.
+/// Result of a run as a whole; written as `summary.json` by the command line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// The solver's name.
     pub solver: &'static str,
-    /// How it ended.
+    /// Outcome of the run.
     pub outcome: Outcome,
     /// Device.
     pub device: String,
@@ -148,7 +148,7 @@ pub struct Summary {
     pub checks: Vec<Check>,
     /// The last row.
     pub row: Row,
-    /// What the solver tells of its parts, if it has any.
+    /// Details that the solver reports about its parts, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
 }
@@ -192,7 +192,7 @@ pub fn run<S: Solver>(
     run_from::<S>(config, environment, Found::default(), options, profiler, sink)
 }
 
-/// The same from what the plan has found.
+/// Runs a simulation as [`run`] does, starting from what the plan has found.
 pub fn run_from<S: Solver>(
     config: &S::Config,
     environment: &Environment,

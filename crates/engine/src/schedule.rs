@@ -1,4 +1,4 @@
-//! When something is due: every so many steps, every so much physical time, every so many seconds of wall time.
+//! Schedules: every so many steps, every so much physical time, every so many seconds of wall time.
 //!
 //! In an input a schedule is a whole number (steps) or a text: `"10 steps"`, `"0.5 t"`, `"30 s"`, `"5 min"`, `"2 h"`.
 
@@ -24,7 +24,7 @@ pub enum Schedule {
     Never,
 }
 
-/// What a schedule may look like, for messages.
+/// Accepted forms of a schedule, for messages.
 pub const FORMS: &str =
     "a number of steps, `\"10 steps\"`, `\"0.5 t\"` (physical time), `\"30 s\"`, `\"5 min\"` or `\"2 h\"` (wall time), `\"never\"`";
 
@@ -129,7 +129,7 @@ impl Trigger {
         }
     }
 
-    /// Whether an occasion has come since the last time this said yes.
+    /// Returns true if an occasion has come since the last call that returned true.
     pub fn due(&mut self, clock: Clock, wall: Duration) -> bool {
         let periods = self.periods(clock, wall);
         let due = periods > self.last;

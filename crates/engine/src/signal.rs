@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// The earliest limit of the runs under way, nanoseconds after [`EPOCH`].
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
-/// Where the limit is counted from.
+/// Origin of the time limit.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// Runs under way.
 static LISTENING: Mutex<usize> = Mutex::new(0);
@@ -37,7 +37,7 @@ pub fn seen() -> Option<&'static str> {
 }
 
 thread_local! {
-    /// Whether what this thread does can be broken off and done again.
+    /// Flag of a thread whose present work can be broken off and repeated.
     static GIVES_WAY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -49,11 +49,11 @@ pub(crate) fn while_giving_way<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether what the thread that made it is at gives way to a reason to stop. Other threads may ask on its behalf.
+/// Permission to break off the work of the thread that made it when there is a reason to stop. Other threads may ask on its behalf.
 #[derive(Debug, Clone, Copy)]
 pub struct Way(bool);
 
-/// That of this thread, at this moment.
+/// Returns the permission of this thread at this moment.
 pub fn way() -> Way {
     Way(GIVES_WAY.get())
 }

@@ -15,7 +15,7 @@ use crate::error::{Problem, Result};
 use crate::profile::Profiler;
 use crate::record::{Check, Record, Row};
 
-/// Where a run stands.
+/// Position of a run in steps and time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Clock {
     /// Finished steps.
@@ -36,7 +36,7 @@ pub struct Cost {
     pub items: f64,
 }
 
-/// What is said before anything is allocated.
+/// Announcement of a run, made before anything is allocated.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Plan {
     /// `label: value` lines for people: grid, method and why it was chosen, levels, precision.
@@ -49,7 +49,7 @@ pub struct Plan {
     pub traffic: u64,
     /// Warnings with numbers.
     pub warnings: Vec<String>,
-    /// What all steps are, as far as can be told: `auto` chooses the device by it.
+    /// Work of all steps, as far as it is known: `auto` chooses the device by it.
     #[serde(skip)]
     pub work: Option<Work>,
 }
@@ -94,7 +94,7 @@ impl Work {
     }
 }
 
-/// How a run ended.
+/// Reason for the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -109,7 +109,7 @@ pub enum Ending {
 /// The solver's verdict once it is done.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// How it ended.
+    /// Reason for the end.
     pub ending: Ending,
     /// The solver's own word, for example `converged` or `precision_floor`.
     pub status: &'static str,
@@ -117,7 +117,7 @@ pub struct Outcome {
     pub message: String,
 }
 
-/// What a solver may use while it is set up.
+/// Resources that a solver may use during set-up.
 pub struct Environment {
     /// The device to work on.
     pub device: Device,
@@ -127,7 +127,7 @@ pub struct Environment {
     pub seed: u64,
 }
 
-/// What [`Solver::plan_keeping`] has found and [`Solver::setup_from`] would otherwise find again: files that were read, say.
+/// Results of [`Solver::plan_keeping`], such as files already read, that [`Solver::setup_from`] would otherwise compute again.
 #[derive(Default)]
 pub struct Found(Option<Box<dyn Any + Send>>);
 
@@ -153,14 +153,14 @@ impl Found {
 pub trait Solver: Sized {
     /// The table in the input that decides for this solver, and its name on the command line.
     const NAME: &'static str;
-    /// What one step is called: `cycle`, `step`, `iteration`.
+    /// Name of one step: `cycle`, `step`, `iteration`.
     const STEP: &'static str;
-    /// What one item is called: `unknown`, `particle`, `frame`.
+    /// Name of one item: `unknown`, `particle`, `frame`.
     const ITEM: &'static str;
-    /// Whether it has kernels for GPUs: without them `auto` means the processor, and a GPU asked for by name is refused.
+    /// Availability of GPU kernels: without them `auto` means the CPU, and a GPU asked for by name is refused.
     const GPU: bool = true;
-    /// Whether a row is made after each step, so that one that breaks down is found there. Else only those that fall due are made, and the
-    /// last one: where a row waits for a device, or is over all steps since the row before.
+    /// Makes a row after each step, so that a step that breaks down is found at once. Otherwise only the rows that fall due and the last
+    /// one are made: for solvers whose row waits for a device, or covers all steps since the row before.
     const ROW_EACH_STEP: bool = true;
 
     /// The table of the input as typed; unknown keys are refused.
@@ -169,8 +169,8 @@ pub trait Solver: Sized {
     /// Every problem that can be seen without allocating anything. Paths are relative to the solver's table.
     fn check(config: &Self::Config) -> Vec<Problem>;
 
-    /// What of an input only the processor computes, in words of the input: `auto` then means the processor, and a GPU asked for by
-    /// name is refused.
+    /// Features of an input that only the CPU computes, in words of the input: `auto` then means the CPU, and a GPU asked for by name is
+    /// refused.
     fn only_on_cpu(config: &Self::Config) -> Vec<&'static str> {
         let _ = config;
         Vec::new()
@@ -182,7 +182,7 @@ pub trait Solver: Sized {
         &[]
     }
 
-    /// What will be done and what it needs.
+    /// Plans a run: what it will do and what it needs.
     fn plan(config: &Self::Config, environment: &Environment) -> Result<Plan>;
 
     /// Builds the state: the only place that allocates.
@@ -210,10 +210,10 @@ pub trait Solver: Sized {
     /// `None` while there is more to do.
     fn outcome(&self) -> Option<Outcome>;
 
-    /// Where the run stands.
+    /// Position of the run in steps and time.
     fn clock(&self) -> Clock;
 
-    /// How far the run is, 0 to 1, as far as can be told.
+    /// Progress of the run, 0 to 1, as far as it is known.
     fn progress(&self) -> f64;
 
     /// The scalars of this step.
@@ -258,7 +258,7 @@ pub trait Solver: Sized {
         Vec::new()
     }
 
-    /// What a user would type to have a case run, about as long as it is timed; none where no input asks for such.
+    /// Input that a user would write for a case, which runs about as long as the timed part; `None` where no input describes the case.
     fn input(case: &Case) -> Option<Self::Config> {
         let _ = case;
         None
@@ -278,9 +278,9 @@ impl Case {
 pub struct Case {
     /// `solver/case`, for example `poisson/mixed-1e-6-4097`.
     pub name: &'static str,
-    /// What is timed, with the figure to reach.
+    /// Description of the timed work, with the target figure.
     pub about: &'static str,
-    /// Whether it only makes sense on a GPU (size, time); listed and skipped elsewhere, saying so.
+    /// Restricts the case to GPUs (size, time); it is listed and skipped elsewhere with a message.
     pub gpu_only: bool,
 }
 
@@ -299,7 +299,7 @@ pub trait Bench {
     fn memory(&self) -> u64;
     /// Further figures for the table, for example `("cycles", 5.0)`.
     fn figures(&self) -> Vec<(&'static str, f64)>;
-    /// What other programs state for their stages of the same work.
+    /// Figures that other programs state for their stages of the same work.
     fn stated(&self) -> &'static [Stated] {
         &[]
     }
@@ -310,7 +310,7 @@ pub trait Bench {
 pub struct Stated {
     /// Program and device.
     pub by: &'static str,
-    /// Its name of the stage.
+    /// Name of the stage in that program.
     pub stage: &'static str,
     /// Time per item, nanoseconds.
     pub ns_per_item: f64,

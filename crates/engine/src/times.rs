@@ -33,13 +33,13 @@ pub enum Part {
     SetUp,
     /// Steps, and waiting for the device to end them.
     Steps,
-    /// What is measured: rows, records, checks on the way.
+    /// Diagnostics: rows, records, checks during the run.
     Diagnostics,
     /// Files of results.
     Output,
     /// Checkpoints, saved and read.
     Checkpoints,
-    /// What comes after the results: last checks, memory given back, the summary.
+    /// Work after the results: last checks, release of memory, the summary.
     End,
 }
 
@@ -78,7 +78,7 @@ impl Times {
         PARTS.into_iter().map(|(part, _)| (part, self.of(part)))
     }
 
-    /// What was added since `earlier`.
+    /// Time added since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] - earlier.0[i]))
@@ -118,7 +118,7 @@ impl Watch {
 }
 
 thread_local! {
-    /// Of the thread that leads a run; others have none, and name nothing.
+    /// Stopwatch of the thread that leads a run; other threads have none and record nothing.
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
@@ -129,7 +129,7 @@ pub fn begin(part: Part) {
     });
 }
 
-/// What follows on this thread is `part`; the part before it.
+/// Attributes the following work on this thread to `part`; returns the part before it.
 pub fn turn_to(part: Part) -> Option<Part> {
     WATCH.with_borrow_mut(|watch| watch.as_mut().map(|watch| watch.turn(part)))
 }

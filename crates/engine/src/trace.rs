@@ -42,7 +42,7 @@ impl Trace {
         self.spans.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no events.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }

@@ -110,7 +110,7 @@ impl Twin<'_> {
         Recipe::new(self.name, &sources, &[], &["twin"]).option("--fmad=false")
     }
 
-    /// What the system's C++ compiler makes of it, or `None` after saying why not.
+    /// Evaluates the twin as the system's C++ compiler builds it; prints a reason and returns `None` where that is impossible.
     fn on_host<T: RealScalar>(&self, inputs: &[T]) -> Option<Vec<T>> {
         let source = format!(
             "{}\n{}\n#include <cstdio>\n#include <vector>\ntypedef {} T;\nint main() {{\n  std::vector<T> in({}), out({});\n  \

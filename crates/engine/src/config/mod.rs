@@ -60,8 +60,8 @@ pub fn load<S: Solver>(path: impl AsRef<Path>, overrides: &[String]) -> Result<I
 }
 
 impl Source {
-    /// Which of the `known` solvers the input is for: the one that has a table. Everything that stands at the top level
-    /// and is no table of a solver, `[run]` or `[output]` is refused.
+    /// Finds the solver among the `known` ones that the input is for: the one that has a table. Anything at the top level other than the
+    /// table of a solver, `[run]` or `[output]` is refused.
     pub fn solver<'a>(&self, known: &[&'a str]) -> Result<&'a str> {
         let top = self.value.as_object();
         let keys = || top.into_iter().flat_map(|t| t.keys()).map(String::as_str);

@@ -136,13 +136,13 @@ impl Source {
         }
     }
 
-    /// Whether the value of a key was given by an override.
+    /// Returns true if the value of a key was given by an override.
     pub(super) fn is_override(&self, path: &str) -> bool {
         self.overrides.iter().any(|set| below(path, set))
     }
 }
 
-/// Whether `path` is `top` or stands inside it.
+/// Returns true if `path` is `top` or lies inside it.
 fn below(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
@@ -166,7 +166,7 @@ fn index(key: &str) -> Option<usize> {
     key.bytes().all(|b| b.is_ascii_digit()).then(|| key.parse().ok()).flatten()
 }
 
-/// What `key` leads to from `value`, nothing yet where it was not there; `at`, the path so far, takes the key.
+/// Follows `key` from `value` and returns the entry, null where it did not exist; appends the key to `at`, the path so far.
 fn enter<'a>(value: &'a mut Value, key: &str, at: &mut String) -> Result<&'a mut Value, Problem> {
     if value.is_null() {
         *value = match index(key) {

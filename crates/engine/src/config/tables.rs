@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Problem;
 use crate::schedule::Schedule;
 
-/// How to run: device, threads, seed and limits. Each can be given on the command line instead.
+/// Settings of a run: device, threads, seed and limits. Each can be given on the command line instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunConfig {
@@ -20,10 +20,10 @@ pub struct RunConfig {
     pub seed: u64,
     /// Wall time after which the run saves a checkpoint and stops: `"30 s"`, `"5 min"`, `"2 h"`.
     pub wall_time: Option<Schedule>,
-    /// When to save a checkpoint besides on a signal: `100`, `"10 min"`, `"0.5 t"`, `"never"`. Left out, a run saves one every ten minutes and
-    /// removes it at its end.
+    /// Schedule of checkpoints besides those on a signal: `100`, `"10 min"`, `"0.5 t"`, `"never"`. By default a run saves one every ten
+    /// minutes and removes it at its end.
     pub checkpoint_every: Option<Schedule>,
-    /// When to write a row of scalars.
+    /// Schedule of the rows of scalars.
     pub rows_every: Schedule,
     /// Folder from which relative names of data files start, itself relative to the folder of the input, which it is if left out.
     pub data_folder: Option<String>,
@@ -78,7 +78,7 @@ pub enum FileFormat {
     Png,
 }
 
-/// What to write, where and when.
+/// Output of a run: content, folder and schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {
@@ -86,7 +86,7 @@ pub struct OutputConfig {
     pub folder: Option<String>,
     /// Formats of the results. Curves and rows are always written as CSV as well; `csv` also writes fields so.
     pub formats: Vec<FileFormat>,
-    /// When to write results besides at the end: `100`, `"0.5 t"`, `"10 min"`.
+    /// Schedule of results besides those at the end: `100`, `"0.5 t"`, `"10 min"`.
     pub every: Option<Schedule>,
 }
 

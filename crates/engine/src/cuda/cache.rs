@@ -22,12 +22,12 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// As the environment says.
+    /// Builds the cache that the environment asks for.
     pub(super) fn from_environment() -> Self {
         Self { pack: true, ..Self::without_pack() }
     }
 
-    /// As the environment says, without what lies in a pack.
+    /// Builds the cache that the environment asks for, without the programs of a pack.
     pub(super) fn without_pack() -> Self {
         let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
         let folder = match std::env::var_os("ZELLIGE_CACHE") {
@@ -40,7 +40,7 @@ impl Cache {
         Self { folder, pack: false }
     }
 
-    /// In `folder`.
+    /// Builds a cache in `folder`.
     #[cfg(test)]
     pub(super) fn at(folder: &Path) -> Self {
         Self { folder: Some(folder.to_owned()), pack: false }
@@ -65,7 +65,7 @@ impl Cache {
         self.folder.as_ref().map(|folder| folder.join(format!("{key}.kernel")))
     }
 
-    /// Whether something lies under `key`; it may be found damaged when it is read.
+    /// Returns true if there is an entry for `key`; it may turn out damaged when it is read.
     pub(super) fn has(&self, key: &str) -> bool {
         self.pack().is_some_and(|pack| pack.has(key)) || self.file(key).is_some_and(|file| file.exists())
     }
@@ -74,7 +74,7 @@ impl Cache {
         pack::found().filter(|_| self.pack)
     }
 
-    /// What was stored under `key` or lies in the pack, if it is whole and the driver takes it.
+    /// Returns the program stored under `key` in the cache or the pack, if it is intact and the driver accepts it.
     pub(super) fn get(&self, key: &str) -> Option<Cubin> {
         self.read(key).or_else(|| self.pack()?.get(key))
     }
@@ -107,7 +107,7 @@ impl Cache {
     }
 }
 
-/// Whether the driver loads what this compiler made: it knows the images of its own major version and of those before.
+/// Returns true if the driver loads images of this compiler: it accepts those of its own major version and of earlier ones.
 pub(super) fn suits(cubin: &Cubin) -> bool {
     library::driver_version().is_none_or(|driver| cubin.compiler.0 <= driver.0)
 }
@@ -155,7 +155,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cubin> {
     rest.0.is_empty().then_some(Cubin { compiler, images })
 }
 
-/// What is still to be read.
+/// Bytes still to be read.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -12,7 +12,7 @@ use super::nvrtc::Cubin;
 use super::program::Recipe;
 use crate::error::Result;
 
-/// How far a program is.
+/// Progress of the compilation of a program.
 #[derive(Default)]
 enum State {
     #[default]
@@ -28,7 +28,7 @@ struct Pending {
     told: Condvar,
 }
 
-/// By key. What is done stays: a second species asks for the program of the first.
+/// Compilations by key. Finished ones stay: a second species asks for the program of the first.
 static UNDER_WAY: Mutex<BTreeMap<String, Arc<Pending>>> = Mutex::new(BTreeMap::new());
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -15,10 +15,10 @@ use super::memory::Count;
 use super::repeated::let_go;
 use crate::error::{Error, Result};
 
-/// What a GPU is, as far as launches depend on it.
+/// Properties of a GPU that launches depend on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Properties {
-    /// For example `NVIDIA H200`.
+    /// Name of the GPU, for example `NVIDIA H200`.
     pub name: String,
     /// Compute capability, major and minor.
     pub capability: (u32, u32),
@@ -32,7 +32,7 @@ pub struct Properties {
     pub shared_per_multiprocessor: u32,
     /// Bytes of device memory.
     pub memory: u64,
-    /// Whether all blocks of a launch can wait for each other.
+    /// Support for cooperative launches, in which all blocks can wait for each other.
     pub cooperative: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Inner {
     pub(super) count: Arc<Count>,
     pub(super) bandwidth: OnceLock<f64>,
     pub(super) host_rates: OnceLock<[f64; 2]>,
-    /// Where page-locked host memory lies.
+    /// Address ranges of page-locked host memory.
     pub(super) pinned: Mutex<Vec<Range<usize>>>,
 }
 
@@ -142,12 +142,12 @@ impl Cuda {
         self.0.ordinal
     }
 
-    /// For example `NVIDIA H200`.
+    /// Name of the GPU, for example `NVIDIA H200`.
     pub fn name(&self) -> &str {
         &self.0.properties.name
     }
 
-    /// What launches depend on.
+    /// Properties that launches depend on.
     pub fn properties(&self) -> &Properties {
         &self.0.properties
     }
@@ -198,17 +198,17 @@ impl Cuda {
         unsafe { result::stream::synchronize(self.0.stream) }.map_err(|e| self.failed("a kernel or copy failed", e))
     }
 
-    /// Whether `other` is the same GPU by the same handle.
+    /// Returns true if `other` is the same GPU by the same handle.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether this is its handle.
+    /// Returns true if `inner` is the state behind this handle.
     pub(super) fn has(&self, inner: &Inner) -> bool {
         std::ptr::eq(&raw const *self.0, inner)
     }
 
-    /// Whether this thread captures a graph: its launches are then recorded, not run.
+    /// Returns true if this thread captures a graph: its launches are then recorded, not run.
     pub fn capturing(&self) -> bool {
         *self.0.capturer() == Some(thread::current().id())
     }

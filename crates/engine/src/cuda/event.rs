@@ -49,12 +49,12 @@ impl Event {
         Cuda(self.inner.clone())
     }
 
-    /// Whether it is an event of this device.
+    /// Returns true if the event belongs to this device.
     pub fn belongs_to(&self, cuda: &Cuda) -> bool {
         Arc::ptr_eq(&self.inner, &cuda.0)
     }
 
-    /// Whether the work before the mark is done. Does not wait.
+    /// Returns true if the work before the event is done, without waiting.
     pub fn done(&self) -> Result<bool> {
         let cuda = self.cuda();
         cuda.bind()?;

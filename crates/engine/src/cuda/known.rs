@@ -1,4 +1,4 @@
-//! What is usual of an architecture, for kernels that are made where there is no GPU.
+//! Typical properties of each architecture, for kernels that are compiled where there is no GPU.
 
 use super::context::Properties;
 
@@ -14,8 +14,8 @@ const KNOWN: [(&str, &str, u32, u32, u32, usize, u64); 6] = [
 ];
 
 impl Properties {
-    /// Of the card that an architecture is known for. Kernels made for it run on all cards of the architecture; where another number of
-    /// multiprocessors leads to other sizes of tiles, they are not taken.
+    /// Properties of the card that an architecture is best known for. Kernels compiled for it run on all cards of the architecture; they
+    /// are not used on cards where another number of multiprocessors leads to other tile sizes.
     pub fn usual(arch: &str) -> Option<Self> {
         let (_, name, multiprocessors, block, all, l2, memory) = *KNOWN.iter().find(|known| known.0 == arch)?;
         let capability: u32 = arch.strip_prefix("sm_")?.parse().ok()?;

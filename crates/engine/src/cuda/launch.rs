@@ -47,7 +47,7 @@ impl From<[u32; 3]> for Extent {
     }
 }
 
-/// What a kernel needs, as compiled.
+/// Resources that a compiled kernel needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs {
     pub(super) shared: u32,
@@ -86,7 +86,7 @@ impl Kernel {
         Self(Arc::new(Inside { name: name.to_owned(), function, module, needs, raised }))
     }
 
-    /// Its name.
+    /// Name of the kernel.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -115,8 +115,8 @@ impl Kernel {
         Cuda(self.0.module.inner.clone())
     }
 
-    /// How many blocks of `threads` threads with `shared` bytes of dynamic shared memory fit on a multiprocessor:
-    /// times the multiprocessors, the largest grid whose blocks may wait for each other.
+    /// Number of blocks of `threads` threads with `shared` bytes of dynamic shared memory that fit on a multiprocessor: times the number
+    /// of multiprocessors, the largest grid whose blocks may wait for each other.
     pub fn blocks_per_multiprocessor(&self, threads: u32, shared: u32) -> Result<u32> {
         let cuda = self.cuda();
         cuda.bind()?;
@@ -127,8 +127,8 @@ impl Kernel {
             .map_err(|e| cuda.failed(&format!("the occupancy of `{}` cannot be told", self.0.name), e))
     }
 
-    /// How many clusters of `cluster` blocks (of `threads` threads with `shared` bytes of dynamic shared memory each) the device holds
-    /// at once: fewer than the multiprocessors suggest, since a cluster stays within a group of them.
+    /// Number of clusters of `cluster` blocks (of `threads` threads with `shared` bytes of dynamic shared memory each) that the device
+    /// holds at once: fewer than the multiprocessors suggest, since a cluster stays within a group of them.
     pub fn clusters(&self, cluster: u32, threads: u32, shared: u32) -> Result<u32> {
         let cuda = self.cuda();
         cuda.bind()?;
@@ -200,7 +200,7 @@ impl Kernel {
     }
 }
 
-/// What can be handed to a kernel.
+/// Value that can be passed to a kernel.
 pub trait Argument {
     /// The type as the kernel sees it.
     type Value: Pod;
@@ -329,7 +329,7 @@ impl Launch<'_> {
         keep_back(&cuda, self, |launch| launch.prepared()).map_or(Ok(()), |launch| launch.put(&cuda))
     }
 
-    /// As it stands, to be put on the stream later.
+    /// Copies the launch with its present arguments, to be put on the stream later.
     fn prepared(&self) -> Prepared {
         Prepared {
             kernel: self.kernel.clone(),

@@ -1,4 +1,4 @@
-//! Where the libraries of the GPU are found: the driver, NVRTC (the kernel compiler) and cuFFT.
+//! Locations of the GPU libraries: the driver, NVRTC (the kernel compiler) and cuFFT.
 //!
 //! Nothing of CUDA is needed to build. The driver is looked for by the system's loader alone, since it has to fit the
 //! kernel module. NVRTC and cuFFT are looked for in `ZELLIGE_NVRTC` (a file or a folder; for both), `CUDA_PATH`, the
@@ -23,14 +23,14 @@ pub struct Found {
     pub name: &'static str,
     /// The file, or the bare name where the loader's path had it.
     pub path: Option<PathBuf>,
-    /// Why it is not used; `None` when it is.
+    /// Reason why the library is not used; `None` when it is.
     pub refusal: Option<String>,
     /// The command that mends it.
     pub hint: Option<String>,
 }
 
 impl Found {
-    /// Whether the library is in use.
+    /// Returns true if the library is in use.
     pub fn usable(&self) -> bool {
         self.refusal.is_none()
     }
@@ -161,7 +161,7 @@ fn beginning_with(folder: &Path, start: &str) -> Vec<PathBuf> {
     entries.flatten().map(|e| e.path()).filter(fits).collect()
 }
 
-/// What the user named: before the loader's path.
+/// Folders named by the user: searched before the loader's path.
 fn named_folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Some(path) = std::env::var_os("ZELLIGE_NVRTC").map(PathBuf::from) {
@@ -173,7 +173,7 @@ fn named_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// Where packages put it: after the loader's path.
+/// Folders where packages install the library: searched after the loader's path.
 fn usual_folders() -> Vec<PathBuf> {
     let mut folders = toolkit(Path::new("/usr/local/cuda"));
     for variable in ["CONDA_PREFIX", "VIRTUAL_ENV"] {

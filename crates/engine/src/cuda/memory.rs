@@ -112,7 +112,7 @@ impl<T: Pod> Buffer<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -318,7 +318,7 @@ impl<T: Pod> Mapped<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

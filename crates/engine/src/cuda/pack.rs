@@ -39,7 +39,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Pack {
     path: PathBuf,
-    /// Where the first entry begins.
+    /// Offset of the first entry in the file, in bytes.
     base: u64,
     entries: Vec<Entry>,
     damaged: Once,
@@ -94,7 +94,7 @@ impl Pack {
         self.entries.iter().any(|entry| entry.key == key)
     }
 
-    /// What lies under `key`, if it is whole and the driver takes it.
+    /// Returns the program stored under `key`, if it is intact and the driver accepts it.
     pub(super) fn get(&self, key: &str) -> Option<Cubin> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         let cubin = self.read(entry);

@@ -20,22 +20,22 @@ use crate::error::{Error, Result};
 use crate::notice;
 use crate::times::{self, Part};
 
-/// What stands before every program: integer types, reductions, barriers, Philox.
+/// Source text in front of every program: integer types, reductions, barriers, Philox.
 pub const PRELUDE: &str = include_str!("prelude.cuh");
 
 static COMPILATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// How many programs this process has compiled: 0 when the cache had them all.
+/// Number of programs that this process has compiled: 0 when the cache had them all.
 pub fn compilations() -> u64 {
     COMPILATIONS.load(Ordering::Relaxed)
 }
 
-/// Where compiled programs are kept; `None` when `ZELLIGE_CACHE=off` or there is no home.
+/// Folder of compiled programs; `None` when `ZELLIGE_CACHE=off` or there is no home folder.
 pub fn cache_folder() -> Option<PathBuf> {
     Cache::from_environment().folder().map(Path::to_owned)
 }
 
-/// What a program is made of.
+/// Description of a program: its sources and compile-time parameters.
 #[derive(Debug, Clone, Default)]
 pub struct Recipe {
     /// Name in messages.

@@ -21,7 +21,7 @@ struct Held {
     launches: Vec<Prepared>,
     /// Something other than a launch came, before which those there were had to go.
     broken: bool,
-    /// What went wrong then.
+    /// Outcome of the recorded work, an error if it failed.
     failed: Result<()>,
 }
 

@@ -89,12 +89,12 @@ impl Drop for Stream {
 }
 
 impl Inner {
-    /// Where page-locked host memory lies.
+    /// Locks the list of page-locked ranges of host memory.
     fn pinned(&self) -> MutexGuard<'_, Vec<Range<usize>>> {
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether `data` lies in page-locked host memory, from which the driver copies after it has returned.
+    /// Returns true if `data` lies in page-locked host memory, from which the driver still copies after the call has returned.
     pub(super) fn is_pinned<T>(&self, data: &[T]) -> bool {
         let own = data.as_ptr_range();
         self.pinned().iter().any(|range| range.start < own.end as usize && (own.start as usize) < range.end)
@@ -133,7 +133,7 @@ impl Cuda {
         Ok(Pinned { host, len: n, inner: self.0.clone() })
     }
 
-    /// What comes on the main stream from now on waits for `event`, recorded on any stream. The host does not wait.
+    /// Makes later work on the main stream wait for `event`, recorded on any stream. The host does not wait.
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         self.bind()?;
         let _turn = self.turn();
@@ -212,7 +212,7 @@ impl Stream {
         unsafe { result::event::record(event.handle(), self.handle) }.map_err(|e| cuda.failed("an event cannot be recorded", e))
     }
 
-    /// What comes on this stream from now on waits for `event`; one that was never recorded is not waited for.
+    /// Makes later work on this stream wait for `event`; an event that was never recorded is not waited for.
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         let cuda = self.cuda();
         cuda.bind()?;

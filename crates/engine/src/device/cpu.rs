@@ -41,7 +41,7 @@ impl Cpu {
         result.expect("the pool does what it is given before it returns")
     }
 
-    /// Of one type whatever the work, so that the machinery behind it is compiled here, once.
+    /// Runs `work` in the pool. One closure type for all kinds of work, so that the machinery behind it is compiled once, here.
     fn enter(&self, work: &mut (dyn FnMut() + Send)) {
         match &self.pool {
             // Another pool's thread that waits here does that pool's work meanwhile, which is not alone.

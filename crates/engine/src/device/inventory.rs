@@ -10,7 +10,7 @@ use crate::cuda::{self, Cuda, library};
 /// One device.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listed {
-    /// As `--device` takes it: `cpu`, `cuda:0`.
+    /// Device as `--device` takes it: `cpu`, `cuda:0`.
     pub id: String,
     /// The model.
     pub name: String,
@@ -20,7 +20,7 @@ pub struct Listed {
     pub memory: Option<u64>,
     /// Bytes of memory free now.
     pub memory_free: Option<u64>,
-    /// Why it cannot be used, with the command that mends it; `None` when it can.
+    /// Reason why the device cannot be used, with the command that fixes it; `None` when it can.
     pub refusal: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Inventory {
     pub libraries: Vec<library::Found>,
     /// CUDA version of the driver and version of NVRTC, where they are there.
     pub versions: Vec<(&'static str, String)>,
-    /// Where compiled kernels are kept; `None` when the cache is off.
+    /// Folder of compiled kernels; `None` when the cache is off.
     pub kernel_cache: Option<PathBuf>,
     /// Pack of kernels in use.
     pub kernel_pack: Option<PathBuf>,

@@ -24,7 +24,7 @@ pub enum Device {
     Cuda(Cuda),
 }
 
-/// Which device is asked for: `auto`, `cpu`, `cuda`, `cuda:N`.
+/// Requested device: `auto`, `cpu`, `cuda`, `cuda:N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceSpec {
     /// The fastest that works.
@@ -65,7 +65,7 @@ impl fmt::Display for DeviceSpec {
 }
 
 impl DeviceSpec {
-    /// What holds: the command line before `ZELLIGE_DEVICE` before the input file before `auto`.
+    /// Picks the request that applies: the command line before `ZELLIGE_DEVICE` before the input file before `auto`.
     pub fn choose(command_line: Option<Self>, file: Option<Self>) -> Result<Self> {
         if let Some(spec) = command_line {
             return Ok(spec);
@@ -138,7 +138,7 @@ impl Device {
         }
     }
 
-    /// As [`DeviceSpec`] spells it: `cpu`, `cuda:0`.
+    /// Device as [`DeviceSpec`] spells it: `cpu`, `cuda:0`.
     pub fn id(&self) -> String {
         match self {
             Self::Cpu(_) => "cpu".into(),

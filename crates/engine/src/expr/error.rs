@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and where.
+//! Errors in an expression, with their position.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,9 +12,9 @@ pub struct ExprError {
     pub text: String,
     /// The bytes that are wrong; empty at the end of the text.
     pub span: Range<usize>,
-    /// What is wrong with them.
+    /// Description of the error.
     pub message: String,
-    /// What may have been meant.
+    /// Suggestion of the intended text.
     pub hint: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl ExprError {
         format!("{line}\n{}{}", " ".repeat(indent), "^".repeat(carets))
     }
 
-    /// The same as a problem of the input key `path`.
+    /// Converts the error to a problem of the input key `path`.
     pub fn problem(&self, path: impl Into<String>) -> Problem {
         let lines = self.render().replace('\n', "\n    ");
         let problem = Problem::new(path, format!("{} in column {} of the expression\n    {lines}", self.message, self.column()));

@@ -28,7 +28,7 @@ impl std::fmt::Display for Token<'_> {
 /// Longer ones first where one begins another.
 const SYMBOLS: [&str; 15] = ["**", "<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "^", "(", ")", ","];
 
-/// What people write for something that has another form here.
+/// Common notations of other languages, and their form here.
 const FOREIGN: [(&str, &str); 13] = [
     ("&&", "write `and`"),
     ("||", "write `or`"),

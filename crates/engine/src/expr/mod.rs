@@ -71,7 +71,7 @@ impl Expr {
         }
     }
 
-    /// Whether it depends on variable `i`.
+    /// Returns true if the expression depends on variable `i`.
     pub fn uses(&self, i: usize) -> bool {
         self.ops.contains(&Op::Variable(i))
     }

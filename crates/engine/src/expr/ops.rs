@@ -35,7 +35,7 @@ macro_rules! operations {
             match self { $(Self::$variant => ($formula as fn(f64) -> f64)(x)),+ }
         }
 
-        /// The same for a block of points, in place.
+        /// Applies the function to a block of points, in place.
         pub(super) fn block(self, x: &mut [f64]) {
             match self { $(Self::$variant => for x in x { *x = ($formula as fn(f64) -> f64)(*x); }),+ }
         }
@@ -46,7 +46,7 @@ macro_rules! operations {
             match self { $(Self::$variant => ($formula as fn(f64, f64) -> f64)(x, y)),+ }
         }
 
-        /// The same for a block of points, into the first operand.
+        /// Applies the operation to a block of points, writing into the first operand.
         pub(super) fn block(self, x: &mut [f64], y: &[f64]) {
             let pairs = x.iter_mut().zip(y);
             match self { $(Self::$variant => for (x, y) in pairs { *x = ($formula as fn(f64, f64) -> f64)(*x, *y); }),+ }
@@ -58,7 +58,7 @@ macro_rules! operations {
             match self { $(Self::$variant => ($formula as fn(f64, f64, f64) -> f64)(x, y, z)),+ }
         }
 
-        /// The same for a block of points, into the first operand.
+        /// Applies the operation to a block of points, writing into the first operand.
         pub(super) fn block(self, x: &mut [f64], y: &[f64], z: &[f64]) {
             let triples = x.iter_mut().zip(y).zip(z);
             match self { $(Self::$variant => for ((x, y), z) in triples {
@@ -159,7 +159,7 @@ fn modulo(x: f64, y: f64) -> f64 {
     if r == y { 0.0 } else { r }
 }
 
-/// Where the series gives way to the continued fraction; both converge quickly here.
+/// Argument at which the series gives way to the continued fraction; both converge quickly here.
 const ERF_SPLIT: f64 = 2.5;
 
 /// Error function: `2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!` (Abramowitz and Stegun 7.1.6, terms of one sign).

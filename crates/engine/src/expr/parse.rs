@@ -38,7 +38,7 @@ fn infix(token: Token<'_>) -> Option<(u8, u8, Two)> {
     })
 }
 
-/// What a name before a bracket calls, with the number of arguments.
+/// Function named before a bracket, with its number of arguments.
 #[derive(Clone, Copy)]
 enum Function {
     One(One),

@@ -11,7 +11,7 @@ const SMALL: usize = 16;
 /// The values of one variable in [`Expr::eval_many`].
 #[derive(Debug, Clone, Copy)]
 pub enum Column<'a> {
-    /// The same at every point, for example `y` along a row. What depends on such variables alone is computed once.
+    /// One value for all points, for example `y` along a row. Subexpressions of such variables alone are computed once.
     Constant(f64),
     /// One value a point.
     Values(&'a [f64]),

@@ -10,17 +10,17 @@ pub mod histogram;
 pub mod reduce;
 pub mod scan;
 
-/// What the operations take: `f32`, `f64`, `u32`, `u64`.
+/// Number types that the operations take: `f32`, `f64`, `u32`, `u64`.
 pub trait Number: bytemuck::Pod + Send + Sync + PartialOrd + std::fmt::Debug {
-    /// What it is summed in: `f64` for reals, `u64` for integers (modulo 2^64).
+    /// Type of its sums: `f64` for reals, `u64` for integers (modulo 2^64).
     type Total: Total;
     /// The type in CUDA C++.
     const CUDA: &'static str;
-    /// The same value, exactly.
+    /// Converts the value to the type of sums, exactly.
     fn total(self) -> Self::Total;
 }
 
-/// What sums and extrema are given in: `f64` or `u64`.
+/// Number types of sums and extrema: `f64` or `u64`.
 pub trait Total: bytemuck::Pod + Send + Sync + PartialOrd + std::fmt::Debug {
     /// The type in CUDA C++.
     const CUDA: &'static str;
@@ -33,10 +33,10 @@ pub trait Total: bytemuck::Pod + Send + Sync + PartialOrd + std::fmt::Debug {
     /// The sum; of integers modulo 2^64.
     #[must_use]
     fn plus(self, other: Self) -> Self;
-    /// Its size.
+    /// Absolute value.
     #[must_use]
     fn magnitude(self) -> Self;
-    /// Whether it is not a number.
+    /// Returns true if it is not a number.
     fn broken(self) -> bool;
 }
 

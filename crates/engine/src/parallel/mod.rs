@@ -28,7 +28,7 @@ pub use parts::{Chunks, ChunksMut, Items, ItemsMut, Owned, Parts, chunks, chunks
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 thread_local! {
-    /// Whether what runs here has this thread alone.
+    /// Flag of a thread whose present work runs on it alone.
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -50,7 +50,7 @@ pub fn threads() -> usize {
     if ALONE.get() { 1 } else { rayon::current_num_threads() }
 }
 
-/// Which of them this one is: below [`threads`] in a pool, 0 outside of any.
+/// Number of the current thread in its pool: below [`threads`], and 0 outside of any pool.
 pub fn thread() -> usize {
     if ALONE.get() { 0 } else { rayon::current_thread_index().unwrap_or(0) }
 }
@@ -89,7 +89,7 @@ pub fn each<P: Parts>(parts: P, work: impl Fn(usize, P::Part) + Sync) {
     });
 }
 
-/// As [`each`], with something of its own that `make` gives for a run of turns: buffers.
+/// Runs a loop as [`each`] does, with local storage, such as buffers, that `make` provides for a run of iterations.
 #[inline]
 pub fn each_with<P: Parts, S>(make: impl Fn() -> S + Sync, parts: P, work: impl Fn(&mut S, usize, P::Part) + Sync) {
     spans(parts.count(), &|span| {
@@ -101,13 +101,13 @@ pub fn each_with<P: Parts, S>(make: impl Fn() -> S + Sync, parts: P, work: impl 
     });
 }
 
-/// What `work(i, part)` gives, in order.
+/// Collects the results of `work(i, part)` in order.
 #[inline]
 pub fn map<P: Parts, R: Send>(parts: P, work: impl Fn(usize, P::Part) -> R + Sync) -> Vec<R> {
     map_with(|| (), parts, |(), i, part| work(i, part))
 }
 
-/// As [`map`], with something of its own that `make` gives for a run of turns.
+/// Maps as [`map`] does, with local storage that `make` provides for a run of iterations.
 #[inline]
 pub fn map_with<P: Parts, S, R: Send>(make: impl Fn() -> S + Sync, parts: P, work: impl Fn(&mut S, usize, P::Part) -> R + Sync) -> Vec<R> {
     let n = parts.count();
@@ -125,14 +125,14 @@ pub fn map_with<P: Parts, S, R: Send>(make: impl Fn() -> S + Sync, parts: P, wor
     results
 }
 
-/// As [`each`], every turn a task of its own ([`tasks`]).
+/// Runs a loop as [`each`] does, every iteration as a task of its own ([`tasks`]).
 #[inline]
 pub fn each_task<P: Parts>(parts: P, work: impl Fn(usize, P::Part) + Sync) {
     // SAFETY: tasks are the indices once.
     tasks(parts.count(), &|i| work(i, unsafe { parts.part(i) }));
 }
 
-/// As [`map`], every turn a task of its own ([`tasks`]).
+/// Maps as [`map`] does, every iteration as a task of its own ([`tasks`]).
 #[inline]
 pub fn map_tasks<P: Parts, R: Send>(parts: P, work: impl Fn(usize, P::Part) -> R + Sync) -> Vec<R> {
     let n = parts.count();

@@ -1,16 +1,16 @@
-//! What loops are dealt out over: indices, parts of slices, several of them at once.
+//! Ranges of parallel loops: indices, parts of slices, several of them at once.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// What can be parted for the turns of a loop.
+/// Collection that can be divided among the iterations of a loop.
 ///
 /// # Safety
 ///
 /// Parts of different numbers below `count()`, which is the same whenever it is asked for, may be used by different threads at a time:
 /// what one of them writes no other one reads or writes.
 pub unsafe trait Parts: Sync {
-    /// What a turn gets.
+    /// Item that one iteration receives.
     type Part;
 
     /// Number of turns.
@@ -69,7 +69,7 @@ unsafe impl<T: Send> Sync for Pointer<T> {}
 unsafe impl<T: Send> Send for Pointer<T> {}
 
 impl<T> Pointer<T> {
-    /// To value `i`.
+    /// Pointer to value `i`.
     ///
     /// # Safety
     ///
@@ -222,7 +222,7 @@ unsafe impl Parts for Range<usize> {
 
 macro_rules! several {
     ($($name:ident $at:tt),*) => {
-        /// As many turns as the shortest has parts.
+        /// Number of iterations: that of the shortest collection.
         // SAFETY: parts of one number come from parts of that number, each from a value of its own.
         unsafe impl<$($name: Parts),*> Parts for ($($name,)*) {
             type Part = ($($name::Part,)*);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::sim::Cost;
 
-/// What a stage was timed by.
+/// Clock that timed a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -19,7 +19,7 @@ pub enum Clock {
 pub struct StageRow {
     /// The stage.
     pub name: &'static str,
-    /// What it was timed by.
+    /// Clock that timed it.
     pub clock: Clock,
     /// Number of calls.
     pub calls: u64,

@@ -49,7 +49,7 @@ struct On {
     pending: VecDeque<Pending>,
     spare: Vec<Event>,
     trace: Option<Trace>,
-    /// For the trace: an event that was done at this many seconds after the origin.
+    /// Reference point of the trace: an event and the time of its completion, in seconds after the origin.
     anchor: Option<(Event, f64)>,
     lost: u64,
 }
@@ -102,7 +102,7 @@ impl Profiler {
         }
     }
 
-    /// Whether it records.
+    /// Returns true if the profiler records.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
@@ -112,7 +112,7 @@ impl Profiler {
         self.stage_with(name, cost, |_| work())
     }
 
-    /// As [`Profiler::stage`]; `work` gets the profiler for stages inside this one.
+    /// Times a stage as [`Profiler::stage`] does; `work` receives the profiler for the stages inside this one.
     pub fn stage_with<R>(&mut self, name: &'static str, cost: Cost, work: impl FnOnce(&mut Self) -> R) -> R {
         let open = self.begin(name);
         let result = work(self);
@@ -127,7 +127,7 @@ impl Profiler {
         self.stage_on_with(cuda, name, cost, |_| work())
     }
 
-    /// As [`Profiler::stage_on`]; `work` gets the profiler for stages inside this one.
+    /// Times a stage as [`Profiler::stage_on`] does; `work` receives the profiler for the stages inside this one.
     pub fn stage_on_with<R>(&mut self, cuda: &Cuda, name: &'static str, cost: Cost, work: impl FnOnce(&mut Self) -> R) -> R {
         let open = self.begin_on(cuda, name);
         let result = work(self);

@@ -9,12 +9,12 @@ pub enum Isa {
     /// 32-byte registers and fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// What every processor of the architecture has.
+    /// Instructions that every processor of the architecture has.
     Baseline,
 }
 
-/// Whether what is there for [`Isa::Avx512`] is compiled: in a build that is no release only where it can be run (`build.rs`). Functions for it
-/// ask first, so that nothing is made of what they call.
+/// Compile-time switch for the code of [`Isa::Avx512`]: off in builds other than releases where that code cannot run (`build.rs`).
+/// Functions for it test this first, so that no code is generated for what they call.
 pub const AVX512: bool = !cfg!(without_avx512);
 
 impl Isa {

@@ -22,10 +22,10 @@ pub const CUDA: &str = include_str!("real.cuh");
 pub trait Mask:
     Copy + Debug + Send + Sync + 'static + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
-    /// Whether it holds in some lane.
+    /// Returns true if the mask is set in some lane.
     fn any(self) -> bool;
 
-    /// Whether it holds in every lane.
+    /// Returns true if the mask is set in every lane.
     fn all(self) -> bool;
 }
 
@@ -59,7 +59,7 @@ pub trait Real:
     + MulAssign
     + DivAssign
 {
-    /// What a comparison gives.
+    /// Result type of a comparison.
     type Mask: Mask;
     /// The number in one lane; `Self` for scalars.
     type Scalar: RealScalar;
@@ -167,7 +167,7 @@ pub trait RealScalar: Real<Mask = bool, Scalar = Self> + PartialOrd + bytemuck::
     /// The nearest `f64`.
     fn to_f64(self) -> f64;
 
-    /// Whether it is neither infinite nor not-a-number.
+    /// Returns true if the value is neither infinite nor not-a-number.
     fn is_finite(self) -> bool;
 
     /// `e^self`.

@@ -40,7 +40,7 @@ impl Recent {
         Ok(())
     }
 
-    /// What is kept of a run that broke down in the step after `step`: its last rows, and a word on it.
+    /// Saves the diagnostics of a run that broke down in the step after `step`: its last rows, and a note on the failure.
     pub(super) fn last_words(&mut self, error: Error, step: u64, name: &str, sink: &mut dyn Sink) -> Error {
         if matches!(error, Error::Interrupted { .. }) {
             return error;

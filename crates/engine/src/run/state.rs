@@ -16,20 +16,20 @@ const INPUT: &str = "run.input";
 const FILES: &str = "run.files";
 const OWED: &str = "run.owed";
 
-/// What of a run's results is still to be written at the step of a checkpoint.
+/// Results still to be written at the step of a checkpoint.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) enum Owed {
     /// Nothing.
     #[default]
     Nothing,
-    /// Those on the way.
+    /// Results scheduled during the run.
     Results,
-    /// Those of the end, which came so.
+    /// Results at the end of the run, with its outcome.
     End { ending: Ending, status: String, message: String },
 }
 
 impl Owed {
-    /// Those of the end, or on the way.
+    /// Chooses between the results of the end and those during the run.
     pub(super) fn after(end: Option<&Outcome>) -> Self {
         end.map_or(Self::Results, |o| Self::End { ending: o.ending, status: o.status.to_owned(), message: o.message.clone() })
     }
@@ -51,7 +51,7 @@ pub fn save<S: Solver>(solver: &mut S, config: &S::Config, path: &Path) -> Resul
 /// Saves the state of one run.
 pub(super) struct Saver<'a, S: Solver> {
     config: &'a S::Config,
-    /// As they were before the solver read them.
+    /// Fingerprints of the data files before the solver read them.
     files: Fingerprints,
     path: PathBuf,
 }
@@ -96,7 +96,7 @@ impl<'a, S: Solver> Saver<'a, S> {
         }
     }
 
-    /// What an error that ended the writing of results becomes: the state is saved, so that they can be written without computing again.
+    /// Converts an error that stopped the writing of results: the state is saved, so that they can be written without computing again.
     pub(super) fn unwritten(&self, error: Error, owed: &Owed, solver: &mut S, sink: &mut dyn Sink) -> Error {
         match (error, self.save(solver, owed, sink)) {
             (Error::Interrupted { reason, .. }, Ok(path)) => {
@@ -177,7 +177,7 @@ impl Spare {
         Self { every, next: every, saved: false }
     }
 
-    /// Whether one was saved.
+    /// Returns true if a checkpoint was saved.
     pub(super) fn saved(&self) -> bool {
         self.saved
     }

@@ -1,4 +1,4 @@
-//! What the tests of every crate share: a GPU or a compiler where there is one, and a plain word where there is none.
+//! Helpers shared by the tests of all crates: a GPU or a compiler where there is one, and a clear message where there is none.
 //!
 //! With `ZELLIGE_REQUIRE_GPU=1` (and `ZELLIGE_REQUIRE_NVRTC=1`) a skip is a failure.
 
@@ -30,7 +30,7 @@ pub fn gpu() -> Option<Cuda> {
     }
 }
 
-/// Whether kernels can be compiled here; says `skipped: no NVRTC` where not.
+/// Returns true if kernels can be compiled here; prints `skipped: no NVRTC` otherwise.
 ///
 /// # Panics
 /// Without NVRTC where `ZELLIGE_REQUIRE_NVRTC` is set.

@@ -39,7 +39,7 @@ pub struct Config {
     pub bound: f64,
     /// A data file, which is not read.
     pub file: Option<String>,
-    /// When the diagnostic `velocity` is due.
+    /// Schedule of the diagnostic `velocity`.
     pub sample_every: Option<Schedule>,
 }
 

@@ -5,12 +5,12 @@ use super::row::Row;
 use super::store::Tile;
 use crate::real::RealScalar;
 
-/// Some rows of a tile: what one task works on. A whole tile is one band where it is not too full.
+/// Rows of a tile that one task works on. A tile that is not too full is a single band.
 #[derive(Debug)]
 pub struct Band<'a, T, const N: usize, I = u64, const W: usize = 1, K = u8> {
-    /// Its lowest cell.
+    /// Lowest cell of the band.
     pub corner: [usize; 2],
-    /// Its cells per axis.
+    /// Cells of the band per axis.
     pub cells: [usize; 2],
     /// Number of the first row in the tile.
     pub first: usize,
@@ -24,8 +24,9 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Tile<T, N, 
         Band { corner: self.corner, cells: self.cells, first: 0, rows: &mut self.rows }
     }
 
-    /// How many bands of at most `most` particles the tile is cut into: whole rows, as few bands as do when they are filled in order. A
-    /// row with more is a band of its own. At least one, also for an empty tile. It depends on the particles alone, not on threads.
+    /// Number of bands of at most `most` particles that the tile is cut into: whole rows, as few bands as result when they are filled in
+    /// order. A row with more particles is a band of its own. At least one, also for an empty tile. It depends on the particles alone,
+    /// not on threads.
     pub fn band_count(&self, most: usize) -> usize {
         let (mut bands, mut load) = (1, 0);
         for row in &self.rows {

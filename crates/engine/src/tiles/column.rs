@@ -1,4 +1,4 @@
-//! What columns are made of, and which of them a store holds.
+//! Value types of columns, and the set of columns that a store holds.
 
 use bytemuck::Pod;
 
@@ -8,7 +8,7 @@ pub trait Word: Pod + PartialEq + std::fmt::Debug + Send + Sync + 'static {}
 impl Word for u32 {}
 impl Word for u64 {}
 
-/// What tells which cell of its row a particle lies in, and which of several kinds it is of: the cell times the kinds plus the kind.
+/// Key of a particle: its cell in the row and its kind, if there are several, as the cell times the number of kinds plus the kind.
 pub trait Key: Pod + Ord + std::fmt::Debug + Send + Sync + 'static {
     /// Marks a slot without a particle; nothing for a byte, which has no value to spare.
     const HOLE: Option<Self>;
@@ -18,10 +18,10 @@ pub trait Key: Pod + Ord + std::fmt::Debug + Send + Sync + 'static {
     /// The key of this number, which is below [`Key::COUNT`].
     fn of(number: usize) -> Self;
 
-    /// Its number.
+    /// Number of the key.
     fn number(self) -> usize;
 
-    /// Whether it marks a slot without a particle.
+    /// Returns true if the key marks a slot without a particle.
     #[inline(always)]
     fn is_hole(self) -> bool {
         Self::HOLE == Some(self)
@@ -60,12 +60,12 @@ impl Key for u16 {
     }
 }
 
-/// Which of the columns that a type has room for are held, and what keys say.
+/// Selection of the columns that a store holds out of those of its type, and the meaning of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout<const W: usize = 1> {
     /// Columns of numbers: the first so many. Those that are not held read as 1, as a factor that all have in common.
     pub width: usize,
-    /// Which columns of words; those that are not held read as 0.
+    /// Selection of the columns of words; those that are not held read as 0.
     pub words: [bool; W],
     /// Kinds of particles that keys tell apart: 1 where a key is just the cell.
     pub kinds: usize,

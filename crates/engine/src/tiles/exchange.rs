@@ -23,7 +23,7 @@ struct Entry<T, const N: usize, I, const W: usize, K> {
     key: K,
 }
 
-/// What leaves one tile, and what its sender counted meanwhile (`tally`).
+/// Particles that leave one tile, and a count kept by their sender (`tally`).
 #[derive(Debug, Clone)]
 pub struct Outbox<T, S, const N: usize, I = u64, const W: usize = 1, K = u8> {
     entries: Vec<Entry<T, N, I, W, K>>,
@@ -31,7 +31,7 @@ pub struct Outbox<T, S, const N: usize, I = u64, const W: usize = 1, K = u8> {
     order: Vec<u64>,
     /// Destinations, and how far `order` goes that concerns them, once it is sealed.
     ends: Vec<[u32; 2]>,
-    /// What the sender counted.
+    /// Count kept by the sender.
     pub tally: S,
 }
 
@@ -84,12 +84,12 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no particles.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What is on its way, as it was added.
+    /// Iterates over the particles in transit, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Particle<T, N, I, W, K>> + '_ {
         self.entries.iter().map(|e| Particle { v: e.v, words: e.words, key: e.key })
     }
@@ -105,7 +105,7 @@ impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key>
 pub struct Moved {
     /// Entries in the outboxes.
     pub sent: usize,
-    /// By how much the tiles grew.
+    /// Growth of the tiles, in particles.
     pub received: usize,
 }
 
@@ -117,7 +117,7 @@ struct Parcel {
     end: u32,
 }
 
-/// Which parts of which outboxes are for a tile.
+/// Assignment of parts of outboxes to tiles.
 #[derive(Debug, Clone, Default)]
 pub struct Post {
     inboxes: Vec<Vec<Parcel>>,

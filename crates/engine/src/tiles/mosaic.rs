@@ -1,6 +1,6 @@
-//! How a domain is cut into tiles.
+//! Division of a domain into tiles.
 
-/// How a domain is cut into tiles, and tiles into rows.
+/// Division of a domain into tiles, and of tiles into rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mosaic {
     /// Cells of the domain per axis.
@@ -13,7 +13,7 @@ pub struct Mosaic {
     pub depth: usize,
 }
 
-/// Where a particle lies: tile, row in it, cell in the row.
+/// Location of a particle: tile, row in it, cell in the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Number of the tile, row by row of tiles.
@@ -32,8 +32,8 @@ impl Mosaic {
         Self { cells, tile, tiles: [cells[0].div_ceil(tile[0]), cells[1].div_ceil(tile[1])], depth: 1 }
     }
 
-    /// The same with `depth` rows of cells to a row of particles: at least one, at most a tile, and at most as many as a byte can tell
-    /// the cells of apart.
+    /// Sets `depth` rows of cells for each row of particles: at least one, at most a tile, and at most as many as have cells that a byte
+    /// can tell apart.
     #[must_use]
     pub fn with_depth(self, depth: usize) -> Self {
         Self { depth: depth.clamp(1, (256 / self.tile[0]).min(self.tile[1])), ..self }
@@ -44,7 +44,7 @@ impl Mosaic {
         self.tiles[0] * self.tiles[1]
     }
 
-    /// Whether there are no cells.
+    /// Returns true if there are no cells.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,7 +62,7 @@ impl Mosaic {
         self.bounds(tile).1[1].div_ceil(self.depth)
     }
 
-    /// Where cell `(i, j)` of the domain is.
+    /// Location of cell `(i, j)` of the domain.
     #[inline]
     pub fn place(&self, i: usize, j: usize) -> Place {
         let (x, y) = (i / self.tile[0], j / self.tile[1]);

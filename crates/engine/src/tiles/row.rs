@@ -26,7 +26,7 @@ pub struct Particle<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
     pub v: [T; N],
     /// Words.
     pub words: [I; W],
-    /// Its cell in the row, and its kind.
+    /// Key: the cell in the row, and the kind.
     pub key: K,
 }
 
@@ -76,7 +76,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no particles.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -155,7 +155,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         &self.keys[..self.len]
     }
 
-    /// The same, to be changed.
+    /// Mutable keys.
     pub fn keys_mut(&mut self) -> &mut [K] {
         &mut self.keys[..self.len]
     }
@@ -256,12 +256,12 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         gone
     }
 
-    /// Where the columns of numbers begin and how far they are apart, for [`super::sort`].
+    /// Columns of numbers as one slice and the distance between them, for [`super::sort`].
     pub(super) fn values(&self) -> (&[T], usize) {
         (bytemuck::cast_slice(&self.values), self.capacity)
     }
 
-    /// The same, to be changed.
+    /// Mutable columns of numbers as one slice and the distance between them.
     pub(super) fn values_mut(&mut self) -> (&mut [T], usize) {
         (bytemuck::cast_slice_mut(&mut self.values), self.capacity)
     }

@@ -9,9 +9,9 @@ use crate::real::RealScalar;
 /// A rectangle of cells and its particles.
 #[derive(Debug, Clone)]
 pub struct Tile<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
-    /// Its lowest cell.
+    /// Lowest cell of the tile.
     pub corner: [usize; 2],
-    /// Its cells per axis: fewer than the tile size at the upper sides.
+    /// Cells of the tile per axis: fewer than the tile size at the upper sides.
     pub cells: [usize; 2],
     /// Particles, row by row.
     pub rows: Vec<Row<T, N, I, W, K>>,
@@ -23,7 +23,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Tile<T, N, 
         self.rows.iter().map(Row::len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no particles.
     pub fn is_empty(&self) -> bool {
         self.rows.iter().all(Row::is_empty)
     }
@@ -32,7 +32,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Tile<T, N, 
 /// All particles of one kind.
 #[derive(Debug, Clone)]
 pub struct Store<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
-    /// How the domain is cut.
+    /// Division of the domain into tiles.
     pub mosaic: Mosaic,
     /// Tiles, as the mosaic numbers them.
     pub tiles: Vec<Tile<T, N, I, W, K>>,
@@ -69,7 +69,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         self.tiles.iter().map(Tile::len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no particles.
     pub fn is_empty(&self) -> bool {
         self.tiles.iter().all(Tile::is_empty)
     }

@@ -18,7 +18,7 @@ fn particle(tag: u32) -> P {
     P { v: [tag as f32, -(tag as f32), 0.5, 1.0], words: [tag, 0, !tag], key: 0 }
 }
 
-/// Its kind.
+/// Kind of the particle of this tag.
 fn kind(tag: u32) -> usize {
     (tag * 7 + tag / 5) as usize % KINDS
 }
@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-/// From every tile to every tile: the order in a row is that of the senders, and of their entries; or of the senders named first.
+/// Sends from every tile to every tile: the order in a row is that of the senders and of their entries, or of the senders named first.
 #[test]
 fn the_order_is_that_of_the_senders() {
     let mosaic = Mosaic::new([50, 30], [16, 16]);
@@ -263,7 +263,7 @@ fn the_order_is_that_of_the_senders() {
     assert_eq!(store.tiles[4].rows[2].word(0), by(&[7, 4, 1, 0, 2, 3, 5, 6]));
 }
 
-/// What several parts of a tile listed is one box: entries keep the order of the parts.
+/// Joins the lists of several parts of a tile to one outbox: entries keep the order of the parts.
 #[test]
 fn boxes_of_parts_are_put_together() {
     let mosaic = Mosaic::new([40, 10], [10, 10]);

@@ -14,12 +14,12 @@ use zellige_engine::signal;
 use zellige_engine::sim::{Clock, Ending, Environment};
 use zellige_engine::testing::toy::{Config, Toy};
 
-/// When to raise SIGTERM.
+/// Occasion at which to raise SIGTERM.
 #[derive(Default, Clone, Copy, PartialEq)]
 enum Raise {
     #[default]
     Never,
-    /// With the row of this step.
+    /// Raises it with the row of this step.
     Row(u64),
     /// While the records of this step are written; with the flag, the last ones.
     Records(u64, bool),

@@ -15,7 +15,7 @@ use crate::parallel::{chunks, chunks_mut, each, threads};
 pub trait Real: Planned + Default + bytemuck::Pod {
     /// Distance from 1 to the next number.
     const EPSILON: f64;
-    /// In double precision.
+    /// Converts to double precision.
     fn wide(self) -> f64;
     /// Rounded to this precision.
     fn from_wide(x: f64) -> Self;

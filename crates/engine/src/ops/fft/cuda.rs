@@ -129,7 +129,7 @@ impl CudaPlan {
         self.run_at(data, 0, direction)
     }
 
-    /// The same for the frames that begin at value `at`.
+    /// Transforms the frames that begin at value `at`.
     ///
     /// # Panics
     /// If the frames do not lie in the buffer or the plan was made for the other precision.

@@ -13,7 +13,7 @@ pub use self::cuda::{Reducer, recipe};
 
 use super::Total;
 
-/// What is asked for.
+/// Reduction to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// The sum.

@@ -9,16 +9,16 @@ mod cuda;
 pub use self::cpu::scan;
 pub use self::cuda::{Scanner, recipe};
 
-/// Whether a value counts in its own sum.
+/// Inclusion of a value in its own sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It does not: the first sum is 0.
+    /// Leaves the value itself out: the first sum is 0.
     Exclusive,
-    /// It does: the last sum is the total.
+    /// Includes the value itself: the last sum is the total.
     Inclusive,
 }
 
-/// What can be scanned: `u32`, `u64`.
+/// Integer types that can be scanned: `u32`, `u64`.
 pub trait Integer: bytemuck::Pod + Send + Sync + Eq + std::fmt::Debug {
     /// The type in CUDA C++.
     const CUDA: &'static str;
