@@ -108,7 +108,7 @@ impl Earlier {
         self.lines.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

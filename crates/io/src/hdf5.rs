@@ -59,8 +59,8 @@ impl Word {
 /// Calls of the library that are under way.
 static GUARDED: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a panic at this moment comes from the HDF5 library and is about to be turned into an error: for panic hooks,
-/// which had better keep still then.
+/// Returns true if a panic at this moment comes from the HDF5 library and is about to be turned into an error: panic hooks should then
+/// print nothing.
 pub fn is_guarded() -> bool {
     GUARDED.load(Ordering::Relaxed) > 0
 }
@@ -106,7 +106,7 @@ pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
     write_moment(path.as_ref(), &records.iter().collect::<Vec<_>>(), None)
 }
 
-/// As [`write()`], with the step and the time that the records belong to as attributes `step` and `time` of the file.
+/// Writes as [`write()`] does, with the step and the time of the records as attributes `step` and `time` of the file.
 pub(crate) fn write_moment(path: &Path, records: &[&Record], stamp: Option<Stamp>) -> Result<()> {
     for record in records {
         match record {

@@ -101,14 +101,14 @@ impl FromStr for Format {
     }
 }
 
-/// Which moment of a run the records belong to.
+/// Moment of a run that the records belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stamp {
     /// The step.
     pub step: u64,
     /// The physical time, kept where a format has a place for it.
     pub time: Option<f64>,
-    /// Whether the names have the step as a suffix; those of the final result have none.
+    /// Adds the step to file names as a suffix; names of the final result have none.
     pub numbered: bool,
 }
 
@@ -124,7 +124,7 @@ fn check_field(path: &Path, format: &'static str, field: &Field) -> Result<()> {
     check_axes(path, format, field, 1..=3)
 }
 
-/// As many axes as there may be, none empty, as many values as they say.
+/// Checks that the number of axes is allowed, that none is empty, and that there are as many values as they require.
 fn check_axes(path: &Path, format: &'static str, field: &Field, allowed: RangeInclusive<usize>) -> Result<()> {
     let count = field.axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.len));
     if allowed.contains(&field.axes.len()) && count == Some(field.values.len()) && count != Some(0) {

@@ -21,7 +21,7 @@ const LARGE: usize = 64 << 20;
 /// The records of one moment.
 #[derive(Debug)]
 pub struct Moment {
-    /// What is written.
+    /// Records to write.
     pub records: Vec<Record>,
     /// Step and time.
     pub stamp: Stamp,
@@ -60,7 +60,7 @@ fn bytes(record: &Record) -> usize {
     }
 }
 
-/// Whether the lines of a table are macro-particles, which openPMD has its own place for.
+/// Returns true if the lines of a table are macro-particles, which have a place of their own in openPMD.
 pub(crate) fn holds_particles(table: &Table) -> bool {
     table.columns.iter().any(|c| c.quantity == "weighting")
 }
@@ -359,7 +359,7 @@ impl<'a> Plan<'_, 'a> {
         }
     }
 
-    /// What has a file a field, or a layer of a stack: VTI, BOV, CSV and pictures.
+    /// Writes the formats that have one file for each field or layer of a stack: VTI, BOV, CSV and pictures.
     fn drawn(&mut self, source: Source<'a>, stem: &str, time: Option<f64>, picture: bool) {
         let (copied, folder) = (source.copied(), self.folder);
         let path = |ending: &str| folder.join(format!("{stem}.{ending}"));
@@ -410,7 +410,7 @@ pub fn series_names(record: &Record) -> Vec<String> {
     }
 }
 
-/// Where the list of a time series stands.
+/// Path of the list of a time series.
 pub fn series_file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.pvd"))
 }

@@ -35,7 +35,7 @@ pub fn shape_of(path: impl AsRef<Path>) -> Result<Vec<usize>> {
     opened(path.as_ref(), |file, length| claims(file, length).map(|(header, ..)| header.shape))
 }
 
-/// What `work` makes of a file, of which it is told the length.
+/// Opens a file and returns the result of `work`, which receives the reader and the length of the file in bytes.
 fn opened<T>(path: &Path, work: impl FnOnce(&mut BufReader<File>, u64) -> Result<T, Fault>) -> Result<T> {
     let failed = |e| Error::file("read", path, e);
     let file = File::open(path).map_err(failed)?;

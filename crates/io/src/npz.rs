@@ -37,7 +37,7 @@ impl Archive {
         self.members.iter().map(|m| bare(&m.name))
     }
 
-    /// Whether there is an array of this name.
+    /// Returns true if there is an array of this name.
     pub fn has(&self, name: &str) -> bool {
         self.names().any(|n| n == name)
     }

@@ -125,7 +125,7 @@ pub(crate) fn species() -> Table {
     }
 }
 
-/// How they were computed.
+/// Numerical methods of the sample meshes and particles.
 pub(crate) fn method() -> Method {
     Method {
         fields: vec![("fieldBoundary", Note::Sides(vec![["open", "reflecting"], ["periodic"; 2]]))],

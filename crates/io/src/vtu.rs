@@ -30,7 +30,7 @@ fn sides(patches: &Patches) -> impl Iterator<Item = usize> {
     patches.ends.iter().map(move |end| (*end as usize).saturating_sub(std::mem::replace(&mut from, *end as usize)))
 }
 
-/// What does not fit together.
+/// Checks that the parts of the patches are consistent; the error describes the mismatch.
 fn check(patches: &Patches) -> Result<(), String> {
     let (n, corners) = (patches.ends.len(), patches.corners.len());
     if patches.ends.last().map_or(0, |e| *e as usize) != corners || !patches.ends.is_sorted() {

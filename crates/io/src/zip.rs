@@ -35,7 +35,7 @@ pub(crate) struct Member {
     offset: u64,
 }
 
-/// Why an archive cannot be read.
+/// Reason why an archive cannot be read.
 #[derive(Debug)]
 pub(crate) enum Fault {
     System(io::Error),

@@ -43,7 +43,7 @@ impl File {
         Ok(Self { path, length, inner })
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -85,7 +85,7 @@ impl File {
         self.dataset(name)?.ok_or_else(|| self.lacks(name))
     }
 
-    /// Whether a dataset can be reached by this path.
+    /// Returns true if a dataset can be reached by this path.
     pub fn has(&self, name: &str) -> Result<bool> {
         Ok(self.dataset(name)?.is_some())
     }
@@ -120,7 +120,8 @@ impl File {
         })
     }
 
-    /// Where an external link directly below a group leads: the file, beside this one if it is relative, and the path in it.
+    /// Returns the target of an external link directly below a group: the file, beside this one if the name is relative, and the path in
+    /// it.
     pub fn external(&self, group: &str, name: &str) -> Result<Option<(PathBuf, String)>> {
         let class = guarded(&self.path, "read", || {
             let root = self.inner.root_group();
@@ -293,7 +294,7 @@ impl Part {
     }
 }
 
-/// What a filter is called that cannot be undone here; `values` are its parameters.
+/// Returns the name of a filter that cannot be undone here; `values` are its parameters.
 fn foreign(id: u16, values: &[u32]) -> Option<&'static str> {
     Some(match id {
         // Deflate, shuffle, checksum, szip, n-bit, scale and offset, LZF, LZ4.

@@ -12,7 +12,7 @@ use zellige_engine::record::{Axis, Column, Entries, Mesh, Method, Note, Table, U
 
 use super::{FORMAT, Word, create};
 
-/// Which iteration a file holds.
+/// Iteration of a run that a file holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Iteration {
     /// Step.
@@ -173,7 +173,7 @@ fn dataset(group: &H5Group, name: &str, shape: &[usize], values: &Values) -> Res
     }
 }
 
-/// What a method says, as attributes. Sides stand in the order of `axisLabels`: the slowest axis first.
+/// Writes the description of a numerical method as attributes. Sides stand in the order of `axisLabels`: the slowest axis first.
 fn notes(node: &dyn Node, notes: &[(&'static str, Note)]) -> Result<(), Hdf5Error> {
     for (name, note) in notes {
         match note {

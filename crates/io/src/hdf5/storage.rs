@@ -127,7 +127,7 @@ pub(super) fn written(path: &Path, name: &str, dataset: &H5Dataset, slab: &Slab<
     })
 }
 
-/// Whether the part of a chunk that lies in the slab holds the fill value alone.
+/// Returns true if the part of a chunk that lies in the slab holds the fill value alone.
 fn holds_only(fill: &[u8], slab: &Slab<'_>, at: &[usize], chunk: &[usize]) -> bool {
     let axes = at.len();
     let range = |d: usize| {
@@ -160,7 +160,7 @@ fn stored(path: &Path, dataset: &H5Dataset, at: &[usize]) -> Result<Option<Vec<u
     })
 }
 
-/// Whether the last four bytes of a chunk are the checksum of those before, in either order of bytes: early versions of HDF5 on
+/// Returns true if the last four bytes of a chunk are the checksum of those before, in either byte order: early versions of HDF5 on
 /// little-endian machines wrote the other one.
 fn sums_up(bytes: &[u8]) -> bool {
     let Some((data, sum)) = bytes.split_last_chunk::<4>() else { return false };

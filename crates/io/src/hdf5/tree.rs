@@ -17,13 +17,13 @@ use crate::tensor::{Elements, Tensor};
 pub struct Node<'a> {
     /// `entry_1/data_1/data`.
     pub path: String,
-    /// What stands there.
+    /// Value at the path.
     pub value: Value<'a>,
     /// Attributes.
     pub attributes: Vec<(&'static str, Attribute)>,
 }
 
-/// What stands at a path.
+/// Value at a path of the tree.
 pub enum Value<'a> {
     /// A group.
     Group,

@@ -5,7 +5,7 @@ use super::font::font;
 /// A colour.
 pub type Rgb = [u8; 3];
 
-/// Where text stands relative to its anchor.
+/// Position of text relative to its anchor point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     /// The anchor is at the left (bottom) end.

@@ -10,7 +10,7 @@ const HALF: f64 = 0.75;
 /// Weight of a line at its middle.
 const STRENGTH: f64 = 0.45;
 
-/// Whether lines would follow the field rather than its noise: slopes that persist over several pixels.
+/// Returns true if contour lines would follow the field rather than its noise: slopes that persist over several pixels.
 pub(super) fn is_smooth(values: &[f64], width: usize) -> bool {
     const STEP: usize = 4;
     let (mut slope, mut bend) = (0.0, 0.0);

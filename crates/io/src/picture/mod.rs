@@ -23,7 +23,7 @@ pub use canvas::{Canvas, Rgb};
 pub use colour::{MAPS, Map};
 pub use read::read_grey;
 
-/// How a picture is made; the default suits a first look.
+/// Options of a picture; the defaults suit a first look.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     /// The values at the ends of the colour bar or of the ordinate; by default those shown.

@@ -21,7 +21,7 @@ const THICK: f32 = 3.6;
 /// Up to this many points each gets a dot.
 const DOTS: usize = 60;
 
-/// Where values land on the canvas.
+/// Mapping from values to positions on the canvas.
 struct Frame {
     area: Area,
     x: (f64, f64),

@@ -1,4 +1,4 @@
-//! From values to colours: range, logarithm, map.
+//! Mapping from values to colours: range, logarithm, colour map.
 
 use zellige_engine::record::{Field, Palette};
 
