@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// List every device and library, with the reason where one cannot be used.
     Devices {
-        /// As JSON.
+        /// Print as JSON.
         #[arg(long)]
         json: bool,
         /// Measure the copy bandwidth of each device (takes a second).
@@ -115,7 +115,7 @@ pub(crate) enum PtychoCommand {
     },
 }
 
-/// Where and on what to run.
+/// Folder and device of a run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Place {
     /// Device: auto (the fastest that works), cpu, cuda, cuda:N. Before ZELLIGE_DEVICE, before the input file.

@@ -1,4 +1,4 @@
-//! What people read on standard error: errors with hints, labels, numbers with units.
+//! Messages for people on standard error: errors with hints, labels, numbers with units.
 
 use std::io::IsTerminal;
 
@@ -18,12 +18,12 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Whether standard error takes colours.
+/// Returns true if standard error accepts colours.
 fn colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal()
 }
 
-/// Whether standard output is a terminal that shows 24-bit colours, as far as it says.
+/// Returns true if standard output is a terminal that shows 24-bit colours, as far as it says.
 pub(crate) fn terminal_takes_colours() -> bool {
     let says = |name: &str, words: &[&str]| std::env::var(name).is_ok_and(|v| words.iter().any(|w| v.contains(w)));
     std::io::stdout().is_terminal()

@@ -1,4 +1,4 @@
-//! What becomes of a run's rows, records and progress: files by `io`, a bar on a terminal, lines in a log.
+//! Output of a run's rows, records and progress: files by `io`, a bar on a terminal, lines in a log.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -51,7 +51,7 @@ pub(crate) struct Output {
     logged: Instant,
     origin: Option<(Duration, f64)>,
     lines: usize,
-    /// What stands in the head.
+    /// Column names in the head of the file.
     columns: Vec<String>,
     step: &'static str,
     item: &'static str,
@@ -148,8 +148,8 @@ const SHOWN: usize = 4;
 /// Below this part of the work nothing is said about the time that the rest will take.
 const BEGUN: f64 = 0.005;
 
-/// How long the rest will take if it goes on as since `origin` (time and part done), in two or three digits; nothing while that cannot
-/// be told.
+/// Estimates the time left if the run goes on as since `origin` (time and fraction done), in two or three digits; `None` while it is
+/// unknown.
 fn left(progress: &Progress, origin: (Duration, f64)) -> Option<String> {
     let (wall, part) = (progress.wall.saturating_sub(origin.0).as_secs_f64(), progress.fraction - origin.1);
     let seconds = (part >= BEGUN && wall > 0.0).then(|| wall * (1.0 - progress.fraction).max(0.0) / part)?;
@@ -160,7 +160,7 @@ fn left(progress: &Progress, origin: (Duration, f64)) -> Option<String> {
     })
 }
 
-/// What a line of progress shows: names and values, the number of the `step` first, then the part done, the time left, the row's first
+/// Builds a line of progress, as names and values: the number of the `step` first, then the fraction done, the time left, the row's first
 /// scalars but for that number, and the pace.
 fn shown(progress: &Progress, origin: (Duration, f64), row: &Row, step: &str, item: &str) -> Vec<(String, String)> {
     let mut shown = vec![
@@ -174,7 +174,7 @@ fn shown(progress: &Progress, origin: (Duration, f64), row: &Row, step: &str, it
     shown
 }
 
-/// What stands beside the bar: pace and time left before the scalars, of which a narrow terminal shows what it has room for.
+/// Builds the text beside the bar: pace and time left before the scalars, of which a narrow terminal shows as many as fit.
 fn bar_words(shown: &[(String, String)]) -> String {
     let [(step, number), _, (_, left), scalars @ .., (pace, rate)] = shown else { return String::new() };
     let scalars: Vec<String> = scalars.iter().map(|(name, value)| format!("{name} {value}")).collect();

@@ -23,11 +23,11 @@ use crate::report;
 pub(crate) const SOLVERS: &[&dyn Entry] =
     &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData), &Of::<Ptycho>(PhantomData)];
 
-/// What the commands need of a solver.
+/// Interface of a solver to the commands.
 pub(crate) trait Entry: Sync {
-    /// Its name.
+    /// Name of the solver.
     fn name(&self) -> &'static str;
-    /// Whether it has kernels for GPUs.
+    /// Returns true if the solver has kernels for GPUs.
     fn gpu(&self) -> bool;
     /// JSON schema of its input.
     fn schema(&self) -> serde_json::Value;
@@ -35,13 +35,13 @@ pub(crate) trait Entry: Sync {
     fn run(&self, source: &Source, arguments: &RunArgs) -> Result<u8>;
     /// Programs that an input takes on such a GPU.
     fn programs(&self, source: &Source, gpu: &Properties) -> Result<Vec<Recipe>>;
-    /// Its benchmark cases.
+    /// Benchmark cases of the solver.
     fn cases(&self) -> &'static [Case];
-    /// Its plain case over sizes.
+    /// Standard cases of the solver over a range of sizes.
     fn sweep(&self) -> Vec<Vec<Case>>;
     /// Times one, for so many seconds at least.
     fn bench(&self, case: &Case, device: &Device, patience: f64) -> Result<BenchResult>;
-    /// What will be done of a case on a device, if it has an input.
+    /// Plans a case on a device, if the case has an input.
     fn plan(&self, case: &Case, device: &Device) -> Option<Result<Plan>>;
     /// The input of a case as a file in JSON, if it has one.
     fn input(&self, case: &Case) -> Option<Result<serde_json::Value>>;

@@ -36,7 +36,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Moment>,
-    /// Of those that wait and those that are being written.
+    /// Memory of the records that wait and of those being written, bytes.
     bytes: usize,
     busy: bool,
     closed: bool,
@@ -55,7 +55,7 @@ impl State {
         self.error.is_some() || self.panic.is_some()
     }
 
-    /// What went wrong, once.
+    /// Returns the error of the writer, once.
     fn outcome(&mut self) -> Result<()> {
         if let Some(panic) = self.panic.take() {
             resume_unwind(panic);
@@ -148,7 +148,7 @@ impl Drop for Writer {
     }
 }
 
-/// What the thread does.
+/// Runs the writer thread.
 fn work(shared: &Shared, folder: &std::path::Path, formats: &[Format]) {
     loop {
         let mut state =

@@ -82,7 +82,7 @@ fn all() -> Vec<(&'static str, Vec<(String, &'static str)>)> {
     own.chain(OLDER.iter().map(|(name, files)| (*name, files.iter().map(|(f, t)| ((*f).to_owned(), *t)).collect()))).collect()
 }
 
-/// Whether an example has that name.
+/// Returns true if there is an example of that name.
 pub(crate) fn is_example(name: &str) -> bool {
     all().iter().any(|(n, _)| *n == name)
 }

@@ -51,7 +51,7 @@ pub(crate) fn ptycho(command: PtychoCommand) -> Result<u8> {
     print(&text)
 }
 
-/// How a file that does not exist yet is written, by its ending.
+/// Picks the format of a new file by the ending of its name.
 fn format(path: &Path) -> Result<Write> {
     let wrong = |message: String| Problem::new("", message);
     let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();

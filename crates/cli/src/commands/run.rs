@@ -295,7 +295,7 @@ struct Whole<'a> {
     version: &'a str,
     git_hash: &'a str,
     exit_code: u8,
-    /// Why the result is not to be trusted.
+    /// Reason why the result is not to be trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'a str>,
     plan: &'a Plan,
@@ -436,7 +436,7 @@ fn conclude<S: Solver>(summary: &Summary, output: &Output, folder: &Path, profil
 mod tests {
     use super::*;
 
-    /// Whether 16 threads are forecast to end an example first.
+    /// Returns true if an example is forecast to end first on 16 threads rather than on the GPU.
     fn on_threads<S: Solver>(source: &Source) -> bool {
         let input = source.typed::<S>().unwrap();
         let device = Device::open(&DeviceSpec::Cpu, 16).unwrap().0;
@@ -444,7 +444,8 @@ mod tests {
         work.faster_on(16).is_some()
     }
 
-    /// What an H200 and 16 cores of its host were measured to do, where it is clear (`docs/performance/runs.md`).
+    /// Compares the choice with times measured on an H200 and on 16 cores of its host, where they differ clearly
+    /// (`docs/performance/runs.md`).
     #[test]
     fn examples_go_where_they_end_first() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

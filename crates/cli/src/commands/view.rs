@@ -64,7 +64,8 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     failed.filter(|_| done == 0).map_or(Ok(0), Err)
 }
 
-/// Whether a picture is of the same run as the data: not older than the run's input with its defaults, or, in another folder, than the data.
+/// Returns true if a picture belongs to the run of the data: not older than the run's input with its defaults, or, in another folder,
+/// than the data.
 fn is_of_the_run(picture: &Path, folder: &Path, source: &Path) -> bool {
     let time = |path: &Path| std::fs::metadata(path).and_then(|d| d.modified()).ok();
     let begun = time(&folder.join("resolved.toml")).or_else(|| time(source));
@@ -92,7 +93,7 @@ fn options(arguments: &ViewArgs) -> Result<Options> {
 struct Source {
     /// A file, `file.h5:/u` for a dataset in it.
     path: PathBuf,
-    /// Where its picture goes.
+    /// Path of its picture.
     picture: PathBuf,
     /// Place of its format among [`ENDINGS`].
     rank: usize,
@@ -142,7 +143,7 @@ fn is_list(file: &Path) -> bool {
     is_csv && csv::read(file).is_ok_and(|table| table.columns.first().is_some_and(|x| goes_back(x)))
 }
 
-/// Where the picture goes: beside the data, `file.h5:/a/b` as `file_a_b.png`.
+/// Path of the picture: beside the data, `file.h5:/a/b` as `file_a_b.png`.
 fn picture_of(source: &Path) -> PathBuf {
     match split_dataset(source) {
         (file, Some(name)) => {

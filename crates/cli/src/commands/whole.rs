@@ -24,7 +24,7 @@ struct WholeRun {
     name: String,
     device: String,
     threads: usize,
-    /// From the start of the process to its end, seconds.
+    /// Time from the start of the process to its end, seconds.
     wall: f64,
     steps: u64,
     /// Seconds of a step of the run, and in the bench.
@@ -197,15 +197,15 @@ pub(super) fn sweeps(arguments: &BenchArgs) -> Result<u8> {
     Ok(if results.iter().all(BenchResult::ok) { 0 } else { 3 })
 }
 
-/// How many times dearer an item is than at the neighbouring sizes, where it is too much. Costs that fall or rise from size to size by a
-/// factor, as where launches are all that is paid for, are no cliff: the neighbours' geometric mean is what is compared with.
+/// Returns the cost of an item relative to its neighbouring sizes, where it is too high. A cost that rises or falls by a factor from size
+/// to size, for example where launches alone cost time, is no cliff: it is compared with the geometric mean of the neighbours.
 fn cliff(costs: &[f64], i: usize) -> Option<f64> {
     let beside = |i: usize| costs.get(i).copied().filter(|c| *c > 0.0);
     let neighbours = (beside(i.checked_sub(1)?)? * beside(i + 1)?).sqrt();
     Some(costs[i] / neighbours).filter(|times| *times > CLIFF)
 }
 
-/// Why a size is not timed, if it is not.
+/// Returns the reason why a size is not timed, if it is not.
 fn left_out(solver: &'static dyn Entry, case: &Case, device: &Device) -> Result<Option<String>> {
     let Some(plan) = solver.plan(case, device).transpose()? else { return Ok(None) };
     let free = device.memory_free().unwrap_or_else(|| device.memory()) as f64;

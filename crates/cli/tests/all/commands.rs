@@ -1,4 +1,4 @@
-//! What the commands do: files, exit codes, interrupts.
+//! Commands, tested from outside: files, exit codes, interrupts.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -43,7 +43,7 @@ fn a_run_leaves_its_results_and_the_input_to_repeat_it() {
     assert!(result.err.contains("zellige view a"), "the next command is not named: {}", result.err);
 }
 
-/// What nobody asked for: pictures, rows, and all fields and curves in one file.
+/// Leaves out files that were not requested: pictures, rows, and all fields and curves in one file.
 #[test]
 fn a_run_leaves_few_files_unless_more_are_asked_for() {
     let folder = here();
@@ -245,7 +245,7 @@ fn view_draws_every_format_and_the_terminal() {
     assert!(all.out.contains('▀') && first.contains(" from "), "{first}");
 }
 
-/// What `next zellige view DIR` at the end of a run leads to, with the files that a ptychography leaves: complex ones, tables, archives.
+/// Follows `next zellige view DIR` at the end of a run, with the files of a ptychography run: complex ones, tables, archives.
 #[test]
 fn view_of_a_folder_keeps_the_runs_pictures_and_draws_what_has_none() {
     use num_complex::Complex;
@@ -390,7 +390,7 @@ fn an_interrupt_saves_the_state_and_the_run_goes_on_from_it() {
     assert_eq!(code, 130, "{text}");
 }
 
-/// What a batch system kills goes on from the last checkpoint, with the rows up to it.
+/// Resumes a run killed by a batch system from its last checkpoint, with the rows up to it.
 #[cfg(unix)]
 #[test]
 fn a_killed_run_goes_on_with_the_rows_that_it_had() {
@@ -413,7 +413,7 @@ fn a_killed_run_goes_on_with_the_rows_that_it_had() {
     assert!(after.len() > before && after.iter().enumerate().all(|(i, s)| *s == i as f64 + 1.0), "{before}: {after:?}");
 }
 
-/// Who read the messages has gone (`zellige run x.toml 2>&1 | head -1`): the run goes on, and its exit code says what became of it.
+/// Closes the reader of the messages (`zellige run x.toml 2>&1 | head -1`): the run goes on, and its exit code reports its outcome.
 #[cfg(unix)]
 #[test]
 fn a_run_whose_messages_nobody_reads_ends_as_any_other() {

@@ -1,5 +1,5 @@
-//! What people read: help, errors of mistyped inputs, the plan of a dry run. `INSTA_UPDATE=always cargo test` rewrites
-//! the snapshots; read their difference before it is kept.
+//! Messages that people read: help, errors of mistyped inputs, the plan of a dry run. `INSTA_UPDATE=always cargo test` rewrites the
+//! snapshots; read their difference before keeping it.
 
 use crate::common::{Outcome, SMALL, run_text, same_everywhere, zellige};
 
@@ -96,7 +96,7 @@ fn mistyped_commands_are_answered() {
     }
 }
 
-/// What no machine of today holds is refused with the number, by every solver, before anything is asked of the system.
+/// Refuses problems beyond the memory of any machine of today with the number of bytes, in every solver, before anything is allocated.
 #[test]
 fn what_memory_cannot_hold_is_an_error_that_says_how_much() {
     let folder = here();

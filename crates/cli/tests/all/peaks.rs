@@ -1,4 +1,4 @@
-//! What the plan of a reconstruction says of memory, against the most that its process had: every kind of scan and engine.
+//! Memory forecast of a reconstruction's plan, against the peak of its process: every kind of scan and engine.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ struct Case {
     frames: usize,
     size: usize,
     modes: usize,
-    /// Of the whole, of the scan, of the engine, and behind it.
+    /// Keys of the top level, of the scan, of the engine, and text after it.
     top: &'static str,
     scan: &'static str,
     engine: &'static str,

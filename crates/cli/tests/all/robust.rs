@@ -1,4 +1,4 @@
-//! What a run meets that it did not ask for: a second run in its folder, changed data, a full disk, too little memory.
+//! Disturbances of a run: a second run in its folder, changed data, a full disk, too little memory.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What became of a command.
+/// Outcome of a command.
 pub(crate) struct Outcome {
     pub(crate) code: i32,
     pub(crate) out: String,
