@@ -12,7 +12,7 @@ pub(crate) fn refuse(tokens: impl ToTokens, message: impl AsRef<str>) -> Error {
     Error::new_spanned(tokens, format!("`#[device]`: {}", message.as_ref()))
 }
 
-/// How tightly C++ operators bind.
+/// Precedence levels of C++ operators.
 pub(crate) mod precedence {
     pub(crate) const TERNARY: u8 = 3;
     pub(crate) const OR: u8 = 4;
@@ -71,14 +71,14 @@ pub(crate) struct Emitter {
     pub(crate) indent: usize,
     /// Loops open in this function or lambda.
     pub(crate) loops: usize,
-    /// Whether a C++ lambda is open, which `return` would leave instead of the function.
+    /// Set inside an open C++ lambda, which `return` would leave instead of the function.
     pub(crate) in_value: bool,
-    /// What the function returns.
+    /// Return type of the function.
     pub(crate) output: Ty,
 }
 
 impl Emitter {
-    /// For an item with these type parameters, whose tokens are `body`.
+    /// Starts the output for an item with these type parameters, whose tokens are `body`.
     pub(crate) fn new(generics: Vec<String>, body: &TokenStream) -> Self {
         let mut used = generics.clone();
         called(body.clone(), &mut used);

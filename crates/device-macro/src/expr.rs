@@ -81,7 +81,8 @@ impl Emitter {
         if let Ty::Literal(_) = code.ty { Err(refuse(expr, UNTYPED)) } else { Ok(code) }
     }
 
-    /// What is stored in something of type `expected`: there a plain number need not repeat a type that is not seen.
+    /// Translates an expression that is stored in something of type `expected`: there a plain number need not repeat a type that is not
+    /// visible.
     pub(crate) fn stored(&mut self, expr: &Expr, expected: Option<&Ty>) -> Result<Code> {
         match (expr, expected) {
             (Expr::Lit(_), Some(Ty::Like(_))) => self.expr(expr, None),
@@ -309,12 +310,12 @@ impl Emitter {
     }
 }
 
-/// Whether it is a whole number without suffix.
+/// Returns true if it is a whole number without suffix.
 fn whole_literal(expr: &Expr) -> bool {
     matches!(expr, Expr::Lit(lit) if matches!(&lit.lit, syn::Lit::Int(i) if i.suffix().is_empty()))
 }
 
-/// Why this kind of expression has no C++ form, and what to write instead.
+/// Explains why this kind of expression has no C++ form, and what to write instead.
 fn unsupported(expr: &Expr) -> syn::Error {
     match expr {
         Expr::Reference(e) => refuse(e.and_token, "no references: pass scalars and plain structs by value"),
@@ -338,7 +339,7 @@ fn unsupported(expr: &Expr) -> syn::Error {
     }
 }
 
-/// Whether a whole-number type may count a loop.
+/// Returns true if a whole-number type may count a loop.
 pub(crate) fn counts(ty: &Ty) -> bool {
     matches!(ty, Ty::Int(Int::I32 | Int::U32 | Int::I64 | Int::U64) | Ty::Like(_))
 }

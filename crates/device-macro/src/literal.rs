@@ -58,7 +58,7 @@ fn real_text(digits: &str, float: Float) -> String {
     text
 }
 
-/// Where C++ makes a single of a double literal it rounds twice; refuse the rare number for which that matters.
+/// Refuses the rare literal that C++ would round twice, from decimal to double to single precision, with another result.
 fn check_double_rounding(lit: &Lit, digits: &str) -> Result<()> {
     let (Ok(single), Ok(double)) = (digits.parse::<f32>(), digits.parse::<f64>()) else {
         return Err(refuse(lit, "this number cannot be read"));

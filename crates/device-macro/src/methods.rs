@@ -8,7 +8,7 @@ pub(crate) const NAMES: &str = "`sqrt`, `mul_add`, `abs`, `min`, `max`, `floor`,
      `powf`, `copysign`, `to_f64`, `lt`, `le`, `gt`, `ge`, `any`, `all`, `wrapping_add`, `wrapping_sub`, `wrapping_mul`, `rem_euclid`, \
      `is_multiple_of`, `to_bits`, `from_bits`";
 
-/// How many arguments a method takes beside its receiver.
+/// Number of arguments that a method takes beside its receiver.
 pub(crate) fn arity(name: &str) -> Option<usize> {
     Some(match name {
         "sqrt" | "abs" | "floor" | "ceil" | "recip" | "recip_sqrt" | "exp" | "ln" | "sin" | "cos" | "to_f64" | "any" | "all"

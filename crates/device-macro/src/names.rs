@@ -82,9 +82,9 @@ pub(crate) fn cpp(name: &syn::Ident) -> String {
 /// A variable.
 #[derive(Debug, Clone)]
 pub(crate) struct Variable {
-    /// Its C++ name, unlike all that are visible: C++ cannot write `auto x = x + 1`.
+    /// C++ name, unlike all that are visible: C++ cannot write `auto x = x + 1`.
     pub(crate) cpp: String,
-    /// Its type.
+    /// Type of the variable.
     pub(crate) ty: Ty,
 }
 

@@ -6,12 +6,12 @@ use crate::emit::{Code, Emitter, precedence, refuse};
 use crate::expr::counts;
 use crate::types::{self, Ty};
 
-/// What becomes of the last expression of a block.
+/// Use of the last expression of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tail<'a> {
-    /// There is none.
+    /// None: there is no such expression.
     None,
-    /// It is the value of the function or lambda, of this type where seen.
+    /// Value of the function or lambda, of this type where visible.
     Value(Option<&'a Ty>),
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum Ty {
     Generic(String),
     /// A struct, spelled in C++.
     Struct(String),
-    /// That of the C++ expression given: a field, a constant or a call, which are declared elsewhere.
+    /// Type of the given C++ expression: a field, a constant or a call, declared elsewhere.
     Like(String),
     /// A literal without suffix: real (`true`) or whole.
     Literal(bool),

@@ -1,5 +1,5 @@
-//! What the attribute refuses, each at its token with what to write instead: the compiler on every case of `tests/refused`, whose `.stderr`
-//! says what it has to print. The macro is the one that was built for this program: nothing else has to be.
+//! Code that the attribute refuses, each case at its token with what to write instead: the compiler on every case of `tests/refused`,
+//! whose `.stderr` holds the expected output. The macro is the one that was built for this program: nothing else is needed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ fn built() -> PathBuf {
     entries.filter(library).max_by_key(age).expect("cargo builds the macro before its tests")
 }
 
-/// What the compiler prints of a case, without its last word on the number of errors.
+/// Output of the compiler for a case, without its final count of errors.
 fn printed(case: &Path, macros: &Path, out: &Path) -> String {
     let mut external = std::ffi::OsString::from("zellige_device_macro=");
     external.push(macros);
