@@ -32,8 +32,8 @@ pub(crate) fn host_bytes(grid: &Grid, count: usize) -> u64 {
     2 * (size_of::<f64>() * count) as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>()
 }
 
-/// How many of `count` right-hand sides the direct solver takes at a time: on a GPU all that fit, in launches of like size; on the
-/// processor one a thread.
+/// Number out of `count` right-hand sides that the direct solver takes at a time: on a GPU all that fit, in launches of similar size; on
+/// the CPU one per thread.
 pub(crate) fn at_once(grid: &Grid, choice: &Choice, count: usize, device: &Device) -> usize {
     let (room, most) = match device {
         Device::Cuda(_) => (room(grid, choice, device.memory_free(), true), SYSTEMS),
@@ -45,7 +45,7 @@ pub(crate) fn at_once(grid: &Grid, choice: &Choice, count: usize, device: &Devic
     count.div_ceil(count.div_ceil(room.clamp(1, most)))
 }
 
-/// What a stack of right-hand sides on one grid is solved with, kept from one part of it to the next.
+/// Solver of a stack of right-hand sides on one grid, kept from one part of the stack to the next.
 pub(crate) struct Together {
     grid: Grid,
     choice: Choice,
@@ -170,7 +170,7 @@ fn by_cycles(
     Ok(solutions)
 }
 
-/// As many problems as the plan has systems, step by step as [`Driver`] takes them one by one.
+/// Solves as many problems as the plan has systems, step by step as [`Driver`] does one by one.
 fn solve_together(
     problems: &[Problem<'_>],
     grid: &Grid,

@@ -112,7 +112,7 @@ const PROBES: [[f64; 2]; 3] = [[12.0, 16.0], [8.0, 8.0], [14.0, 18.0]];
 const GOLDEN_1024: [f64; 3] = [-1.912791556204, -0.276416686906, -0.748983977921];
 const GOLDEN_4096: [f64; 3] = [-1.912735502679, -0.276416794737, -0.748986645877];
 
-/// How the physics is looked at.
+/// Reference against which the physics is checked.
 #[derive(Debug)]
 pub enum Truth {
     /// Values at the probes, with the largest difference that passes.
@@ -122,9 +122,9 @@ pub enum Truth {
         /// The difference.
         limit: f64,
     },
-    /// The same sweeps done slowly around the first probe.
+    /// Repetition of the sweeps by a slow reference around the first probe.
     Sweeps {
-        /// Their factor of relaxation.
+        /// Relaxation factor.
         omega: f64,
     },
     /// Nothing but that the residual is small.
@@ -140,10 +140,10 @@ pub enum Truth {
 pub struct SolveBench {
     device: Device,
     driver: Driver,
-    /// What is loaded before a run.
+    /// Problem loaded before a run.
     pub folded: Folded<'static>,
     levels: Vec<Level>,
-    /// What is known.
+    /// Reference for the physics check.
     pub truth: Truth,
     /// Steps to take, whatever the residual; the solver's own end if `None`.
     steps: Option<u32>,
@@ -344,7 +344,7 @@ pub fn mixed_sides(nodes: [usize; 3]) -> Problem<'static> {
 }
 
 impl SolveBench {
-    /// Of `problem` with `options`: to its end, or `steps` of it.
+    /// Prepares a benchmark of `problem` with `options`: to its end, or `steps` steps of it.
     pub fn new(
         device: &Device,
         problem: Problem<'static>,

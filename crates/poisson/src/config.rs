@@ -44,7 +44,7 @@ pub struct Config {
     /// First guess of the solution (warm start); zero if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guess: Option<Source>,
-    /// How the system is solved.
+    /// Method of solution.
     #[serde(default)]
     pub method: Method,
     /// The cycle of multigrid.
@@ -102,7 +102,7 @@ pub struct GridConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Source {
-    /// The same everywhere.
+    /// One number for the whole domain.
     Number(f64),
     /// An expression of the coordinates.
     Expression(String),
@@ -242,7 +242,7 @@ impl Config {
         config
     }
 
-    /// What the caller chose about the method.
+    /// Options of the method, as the caller chose them.
     pub fn options(&self) -> Options {
         Options {
             method: self.method,
@@ -363,7 +363,7 @@ impl Config {
 /// Variables and constants of expressions.
 type Names = (Vec<&'static str>, Vec<(&'static str, f64)>);
 
-/// What is wrong with a source, as far as its text tells.
+/// Finds the fault of a source, as far as its text shows.
 fn source_fault(path: &str, source: &Source, (variables, constants): &Names) -> Option<Fault> {
     match source {
         Source::Number(value) if !value.is_finite() => Some(Fault::new(path, format!("the value is {value}")).allowed("finite numbers")),

@@ -19,7 +19,7 @@ use crate::truncation::{self, Truncation};
 
 mod lent;
 
-/// What holds the data.
+/// Owner of the data.
 enum Backend {
     /// The stages of a cycle, on either device.
     Stages(Box<dyn Stages>),
@@ -137,7 +137,8 @@ impl Driver {
         })
     }
 
-    /// Whether a direct solution that was chosen automatically has ended without its goal: [`Driver::fall_back`] is to follow.
+    /// Returns true if a direct solution that was chosen automatically has ended without reaching its goal: [`Driver::fall_back`] is to
+    /// follow.
     pub(crate) fn missed(&self) -> bool {
         self.status.is_some_and(|status| self.choice.missed(status))
     }
@@ -153,7 +154,7 @@ impl Driver {
         self.load(folded)
     }
 
-    /// As [`Driver::fall_back`] after `steps` steps of the direct solver, nothing being loaded.
+    /// Continues as [`Driver::fall_back`] does, after `steps` steps of the direct solver, with nothing loaded.
     pub(crate) fn take_cycles(&mut self, steps: usize, left: f64) -> Result<()> {
         if let Some(choice) = self.choice.after_direct(left) {
             *self = Self { direct: Some((steps, left)), ..Self::new(&self.grid, choice, &self.device)? };
@@ -190,7 +191,7 @@ impl Driver {
         self.begin_ahead(false, profiler)
     }
 
-    /// As [`Driver::begin`]; `ahead`: steps follow at once, which may begin in the same pass.
+    /// Begins as [`Driver::begin`] does; `ahead`: steps follow at once, which may begin in the same pass.
     fn begin_ahead(&mut self, ahead: bool, profiler: &mut Profiler) -> Result<()> {
         let fresh = matches!(self.choice.scheme, Scheme::Cycles { fmg: Some(_), .. });
         self.status = match &mut self.backend {
@@ -218,7 +219,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether the next cycle may carry the residual on: its norm will decide nothing, and stays true to half a per cent.
+    /// Returns true if the next cycle may carry the residual on: its norm will decide nothing, and stays accurate to half a per cent.
     fn may_carry(&self) -> bool {
         let unit = if self.choice.precision == Precision::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         let scale = if self.judge.reference() > 0.0 { self.judge.reference() } else { 1.0 };
@@ -338,7 +339,7 @@ impl Driver {
         self.judge.history().len().saturating_sub(1)
     }
 
-    /// What was chosen.
+    /// Chosen method.
     pub fn choice(&self) -> &Choice {
         &self.choice
     }
@@ -379,7 +380,7 @@ impl Driver {
         }
     }
 
-    /// What cycles on this device go on with besides the solution.
+    /// State besides the solution that cycles on this device continue from.
     pub fn held(&mut self) -> Result<Option<Held>> {
         match &mut self.backend {
             Backend::Stages(stages) if matches!(self.choice.scheme, Scheme::Cycles { .. }) => stages.held(),

@@ -1,4 +1,4 @@
-//! What the methods will take, as bytes per unknown at the speed of a copy: the figures behind `method = "auto"`.
+//! Cost of the methods, as bytes per unknown at the speed of a copy: the figures behind `method = "auto"`.
 //!
 //! A device's time for a pass is not its bytes over the copy bandwidth, and small grids wait for launches. So each part
 //! carries a constant that was measured once per kind of device (an H200; one core of a Xeon, whose figures hold for several
@@ -22,14 +22,14 @@ struct Device {
     norms: f64,
     /// A sweep on the solution with its norms.
     polish: f64,
-    /// What single precision takes of all that: bytes are half, arithmetic and waiting are not.
+    /// Factor of single precision on all of these: bytes are half, arithmetic and waiting are not.
     single: f64,
-    /// What a launch or a stage costs on top, bytes.
+    /// Overhead of a launch or a stage, bytes.
     launch: f64,
     /// A V(1,1) cycle in mixed precision in the plane and in space, and what each cycle costs on top, bytes.
     cycle: [f64; 2],
     wait: f64,
-    /// What a cycle takes in single and in double precision over that, in the plane and in space, without the waiting.
+    /// Cost of a cycle in single and in double precision relative to mixed precision, in the plane and in space, without the waiting.
     words: [[f64; 2]; 2],
     /// The start of full multigrid, in cycles.
     start: f64,
@@ -78,7 +78,7 @@ const RATE: f64 = 0.056;
 const SAVED: f64 = 4.0;
 /// The residual that the transforms leave, over the expected floor: 2.2e-10 at 4097 x 4097, where that is 3e-11.
 const NOISE: f64 = 8.0;
-/// What a sweep leaves of it.
+/// Factor of that residual in a sweep.
 const SWEEP: f64 = 0.27;
 
 fn device(gpu: bool) -> &'static Device {

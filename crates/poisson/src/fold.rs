@@ -1,4 +1,4 @@
-//! From the problem as physics states it to the linear system that is solved.
+//! Conversion of the problem as physics states it to the linear system that is solved.
 
 use std::borrow::Cow;
 
@@ -44,18 +44,18 @@ pub struct Reference {
 /// The linear system of the unknowns alone: `A u = f` with `u = 0` on Dirichlet sides, whose values are in `f`.
 #[derive(Debug)]
 pub(crate) struct System<'a> {
-    /// As [`Folded::f`].
+    /// Right-hand side: [`Folded::f`].
     pub f: Cow<'a, [f64]>,
-    /// As [`Folded::reference`].
+    /// Norms of reference: [`Folded::reference`].
     pub reference: Reference,
-    /// As [`Folded::imbalance`].
+    /// Imbalance: [`Folded::imbalance`].
     pub imbalance: f64,
-    /// As [`Folded::mean`].
+    /// Mean: [`Folded::mean`].
     pub mean: f64,
 }
 
 impl<'a> Problem<'a> {
-    /// Whether all sides hold zero, so that the right-hand side is that of the unknowns as it stands.
+    /// Returns true if all sides hold zero, so that the right-hand side is that of the unknowns without change.
     fn homogeneous(&self) -> bool {
         self.sides.iter().flatten().all(|side| side.bc == Bc::Periodic || side.values == SideValues::Constant(0.0))
     }

@@ -58,12 +58,12 @@ impl Axis {
         Self { nodes: 1, h: 1.0, theta: 1.0, tail: 0.0, lo: Bc::Neumann, hi: Bc::Neumann }
     }
 
-    /// Whether this is [`Axis::flat`].
+    /// Returns true for [`Axis::flat`].
     pub fn is_flat(&self) -> bool {
         self.nodes == 1
     }
 
-    /// Whether the axis closes on itself.
+    /// Returns true if the axis is periodic.
     pub fn periodic(&self) -> bool {
         self.lo == Bc::Periodic
     }
@@ -116,12 +116,12 @@ impl Axis {
         0.5 * (hw.unwrap_or(0.0) + he.unwrap_or(0.0)) + beyond
     }
 
-    /// Whether a coarser axis would still have two intervals.
+    /// Returns true if a coarser axis would still have two intervals.
     pub fn can_coarsen(&self) -> bool {
         !self.is_flat() && self.intervals() >= if self.periodic() { 4 } else { 3 }
     }
 
-    /// Whether the axis may shrink to a single node: its constant mode is then carried on by the other axes alone.
+    /// Returns true if the axis may shrink to a single node: its constant mode is then left to the other axes alone.
     fn can_collapse(&self) -> bool {
         !self.is_flat() && self.nodes <= 3 && self.lo != Bc::Dirichlet && self.hi != Bc::Dirichlet
     }
@@ -156,7 +156,7 @@ impl Axis {
 /// The transfer between an axis and its coarse axis, as tables over its nodes. With `coarsened == false` it is the identity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transfer {
-    /// Whether this axis is coarsened between the two levels.
+    /// Marks an axis that is coarsened between the two levels.
     pub coarsened: bool,
     /// Coarse node west of (or at) each fine node.
     pub parent: Vec<u32>,
@@ -224,7 +224,7 @@ impl Transfer {
         Self { coarsened, parent, west, east, child, restrict }
     }
 
-    /// From an axis of two or three nodes to a single one: a constant, and the weighted mean.
+    /// Transfers from an axis of two or three nodes to a single one: interpolation of a constant, and the weighted mean.
     fn collapse(fine: &Axis) -> Self {
         let n = fine.nodes;
         let total: f64 = (0..n).map(|i| fine.volume(i)).sum();
@@ -257,7 +257,7 @@ impl Grid {
         self.nodes().iter().product()
     }
 
-    /// Whether there are none (never, for a checked grid).
+    /// Returns true if there are no nodes (never, for a checked grid).
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -272,14 +272,14 @@ impl Grid {
         self.axes.iter().map(|a| a.unknowns().len()).product()
     }
 
-    /// Whether constants are in the null space: no side holds a value.
+    /// Returns true if constants are in the null space: no side holds a value.
     pub fn singular(&self) -> bool {
         self.axes.iter().filter(|a| !a.is_flat()).all(|a| a.lo != Bc::Dirichlet && a.hi != Bc::Dirichlet)
     }
 
-    /// Which axes to coarsen next: those whose spacing is within a factor 1.42 of the finest one that can still be
-    /// coarsened (semicoarsening of stretched cells); `None` on the coarsest grid. In a thin domain an axis at its end
-    /// that holds no value collapses once it is the finest: its constant mode would else be smoothed by nothing.
+    /// Selects the axes to coarsen next: those whose spacing is within a factor 1.42 of the finest one that can still be coarsened
+    /// (semicoarsening of stretched cells); `None` on the coarsest grid. In a thin domain, an axis that cannot be coarsened further and
+    /// holds no value collapses once it is the finest: nothing would smooth its constant mode otherwise.
     pub fn coarsening(&self) -> Option<[bool; 3]> {
         let shrinks = |d: usize| {
             let others = (0..3).any(|o| o != d && self.axes[o].can_coarsen());

@@ -6,7 +6,7 @@ pub(crate) use zellige_engine::real::Isa;
 
 /// A piece of work that is compiled for each instruction set. `run` must be `#[inline(always)]`.
 pub(crate) trait Work {
-    /// What it gives.
+    /// Result of the work.
     type Out;
 
     /// Does it.

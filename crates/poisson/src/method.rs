@@ -22,7 +22,7 @@ pub use self::choice::{Choice, Scheme};
 
 mod choice;
 
-/// How the system is solved.
+/// Method of solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "mg": "multigrid", "full_multigrid": "fmg", "successive_over_relaxation": "sor", "fft": "direct", "spectral": "direct", "dst": "direct" }))]
@@ -59,7 +59,7 @@ pub enum Relaxation {
     Chebyshev,
 }
 
-/// What to reach.
+/// Goal of a solve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Tolerance {
@@ -82,7 +82,7 @@ impl Tolerance {
     pub const TRUNCATION: Self = Self::Named(NamedTolerance::Truncation);
 }
 
-/// What the caller may choose; [`Options::default`] leaves everything to the solver.
+/// Options of the caller; [`Options::default`] leaves everything to the solver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// The method.
@@ -101,7 +101,7 @@ pub struct Options {
     pub coarse_levels: usize,
     /// Number formats.
     pub precision: Precision,
-    /// What to reach.
+    /// Goal of a solve.
     pub tolerance: Tolerance,
     /// A residual that is enough whatever the right-hand side; 0 leaves it out.
     pub absolute: f64,
@@ -137,7 +137,7 @@ const DIRECT_STEPS: u64 = 6;
 /// Cells stretched by less than this keep over-relaxation in the smoother.
 const NEARLY_SQUARE: f64 = 1.5;
 
-/// What a device has that the choice turns on.
+/// Properties of a device that the choice depends on.
 #[derive(Clone, Copy)]
 struct Has {
     gpu: bool,
@@ -150,8 +150,8 @@ fn device_has(device: &Device) -> Has {
     Has { gpu, transforms: !gpu || library::cufft().refusal.is_none() }
 }
 
-/// What a sweep costs, in relaxations of one node: each line of nodes and each pass has a price of its own, which is most of it
-/// where lines are short. Measured: 0.1 microseconds a line and 3 a pass (a launch, on a GPU) on one core that relaxes a node in one nanosecond.
+/// Cost of a sweep, in relaxations of one node: each line of nodes and each pass has an overhead, which dominates where lines are short.
+/// Measured: 0.1 microseconds per line and 3 per pass (a launch, on a GPU) on one core that relaxes a node in one nanosecond.
 fn work(grid: &Grid) -> f64 {
     let shortest = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.nodes).min().unwrap_or(1);
     grid.unknowns() as f64 + 100.0 * (grid.len() / shortest) as f64 + 3000.0
@@ -217,7 +217,7 @@ impl Options {
         self.settle(grid, device_has(device), warm, false)
     }
 
-    /// As [`Options::choose_on`] for many right-hand sides on one grid, which the direct solver takes together.
+    /// Chooses as [`Options::choose_on`] does, for many right-hand sides on one grid, which the direct solver takes together.
     pub fn choose_stack(&self, grid: &Grid, device: &Device, warm: bool) -> Result<Choice> {
         self.settle(grid, device_has(device), warm, true)
     }
@@ -285,7 +285,7 @@ impl Options {
         Ok(Choice { scheme, words, criteria, truncation, warm, pace, precision, coarse_levels, instead })
     }
 
-    /// Whether something was asked for that only cycles have.
+    /// Returns true if an option is set that only cycles have.
     fn asks_for_cycles(&self) -> bool {
         let sweeps = self.pre.is_some() || self.post.is_some() || self.omega.is_some();
         self.cycle != Cycle::V || sweeps || self.smoother != Relaxation::RedBlack || self.coarse_levels != usize::MAX

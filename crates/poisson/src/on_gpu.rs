@@ -11,12 +11,12 @@ use crate::grid::{Bc, Grid};
 /// Blocks of `source`, in a fixed number: the sums are the same on every GPU.
 const BLOCKS: u32 = 1024;
 
-/// What is compiled.
+/// Sources and constants of the program.
 pub(crate) fn recipe() -> Recipe {
     Recipe::new("poisson-on-gpu", &[include_str!("on_gpu.cu")], &[], &["source"])
 }
 
-/// Of `on_gpu.cu`.
+/// Argument of `on_gpu.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Extent {
@@ -27,7 +27,7 @@ struct Extent {
     half_hi: [i32; 3],
 }
 
-/// What a pass over an array finds at the unknowns.
+/// Properties of an array at the unknowns, found in one pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found {
     /// Mean, weighted by control volumes.
@@ -46,9 +46,9 @@ pub(crate) struct Sides {
     /// Whole control volumes of all unknowns together.
     volume: f64,
     partial: Buffer<f64>,
-    /// What sides add to a right-hand side.
+    /// Contribution of the sides to a right-hand side.
     added: Option<Buffer<f64>>,
-    /// What they add to a solution of the unknowns alone: values on Dirichlet nodes.
+    /// Contribution of the sides to a solution of the unknowns alone: values on Dirichlet nodes.
     values: Option<Buffer<f64>>,
     /// A right-hand side with both.
     f: Buffer<f64>,

@@ -36,7 +36,7 @@ pub struct Plan {
     /// Without a right-hand side.
     problem: Problem<'static>,
     kept: Kept,
-    /// For right-hand sides in a GPU's memory: the mean of what derivatives on sides add, and what sides add.
+    /// Contributions for right-hand sides in a GPU's memory: the mean of those from derivatives on sides, and those of the sides.
     sides: Option<(f64, Sides)>,
 }
 
@@ -71,7 +71,7 @@ impl Plan {
         self.kept.solve(&problem, &mut Profiler::off())
     }
 
-    /// As [`Plan::solve`], into `u` over all nodes, whose values before are not read.
+    /// Solves as [`Plan::solve`] does, into `u` over all nodes, whose previous values are not read.
     ///
     /// # Errors
     /// As [`Plan::solve`], and [`Error::Input`] if `u` has another length; `u` holds no solution then.
@@ -92,8 +92,9 @@ impl Plan {
         Problem { nodes, size, sides, rhs: rhs.into(), guess: None, mean }
     }
 
-    /// As [`Plan::solve_into`], both arrays dense over all nodes in the memory of the plan's GPU, made by the [`Cuda`] that the plan's
-    /// device was, or a clone of it: the work is put on its stream behind what is there. Nothing of the size of the grid goes to the host.
+    /// Solves as [`Plan::solve_into`] does, with both arrays dense over all nodes in the memory of the plan's GPU, made by the [`Cuda`]
+    /// of the plan's device or a clone of it: the work is put on its stream behind earlier work. Nothing of the size of the grid goes to
+    /// the host.
     ///
     /// # Errors
     /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the processor; [`Error::Input`] for `tolerance = "truncation"`, whose
@@ -136,7 +137,7 @@ impl Plan {
         Ok((system.imbalance, Sides::new(grid, &system, &values, cuda)?))
     }
 
-    /// What was chosen, and why.
+    /// Description of the chosen method and the reason for it.
     pub fn method(&self) -> &str {
         &self.kept.driver().choice().words
     }

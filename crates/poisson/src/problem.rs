@@ -63,14 +63,14 @@ impl std::fmt::Display for Precision {
     }
 }
 
-/// What the constructors of the backends are given.
+/// Input of the constructors of the backends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageSetup {
     /// The cycle_levels, finest first; its last entry has no transfer.
     pub levels: Vec<Level>,
     /// Number formats.
     pub precision: Precision,
-    /// Whether coarse levels also keep `u_l` and `f_l` (full multigrid).
+    /// Keeps `u_l` and `f_l` on coarse levels too (full multigrid).
     pub full: bool,
 }
 
@@ -89,7 +89,7 @@ impl StageSetup {
 /// Values along one side, over its nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SideValues<'a> {
-    /// The same everywhere.
+    /// One value for the whole side.
     Constant(f64),
     /// One value per node of the side, the lower of its two axes fastest: an x side holds `values[j + N k]`, a y side
     /// `values[i + M k]`, a z side `values[i + M j]` for M, N nodes in x, y.
@@ -116,19 +116,19 @@ impl SideValues<'_> {
 /// The condition on one side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side<'a> {
-    /// Its kind.
+    /// Type of boundary condition.
     pub bc: Bc,
     /// Values of `u` (Dirichlet) or of its outward derivative (Neumann); not read on a periodic side.
     pub values: SideValues<'a>,
 }
 
 impl<'a> Side<'a> {
-    /// This side with its values lent.
+    /// Borrows this side with its values.
     fn lent(&self) -> Side<'_> {
         Side { bc: self.bc, values: self.values.lent() }
     }
 
-    /// This side with values of its own.
+    /// Copies this side with values of its own.
     pub(crate) fn to_own(&self) -> Side<'static> {
         let values = match &self.values {
             SideValues::Constant(c) => SideValues::Constant(*c),
@@ -195,7 +195,7 @@ impl<'a> Problem<'a> {
         Self { nodes, size, sides: [zero(), zero(), zero()], rhs: rhs.into(), guess: None, mean: 0.0 }
     }
 
-    /// The same problem, with the values of this one.
+    /// View of the problem that borrows its values.
     pub(crate) fn view(&self) -> Problem<'_> {
         let guess = self.guess.as_deref().map(Cow::Borrowed);
         Problem { nodes: self.nodes, size: self.size, sides: self.sides.clone(), rhs: Cow::Borrowed(&self.rhs), guess, mean: self.mean }
@@ -257,7 +257,7 @@ impl<'a> Problem<'a> {
         refuse(self.faults(false))
     }
 
-    /// This problem with its arrays lent.
+    /// Borrows this problem with its arrays.
     pub(crate) fn lent(&self) -> Problem<'_> {
         Problem {
             nodes: self.nodes,

@@ -1,4 +1,4 @@
-//! From the input to the problem: arrays filled from numbers, expressions and files, every value looked at.
+//! Conversion of the input to the problem: arrays filled from numbers, expressions and files, every value checked.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -53,13 +53,13 @@ pub(crate) struct Problems {
     sides: Vec<(usize, usize, Vec<f64>)>,
 }
 
-/// What belongs to number `k` of `values`, of which there are `len` for all or for each.
+/// Selects the part that belongs to number `k` of `values`, `len` of which are for all or for each.
 fn own(values: &[f64], len: usize, k: usize) -> &[f64] {
     if values.len() == len { values } else { &values[k * len..][..len] }
 }
 
 impl Problems {
-    /// How many there are.
+    /// Number of right-hand sides.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -267,7 +267,7 @@ fn tuple(numbers: &[usize]) -> String {
 struct Named {
     /// The key that names it.
     key: String,
-    /// As the input names it.
+    /// Name in the input.
     name: String,
     path: PathBuf,
     /// The dataset in it, where it is HDF5.
@@ -417,7 +417,7 @@ mod tests {
         assert!(absent.path == "poisson.rhs.file" && absent.message.contains("cannot read") && absent.hint.is_some(), "{absent}");
     }
 
-    /// The same words from a look that reads no values, which a dry run can afford.
+    /// Compares with the messages of a check that reads no values, as a dry run does.
     #[test]
     fn damaged_and_missing_files_are_named_with_their_key_before_the_run() {
         let folder = tempfile::tempdir().unwrap();

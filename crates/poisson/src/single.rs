@@ -46,7 +46,7 @@ pub(crate) fn levels_of(grid: &Grid, choice: &Choice) -> Vec<Level> {
     cycle_levels(grid, if matches!(choice.scheme, Scheme::Cycles { .. }) { choice.coarse_levels } else { 0 })
 }
 
-/// What a recomputed residual may be. The one that stopped the solve was rounded in the working precision: twice the floor covers it.
+/// Limit of a recomputed residual. The one that stopped the solve was rounded in the working precision: twice the floor covers it.
 pub(crate) fn residual_limit(goal: f64, floor: f64) -> f64 {
     goal.max(8.0 * floor) + 2.0 * floor
 }

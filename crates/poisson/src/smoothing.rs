@@ -1,4 +1,4 @@
-//! How much smoothing each level of a cycle needs.
+//! Amount of smoothing on each level of a cycle.
 //!
 //! Most grids need one sweep before and one after the coarse correction, with the best factor for square cells. Where that leaves a
 //! cycle slow, it is at single lines or on stretched cells of coarse levels, which are cheap: they get another factor and more sweeps.
@@ -26,7 +26,7 @@ const UNEVEN: f64 = 1.25;
 const WIDE_TAIL: f64 = 0.6;
 /// Spacings that differ by this factor make coarse levels slow that are coarsened along all axes.
 const STRETCHED: f64 = 1.2;
-/// In space by this one, and the finest level too.
+/// Limit in space, where the finest level is slow too.
 const STRETCHED_SPACE: f64 = 1.05;
 
 /// Periodic, with two nodes of one colour side by side or an interval shorter than the others.
@@ -34,7 +34,7 @@ fn uneven(axis: &Axis) -> bool {
     axis.periodic() && !axis.is_flat() && (axis.nodes % 2 == 1 || axis.theta != 1.0)
 }
 
-/// What level `l` of a hierarchy needs.
+/// Smoothing for level `l` of a hierarchy.
 pub fn of(levels: &[Level], l: usize) -> Smoothing {
     let Level { grid, transfer } = &levels[l];
     let axes = || grid.axes.iter().filter(|axis| !axis.is_flat());

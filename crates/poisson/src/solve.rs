@@ -22,14 +22,14 @@ use crate::truncation::Truncation;
 pub struct Solution {
     /// `u` over all nodes, C order with x fastest.
     pub u: Vec<f64>,
-    /// How it was found.
+    /// Report of the solve.
     pub report: Report,
 }
 
-/// How a solution was found.
+/// Report of a solve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// How it ended. [`Status::PrecisionFloor`] is as good as the precision allows; the last three are not what was asked.
+    /// Outcome of the solve. [`Status::PrecisionFloor`] is as good as the precision allows; the last three miss the goal.
     pub status: Status,
     /// The method and why it was chosen.
     pub method: String,
@@ -37,7 +37,7 @@ pub struct Report {
     pub steps: usize,
     /// Residual in the norm asked for, before the first step and after each.
     pub history: Vec<f64>,
-    /// What "relative" refers to: that norm of `f - A u_b`.
+    /// Reference of "relative": that norm of `f - A u_b`.
     pub reference: f64,
     /// The last residual over the reference.
     pub relative_residual: f64,
@@ -155,7 +155,7 @@ pub fn solve_batch(problems: &[Problem<'_>], options: &Options, device: &Device)
 pub(crate) struct Kept {
     driver: Driver,
     device: Device,
-    /// What the driver was made for: cycles that a direct solution made necessary are for one right-hand side.
+    /// Method that the driver was made for: cycles made necessary by a direct solution are for one right-hand side.
     choice: Choice,
     /// Room for a right-hand side that the sides change.
     spare: Vec<f64>,
@@ -174,7 +174,7 @@ impl Kept {
         &self.device
     }
 
-    /// As [`Driver::solve_on_gpu`].
+    /// Solves as [`Driver::solve_on_gpu`] does.
     pub(crate) fn solve_on_gpu(&mut self, f: &Buffer<f64>, u: &mut Buffer<f64>, of_f: (Reference, f64)) -> Result<Report> {
         self.renew()?;
         let status = self.driver.solve_on_gpu(f, u, of_f, &mut Profiler::off())?;
@@ -205,7 +205,7 @@ impl Kept {
         self.solve_loaded(problem, profiler)
     }
 
-    /// The same, over all nodes of `u`.
+    /// Solves the problem, over all nodes of `u`.
     pub(crate) fn solve_into(&mut self, problem: &Problem<'_>, u: &mut [f64], profiler: &mut Profiler) -> Result<Report> {
         self.renew()?;
         if let Some(report) = self.solve_lent(problem, u, profiler)? {

@@ -15,7 +15,7 @@ use crate::single::{Single, levels_of};
 use crate::stack::{self, Stack};
 use crate::{batch, bench, cost, direct, estimate, on_gpu, setup, stages};
 
-/// What an input states, being solved.
+/// Solver of the problem that an input states.
 pub struct Poisson(Run);
 
 enum Run {

@@ -14,7 +14,7 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// For a uniform grid: `sum_d w_d cos_d / sum_d w_d`.
+    /// Computes the extreme eigenvalues for a uniform grid: `sum_d w_d cos_d / sum_d w_d`.
     pub fn of(grid: &Grid) -> Self {
         let axes: Vec<&Axis> = grid.axes.iter().filter(|a| !a.is_flat()).collect();
         let weight = |a: &Axis| 1.0 / (a.h * a.h);

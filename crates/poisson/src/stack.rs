@@ -44,7 +44,7 @@ enum Work {
     Each { driver: Box<Driver>, loaded: bool },
 }
 
-/// How one of them ended.
+/// Outcome of one right-hand side.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     status: Status,
@@ -59,7 +59,7 @@ struct Done {
     share: f64,
 }
 
-/// From the best to the worst, in which the whole ends.
+/// Statuses from the best to the worst, which is that of the whole.
 const ENDINGS: [Status; 5] = [Status::Converged, Status::PrecisionFloor, Status::MaxCycles, Status::Stagnated, Status::Diverged];
 /// Numbers of a [`Done`].
 const FIGURES: usize = 9;
@@ -95,7 +95,7 @@ impl Done {
     }
 }
 
-/// Whether right-hand sides of a stack are solved together: the direct solver to a residual, which no estimate follows.
+/// Returns true if right-hand sides of a stack are solved together: by the direct solver to a residual, without an error estimate.
 pub(crate) fn together(choice: &Choice) -> bool {
     choice.scheme == Scheme::Direct && !choice.truncation
 }

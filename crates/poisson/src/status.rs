@@ -1,4 +1,4 @@
-//! When to stop, and with which word.
+//! Stopping criteria, and the status of a solve at its end.
 //!
 //! With `r = f - A u`, a step ends the solve when `||r|| <= max(relative * ||f - A u_b||, absolute)`. Rounding `u` alone
 //! makes a residual of about `eps ||A|| ||u||`, so no method gets far below it. The normwise backward error
@@ -34,7 +34,7 @@ impl Norm {
     }
 }
 
-/// How a solve ended.
+/// Outcome of a solve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -63,7 +63,7 @@ impl Status {
     }
 }
 
-/// What to stop at.
+/// Stopping criteria.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
     /// Residual relative to the reference norm.
@@ -79,7 +79,7 @@ pub struct Criteria {
     pub max_steps: usize,
 }
 
-/// How fast the method at hand is expected to be, which is what tells slow from stuck.
+/// Expected speed of convergence of the method, which tells slow from stuck.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
     /// Steps over which the residual must fall by more than 30 %.
@@ -135,7 +135,7 @@ impl Judge {
         Self { criteria, pace, eps, norm_a, reference, history: Vec::new(), last: Norms::default() }
     }
 
-    /// What it stops at.
+    /// Stopping criteria.
     pub fn criteria(&self) -> &Criteria {
         &self.criteria
     }
@@ -229,7 +229,7 @@ impl Judge {
         if lowest > 0.0 && self.reference.l2 > 0.0 { relative * (lowest * self.last.u_l2 / self.reference.l2).min(1.0) } else { relative }
     }
 
-    /// What the relative residual has to come down to.
+    /// Goal of the relative residual.
     pub fn goal(&self) -> f64 {
         let reference = self.reference();
         if reference > 0.0 { self.relative_goal().max(self.criteria.absolute / reference) } else { self.criteria.absolute }
@@ -247,7 +247,7 @@ impl Judge {
         if scale > 0.0 { self.last.l2 / scale } else { 0.0 }
     }
 
-    /// Whether the residual is rounding.
+    /// Returns true if the residual is rounding.
     pub(crate) fn at_floor(&self) -> bool {
         self.backward_error() <= FLOOR * self.eps
     }

@@ -62,7 +62,7 @@ pub fn cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) 
     cycle_ending(stages, plan, false, profiler)
 }
 
-/// As [`cycle`] before another one, which the backend may make use of: see [`Stages::ascend_carry`].
+/// Runs a [`cycle`] before another one, which the backend may make use of: see [`Stages::ascend_carry`].
 pub fn carried_cycle(stages: &mut dyn Stages, plan: CyclePlan, profiler: &mut Profiler) -> Result<()> {
     cycle_ending(stages, plan, true, profiler)
 }

@@ -1,4 +1,4 @@
-//! How far a solution is from the error of the formula itself.
+//! Estimate of the error left in solving, relative to the truncation error.
 //!
 //! The exact solution `v` leaves `A v - rho = tau = (hx^2 v_xxxx + hy^2 v_yyyy (+ ..)) / 12` behind, a computed one the
 //! residual `r`. Both are turned into errors of `u` by the same inverse, so the smooth part of `r`, measured against

@@ -60,7 +60,7 @@ pub(super) struct Solver<T> {
     /// The system's own arrays; empty as long as it works on lent ones.
     u: Vec<T>,
     f: Vec<T>,
-    /// Where a sweep leaves its result; empty before the first one.
+    /// Result of a sweep; empty before the first one.
     relaxed: Vec<T>,
     carry: Vec<T>,
     border: Vec<T>,
@@ -157,7 +157,7 @@ impl<T: Scalar> Solver<T> {
         std::mem::swap(u, relaxed);
     }
 
-    /// As [`Solver::polish`] and [`Solver::norms`] for lent arrays.
+    /// Does [`Solver::polish`] and [`Solver::norms`] on lent arrays.
     pub(super) fn polish_lent(&mut self, f: &[T], u: &mut [T], omega: f64) -> Norms {
         self.relaxed.resize(u.len(), T::ZERO);
         let Self { cpu, isa, field, relaxed, .. } = self;
@@ -193,8 +193,8 @@ impl<T: Scalar> Solver<T> {
         result
     }
 
-    /// As [`Solver::solve`] for a right-hand side that has the values of Dirichlet sides in it, into `u`, of which Dirichlet nodes are not
-    /// touched. Both cover all nodes of the solver's grid.
+    /// Solves as [`Solver::solve`] does, for a right-hand side that includes the values of Dirichlet sides, into `u`, of which Dirichlet
+    /// nodes are not touched. Both cover all nodes of the solver's grid.
     pub(super) fn solve_lent(&mut self, f: &[T], u: &mut [T], measured: bool) -> (f64, Option<Norms>) {
         assert!(u.len() == f.len() && u.len() == self.plane() * self.nodes[2], "arrays cover all nodes of the grid");
         let cpu = self.cpu.clone();

@@ -67,14 +67,14 @@ fn waiting<T>(last: &Axis, shared: u32) -> u32 {
     if bytes + 1024 <= shared as usize { bytes as u32 } else { 0 }
 }
 
-/// What is compiled for a grid on such a GPU.
+/// Sources and constants of the program for a grid on such a GPU.
 pub(super) fn recipe_on<T: Real>(grid: &Grid, gpu: &Properties) -> Recipe {
     let (axes, shared) = (super::ordered(grid), gpu.shared_per_block);
     recipe(T::NAME, axes, axes[..2].iter().all(|a| axis::fits::<T>(a, shared)), waiting::<T>(axes[2], shared) > 0)
 }
 
-/// What is compiled for a grid: also by tests, for architectures that are not at hand. `fits`: lines to be transformed lie in
-/// shared memory; `waits`: so do the multipliers of systems.
+/// Sources and constants of the program for a grid: used also by tests, for architectures that are not at hand. `fits`: lines to be
+/// transformed lie in shared memory; `waits`: so do the multipliers of systems.
 pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> Recipe {
     let last = axes[2];
     let rows = eliminated(last);
@@ -103,7 +103,7 @@ pub(super) fn recipe(real: &str, axes: [&Axis; 3], fits: bool, waits: bool) -> R
     Recipe::new("poisson-direct", &[&["namespace physics {"], PHYSICS, &["}"], &kernels].concat(), &defines, &names)
 }
 
-/// Of `lines.cu`: the modes of all parts.
+/// Argument of `lines.cu`: the modes of all parts.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Modes {
@@ -113,7 +113,7 @@ struct Modes {
     outer: u32,
 }
 
-/// Of `residual.cu`.
+/// Argument of `residual.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Field {
@@ -129,7 +129,7 @@ struct Field {
     volume: f64,
 }
 
-/// What [`Solver::residual`] does besides.
+/// Additional task of [`Solver::residual`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Norms,
@@ -158,7 +158,7 @@ pub(super) struct Solver<T> {
     place: Place,
     field: Field,
     x: Lines<T>,
-    /// With the modes of x as lines of the middle axis.
+    /// Lines of the middle axis, and the modes of x in them.
     middle: Option<(Lines<T>, Buffer<Complex<T>>)>,
     /// `delta` of the modes of x and of the middle axis.
     deltas: [Buffer<f64>; 2],
@@ -173,7 +173,7 @@ pub(super) struct Solver<T> {
     means: Buffer<f64>,
     u: Buffer<T>,
     f: Buffer<T>,
-    /// Where a sweep leaves its result.
+    /// Result of a sweep.
     relaxed: Buffer<T>,
     active: Buffer<u8>,
     partial: Buffer<f64>,

@@ -91,7 +91,7 @@ struct Unfold<'a, T> {
 }
 
 impl<T: Scalar> Unfold<'_, T> {
-    /// As [`Fold::step`].
+    /// Processes elements `i ..` of one register, as [`Fold::step`] does.
     ///
     /// # Safety
     /// The same.

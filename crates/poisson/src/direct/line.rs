@@ -44,12 +44,12 @@ struct Block<T> {
 struct Step<T> {
     /// Rounded.
     m: [T; WIDTH],
-    /// What the rounding left out.
+    /// Rounding error of `m`.
     e: [T; WIDTH],
 }
 
 impl<T: Scalar> Step<T> {
-    /// From `d = 1 - m` and `m`, each with all its digits.
+    /// Builds the multipliers from `d = 1 - m` and `m`, each with all its digits.
     fn new(d: &[f64; WIDTH], m: &[f64; WIDTH]) -> Self {
         let rounded: [T; WIDTH] = std::array::from_fn(|k| T::of(if d[k] < 0.5 { 1.0 - d[k] } else { m[k] }));
         let e = std::array::from_fn(|k| {
@@ -86,7 +86,7 @@ impl<T: Scalar> Lines<T> {
         Self { blocks, rows, lo: axis.lo, hi: axis.hi }
     }
 
-    /// Whether the axis closes on itself.
+    /// Returns true if the axis is periodic.
     pub(super) fn periodic(&self) -> bool {
         self.lo == Bc::Periodic
     }

@@ -91,12 +91,12 @@ impl Direct {
         Self::batch(grid, 1, precision, device)
     }
 
-    /// As [`Direct::new`] for `systems` right-hand sides at once, up to [`SYSTEMS`] on a GPU and 1 on the processor.
+    /// Prepares as [`Direct::new`] does, for `systems` right-hand sides at once, up to [`SYSTEMS`] on a GPU and 1 on the CPU.
     pub fn batch(grid: &Grid, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
         Self::turned(grid, crate::estimate::turn(grid, !matches!(device, Device::Cpu(_))), systems, precision, device)
     }
 
-    /// As [`Direct::batch`], eliminating along the axis `turn` in place of the last one: on the processor only.
+    /// Prepares as [`Direct::batch`] does, eliminating along the axis `turn` in place of the last one: on the CPU only.
     pub fn turned(grid: &Grid, turn: Option<usize>, systems: usize, precision: Precision, device: &Device) -> Result<Self> {
         assert!(grid.axes.iter().all(|a| a.theta == 1.0), "the direct solver takes grids of equal intervals");
         assert!(turn.is_none() || matches!(device, Device::Cpu(_)), "axes change places on the processor only");
@@ -133,7 +133,7 @@ impl Direct {
         self.load_system(0, u, f)
     }
 
-    /// As [`Direct::load`], number `system` of a batch.
+    /// Loads as [`Direct::load`] does, into system number `system` of a batch.
     pub fn load_system(&mut self, system: usize, u: &[f64], f: &[f64]) -> Result<()> {
         assert!(u.len() == self.grid.len() && f.len() == self.grid.len(), "arrays cover all nodes of the grid");
         assert!(system < self.systems, "right-hand side {system} of {}", self.systems);
@@ -158,8 +158,8 @@ impl Direct {
         Ok(())
     }
 
-    /// As [`Direct::solve`], with the norms of [`Direct::norms`]: on the processor in one go, which spares the solution's way
-    /// through memory.
+    /// Solves as [`Direct::solve`] does and returns the norms of [`Direct::norms`]: on the CPU in one pass, which saves a pass of the
+    /// solution through memory.
     pub fn solve_measured(&mut self, profiler: &mut Profiler) -> Result<Vec<Norms>> {
         let cost = self.measured_cost();
         let (removed, norms) = match &mut self.backend {
@@ -174,13 +174,13 @@ impl Direct {
         Ok(norms.into_iter().collect())
     }
 
-    /// Whether [`Direct::solve_lent`] can work on the caller's arrays: they are what the processor works on in double precision.
+    /// Returns true if [`Direct::solve_lent`] can work on the caller's arrays: the CPU does so in double precision.
     pub(crate) fn lends(&self) -> bool {
         self.turn.is_none() && matches!(self.backend, Backend::F64(_))
     }
 
-    /// As [`Direct::solve_measured`], from the caller's right-hand side, with the values of Dirichlet sides in it, into the caller's
-    /// array, where [`Direct::lends`].
+    /// Solves as [`Direct::solve_measured`] does, from the caller's right-hand side, which includes the values of Dirichlet sides, into
+    /// the caller's array, where [`Direct::lends`].
     pub(crate) fn solve_lent(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
         let cost = self.measured_cost();
         let Backend::F64(solver) = &mut self.backend else { return None };
@@ -189,7 +189,7 @@ impl Direct {
         norms
     }
 
-    /// As [`Direct::load`], of a right-hand side in the GPU's memory that has the values of Dirichlet sides in it.
+    /// Loads as [`Direct::load`] does, a right-hand side in the GPU's memory that includes the values of Dirichlet sides.
     pub(crate) fn load_on_gpu(&mut self, f: &Buffer<f64>) -> Result<()> {
         match &mut self.backend {
             Backend::F32(_) | Backend::F64(_) => Err(stages::on_no_gpu()),
@@ -207,7 +207,7 @@ impl Direct {
         }
     }
 
-    /// As [`Direct::polish`] after [`Direct::solve_lent`].
+    /// Polishes as [`Direct::polish`] does, after [`Direct::solve_lent`].
     pub(crate) fn polish_lent(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
         let (omega, cost) = (damping(&self.grid), self.polish_cost());
         let Backend::F64(solver) = &mut self.backend else { return None };
@@ -300,8 +300,8 @@ impl Direct {
         }
     }
 
-    /// What a solve must move and compute: the right-hand side read, the modes written and read, the solution written; two
-    /// complex DFTs of `n` points for two lines of each transformed axis (`5 n log2 n` each) and 12 operations around them.
+    /// Traffic and operations of a solve: the right-hand side read, the modes written and read, the solution written; two complex DFTs of
+    /// `n` points for two lines of each transformed axis (`5 n log2 n` each) and 12 operations around them.
     pub fn cost(&self) -> Cost {
         let items = (self.grid.unknowns() * self.systems) as f64;
         let grid = turn::grid(&self.grid, self.turn);
@@ -312,13 +312,13 @@ impl Direct {
 }
 
 impl Direct {
-    /// Of the solution with its norms: the right-hand side once more.
+    /// Cost of a solve with its norms: the right-hand side is read once more.
     fn measured_cost(&self) -> Cost {
         let Cost { bytes, flops, items } = self.cost();
         Cost { bytes: bytes + self.bytes as f64 * items, flops: flops + 15.0 * items, items }
     }
 
-    /// Of a sweep: u, f and u again, and once more with the norms.
+    /// Cost of a sweep: u, f and u again, and once more with the norms.
     fn polish_cost(&self) -> Cost {
         let items = (self.grid.unknowns() * self.systems) as f64;
         Cost { bytes: (if self.on_gpu() { 6 } else { 5 } * self.bytes) as f64 * items, flops: 30.0 * items, items }

@@ -8,7 +8,7 @@ use zellige_engine::real::AVX512;
 use super::transform::Scalar;
 use crate::isa::Isa;
 
-/// Some neighbouring complex numbers of parts `T`.
+/// Register of neighbouring complex numbers with parts of type `T`.
 ///
 /// # Safety
 /// The methods of a register may be called only where its instructions are compiled in and the processor has them.
@@ -16,7 +16,7 @@ pub(super) trait Pairs<T>: Copy {
     /// Complex numbers of a register.
     const LEN: usize;
 
-    /// Those from `from` on, which are at least [`Self::LEN`].
+    /// Loads the numbers from `from` on, which are at least [`Self::LEN`].
     unsafe fn load(from: *const Complex<T>) -> Self;
     /// Writes them to `to` on.
     unsafe fn store(self, to: *mut Complex<T>);

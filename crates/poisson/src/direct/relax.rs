@@ -85,7 +85,7 @@ impl Field {
         }
     }
 
-    /// The same for the line `c` between the rows `near`, whose second differences have the weights `w`.
+    /// Computes the residual along the line `c` between the rows `near`, whose second differences have the weights `w`.
     #[inline(always)]
     fn line<T: Scalar, S: Sink<T>, const N: usize>(&self, c: &[T], f: &[T], near: [&[T]; N], w: [f64; N], sink: &mut S) {
         let (n, first) = (c.len(), self.unknowns[0].start);
@@ -128,7 +128,7 @@ impl Field {
         self.total(&self.sums(u, f, isa, self.unknowns[2].clone()))
     }
 
-    /// What the norms are made of: the [`Row`]s of the given planes of the last axis, in order.
+    /// Computes the terms of the norms: the [`Row`]s of the given planes of the last axis, in order.
     pub(super) fn sums<T: Scalar>(&self, u: &[T], f: &[T], isa: Isa, planes: Range<usize>) -> Vec<Row> {
         let x = self.unknowns[0].clone();
         let ends = [1.0 - self.share(0, x.start), if x.len() > 1 { 1.0 - self.share(0, x.end - 1) } else { 0.0 }];
@@ -202,7 +202,7 @@ fn residual<T: Scalar, const L: usize, const N: usize>(
     r
 }
 
-/// What is done with the residual of a row.
+/// Use of the residual of a row.
 trait Sink<T> {
     /// Takes those of the nodes `i ..` and the solution there.
     fn block(&mut self, i: usize, r: &[f64; LANES], u: &[T; LANES]);

@@ -1,5 +1,5 @@
-//! What is known of the modes, and the kernels through the compiler. The solver itself is verified from outside
-//! (`tests/all/direct.rs`), where it is compiled anyway.
+//! Properties of the modes, and compilation of the kernels. The solver itself is verified from outside (`tests/all/direct.rs`), where it
+//! is compiled anyway.
 
 use std::f64::consts::PI;
 
@@ -114,7 +114,7 @@ fn every_register_gives_the_bits_of_plain_numbers() {
     registers_equal_numbers::<f64>();
 }
 
-/// The same transform with every instruction set, there and back, at lengths that leave rests of a register.
+/// Compares the transforms of every instruction set, forward and back, at lengths that leave a part of a register.
 fn transforms_equal<T: Scalar>() {
     for (lo, hi) in PAIRS {
         for nodes in [17, 33, 41, 65, 101, 129, 257, 1023] {

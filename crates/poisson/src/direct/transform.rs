@@ -44,7 +44,7 @@ pub(super) trait Scalar: RealScalar + fft::Real {
     /// Complex numbers in the registers of AVX-512.
     #[cfg(target_arch = "x86_64")]
     type Avx512: Pairs<Self>;
-    /// The same in those of AVX2.
+    /// Complex numbers in the registers of AVX2.
     #[cfg(target_arch = "x86_64")]
     type Avx2: Pairs<Self>;
 
@@ -70,7 +70,7 @@ impl Scalar for f64 {
 /// Intervals up to which the plain extension is as good as another split on the processor.
 pub(super) const SMALL: usize = 16;
 
-/// Which of the families an axis belongs to.
+/// Transform family of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Dirichlet on both ends.
@@ -118,8 +118,8 @@ impl Split {
         self.points * self.groups
     }
 
-    /// What the DFTs are rotated by, halved: `e^{-i pi d c / n} / 2` for `d` up to half the points, for every group `c`; then
-    /// (odd factors) the points `e^{2 pi i t / p}` of the circle.
+    /// Rotations of the DFTs, halved: `e^{-i pi d c / n} / 2` for `d` up to half the points, for every group `c`; then (odd factors) the
+    /// points `e^{2 pi i t / p}` of the circle.
     pub(super) fn rotations<T: Scalar>(&self) -> Vec<Complex<T>> {
         let (n, half) = (self.intervals as f64, self.points / 2);
         let quarter = self.radix <= 2;
@@ -253,7 +253,7 @@ impl<T: Scalar> Transform<T> {
         grow(&mut scratch.fft, self.scratch[1]);
     }
 
-    /// What the analysis is multiplied by so that the synthesis needs no factor.
+    /// Factor of the analysis with which the synthesis needs none.
     fn norm(&self) -> f64 {
         if self.kind == Kind::Flat { 1.0 } else { 2.0 / self.intervals as f64 }
     }

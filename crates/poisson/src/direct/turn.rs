@@ -20,7 +20,7 @@ pub(super) fn grid(grid: &Grid, turn: Option<usize>) -> Grid {
     turned
 }
 
-/// From node to next node along the axes of `grid`, where [`copy`] puts them.
+/// Distance between neighbouring nodes along the axes of `grid`, in values of the array that [`copy`] fills.
 pub(super) fn strides(grid: &Grid, turn: Option<usize>) -> [usize; 3] {
     let n = self::grid(grid, turn).nodes();
     let mut stride = [1, n[0], n[0] * n[1]];

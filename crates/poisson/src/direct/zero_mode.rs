@@ -3,7 +3,7 @@
 
 use crate::grid::{Axis, Bc};
 
-/// What closes the line.
+/// Closure of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     /// Neumann ends, which weigh one half.

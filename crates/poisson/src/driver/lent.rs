@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::status::{Judge, Status};
 
 impl Driver {
-    /// Whether [`Driver::solve_lent`] gives solutions.
+    /// Returns true if [`Driver::solve_lent`] gives solutions.
     pub(crate) fn lends(&self) -> bool {
         matches!(&self.backend, Backend::Direct(direct) if direct.lends()) && !self.choice.warm && !self.choice.truncation
     }

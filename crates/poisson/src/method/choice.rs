@@ -1,4 +1,4 @@
-//! What was chosen: the method in full, when it stops, and the words for it.
+//! Chosen method: all its parameters, its stopping criteria and its description.
 
 use super::DIRECT_STEPS;
 use crate::problem::Precision;
@@ -33,31 +33,31 @@ pub enum Scheme {
     Direct,
 }
 
-/// What was chosen.
+/// Chosen method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The method in full.
     pub scheme: Scheme,
-    /// For people: the method and why.
+    /// Description for people: the method and the reason for it.
     pub words: String,
-    /// When to stop.
+    /// Stopping criteria.
     pub criteria: Criteria,
-    /// Whether the goal is the truncation error.
+    /// Sets the truncation error as the goal.
     pub truncation: bool,
-    /// Whether there is a first guess.
+    /// Marks the presence of a first guess.
     pub warm: bool,
-    /// How fast it should be.
+    /// Expected speed of convergence.
     pub pace: Pace,
     /// Number formats.
     pub precision: Precision,
     /// Most coarse levels.
     pub coarse_levels: usize,
-    /// Where the direct solver was chosen automatically: the cycles that are taken if it misses its goal.
+    /// Fallback where the direct solver was chosen automatically: the cycles to use if it misses its goal.
     pub instead: Option<Box<Choice>>,
 }
 
 impl Choice {
-    /// Whether a solve that ended so is to be done by other means.
+    /// Returns true if a solve with this status is to be repeated by other means.
     pub(crate) fn missed(&self, status: Status) -> bool {
         let limit = self.criteria.max_steps as u64 == DIRECT_STEPS;
         self.instead.is_some() && (matches!(status, Status::Stagnated | Status::Diverged) || status == Status::MaxCycles && limit)
@@ -72,7 +72,7 @@ impl Choice {
 }
 
 impl Scheme {
-    /// What the step after `steps` others does: the last block of sweeps may be shorter.
+    /// Scheme of the step after `steps` others: the last block of sweeps may be shorter.
     #[must_use]
     pub fn after(self, steps: usize) -> Self {
         let Self::Sweeps { smoother, block, pieces, rate, limit } = self else { return self };

@@ -1,4 +1,4 @@
-//! What is chosen, and what is refused.
+//! Choices made, and options refused.
 
 use super::*;
 use crate::grid::{Axis, Bc};

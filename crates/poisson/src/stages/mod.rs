@@ -49,7 +49,7 @@ pub enum Smoother {
     },
 }
 
-/// What a pass of smoothing starts from.
+/// Starting value of a pass of smoothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// `e_l = 0`, whatever is stored.
@@ -61,9 +61,9 @@ pub enum Start {
 /// The residual of the finest grid in the form in which a device holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
-    /// Its bytes.
+    /// Bytes of the residual.
     pub residual: Vec<u8>,
-    /// What it is held times.
+    /// Factor by which the stored residual is scaled.
     pub scale: f64,
 }
 
@@ -121,13 +121,13 @@ pub trait Stages: Send {
     /// The solution over all nodes of the finest grid.
     fn solution(&mut self) -> Result<Vec<f64>>;
 
-    /// As [`Stages::load`] of a zero guess, from a right-hand side in the memory of the stages' GPU whose largest magnitude at the unknowns
-    /// is `largest`.
+    /// Loads as [`Stages::load`] does with a zero guess, from a right-hand side in the memory of the stages' GPU whose largest magnitude
+    /// at the unknowns is `largest`.
     fn load_on_gpu(&mut self, _f: &Buffer<f64>, _largest: f64) -> Result<()> {
         Err(on_no_gpu())
     }
 
-    /// As [`Stages::solution`], into the memory of the stages' GPU.
+    /// Writes [`Stages::solution`] into the memory of the stages' GPU.
     fn solution_on_gpu(&mut self, _u: &mut Buffer<f64>) -> Result<()> {
         Err(on_no_gpu())
     }
@@ -198,15 +198,15 @@ pub trait Stages: Send {
         self.descend(0, Start::Zero, pre, smoother, profiler)
     }
 
-    /// Whether [`Stages::ascend_carry`] differs from [`Stages::ascend_correct`].
+    /// Returns true if [`Stages::ascend_carry`] differs from [`Stages::ascend_correct`].
     fn carries(&self) -> bool {
         false
     }
 
-    /// As [`Stages::ascend_correct`] before another cycle. The backend may carry the residual on, `r_0 - A e_0` instead of
-    /// `f - A u`, which spares it reading `f`; that differs from the true residual by the rounding of the last true one in
-    /// the inner precision, and of `u`. Or it may go on with the way down of the next cycle: the norms are then true, `u` is
-    /// one sweep further than they say, and `r_0` is stale until the end of a cycle or [`Stages::residual`].
+    /// Ascends as [`Stages::ascend_correct`] does, before another cycle. The backend may carry the residual on, `r_0 - A e_0` instead of
+    /// `f - A u`, which saves reading `f`; that differs from the true residual by the rounding of the last true one in the inner
+    /// precision, and of `u`. Or it may begin the way down of the next cycle: the norms are then true, `u` is one sweep further than they
+    /// say, and `r_0` is stale until the end of a cycle or [`Stages::residual`].
     fn ascend_carry(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.ascend_correct(pre, nu, smoother, profiler)
     }
@@ -217,8 +217,8 @@ pub trait Stages: Send {
         self.residual(level, profiler)
     }
 
-    /// As `interpolate_residual(level)` before a cycle on that level, whose way down the backend may do in the same pass, as
-    /// [`Stages::residual_ahead`] does.
+    /// Interpolates as `interpolate_residual(level)` does, before a cycle on that level, whose way down the backend may do in the same
+    /// pass, as [`Stages::residual_ahead`] does.
     fn interpolate_ahead(&mut self, level: usize, _pre: u32, _smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.interpolate_residual(level, profiler)
     }

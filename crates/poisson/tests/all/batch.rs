@@ -36,7 +36,7 @@ fn table(method: &str) -> Value {
     })
 }
 
-/// The same input for number `k` alone.
+/// Solves the input for number `k` alone.
 fn alone(table: &Value, k: usize, device: &Device) -> Solution {
     let text = |v: &Value| v.as_str().map_or(v.clone(), |t| json!(t.replace('k', &format!("({k}.0)"))));
     let mut one = table.clone();
@@ -70,7 +70,7 @@ fn solutions(poisson: &mut Poisson) -> (Vec<usize>, Vec<f64>) {
     (stack.shape(), values.clone())
 }
 
-/// Where there is a GPU its twin runs here too: the direct solver takes all right-hand sides in one launch there, and each gets the bits
+/// Runs the GPU twin too where there is one: the direct solver takes all right-hand sides in one launch there, and each gets the bits
 /// that it has alone.
 #[test]
 fn every_right_hand_side_gets_what_it_gets_alone() {
@@ -257,7 +257,7 @@ fn a_restored_batch_goes_on_bit_by_bit() {
     }
 }
 
-/// What the command line makes of a batch: files of all forms, and a figure of each in the summary.
+/// Runs a batch as the command line does: files of all forms, and a figure of each in the summary.
 #[test]
 fn a_run_writes_all_solutions_and_tells_of_each() {
     use zellige_engine::record::Row;

@@ -1,4 +1,4 @@
-//! What the pages say, against the program: their examples run, their keys are those of the input.
+//! Statements of the pages, checked against the program: their examples run, their keys are those of the input.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ const LIBRARY: &str = include_str!("../../../../docs/guide/library.md");
 const README: &str = include_str!("../../README.md");
 const INPUT: &str = include_str!("../../../../docs/guide/input.md");
 
-/// As the book has it.
+/// Example of the book.
 fn of_the_book() -> Result<Solution> {
     use zellige_engine::device::{Cpu, Device};
     use zellige_poisson::{Options, Problem, Side, solve};
@@ -26,7 +26,7 @@ fn of_the_book() -> Result<Solution> {
     Ok(solution)
 }
 
-/// As the book has it for many right-hand sides.
+/// Example of the book for many right-hand sides.
 fn of_the_book_many() -> Result<Vec<f64>> {
     use zellige_engine::device::{Cpu, Device};
     use zellige_poisson::{Options, Plan, Problem, Side};
@@ -42,7 +42,7 @@ fn of_the_book_many() -> Result<Vec<f64>> {
     Ok(u)
 }
 
-/// As the crate's page has it.
+/// Example of the crate's page.
 fn of_the_readme() -> Result<Solution> {
     use zellige_engine::device::{Cpu, Device};
     use zellige_poisson::{Options, Problem, Side, solve};

@@ -262,7 +262,7 @@ fn more_nodes_than_a_gpu_counts_are_refused() {
     }
 }
 
-/// Its limit of its own does not come before its floor, and noise is not called a solve that was too short.
+/// Checks that a polynomial's own limit does not come before its floor, and that noise is not called a solve that was too short.
 #[test]
 fn polynomials_end_at_their_floor() {
     let options = |tolerance| Options {

@@ -1,4 +1,4 @@
-//! What is verified from outside, in one program: linking one for each file took most of the time of building them.
+//! Verification from outside, in one program: linking one for each file took most of the time of building them.
 
 mod batch;
 mod bench;

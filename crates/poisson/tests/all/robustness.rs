@@ -1,4 +1,5 @@
-//! What must not matter, and what must be said: threads, batches, warm starts, the floor of the precision, bad input.
+//! Robustness: threads, batches and warm starts that must not matter, and the floor of the precision and bad input, which must be
+//! reported.
 
 use crate::common::{cpu, devices, dipole, max, max_error, options, plane, scramble, solved};
 use proptest::prelude::*;
@@ -207,7 +208,7 @@ proptest! {
     }
 }
 
-/// What a solve reports is the residual of the solution that it returns, also where cycles in between carried theirs on.
+/// Checks that the reported residual is that of the returned solution, also where cycles in between carried theirs on.
 #[test]
 fn the_reported_residual_is_that_of_the_solution() {
     let (nodes, size) = ([1025, 1030], [1.0, 1.0]);

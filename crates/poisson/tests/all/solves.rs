@@ -1,5 +1,5 @@
-//! From input and problem to verdict: config, `solve`, the run loop's solver, the benchmarks. All on one thread of the
-//! processor, but what is said of every device; the backends are held against each other elsewhere.
+//! Path from input and problem to verdict: config, `solve`, the run loop's solver, the benchmarks. All on one thread of the CPU, except
+//! statements about every device; the backends are compared with each other elsewhere.
 
 use serde_json::{Value, json};
 use zellige_engine::checkpoint::{Reader, Writer};

@@ -8,7 +8,7 @@ use zellige_engine::testing;
 use zellige_poisson::step::Cycle;
 use zellige_poisson::{Method, Options, Precision, Problem, Side, Tolerance, solve};
 
-/// What holds the solution.
+/// Conditions that fix the solution.
 enum Sides {
     /// Zero all round.
     Held,

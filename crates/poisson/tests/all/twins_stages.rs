@@ -161,8 +161,8 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// For iterates on the way: rounding, and with few levels also that the backends solve the coarsest one, which is large,
-/// by iterations of their own.
+/// Tolerance of intermediate iterates: rounding, and with few levels also that the backends solve the coarsest one, which is large, by
+/// iterations of their own.
 fn loose(precision: Precision, levels: usize) -> f64 {
     match (precision, levels) {
         (Precision::F32, _) => 1e-4,

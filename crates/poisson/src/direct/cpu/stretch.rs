@@ -58,7 +58,7 @@ pub(super) struct Stretch<'a, T> {
 }
 
 impl<'a, T: Scalar> Stretches<'a, T> {
-    /// Those of `planes`, number `first` and on along the last axis; `carry` and `border` have a value per mode.
+    /// Takes `planes`, from number `first` on along the last axis; `carry` and `border` have a value per mode.
     pub(super) fn new(solver: &'a Solver<T>, planes: &'a mut [T], first: usize, carry: &'a mut [T], border: &'a mut [T]) -> Self {
         let modes = solver.x.len() * solver.middle.len();
         assert!(planes.len().is_multiple_of(solver.plane()) && carry.len() == modes && border.len() == modes);

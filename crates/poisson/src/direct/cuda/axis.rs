@@ -34,7 +34,7 @@ impl Kernels {
     }
 }
 
-/// Of `split.cu`.
+/// Argument of `split.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Level {
@@ -54,7 +54,7 @@ impl Level {
     }
 }
 
-/// Of `transform.cu`.
+/// Argument of `transform.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Way {
@@ -82,7 +82,7 @@ impl Way {
     }
 }
 
-/// Of `transform.cu`.
+/// Argument of `transform.cu`.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Place {
@@ -97,7 +97,7 @@ pub(super) struct Place {
     pub end: u32,
 }
 
-/// Some modes of all lines of the axis, and the DFT that makes them.
+/// Range of modes of all lines of the axis, and the DFT that computes them.
 pub(super) struct Part<T> {
     /// First mode.
     pub at: usize,
@@ -135,7 +135,7 @@ fn extension(kind: Kind, n: usize, rest: usize) -> usize {
     if kind == Kind::Fourier { n } else { 2 * rest }
 }
 
-/// Whether lines of an axis fit into `shared` bytes.
+/// Returns true if lines of an axis fit into `shared` bytes.
 pub(super) fn fits<T>(axis: &Axis, shared: u32) -> bool {
     room(axis) * size_of::<Complex<T>>() <= shared as usize
 }

@@ -33,7 +33,7 @@ impl<T> Band<'_, T> {
         Self { own: &mut [], halo: &mut [], first: 0, count: 0, depth: 0, slab: 0 }
     }
 
-    /// Whether slab `j` is the band's own, and where it starts. Slabs count on beyond the ends of a periodic axis.
+    /// Returns whether slab `j` is the band's own, and its first value. Slabs count on beyond the ends of a periodic axis.
     fn place(&self, j: isize) -> (bool, usize) {
         let local = j - self.first;
         let (own, n) = if local < 0 {
@@ -63,7 +63,7 @@ impl<T> Band<'_, T> {
         (1..self.count - 1).contains(&local).then(|| &mut self.own[(local as usize - 1) * self.slab..][..3 * self.slab])
     }
 
-    /// Whether slab `j` is the band's own.
+    /// Returns true if slab `j` is the band's own.
     pub(super) fn owns(&self, j: isize) -> bool {
         (0..self.count).contains(&(j - self.first))
     }

@@ -11,10 +11,10 @@ use crate::physics::optimal_omega;
 /// Most unknowns for which the inverse is stored: 1.3 MB, and less time to apply than one cycle takes elsewhere.
 const MAX_DIRECT: usize = 400;
 
-/// By how much SOR has to reduce the residual: well below a cycle's factor of about 0.05.
+/// Reduction of the residual by SOR: well below a cycle's factor of about 0.05.
 const SOR_REDUCTION: f64 = 1e-3;
 
-/// How the coarsest level is solved.
+/// Solver of the coarsest level.
 #[derive(Debug)]
 pub(super) enum CoarseSolver {
     /// `e = inverse (V r)` over the unknowns.

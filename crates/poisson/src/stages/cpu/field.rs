@@ -68,12 +68,12 @@ impl Shape {
         &slab[j * self.stride + PAD..][..self.width()]
     }
 
-    /// As [`Shape::row`], to write.
+    /// Mutable row, as [`Shape::row`].
     pub(super) fn row_mut<T>(self, slab: &mut [T], j: usize) -> &mut [T] {
         &mut slab[j * self.stride + PAD..][..self.width()]
     }
 
-    /// As [`Shape::row`] with one value more on both sides.
+    /// Row as of [`Shape::row`] with one more value on both sides.
     pub(super) fn with_ghosts<T>(self, slab: &[T], j: usize) -> &[T] {
         &slab[j * self.stride + PAD - 1..][..self.width() + 2]
     }

@@ -18,7 +18,7 @@ pub(super) struct RelaxInPlace<'a, T, const ROWS: bool> {
     pub operator: &'a Operator<T>,
     /// The row with its padding on both sides.
     pub line: &'a mut [T],
-    /// Its neighbours; `centre` is not looked at.
+    /// Neighbouring rows; `centre` is not read.
     pub row: Neighbours<'a, T>,
     pub rhs: &'a [T],
     /// `1 / d` or 0.
@@ -132,7 +132,7 @@ impl<T: RealScalar, const N: usize> PlainBlocks<'_, T, N> {
 }
 
 impl<T: RealScalar> PlainRows<'_, T> {
-    /// As [`RelaxInPlace::over`], with less to be looked up.
+    /// Relaxes as [`RelaxInPlace::over`] does, with fewer lookups.
     #[inline(always)]
     pub(super) fn over<const N: usize>(self, columns: &Range<usize>) {
         let (start, count) = (columns.start, (columns.end - columns.start) / N);

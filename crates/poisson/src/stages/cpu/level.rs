@@ -12,7 +12,7 @@ use crate::grid::{Axis, Grid, Level};
 pub(super) struct LevelData<T, U> {
     pub grid: Grid,
     pub shape: Shape,
-    /// Whether x, the rows of a slab and the slabs close on themselves.
+    /// Periodicity along x, across the rows of a slab and across the slabs.
     pub periodic: [bool; 3],
     /// `A` times the common scale of the inner precision.
     pub inner: Operator<T>,
@@ -20,12 +20,12 @@ pub(super) struct LevelData<T, U> {
     pub r: Field<T>,
     /// Absent on level 0 until a stage stores it there.
     pub e: Option<Field<T>>,
-    /// Whether `e` already holds the pre-smoothed correction of the last `descend`.
+    /// Marks `e` as the pre-smoothed correction of the last `descend`.
     pub smoothed: bool,
     pub outer: Option<Outer<U>>,
 }
 
-/// What a level needs to hold a solution.
+/// Arrays of a level that holds a solution.
 #[derive(Debug)]
 pub(super) struct Outer<U> {
     pub operator: Operator<U>,

@@ -51,7 +51,7 @@ pub fn new(setup: &StageSetup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
 pub struct CpuStages<T, U> {
     cpu: Cpu,
     isa: Isa,
-    /// With the axes in the order of [`field::in_slabs`].
+    /// Set-up with the axes in the order of [`field::in_slabs`].
     setup: StageSetup,
     levels: Vec<LevelData<T, U>>,
     solver: CoarseSolver,

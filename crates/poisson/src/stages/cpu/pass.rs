@@ -44,11 +44,11 @@ pub(super) struct Correct<'a, U> {
     pub u_scale: U,
 }
 
-/// What a pass does, for all bands.
+/// Work of a pass, for all bands.
 pub(super) struct Pass<'a, T, U> {
     pub isa: Isa,
     pub shape: Shape,
-    /// Whether x, the rows of a slab and the slabs close on themselves.
+    /// Periodicity along x, across the rows of a slab and across the slabs.
     pub periodic: [bool; 3],
     pub operator: &'a Operator<T>,
     /// Start from the stored correction, not from zero.
@@ -133,7 +133,7 @@ impl<'a, T: RealScalar, U: RealScalar> Pass<'a, T, U> {
         usize::from(!self.current && !self.pre.is_empty())
     }
 
-    /// Whether the pass only restricts its right-hand side. (Ghosts of it are not kept on a periodic axis.)
+    /// Returns true if the pass only restricts its right-hand side. (Ghosts of it are not kept on a periodic axis.)
     pub(super) fn only_restricts(&self) -> bool {
         self.restrict.is_some() && !self.current && self.pre.is_empty() && !self.periodic[0]
     }

@@ -61,7 +61,7 @@ impl<'a, T> Others<'a, T> {
     }
 }
 
-/// What the stages of a band keep between them.
+/// Buffers that the stages of a band share.
 #[derive(Debug)]
 pub(super) struct Scratch<T> {
     pub rings: Vec<Ring<T>>,

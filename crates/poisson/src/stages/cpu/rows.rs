@@ -19,11 +19,11 @@ pub(super) struct Neighbours<'a, T> {
     pub centre: &'a [T],
     /// The rows of the lower and of the upper slab.
     pub slabs: [&'a [T]; 2],
-    /// Their weights.
+    /// Weights of these rows.
     pub slab_weights: (T, T),
     /// The rows before and after it in its slab.
     pub rows: [&'a [T]; 2],
-    /// Their weights.
+    /// Weights of these rows.
     pub row_weights: (T, T),
 }
 
@@ -136,7 +136,7 @@ impl<T: RealScalar, const ROWS: bool, const MOMENTUM: bool> Work for Relax<'_, T
     }
 }
 
-/// The same from `u = 0`: `out = -omega / d rhs`.
+/// Relaxation from `u = 0`: `out = -omega / d rhs`.
 pub(super) struct RelaxZero<'a, T> {
     pub rhs: &'a [T],
     pub step: &'a [T],
@@ -194,7 +194,7 @@ impl<T: RealScalar, const ROWS: bool> Work for Residual<'_, T, ROWS> {
     }
 }
 
-/// What a row adds to the norms: sums over its nodes weighted by the volumes along x.
+/// Contribution of a row to the norms: sums over its nodes weighted by the volumes along x.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowSums {
     pub r: f64,

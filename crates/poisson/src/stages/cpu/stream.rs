@@ -11,13 +11,13 @@ use super::ring::Scratch;
 
 /// An array given to a pass.
 pub(super) enum Array<'a, T> {
-    /// To read.
+    /// Array that is read.
     Read(&'a Field<T>),
-    /// To change.
+    /// Array that is changed.
     Write(&'a mut Field<T>),
 }
 
-/// What passes need besides the levels; it grows to the largest need and stays.
+/// Buffers of passes besides the levels; they grow to the largest need and stay.
 #[derive(Debug)]
 pub(super) struct Workspace<T, U> {
     scratch: Vec<Scratch<T>>,

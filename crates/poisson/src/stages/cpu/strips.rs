@@ -39,12 +39,12 @@ const AHEAD: isize = 3;
 pub(super) struct Strips<'a, U> {
     pub isa: Isa,
     pub shape: Shape,
-    /// Whether the rows close on themselves.
+    /// Marks periodic rows.
     pub periodic: bool,
     pub operator: &'a Operator<U>,
     pub f: &'a Field<U>,
     pub sweeps: Vec<HalfSweep<U>>,
-    /// With the norms of the residual and of the solution: their inverse units.
+    /// Request for the norms of the residual and of the solution: their inverse units.
     pub norms: Option<[U; 2]>,
 }
 
@@ -58,7 +58,7 @@ struct March<'a, U> {
 }
 
 impl<U: RealScalar> Strips<'_, U> {
-    /// Whether sweeps of one colour each on a level of `shape` can go in strips.
+    /// Returns true if sweeps of one colour each on a level of `shape` can go in strips.
     pub(super) fn fit(shape: Shape, periodic: [bool; 3]) -> bool {
         shape.rows == 1 && !periodic[0] && !(periodic[2] && shape.slabs % 2 == 1)
     }
@@ -212,7 +212,7 @@ impl<R: RealScalar> Workspace<R, R> {
 }
 
 impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
-    /// Whether sweeps on the solution of a level can go in strips.
+    /// Returns true if sweeps on the solution of a level can go in strips.
     pub(super) fn goes_in_strips(&self, level: usize, smoother: Smoother) -> bool {
         matches!(smoother, Smoother::RedBlack { .. }) && Strips::<U>::fit(self.levels[level].shape, self.levels[level].periodic)
     }

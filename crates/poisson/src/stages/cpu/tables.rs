@@ -10,7 +10,7 @@ use zellige_engine::real::RealScalar;
 use super::field::{Aligned, PAD, Shape};
 use crate::grid::{Axis, Grid, Transfer};
 
-/// Which nodes a relaxation changes. The colour of a node is the parity of the sum of its indices.
+/// Set of nodes that a relaxation changes. The colour of a node is the parity of the sum of its indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {
     /// Even nodes.
@@ -43,9 +43,9 @@ pub(super) struct Operator<T> {
     pub rows: Vec<(T, T)>,
     /// Weights `(lower, upper)` across slabs.
     pub slabs: Vec<(T, T)>,
-    /// For each row of a slab: its number among those with the same weights; `None` if it holds no unknowns.
+    /// Class of each row of a slab: rows with the same weights share a number; `None` if it holds no unknowns.
     row_kind: Vec<Option<usize>>,
-    /// The same for slabs.
+    /// Class of each slab, likewise.
     slab_kind: Vec<Option<usize>>,
     /// `1 / d` of the nodes of a row by `[row kind][slab kind][even, odd, all]`, laid out as a row of a field.
     steps: Vec<Vec<[Aligned<T>; 3]>>,
@@ -123,7 +123,7 @@ impl<T: RealScalar> Operator<T> {
         Self { west, east, inside, uniform: 1..end, rows: pair(y), slabs: pair(z), row_kind, slab_kind, steps, volumes, volume_x, volume }
     }
 
-    /// Whether row `j` of slab `k` holds unknowns.
+    /// Returns true if row `j` of slab `k` holds unknowns.
     pub(super) fn has_unknowns(&self, j: usize, k: usize) -> bool {
         self.row_kind[j].is_some() && self.slab_kind[k].is_some()
     }
@@ -144,11 +144,11 @@ impl<T: RealScalar> Operator<T> {
 /// The transfer of one axis, in the precision that uses it.
 #[derive(Debug)]
 pub(super) struct AxisTransfer<T> {
-    /// Whether the axis is coarsened.
+    /// Marks a coarsened axis.
     pub coarsened: bool,
-    /// Whether the coarse axis is a single node.
+    /// Marks a coarse axis of a single node.
     pub collapsed: bool,
-    /// For each fine node: the coarse node at or west of it.
+    /// Coarse node at or west of each fine node.
     pub parent: Vec<usize>,
     /// Coarse node after `parent`, wrapped on a periodic axis.
     pub next: Vec<usize>,

@@ -1,4 +1,4 @@
-//! How the marching kernels cut a level into bands of rows.
+//! Division of a level into bands of rows by the marching kernels.
 
 use zellige_engine::cuda::{Cuda, Kernel};
 use zellige_engine::error::Result;
@@ -31,7 +31,7 @@ pub(super) fn bands(columns: usize, rows: usize, height: usize) -> (u32, u32) {
     bands_of(OWN, columns, rows, height)
 }
 
-/// The same for strips that own `own` columns.
+/// Blocks of marching warps over `columns` and `rows`, for strips that own `own` columns.
 pub(super) fn bands_of(own: usize, columns: usize, rows: usize, height: usize) -> (u32, u32) {
     (columns.div_ceil(own).div_ceil(WARPS as usize) as u32, rows.div_ceil(height) as u32)
 }

@@ -60,7 +60,7 @@ pub(super) struct Elimination {
     pitch: i32,
 }
 
-/// Which kernel a launch is, and its argument.
+/// Argument of a launch, which also selects the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Argument {
     Product(Product),
@@ -78,7 +78,7 @@ pub(super) struct Step {
     pub shared: u32,
 }
 
-/// What solving the bottom level takes.
+/// Launches and arrays that solve the bottom level.
 pub(super) struct Bottom {
     /// The level that is solved directly; there are none below it.
     pub level: usize,
@@ -144,7 +144,7 @@ fn field(pool: &Pool, number: Number, argument: &LevelArgument) -> Result<Buffer
 }
 
 impl Bottom {
-    /// The same where the modes are sines.
+    /// Builds the solver of the bottom level where the modes are sines.
     fn of_sines(pool: &Pool, (level, grid): (usize, &Grid), argument: &LevelArgument, number: Number, (r, e): (u64, u64)) -> Result<Self> {
         let (values, begins) = sines::tables(grid);
         let (tables, between) = (table(pool, number, &values)?, field(pool, number, argument)?);

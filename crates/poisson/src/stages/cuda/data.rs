@@ -18,23 +18,23 @@ pub(super) const LAMBDA: f64 = 2.0;
 /// Least nodes an axis where full multigrid's passes march: the window of coarse nodes wraps around at most once.
 const LEAST_FULL: usize = 64;
 
-/// Whether two nodes of one colour touch across the seam of a periodic axis.
+/// Returns true if two nodes of one colour touch across the seam of a periodic axis.
 fn seam(grid: &Grid) -> bool {
     grid.axes.iter().any(|a| a.periodic() && !a.is_flat() && a.nodes % 2 == 1)
 }
 
-/// Whether all unknowns of an axis have the same weight on both sides: no end with a derivative, no shorter interval.
+/// Returns true if all unknowns of an axis have the same weight on both sides: no end with a derivative, no shorter interval.
 fn even(axis: &Axis) -> bool {
     even_in(axis, axis.unknowns())
 }
 
-/// Whether these unknowns have, the first of the axis being among them.
+/// Returns true if these unknowns have the same weight on both sides, the first of the axis being among them.
 fn even_in(axis: &Axis, mut unknowns: std::ops::Range<usize>) -> bool {
     let all = <[f64; 2]>::from(axis.weights(axis.unknowns().start));
     all[0] == all[1] && unknowns.all(|i| <[f64; 2]>::from(axis.weights(i)) == all)
 }
 
-/// What the kernels may know of a level's operator.
+/// Class of a level's operator, which selects the kernels.
 fn weights(x: &Axis, y: &Axis) -> Weights {
     let all_but_last = |axis: &Axis| even(axis) || !axis.periodic() && even_in(axis, axis.unknowns().start..axis.unknowns().end - 1);
     if even(x) && even(y) {
@@ -54,7 +54,7 @@ pub(super) struct Fields {
     pub marches: bool,
     /// The whole fused pass is: both axes halve as well.
     pub fused: bool,
-    /// Which kernels of less arithmetic apply.
+    /// Class of the operator: it selects kernels of less arithmetic.
     pub weights: Weights,
     /// And so are those of full multigrid.
     pub full: bool,
@@ -62,7 +62,7 @@ pub(super) struct Fields {
     pub e: Buffer<u8>,
     pub u: Vec<Buffer<u8>>,
     pub f: Option<Buffer<u8>>,
-    /// Which of `u` and `r` is current.
+    /// Index of the current copy of `u` and of `r`.
     pub u_at: usize,
     pub r_at: usize,
     /// `u` has had the first sweep of the next cycle, with the factor `omega`, and `r` of the level below is that cycle's; `r` of
@@ -75,7 +75,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Whether the residual can be carried on.
+    /// Returns true if the residual can be carried on.
     pub(super) fn plain(&self) -> bool {
         self.weights == Weights::Plain
     }
@@ -295,7 +295,7 @@ impl Data {
         Ok(())
     }
 
-    /// Where a pass leaves its norms.
+    /// Location where a pass leaves its norms.
     pub(super) fn norms_argument(&self) -> NormsArgument {
         let [partials, totals, arrived] = [self.partials.address(), self.totals.address(), self.arrived.address()];
         NormsArgument { partials, totals, host: self.host.value(), arrived }
@@ -377,7 +377,7 @@ impl Data {
         self.smooth_on(target, level, nu, smoother, &mut Chebyshev::default())
     }
 
-    /// As [`Data::smooth`]; a polynomial goes on. The solution a sweep before is then the other copy.
+    /// Smooths as [`Data::smooth`] does, and continues a polynomial. The solution before the last sweep is then the other copy.
     pub(super) fn smooth_on(
         &mut self,
         target: Target,

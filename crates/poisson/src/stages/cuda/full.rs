@@ -19,7 +19,7 @@ impl Data {
         unsafe { number(launch, self.outer, self.scale).arg(height as i32).run() }
     }
 
-    /// Whether two levels below `level` are made in one pass.
+    /// Returns true if two levels below `level` are made in one pass.
     pub(super) fn restricts_two(&self, level: usize) -> bool {
         let marches = |l: usize| self.levels[l].full && self.levels[l].argument.axes[..2].iter().all(|a| a.periodic == 0);
         level + 2 < self.levels.len() && marches(level) && self.levels[level + 1].fused

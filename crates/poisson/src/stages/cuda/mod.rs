@@ -54,8 +54,8 @@ pub fn new(setup: &StageSetup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     with_bottom(setup, cuda, None)
 }
 
-/// As [`new`], the bottom level being the first below the finest with at most `nodes` nodes an axis: to try sizes, and to
-/// compare with other hierarchies. Without coarse levels it may be the finest.
+/// Builds the stages as [`new`] does, the bottom level being the first below the finest with at most `nodes` nodes per axis: to try
+/// sizes, and to compare with other hierarchies. Without coarse levels it may be the finest.
 pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Result<Box<dyn Stages>> {
     let (inner, outer) = match setup.precision {
         Precision::F32 => (Number::F32, Number::F32),
@@ -86,8 +86,9 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     }))
 }
 
-/// Which copies of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether norms are pending.
-/// There are fewer than 31 levels: the finest has fewer than 2^31 nodes, and each has about half of those of the one above, or fewer.
+/// State of the copies: which of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether norms
+/// are pending. There are fewer than 31 levels: the finest has fewer than 2^31 nodes, and each has about half of those of the one above,
+/// or fewer.
 type Place = u128;
 const PENDING: Place = 1 << 127;
 
@@ -102,7 +103,7 @@ struct CudaStages {
     removed: f64,
     /// Bound of the operator's norm.
     bound: f64,
-    /// Of a Chebyshev polynomial on the solution, once it has begun.
+    /// Recurrence of a Chebyshev polynomial on the solution, once it has begun.
     recurrence: Option<Chebyshev>,
 }
 

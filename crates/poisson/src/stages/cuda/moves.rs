@@ -1,4 +1,4 @@
-//! What several stages are made of: the way down and up where a level cannot be passed in one go, and what a pass costs.
+//! Parts shared by several stages: the way down and up where a level cannot be passed in one go, and the cost of a pass.
 
 use zellige_engine::error::Result;
 use zellige_engine::profile::Profiler;

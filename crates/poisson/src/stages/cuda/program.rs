@@ -90,7 +90,7 @@ kernels!(
     add_solution,
 );
 
-/// What the kernels of a level may know of its operator.
+/// Properties of a level's operator that its kernels rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weights {
     /// All unknowns have the same.
@@ -112,7 +112,7 @@ impl Kernels {
     }
 }
 
-/// What is compiled for a precision: also by tests, for architectures that are not at hand.
+/// Sources and constants of the program for a precision: used also by tests, for architectures that are not at hand.
 pub fn recipe(precision: Precision) -> Recipe {
     let (real, wide) = match precision {
         Precision::F32 => ("float", "float"),

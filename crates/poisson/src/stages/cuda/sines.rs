@@ -48,7 +48,7 @@ fn shared(points: usize, lines: usize, number: Number) -> usize {
     lines * stride(points) * 2 * number.bytes()
 }
 
-/// Whether `grid` can be solved so within `limit` bytes of shared memory a block.
+/// Returns true if `grid` can be solved by sines within `limit` bytes of shared memory per block.
 pub(super) fn fit(grid: &Grid, number: Number, limit: u32) -> bool {
     let sines = |axis: &Axis| {
         let intervals = axis.intervals();
@@ -127,7 +127,7 @@ impl Sines {
         5.0 * f64::from(self.n).log2()
     }
 
-    /// The same to another field.
+    /// Redirects the output to another field.
     pub(super) fn to(self, to: u64) -> Self {
         Self { to, ..self }
     }

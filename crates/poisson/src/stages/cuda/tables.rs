@@ -55,7 +55,7 @@ pub(super) struct LevelArgument {
 }
 
 impl AxisArgument {
-    /// Where the weights of the operator are: west and east of every node, in the correction's format.
+    /// Address of the weights of the operator: west and east of every node, in the correction's format.
     pub(super) fn w(&self) -> u64 {
         self.w
     }
@@ -139,7 +139,7 @@ impl AxisTables {
     }
 }
 
-/// Whether the marching kernels can transfer along this axis: coarsened by two, not collapsed.
+/// Returns true if the marching kernels can transfer along this axis: coarsened by two, not collapsed.
 pub(super) fn halves(t: &Transfer) -> bool {
     t.coarsened && t.child.len() > 1
 }

@@ -1,4 +1,4 @@
-//! What the verification tests share: devices, problems with known solutions, errors and rates.
+//! Helpers shared by the verification tests: devices, problems with known solutions, errors and rates.
 
 #![allow(unreachable_pub)]
 
@@ -36,7 +36,7 @@ pub fn plane(nodes: [usize; 2], size: [f64; 2], value: impl Fn(f64, f64) -> f64)
     (0..nodes[0] * nodes[1]).map(|k| value((k % nodes[0]) as f64 * h[0], (k / nodes[0]) as f64 * h[1])).collect()
 }
 
-/// As [`plane`] on a grid that closes on itself along both axes.
+/// Evaluates `value` as [`plane`] does, on a grid that is periodic along both axes.
 pub fn torus(nodes: [usize; 2], size: [f64; 2], value: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     let h = [size[0] / nodes[0] as f64, size[1] / nodes[1] as f64];
     (0..nodes[0] * nodes[1]).map(|k| value((k % nodes[0]) as f64 * h[0], (k / nodes[0]) as f64 * h[1])).collect()

@@ -30,7 +30,7 @@ struct Machine {
     planner: FftPlanner<f64>,
 }
 
-/// Some modes of all lines, as in [`Part`].
+/// Range of modes of all lines, as in [`Part`].
 struct Modes {
     split: Option<Split>,
     at: usize,
@@ -43,7 +43,7 @@ impl Machine {
         self.planner.plan_fft(points, FftDirection::Forward).process(values);
     }
 
-    /// What `forward`, the eigenvalues of `-h^2 d^2/dx^2` and `backward` make of the lines of `place`.
+    /// Applies `forward`, the eigenvalues of `-h^2 d^2/dx^2` and `backward` to the lines of `place`.
     fn second_difference(&mut self, axis: &Axis, small: usize, count: usize, place: Place) {
         let (kind, n, len) = (Kind::of(axis), axis.intervals(), axis.unknowns().len());
         let (splits, rest) = split(kind, n, small);
