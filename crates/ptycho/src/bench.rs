@@ -96,7 +96,7 @@ const STREAMED_MEMORY: u64 = 650 << 20;
 const WARM_UP: u64 = 10;
 /// Pixels and modes of a repetition, about.
 const WORK: f64 = 6e6;
-/// The same on a GPU, where a repetition ends with waiting for it.
+/// Pixels and modes of a repetition on a GPU, about; a repetition ends with waiting for it.
 const GPU_WORK: f64 = 4e8;
 
 /// Frames, their edge, modes and engine of a case, as its name says: `ptycho/dm-1000x128m4`.

@@ -35,7 +35,8 @@ impl Halves {
         self.0.iter_mut().try_for_each(|half| half.advance(profiler))
     }
 
-    /// How well the first layers of each of their objects agree where both see enough; not of objects that one of them does not see.
+    /// Computes the agreement of the first layers of each of the two objects where both have enough views; objects that one of them does
+    /// not have are left out.
     pub fn rings(&mut self) -> Result<Vec<(usize, Rings)>> {
         let [a, b] = &mut self.0;
         let (one, other) = (a.state()?, b.state()?);
@@ -83,7 +84,7 @@ fn half(model: &Model, first: usize) -> Model {
     }
 }
 
-/// How many views see each pixel of an object.
+/// Number of views that see each pixel of an object.
 pub fn seen(model: &Model, object: usize) -> Vec<u32> {
     let [height, width] = model.storages[object].shape;
     // Corners of the views, summed twice: a million views cost as much as their corners.
@@ -151,7 +152,7 @@ pub struct Beside {
     pub expected: Vec<Complex<f64>>,
     /// Rows and columns of both.
     pub shape: [usize; 2],
-    /// By what the object was moved; a probe that goes with it moves as far, with the opposite slope of its phase.
+    /// Shift of the object; a probe that goes with it moves as far, with the opposite slope of its phase.
     pub moved: Moved,
 }
 

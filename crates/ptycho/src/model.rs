@@ -1,4 +1,4 @@
-//! What the engines work on: flat arrays, no object per view, so that a million views cost nothing to set up.
+//! Data of the engines: flat arrays, no object per view, so that a million views cost nothing to set up.
 //!
 //! | array | shape | what |
 //! |---|---|---|
@@ -21,7 +21,7 @@ use zellige_engine::parallel::{chunks, map};
 /// Masked pixels of `mag`.
 pub const MASKED: f32 = -1.0;
 
-/// Where a view looks.
+/// Position of a view, and the probe and storage that it sees.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct View {
@@ -40,7 +40,7 @@ pub struct View {
 pub struct Storage {
     /// Rows and columns.
     pub shape: [usize; 2],
-    /// Its first value in the array of all storages.
+    /// Offset of its first value in the array of all storages.
     pub offset: usize,
     /// Coordinates of pixel `[0, 0]`, metres `[y, x]`.
     pub origin: [f64; 2],
@@ -53,7 +53,7 @@ impl Storage {
     }
 }
 
-/// From the sample to the detector.
+/// Propagation from the sample to the detector.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transfer {
     /// A unitary transform.
@@ -66,16 +66,16 @@ pub enum Transfer {
 /// Sums of the counts that count.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Power {
-    /// Of all frames.
+    /// Sum over all frames.
     pub total: f64,
-    /// Of the brightest frame.
+    /// Sum over the brightest frame.
     pub max: f64,
     /// A pixel and frame.
     pub mean: f64,
 }
 
 impl Power {
-    /// Of frames of `pixels` pixels each.
+    /// Computes the sums of frames of `pixels` pixels each.
     pub fn of(mag: &[f32], pixels: usize) -> Self {
         let frame = |m: &[f32]| m.iter().filter(|m| **m >= 0.0).map(|m| f64::from(*m).powi(2)).sum::<f64>();
         let mut power = Self::default();
@@ -111,12 +111,12 @@ pub struct Model {
     pub probes: usize,
     /// The objects.
     pub storages: Vec<Storage>,
-    /// Where each view looks.
+    /// Views: probe, object and position of each.
     pub views: Vec<View>,
-    /// Whether a view sees the probe shifted by what its whole pixels leave over, rather than at the nearest pixel.
+    /// Shows a view the probe shifted by the remainder of its whole pixels, rather than at the nearest pixel.
     pub subpixel: bool,
-    /// What the whole pixels of `views` leave over, `[y, x]` in pixels, each -0.5 to 0.5: where the probe stands in the frame of a view with
-    /// `subpixel`, and kept for refinement of positions without.
+    /// Sub-pixel remainders of the positions of `views`, `[y, x]` in pixels, each -0.5 to 0.5: the position of the probe in the frame of
+    /// a view with `subpixel`, and kept for position refinement without.
     pub shifts: Vec<[f64; 2]>,
     /// Square roots of the counts.
     pub mag: Vec<f32>,
@@ -130,7 +130,7 @@ pub struct Model {
     pub power: Power,
     /// Probe and object to start from.
     pub start: State,
-    /// Where each probe comes from, in words.
+    /// Description of the origin of each probe.
     pub begins: Vec<String>,
     /// Name of each scan and its first view.
     pub scans: Vec<(String, usize)>,

@@ -87,7 +87,7 @@ pub fn orthogonal(waves: &[C], modes: usize) -> (Vec<C>, Vec<f64>) {
     basis(&products(waves, modes), modes)
 }
 
-/// The same for modes of these [`products`].
+/// Orthogonalises modes, given their [`products`].
 pub fn basis(products: &[C], modes: usize) -> (Vec<C>, Vec<f64>) {
     // With G_pq = <P_p, P_q> the modes sum_q u_q P_q and sum_q v_q P_q have the product u* G v.
     let (powers, rows) = eigen(products, modes);
@@ -108,7 +108,7 @@ pub fn products(waves: &[C], modes: usize) -> Vec<C> {
     summed(&parts.concat(), modes)
 }
 
-/// The same of the upper halves of blocks of pixels, `[blocks][p <= q]`, added in the order of the blocks.
+/// Sums the upper halves of the products of blocks of pixels, `[blocks][p <= q]`, in the order of the blocks.
 pub(crate) fn summed(parts: &[C], modes: usize) -> Vec<C> {
     let mut gram = vec![C::new(0.0, 0.0); modes * modes];
     for (i, (p, q)) in (0..modes).flat_map(|p| (p..modes).map(move |q| (p, q))).enumerate() {

@@ -1,4 +1,4 @@
-//! What photon noise alone leaves between a frame and its true intensities, told from the counts.
+//! Deviation that photon noise alone leaves between a frame and its true intensities, estimated from the counts.
 
 use zellige_engine::parallel::{chunks, map};
 
@@ -16,7 +16,8 @@ pub fn modulus_variance(counts: f64) -> f64 {
     VARIANCES[low] + part * (VARIANCES[low + 1] - VARIANCES[low])
 }
 
-/// The same of the squared deviation of the counts over themselves and one, within 8 % of its mean; 1 from 5 photons on.
+/// Estimates, from counts likewise, of the squared deviation of the counts divided by the counts plus one, within 8 % of its mean; 1 from
+/// 5 photons on.
 const DEVIATIONS: [f64; 5] = [0.0, 0.498, 1.446, 0.605, 2.173];
 
 /// Sums over pixels that count: squared deviation of modelled intensities from the counts over the counts plus one, what photon noise makes of it, and the counts' own
@@ -29,7 +30,7 @@ pub struct Explained {
 }
 
 impl Explained {
-    /// Of a frame: its moduli, as `mag` of the model has them, and the model's intensities.
+    /// Sums of a frame: its moduli, as `mag` of the model has them, and the model's intensities.
     pub fn of(mag: &[f32], intensity: &[f64]) -> Self {
         let mut sums = Self::default();
         for (m, i) in mag.iter().zip(intensity).filter(|(m, _)| **m >= 0.0) {
@@ -57,7 +58,8 @@ impl std::ops::AddAssign for Explained {
     }
 }
 
-/// Of each frame of `pixels` pixels, as `mag` of the model has them: one over the number of those that count, and their mean [`modulus_variance`].
+/// Values of each frame of `pixels` pixels, with moduli as `mag` of the model has them: one over the number of pixels that count, and
+/// their mean [`modulus_variance`].
 pub fn of_frames(mag: &[f32], pixels: usize) -> Vec<[f32; 2]> {
     map(chunks(mag, pixels), |_, frame| {
         let counted = || frame.iter().filter(|m| **m >= 0.0);

@@ -31,19 +31,19 @@ mod ptyr;
 use errors::{errors, local_errors, places, views};
 pub(crate) use ptyr::POSITIONS;
 
-/// What is written besides what `[output]` says.
+/// Output besides that of `[output]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputConfig {
     /// Files for other programs.
     pub files: Vec<ResultFile>,
-    /// How often the picture of the object as it stands (`live.png`) is drawn anew; never if left out.
+    /// Schedule on which the picture of the current object (`live.png`) is redrawn; never if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<Schedule>,
     /// The frame that is shown with its model; the one of the most counts if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<usize>,
-    /// Whether the errors of every frame are kept for every iteration and written as `local_error_*`, `[iterations, frames]`: 12 bytes each.
+    /// Keeps the errors of every frame for every iteration and writes them as `local_error_*`, `[iterations, frames]`: 12 bytes each.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub local_errors: bool,
 }
@@ -80,7 +80,7 @@ pub struct Results<'a> {
     pub local: &'a [[f32; 3]],
     /// Errors of each view in the last iteration.
     pub errors: &'a [[f64; 3]],
-    /// Where the views look now: whole pixels and what is left over.
+    /// Present positions of the views: whole pixels and sub-pixel remainders.
     pub views: (&'a [crate::model::View], &'a [[f64; 2]]),
     /// Number of a view, and its intensities by the model in the order of `mag`.
     pub frame: Option<(usize, &'a [f64])>,
@@ -133,7 +133,7 @@ pub fn live(results: &Results) -> Option<Record> {
     Some(Record::Wave(Wave { live: true, ..object }))
 }
 
-/// What the names of an object's records end with: nothing where there is one object, else its first scan.
+/// Suffix of the names of an object's records: empty where there is one object, else its first scan.
 pub(crate) fn of_object(model: &Model, number: usize) -> String {
     if model.storages.len() > 1 { format!("_{}", owner(model, |v| v.object as usize == number)) } else { String::new() }
 }

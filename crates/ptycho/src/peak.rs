@@ -8,7 +8,8 @@ use crate::simulate::SimulateConfig;
 use crate::stages::{self, Room};
 use crate::{data, setup, solver, start};
 
-/// What a process has besides: a run of nine frames of 16 x 16 pixels has 14.2 MiB (x86-64 Linux), 13 of them pages of the program that it ran through.
+/// Memory of a process besides its arrays: a run of nine frames of 16 x 16 pixels has 14.2 MiB (x86-64 Linux), 13 of them pages of the
+/// program that it executed.
 const FLOOR: u64 = 14 << 20;
 
 /// Gives the system back what was freed of small arrays and the C library keeps for later, where that is glibc. Takes a millisecond or so.
@@ -44,7 +45,7 @@ pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room, c
     FLOOR.saturating_add(most)
 }
 
-/// What scans were made from, which objects and probes are compared with.
+/// Memory of the truths of scans, with which objects and probes are compared.
 fn truths(config: &Config, model: &Model) -> u64 {
     let modes = config.scan.iter().map(|s| s.simulate.as_ref().map_or(1, |made| made.illumination.modes)).sum::<usize>();
     8 * (model.object_len() / model.modes[1] + modes * model.pixels()) as u64

@@ -1,4 +1,4 @@
-//! What is said before the start of a run.
+//! Announcements before the start of a run.
 
 use zellige_engine::device::{Device, host_must_hold};
 use zellige_engine::error::{Error, Problem, Result};
@@ -22,13 +22,13 @@ pub(crate) fn counted(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What was seen in the data that the user should know, with the scans' names.
+/// Observations about the data that the user should know of, with the scans' names.
 pub(crate) fn noted(scans: &[Scan]) -> Vec<String> {
     scans.iter().flat_map(|s| s.notes.iter().map(|n| format!("scan `{}`: {n}", s.name))).collect()
 }
 
-/// What will be done, as far as that can be told without frames: of files their shapes, positions and geometry are read, of simulated scans the
-/// positions are made. Refused where the host or the device cannot hold it.
+/// Plans a run as far as possible without frames: of files the shapes, positions and geometry are read, of simulated scans the positions
+/// are made. Refuses it where the host or the device cannot hold it.
 pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Plan> {
     let mut scans = setup::planned(config, &environment.folder, environment.seed)?;
     // Before anything of the size of a frame is computed: the moduli alone, which every run holds.
@@ -49,7 +49,7 @@ pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Pla
     Ok(plan)
 }
 
-/// What will be done with what was loaded; `truth`: some scan was read with what it was made from. Without frames nothing is said of their counts.
+/// Plans a run of loaded data; `truth`: some scan was read together with its truth. Without frames, nothing is stated about their counts.
 pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String], truth: bool) -> Result<Plan> {
     let views = model.views.len();
     if let Some(frame) = config.output.frame.filter(|j| *j >= views) {

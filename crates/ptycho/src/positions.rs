@@ -17,7 +17,7 @@ const REACH: f64 = 2.0;
 /// Default limit, pixels.
 const LIMIT: f64 = 8.0;
 
-/// What a refinement must know.
+/// Conditions of a position refinement.
 pub struct Frame<'a> {
     /// Rows and columns of a frame.
     pub frame: [usize; 2],
@@ -25,18 +25,18 @@ pub struct Frame<'a> {
     pub pixel: [f64; 2],
     /// The objects.
     pub storages: &'a [Storage],
-    /// Where the views were reported to be, rows and columns with fractions.
+    /// Reported positions of the views, rows and columns with fractions.
     pub reported: &'a [[f64; 2]],
     /// Seed of trials.
     pub seed: u64,
     /// Number of the engine.
     pub number: usize,
-    /// Whether views see the probe between pixels.
+    /// Marks sub-pixel shifts of the probe.
     pub subpixel: bool,
 }
 
 impl PositionConfig {
-    /// Whether a refinement follows iteration `k` of `iterations`.
+    /// Returns true if a refinement follows iteration `k` of `iterations`.
     pub fn due(&self, k: u64, iterations: u64) -> bool {
         k >= self.start && k < self.end(iterations) && (k - self.start).is_multiple_of(self.every)
     }
@@ -45,7 +45,7 @@ impl PositionConfig {
         self.stop.unwrap_or(iterations).min(iterations)
     }
 
-    /// What is left of the way to the end, 1 to 0.
+    /// Fraction of the iterations left, 1 to 0.
     fn left(&self, k: u64, iterations: u64) -> f64 {
         let all = self.end(iterations).saturating_sub(self.start).max(1) as f64;
         1.0 - (k - self.start) as f64 / all
@@ -53,7 +53,7 @@ impl PositionConfig {
 }
 
 impl Frame<'_> {
-    /// Whether a view at this place is inside its object and not too far from where it was reported to be.
+    /// Returns true if a view at this position is inside its object and not too far from its reported position.
     fn allowed(&self, j: usize, view: &View, limit: [f64; 2]) -> bool {
         let storage = &self.storages[view.object as usize];
         let place = [view.row, view.col];
@@ -137,7 +137,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Of moves from `from` by `by`; none of fewer than eight places or of places on a line.
+    /// Fits the affine part of moves `by` from positions `from`; `None` for fewer than eight positions or positions on a line.
     pub fn of(from: &[[f64; 2]], by: &[[f64; 2]]) -> Option<Self> {
         if from.len() < FEWEST {
             return None;

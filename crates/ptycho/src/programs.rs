@@ -10,7 +10,7 @@ use crate::stages::Noise;
 use crate::stages::cuda::{Kind, Needed, recipes_for};
 use crate::streaming;
 
-/// Those of all engines of the input.
+/// Programs of all engines of the input.
 pub(crate) fn programs(config: &Config, model: &Model, device: &Device, gpu: &Properties) -> Vec<Recipe> {
     let [room, _] = streaming::rooms(config, device);
     let atomic = room.object_update.choose(room.deterministic, model, gpu.multiprocessors).atomic;

@@ -1,4 +1,4 @@
-//! From the sample to the detector, and what is kept out of it.
+//! Propagation from the sample to the detector, and the frequencies kept out of it.
 //!
 //! Far field: `F(w) = post FFT(pre w)`. All that happens at the detector are moduli, and `post` is a phase: it cancels. The quadratic
 //! phase `pre = exp(i pi (x^2 + y^2) / (lambda z))` of the sample plane is multiplied into probe and exit waves when they come in and
@@ -57,7 +57,7 @@ pub fn fresnel(wavelength: f64, distance: f64, [ny, nx]: [usize; 2], pixel: [f64
     map(indices(ny * nx), |_, i| C::cis(-std::f64::consts::PI * wavelength * distance * square(i)))
 }
 
-/// How the waves of a beam reach the detector.
+/// Propagation of a beam's waves to the detector.
 pub fn transfer(beam: &Beam, shape: [usize; 2]) -> Transfer {
     match beam.propagation {
         Propagation::Far => Transfer::Far,

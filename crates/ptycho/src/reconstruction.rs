@@ -45,7 +45,7 @@ impl Reconstruction {
         Self::within(config, model, device, seed, &config.room(1.0))
     }
 
-    /// The same within some room.
+    /// Sets up as [`Reconstruction::new`] does, within memory limits.
     pub fn within(config: &Config, mut model: Model, device: &Device, seed: u64, room: &Room) -> Result<Self> {
         let facts = Facts::of(&model, config.compatibility, seed);
         let engines = config.engine.iter().enumerate().map(|(i, e)| (e.clone(), engines::engine(e, &facts, i))).collect();
@@ -79,7 +79,7 @@ impl Reconstruction {
         &self.engines[if k == 0 { number.saturating_sub(1) } else { number }].0
     }
 
-    /// Whether all engines are done.
+    /// Returns true if all engines are done.
     pub fn finished(&self) -> bool {
         self.at.0 >= self.engines.len()
     }
@@ -161,7 +161,7 @@ impl Reconstruction {
         parts.into_iter().flatten().map(told).collect()
     }
 
-    /// What is to be said of engines whose frames came to rest.
+    /// Messages about engines whose frames came to rest.
     pub fn resting(&self) -> Vec<String> {
         self.rest.iter().map(|(number, k)| at_rest(self.engines[*number].0.name.as_str(), *k)).collect()
     }
@@ -175,7 +175,7 @@ impl Reconstruction {
         Ok(state)
     }
 
-    /// Where the views look, metres `[y, x]`, in the coordinates of the scans.
+    /// Positions of the views, metres `[y, x]`, in the coordinates of the scans.
     pub fn positions(&self) -> Vec<[f64; 2]> {
         let (views, shifts) = self.stages.views();
         let place = |(view, shift): (&View, &[f64; 2])| {
@@ -277,7 +277,8 @@ fn centre(stages: &mut dyn Stages, model: &Model, tolerance: f64) -> Result<()> 
     stages.roll(&of(&of_probe), &of(&of_object))
 }
 
-/// Which probes and objects see each other: the number of the first probe of each one's group, or what is no probe's number.
+/// Groups of probes and objects that see each other: for each, the number of the first probe of its group; a number that no probe has for
+/// objects without one.
 fn groups(model: &Model) -> [Vec<usize>; 2] {
     let mut group: Vec<usize> = (0..model.probes + model.storages.len()).collect();
     let pairs: BTreeSet<(u32, u32)> = model.views.iter().map(|v| (v.probe, v.object)).collect();

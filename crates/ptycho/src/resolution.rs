@@ -1,4 +1,4 @@
-//! How well two images agree, ring by ring of Fourier space, and where that ends.
+//! Agreement of two images, ring by ring of Fourier space, and the resolution at which it ends.
 //!
 //! Fourier ring correlation: van Heel and Schatz, J. Struct. Biol. 151 (2005) 250, with its half-bit and one-bit thresholds.
 
@@ -44,7 +44,8 @@ impl Rings {
         self.pixel
     }
 
-    /// As a curve; against the half-bit threshold where two halves were compared, the one-bit one where one of them is the truth.
+    /// Converts the rings to a curve; against the half-bit threshold where two halves were compared, the one-bit one where one of them is
+    /// the truth.
     pub fn curve(&self, name: &str, title: &str, halves: bool) -> Record {
         let (threshold, label, ends) = if halves {
             (&self.half_bit, "half-bit threshold", self.half_bit_resolution())
@@ -62,12 +63,12 @@ impl Rings {
         })
     }
 
-    /// By the half-bit threshold.
+    /// Resolution by the half-bit threshold.
     pub fn half_bit_resolution(&self) -> f64 {
         self.crossing(&self.half_bit)
     }
 
-    /// By the one-bit threshold.
+    /// Resolution by the one-bit threshold.
     pub fn one_bit_resolution(&self) -> f64 {
         self.crossing(&self.one_bit)
     }

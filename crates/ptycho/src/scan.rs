@@ -18,9 +18,9 @@ pub struct Scan {
     pub frames: Frames,
     /// Rows and columns of a frame.
     pub shape: [usize; 2],
-    /// Which pixels count.
+    /// Mask of the pixels that count.
     pub mask: Mask,
-    /// Where the probe stood, metres, `[y, x]`: a larger coordinate takes a patch further down and right of the object.
+    /// Positions of the probe, metres, `[y, x]`: a larger coordinate takes a patch further down and right of the object.
     pub positions: Vec<[f64; 2]>,
     /// Wavelength, geometry of the detector and way of propagation.
     pub beam: Beam,
@@ -28,9 +28,9 @@ pub struct Scan {
     pub probe: Option<Image>,
     /// Object to start from, if the file holds one.
     pub object: Option<Image>,
-    /// What a simulated scan was made from.
+    /// Truth of a simulated scan.
     pub truth: Option<Truth>,
-    /// What was seen in the data that the user should know.
+    /// Observations about the data that the user should know of.
     pub notes: Vec<String>,
 }
 
@@ -62,14 +62,14 @@ impl Beam {
         }
     }
 
-    /// The same beam on a detector whose pixels are parted into `bin` rows and columns each.
+    /// Beam on a detector whose pixels are divided into `bin` rows and columns each.
     #[must_use]
     pub fn parted(&self, bin: [usize; 2]) -> Self {
         Self { pixel: [0, 1].map(|d| self.pixel[d] / bin[d] as f64), ..*self }
     }
 }
 
-/// From the sample to the detector.
+/// Propagation from the sample to the detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(extend("x-synonyms" = { "fraunhofer": "far", "farfield": "far", "fresnel": "near", "nearfield": "near" }))]
@@ -83,7 +83,7 @@ pub enum Propagation {
 
 /// Photon counts of all frames, `[n][ny][nx]`.
 pub enum Frames {
-    /// As detectors write them.
+    /// Counts as detectors write them.
     Counts(Vec<u16>),
     /// Scaled or summed.
     Real(Vec<f32>),
@@ -148,13 +148,13 @@ impl Frames {
 pub trait Source: Send {
     /// Number of frames.
     fn len(&self) -> usize;
-    /// Whether there is none.
+    /// Returns true if there are no frames.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
     /// Frames from `first` on, as many as `into` holds; not a number where a pixel does not count in its frame.
     fn read(&mut self, first: usize, into: &mut [f32]) -> Result<()>;
-    /// What was seen in the frames so far that the user should know.
+    /// Observations about the frames read so far that the user should know of.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -177,7 +177,7 @@ pub enum Mask {
 pub struct Image {
     /// Layers (modes), rows, columns.
     pub shape: [usize; 3],
-    /// In C order.
+    /// Values in C order.
     pub values: Vec<Complex<f32>>,
     /// Coordinates of pixel `[0, 0]`, metres `[y, x]`.
     pub origin: [f64; 2],
@@ -185,7 +185,7 @@ pub struct Image {
     pub spacing: [f64; 2],
 }
 
-/// What a simulated scan was made from.
+/// Object, probe and positions that a simulated scan was made from.
 #[derive(Debug, Clone)]
 pub struct Truth {
     /// Probe modes.

@@ -1,4 +1,4 @@
-//! From scans and the input to arrays.
+//! Conversion of scans and the input to arrays.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,8 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     Ok(model)
 }
 
-/// What can be told of the problem without its frames: everything but counts, objects and a probe that is made from them. The probe is of one photon.
+/// Builds as much of the problem as is known without its frames: everything but counts, objects and a probe that is made from them. The
+/// probe has one photon.
 pub fn outline(config: &Config, scans: &mut [Scan]) -> Result<Model> {
     let mut model = outlined(config, scans)?;
     let one = Model { power: Power { max: 1.0, ..Power::default() }, ..model.clone() };

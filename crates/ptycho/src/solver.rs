@@ -121,7 +121,7 @@ impl Ptycho {
         Ok(checks)
     }
 
-    /// What the records are made of; the model of frame `frame` (the brightest if none is named) is computed for them.
+    /// Passes the contents of the records to `work`; the model of frame `frame` (the brightest if none is named) is computed for them.
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let pixels = model.counted();

@@ -39,7 +39,7 @@ pub(crate) fn beyond(config: &ProbeConfig, beam: &Beam, shape: [usize; 2]) -> Op
     (size > 10.0 * widest).then(|| format!("`probe.size` is {size:e} m, {on} {widest:.3e} m: is it in metres? The whole field is lit"))
 }
 
-/// The same of a first mode that is known.
+/// Makes the modes of a probe from a known first mode.
 pub(crate) fn probe_of(first: Vec<C>, config: &ProbeConfig, shape: [usize; 2], photons: f64) -> Vec<C> {
     with_modes(vec![first], shape, config.modes, config.mode_power, photons)
 }

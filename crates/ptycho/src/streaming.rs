@@ -1,4 +1,4 @@
-//! What is said before the start of a run whose frames do not fit the GPU.
+//! Announcements before the start of a run whose frames do not fit on the GPU.
 
 use zellige_engine::cuda::Cuda;
 use zellige_engine::device::Device;

@@ -17,7 +17,7 @@ pub enum EngineName {
     /// Extended ptychographical iterative engine.
     #[serde(rename = "ePIE")]
     Epie,
-    /// Its regularised form.
+    /// Regularised form of ePIE.
     #[serde(rename = "rPIE")]
     Rpie,
     /// Semi-implicit relaxed Douglas-Rachford.
@@ -32,7 +32,7 @@ pub enum EngineName {
 }
 
 impl EngineName {
-    /// As it stands in the input.
+    /// Name of the engine in the input.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dm => "DM",
@@ -45,12 +45,12 @@ impl EngineName {
         }
     }
 
-    /// Whether it sums over views before it updates the object.
+    /// Returns true if the engine sums over views before it updates the object.
     pub fn sums_objects(self) -> bool {
         matches!(self, Self::Dm | Self::Raar | Self::Ml | Self::Lsqml)
     }
 
-    /// Whether it keeps exit waves between iterations.
+    /// Returns true if the engine keeps exit waves between iterations.
     pub fn keeps_exits(self) -> bool {
         matches!(self, Self::Dm | Self::Raar | Self::Sdr)
     }
@@ -74,7 +74,7 @@ pub enum NoiseName {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineConfig {
-    /// Which engine.
+    /// Engine: the algorithm.
     pub name: EngineName,
     /// Iterations: 100 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_support: Option<f64>,
-    /// The same in Fourier space (none).
+    /// Part of the frame in Fourier space, as an area, that the probe may fill: a disc (none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_fourier_support: Option<f64>,
@@ -199,7 +199,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub smooth_gradient_decay: Option<f64>,
-    /// Whether the error of the likelihood is computed in every iteration (true); it costs a transform in DM and RAAR.
+    /// Computes the error of the likelihood in every iteration (true); it costs a transform in DM and RAAR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_likelihood: Option<bool>,
     /// Refinement of the positions (none).
@@ -262,7 +262,7 @@ impl EngineConfig {
     }
 }
 
-/// How positions are refined.
+/// Method of position refinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionMethod {
@@ -290,7 +290,7 @@ pub enum AffinePart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PositionConfig {
-    /// How.
+    /// Method of refinement.
     pub method: PositionMethod,
     /// First iteration of the engine with a refinement.
     pub start: u64,
@@ -311,7 +311,7 @@ pub struct PositionConfig {
     pub trials: u32,
     /// Part of the solved step that is taken (gradient).
     pub step: f64,
-    /// Whether the affine part of the moves is taken out.
+    /// Treatment of the affine part of the moves: removed or kept.
     pub affine: AffinePart,
 }
 

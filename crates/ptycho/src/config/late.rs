@@ -1,4 +1,4 @@
-//! What an engine would begin after its last iteration.
+//! Updates and refinements that an engine would begin only after its last iteration.
 
 use super::Config;
 use super::engine::{EngineConfig, EngineName};

@@ -1,11 +1,11 @@
-//! What a run may hold.
+//! Memory limits of a run.
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run may hold: frames and waves beyond it come and go in blocks.
+/// Memory limits of a run: frames and waves beyond them are streamed in blocks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
@@ -32,7 +32,7 @@ pub enum WaveStorage {
 }
 
 impl MemoryConfig {
-    /// Whether nothing was said.
+    /// Returns true if no limit is set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -47,7 +47,7 @@ pub struct Config {
     /// Equal runs give equal bits on GPUs too: sums are taken in one order, whichever would be faster.
     #[serde(default)]
     pub deterministic: bool,
-    /// How sums over frames are taken for the object on GPUs (DM, RAAR, ML, LSQML).
+    /// Summation over frames for the object on GPUs (DM, RAAR, ML, LSQML).
     #[serde(default)]
     pub object_update: ObjectUpdate,
     /// Rows and columns of the model's pixels at the detector to one of the detector's: one number, or one each. 1 computes the waves on the detector's own
@@ -56,11 +56,11 @@ pub struct Config {
     /// that much finer.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
-    /// Whether views see the probe between pixels: at the places of the scan as they are, to which the probe is brought by a Fourier shift of up to half
+    /// Sub-pixel shifts: views see the probe at the exact positions of the scan, to which it is brought by a Fourier shift of up to half
     /// a pixel. Otherwise it stands at the nearest pixel, as in PtyPy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subpixel: bool,
-    /// Whether two half-scans are reconstructed as well and compared by Fourier ring correlation.
+    /// Reconstructs two half-scans as well and compares them by Fourier ring correlation.
     #[serde(default)]
     pub frc: bool,
     /// The scans.
@@ -75,10 +75,10 @@ pub struct Config {
     /// The engines, run one after another.
     #[schemars(length(min = 1))]
     pub engine: Vec<EngineConfig>,
-    /// What is written besides what `[output]` says.
+    /// Output besides that of `[output]`.
     #[serde(default)]
     pub output: OutputConfig,
-    /// What may be held.
+    /// Memory limits.
     #[serde(default, skip_serializing_if = "MemoryConfig::is_default")]
     pub memory: MemoryConfig,
 }
@@ -111,7 +111,7 @@ pub enum Precision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compatibility {
-    /// This program's.
+    /// Defaults of this program.
     #[default]
     None,
     /// PtyPy's.
@@ -128,7 +128,7 @@ pub struct ScanConfig {
     /// A file of frames and positions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// How the file is read, where its format does not say.
+    /// Reading of the file, where its format leaves a choice.
     #[serde(skip_serializing_if = "ReadConfig::is_default")]
     pub read: ReadConfig,
     /// A scan made by the program, in place of a file.
@@ -161,7 +161,7 @@ pub struct ProbeConfig {
     /// Modes: 1 for coherent light.
     #[schemars(range(min = 1, max = 64))]
     pub modes: usize,
-    /// Where it comes from.
+    /// Origin of the initial probe.
     pub start: ProbeStart,
     /// Shape of the opening.
     pub shape: ProbeShape,
@@ -218,7 +218,7 @@ impl Default for ProbeConfig {
     }
 }
 
-/// Where a probe comes from.
+/// Origin of an initial probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProbeStart {
@@ -249,7 +249,7 @@ pub struct ObjectConfig {
     /// Modes: 1 unless the sample moved during an exposure.
     #[schemars(range(min = 1, max = 16))]
     pub modes: usize,
-    /// Whether the object of the scan's file is left alone.
+    /// Ignores the object in the scan's file.
     pub ignore_file: bool,
     /// Modulus to start from.
     pub fill: f64,
@@ -294,7 +294,7 @@ impl Config {
         late::never(self)
     }
 
-    /// What may be held, `part` of what was asked for.
+    /// Memory limits of a run, for the fraction `part` of what was asked for.
     pub fn room(&self, part: f64) -> Room {
         let some = |which: fn(EngineName) -> bool| self.engine.iter().any(|e| which(e.name));
         let goes = |e: &&EngineConfig| matches!(e.name, EngineName::Epie | EngineName::Rpie | EngineName::Sdr | EngineName::Lsqml);
@@ -327,8 +327,8 @@ impl Config {
         self.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect()
     }
 
-    /// Whether a run with the engines `before` may go on with these, or what is in the way: the last of them may get another number of iterations,
-    /// and others may follow it.
+    /// Checks whether a run with the engines `before` may continue with these, and names the obstacle otherwise: the last of them may get
+    /// another number of iterations, and others may follow it.
     pub(crate) fn goes_on(&self, before: &[EngineConfig]) -> Result<(), String> {
         const MAY: &str = "a run that goes on may have other iterations of its last engine, and further engines behind it";
         if self.engine.len() < before.len() {

@@ -1,4 +1,4 @@
-//! What is common to all formats: from raw frames, positions and geometry to a scan, with every check.
+//! Steps common to all formats: from raw frames, positions and geometry to a scan, with every check.
 
 use std::path::Path;
 
@@ -155,7 +155,8 @@ pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str, depth: Depth) -> 
     assemble(raw, &config, name, Path::new(name), depth)
 }
 
-/// Whether frames that were cut or summed, or another geometry, leave a truth its pixels: that of others is none to compare with.
+/// Returns true if frames that were cropped or summed, or another geometry, leave a truth its pixels: a truth with other pixels is not
+/// compared.
 fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2], count: usize) -> bool {
     // Waves may have been finer than the detector, which the near field shows.
     let bin = |d: usize| if beam.propagation == Propagation::Near { truth.probe.shape[1 + d] / shape[d] } else { 1 };
@@ -183,7 +184,7 @@ fn moved(positions: &mut [[f64; 2]], refined: &[[f64; 2]], pixel: [f64; 2], star
     Some(format!("positions are those of `{from}`, up to {most:.2} pixels from those of the scan; {hint}"))
 }
 
-/// What becomes of frames that are not taken as they are, though nobody asked for it.
+/// Describes a change of the shape of frames that was not requested.
 fn resized(full: [usize; 2], crop: Option<[usize; 2]>, rebin: usize, shape: [usize; 2]) -> Option<String> {
     let size = |n: [usize; 2]| format!("{} x {}", n[0], n[1]);
     let used = shape.map(|n| n * rebin);
@@ -280,7 +281,7 @@ fn gaps(raw: &mut Raw, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Resu
     Ok(())
 }
 
-/// Whether values of a pixel in two frames are those of a gap.
+/// Returns true if the values of a pixel in two frames are those of a detector gap.
 fn gap(first: f64, last: f64) -> bool {
     let none = |v: f64| !(f64::NEG_INFINITY..4e9).contains(&v) || v == f64::NEG_INFINITY;
     none(first) && none(last) || first < 0.0 && first == last

@@ -1,4 +1,4 @@
-//! How a file is read, where its format does not say.
+//! Reading options of a file, where its format leaves a choice.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub enum FileFormat {
     Hdf5,
 }
 
-/// How a file is read. What is given here goes before what the file says.
+/// Reading options of a file. They take precedence over what the file says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReadConfig {
@@ -47,9 +47,9 @@ pub struct ReadConfig {
     pub positions_file: Option<PathBuf>,
     /// Metres in one unit of the positions.
     pub positions_unit: f64,
-    /// Whether x stands before y in the positions.
+    /// Reads x before y in the positions.
     pub swap: bool,
-    /// Whether positions are turned round along y and along x: true where a larger number moves the view up (left).
+    /// Reverses positions along y and along x: true where a larger number moves the view up (left).
     pub flip: [bool; 2],
     /// Dataset of the mask: rows and columns, or one a frame.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct ReadConfig {
     /// File of the mask, if another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask_file: Option<PathBuf>,
-    /// What marks a valid pixel in the mask.
+    /// Mark of a valid pixel in the mask.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask_valid: Option<MaskValid>,
     /// Dataset of a dark frame that is subtracted: one, or several whose mean is taken.
@@ -68,9 +68,9 @@ pub struct ReadConfig {
     pub flat: Option<String>,
     /// Counts of the detector for one photon.
     pub gain: f64,
-    /// What a negative count is taken for, which noise makes where a dark frame was subtracted: the run says how many there are.
+    /// Interpretation of a negative count, as noise leaves where a dark frame was subtracted: the run reports their number.
     pub negative: Negative,
-    /// What becomes of a value that is no count (not a number, or all bits set) in some frame: the run says how many there are.
+    /// Treatment of a value that is no count (not a number, or all bits set) in some frame: the run reports their number.
     pub invalid: Invalid,
     /// Counts from which on a pixel is saturated: it is masked in the frame where it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,21 +93,21 @@ pub struct ReadConfig {
     /// Row and column of the optical axis in the file's frames; the middle if the file does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<[f64; 2]>,
-    /// How frames are turned: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine. 0 to 7.
+    /// Orientation of frames: 1 mirrors columns, 2 mirrors rows, 4 exchanges rows and columns first; sums combine. 0 to 7.
     pub orientation: u8,
     /// Leaves the frames in the file and reads them in blocks.
     pub stream: bool,
     /// A file of results (`.ptyr`, or `.npz` with `probe` and `object`) whose probe and object are taken to start from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
-    /// Whether the positions of the scan in `start` are taken as well, as that run has refined them.
+    /// Takes the positions of the scan in `start` as well, as refined by that run.
     pub start_positions: bool,
     /// Label of the scan in `start` whose probe and object are taken, where the file has several; the scan's own name if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_label: Option<String>,
 }
 
-/// What a negative count is taken for.
+/// Interpretation of a negative count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Negative {
@@ -120,7 +120,7 @@ pub enum Negative {
     Refuse,
 }
 
-/// What becomes of a value that is no count.
+/// Treatment of a value that is no count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Invalid {
@@ -131,7 +131,7 @@ pub enum Invalid {
     Refuse,
 }
 
-/// What marks a valid pixel.
+/// Mark of a valid pixel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MaskValid {
@@ -178,7 +178,7 @@ impl Default for ReadConfig {
 }
 
 impl ReadConfig {
-    /// Whether nothing is said.
+    /// Returns true if no option is set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -34,10 +34,10 @@ pub fn load(config: &ScanConfig, name: &str, folder: &Path, seed: u64) -> Result
     load_among(config, [name; 3], folder, seed, Depth::Whole)
 }
 
-/// How much of a scan is asked for.
+/// Extent to which a scan is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Its geometry, positions and start: neither frames nor masks are read or made.
+    /// Geometry, positions and start: neither frames nor masks are read or made.
     Plan,
     /// All of it.
     Whole,
@@ -64,7 +64,7 @@ pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, s
     }
 }
 
-/// What a reader found.
+/// Data and geometry found by a reader.
 struct Raw {
     /// Frames as they are in the file.
     frames: Box<dyn RawFrames>,
@@ -83,17 +83,17 @@ struct Raw {
     center: Option<[f64; 2]>,
     probe: Option<Image>,
     object: Option<Image>,
-    /// Where the views of an earlier run stood at its end, of as many frames as it had.
+    /// Positions of the views at the end of an earlier run, as many as it had frames.
     refined: Option<Vec<[f64; 2]>>,
-    /// What a simulated scan was made from.
+    /// Truth of a simulated scan.
     truth: Option<Truth>,
-    /// What the file holds, where it lacks something that must be known.
+    /// Contents of the file, listed where it lacks something that must be known.
     listing: Option<String>,
-    /// What was seen that the user should know.
+    /// Observations that the user should know of.
     notes: Vec<String>,
 }
 
-/// What a file says of the geometry.
+/// Geometry stated in a file.
 #[derive(Debug, Clone, Copy, Default)]
 struct Geometry {
     /// Metres.
@@ -110,7 +110,7 @@ impl Geometry {
     }
 }
 
-/// How a file says that waves propagate; PtyPy's words. Another word is an error unless the input says it.
+/// Reads how waves propagate according to a file, in PtyPy's words. Another word is an error unless the input states the propagation.
 fn propagation(file: &hdf5::File, name: &str, read: &ReadConfig) -> Result<Option<Propagation>> {
     let Some(word) = file.text(name)?.filter(|_| read.propagation.is_none()) else { return Ok(None) };
     match word.trim() {

@@ -113,7 +113,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig, depth: Depth) -> Result<Raw> 
     })
 }
 
-/// What a simulated scan was made from, as it is written with one: `object_true` with `object_true_origin`, `probe_true`, `pos_true`.
+/// Reads the truth that a simulated scan was made from, as written with it: `object_true` with `object_true_origin`, `probe_true`,
+/// `pos_true`.
 fn truth(archive: &mut Archive, geometry: Geometry, shape: [usize; 2]) -> Result<Option<Truth>> {
     let Geometry { wavelength: Some(wavelength), distance: Some(distance), pixel: Some(pixel), propagation } = geometry else {
         return Ok(None);

@@ -105,7 +105,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) 
     Ok(raw)
 }
 
-/// What the input names besides the frames, of any format; positions, also those that the format has of itself, are turned as the input says.
+/// Reads the data that the input names besides the frames, of any format; positions, including those of the format itself, are oriented
+/// as the input says.
 pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) -> Result<()> {
     let at = |other: &Option<std::path::PathBuf>| other.as_ref().map_or_else(|| path.to_owned(), |f| folder.join(f));
     let source = at(&read.positions_file);

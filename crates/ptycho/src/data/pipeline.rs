@@ -1,4 +1,4 @@
-//! From the pixels of a file to those of a scan: which raw pixels make a pixel, what is subtracted and divided.
+//! Pipeline from the pixels of a file to those of a scan: the raw pixels of each pixel, and what is subtracted and divided.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ const NOWHERE: u32 = u32::MAX;
 /// Values from here on are no counts: they have all bits set.
 const NONE: f32 = 4e9;
 
-/// What is done about values that are no counts, or none to go by; how many there were is counted.
+/// Treatment of values that are no counts or cannot be relied on; they are counted.
 pub(super) struct Oddities {
     negative: Negative,
     invalid: Invalid,
@@ -26,7 +26,7 @@ pub(super) struct Oddities {
 }
 
 impl Oddities {
-    /// As the input says.
+    /// Follows the options of the input.
     pub(super) fn of(read: &ReadConfig) -> Self {
         let saturated = read.saturated.map_or(NONE, |s| s as f32).min(NONE);
         Self { negative: read.negative, invalid: read.invalid, saturated, found: Default::default() }
@@ -48,7 +48,7 @@ impl Oddities {
         taken
     }
 
-    /// What there was of them, in words.
+    /// Describes the values found, with their numbers.
     pub(super) fn notes(&self) -> Vec<String> {
         let [negative, invalid, saturated] = self.found.each_ref().map(|n| n.load(Ordering::Relaxed));
         let taken = if self.negative == Negative::Zero { "taken for 0" } else { "masked where they are" };
@@ -61,7 +61,7 @@ impl Oddities {
     }
 }
 
-/// Which raw pixels make a pixel, and what is done to them.
+/// Raw pixels of each pixel, and the corrections applied to them.
 pub(super) struct Pipeline {
     /// The file, for messages.
     pub(super) path: PathBuf,
@@ -118,7 +118,7 @@ impl Pipeline {
         self.shape[0] * self.shape[1]
     }
 
-    /// Whether counts stay whole.
+    /// Returns true if counts stay whole numbers.
     pub(super) fn whole(&self) -> bool {
         self.dark.is_none() && self.flat.is_none() && self.gain == 1.0
     }

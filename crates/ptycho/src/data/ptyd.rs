@@ -47,7 +47,7 @@ struct Weights {
 }
 
 impl Weights {
-    /// Those of a chunk whose first frame is number `first`; frames before it without any are valid.
+    /// Adds the weights of a chunk whose first frame is number `first`; earlier frames without any are valid.
     fn add(&mut self, first: usize, part: &Part, [rows, columns]: [usize; 2]) -> Result<()> {
         let (size, frames) = (rows * columns, part.shape()[0]);
         let block = (BLOCK / size).max(1);
@@ -85,7 +85,7 @@ impl Weights {
         self.valid.extend_from_slice(valid);
     }
 
-    /// For all frames or for each; none if no frame had any.
+    /// Returns the mask of all frames or of each; `None` if no frame had any.
     fn finished(mut self, count: usize, size: usize) -> Option<Vec<bool>> {
         match self.alike {
             Some(known) if known < count => {

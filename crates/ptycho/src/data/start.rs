@@ -10,13 +10,13 @@ use super::{image, pairs};
 use crate::output::{POSITIONS, plain};
 use crate::scan::Image;
 
-/// What to start from.
+/// Initial probe and object of a scan.
 pub(super) struct Start {
     pub(super) probe: Option<Image>,
     pub(super) object: Option<Image>,
     /// Metres, `[y, x]`, of a file of a scan of this name.
     pub(super) positions: Option<Vec<[f64; 2]>>,
-    /// What the user should know.
+    /// Observations that the user should know of.
     pub(super) notes: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 3]) -> Result
     })
 }
 
-/// Where the views of a scan stood: by its name as this program keeps them, or by that of its object as PtyPy does.
+/// Reads the positions of a scan's views: by its name as this program stores them, or by that of its object as PtyPy does.
 fn positions(file: &File, name: &str) -> Result<Option<Vec<[f64; 2]>>> {
     for group in [POSITIONS, "content/positions"] {
         let names = file.children(group).unwrap_or_default();
@@ -88,7 +88,7 @@ fn chosen<'a>(ids: &'a [String], name: &str, must: bool) -> Option<&'a String> {
     ids.iter().find(|id| named(id, name)).or(if must { None } else { ids.first() })
 }
 
-/// Whether a storage is a scan's: by its own name, or as PtyPy and this program make one of the scan's.
+/// Returns true if a storage belongs to a scan: by its own name, or as PtyPy and this program derive one from the scan's.
 fn named(id: &str, name: &str) -> bool {
     let of = |name: &str| format!("S{name}G00");
     id == name || id == of(name) || id == of(&plain(name))

@@ -50,7 +50,7 @@ fn positions(all: &[[f64; 2]]) -> Tensor {
     Tensor::reals(&[all.len(), 2], all.iter().flatten().copied().collect())
 }
 
-/// How waves propagate, in PtyPy's words.
+/// Name of the propagation, in PtyPy's words.
 fn propagation(scan: &Scan) -> &'static str {
     match scan.beam.propagation {
         Propagation::Far => "farfield",

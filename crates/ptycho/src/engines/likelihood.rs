@@ -32,7 +32,7 @@ pub(super) struct Descending {
     line_steps: u32,
     smooth: f64,
     decay: f64,
-    /// Whether a direction is smoothed once more than the gradient, as PtyPy does.
+    /// Smooths a direction once more than the gradient, as PtyPy does.
     smooth_twice: bool,
     clip: Option<[f64; 2]>,
     sizes: Sizes,

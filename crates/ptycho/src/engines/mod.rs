@@ -20,7 +20,7 @@ pub use staged::Sizes;
 pub(crate) use staged::staged;
 pub use sweep::lasting;
 
-/// What an engine must know of the problem.
+/// Facts about the problem that an engine needs.
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// Views.
@@ -33,7 +33,7 @@ pub struct Facts {
     pub frame: [usize; 2],
     /// Pixels of all objects, modes included.
     pub object: usize,
-    /// What stages move.
+    /// Amounts of data that stages move.
     pub sizes: Sizes,
     /// Counts.
     pub power: Power,
@@ -46,7 +46,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of a model.
+    /// Facts about a model.
     pub fn of(model: &Model, compatibility: Compatibility, seed: u64) -> Self {
         Self {
             views: model.views.len(),
@@ -62,13 +62,13 @@ impl Facts {
         }
     }
 
-    /// Whether PtyPy's defaults are taken.
+    /// Returns true if PtyPy's defaults are used.
     pub fn ptypy(&self) -> bool {
         self.compatibility == Compatibility::Ptypy
     }
 }
 
-/// What an engine remembers from one iteration to the next, besides what the stages hold.
+/// State that an engine keeps from one iteration to the next, besides that of the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Memory {
     /// ML: length of the last step.
@@ -86,13 +86,14 @@ pub trait Engine: Send {
     /// One iteration, number `k` of this engine. `order` is that of the views where it matters; a seeded one if none is given.
     fn iterate(&self, stages: &mut dyn Stages, k: u64, memory: &mut Memory, order: Option<&[u32]>, profiler: &mut Profiler) -> Result<()>;
 
-    /// Whether exit waves are kept from one iteration to the next.
+    /// Returns true if exit waves are kept from one iteration to the next.
     fn keeps_exits(&self) -> bool;
 
     /// Parts of the frame's area that the probe may fill, in real and Fourier space.
     fn supports(&self) -> [Option<f64>; 2];
 
-    /// Whether nearly all frames have come to rest because noise explains what deviates, as the errors of the last pass tell.
+    /// Returns true if nearly all frames have come to rest because noise explains their deviation, according to the errors of the last
+    /// pass.
     fn at_rest(&self, _errors: &[[f64; 3]]) -> bool {
         false
     }
@@ -108,7 +109,7 @@ pub fn engine(config: &EngineConfig, facts: &Facts, number: usize) -> Box<dyn En
     }
 }
 
-/// Which of [`crate::stages::ERRORS`] the passes of an engine measure.
+/// Selects those of [`crate::stages::ERRORS`] that the passes of an engine measure.
 pub fn measured(config: &EngineConfig) -> [bool; 3] {
     match config.name {
         // Goes by the likelihood alone.

@@ -6,7 +6,7 @@ use zellige_engine::sim::Cost;
 use crate::model::Model;
 use crate::stages::Stages;
 
-/// How much there is of what stages move.
+/// Amounts of data that stages move.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sizes {
     /// Values of all waves of all views.
@@ -20,7 +20,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Of a model.
+    /// Amounts of data of a model.
     pub fn of(model: &Model) -> Self {
         let views = model.views.len() as f64;
         Self {
@@ -31,7 +31,7 @@ impl Sizes {
         }
     }
 
-    /// Of a stage that moves so many bytes a value of the waves, and the moduli so many times, with so many transforms.
+    /// Cost of a stage that moves so many bytes per value of the waves, and the moduli so many times, with so many transforms.
     pub(super) fn cost(&self, bytes: f64, moduli: f64, transforms: f64) -> Cost {
         Cost {
             bytes: bytes * self.values + 4.0 * moduli * self.counted,

@@ -23,7 +23,7 @@ pub(super) struct Sweeping {
 const SIGMA: f64 = 0.25;
 /// Likewise. Their product, 0.19, falls for 120 sweeps of frames of 1e4 to 1e7 photons, from near and far; 0.5 has been seen to grow from the 60th on.
 const TAU: f64 = 0.75;
-/// From here on runs with noise were seen to grow.
+/// Relaxation from which on runs with noise were seen to grow.
 const LASTING: f64 = 0.5;
 
 /// SDR's sigma and tau: PtyPy's do not relax at all.
@@ -32,7 +32,7 @@ fn relaxations(config: &EngineConfig, compatibility: Compatibility) -> [f64; 2] 
     [config.sigma.unwrap_or(sigma), config.tau.unwrap_or(tau)]
 }
 
-/// What is to be said of an SDR that may run away.
+/// Warns of an SDR that may diverge.
 pub fn lasting(config: &EngineConfig, compatibility: Compatibility) -> Option<String> {
     let [sigma, tau] = relaxations(config, compatibility);
     let left = sigma * tau;

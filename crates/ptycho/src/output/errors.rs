@@ -53,7 +53,7 @@ pub(super) fn local_errors(results: &Results) -> Vec<Record> {
     (0..3).filter_map(field).collect()
 }
 
-/// Where the frames were taken, and how well each is described.
+/// Positions of the frames and the errors of each.
 pub(super) fn views(results: &Results) -> Record {
     let model = results.model;
     let places = places(results);
@@ -81,7 +81,7 @@ fn pixels(view: crate::model::View, rest: [f64; 2]) -> [f64; 2] {
     [f64::from(view.row) + rest[0], f64::from(view.col) + rest[1]]
 }
 
-/// Where the probe stood, metres `[y, x]`.
+/// Positions of the probe, metres `[y, x]`.
 pub(super) fn places(results: &Results) -> Vec<[f64; 2]> {
     let model = results.model;
     let place = |(j, view): (usize, &crate::model::View)| {

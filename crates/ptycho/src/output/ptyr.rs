@@ -14,7 +14,7 @@ use crate::scan::{Beam, Propagation};
 /// Group of the positions of each scan by its name, which PtyPy does not know: it keeps those of all scans of an object together.
 pub(crate) const POSITIONS: &str = "content/scan_positions";
 
-/// As PtyPy marks what it stores.
+/// Leaf with the type mark that PtyPy gives what it stores.
 fn typed(path: impl Into<String>, content: Content, kind: &str) -> Leaf {
     Leaf { path: path.into(), content, attributes: vec![("type", kind.to_owned())] }
 }
@@ -31,7 +31,7 @@ fn whole(path: impl Into<String>, value: usize) -> Leaf {
     typed(path, Content::Whole(value as i64), "scalar")
 }
 
-/// What PtyPy keeps of a probe or an object.
+/// Storage of a probe or an object, as PtyPy keeps it.
 struct Storage<'a> {
     /// `probe` or `obj`.
     kind: &'a str,
@@ -151,7 +151,8 @@ fn runtime(results: &Results, leaves: &mut Vec<Leaf>) {
     }
 }
 
-/// What PtyPy begins a run with: the scans, if it can open all of them as they were used here. It demands that their files be there.
+/// Adds the parameters with which PtyPy begins a run: the scans, if it can open all of them as they were used here. It demands that their
+/// files exist.
 fn parameters(results: &Results, leaves: &mut Vec<Leaf>) {
     let (config, model) = (results.config, results.model);
     leaves.push(group("content/pars", "param"));

@@ -1,4 +1,4 @@
-//! From positions to pixels of the objects.
+//! Conversion of positions to pixels of the objects.
 
 use crate::config::Compatibility;
 use crate::model::{Storage, View};

@@ -11,9 +11,9 @@ use crate::scan::{Propagation, Scan};
 use crate::simulate::SimulateConfig;
 use crate::start;
 
-/// Where a probe comes from if its scan has none.
+/// Origin of a probe if its scan has none.
 enum Way<'a> {
-    /// What the simulated optics should give.
+    /// Probe that the simulated optics should give.
     Nominal(&'a SimulateConfig),
     Data,
     Opening,

@@ -1,4 +1,4 @@
-//! What is wrong with the table of a simulated scan.
+//! Checks of the table of a simulated scan.
 
 use zellige_engine::error::Problem;
 

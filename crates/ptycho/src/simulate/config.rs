@@ -13,7 +13,7 @@ use crate::scan::{Beam, HC, Propagation};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Pair<T> {
-    /// The same for both.
+    /// One number for both axes.
     Same(T),
     /// Rows (y), columns (x).
     Each([T; 2]),
@@ -51,19 +51,19 @@ pub struct SimulateConfig {
     pub resample: Pair<usize>,
     /// Photons in a frame without a sample.
     pub photons: f64,
-    /// Whether photons come one by one (Poisson statistics) and are counted; without noise frames are real numbers.
+    /// Photon noise: photons arrive one by one (Poisson statistics) and are counted; without noise frames are real numbers.
     pub noise: bool,
     /// The illumination at the sample.
     pub illumination: IlluminationConfig,
     /// The sample.
     pub object: ObjectConfig,
-    /// Where the probe goes.
+    /// Scan pattern: the positions of the probe.
     pub pattern: PatternConfig,
     /// Root mean square of the error of reported positions along each axis, m: the frames are taken elsewhere than the scan says.
     pub position_error: f64,
     /// Root mean square of the fluctuation of the incoming intensity from frame to frame, as a part of it.
     pub fluctuation: f64,
-    /// What the detector adds.
+    /// Detector effects: what it adds to the counts.
     pub detector: DetectorConfig,
     /// Added to the run's seed, so that several scans in an input differ.
     pub seed: u64,
@@ -116,7 +116,7 @@ impl SimulateConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObjectConfig {
-    /// What it shows.
+    /// Content of the sample.
     pub kind: ObjectKind,
     /// Phase shift where the sample is thickest, rad; negative where it advances the wave.
     pub phase: f64,
@@ -136,7 +136,7 @@ impl Default for ObjectConfig {
     }
 }
 
-/// What a sample shows.
+/// Content of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectKind {
@@ -148,7 +148,7 @@ pub enum ObjectKind {
     Image,
 }
 
-/// Where the probe goes.
+/// Scan pattern: the positions of the probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PatternConfig {
@@ -159,7 +159,7 @@ pub struct PatternConfig {
     pub step: Option<f64>,
     /// Random displacement of each position along each axis, uniform over this part of the step: 0 to 1.
     pub jitter: f64,
-    /// Whether positions are whole pixels.
+    /// Rounds positions to whole pixels.
     pub round: bool,
 }
 
@@ -181,7 +181,7 @@ pub enum PatternKind {
     Round,
 }
 
-/// What the detector adds.
+/// Detector effects: what it adds to the counts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DetectorConfig {

@@ -26,7 +26,7 @@ type C = Complex<f64>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct IlluminationConfig {
-    /// What makes the wave.
+    /// Optic that shapes the wave.
     pub optic: Optic,
     /// Shape of the pupil, the pinhole or the beam.
     pub aperture: Aperture,
@@ -76,7 +76,7 @@ impl Default for IlluminationConfig {
     }
 }
 
-/// What makes the wave.
+/// Optic that shapes the wave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Optic {

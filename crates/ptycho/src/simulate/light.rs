@@ -1,4 +1,4 @@
-//! From the sample to counts.
+//! Propagation from the sample to counts.
 
 use num_complex::Complex;
 use zellige_engine::ops::fft::{Direction, Plan, Shape};
@@ -29,10 +29,10 @@ pub(super) fn memory(config: &SimulateConfig, sample: u64, threads: u64) -> u64 
     (of(coherence::members(config.illumination.blur.both())) + 32 * wave).max(48 * sample).max(frames)
 }
 
-/// What frames are made from.
+/// Geometry and beam that frames are made from.
 pub(super) struct View<'a> {
     pub(super) config: &'a SimulateConfig,
-    /// Of the waves, as are shape and spacing.
+    /// Beam of the waves, as are shape and spacing.
     pub(super) beam: Beam,
     pub(super) shape: [usize; 2],
     /// Rows and columns of the waves that a pixel of the detector counts.
@@ -65,7 +65,7 @@ fn place(view: &View, position: [f64; 2]) -> ([usize; 2], [f64; 2]) {
     (at.map(|v| v.round() as usize), at.map(|v| v - v.round()))
 }
 
-/// Whether nothing is left of a position.
+/// Returns true if a position has no sub-pixel remainder.
 fn whole(rest: [f64; 2]) -> bool {
     rest.iter().all(|r| r.abs() < 1e-6)
 }
@@ -184,7 +184,7 @@ fn shift(view: &View, row: usize, line: &mut [C], rest: [f64; 2], factor: f64) {
     }
 }
 
-/// To the detector, both ways up to a factor that leaves `sum |w|^2` times the number of pixels.
+/// Propagates waves to the detector, near or far field, up to a factor that leaves `sum |w|^2` times the number of pixels.
 fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     plan.run(waves, Direction::Forward);
     if view.beam.propagation == Propagation::Far {
@@ -210,7 +210,7 @@ fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Pl
     plan.run(waves, Direction::Inverse);
 }
 
-/// Where the first value of the transform that belongs to a pixel of the centred frame is: what its row and what its column add.
+/// Index of the first value of the transform that belongs to a pixel of the centred frame, as the parts that its row and its column add.
 fn sources(view: &View) -> [Vec<usize>; 2] {
     let (counted, bin) = (view.counted(), view.bin);
     let stride = [bin[0] * view.shape[1], bin[1]];

@@ -51,7 +51,7 @@ pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -
     Ok(Scan { name: name.into(), frames, shape: size, mask, positions, beam, probe: None, object: None, truth, notes })
 }
 
-/// What a plan needs to know of it: all but the frames, and what is wrong with it as far as that tells.
+/// Simulates as much as a plan needs: all but the frames, with the checks that this allows.
 pub fn planned(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
     let (size, bin) = (config.size.both(), config.resample.both());
     let shape = [0, 1].map(|d| size[d] * bin[d]);
@@ -80,7 +80,7 @@ fn sample(places: &[[f64; 2]], shape: [usize; 2], spacing: [f64; 2]) -> Result<(
     Ok((grid, [0, 1].map(|d| low[d] - (MARGIN + shape[d] / 2) as f64 * spacing[d])))
 }
 
-/// What is odd about its geometry.
+/// Warnings about its geometry.
 fn noted(config: &SimulateConfig, name: &str, positions: &[[f64; 2]]) -> Result<Vec<String>> {
     odd(&config.beam(), config.size.both(), positions).map_err(|message| crate::setup::of_named(name, Problem::new("", message)))
 }

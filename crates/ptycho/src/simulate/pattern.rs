@@ -1,4 +1,4 @@
-//! Where the probe goes.
+//! Scan patterns: the positions of the probe.
 
 use std::f64::consts::{PI, TAU};
 

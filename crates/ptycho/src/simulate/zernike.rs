@@ -9,7 +9,7 @@ use zellige_engine::error::Problem;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AberrationConfig {
-    /// Which one.
+    /// Type of aberration.
     pub kind: AberrationKind,
     /// Root mean square over the pupil, in wavelengths.
     pub waves: f64,

@@ -20,7 +20,7 @@ use self::scheme::{Choice, ObjectUpdate};
 use crate::model::{Model, State, View};
 use crate::modes;
 
-/// What the errors of a view are, in this order.
+/// Names of the errors of a view, in order.
 pub const ERRORS: [&str; 3] = ["fourier", "likelihood", "exit"];
 
 /// The Fourier step of the projection engines: `psi <- (1 - a - b) psi + a PO + b F(c PO + (1 - c) psi)`, where `F` puts the
@@ -37,16 +37,16 @@ pub struct Projection {
     pub bound: f64,
     /// And of each frame this part of what photon noise makes ([`crate::noise`]).
     pub noise: f64,
-    /// Whether the error of the likelihood is wanted: one more transform.
+    /// Computes the error of the likelihood: one more transform.
     pub likelihood: bool,
 }
 
 /// The overlap loop: object and probe from all exit waves, in turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overlap {
-    /// Whether the probe is updated.
+    /// Updates the probe.
     pub probe: bool,
-    /// Whether the object is updated.
+    /// Updates the object.
     pub object: bool,
     /// Object before probe.
     pub object_first: bool,
@@ -59,11 +59,11 @@ pub struct Overlap {
     pub object_inertia: f64,
     /// Weight of the old probe, one a probe.
     pub probe_inertia: Vec<f64>,
-    /// What is done to the object.
+    /// Limits of the object.
     pub limits: ObjectLimits,
 }
 
-/// What is done to an object at each update.
+/// Limits of an object, applied at each update.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ObjectLimits {
     /// Least and largest modulus.
@@ -76,25 +76,25 @@ pub struct ObjectLimits {
 /// `O += g_o conj(P) D / ((1 - w_o) max|P|^2 + w_o |P|^2)`, then `P` likewise with the new object.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sweep {
-    /// As in [`Projection`].
+    /// Coefficient `a` of [`Projection`].
     pub a: f64,
-    /// As in [`Projection`].
+    /// Coefficient `b` of [`Projection`].
     pub b: f64,
-    /// As in [`Projection`].
+    /// Coefficient `c` of [`Projection`].
     pub c: f64,
     /// Step of object and probe.
     pub step: [f64; 2],
     /// Weight of the local norm, object and probe.
     pub local: [f64; 2],
-    /// Whether the probe is updated.
+    /// Updates the probe.
     pub probe: bool,
-    /// Whether the object is updated.
+    /// Updates the object.
     pub object: bool,
     /// Views whose updates are summed (object) or averaged (probe) before they are applied; 1 is sequential.
     pub batch: usize,
     /// Least and largest modulus of the object.
     pub clip: Option<[f64; 2]>,
-    /// Whether the error of the likelihood is wanted (costs no transform here).
+    /// Computes the error of the likelihood (costs no transform here).
     pub likelihood: bool,
 }
 
@@ -115,15 +115,15 @@ pub enum Noise {
 pub struct Likelihood {
     /// The model of noise.
     pub noise: Noise,
-    /// Whether the brightness of each frame is a free factor.
+    /// Makes the brightness of each frame a free factor.
     pub floating: bool,
-    /// Whether that factor is left out of the gradient, as PtyPy does.
+    /// Leaves that factor out of the gradient, as PtyPy does.
     pub floating_left_out: bool,
     /// Strength of the squared differences of neighbours in the object; 0 for none.
     pub smoothness: f64,
-    /// Whether the gradient in the probe is wanted.
+    /// Computes the gradient in the probe.
     pub probe: bool,
-    /// Whether the gradient in the object is wanted.
+    /// Computes the gradient in the object.
     pub object: bool,
 }
 
@@ -154,13 +154,13 @@ pub struct LeastSquares {
     pub batch: usize,
     /// Model of noise: Poisson or Gaussian on moduli (Euclid).
     pub noise: Noise,
-    /// Whether the probe is updated.
+    /// Updates the probe.
     pub probe: bool,
-    /// Whether the object is updated.
+    /// Updates the object.
     pub object: bool,
     /// Least and largest modulus of the object.
     pub clip: Option<[f64; 2]>,
-    /// Whether the error of the likelihood is wanted.
+    /// Computes the error of the likelihood.
     pub likelihood: bool,
 }
 
@@ -220,7 +220,7 @@ pub trait Stages: Send {
     /// Newton's) yy, xx and yx.
     fn slope(&mut self) -> Result<Vec<[f64; 5]>>;
 
-    /// Where the views look.
+    /// Positions of the views: whole pixels and sub-pixel remainders.
     fn views(&self) -> (&[View], &[[f64; 2]]);
 
     /// Looks elsewhere: whole pixels inside the storages, and rests.
@@ -269,7 +269,7 @@ pub trait Stages: Send {
     }
 }
 
-/// Whether there are kernels for GPUs.
+/// Availability of kernels for GPUs.
 pub const GPU: bool = true;
 
 /// The stages of a model on a device, in single or double precision.
@@ -285,25 +285,25 @@ pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stag
     }
 }
 
-/// What a run may hold, and what its engines keep.
+/// Memory limits of a run, and the data that its engines keep.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Room {
     /// Bytes on the device; nine tenths of what is free on a GPU where nothing is said, on the processor whatever is needed.
     pub allowance: Option<u64>,
     /// Waves are kept in half precision.
     pub half: bool,
-    /// What the engines keep.
+    /// Data that the engines keep.
     pub demand: plan::Demand,
-    /// Where a run on the processor puts what it must not hold; the system's folder for such files if left out.
+    /// Folder for data that a run on the CPU may not hold in memory; the system's folder for such files if left out.
     pub folder: Option<PathBuf>,
-    /// How sums of the object are taken on a GPU that holds all frames.
+    /// Summation of the object on a GPU that holds all frames.
     pub object_update: ObjectUpdate,
     /// Equal runs are to give equal bits.
     pub deterministic: bool,
 }
 
 impl Room {
-    /// How sums of the object are taken on `gpu` if it holds all frames.
+    /// Chooses the summation of the object on `gpu` if it holds all frames.
     pub fn object_sums(&self, model: &Model, gpu: &Cuda) -> Choice {
         self.object_update.choose(self.deterministic, model, gpu.properties().multiprocessors)
     }
@@ -323,7 +323,7 @@ impl Room {
         self.allowance.is_some_and(|allowance| !fits(allowance)).then(folder)
     }
 
-    /// What a run on `gpu` streams within, if it does: everything is held where that fits.
+    /// Memory settings of a run on `gpu` that streams; `None` where everything fits.
     pub fn wish(&self, model: &Model, gpu: &Cuda) -> Option<Wish> {
         let free = || (gpu.memory_free().unwrap_or(gpu.memory()) as f64 * FREE) as u64;
         let allowance = self.allowance.unwrap_or_else(free);
@@ -356,7 +356,7 @@ pub fn memory(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     held(model, demand, double) + passing(model, demand, double)
 }
 
-/// What of it stays from one iteration to the next.
+/// Memory that stays from one iteration to the next, bytes.
 pub fn held(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);
     // The state, gradients and what becomes of them; the last probe.

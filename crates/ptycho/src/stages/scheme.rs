@@ -1,4 +1,4 @@
-//! How the sums over views that the object is made of are taken on a GPU.
+//! Choice of how the sums over views that make up the object are taken on a GPU.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::cuda::crowding;
 use crate::model::Model;
 
-/// How the sums over views that the object is made of are taken on a GPU.
+/// Method of taking the sums over views that make up the object on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectUpdate {
@@ -23,17 +23,17 @@ pub enum ObjectUpdate {
 /// (`docs/performance/ptycho.md`): gathering takes 0.12 us a frame of a tile then, however few tiles there are, and adding 10 us a million pixels.
 const CROWD: usize = 80;
 
-/// What was chosen, and why.
+/// Chosen method, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Atomic additions; gathered otherwise.
     pub atomic: bool,
-    /// Why, for the plan.
+    /// Reason, for the plan.
     pub why: String,
 }
 
 impl ObjectUpdate {
-    /// What it comes to for a model whose frames are all on a device of so many multiprocessors.
+    /// Chooses the method for a model whose frames are all on a device of so many multiprocessors.
     pub fn choose(self, deterministic: bool, model: &Model, multiprocessors: u32) -> Choice {
         let choice = |atomic, why: String| Choice { atomic, why };
         match self {

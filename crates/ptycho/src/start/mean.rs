@@ -31,7 +31,7 @@ const NEIGHBOURS: usize = 3;
 const LEAST: f64 = 0.11;
 const OUTSTANDING: f64 = 3.5;
 
-/// What is told of a probe that begins so, before how.
+/// Beginning of the note on a probe that starts so, before the method.
 pub(crate) const TOLD: &str = "from the mean frame";
 
 /// Bytes that [`wave`] takes at the most for a probe of so many values: correlations of all pairs and transforms of those at hand, or the waves and sums over frames.
@@ -67,7 +67,7 @@ pub(crate) fn wave(model: &Model, beam: &Beam, probe: u32, defocus: Option<f64>)
 struct Pupil {
     /// Counts, without holes, in the order of the transform.
     mean: Vec<f64>,
-    /// Those beyond the sample's: falls to 0 towards the edge.
+    /// Counts beyond the sample's: falls to 0 towards the edge.
     light: Vec<f64>,
 }
 
@@ -150,7 +150,7 @@ impl Window {
         Some(Self { cell, extent: span.div_ceil(cell), of }).filter(|w| w.extent >= SMALLEST)
     }
 
-    /// What a frame has beside the mean, in units of its noise: white, so that all cells tell the same.
+    /// Deviation of a frame from the mean, in units of its noise: white, so that all cells carry the same information.
     fn beside(&self, mag: &[f32], pupil: &Pupil) -> Vec<C> {
         let inside =
             || mag.iter().zip(&pupil.mean).zip(&self.of).filter_map(|((m, mean), cell)| Some((m, mean, (*cell)?)).filter(|_| *m >= 0.0));
@@ -275,7 +275,8 @@ fn between(map: &[f64], [y, x]: [f64; 2]) -> f64 {
 mod tests {
     use super::*;
 
-    /// What a beam stop hides is what is around it, also across the corner of the transform's order; a frame of holes stays one.
+    /// Fills what a beam stop hides from the surrounding pixels, also across the corner of the transform's order; a frame of holes stays
+    /// one.
     #[test]
     fn holes_are_filled_from_around() {
         let shape = [8, 10];

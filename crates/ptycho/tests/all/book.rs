@@ -1,4 +1,4 @@
-//! What the book says of the input, against the schema.
+//! Keys named in the book, against the schema.
 
 use std::collections::BTreeSet;
 

@@ -337,7 +337,7 @@ fn damage_ends_in_an_answer() {
     assert!(refused > 200, "{refused}");
 }
 
-/// The same of the results that a run starts from, up to the problem that is made of them.
+/// Damages the results that a run starts from, up to the problem that is made of them.
 #[test]
 fn damaged_results_end_in_an_answer() {
     let folder = tempfile::tempdir().unwrap();

@@ -195,7 +195,7 @@ fn lengths_are_in_the_units_of_the_file() {
     assert!((found.positions[1][1] - scan.positions[1][1]).abs() < 1e-15);
 }
 
-/// What a simulated scan was made from comes back from the archive, as long as its pixels are those of the frames.
+/// Reads the truth of a simulated scan back from the archive, as long as its pixels are those of the frames.
 #[test]
 fn the_truth_is_read_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the solver says of inputs that cannot be meant, and what an input that says next to nothing begins with.
+//! Messages of the solver about inputs that cannot be meant, and the start of a run whose input says next to nothing.
 
 use std::path::Path;
 

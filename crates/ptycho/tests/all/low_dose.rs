@@ -47,7 +47,7 @@ fn the_difference_map_moves_at_low_dose() {
     }
 }
 
-/// With the bound of bright frames faint ones come to rest at once, which is said.
+/// Brings faint frames to rest at once with the bound of bright ones, and reports it.
 #[test]
 fn frames_at_rest_are_told() {
     for name in [EngineName::Dm, EngineName::Raar] {

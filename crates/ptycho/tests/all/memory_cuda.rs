@@ -1,4 +1,4 @@
-//! What a plan says of a GPU's memory, against what the buffers of a run took. Skipped without a GPU.
+//! Memory stated in a plan for a GPU, against the buffers of a run. Skipped without a GPU.
 
 use std::path::Path;
 

@@ -26,7 +26,7 @@ fn compare(name: &str, config: &EngineConfig, columns: &[usize], limits: &[(usiz
     compare_in(&mut Reference::open(), name, config, columns, limits, objects, false);
 }
 
-/// The same with errors of `errors`, in either precision.
+/// Compares with errors of `errors`, in either precision.
 fn compare_in(
     errors: &mut Reference,
     name: &str,
@@ -60,7 +60,7 @@ fn compare_in(
     }
 }
 
-/// How far the object is from another one: where at least four frames look, and where there is light besides.
+/// Distance of the object from another one: where at least four frames look, and where there is light besides.
 fn apart(model: &Model, bench: &mut Bench, other: &[Complex<f64>]) -> [f64; 2] {
     let state = bench.stages.state().unwrap();
     let (seen, lit) = (seen(model), lit(model, &state.probe));
@@ -92,7 +92,7 @@ fn epie_in_the_recorded_order_goes_the_same_way() {
     compare("EPIE", &config, &[0, 1], &[(1, 1e-5), (4, 1e-3), (20, 3e-3)], &[(20, "EPIE_object", [1e-3, 2e-3])]);
 }
 
-/// It runs away from this start: six iterations are all that the reference has, four what rounding leaves alone.
+/// Runs SDR from a start where it diverges: six iterations are all that the reference has, four what rounding leaves alone.
 #[test]
 fn sdr_goes_the_same_way() {
     compare("SDR", &EngineConfig::new(EngineName::Sdr, 6), &[0, 1, 2], &[(4, 1e-5)], &[]);
@@ -116,8 +116,8 @@ fn floating_intensities_and_smoothness_go_the_same_way() {
     compare("MLgauss_fi", &config, &[1], &[(20, 1e-5)], &[(20, "MLgauss_fi_object", [1e-5; 2])]);
 }
 
-/// In doubles, since dark pixels weigh by one over their modelled counts; from iteration 5 on it is ill-conditioned: PtyPy in single and
-/// double precision differ by 3 % at iteration 8.
+/// Computes in doubles, since dark pixels weigh by one over their modelled counts; from iteration 5 on it is ill-conditioned: PtyPy in
+/// single and double precision differ by 3 % at iteration 8.
 #[test]
 fn poisson_likelihood_goes_the_same_way() {
     let config = EngineConfig { noise: Some(NoiseName::Poisson), ..EngineConfig::new(EngineName::Ml, 15) };
@@ -138,7 +138,7 @@ fn doubles_go_the_same_way() {
     }
 }
 
-/// How far runs come apart whose starts differ by rounding: `cargo test --test ptycho rounding_parts -- --ignored --nocapture`.
+/// Measures how far runs come apart whose starts differ by rounding: `cargo test --test ptycho rounding_parts -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn rounding_parts_runs() {

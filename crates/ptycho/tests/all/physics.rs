@@ -1,4 +1,4 @@
-//! What must hold whatever the engine: symmetries, derivatives, fixed points, restarts.
+//! Properties that hold for every engine: symmetries, derivatives, fixed points, restarts.
 
 use std::path::Path;
 
@@ -89,7 +89,7 @@ fn waves_in_half_precision_are_answered_on_the_processor() {
     }
 }
 
-/// What an engine does not measure is no column of its rows: no zero that looks like a result.
+/// Leaves out columns that an engine does not measure: no zero that looks like a result.
 #[test]
 fn rows_have_the_errors_of_their_engine() {
     use zellige_engine::sim::{Environment, Solver};
@@ -165,7 +165,7 @@ pub(super) fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near
     gradient_is_right(&config, noise, floating, smoothness, &what);
 }
 
-/// The same for any input.
+/// Checks the gradient of any input.
 pub(super) fn gradient_is_right(config: &Config, noise: Noise, floating: bool, smoothness: f64, what: &str) {
     let (start, _) = from_truth(config, 0.05);
     let mut stages = cpu::new(&start, &Cpu::new(2).unwrap(), true);
@@ -328,7 +328,7 @@ fn sdr_stays_on_noisy_frames() {
     assert!(last > 1e3 * best && warning.is_some(), "{best} to {last}");
 }
 
-/// How SDR goes on frames with noise: `cargo test --test ptycho sdr_goes -- --ignored --nocapture`.
+/// Measures SDR on frames with noise: `cargo test --test ptycho sdr_goes -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn sdr_goes() {
@@ -415,7 +415,7 @@ fn positions_come_back() {
     }
 }
 
-/// From an unknown sample and a rough beam to the truth, and the two halves agree as far as the truth does.
+/// Reconstructs from an unknown sample and a rough beam to the truth; the two halves agree as far as the truth does.
 #[test]
 fn a_simulated_scan_is_reconstructed_and_its_resolution_told() {
     let scan = SimulateConfig { photons: 1e7, ..SimulateConfig::case(49, 64, 1) };

@@ -1,4 +1,4 @@
-//! What a plan does without: frames. What it refuses, and runs that go on with more iterations than they had.
+//! Plans without frames; refusals, and runs that go on with more iterations than they had.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What recipes of the examples come to, as the checks at the end of a run see it.
+//! Outcome of the example inputs, as the checks at the end of a run see it.
 
 use std::path::Path;
 

@@ -34,7 +34,8 @@ fn frames(config: &SimulateConfig) -> Vec<f64> {
     }
 }
 
-/// What the model says of the truth is what the simulation counted, with the optical axis on the same pixel: bins even, odd and of two kinds, both fields.
+/// Compares the model of the truth with the counts of the simulation, with the optical axis on the same pixel: bins even, odd and of two
+/// kinds, both fields.
 #[test]
 fn the_model_of_the_truth_is_the_scan() {
     for bin in [[1, 1], [2, 2], [3, 3], [2, 1], [3, 4]] {
@@ -61,7 +62,7 @@ fn the_model_of_the_truth_is_the_scan() {
     }
 }
 
-/// Of the same waves, a coarse frame is the sum of the fine one's pixels: none is lost, and none is counted twice.
+/// Compares a coarse frame with the sum of the fine frame's pixels for the same waves: none is lost, and none is counted twice.
 #[test]
 fn bins_conserve_what_is_counted() {
     for far in [true, false] {
@@ -163,7 +164,7 @@ fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> f64 {
     (off / expected.iter().map(Complex::norm_sqr).sum::<f64>()).sqrt()
 }
 
-/// Its rows and columns.
+/// Rows and columns of that part.
 const LIT: usize = 36;
 
 /// A beam wider than the field that the detector's pixels resolve: found on pixels half as wide, not on the detector's own.

@@ -62,7 +62,7 @@ fn every_scan_begins_with_its_own_results() {
     assert!(error.contains("no probe or object of a scan `up`") && error.contains("Sa_rightG00"), "{error}");
 }
 
-/// What the views see beside the object of a file is told, and no view on it is an error.
+/// Reports views that look beside the object of a file; no view on it is an error.
 #[test]
 fn an_object_that_does_not_reach_is_told() {
     let config = super::physics::input(made(|_| {}), EngineConfig::new(EngineName::Dm, 1));

@@ -99,7 +99,7 @@ fn a_zone_plate_is_described_by_its_keys() {
     assert!(begins == "of an opening" && with < 0.9 * without, "{begins}: {with} off the truth with the stop, {without} without");
 }
 
-/// What cannot be meant is refused by its key, and a plan without frames says where the probe will come from.
+/// Refuses inputs that cannot be meant, by their key; a plan without frames says where the probe will come from.
 #[test]
 fn starts_that_do_not_fit_are_refused() {
     let faults = |change: &dyn Fn(&mut Config)| {

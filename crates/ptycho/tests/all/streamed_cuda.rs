@@ -22,7 +22,7 @@ fn demand(name: EngineName) -> Demand {
     demand_of(&EngineConfig::new(name, 1))
 }
 
-/// As the solver asks for an input of this engine.
+/// Data that the solver keeps for an input of this engine.
 fn demand_of(engine: &EngineConfig) -> Demand {
     Config::new(ScanConfig::default(), engine.clone()).room(1.0).demand
 }

@@ -22,7 +22,7 @@ pub(super) fn between(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfi
     })
 }
 
-/// The same in the near field.
+/// Makes a sub-pixel scan in the near field.
 pub(super) fn near(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfig {
     between(|m| {
         m.propagation = zellige_ptycho::scan::Propagation::Near;
@@ -31,7 +31,7 @@ pub(super) fn near(change: impl FnOnce(&mut SimulateConfig)) -> SimulateConfig {
     })
 }
 
-/// Its input.
+/// Input of a shifted scan.
 pub(super) fn shifted(made: SimulateConfig, engine: EngineConfig) -> Config {
     Config { subpixel: true, ..input(made, engine) }
 }
@@ -233,7 +233,7 @@ fn thirds_of_a_pixel_are_found() {
     assert!(before > 0.3 && after < 0.05, "{before} to {after} pixels");
 }
 
-/// What the header of the example says: `cargo test --test ptycho subpixel::example -- --ignored --nocapture`.
+/// Reproduces the figures in the header of the example: `cargo test --test ptycho subpixel::example -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn example() {

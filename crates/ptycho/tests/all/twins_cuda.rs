@@ -16,7 +16,7 @@ use zellige_ptycho::stages::{self, Likelihood, Noise, Overlap, Projection, Slot,
 
 use super::common::{Bench, Reference, mean};
 
-/// What is tried.
+/// Case of a twin test.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
     pub(super) frame: [usize; 2],
@@ -200,7 +200,7 @@ fn stages_of_the_projections_agree() {
     }
 }
 
-/// What the bound is chosen by: errors of the unconstrained model.
+/// Errors of the unconstrained model, by which the bound is chosen.
 fn first_errors(model: &Model) -> Vec<[f64; 3]> {
     let mut stages = stages::cpu::new(model, &zellige_engine::device::Cpu::new(2).unwrap(), true);
     stages.exits_from_product().unwrap();

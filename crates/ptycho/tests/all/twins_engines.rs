@@ -123,7 +123,7 @@ fn least_squares_agree() {
     }
 }
 
-/// What lies beside the frames is nobody's: a bright stripe there, where rows are padded on the processor, changes nothing of a batch's probe.
+/// Ignores what lies beside the frames: a bright stripe there, where rows are padded on the CPU, changes nothing of a batch's probe.
 #[test]
 fn the_object_beside_the_frame_does_not_matter() {
     let case = Case { frame: [44, 62], modes: [2, 1], views: 3, ..PLAIN };
@@ -148,7 +148,7 @@ fn the_object_beside_the_frame_does_not_matter() {
     assert!(a == b, "{:e}", off(&a, &b));
 }
 
-/// What twins may differ by: single precision on the processor leaves as much of doubles as a GPU does.
+/// Bounds the difference of twins: single precision on the CPU leaves as much of doubles as a GPU does.
 #[test]
 fn least_squares_in_single_precision_stay_near_doubles() {
     for (frame, modes, between, noise, limit) in [

@@ -26,7 +26,7 @@ impl Plain {
         self.model.frame[0]
     }
 
-    /// Where pixel `i` of view `j` lies in the object.
+    /// Index of pixel `i` of view `j` in the object.
     fn at(&self, j: usize, i: usize) -> usize {
         let view = self.model.views[j];
         (view.row as usize + i / self.n()) * self.model.storages[0].shape[1] + view.col as usize + i % self.n()

@@ -13,7 +13,7 @@ use super::physics::{from_truth, input, made, restart_is_bit_equal};
 use super::twins_cuda::{Case, PLAIN, all, model, off};
 use super::twins_engines::engines_agree;
 
-/// Of probe and object.
+/// Damping of probe and object.
 const DAMPING: [f64; 2] = [0.3, 40.0];
 
 const RULE: Likelihood =
@@ -124,7 +124,7 @@ fn it_leads_down_and_goes_on_from_checkpoints() {
     restart_is_bit_equal(&config(EngineConfig { line_steps: Some(3), ..ml(8) }));
 }
 
-/// At the end of a line there is no slope along it.
+/// Ends at the minimum of a line, where there is no slope along it.
 #[test]
 fn line_steps_come_to_the_minimum() {
     let engine = |line_steps| EngineConfig { line_steps: Some(line_steps), ..ml(1) };

@@ -15,16 +15,16 @@ pub(crate) struct Bins {
     of: [usize; 2],
     /// Lines and length of the waves' plane, padding included.
     fine: [usize; 2],
-    /// The same of the detector's.
+    /// Lines and length of the detector's plane, padding included.
     counted: [usize; 2],
     /// Lines and numbers of a line of the detector's without padding.
     inside: [usize; 2],
-    /// As it was counted.
+    /// Shape of the frame as it was counted.
     pub(crate) shape: Shape,
 }
 
 impl Bins {
-    /// Of waves of `frame` rows and columns, of which `bin` rows and columns are counted as one pixel.
+    /// Describes waves of `frame` rows and columns, of which `bin` rows and columns are counted as one pixel.
     pub(crate) fn new(frame: [usize; 2], bin: [usize; 2], far: bool) -> Self {
         let shape = Shape::new([0, 1].map(|d| frame[d] / bin[d]));
         let turned = |[y, x]: [usize; 2]| if far { [x, y] } else { [y, x] };
@@ -37,7 +37,7 @@ impl Bins {
         }
     }
 
-    /// Whether pixels of the waves are counted one by one.
+    /// Returns true if pixels of the waves are counted one by one.
     #[inline(always)]
     pub(crate) fn single(&self) -> bool {
         self.of == [1, 1]
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::stages::cpu::store::{from_detector, to_detector};
 
-    /// What stands in the padding must not matter.
+    /// Value in the padding, which must not matter.
     const RUBBISH: f64 = 7.0;
 
     #[test]

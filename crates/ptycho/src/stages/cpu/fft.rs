@@ -46,7 +46,7 @@ impl Shape {
 /// Transforms of one length.
 enum Line<T> {
     Passes(usize, Vec<Pass<T>>),
-    /// With its length.
+    /// Library with the length of its transforms.
     Library(usize, Library<T>),
 }
 

@@ -101,7 +101,7 @@ fn update<T: Number>(fixed: &Fixed<T>, rule: &Projection, product: &[T], constra
     change
 }
 
-/// The same where the exit wave is `P O` (and not kept) if `exit` is empty; `out = psi - P O`.
+/// Updates as `update` does, and writes `out = psi - P O`; the exit wave is `P O` (and not kept) if `exit` is empty.
 #[inline(always)]
 pub(super) fn update_to<T: Number>(
     fixed: &Fixed<T>,
@@ -139,7 +139,7 @@ pub(super) fn update_to<T: Number>(
 }
 
 impl<T: Number> Fixed<T> {
-    /// Whether a wave alone makes the counts of its pixels: no sums over modes or bins stand between.
+    /// Returns true if one wave alone makes the counts of its pixels: no sums over modes or bins.
     #[inline(always)]
     fn alone(&self) -> bool {
         self.exits() == 1 && self.bins.single()
@@ -161,7 +161,7 @@ impl<T: Number> Fixed<T> {
         all / self.counted()
     }
 
-    /// The same of intensities as they are counted.
+    /// Error of the likelihood from intensities as they are counted.
     #[inline(always)]
     pub(super) fn photons_of(&self, power: &[T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();

@@ -26,7 +26,7 @@ pub(crate) trait Number: RealScalar {
 
 /// A piece of work that is compiled for each instruction set. `run` must be `#[inline(always)]`.
 pub(crate) trait Work<T> {
-    /// What it gives.
+    /// Result of the work.
     type Out;
 
     /// Does it.
@@ -43,9 +43,9 @@ pub(crate) trait Work<T> {
 pub(crate) unsafe trait Lanes: Copy {
     /// The number.
     type T: RealScalar;
-    /// How many.
+    /// Number of lanes.
     const N: usize;
-    /// Whether these are registers of the processor: the transform's passes are compiled for them only.
+    /// Marks types that are registers of the processor: the transform's passes are compiled for them only.
     const REGISTERS: bool = true;
     /// The numbers from a place on.
     unsafe fn load(from: *const Self::T) -> Self;

@@ -67,7 +67,7 @@ struct Scratch<T> {
     own: Aligned<T>,
 }
 
-/// What stays.
+/// Data that stay the same during a run.
 struct Fixed<T> {
     cpu: Cpu,
     isa: Isa,
@@ -77,7 +77,7 @@ struct Fixed<T> {
     bins: Bins,
     /// Modes of probe and object.
     modes: [usize; 2],
-    /// Whether views see the probe between pixels.
+    /// Marks sub-pixel shifts of the probe.
     subpixel: bool,
     places: Vec<Place>,
     /// Kernel of the near field where the transform leaves it, over the pixels: two planes.
@@ -86,7 +86,7 @@ struct Fixed<T> {
     mag: Large<T>,
     /// Pixels that count, and the mean variance of their moduli, of each frame.
     valid: Vec<[f64; 2]>,
-    /// Where a probe may be: `[ny][sx]`, and where the transform leaves it; 1 or 0.
+    /// Supports of the probes in real space, `[ny][sx]`, and in Fourier space, in the order in which the transform leaves it; 1 or 0.
     support: [Option<Vec<T>>; 2],
     scratch: Vec<Mutex<Scratch<T>>>,
 }
@@ -102,7 +102,7 @@ struct Host<T> {
     all: Vec<[u32; 2]>,
     state: Pair<T>,
     exit: Large<T>,
-    /// Where moduli and exit waves lie, if not in memory.
+    /// Folder of moduli and exit waves, if they are not in memory.
     folder: Option<PathBuf>,
     /// The probe of the last overlap pass.
     last: Vec<T>,
@@ -125,7 +125,7 @@ impl<T: Number> Fixed<T> {
         self.near.is_none()
     }
 
-    /// What a wave at the detector must be multiplied by.
+    /// Factor on a wave at the detector.
     fn scale(&self) -> T {
         if self.far() { T::from_f64(1.0 / ((self.shape.ny * self.shape.nx) as f64).sqrt()) } else { T::ONE }
     }
@@ -160,7 +160,7 @@ pub fn new(model: &Model, cpu: &Cpu, double: bool) -> Box<dyn Stages> {
     if double { Box::new(Host::<f64>::new(model, cpu, Isa::best())) } else { Box::new(Host::<f32>::new(model, cpu, Isa::all()[0])) }
 }
 
-/// The same with moduli and exit waves in files in `folder`, of which the system keeps in memory what there is room for.
+/// Stages as [`new`] gives, with moduli and exit waves in files in `folder`, of which the system keeps in memory as much as fits.
 pub fn new_in(model: &Model, cpu: &Cpu, double: bool, folder: &Path) -> Result<Box<dyn Stages>> {
     let isa = Isa::best();
     Ok(if double {

@@ -189,7 +189,7 @@ impl<T: Number> Host<T> {
         });
     }
 
-    /// The same where each view has a probe of its own: these are held for a lot of views at a time.
+    /// Updates every object where each view has a probe of its own: these are held for a batch of views at a time.
     fn object_between(&mut self, inertia: f64, limits: &ObjectLimits) {
         let Self { fixed, views, shifts, all, state, exit, .. } = self;
         let fixed = &*fixed;

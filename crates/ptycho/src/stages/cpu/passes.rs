@@ -29,7 +29,7 @@ fn root<T: Number>(k: usize, n: usize) -> [T; 2] {
 }
 
 impl<T: Number> Pass<T> {
-    /// Of what is left after a product `s` of radices, `m` times the radix.
+    /// Prepares the pass for the rest of a transform after a product `s` of radices, `m` times the radix.
     pub(super) fn new(radix: usize, m: usize, s: usize) -> Self {
         let twiddles = (0..m).flat_map(|p| (1..radix).map(move |j| (p * j) % (radix * m))).map(|k| root(k, radix * m)).collect();
         Self { radix, m, s, twiddles, roots: (0..radix).map(|k| root(k, radix)).collect() }

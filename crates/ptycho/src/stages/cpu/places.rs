@@ -1,4 +1,4 @@
-//! How well views would fit elsewhere.
+//! Error of views at other positions.
 
 use zellige_engine::parallel::{items, map_tasks};
 use zellige_engine::real::{Real, select};

@@ -163,7 +163,7 @@ impl<T: Number> Work<T> for Moved<'_, T> {
     }
 }
 
-/// What a view says of the probe, in Fourier space and shifted back: `exp(+2 pi i k d / n) F [conj(O) psi]` a mode.
+/// Contribution of a view to the probe, in Fourier space and shifted back: `exp(+2 pi i k d / n) F [conj(O) psi]` for each mode.
 struct Returned<'a, T> {
     fixed: &'a Fixed<T>,
     object: &'a [T],
@@ -325,7 +325,7 @@ impl<T: Number> Fixed<T> {
         T::with(self.isa, Shifted { fixed: self, spectra: self.set(spectra, view.probe), by, along, out, scratch });
     }
 
-    /// What a view sees: the probes as they are, or shifted into `own` where there are transforms, as the only set.
+    /// Probes that a view sees: unchanged, or shifted into `own` where there are transforms, as the only set.
     pub(super) fn seen<'a>(
         &self,
         plain: Seen<'a, T>,
@@ -359,7 +359,8 @@ impl<T: Number> Fixed<T> {
         out
     }
 
-    /// What a view sees: of a pair, with the probe from place `slot` of [`Fixed::all_shifted`] as the only set where it has one of its own.
+    /// Probe and object that a view sees: those of a pair, with the probe from position `slot` of [`Fixed::all_shifted`] as the only set
+    /// where it has one of its own.
     pub(super) fn own_or<'a>(
         &self,
         pair: &'a Pair<T>,
@@ -393,9 +394,9 @@ impl<T: Number> Fixed<T> {
         T::with(self.isa, Moved { fixed: self, by, waves, scratch: &mut self.scratch() });
     }
 
-    /// What [`Fixed::probe_sums`] gives, each view's part shifted back. With `rest` (transforms of all probes, and the probe of the set)
-    /// the sums are those of `psi - P O`, and what makes a step of them that begins at the probe: there the weight of a pixel is none of the unknown's, which
-    /// each view sees elsewhere.
+    /// Sums as [`Fixed::probe_sums`], with each view's part shifted back. With `rest` (transforms of all probes, and the probe of the
+    /// set) the sums are those of `psi - P O`, of which a step is made that begins at the probe: the weight of a pixel is then none of
+    /// the unknown's, which each view sees elsewhere.
     pub(super) fn returned_sums(
         &self,
         waves: Waves<T>,

@@ -16,16 +16,16 @@ use super::lanes::Number;
 use crate::model::{MASKED, Model, Storage, View};
 use crate::noise;
 
-/// Where a storage lies.
+/// Location of a storage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// Rows and columns.
     pub(crate) shape: [usize; 2],
-    /// Its first number.
+    /// Offset of its first number.
     pub(crate) offset: usize,
     /// Numbers of a plane.
     pub(crate) plane: usize,
-    /// As the model has it.
+    /// Storage as the model has it.
     pub(crate) model: Storage,
 }
 
@@ -47,7 +47,7 @@ impl Place {
         [&object[start..start + self.plane], &object[start + self.plane..start + 2 * self.plane]]
     }
 
-    /// The same to write to.
+    /// Mutable layer `o` of the storage, real and imaginary parts.
     pub(crate) fn layer_mut<'a, T>(&self, object: &'a mut [T], o: usize) -> [&'a mut [T]; 2] {
         let start = self.offset + 2 * o * self.plane;
         object[start..start + 2 * self.plane].split_at_mut(self.plane).into()

@@ -64,7 +64,7 @@ impl<T: Number> Work<T> for Difference<'_, T> {
     }
 }
 
-/// What a view's difference does to object and probe.
+/// Update of object and probe by a view's difference.
 struct Apply<'a, T> {
     fixed: &'a Fixed<T>,
     rule: &'a Sweep,
@@ -76,7 +76,7 @@ struct Apply<'a, T> {
     object: &'a mut [T],
     /// Norm of a patch.
     norm: &'a mut [T],
-    /// What the probe gets, `[P][2][ny][sx]`, added up over the batch.
+    /// Step of the probe, `[P][2][ny][sx]`, added up over the batch.
     step: &'a mut [T],
 }
 

@@ -1,4 +1,4 @@
-//! What happens to one view: rows of registers.
+//! Operations on one view: rows of registers.
 
 use zellige_engine::real::{Lanes, Real};
 
@@ -74,7 +74,8 @@ impl<T: Number> Fixed<T> {
         }
     }
 
-    /// To the detector, without the factor of [`Fixed::scale`]. `one` is room for a wave; what the near field's kernel left of it stays there.
+    /// Propagates a wave to the detector, without the factor of [`Fixed::scale`]. `one` is space for a wave; it keeps what the near
+    /// field's kernel left.
     #[inline(always)]
     pub(super) fn propagate(&self, wave: &[T], out: &mut [T], one: &mut [T], room: &mut Room<T>) {
         let Some(kernel) = &self.near else {

@@ -77,7 +77,7 @@ fn invert<T: Number>(values: &mut [T], damping: f64) {
     }
 }
 
-/// As far as there are weights.
+/// Multiplies values by weights, as far as there are weights.
 fn multiply<T: Number>(plane: &mut [T], weights: &[T]) {
     for (value, weight) in plane.iter_mut().zip(weights) {
         *value *= *weight;

@@ -121,7 +121,7 @@ pub(super) struct Update {
 }
 
 impl Update {
-    /// Of nothing.
+    /// Update of nothing.
     pub(super) fn none() -> Self {
         Self::zeroed()
     }

@@ -31,13 +31,13 @@ pub(super) struct Between {
     settle: Kernel,
     brightest_seen: Kernel,
     turn: Kernel,
-    /// What whole pixels leave over, of every view.
+    /// Sub-pixel remainders of every view.
     shifts: Buffer<[f32; 2]>,
     /// Transforms of probes.
     spectra: Buffer<C>,
     /// Probes as all views see them, and directions.
     all: [Buffer<C>; 2],
-    /// What views of a lot say of the probe, and the sums over views.
+    /// Contributions of a batch of views to the probe, and the sums over views.
     pub(super) back: Buffer<C>,
     pub(super) sums: Buffer<C>,
     pub(super) norms: Buffer<f32>,
@@ -107,7 +107,7 @@ impl Between {
         std::mem::swap(&mut self.shifts, shifts);
     }
 
-    /// What recorded launches depend on.
+    /// Addresses that recorded launches depend on.
     pub(super) fn addresses(&self) -> [u64; 4] {
         [self.shifts.address(), self.spectra.address(), self.back.address(), self.sums.address()]
     }

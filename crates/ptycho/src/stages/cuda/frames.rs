@@ -18,12 +18,12 @@ enum Kernels {
     Fused { begin: Kernel, project: Kernel, blocks: u32 },
 }
 
-/// What goes from view to view.
+/// Kernel that goes from view to view.
 struct Sequence {
     kernel: Kernel,
     kind: Kind,
     keep: bool,
-    /// Where not those of [`Frames`].
+    /// Moduli, where they are not those of [`Frames`].
     mag: Option<Buffer<f32>>,
     near: Option<Buffer<C>>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Frames {
     order: Buffer<u32>,
     /// Kernel of the near field.
     near: Option<Buffer<C>>,
-    /// What whole pixels leave over, of every view, where frames go back by it (a near detector, probes between pixels); 0 elsewhere.
+    /// Sub-pixel remainders of every view, where frames are shifted back by them (a near detector, sub-pixel shifts); 0 elsewhere.
     pub(super) shifts: u64,
     /// The arrays are those of one block of frames after another (`stream`).
     pub(super) one_block: bool,
@@ -251,7 +251,7 @@ impl Frames {
         Ok(Sequence { kernel, kind, keep, mag, near })
     }
 
-    /// Where the values of another kind's frame, in its order, lie in one of this kind.
+    /// Positions of the values of another kind's frame, in its order, in one of this kind.
     fn between(&self, kind: Kind, pack: usize, real: bool) -> Vec<usize> {
         let (Some(old), Some(new)) = (self.kind.order_in(pack, real), kind.order_in(pack, real)) else {
             return (0..self.pixels()).collect();

@@ -19,11 +19,11 @@ use crate::stages::{Likelihood, Noise};
 /// Blocks of a reduction whose parts the host adds up.
 const BLOCKS: u32 = 264;
 
-/// How frames go through.
+/// Processing of frames.
 enum Passes {
-    /// In registers; blocks of both kernels.
+    /// Processing in registers; blocks of both kernels.
     Fused { gradient: Kernel, line: Kernel, blocks: u32 },
-    /// In pieces around cuFFT.
+    /// Processing in pieces around cuFFT.
     Pieces { brighten: Kernel, settle_brightness: Kernel, weigh: Kernel, bend: Kernel },
 }
 
@@ -97,7 +97,7 @@ impl Descent {
         self.noise
     }
 
-    /// Whether [`Descent::gradient`] and [`Descent::line`] take [`Pieces`].
+    /// Returns true if [`Descent::gradient`] and [`Descent::line`] take [`Pieces`].
     pub(super) fn in_pieces(&self) -> bool {
         matches!(self.passes, Passes::Pieces { .. })
     }

@@ -58,17 +58,17 @@ pub fn new(model: &Model, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     new_with(model, cuda, kind)
 }
 
-/// The same with a way of the caller's choice: for measurements and tests.
+/// Stages as [`new`] gives, with a kernel configuration of the caller's choice: for measurements and tests.
 pub fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
     Ok(Box::new(CudaStages::new(model, cuda, kind)?))
 }
 
-/// The same within some device memory, frames and waves coming and going where they do not fit.
+/// Stages as [`new`] gives, within a limit of device memory, with frames and waves streamed where they do not fit.
 pub fn new_within(model: &Model, cuda: &Cuda, wish: stream::plan::Wish) -> Result<Box<dyn Stages>> {
     stream::new(model, cuda, Kind::of(model, cuda.properties()), wish)
 }
 
-/// What is not there on GPUs.
+/// Error for a feature that GPUs do not have.
 fn refused(what: impl std::fmt::Display, hint: &str) -> Error {
     Error::Device { device: "cuda".into(), message: format!("{what}: not on GPUs yet"), hint: Some(hint.to_owned()) }
 }
@@ -123,12 +123,12 @@ struct CudaStages {
     descent: Option<Descent>,
     seeker: Option<Seeker>,
     pieces: Option<Pieces>,
-    /// Where views see the probe between pixels.
+    /// Kernels and arrays of sub-pixel shifts.
     between: Option<Between>,
     sweeps: Option<Sweeps>,
     supports: Option<Supports>,
     wavefield: Option<Wavefield>,
-    /// Of the views, a pixel, where the last pass was one over the likelihood.
+    /// Errors of the views per pixel, where the last pass was one over the likelihood.
     likelihoods: Option<Vec<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! What any engine needs of frames of any shape and any number of modes, in pieces around cuFFT, a lot of views at a time.
+//! Operations that any engine needs on frames of any shape and any number of modes, in pieces around cuFFT, a batch of views at a time.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ pub(super) struct Pieces {
     shade: Kernel,
     /// Kernel of the near field, in the order of the transform.
     near: Option<Buffer<C>>,
-    /// What whole pixels leave over, of every view, where frames go back by it; 0 elsewhere.
+    /// Sub-pixel remainders of every view, where frames are shifted back by them; 0 elsewhere.
     pub(super) shifts: u64,
     mag_place: Option<Buffer<u32>>,
     wave_place: Option<Buffer<u32>>,
@@ -128,7 +128,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// What a wave at the detector must be multiplied by.
+    /// Factor on a wave at the detector.
     pub(super) fn scale(&self) -> f32 {
         if self.near.is_some() { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
     }
@@ -163,7 +163,7 @@ impl Pieces {
         carry(*kind, plans, shade, (near.as_ref(), *shifts), (&mut waves[which], 0), (lot, count), back)
     }
 
-    /// The same for the waves of `count` views from value `at` on.
+    /// Propagates the waves of `count` views from value `at` on, likewise.
     pub(super) fn propagate_in(&mut self, waves: &mut Buffer<C>, at: usize, lot: Lot, count: usize, back: bool) -> Result<()> {
         let Self { kind, plans, shade, near, shifts, .. } = self;
         carry(*kind, plans, shade, (near.as_ref(), *shifts), (waves, at), (lot, count), back)
@@ -278,7 +278,7 @@ impl Pieces {
         self.plans.get::<f32>(shape)?.run(waves, direction)
     }
 
-    /// The same for `count` frames from value `at` on.
+    /// Transforms `count` frames from value `at` on, likewise.
     pub(super) fn transform_at(&mut self, waves: &mut Buffer<C>, at: usize, count: usize, direction: Direction) -> Result<()> {
         self.plans.get::<f32>(Shape::frames(self.kind.frame[0], self.kind.frame[1], count))?.run_at(waves, at, direction)
     }

@@ -1,4 +1,4 @@
-//! How well views would fit elsewhere, and which way.
+//! Error of views at other positions, and its slope.
 
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Launch, Pool};
 use zellige_engine::error::Result;
@@ -17,7 +17,7 @@ pub(super) struct Seeker {
     slope: Kernel,
     /// Blocks of both kernels.
     blocks: u32,
-    /// Where views look for a trial.
+    /// Positions of the views in a trial.
     moved: Buffer<View>,
     errors: Buffer<f32>,
     /// Room of `slope`, and what comes of it.
@@ -26,7 +26,7 @@ pub(super) struct Seeker {
 }
 
 impl Seeker {
-    /// For frames that go through registers.
+    /// Seeker for frames that go through registers.
     pub(super) fn new(cuda: &Cuda, pool: &Pool, kind: Kind, cluster: u32, views: usize) -> Result<Self> {
         // The wave to come is not fetched here.
         let kind = Kind { way: Way::Fused { cluster, fetch: false }, ..kind };

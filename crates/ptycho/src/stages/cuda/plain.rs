@@ -10,7 +10,7 @@ use super::program::{Kind, TEAM, Way};
 use super::recipes::frames_recipe;
 use super::tiles::Tiles;
 
-/// What is between P O and the new exit waves.
+/// Kernels between P O and the new exit waves.
 enum Passes {
     /// The constraint between cuFFT's transforms.
     Around {
@@ -91,7 +91,7 @@ impl Plain {
         self.kind.frame[0] * self.kind.frame[1]
     }
 
-    /// What a transform to the detector leaves out.
+    /// Factor that a transform to the detector omits.
     fn scale(&self, near: bool) -> f32 {
         if near { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
     }

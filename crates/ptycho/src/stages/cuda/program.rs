@@ -1,4 +1,4 @@
-//! What programs are compiled for: shapes of frames and numbers of modes, and how frames go through.
+//! Compile-time parameters of programs: shapes of frames and numbers of modes, and the processing of frames.
 
 use std::fmt;
 
@@ -26,17 +26,17 @@ pub(super) fn pair(frame: [usize; 2]) -> usize {
 /// Floats of a warp's part of the exchange.
 const PART: u32 = 1056;
 
-/// How frames go through the Fourier constraint.
+/// Processing of frames in the Fourier constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// In pieces around cuFFT.
+    /// Processing in pieces around cuFFT.
     Plain,
-    /// The same, but with the Fourier step's transforms made here (`tiles.cu`).
+    /// Processing in pieces, with transforms of the Fourier step by kernels of this program (`tiles.cu`).
     Tiled {
         /// All that happens to columns is one kernel (`columns.cu`).
         joined: bool,
     },
-    /// In registers.
+    /// Processing in registers.
     Fused {
         /// Logarithm of the blocks of a cluster that share a frame.
         cluster: u32,
@@ -45,7 +45,7 @@ pub enum Way {
     },
 }
 
-/// What programs are compiled for.
+/// Compile-time parameters of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
     /// Rows and columns of the waves of a frame.
@@ -54,18 +54,18 @@ pub struct Kind {
     pub bin: [usize; 2],
     /// Modes of probe and object.
     pub modes: [usize; 2],
-    /// Whether there are several probes.
+    /// Marks several probes.
     pub several: bool,
-    /// Whether the detector is in the near field.
+    /// Marks a near-field detector.
     pub near: bool,
-    /// Whether the object's sums over views are taken by atomic additions, in no order; gathered in one order otherwise.
+    /// Sums of the object over views by atomic additions, in no fixed order; gathered in a fixed order otherwise.
     pub atomic: bool,
-    /// Whether engines that go from view to view with one mode hold a frame in registers, in one launch, where they can. Recorded launches around
-    /// cuFFT are faster, and taken otherwise where that library is there.
+    /// Holds a frame in registers, in one launch, for engines that go from view to view with one mode, where possible. Recorded launches
+    /// around cuFFT are faster, and used otherwise where that library is available.
     pub registers: bool,
-    /// Whether views see the probe between pixels, each its own; only in pieces.
+    /// Marks sub-pixel shifts: views see the probe shifted, each its own; only in pieces.
     pub shifted: bool,
-    /// How.
+    /// Processing of frames.
     pub way: Way,
 }
 
@@ -106,7 +106,7 @@ impl Kind {
         fused.into_iter().find(fits).unwrap_or(kind)
     }
 
-    /// Whether frames have a shape that goes through in registers.
+    /// Returns true if frames have a shape that fits registers.
     pub(super) fn fits_registers(model: &Model) -> bool {
         let [rows, columns] = model.frame.map(|n| if n.is_power_of_two() { n.ilog2() } else { 0 });
         model.bin == [1, 1] && !model.subpixel && (5..=9).contains(&columns) && (10..=17).contains(&(rows + columns))
@@ -162,7 +162,7 @@ impl Kind {
         32 << self.bits()[3]
     }
 
-    /// Whether the last exchange has room of its own: `WIDE` of dft.cu.
+    /// Returns true if the last exchange has memory of its own: `WIDE` of dft.cu.
     fn wide(&self) -> bool {
         self.cluster() > 0 && self.exits() == 1
     }
@@ -191,12 +191,12 @@ impl Kind {
         (1 + u32::from(self.wide() && !self.narrow())) * 32 * self.threads() * 8 + self.desk()
     }
 
-    /// Whether probe and a wide exchange do not fit into shared memory together.
+    /// Returns true if probe and a wide exchange do not fit into shared memory together.
     pub(super) fn narrow(&self) -> bool {
         2 * 32 * self.threads() * 8 + self.desk() > 220 << 10
     }
 
-    /// The same without a wave that is fetched ahead.
+    /// Configuration without a wave that is fetched ahead.
     pub(super) fn unfetched(self) -> Self {
         match self.way {
             Way::Plain | Way::Tiled { .. } => self,
@@ -215,12 +215,12 @@ impl Kind {
         Self { way: Way::Fused { cluster: most.clamp(cluster, 3), fetch: false }, ..self }
     }
 
-    /// Where value `i` of a wave (`pack` 2) or of the magnitudes (`pack` 4) at the detector lies in its frame.
+    /// Position of value `i` of a wave (`pack` 2) or of the magnitudes (`pack` 4) at the detector in its frame.
     pub(super) fn order(&self, pack: usize) -> Option<Vec<u32>> {
         self.order_in(pack, self.near)
     }
 
-    /// The same in real space, as `row_of` of frame.cu says, or where the transform leaves it.
+    /// Positions as [`Kind::order`], in real space, as `row_of` of frame.cu says, or where the transform leaves it.
     pub(super) fn order_in(&self, pack: usize, real: bool) -> Option<Vec<u32>> {
         let Way::Fused { .. } = self.way else { return None };
         let [columns, _, cluster, warps, register_rows] = self.bits();

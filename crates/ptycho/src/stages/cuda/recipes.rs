@@ -60,7 +60,7 @@ fn plain(kind: &Kind, name: &str, sources: &[&str], kernels: &[&str]) -> Recipe 
     defined(defined(recipe(kind, name, &sources, kernels), "PARTS", kind.parts()), "CHANGES", kind.changes())
 }
 
-/// The same with transforms of lines.
+/// Program with transforms of lines.
 fn tiled(kind: &Kind, joined: bool) -> Recipe {
     let (columns, own): (_, &[&str]) = if joined {
         (include_str!("columns.cu"), &["spread", "shade", "settle", "rows_out", "columns", "rows_back"])
@@ -72,7 +72,7 @@ fn tiled(kind: &Kind, joined: bool) -> Recipe {
     tiles.fold(plain(kind, "frames", &sources, own), |recipe, (name, value)| defined(recipe, name, value))
 }
 
-/// The same with a constant of its own.
+/// Adds a constant to a program.
 fn defined(mut recipe: Recipe, name: &str, value: impl Display) -> Recipe {
     recipe.defines.push((name.to_owned(), value.to_string()));
     recipe
@@ -83,7 +83,7 @@ fn summing() -> [&'static str; 4] {
     [include_str!("sums.cu"), include_str!("probe_sums.cu"), include_str!("adds.cu"), include_str!("atomic.cu")]
 }
 
-/// What an engine needs beside the frames and the sums of the overlap.
+/// Parts that an engine needs besides the frames and the sums of the overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needed {
     /// Gradients and lines of a likelihood.

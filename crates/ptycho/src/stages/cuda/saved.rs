@@ -1,4 +1,4 @@
-//! What is done to the whole state now and then, by way of the host: shifts, changes of modes, checkpoints.
+//! Operations on the whole state that are done now and then through the host: shifts, changes of modes, checkpoints.
 
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};
@@ -19,7 +19,7 @@ impl CudaStages {
         cuda.upload(buffer, &values)
     }
 
-    /// As [`Stages::roll`] says.
+    /// Shifts probes and objects as [`Stages::roll`] says.
     pub(super) fn roll_all(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()> {
         let (frame, [modes, layers]) = (self.model.frame, self.model.modes);
         let (pixels, kept) = (frame[0] * frame[1], !self.frames.waves.is_empty());

@@ -20,7 +20,7 @@ use crate::model::{Model, State, Transfer, View};
 use crate::propagation::signed;
 use crate::stages::{LeastSquares, Likelihood, Noise, Overlap, Projection, Slot, Stages, Sweep};
 
-/// What was made just before is not there: a defect.
+/// Error of a missing array that was made just before: a defect.
 fn absent() -> zellige_engine::error::Error {
     refused("a part that was not made", "take `--device cpu`, and report it")
 }
@@ -86,7 +86,7 @@ impl CudaStages {
         self.seen_in(places)
     }
 
-    /// The same for the views that `places` and the frames at hand begin with.
+    /// Prepares probes, as [`Self::seen`] does, for the views that `places` and the present frames begin with.
     pub(super) fn seen_in(&mut self, places: ModelArgument) -> Result<ModelArgument> {
         if !self.frames.kind.shifted {
             return Ok(places);
@@ -134,7 +134,7 @@ impl CudaStages {
         Ok(())
     }
 
-    /// Whether a view lies in its object and has a probe.
+    /// Returns true if a view lies in its object and has a probe.
     pub(super) fn inside(&self, view: &View) -> bool {
         let fits = |first: i32, frame: usize, all: usize| first >= 0 && first as usize + frame <= all;
         let storage = self.model.storages.get(view.object as usize);
@@ -419,7 +419,7 @@ impl Stages for CudaStages {
     }
 }
 
-/// What the detector should count of a view, in double precision on the host.
+/// Intensities that the detector should count for a view, in double precision on the host.
 fn intensity(model: &Model, state: &State, (view, shift): (View, [f64; 2])) -> Vec<f64> {
     let (frame, [probes, objects], pixels) = (model.frame, model.modes, model.pixels());
     let storage = &model.storages[view.object as usize];

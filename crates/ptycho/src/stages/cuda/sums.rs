@@ -33,12 +33,12 @@ pub(super) struct Sums {
     /// The probes at the last test of the overlap loop.
     pub(super) before: Buffer<C>,
     inertia: Buffer<f32>,
-    /// What `inertia` holds.
+    /// Host copy of `inertia`.
     inertia_now: Vec<f64>,
     changes: Buffer<[f32; 2]>,
     barrier: Buffer<u32>,
     passes: Mapped<u32>,
-    /// Where there are several modes.
+    /// Mixing of several modes.
     mixing: Option<Mixing>,
 }
 
@@ -122,7 +122,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Whether sums of the objects are atomic.
+    /// Returns true if sums of the objects are atomic.
     pub(super) fn atomic(&self) -> bool {
         self.pool_of_objects.is_some()
     }
@@ -166,7 +166,7 @@ impl Sums {
         Ok(self.passes.get(0))
     }
 
-    /// What one pass makes of the sums of the probes' parts, which are there already: nothing is summed over views.
+    /// Updates the probes from sums of the probes' parts that exist already, in one pass: nothing is summed over views.
     pub(super) fn settle_probes(
         &mut self,
         model: ModelArgument,

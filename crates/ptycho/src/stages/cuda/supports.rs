@@ -23,7 +23,7 @@ pub(super) struct Supports {
     smooth: Kernel,
     veil: Kernel,
     compare: Kernel,
-    /// Where probes may be: 1 or 0 a pixel, in real space and in the order of the transform.
+    /// Supports of probes: 1 or 0 per pixel, in real space and in the order of the transform.
     real: Option<Buffer<f32>>,
     fourier: Option<Buffer<f32>>,
     /// An object between the axes of its smoothing, and the weights.
@@ -71,12 +71,12 @@ impl Supports {
         self.fourier.as_ref().map_or(0, Buffer::address)
     }
 
-    /// Whether there is a mask.
+    /// Returns true if there is a support.
     pub(super) fn any(&self) -> bool {
         self.real.is_some() || self.fourier.is_some()
     }
 
-    /// Whether there is one in Fourier space.
+    /// Returns true if there is one in Fourier space.
     pub(super) fn apart(&self) -> bool {
         self.fourier.is_some()
     }
@@ -139,7 +139,7 @@ impl Supports {
         self.change(model, state)
     }
 
-    /// How much the probes have changed since [`Supports::keep_before`].
+    /// Change of the probes since [`Supports::keep_before`].
     pub(super) fn change(&mut self, model: &Model, state: &Pair) -> Result<f64> {
         let launch = self.compare.launch((BLOCKS, model.probes as u32), TEAM).arg(&state.probe).arg(&self.before);
         // SAFETY: (const C*, const C*, double*) as `compare` declares; both are as long as the probes.

@@ -22,7 +22,7 @@ const GREATEST: u32 = 264;
 pub(super) struct Sweeps {
     cuda: Cuda,
     pool: Pool,
-    /// From view to view.
+    /// Processing from view to view.
     pub(super) walk: Walk,
     settle_errors: Kernel,
     residual: Kernel,
@@ -33,7 +33,7 @@ pub(super) struct Sweeps {
     divide: Kernel,
     products: Kernel,
     add: Kernel,
-    /// Whether sums of the objects are atomic.
+    /// Marks atomic sums of the objects.
     atomic: bool,
     order: Buffer<u32>,
     /// Greatest values of every object and probe.

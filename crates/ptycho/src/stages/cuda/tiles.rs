@@ -13,7 +13,7 @@ const STATIC: u32 = 2 << 10;
 /// Columns of a tile at least: four values are the least that memory is read by.
 const COLUMNS: usize = 4;
 
-/// How the lines along an axis are transformed.
+/// Transforms of the lines along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lines {
     /// Radices of the passes; the last is 1 where two do.
@@ -23,7 +23,7 @@ pub(super) struct Lines {
     pub(super) threads: u32,
 }
 
-/// Of rows and of columns.
+/// Transforms of rows and of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tiles {
     pub(super) rows: Lines,
@@ -86,8 +86,8 @@ impl Tiles {
         Some(Self { rows: Lines::of(columns, 1, shared)?, columns: Lines::of(rows, COLUMNS, shared)?, width: columns as u32 })
     }
 
-    /// Whether all of a frame's columns can go in one kernel: two passes of one round, and blocks that the device holds at once. A multiprocessor has as much
-    /// shared memory as a block may take, and the registers that `COLUMN_BLOCKS` is reckoned from.
+    /// Returns true if all of a frame's columns can go in one kernel: two passes of one round, and blocks that the device holds at once.
+    /// A multiprocessor has as much shared memory as a block may take, and the registers that `COLUMN_BLOCKS` is based on.
     pub(super) fn join(&self, device: &Properties) -> bool {
         let Lines { radices: [a, b, d], count, threads } = self.columns;
         let held = self.columns.blocks().min(2048 / threads).min(device.shared_per_block / (self.columns.shared() + STATIC));

@@ -1,4 +1,5 @@
-//! From view to view, or from batch to batch, around cuFFT: where a frame does not fit into registers, batches, supports in Fourier space.
+//! Processing from view to view, or from batch to batch, around cuFFT: where a frame does not fit into registers, batches, supports in
+//! Fourier space.
 //!
 //! Some seven launches a view, which take longer than what they do: those of a few dozen views are recorded as a graph, which the next ones and the
 //! next sweeps replay with other views in its list.
@@ -25,7 +26,7 @@ pub(super) struct Walk {
     pool: Pool,
     kernels: Kernels,
     room: Room,
-    /// Of whole groups, and of the last one.
+    /// Recorded launches of whole groups, and of the last one.
     recorded: [Option<Recorded>; 2],
 }
 
@@ -38,18 +39,18 @@ struct Kernels {
     finish: Kernel,
 }
 
-/// What launches of a group work on besides the state.
+/// Buffers of a group's launches besides the state.
 struct Room {
     /// All views, and those of the group at work.
     order: Buffer<u32>,
     group: Buffer<u32>,
-    /// What the probes get, shaped as they are; zero between batches.
+    /// Steps of the probes, shaped like them; zero between batches.
     steps: Buffer<C>,
     /// Greatest values: of every set before the group and after each batch, of every view's patch.
     brightest: Buffer<u32>,
     last: Buffer<u32>,
     clearest: Buffer<u32>,
-    /// Where views see the probe between pixels: as those of a batch do, and the greatest value that each view of the group sees.
+    /// Buffers of sub-pixel shifts: the probes as seen by the views of a batch, and the greatest value that each view of the group sees.
     own: Buffer<C>,
     seen: Buffer<u32>,
 }
@@ -174,7 +175,7 @@ impl Walk {
 }
 
 impl Pass<'_> {
-    /// What recorded launches depend on.
+    /// Addresses that recorded launches depend on.
     fn addresses(&self, state: &Pair, frames: &Frames, pieces: &Pieces, room: &Room) -> Vec<u64> {
         let lot = pieces.lot(frames, 0, 0);
         let [real, apart] = self.supports.map_or([0, 0], |s| [s.real(), s.fourier()]);

@@ -32,7 +32,7 @@ impl Wavefield {
         })
     }
 
-    /// As [`crate::stages::Stages::wavefield`] says; `places` holds the state.
+    /// Divides sums as [`crate::stages::Stages::wavefield`] says; `places` holds the state.
     pub(super) fn divide(&self, places: ModelArgument, sums: &Sums, to: &Pair, damping: [f64; 2]) -> Result<()> {
         let (list, [probe, object]) = (sums.argument(0), damping.map(|d| d as f32));
         let grid = |second: u32| (self.pixels.div_ceil(TEAM), second);

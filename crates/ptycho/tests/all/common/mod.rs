@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers shared by the tests.
 #![allow(dead_code, unreachable_pub)]
 
 use std::path::Path;
@@ -151,7 +151,7 @@ pub fn distance(a: &[Complex<f64>], b: &[Complex<f64>], inside: impl Fn(usize) -
     (off / pairs().map(|(_, b)| b.norm_sqr()).sum::<f64>()).sqrt()
 }
 
-/// How many views see each pixel of the first object.
+/// Number of views that see each pixel of the first object.
 pub fn seen(model: &Model) -> Vec<u32> {
     let [height, width] = model.storages[0].shape;
     let mut seen = vec![0; height * width];

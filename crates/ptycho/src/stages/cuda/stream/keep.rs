@@ -10,7 +10,7 @@ use crate::stages::cuda::C;
 use crate::stages::cuda::program::{Kind, TEAM};
 use crate::stages::cuda::recipes::recipe;
 
-/// What stands for a pixel that was not measured.
+/// Mark of a pixel that was not measured.
 const NOTHING: u16 = u16::MAX;
 
 /// The kernels.

@@ -1,4 +1,4 @@
-//! How a scan is cut into blocks of frames, and which of them stay on the device: all that is known before anything is allocated.
+//! Division of a scan into blocks of frames, and which of them stay on the device: all that is known before anything is allocated.
 
 use zellige_engine::error::{Error, Result};
 
@@ -45,7 +45,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// As many blocks on the device as `allowance` bytes take, `sums` bytes apart.
+    /// Puts as many blocks on the device as fit into `allowance` bytes, with `sums` bytes besides.
     pub fn new(need: &Need, views: usize, allowance: u64, sums: impl Fn(usize) -> u64) -> Result<Self> {
         let views = views.max(1);
         // All at once where that fits, in blocks that copies and kernels like.
@@ -87,8 +87,8 @@ impl Layout {
         b * self.block..((b + 1) * self.block).min(self.views)
     }
 
-    /// Which of the streamed blocks block `b` is; `None` where it stays on the device. Streamed blocks lie between the others, so that
-    /// there is something to compute while one comes.
+    /// Number of block `b` among the streamed blocks; `None` where it stays on the device. Streamed blocks lie between the others, so
+    /// that there is something to compute while one is copied.
     pub fn streamed(&self, b: usize) -> Option<usize> {
         let (count, streamed) = (self.blocks(), self.streamed);
         let before = |b: usize| b * streamed / count;

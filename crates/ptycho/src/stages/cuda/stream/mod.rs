@@ -34,7 +34,7 @@ use crate::model::Model;
 use crate::noise;
 use crate::stages::{Projection, Stages};
 
-/// What a streamed run holds for blocks of one kind: with waves or without.
+/// Buffers of a streamed run for blocks of one kind: with waves or without.
 struct Work {
     // First: its streams wait before anything is freed.
     ring: Ring,
@@ -52,7 +52,7 @@ struct Streamed {
     /// All frames.
     raw: Pinned<u8>,
     order: Option<Buffer<u32>>,
-    /// As `weight` of [`super::frames::Frames`], and errors, of all views.
+    /// Weights as in [`super::frames::Frames`], and errors, of all views.
     weights: Buffer<[f32; 2]>,
     errors: Buffer<f32>,
     counted: Vec<[f32; 2]>,
@@ -131,7 +131,7 @@ impl Streamed {
         Ok(())
     }
 
-    /// How the blocks lie, where there are any yet.
+    /// Layout of the blocks, where there are any yet.
     fn layout(&self) -> Option<Layout> {
         self.work.as_ref().map(|w| w.ring.layout)
     }

@@ -17,9 +17,9 @@ pub(super) struct Picked {
     kind: Kind,
     order: Option<Buffer<u32>>,
     views: Buffer<View>,
-    /// Those of the block at work.
+    /// Views of the current block.
     here: Buffer<View>,
-    /// What whole pixels leave over of all and of the block at work.
+    /// Sub-pixel remainders of all and of the current block.
     shifts: [Buffer<[f32; 2]>; 2],
     weights: Buffer<[f32; 2]>,
     errors: Buffer<f32>,
@@ -108,14 +108,14 @@ impl Ring {
     }
 }
 
-/// What is done on the way.
+/// Pass from view to view.
 pub(super) enum Pass<'a> {
     Sweep(&'a Sweep),
     LeastSquares(&'a LeastSquares),
 }
 
 impl Pass<'_> {
-    /// Whether waves are kept, views of a batch, whether the probe is updated.
+    /// Tells whether waves are kept, the number of views of a batch, and whether the probe is updated.
     fn facts(&self) -> (bool, usize, bool) {
         match self {
             Self::Sweep(rule) => (rule.c != 1.0 || rule.a + rule.b != 1.0, rule.batch.max(1), rule.probe),

@@ -1,4 +1,4 @@
-//! What a streamed run will take, before anything is allocated.
+//! Forecast of the memory of a streamed run, before anything is allocated.
 
 use zellige_engine::cuda::Properties;
 use zellige_engine::error::Result;
@@ -12,18 +12,18 @@ use crate::stages::cuda::lists;
 use crate::stages::cuda::plain::{GROUP, ratios};
 use crate::stages::cuda::program::{Kind, TEAM, TILE_ROWS, Way, crowd, pair};
 
-/// What the input wants of the memory.
+/// Memory settings of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wish {
     /// Bytes on the device.
     pub allowance: u64,
     /// Waves are kept in half precision.
     pub half: bool,
-    /// What the engines keep.
+    /// Data that the engines keep.
     pub demand: Demand,
 }
 
-/// What engines keep.
+/// Data that engines keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Demand {
     /// Exit waves from one iteration to the next (DM, RAAR, SDR).
@@ -36,7 +36,7 @@ pub struct Demand {
     pub batches: [usize; 2],
     /// Places are refined.
     pub places: bool,
-    /// Some engine takes the default part of the views at once (LSQML).
+    /// Marks an engine that takes the default part of the views at once (LSQML).
     pub default_batch: bool,
 }
 
@@ -52,13 +52,13 @@ impl Demand {
         self.batch(false, views).max(self.batch(true, views))
     }
 
-    /// Whether some engine keeps no waves.
+    /// Returns true if some engine keeps no waves.
     fn without_waves(&self) -> bool {
         !self.waves || self.likelihood || self.sequence || self.default_batch || self.batches[0] > 0
     }
 }
 
-/// What a streamed run takes and moves.
+/// Forecast of the memory and traffic of a streamed run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outline {
     /// The blocks.
@@ -198,7 +198,7 @@ fn at_once(model: &Model, device: &Properties, demand: Demand) -> usize {
     lots + 4 * ratios(&kind, views)
 }
 
-/// How a run within `wish` will go; where some engines keep waves and others none, the blocks are those with waves.
+/// Forecasts a run within `wish`; where some engines keep waves and others none, the blocks are those with waves.
 pub fn outline(model: &Model, device: &Properties, wish: Wish) -> Result<Outline> {
     let (demand, bytes) = (wish.demand, super::keep::bytes_of_pixel(&model.mag));
     let blocks = |waves: bool| {

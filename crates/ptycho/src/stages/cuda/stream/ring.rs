@@ -6,7 +6,7 @@ use zellige_engine::error::Result;
 use super::layout::{Layout, Need};
 use crate::stages::cuda::C;
 
-/// What a sweep over the blocks does with what is kept of them.
+/// Access of a sweep to the stored data of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Access {
     /// Frames are read.
@@ -23,7 +23,7 @@ impl Access {
     }
 }
 
-/// What is kept of a block, on the device.
+/// Stored data of a block, on the device.
 pub(super) struct Kept {
     pub(super) raw: Buffer<u8>,
     pub(super) waves: Buffer<C>,
@@ -85,13 +85,13 @@ impl Kept {
 /// A block on its way.
 pub(super) struct Slot {
     pub(super) kept: Kept,
-    /// What it came to hold is there.
+    /// Event at which the data it is to hold have arrived.
     pub(super) came: Event,
     /// The main stream is done with it.
     pub(super) done: Event,
     /// Nobody needs it any more.
     pub(super) free: Event,
-    /// Whether frames and waves were asked for.
+    /// Requests for frames and waves.
     there: [bool; 2],
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Ring {
     used: usize,
     end: usize,
     now: Access,
-    /// What kind of sweep followed each kind last time.
+    /// Access of the sweep that followed each kind of sweep last time.
     next: [Access; 8],
 }
 

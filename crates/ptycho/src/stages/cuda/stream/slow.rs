@@ -1,4 +1,4 @@
-//! What is done to all waves now and then, by way of the host: shifts, checkpoints.
+//! Operations on all waves that are done now and then through the host: shifts, checkpoints.
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
@@ -30,7 +30,7 @@ impl Streamed {
         done
     }
 
-    /// Whether waves are kept.
+    /// Returns true if waves are kept.
     fn keeps(&self) -> bool {
         self.work.as_ref().is_some_and(|w| w.ring.need.wave > 0)
     }

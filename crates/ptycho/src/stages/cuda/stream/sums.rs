@@ -24,13 +24,13 @@ pub(super) fn sums_recipe(kind: &Kind) -> Recipe {
     recipe(kind, "streamed sums", &sources, &["object_part", "probe_part", "change"])
 }
 
-/// Where sums of views go.
+/// Destination of sums over views.
 pub(super) enum Target<'a> {
-    /// To the object, which is updated.
+    /// Object, which is updated.
     Object(Update),
-    /// To an array as long as the objects.
+    /// Array as long as the objects.
     Gradient(&'a Buffer<C>),
-    /// To the parts of the probes.
+    /// Parts of the probes.
     Probe,
 }
 

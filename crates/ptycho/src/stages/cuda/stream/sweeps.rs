@@ -178,7 +178,7 @@ impl Streamed {
         Ok(pass)
     }
 
-    /// The same where views see the probe between pixels, as [`between`](crate::stages::cuda::between) makes it.
+    /// Updates with sub-pixel shifts, as [`between`](crate::stages::cuda::between) does.
     fn overlap_between(&mut self, rule: &Overlap) -> Result<u32> {
         self.inner.need_between()?;
         self.inner.need_supports()?;
