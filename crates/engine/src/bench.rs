@@ -91,7 +91,7 @@ pub fn bench<S: Solver>(case: &Case, device: &Device, version: &str, git_hash: &
     bench_for::<S>(case, device, PATIENCE, version, git_hash)
 }
 
-/// Runs a benchmark as [`bench`] does, with another time limit per case (`patience`, s).
+/// Runs a benchmark as [`bench()`] does, with another time limit per case (`patience`, s).
 pub fn bench_for<S: Solver>(case: &Case, device: &Device, patience: f64, version: &str, git_hash: &str) -> Result<BenchResult> {
     let mut work = S::bench(case, device)?;
     work.reset()?;

@@ -114,7 +114,7 @@ pub enum Error {
         device: String,
         /// Description of what happened.
         message: String,
-        /// The command or setting that mends it.
+        /// The command or setting that fixes it.
         hint: Option<String>,
     },
     /// Memory ran out.
@@ -183,7 +183,7 @@ pub enum Error {
     },
 }
 
-/// The command that goes on from a checkpoint.
+/// The command that resumes from a checkpoint.
 fn resume(checkpoint: &Path) -> String {
     let folder = checkpoint.parent().and_then(Path::parent).unwrap_or(checkpoint);
     format!("`zellige run --resume {}`", folder.display())

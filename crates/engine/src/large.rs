@@ -1,4 +1,4 @@
-//! Arrays that may be larger than the memory: in a file without a name, mapped, so that the system keeps of them what there is room for.
+//! Arrays that may be larger than the memory: in a file without a name, mapped, so that the system keeps as much of them as fits.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -92,7 +92,8 @@ impl<T: Pod> Default for Large<T> {
 }
 
 impl<T: Pod> Large<T> {
-    /// `n` zeros, in a file in `folder` if there is one. The room on the disk is taken at once: later there is no way to say that it is full.
+    /// `n` zeros, in a file in `folder` if there is one. The space on the disk is reserved at once: later there is no way to say that it
+    /// is full.
     pub fn zeros(n: usize, folder: Option<&Path>) -> Result<Self> {
         match folder {
             Some(folder) if n > 0 => Ok(Self::File(Mapping::new(n, folder)?)),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Problem, Result};
 
-/// The file that is locked. Whose it is stands in it.
+/// The file that is locked. It names its owner.
 const NAME: &str = ".zellige.lock";
 
 /// The right to write into a folder, until this is dropped.

@@ -375,7 +375,8 @@ pub struct Wave {
     pub axes: [Axis; 2],
     /// The values in C order.
     pub values: Vec<Complex<f32>>,
-    /// A modulus beyond which nothing is drawn brighter, where edges that carry no meaning are larger; of the values themselves if left out.
+    /// A modulus beyond which nothing is drawn brighter, where edges that carry no meaning are larger; of the values themselves if left
+    /// out.
     pub brightest: Option<f32>,
     /// A look at a run under way: only a picture, whose file is written anew each time and never numbered.
     pub live: bool,

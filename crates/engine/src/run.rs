@@ -6,8 +6,8 @@
 //!
 //! What the wall time goes to is counted by name on the way ([`crate::times`]).
 //!
-//! A run that breaks down ends with the step that found it, and hands over its last rows. A signal or the wall-time limit saves a checkpoint first and ends in [`Error::Interrupted`]. What is written, and how
-//! progress is shown, is the [`Sink`]'s matter.
+//! A run that breaks down ends with the step that found it, and hands over its last rows. A signal or the wall-time limit saves a
+//! checkpoint first and ends in [`Error::Interrupted`]. What is written, and how progress is shown, is the [`Sink`]'s matter.
 
 mod recent;
 mod state;
@@ -37,7 +37,7 @@ pub struct Options {
     pub folder: PathBuf,
     /// Folder in which checkpoints go to `checkpoint/`, if not the output folder.
     pub checkpoint_folder: Option<PathBuf>,
-    /// Folder of an earlier run to go on from.
+    /// Folder of an earlier run to resume.
     pub resume: Option<PathBuf>,
     /// Save and stop after this much wall time.
     pub wall_time: Option<Duration>,
@@ -90,8 +90,8 @@ pub trait Sink {
     /// Records fell due, by `output.every` or by the solver's own schedules; `last` for the results at the end of the run.
     ///
     /// # Errors
-    /// They cannot be written, or those of before could not be: a sink may write while the next steps run, but the `last` ones, which are on the
-    /// disk when this returns.
+    /// They cannot be written, or those of before could not be: a sink may write while the next steps run, but the `last` ones, which are
+    /// on the disk when this returns.
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
     /// Something that a person should know.
     fn notice(&mut self, text: &str);
@@ -140,7 +140,8 @@ pub struct Summary {
     pub ns_per_item: f64,
     /// Model traffic over time, bytes per second.
     pub bytes_per_second: f64,
-    /// Measured copy bandwidth of the device, bytes per second; of the processor only where a run was long and large enough to be compared with it.
+    /// Measured copy bandwidth of the device, bytes per second; of the CPU only where a run was long and large enough to be compared with
+    /// it.
     pub bandwidth: Option<f64>,
     /// The stages.
     pub stages: Vec<StageRow>,
@@ -351,8 +352,8 @@ fn write_records<S: Solver>(
         .map_err(|error| saver.unwritten(error, &Owed::after(end), solver, sink))
 }
 
-/// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results of before
-/// where there are some on the way (`late`), since a sink may write while the next steps run.
+/// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results of
+/// before where there are some on the way (`late`), since a sink may write while the next steps run.
 fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, wall: Duration, late: bool, sink: &mut dyn Sink) -> Result<()> {
     let due = times::within(Part::Diagnostics, || solver.due(wall))?;
     if due.is_empty() {

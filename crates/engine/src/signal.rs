@@ -22,8 +22,8 @@ static LISTENING: Mutex<usize> = Mutex::new(0);
 
 /// The reason to stop, if there is one: `SIGINT`, `SIGTERM` or `the wall-time limit`.
 ///
-/// Any thread may ask, and it costs some ten nanoseconds. A solver whose step can take longer than a second asks between parts of
-/// it, and returns from [`crate::sim::Solver::step`] with its clock where it was and a state that the next call goes on from; the
+/// Any thread may ask, and it costs about ten nanoseconds. A solver whose step can take longer than a second asks between parts of
+/// it, and returns from [`crate::sim::Solver::step`] with its clock where it was and a state that the next call continues from; the
 /// run loop then saves that state and stops.
 pub fn seen() -> Option<&'static str> {
     match SIGNAL.load(Ordering::Relaxed) as i32 {

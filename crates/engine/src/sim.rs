@@ -54,12 +54,12 @@ pub struct Plan {
     pub work: Option<Work>,
 }
 
-/// The steps of a run by the cost model, on the processor and on a GPU: which of them is faster is known before a driver is asked for.
+/// The steps of a run by the cost model, on the CPU and on a GPU: which of them is faster is known before a driver is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     /// Steps.
     pub steps: f64,
-    /// Seconds of a step on one thread of a processor.
+    /// Seconds of a step on one CPU thread.
     pub thread_seconds: f64,
     /// Kernels launched in a step on a GPU, and as many more as waiting for it in a step costs.
     pub launches: f64,
@@ -67,7 +67,7 @@ pub struct Work {
     pub bytes: f64,
 }
 
-/// Seconds that threads of a processor need to come together in a step: 16 took 100 to 400 us, some stages with their measurements.
+/// Seconds that CPU threads need to come together in a step: 16 took 100 to 400 us, some stages with their measurements.
 const TOGETHER: f64 = 2e-4;
 /// Seconds from one launch to the next where little is in them.
 const LAUNCH: f64 = 4e-6;
@@ -149,7 +149,7 @@ impl Found {
     }
 }
 
-/// A solver: the rooms that every one of the four has.
+/// A solver: the parts that every one of the four has.
 pub trait Solver: Sized {
     /// The table in the input that decides for this solver, and its name on the command line.
     const NAME: &'static str;
@@ -176,7 +176,7 @@ pub trait Solver: Sized {
         Vec::new()
     }
 
-    /// Keys at the top of the solver's table in which a run that goes on from a checkpoint may differ from the one that made it, such as
+    /// Keys at the top of the solver's table in which a run resumed from a checkpoint may differ from the one that made it, such as
     /// the number of steps. Where there are some, a run that saves checkpoints also saves one at its end.
     fn may_change() -> &'static [&'static str] {
         &[]
@@ -199,8 +199,8 @@ pub trait Solver: Sized {
         Self::setup(config, environment)
     }
 
-    /// Programs that a run of this input takes on such a GPU, as far as can be told beforehand; what is not among them is compiled when it is
-    /// asked for. `environment` is that of the processor: packs of kernels are made where there is no GPU.
+    /// Programs that a run of this input takes on such a GPU, as far as can be told beforehand; what is not among them is compiled when
+    /// it is asked for. `environment` is that of the CPU: packs of kernels are made where there is no GPU.
     fn programs(config: &Self::Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>>;
 
     /// One step. Waits for nothing but what the method itself needs. A step that can take longer than a second asks
@@ -266,7 +266,7 @@ pub trait Solver: Sized {
 }
 
 impl Case {
-    /// A case of a sweep, timed on any device that has room for it.
+    /// A case of a sweep, timed on any device with enough memory.
     pub fn of_sweep(name: String) -> Self {
         // Some dozens, once in a process.
         Self { name: name.leak(), about: "a size of the sweep", gpu_only: false }

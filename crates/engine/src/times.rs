@@ -20,7 +20,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::device::Device;
 use crate::error::Result;
 
-/// Names of times, in the order in which a run comes to them.
+/// Names of times, in the order of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The input, its data files and the plan.
@@ -108,7 +108,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Books the time since the last change of parts, and goes on with `part`; the part before it.
+    /// Books the time since the last change of parts, and continues with `part`; the part before it.
     fn turn(&mut self, part: Part) -> Part {
         let now = Instant::now();
         self.times.0[self.part as usize] += now.duration_since(self.since).as_secs_f64();
@@ -134,7 +134,7 @@ pub fn turn_to(part: Part) -> Option<Part> {
     WATCH.with_borrow_mut(|watch| watch.as_mut().map(|watch| watch.turn(part)))
 }
 
-/// Does `work` as `part`, and goes on with what was before.
+/// Does `work` as `part`, and returns to the part before it.
 pub fn within<R>(part: Part, work: impl FnOnce() -> R) -> R {
     let _back = Back(turn_to(part));
     work()

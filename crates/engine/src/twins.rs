@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Without a GPU the kernel is compiled for every architecture, and with a C++ compiler at hand the same text is run
-//! on the processor, where it must give the bits of Rust.
+//! on the CPU, where it must give the bits of Rust.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -136,8 +136,8 @@ impl<C: serde::Serialize> Input<C> {
         problems
     }
 
-    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`. It may lie in another folder than the input:
-    /// if that names files, `run.data_folder` says where they are.
+    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`. It may lie in another folder than the
+    /// input: if that names files, `run.data_folder` says where they are.
     pub fn resolved<S: Solver<Config = C>>(&self) -> Result<String> {
         let failed =
             |e: toml::ser::Error| Error::input(&self.origin, Problem::new("", format!("the resolved input cannot be written: {e}")));

@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
     }
 
     /// An enum, an option or an untagged choice: one alternative must fit, and if none does, the problems of the one
-    /// that was meant are told.
+    /// that was meant are reported.
     fn alternatives(&self, schema: &'a Value, value: &Value, path: &str, problems: &mut Vec<Problem>) {
         let (mut resolved, mut synonyms) = (Vec::new(), Vec::new());
         self.flatten(schema, &mut resolved, &mut synonyms, 0);

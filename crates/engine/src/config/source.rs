@@ -24,7 +24,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the ending of `path` stands for.
+    /// The format that the ending of `path` means.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "toml" => Some(Self::Toml),
@@ -57,7 +57,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file; its ending tells the format.
+    /// Reads a file; the format follows from its ending.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let origin = path.display().to_string();

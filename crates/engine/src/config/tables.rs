@@ -12,7 +12,7 @@ use crate::schedule::Schedule;
 pub struct RunConfig {
     /// `auto` (the fastest that works), `cpu`, `cuda` or `cuda:N`; `zellige devices` lists them.
     pub device: String,
-    /// Threads on the processor; 0 takes every core.
+    /// Threads on the CPU; 0 takes every core.
     #[schemars(range(max = 4096))]
     pub threads: usize,
     /// Seed of all random numbers: the same seed gives the same run. Below 2^63, the largest integer of TOML.

@@ -1,9 +1,10 @@
 //! Compiled kernels on disk, so that a second start compiles nothing.
 //!
-//! A file is named by the hash of what the machine code is made of (source, options, kernels, architecture), so that it is found where there
-//! is no compiler, and begins with the hash of its content: a torn or altered file is noticed, removed and built anew. It holds the
-//! compiler's version: code of a compiler that is newer than the driver is not taken, but built anew. Files are written under a temporary name and renamed, so two processes may fill the cache at once.
-//! `ZELLIGE_CACHE` names another folder; `ZELLIGE_CACHE=off` switches the cache off.
+//! A file is named by the hash of what the machine code is made of (source, options, kernels, architecture), so that it is found where
+//! there is no compiler, and begins with the hash of its content: a torn or altered file is noticed, removed and built anew. It holds the
+//! compiler's version: code of a compiler that is newer than the driver is not taken, but built anew. Files are written under a temporary
+//! name and renamed, so two processes may fill the cache at once. `ZELLIGE_CACHE` names another folder; `ZELLIGE_CACHE=off` switches the
+//! cache off.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -25,7 +25,7 @@ pub struct Found {
     pub path: Option<PathBuf>,
     /// Reason why the library is not used; `None` when it is.
     pub refusal: Option<String>,
-    /// The command that mends it.
+    /// The command that fixes it.
     pub hint: Option<String>,
 }
 

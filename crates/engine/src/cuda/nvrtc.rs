@@ -52,7 +52,7 @@ impl Cubin {
     }
 }
 
-/// The compiler, or the error that says why there is none and what mends it.
+/// The compiler, or the error that says why there is none and what fixes it.
 pub(super) fn nvrtc() -> Result<&'static Nvrtc> {
     static NVRTC: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
     let opened = library::nvrtc();

@@ -1,7 +1,7 @@
 //! Packs of kernels: machine code made where there is no GPU, in one file that lies beside the binary.
 //!
 //! `ZELLIGE_KERNELS` names another file. Entries have the names of the [`cache`](super::cache): what was made of other sources or options
-//! is never found. The list of entries has a checksum, and so has each entry; where one is wrong, that is told, and the kernels are
+//! is never found. The list of entries has a checksum, and so has each entry; where one is wrong, a notice says so, and the kernels are
 //! compiled instead.
 
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! Copies beside the kernels: page-locked host memory ([`Pinned`]) and further streams ([`Stream`]) that go on while the main stream computes.
-//! Events order the streams among each other.
+//! Copies beside the kernels: page-locked host memory ([`Pinned`]) and further streams ([`Stream`]) that continue while the main stream
+//! computes. Events order the streams among each other.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// Bytes of the copies by which the rate to the host is measured.
 const MEASURED: usize = 64 << 20;
 
-/// Host memory that the device copies from and to at full rate and without the processor's help. It cannot be swapped out.
+/// Host memory that the device copies from and to at full rate and without the help of the CPU. It cannot be swapped out.
 pub struct Pinned<T> {
     host: NonNull<T>,
     len: usize,

@@ -1,4 +1,4 @@
-//! The processor: a pool of threads, and what the system tells of it.
+//! The CPU: a pool of threads, and what the system reports about it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::parallel::{chunks, chunks_mut, each, with_alone};
 use crate::real::Isa;
 
-/// The processor, with a pool of threads. Clones share the pool.
+/// The CPU, with a pool of threads. Clones share the pool.
 #[derive(Debug, Clone)]
 pub struct Cpu {
     /// None where there is one thread: that is the one which enters, and nobody has to be woken.

@@ -27,7 +27,7 @@ pub struct Listed {
 /// All devices and libraries.
 #[derive(Debug, Clone, Serialize)]
 pub struct Inventory {
-    /// The processor, then the GPUs.
+    /// The CPU, then the GPUs.
     pub devices: Vec<Listed>,
     /// Driver, NVRTC, cuFFT.
     pub libraries: Vec<library::Found>,

@@ -1,4 +1,4 @@
-//! Devices: the processor with a number of threads, and NVIDIA GPUs; how one is chosen and what it can do.
+//! Devices: the CPU with a number of threads, and NVIDIA GPUs; how one is chosen and what it can do.
 
 mod cpu;
 mod inventory;
@@ -18,7 +18,7 @@ use crate::times::{self, Part};
 /// A device that work can be put on.
 #[derive(Debug, Clone)]
 pub enum Device {
-    /// The processor.
+    /// The CPU.
     Cpu(Cpu),
     /// A GPU.
     Cuda(Cuda),
@@ -30,7 +30,7 @@ pub enum DeviceSpec {
     /// The fastest that works.
     #[default]
     Auto,
-    /// The processor.
+    /// The CPU.
     Cpu,
     /// GPU number N, the fastest one where none is given.
     Cuda(Option<usize>),
@@ -107,8 +107,8 @@ fn holds(device: &str, memory: u64, bytes: u64, what: impl Into<String>) -> Resu
 }
 
 impl Device {
-    /// Opens what `spec` asks for; `threads` is for the processor, 0 takes every core. With the device come the reasons,
-    /// a line each, for which faster ones were passed over, with the command that mends it.
+    /// Opens what `spec` asks for; `threads` is for the CPU, 0 takes every core. With the device come the reasons,
+    /// a line each, for which faster ones were passed over, with the command that fixes it.
     ///
     /// A device that was asked for by name and does not work is an error, never replaced by another.
     pub fn open(spec: &DeviceSpec, threads: usize) -> Result<(Self, Vec<String>)> {
@@ -146,7 +146,7 @@ impl Device {
         }
     }
 
-    /// Threads of the processor; 1 for a GPU, which one thread feeds.
+    /// Threads of the CPU; 1 for a GPU, which one thread feeds.
     pub fn threads(&self) -> usize {
         match self {
             Self::Cpu(cpu) => cpu.threads(),
@@ -176,8 +176,8 @@ impl Device {
         }
     }
 
-    /// [`Device::bandwidth`] to compare a run with whose steps took `wall`: none where the measurement would take longer than a tenth of that,
-    /// or more of the host's memory than the run had.
+    /// [`Device::bandwidth`] to compare a run with whose steps took `wall`: none where the measurement would take longer than a tenth of
+    /// that, or more of the host's memory than the run had.
     pub fn bandwidth_of_run(&self, wall: Duration) -> Result<Option<f64>> {
         match self {
             Self::Cuda(_) if wall < ON_GPU => Ok(None),
@@ -189,7 +189,7 @@ impl Device {
     /// Copy bandwidth in bytes/s, bytes read plus bytes written, measured the first time in a process (some tenths of a second; longer
     /// where the last-level cache is large, since the arrays must be larger).
     ///
-    /// On the processor each thread copies its part of an array much larger than the last-level cache. The lines that a
+    /// On the CPU each thread copies its part of an array much larger than the last-level cache. The lines that a
     /// plain store fetches before it overwrites them (write-allocate) are not counted; where the system's `memcpy`
     /// does without them, so much the better for the figure. On a GPU it is a copy of 1 GB by the driver.
     pub fn bandwidth(&self) -> Result<f64> {

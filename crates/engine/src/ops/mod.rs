@@ -1,8 +1,8 @@
-//! Operations over whole arrays that every solver needs, each for the processor and the GPU: [`reduce`], [`scan`],
+//! Operations over whole arrays that every solver needs, each for the CPU and the GPU: [`reduce`], [`scan`],
 //! [`histogram`], [`fft`].
 //!
-//! Every folder has the same rooms: `mod.rs` says what is computed, `cpu.rs` and `cuda.rs` do it, the `.cu` beside them
-//! holds the kernels. The results on the processor do not depend on the number of threads, those on a GPU not on the
+//! Every folder has the same files: `mod.rs` says what is computed, `cpu.rs` and `cuda.rs` do it, the `.cu` beside them
+//! holds the kernels. The results on the CPU do not depend on the number of threads, those on a GPU not on the
 //! order in which blocks run: sums of reals are taken over a fixed partition, all else is exact.
 
 pub mod fft;

@@ -172,7 +172,7 @@ pub fn position<T: Sync>(values: &[T], is: impl Fn(&T) -> bool + Sync) -> Option
     first(chunks(values, PIECE), |n, piece| piece.iter().position(&is).map(|i| n * PIECE + i))
 }
 
-/// Values that a thread looks through before it asks whether it need go on.
+/// Values that a thread looks through before it asks whether to continue.
 const PIECE: usize = 1 << 14;
 
 #[cfg(test)]

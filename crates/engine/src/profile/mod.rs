@@ -32,7 +32,7 @@ use crate::error::Result;
 use crate::sim::Cost;
 use crate::trace::Trace;
 
-/// Pending pairs of events beyond which finished ones are read while work goes on.
+/// Pending pairs of events beyond which finished ones are read during the work.
 const PENDING: usize = 256;
 
 /// Collects the time of stages. [`Profiler::off`] collects nothing and costs a branch a stage.

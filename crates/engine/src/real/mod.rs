@@ -1,7 +1,7 @@
 //! The number that a formula is written in: [`Real`] is `f32`, `f64`, or a register of lanes.
 //!
 //! A function of `physics.rs` generic over `R: Real` is written once and instantiated as a scalar (the reference that
-//! everything else is tested against), as [`Lanes`] in the inner loops of the processor, and, through the attribute
+//! everything else is tested against), as [`Lanes`] in the inner loops of the CPU, and, through the attribute
 //! `#[device]`, as a C++ template on the GPU. Where lanes part ways it uses [`select`], not `if`.
 //!
 //! All lane operations equal the scalar ones bit for bit, on every instruction set.
@@ -81,7 +81,7 @@ pub trait Real:
     /// `x` in every lane.
     fn splat(x: Self::Scalar) -> Self;
 
-    /// `self * a + b`, rounded twice on the processor, so that every instruction set gives the same bits (a fused
+    /// `self * a + b`, rounded twice on the CPU, so that every instruction set gives the same bits (a fused
     /// operation is not part of the x86-64 baseline, and its emulation is slow). The GPU fuses it.
     #[must_use]
     #[inline(always)]

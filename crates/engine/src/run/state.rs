@@ -34,7 +34,7 @@ impl Owed {
         end.map_or(Self::Results, |o| Self::End { ending: o.ending, status: o.status.to_owned(), message: o.message.clone() })
     }
 
-    /// The end, if the run had come to it.
+    /// The end, if the run had reached it.
     pub(super) fn end(&self) -> Option<Outcome> {
         let Self::End { ending, status, message } = self else { return None };
         // A word of the solver's, once in a process.
@@ -63,7 +63,7 @@ impl<'a, S: Solver> Saver<'a, S> {
         Ok(Self { config, files, path: checkpoint_path(options.checkpoint_folder.as_ref().unwrap_or(&options.folder)) })
     }
 
-    /// Rows first: a run that is killed right after the checkpoint goes on behind rows that are there. `owed` says that the results of
+    /// Rows first: a run that is killed right after the checkpoint continues after rows that exist. `owed` says that the results of
     /// this step are still to be written.
     pub(super) fn save(&self, solver: &mut S, owed: &Owed, sink: &mut dyn Sink) -> Result<PathBuf> {
         if let Err(error) = sink.saving() {

@@ -1,4 +1,4 @@
-//! Kernels on the processor: what a GPU would run, compiled by the system's C++ compiler and run by fibers (`host.hpp`). Slow, but
+//! Kernels on the CPU: what a GPU would run, compiled by the system's C++ compiler and run by fibers (`host.hpp`). Slow, but
 //! there without a GPU, so that every run of the tests sees a kernel's indices, barriers and arithmetic. What it does not see:
 //! races that no order of whole stretches between barriers shows, limits of a device, and its rounding.
 

@@ -29,7 +29,7 @@ pub struct Config {
     pub diverge_after: Option<u64>,
     /// Step after which the state is not a number, which the solver does not notice.
     pub poison_after: Option<u64>,
-    /// Step after which it panics: the defect that it stands for.
+    /// Step after which it panics: a simulated defect.
     pub panic_after: Option<u64>,
     /// Step after which a step ends in an error of numerics.
     pub break_after: Option<u64>,

@@ -12,7 +12,7 @@ impl Word for u64 {}
 pub trait Key: Pod + Ord + std::fmt::Debug + Send + Sync + 'static {
     /// Marks a slot without a particle; nothing for a byte, which has no value to spare.
     const HOLE: Option<Self>;
-    /// Keys that there are: 0 to this, less one.
+    /// Number of keys: 0 to this, less one.
     const COUNT: usize;
 
     /// The key of this number, which is below [`Key::COUNT`].
@@ -85,7 +85,7 @@ impl<const W: usize> Layout<W> {
         K::of(usize::from(cell) * self.kinds + kind)
     }
 
-    /// Cell and kind that a key stands for.
+    /// Cell and kind of a key.
     #[inline(always)]
     pub fn cell_and_kind<K: Key>(&self, key: K) -> (u8, usize) {
         ((key.number() / self.kinds) as u8, key.number() % self.kinds)

@@ -42,7 +42,7 @@ impl<T, S: Default, const N: usize, I, const W: usize, K> Default for Outbox<T, 
 }
 
 impl<T: RealScalar, S: Default, const N: usize, I: Word, const W: usize, K: Key> Outbox<T, S, N, I, W, K> {
-    /// Forgets everything; the room stays.
+    /// Forgets everything; the capacity stays.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.order.clear();
@@ -143,7 +143,7 @@ impl Post {
         }
     }
 
-    /// Forgets everything; the room stays.
+    /// Forgets everything; the capacity stays.
     pub fn clear(&mut self) {
         self.inboxes.iter_mut().for_each(Vec::clear);
         self.sent = 0;

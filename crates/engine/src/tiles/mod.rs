@@ -1,4 +1,4 @@
-//! Particles in tiles: the store of every solver with particles, on the processor.
+//! Particles in tiles: the store of every solver with particles, on the CPU.
 //!
 //! The cells of a domain are cut into tiles of a size of one's choice ([`Mosaic`]); the last ones of an axis are smaller where it
 //! does not divide. A tile keeps its particles in rows ([`Row`]): buckets of one row of cells, or of several up to the whole

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::column::{Key, Layout, Word};
 use crate::real::RealScalar;
 
-/// Rows hold room for multiples of this many particles: two of the widest registers.
+/// The capacity of rows is a multiple of this many particles: two of the widest registers.
 const GRAIN: usize = 32;
 
 /// A cache line, for alignment.
@@ -58,7 +58,7 @@ pub struct Row<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
 }
 
 impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I, W, K> {
-    /// An empty row with room for `capacity` particles at least.
+    /// An empty row with a capacity of at least `capacity` particles.
     ///
     /// # Panics
     /// Where the layout is wider than `N`.
@@ -81,7 +81,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         self.len == 0
     }
 
-    /// Particles that there is room for.
+    /// Capacity in particles.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -208,7 +208,7 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         self.len = len;
     }
 
-    /// Removes all particles; the room stays.
+    /// Removes all particles; the capacity stays.
     pub fn clear(&mut self) {
         self.len = 0;
     }

@@ -40,7 +40,7 @@ pub struct Store<T, const N: usize, I = u64, const W: usize = 1, K = u8> {
 }
 
 impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N, I, W, K> {
-    /// An empty store with room for `expected` particles spread evenly.
+    /// An empty store with capacity for `expected` particles spread evenly.
     ///
     /// # Panics
     /// Where keys cannot tell all cells of a row and kinds apart.
@@ -79,19 +79,19 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         self.tiles.iter().flat_map(|t| &t.rows).map(|row| row.memory() + size_of::<Row<T, N, I, W, K>>()).sum()
     }
 
-    /// Removes all particles; the room stays.
+    /// Removes all particles; the capacity stays.
     pub fn clear(&mut self) {
         self.tiles.iter_mut().flat_map(|t| &mut t.rows).for_each(Row::clear);
     }
 
-    /// Rows with their lowest cell, tile by tile: the order in which everything is told and put back.
+    /// Rows with their lowest cell, tile by tile: the order in which everything is saved and restored.
     pub fn rows(&self) -> impl Iterator<Item = ([usize; 2], &Row<T, N, I, W, K>)> {
         let depth = self.mosaic.depth;
         self.tiles.iter().flat_map(move |t| t.rows.iter().enumerate().map(move |(r, row)| ([t.corner[0], t.corner[1] + r * depth], row)))
     }
 
     /// All particles with their places and kinds, in the order of [`Store::rows`], without free slots. Put into an empty store of the
-    /// same tiles with [`Store::insert`] they come to lie as they did.
+    /// same tiles with [`Store::insert`] they lie as they did.
     pub fn iter(&self) -> impl Iterator<Item = (Place, usize, Particle<T, N, I, W, K>)> {
         let layout = self.layout;
         self.tiles.iter().enumerate().flat_map(move |(t, tile)| {

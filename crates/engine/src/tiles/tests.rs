@@ -1,4 +1,4 @@
-//! The store, the sort and the exchange on random domains: nothing is lost, everything comes to lie where it belongs, in an order
+//! The store, the sort and the exchange on random domains: nothing is lost, everything ends where it belongs, in an order
 //! that threads have no say in.
 
 use proptest::prelude::*;

@@ -41,12 +41,12 @@ const SQUARE: usize = 16;
 
 type Line<T> = Arc<dyn Fft<T>>;
 
-/// Transforms of one shape, forward and inverse, with the room they need. Made for the pool that it is made in.
+/// Transforms of one shape, forward and inverse, with the buffers they need. Made for the pool that it is made in.
 pub struct Plan<T> {
     shape: Shape,
     /// Along rows and along columns, for both directions.
     along: [[Line<T>; 2]; 2],
-    /// Work is dealt in this many parts, each with its own room.
+    /// Work is dealt in this many parts, each with its own buffers.
     parts: usize,
     transposed: Vec<Complex<T>>,
     scratch: Vec<Complex<T>>,
@@ -129,8 +129,9 @@ fn turn_all<T: Real>(from: &[Complex<T>], to: &mut [Complex<T>], rows: usize, co
     });
 }
 
-/// The columns of `from` (`rows` x `columns`) from number `first` on as the rows of `to`, as many as it holds. Squares go by way of one that stays in the
-/// first-level cache: read and written along lines, each of these once, where the lines of one column of a power of two push each other out.
+/// The columns of `from` (`rows` x `columns`) from number `first` on as the rows of `to`, as many as it holds. Squares go by way of one
+/// that stays in the first-level cache: read and written along lines, each of these once, where the lines of one column of a power of two
+/// push each other out.
 fn turn<T: Real>(from: &[Complex<T>], to: &mut [Complex<T>], first: usize, rows: usize, columns: usize) {
     let mut square = [[Complex::new(T::zero(), T::zero()); SQUARE]; SQUARE];
     for (band, to) in to.chunks_mut(SQUARE * rows).enumerate() {

@@ -7,8 +7,8 @@
 //! Neither is scaled: forward and inverse give `n` times the input (`n0 * n1` for two axes). Who calls has a pass to
 //! fold the factor into. Data: `batch` frames one behind the other, each in C order, in place.
 //!
-//! The processor uses rustfft (any length, fast where it has small factors), a GPU cuFFT; both keep plans, which is
-//! where the time to set up goes. A plan of the processor holds its own room, so a transform allocates nothing.
+//! The CPU uses rustfft (any length, fast where it has small factors), a GPU cuFFT; both keep plans, which is
+//! where the time to set up goes. A plan of the CPU holds its own buffers, so a transform allocates nothing.
 
 mod cpu;
 mod cuda;
@@ -98,7 +98,7 @@ mod tests {
         x.iter().map(|v| Complex::new(T::from_wide(v.re), T::from_wide(v.im))).collect()
     }
 
-    /// The error of a fast transform is some eps log2 n (Higham, Accuracy and Stability, ch. 24); 4 leaves room for the
+    /// The error of a fast transform is about eps log2 n (Higham, Accuracy and Stability, ch. 24); 4 leaves room for the
     /// input's rounding and for lengths with large prime factors.
     fn limit(eps: f64, shape: Shape) -> f64 {
         4.0 * eps * ((shape.frame() as f64).log2() + 2.0)

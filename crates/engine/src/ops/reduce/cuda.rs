@@ -28,7 +28,7 @@ fn rest<A: Total>(op: Op) -> String {
     format!("reduce_rest<{}, {}<{}>>", A::CUDA, op.functor(), A::CUDA)
 }
 
-/// Reduces buffers of one GPU; holds the room for partial values.
+/// Reduces buffers of one GPU; holds the buffers of partial values.
 #[derive(Debug)]
 pub struct Reducer {
     cuda: Cuda,
@@ -38,7 +38,7 @@ pub struct Reducer {
 }
 
 impl Reducer {
-    /// Compiles the program and allocates the room.
+    /// Compiles the program and allocates the buffers.
     pub fn new(cuda: &Cuda) -> Result<Self> {
         let program = recipe().build(cuda)?;
         let partial = cuda.alloc_zeros(BLOCKS as usize, "partial values of reductions")?;

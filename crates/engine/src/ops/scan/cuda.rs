@@ -17,7 +17,7 @@ pub fn recipe() -> Recipe {
     Recipe::new("scan", &[include_str!("scan.cu")], &constants, &names)
 }
 
-/// Scans buffers of one GPU; holds the room for the sums of tiles.
+/// Scans buffers of one GPU; holds the buffer of the sums of tiles.
 #[derive(Debug)]
 pub struct Scanner {
     program: Program,
@@ -25,7 +25,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// Compiles the program and allocates the room for scans of up to `longest` values.
+    /// Compiles the program and allocates the buffers for scans of up to `longest` values.
     pub fn new(cuda: &Cuda, longest: usize) -> Result<Self> {
         let program = recipe().build(cuda)?;
         Ok(Self { program, sums: cuda.alloc_zeros(longest.div_ceil(TILE).max(1) + 1, "sums of tiles of scans")? })
