@@ -114,8 +114,8 @@ impl Earlier {
     }
 }
 
-/// Writes the rows of a run: step, time where there is one, then the scalars in the order in which rows first have them. Rows of an `earlier` part stand
-/// before them as they are; what a row does not have is `NaN`.
+/// Writes the rows of a run: step, time where there is one, then the scalars in the order in which rows first have them. Rows of an
+/// `earlier` part stand before them as they are; what a row does not have is `NaN`.
 pub fn write_rows(path: impl AsRef<Path>, earlier: &Earlier, rows: &[(Clock, Row)]) -> Result<()> {
     let timed = rows.iter().any(|r| r.0.time.is_some()) || earlier.names.get(1).is_some_and(|n| n == "time");
     let before = earlier.names.get(1 + usize::from(timed)..).unwrap_or_default();

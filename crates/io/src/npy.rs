@@ -30,7 +30,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<Array> {
     opened(path.as_ref(), parse)
 }
 
-/// The shape of an array that [`read()`] can read, its type and the file's length looked at, its values not.
+/// The shape of an array that [`read()`] can read, with its type and the file's length checked, without reading its values.
 pub fn shape_of(path: impl AsRef<Path>) -> Result<Vec<usize>> {
     opened(path.as_ref(), |file, length| claims(file, length).map(|(header, ..)| header.shape))
 }

@@ -23,7 +23,7 @@ pub struct Iteration {
     pub dt: f64,
 }
 
-/// Part of a file name that stands for the step, as `iterationFormat` says it.
+/// Part of a file name that is replaced by the step, as `iterationFormat` says it.
 const FILE_FORMAT: &str = "data_%06T";
 
 /// The name of the file of a step.
@@ -31,7 +31,7 @@ pub fn file_name(step: u64) -> String {
     format!("data_{step:06}.h5")
 }
 
-/// The bit of `openPMDextension` that stands for ED-PIC.
+/// The bit of `openPMDextension` for ED-PIC.
 const ED_PIC: u32 = 1;
 const LENGTH: UnitDimension = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 
