@@ -1,5 +1,6 @@
 //! Whole solves as a program calls them, on one thread: `solve_times [NODESxNODES]..`, zero edges, a dipole with 1 % of noise. Prints
-//! times of `solve`, of a `Plan` with its first right-hand side, and of further ones: the mean processor time of some calls, and the least wall time.
+//! times of `solve`, of a `Plan` with its first right-hand side, and of further ones: the mean processor time of some calls, and the
+//! least wall time.
 
 use std::time::Instant;
 

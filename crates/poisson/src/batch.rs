@@ -1,4 +1,4 @@
-//! Many right-hand sides: on a GPU those that the direct solver takes go through its kernels together, on the processor they
+//! Many right-hand sides: on a GPU those that the direct solver takes go through its kernels together, on the CPU they
 //! are solved side by side.
 
 use zellige_engine::cuda::Cuda;
@@ -21,7 +21,7 @@ use crate::status::{Judge, Status};
 /// Share of the free memory that a batch may take.
 const SHARE: f64 = 0.8;
 
-/// Systems of the direct solver that `free` bytes have room for.
+/// Systems of the direct solver that fit into `free` bytes.
 fn room(grid: &Grid, choice: &Choice, free: Option<u64>, gpu: bool) -> usize {
     let each = cost::memory(&hierarchy(grid, 0), choice.scheme, choice.precision, gpu) as f64;
     free.map_or(usize::MAX, |free| (SHARE * free as f64 / each) as usize)

@@ -110,7 +110,8 @@ pub enum Source {
     File(FileSource),
 }
 
-/// An array in a file, C order, shape `(N, M)` or `(K, N, M)`; on a side the shape of its nodes. In a batch of B also `(B, N, M)` and so on.
+/// An array in a file, C order, shape `(N, M)` or `(K, N, M)`; on a side the shape of its nodes. In a batch of B also `(B, N, M)` and so
+/// on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSource {

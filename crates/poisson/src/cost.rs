@@ -97,7 +97,7 @@ pub fn memory(levels: &[Level], scheme: Scheme, precision: Precision, gpu: bool)
     }
 }
 
-/// Bytes that a run on the processor has besides at most, when it is checked and when it is written: the right-hand side as given, the
+/// Bytes that a run on the CPU has besides at most, when it is checked and when it is written: the right-hand side as given, the
 /// solution handed out, and the right-hand side once more, with the sides folded in or on its way into a file.
 pub fn beside(grid: &Grid) -> u64 {
     3 * size_of::<f64>() as u64 * grid.len() as u64

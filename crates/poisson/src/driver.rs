@@ -207,7 +207,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Goes on from a saved state instead of [`Driver::begin`]; the system loaded must hold the saved solution, and `held` is what [`Driver::held`] gave.
+    /// Goes on from a saved state instead of [`Driver::begin`]; the system loaded must hold the saved solution, and `held` is what
+    /// [`Driver::held`] gave.
     pub fn resume(&mut self, history: Vec<f64>, last: Norms, held: Option<&Held>, profiler: &mut Profiler) -> Result<()> {
         if let Backend::Stages(stages) = &mut self.backend
             && !held.map_or(Ok(false), |held| stages.hold(held))?
@@ -235,7 +236,7 @@ impl Driver {
     }
 
     /// One step of the method: a cycle, a full-multigrid start, a block of sweeps, the direct solution, or a sweep on it.
-    /// Its residual is made from the solution, so that going on from a saved one gives the same.
+    /// Its residual is made from the solution, so that resuming from a saved one gives the same.
     pub fn step(&mut self, profiler: &mut Profiler) -> Result<()> {
         self.step_carrying(false, profiler)
     }
@@ -388,7 +389,7 @@ impl Driver {
         }
     }
 
-    /// A Chebyshev polynomial that has begun goes on with this: the solution a sweep before.
+    /// A Chebyshev polynomial that has begun continues with this: the solution a sweep before.
     pub fn older(&mut self) -> Result<Option<Vec<f64>>> {
         match &mut self.backend {
             Backend::Stages(stages) => stages.older(),
@@ -396,7 +397,7 @@ impl Driver {
         }
     }
 
-    /// After [`Driver::resume`]: goes on with the polynomial of the steps that were done.
+    /// After [`Driver::resume`]: continues the polynomial of the steps that were done.
     pub fn go_on(&mut self, older: &[f64]) -> Result<()> {
         let steps = self.own_steps() as u64;
         match (&mut self.backend, self.choice.scheme) {

@@ -158,7 +158,7 @@ fn work(grid: &Grid) -> f64 {
 }
 
 impl Options {
-    /// Everything about the options that no problem could mend.
+    /// Everything about the options that no problem could make valid.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         if let Tolerance::Relative(t) = self.tolerance

@@ -1,5 +1,5 @@
 //! The formulae of the method: numbers in, numbers out, no memory. Written once over [`Real`], so that a scalar test,
-//! the lanes of the processor and the GPU compute the same thing.
+//! the lanes of the CPU and the GPU compute the same thing.
 //!
 //! Sums are written as differences to the centre, `w (u_W - u_C) + e (u_E - u_C)`: near the solution the neighbours
 //! nearly cancel, and a difference of close numbers is exact, where `w u_W + e u_E - d u_C` would round at the size of

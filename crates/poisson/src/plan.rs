@@ -14,7 +14,7 @@ use crate::stages;
 
 /// A problem without its right-hand side: method, tables, buffers and threads are kept from one solve to the next.
 ///
-/// Where the direct solver works in double precision on the processor, [`Plan::solve_into`] reads the right-hand side where it lies and
+/// Where the direct solver works in double precision on the CPU, [`Plan::solve_into`] reads the right-hand side where it lies and
 /// works in the caller's array for the solution: nothing is copied and nothing allocated.
 ///
 /// # Example
@@ -97,7 +97,7 @@ impl Plan {
     /// the host.
     ///
     /// # Errors
-    /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the processor; [`Error::Input`] for `tolerance = "truncation"`, whose
+    /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the CPU; [`Error::Input`] for `tolerance = "truncation"`, whose
     /// error is estimated on the host.
     pub fn solve_on_gpu(&mut self, rhs: &Buffer<f64>, u: &mut Buffer<f64>) -> Result<Report> {
         let Device::Cuda(cuda) = self.kept.device().clone() else { return Err(stages::on_no_gpu()) };

@@ -68,7 +68,7 @@ pub(crate) fn ending(status: Status, limit_was_asked_for: bool) -> Ending {
     }
 }
 
-/// Writes what a driver needs to go on.
+/// Writes what a driver needs to continue.
 pub(crate) fn save(driver: &mut Driver, writer: &mut Writer) -> Result<()> {
     let (u, held) = (driver.state()?, driver.held()?);
     if let Some(older) = driver.older()? {

@@ -58,7 +58,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The account of a driver that has come to an end.
+    /// The account of a driver that has ended.
     pub(crate) fn of(driver: &Driver, status: Status) -> Self {
         let (truncation, levels, memory) = (driver.truncation(), driver.levels(), driver.memory());
         Self::new(driver.judge(), driver.choice(), status, driver.imbalance(), truncation, levels, memory)
@@ -125,7 +125,7 @@ pub fn solve(problem: &Problem<'_>, options: &Options, device: &Device) -> Resul
     solve_with(&mut kept, problem, options, device, &mut Profiler::off())
 }
 
-/// Solves many problems, on the processor side by side. On a GPU, problems of one shape that follow each other and that the
+/// Solves many problems, on the CPU side by side. On a GPU, problems of one shape that follow each other and that the
 /// direct solver takes are solved together, each kernel working on all of them; where the method is another they follow one
 /// another and share one set of buffers and recorded graphs. Solutions come in the order of the problems, each the same to the
 /// last bit as [`solve`] alone gives, and none depends on the number of threads.

@@ -35,7 +35,7 @@ pub const SHARE: f64 = 0.5;
 /// Nodes of an axis that a fourth derivative needs.
 const LEAST_NODES: usize = 5;
 /// `tau` is taken to be rounding up to this multiple of what values of `u` that are right to a rounding unit make of it. Rounding
-/// to the nearest makes 0.3 of that, the transforms of the direct solver some 3.
+/// to the nearest makes 0.3 of that, the transforms of the direct solver about 3.
 const ROUNDING: f64 = 10.0;
 
 /// Estimates the share of the error of solving `A u = f`, `u` being stored with the rounding unit `eps`; `None` where the error

@@ -1,4 +1,4 @@
-//! The direct solver on the processor.
+//! The direct solver on the CPU.
 //!
 //! The array of the solution is all that is worked on: rows are transformed into it, eliminated, substituted back and
 //! transformed back in place, a batch of planes at a time that stays in the cache (a plane is a row of x in the plane
@@ -185,7 +185,7 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// Solves what was loaded. Returns the mean that was taken off the right-hand side of a singular problem and, if
-    /// `measured`, the norms of the residual, as [`Solver::norms`] gives them: rows are looked at while the cache has them.
+    /// `measured`, the norms of the residual, as [`Solver::norms`] gives them: rows are summed while the cache has them.
     pub(super) fn solve(&mut self, measured: bool) -> (f64, Option<Norms>) {
         let (mut u, f) = (std::mem::take(&mut self.u), std::mem::take(&mut self.f));
         let result = self.solve_lent(&f, &mut u, measured);

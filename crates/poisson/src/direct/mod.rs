@@ -6,7 +6,7 @@
 //!
 //! exact up to rounding for any mix of conditions and any size on a grid with equal intervals. Sizes whose largest prime
 //! factor is small are fastest, but no size is refused. The work is `O(N log N)` and independent of the right-hand side:
-//! nothing to converge and nothing to tune. On the processor an axis whose size is awkward for transforms changes places with
+//! nothing to converge and nothing to tune. On the CPU an axis whose size is awkward for transforms changes places with
 //! the last one where that is the cheaper way (`turn.rs`), and is eliminated along instead.
 //!
 //! A right-hand side is loaded as [`crate::stages::Stages::load`] takes it. The solution of a singular problem has mean
@@ -51,7 +51,7 @@ pub const SYSTEMS: usize = 65_535;
 
 /// A planned problem on a device, for one right-hand side or a batch: load, solve, polish and read, as often as wanted.
 ///
-/// The processor takes one right-hand side at a time: batches are solved side by side there, one a thread.
+/// The CPU takes one right-hand side at a time: batches are solved side by side there, one a thread.
 pub struct Direct {
     grid: Grid,
     /// The axis that the last one changes places with before it is solved.

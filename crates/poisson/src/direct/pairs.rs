@@ -11,7 +11,7 @@ use crate::isa::Isa;
 /// Register of neighbouring complex numbers with parts of type `T`.
 ///
 /// # Safety
-/// The methods of a register may be called only where its instructions are compiled in and the processor has them.
+/// The methods of a register may be called only where its instructions are compiled in and the CPU has them.
 pub(super) trait Pairs<T>: Copy {
     /// Complex numbers of a register.
     const LEN: usize;

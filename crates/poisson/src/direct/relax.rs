@@ -1,4 +1,4 @@
-//! The residual of a solution on the processor: its norms, and a sweep of damped Jacobi on it. Row by row in double
+//! The residual of a solution on the CPU: its norms, and a sweep of damped Jacobi on it. Row by row in double
 //! precision, whatever the solution is stored in; the sums are by rows, so they do not depend on the number of threads.
 
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::stages::Norms;
 /// Nodes of a block: two of the widest registers.
 pub(super) const LANES: usize = 16;
 
-/// Values by which a stream from memory is asked for ahead of its use, over the ends of pages, at which the processor's own
+/// Values by which a stream from memory is asked for ahead of its use, over the ends of pages, at which the CPU's own
 /// asking stops.
 const AHEAD: usize = 192;
 
@@ -69,7 +69,7 @@ impl Field {
         half(i == start, self.sides[d][0]) * half(i + 1 == end, self.sides[d][1])
     }
 
-    /// Gives `f - A u` of the unknowns of row `q`, `l` to `sink`. `zero` stands for the rows beyond Dirichlet sides.
+    /// Gives `f - A u` of the unknowns of row `q`, `l` to `sink`. `zero` replaces the rows beyond Dirichlet sides.
     #[inline(always)]
     fn row<T: Scalar, S: Sink<T>>(&self, u: &[T], f: &[T], zero: &[T], [q, l]: [usize; 2], sink: &mut S) {
         let (x, m) = (self.unknowns[0].clone(), self.nodes[0]);

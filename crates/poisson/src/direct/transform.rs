@@ -67,7 +67,7 @@ impl Scalar for f64 {
     type Avx2 = x86::F64x4;
 }
 
-/// Intervals up to which the plain extension is as good as another split on the processor.
+/// Intervals up to which the plain extension is as good as another split on the CPU.
 pub(super) const SMALL: usize = 16;
 
 /// Transform family of an axis.

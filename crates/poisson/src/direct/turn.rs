@@ -1,4 +1,4 @@
-//! Two axes that change places: the processor eliminates along whichever axis transforms would find most awkward.
+//! Two axes that change places: the CPU eliminates along whichever axis transforms would find most awkward.
 //!
 //! Arrays are turned on loading and on reading, so the solver itself knows nothing of it. On a GPU that would be done in the
 //! host's memory, whose bandwidth makes it cost more than it saves: there the last axis is always the one eliminated along.

@@ -1,4 +1,4 @@
-//! Solves on the caller's arrays, on the processor where the direct solver works on them as they are, and in a GPU's memory.
+//! Solves on the caller's arrays, on the CPU where the direct solver works on them as they are, and in a GPU's memory.
 
 use std::borrow::Cow;
 

@@ -97,7 +97,7 @@ pub mod stage {
     pub const INTERPOLATE: &str = "interpolate";
 }
 
-/// Arrays in a GPU's memory were given to a solver on the processor.
+/// Arrays in a GPU's memory were given to a solver on the CPU.
 pub(crate) fn on_no_gpu() -> Error {
     Error::Device {
         device: "cpu".into(),
@@ -132,13 +132,13 @@ pub trait Stages: Send {
         Err(on_no_gpu())
     }
 
-    /// The solution as it is held, to go on from: that of a singular problem may have any mean.
+    /// The solution as it is held, to continue from: that of a singular problem may have any mean.
     fn state(&mut self) -> Result<Vec<f64>> {
         self.solution()
     }
 
-    /// The residual of the finest grid as it is held, where only a copy has its bits: passes that make it from different neighbours' roundings
-    /// would give others.
+    /// The residual of the finest grid as it is held, where only a copy has its bits: passes that make it from different neighbours'
+    /// roundings would give others.
     fn held(&mut self) -> Result<Option<Held>> {
         Ok(None)
     }
@@ -180,8 +180,9 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
-    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::held`]: that of `ascend_correct` with these sweeps before, these after
-    /// and this smoother, or without them of `correct(0)`. Another pass may contract the same formula otherwise, or sum in another order.
+    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::held`]: that of `ascend_correct` with
+    /// these sweeps before, these after and this smoother, or without them of `correct(0)`. Another pass may contract the same formula
+    /// otherwise, or sum in another order.
     fn residual_as_corrected(&mut self, _ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
         self.residual(0, profiler)
     }

@@ -73,8 +73,8 @@ fn small(grid: &Grid) -> usize {
     if grid.dimensions() == 3 { 7 } else { 17 }
 }
 
-/// Runs `body` on both devices, on the same levels, and holds the GPU's outcome against the processor's. `tolerance` is relative, in units of
-/// the largest value.
+/// Runs `body` on both devices, on the same levels, and holds the GPU's outcome against the processor's. `tolerance` is relative, in
+/// units of the largest value.
 fn twins(
     name: &str,
     cuda: &Cuda,

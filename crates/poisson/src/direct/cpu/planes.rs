@@ -1,4 +1,4 @@
-//! Planes of nodes into planes of modes and back: what one task of the direct solver does on the processor.
+//! Planes of nodes into planes of modes and back: what one task of the direct solver does on the CPU.
 
 use std::ops::Range;
 

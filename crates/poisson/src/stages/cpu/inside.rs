@@ -1,4 +1,4 @@
-//! The arrays of the stages on the processor as plain numbers: for tests from outside, which compile the passes no second
+//! The arrays of the stages on the CPU as plain numbers: for tests from outside, which compile the passes no second
 //! time.
 
 use zellige_engine::device::Cpu;
@@ -24,7 +24,7 @@ pub enum Array {
     RightHandSide,
 }
 
-/// Stages whose arrays can be looked at and set.
+/// Stages whose arrays can be read and set.
 pub trait Inside: Stages {
     /// Takes the instructions of `isa`, one of [`Isa::all`].
     fn use_only(&mut self, isa: Isa);

@@ -1,4 +1,4 @@
-//! The stages on the processor: streaming passes (`pass`) over bands of slabs (`band`), row operations compiled for
+//! The stages on the CPU: streaming passes (`pass`) over bands of slabs (`band`), row operations compiled for
 //! each instruction set (`rows`, `isa`).
 //!
 //! Inside, the operator is multiplied by a power of two near `h^2` and the residual by one near `1 / max |f|`: the
@@ -42,12 +42,12 @@ use crate::problem::StageSetup;
 /// Half-sweeps in one pass at most (the polynomial of a cycle's smoother is not cut): more would leave the cache.
 const MAX_FUSED: usize = 8;
 
-/// The stages of the processor for `setup`, on the threads of `cpu`.
+/// The stages of the CPU for `setup`, on the threads of `cpu`.
 pub fn new(setup: &StageSetup, cpu: &Cpu) -> Result<Box<dyn Stages>> {
     Ok(inside(setup, cpu))
 }
 
-/// Data and methods of one problem on the processor: the correction in `T`, the solution in `U`.
+/// Data and methods of one problem on the CPU: the correction in `T`, the solution in `U`.
 pub struct CpuStages<T, U> {
     cpu: Cpu,
     isa: Isa,
@@ -64,7 +64,7 @@ pub struct CpuStages<T, U> {
     norms: Norms,
     removed_mean: f64,
     singular: bool,
-    /// The Chebyshev polynomial on the solution that [`Stages::sweep_norms`] goes on with.
+    /// The Chebyshev polynomial on the solution that [`Stages::sweep_norms`] continues.
     polynomial: Option<Polynomial<U>>,
 }
 

@@ -79,7 +79,7 @@ pub(super) struct BandData<'a, T, U> {
     pub r: Slabs<'a, T>,
     /// The stored correction, if it is read or written.
     pub e: Option<Slabs<'a, T>>,
-    /// A polynomial that goes on: the correction a sweep before the stored one, and at the end a sweep before the new one.
+    /// A polynomial that continues: the correction a sweep before the stored one, and at the end a sweep before the new one.
     pub older: Option<Band<'a, T>>,
     pub u: Option<Band<'a, U>>,
     /// The coarse residual: the slabs from `coarse_first` on.

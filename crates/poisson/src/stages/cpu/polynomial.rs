@@ -1,4 +1,4 @@
-//! A Chebyshev polynomial on the solution that goes on from one block of sweeps to the next: it remembers the solution a sweep
+//! A Chebyshev polynomial on the solution that continues from one block of sweeps to the next: it remembers the solution a sweep
 //! before, and is cut into passes of some sweeps as those of other relaxations are.
 
 use zellige_engine::profile::Profiler;

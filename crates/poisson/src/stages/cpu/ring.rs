@@ -79,7 +79,7 @@ impl<T: RealScalar> Scratch<T> {
         Self { rings: Vec::new(), ring_of: Vec::new(), coarse: Aligned::new(0), row: Aligned::new(0), zeros: Aligned::new(0) }
     }
 
-    /// Makes room for stages whose rings are `ring_of`.
+    /// Allocates buffers for stages whose rings are `ring_of`.
     pub(super) fn reserve(&mut self, ring_of: &[usize], shape: Shape) {
         let slab = shape.slab();
         self.ring_of.clear();

@@ -1,4 +1,4 @@
-//! Runs a pass over all bands of a level, on the threads of the processor.
+//! Runs a pass over all bands of a level, on the threads of the CPU.
 
 use zellige_engine::device::Cpu;
 use zellige_engine::parallel::{chunks_mut, each, items_mut, owned};

@@ -6,8 +6,8 @@
 //!   residual and its norms. Where solution and correction have one precision, a plain level's passes are over the
 //!   solution (solution.cu), and the end of a cycle is one pass with the beginning of the next.
 //! * the bottom (bottom.rs, product.cu, sines.cu): the first level of at most some 257 nodes an axis, 1025 where FFTs make
-//!   its modes, is solved directly, in the modes of its axes. It stands for all levels below, which a GPU would spend mostly
-//!   on waiting; so there are fewer levels here than on the processor, except in double precision, whose cycles are the same.
+//!   its modes, is solved directly, in the modes of its axes. It replaces all levels below, which a GPU would spend mostly
+//!   on waiting; so there are fewer levels here than on the CPU, except in double precision, whose cycles are the same.
 //! * general kernels (relax.cu, transfer.cu, residual.cu), one thread a node: any grid, smoother and start.
 //!
 //! Nothing waits but [`Stages::load`], [`Stages::solution`] and [`Stages::norms`]; a sequence of stages is recorded as a

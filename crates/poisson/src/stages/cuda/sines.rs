@@ -1,6 +1,6 @@
 //! The bottom level in the sine modes of both axes, by FFTs in shared memory (sines.cu): any number of intervals that is a
 //! power of two, all alike, between held ends. Its three launches take little longer on 1025 nodes an axis than the products
-//! and the elimination of `bottom.rs` on 257, and stand for two levels more.
+//! and the elimination of `bottom.rs` on 257, and replace two more levels.
 
 use std::f64::consts::PI;
 

@@ -1,4 +1,4 @@
-//! The kernels around the DFTs, run on the processor: the way to the modes and back through the eigenvalues is the second
+//! The kernels around the DFTs, run on the CPU: the way to the modes and back through the eigenvalues is the second
 //! difference of the line, for every family and every order of splits.
 
 use rustfft::{FftDirection, FftPlanner};
