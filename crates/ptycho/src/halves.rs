@@ -170,7 +170,8 @@ pub fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<f64
     Ok(beside(&whole.model, &state, 0, truth).map(|b| b.off()))
 }
 
-/// Each object where enough views look, after shift, linear phase and factor, beside the truth of the first of its scans that has one and reaches so far.
+/// Each object where enough views look, after shift, linear phase and factor, beside the truth of the first of its scans that has one and
+/// reaches so far.
 pub fn beside_truths(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Result<Vec<Beside>> {
     if truths.iter().all(Option::is_none) {
         return Ok(Vec::new());
@@ -204,8 +205,9 @@ fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<
     Some(Beside { object, found, expected, shape, moved })
 }
 
-/// Fidelity of each probe of several modes, or of a truth of several, with the truth of the first of its scans that has one on the same pixels: the name of the scan, and
-/// the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that bring the object to its truth, as `besides` has them.
+/// Fidelity of each probe of several modes, or of a truth of several, with the truth of the first of its scans that has one on the same
+/// pixels: the name of the scan, and the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that bring the
+/// object to its truth, as `besides` has them.
 pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>], besides: &[Beside]) -> Result<Vec<(String, f64)>> {
     let state = whole.state()?;
     let model = &whole.model;

@@ -8,11 +8,11 @@
 //! | `object` | storages of `[O][H][W]` one behind the other | each with its own `H`, `W`, offset |
 //! | `views` | `[n]` | which probe and storage, and where: rows and columns of the storage |
 //!
-//! A frame that was counted has `my = ny / by`, `mx = nx / bx` pixels: where the model is sampled more finely than the detector, a counted pixel is
-//! the bin of `by x bx` pixels of the waves that begins at `[by y, bx x]`, in the order of the transform as well; the tilt that puts the middle of bin 0 on
-//! the optical axis is part of the phase below.
+//! A frame that was counted has `my = ny / by`, `mx = nx / bx` pixels: where the model is sampled more finely than the detector, a
+//! counted pixel is the bin of `by x bx` pixels of the waves that begins at `[by y, bx x]`, in the order of the transform as well; the
+//! tilt that puts the middle of bin 0 on the optical axis is part of the phase below.
 //!
-//! The quadratic phase of the sample plane is multiplied into probe and exit waves when they come in and taken out when they
+//! The quadratic phase of the sample plane is multiplied into probe and exit waves when they are loaded and removed when they
 //! go out ([`crate::propagation`]), so that the propagation to a far detector is a bare unitary transform in between.
 
 use num_complex::Complex;

@@ -132,8 +132,9 @@ pub fn change(basis: &[C], waves: &[C], modes: usize) -> Vec<C> {
     out
 }
 
-/// Fidelity of two mixed states of modes `[..][pixels]`, 0 to 1: `(Tr sqrt(sqrt(A) B sqrt(A)))^2 / (Tr A Tr B)` of their mutual intensities `A = sum |a_p><a_p|` and `B` (Uhlmann,
-/// Rep. Math. Phys. 9 (1976) 273; Jozsa, J. Mod. Opt. 41 (1994) 2315). The root's trace is the sum of the singular values of `<a_p, b_q>`, whatever the basis of the modes.
+/// Fidelity of two mixed states of modes `[..][pixels]`, 0 to 1: `(Tr sqrt(sqrt(A) B sqrt(A)))^2 / (Tr A Tr B)` of their mutual
+/// intensities `A = sum |a_p><a_p|` and `B` (Uhlmann, Rep. Math. Phys. 9 (1976) 273; Jozsa, J. Mod. Opt. 41 (1994) 2315). The root's
+/// trace is the sum of the singular values of `<a_p, b_q>`, whatever the basis of the modes.
 pub fn fidelity(a: &[C], b: &[C], pixels: usize) -> f64 {
     let dot = |a: &[C], b: &[C]| -> C { a.iter().zip(b).map(|(a, b)| a.conj() * b).sum() };
     let [n, m] = [a, b].map(|waves| waves.len() / pixels.max(1));

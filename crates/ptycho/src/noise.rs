@@ -2,8 +2,9 @@
 
 use zellige_engine::parallel::{chunks, map};
 
-/// Estimates of [`modulus_variance`] from counts of 0 to 5 photons, by least squares of the relative deviation for means of 0.003 to 30: the mean over Poisson's
-/// counts is within 4 % of the variance whatever the mean. A pixel of mean count l << 1 has the variance l, one with much light 1/4.
+/// Estimates of [`modulus_variance`] from counts of 0 to 5 photons, by least squares of the relative deviation for means of 0.003 to 30:
+/// the mean over Poisson's counts is within 4 % of the variance whatever the mean. A pixel of mean count l << 1 has the variance l, one
+/// with much light 1/4.
 const VARIANCES: [f64; 6] = [0.0, 0.998, 0.063, 0.277, 0.407, 0.25];
 
 /// Estimate of the variance of a Poisson modulus from its counts.
@@ -20,8 +21,8 @@ pub fn modulus_variance(counts: f64) -> f64 {
 /// 5 photons on.
 const DEVIATIONS: [f64; 5] = [0.0, 0.498, 1.446, 0.605, 2.173];
 
-/// Sums over pixels that count: squared deviation of modelled intensities from the counts over the counts plus one, what photon noise makes of it, and the counts' own
-/// squares over the same.
+/// Sums over pixels that count: squared deviation of modelled intensities from the counts over the counts plus one, what photon noise
+/// makes of it, and the counts' own squares over the same.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Explained {
     deviation: f64,

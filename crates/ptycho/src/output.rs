@@ -145,7 +145,7 @@ fn owner(model: &Model, meant: impl Fn(&crate::model::View) -> bool) -> String {
     plain(scan.map_or("scan", |s| s.0.as_str()))
 }
 
-/// A scan's name as it stands in names of files and of storages.
+/// A scan's name as used in names of files and of storages.
 pub(crate) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
@@ -181,7 +181,7 @@ fn wave(name: String, title: &str, values: &[Complex<f64>], shape: [usize; 3], p
     Wave { name, title: title.into(), shape, axes, values, brightest: None, live: false }
 }
 
-/// Most views that are looked at to find what was lit.
+/// Most views that are examined to find what was lit.
 const LOOKED_AT: usize = 4096;
 /// Light, as a part of the most, below which a pixel is not shown.
 const DARK: f64 = 0.01;

@@ -1,4 +1,5 @@
-//! Most memory of the host that a run has at once, told from its input: what is alive in each part of it, value by value, and what any process has.
+//! Most memory of the host that a run has at once, told from its input: what is alive in each part of it, value by value, and what any
+//! process has.
 
 use zellige_engine::device::Device;
 
@@ -21,7 +22,7 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Bytes at the most on the processor, half-scans and results included; nothing of what is mapped from files. `compared`: some scan has a truth.
+/// Bytes at the most on the CPU, half-scans and results included; nothing of what is mapped from files. `compared`: some scan has a truth.
 pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room, compared: bool) -> u64 {
     let double = config.precision == Precision::F64;
     let threads = device.threads() as u64;
@@ -60,7 +61,8 @@ fn making(config: &Config, model: &Model, threads: u64) -> u64 {
     counts(config, model) + moment.max(read)
 }
 
-/// Counts as scans hold them: of 16 bits where they are whole, in single precision where there is no noise; nothing where they stay in their file.
+/// Counts as scans hold them: of 16 bits where they are whole, in single precision where there is no noise; nothing where they stay in
+/// their file.
 fn counts(config: &Config, model: &Model) -> u64 {
     let ends = model.scans.iter().skip(1).map(|s| s.1).chain([model.views.len()]);
     let of = |((scan, (_, first)), last): ((&crate::config::ScanConfig, &(String, usize)), usize)| {

@@ -122,7 +122,8 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     Ok(Plan { lines, items: views as u64, memory, traffic: bytes as u64, warnings, work: Some(work(config, model, bytes)) })
 }
 
-/// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), and of frames that come one after the other launches for each.
+/// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), and of frames that come one
+/// after the other launches for each.
 fn work(config: &Config, model: &Model, bytes: f64) -> Work {
     let steps: f64 = config.engine.iter().map(|e| e.iterations() as f64).sum();
     let in_turn: f64 = config.engine.iter().filter(|e| !e.name.keeps_exits()).map(|e| e.iterations() as f64).sum();

@@ -84,7 +84,7 @@ impl Reconstruction {
         self.at.0 >= self.engines.len()
     }
 
-    /// One iteration of the engine whose turn it is.
+    /// One iteration of the current engine.
     pub fn advance(&mut self, profiler: &mut Profiler) -> Result<()> {
         let (number, k) = self.at;
         let Some((config, engine)) = self.engines.get(number) else { return Ok(()) };
@@ -247,9 +247,10 @@ fn at_rest(engine: &str, k: u64) -> String {
     format!("frames of {engine} stopped moving after its iteration {k}: what deviates is within their bound on noise (`fourier_bound`)")
 }
 
-/// Moves probes, their exit waves and objects by whole pixels where the middle of a probe is more than `tolerance` pixels off the frame's; probes that
-/// share an object, and objects that share a probe, go together by the middle of all their light. Waves are moved as they are held, phase of
-/// the sample plane included, so that no modulus at a far detector changes. (At a near one the frame would move: the key is refused there.)
+/// Moves probes, their exit waves and objects by whole pixels where the middle of a probe is more than `tolerance` pixels off the
+/// frame's; probes that share an object, and objects that share a probe, go together by the middle of all their light. Waves are moved as
+/// they are held, phase of the sample plane included, so that no modulus at a far detector changes. (At a near one the frame would move:
+/// the key is refused there.)
 fn centre(stages: &mut dyn Stages, model: &Model, tolerance: f64) -> Result<()> {
     let state = stages.state()?;
     let pixels = model.pixels();

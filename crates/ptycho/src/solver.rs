@@ -43,7 +43,7 @@ pub struct Ptycho {
     device: Device,
 }
 
-/// `work` with its loops on the threads of the device, where that is the processor; on all cores beside a GPU.
+/// `work` with its loops on the threads of the device, where that is the CPU; on all cores beside a GPU.
 fn on<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
     match device {
         Device::Cpu(cpu) => cpu.install(work),
@@ -370,7 +370,7 @@ impl Solver for Ptycho {
     }
 }
 
-/// Frames whose model is looked at in the end, evenly among all: a transform each.
+/// Frames whose model is examined at the end, evenly among all: a transform each.
 pub(crate) const LOOKED_AT: usize = 32;
 
 /// A model that misses more of the squared counts beyond noise explains something else: intensities a third off in the root mean square.

@@ -219,7 +219,7 @@ pub(crate) fn covered(
     if count > 0.0 { inside / count } else { 1.0 }
 }
 
-/// Layer `o` of an image at a place, between its four nearest pixels.
+/// Layer `o` of an image at a point, between its four nearest pixels.
 fn at(image: &Image, o: usize, place: [f64; 2]) -> Option<C> {
     let [_, height, width] = image.shape;
     let index = [0, 1].map(|d| (place[d] - image.origin[d]) / image.spacing[d]);

@@ -12,7 +12,7 @@ use crate::stages::cuda::stream::layout::FRAMES;
 use crate::stages::cuda::stream::plan;
 use crate::stages::scheme::Choice;
 
-/// The room of a reconstruction and that of a half-scan's: half-scans have half of the frames, and there are two.
+/// The memory limits of a reconstruction and of a half-scan's: half-scans have half of the frames, and there are two.
 pub fn rooms(config: &Config, device: &Device) -> [Room; 2] {
     let parts = if config.frc { [0.5, 0.25] } else { [1.0, 0.0] };
     let mut rooms = parts.map(|part| config.room(part));

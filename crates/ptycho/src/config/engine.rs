@@ -120,8 +120,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_fourier_support: Option<f64>,
-    /// Pixels that the centre of the probe may be off the middle before probe and object are moved (never), by whole pixels and around the edges.
-    /// Far field. Each probe goes with the objects that it sees.
+    /// Pixels that the centre of the probe may be off the middle before probe and object are moved (never), by whole pixels and around
+    /// the edges. Far field. Each probe goes with the objects that it sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_center_tolerance: Option<f64>,
@@ -155,8 +155,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_relax: Option<f64>,
-    /// DM, RAAR: the bound on the mean squared deviation of the moduli itself (where no relaxation is given, half of what photon noise makes in each frame, as
-    /// its counts tell: 0.125 where it is bright, less where it is dark).
+    /// DM, RAAR: the bound on the mean squared deviation of the moduli itself (where no relaxation is given, half of what photon noise
+    /// makes in each frame, as its counts tell: 0.125 where it is bright, less where it is dark).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,
@@ -177,8 +177,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_scale: Option<f64>,
-    /// ML: both parts of the gradient are taken over the light that falls on a pixel of the object, and over what the object lets through of a pixel
-    /// of the probe (false).
+    /// ML: both parts of the gradient are taken over the light that falls on a pixel of the object, and over what the object lets through
+    /// of a pixel of the probe (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_preconditioner: Option<bool>,
     /// ML: what is added to the light, counts (0.1).
@@ -187,7 +187,7 @@ pub struct EngineConfig {
     /// ML: what is added to what the object lets through, summed over the frames (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_probe_damping: Option<f64>,
-    /// ML: expansions along a direction, each from where the one before has led (1). Some eight come to the minimum.
+    /// ML: expansions along a direction, each from where the one before has led (1). About eight reach the minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub line_steps: Option<u32>,
@@ -303,7 +303,7 @@ pub struct PositionConfig {
     /// Reach of a trial at the start, m; two pixels if left out. It shrinks to nothing until `stop`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amplitude: Option<f64>,
-    /// Farthest that a view may come to lie from where it was reported, m; eight pixels if left out.
+    /// Largest distance of a view from its reported position, m; eight pixels if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
     /// Trials a view and refinement (annealing).

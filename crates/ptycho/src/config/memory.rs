@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
-    /// Most memory of the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves that do not
-    /// fit there stay in page-locked memory of the host and come in blocks; on the processor they lie in files that are mapped.
+    /// Most memory of the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves that do
+    /// not fit there stay in page-locked memory of the host and come in blocks; on the CPU they lie in files that are mapped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Folder of the files that a run on the processor puts there; the system's for such files if left out.
+    /// Folder of the files that a run on the CPU puts there; the system's for such files if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch: Option<PathBuf>,
     /// Numbers that exit waves are kept in from one iteration to the next.

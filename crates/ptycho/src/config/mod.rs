@@ -38,7 +38,7 @@ pub use memory::{MemoryConfig, WaveStorage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Numbers that the waves are computed in. Doubles are for checks, and for the processor only.
+    /// Numbers that the waves are computed in. Doubles are for checks, and for the CPU only.
     #[serde(default)]
     pub precision: Precision,
     /// `"ptypy"` takes PtyPy's defaults where a key is left out.
@@ -50,10 +50,10 @@ pub struct Config {
     /// Summation over frames for the object on GPUs (DM, RAAR, ML, LSQML).
     #[serde(default)]
     pub object_update: ObjectUpdate,
-    /// Rows and columns of the model's pixels at the detector to one of the detector's: one number, or one each. 1 computes the waves on the detector's own
-    /// pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared with the counts. In the far field
-    /// the probe has that many times the room, for beams that are too wide for the pixels of the detector; in the near field pixels of probe and object are
-    /// that much finer.
+    /// Rows and columns of the model's pixels at the detector to one of the detector's: one number, or one each. 1 computes the waves on
+    /// the detector's own pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared
+    /// with the counts. In the far field the probe has that many times the room, for beams that are too wide for the pixels of the
+    /// detector; in the near field pixels of probe and object are that much finer.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
     /// Sub-pixel shifts: views see the probe at the exact positions of the scan, to which it is brought by a Fourier shift of up to half
@@ -152,9 +152,10 @@ pub struct ScanConfig {
     pub every: Option<usize>,
 }
 
-/// The probe to start from, brought to the measured brightness. Where the scan has none it is made from the mean frame in the far field, and lights the whole field in the
-/// near field. Shape, size, focal length, central stop or soft edge ask for an opening instead. A simulated scan starts with the wave that its optics should give (no aberrations, no
-/// roughness, coherent light) where these, `defocus` and `start` are left out.
+/// The probe to start from, brought to the measured brightness. Where the scan has none it is made from the mean frame in the far field,
+/// and lights the whole field in the near field. Shape, size, focal length, central stop or soft edge ask for an opening instead. A
+/// simulated scan starts with the wave that its optics should give (no aberrations, no roughness, coherent light) where these, `defocus`
+/// and `start` are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbeConfig {
@@ -177,7 +178,8 @@ pub struct ProbeConfig {
     /// Width over which the edges of opening and stop fall off, m; a pixel if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_edge: Option<f64>,
-    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data takes the one that neighbouring frames tell, an opening none.
+    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data takes the
+    /// one that neighbouring frames tell, an opening none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
     /// Power of each further mode relative to the first.

@@ -165,8 +165,8 @@ fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2]
     shape == raw && alike && truth.positions.len() == count
 }
 
-/// Takes the places that an earlier run has found, and says how far they are from those of the scan. Places that are where they were are left alone to
-/// the last bit.
+/// Takes the places that an earlier run has found, and says how far they are from those of the scan. Places that are where they were are
+/// left alone to the last bit.
 fn moved(positions: &mut [[f64; 2]], refined: &[[f64; 2]], pixel: [f64; 2], start: &Path) -> Option<String> {
     const SAME: f64 = 1e-6;
     let from = start.display();
@@ -218,7 +218,7 @@ fn beam(raw: &Raw, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
     Ok(Beam { wavelength, distance, pixel: pixel.map(|p| p * rebin as f64), propagation: geometry.propagation(read) })
 }
 
-/// Frames that are looked at to find hot pixels.
+/// Frames that are examined to find hot pixels.
 const LOOKED_AT: usize = 16;
 
 /// Masks pixels whose least count in frames all over the scan is more than `times` the median of those around them, and a count besides.
@@ -255,8 +255,8 @@ fn hot(raw: &mut Raw, pipeline: &mut Pipeline, times: f64, notes: &mut Vec<Strin
     Ok(())
 }
 
-/// Pixels that no photon can have counted in the first frame and the last: gaps of the detector. They are masked. A negative number stands for a gap
-/// where it is the same in both: others are noise.
+/// Pixels that no photon can have counted in the first frame and the last: gaps of the detector. They are masked. A negative number
+/// stands for a gap where it is the same in both: others are noise.
 fn gaps(raw: &mut Raw, pipeline: &mut Pipeline, notes: &mut Vec<String>) -> Result<()> {
     let first = raw.frames.read(0, 1)?;
     let last = raw.frames.read(raw.count - 1, 1)?;

@@ -43,7 +43,8 @@ pub enum Depth {
     Whole,
 }
 
-/// The scan of the first name, whose probe and object are those of the scans of the other two, which is what an earlier run's results call them.
+/// The scan of the first name, whose probe and object are those of the scans of the other two, which is what an earlier run's results
+/// call them.
 pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, seed: u64, depth: Depth) -> Result<Scan> {
     let name = names[0];
     match (&config.file, &config.simulate) {

@@ -138,7 +138,8 @@ struct Arrays<'a> {
 }
 
 impl Arrays<'_> {
-    /// Positions as the archive has them (none where the input names others), and the coordinates of the object's first pixel if the archive says where views lie in it.
+    /// Positions as the archive has them (none where the input names others), and the coordinates of the object's first pixel if the
+    /// archive says where views lie in it.
     #[allow(clippy::type_complexity)]
     fn positions(
         &self,

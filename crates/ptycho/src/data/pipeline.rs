@@ -233,7 +233,7 @@ mod tests {
         into
     }
 
-    /// The optical axis comes to lie on pixel [rows / 2, columns / 2] however frames are turned.
+    /// The optical axis lies on pixel [rows / 2, columns / 2] however frames are turned.
     #[test]
     fn the_axis_stays_in_the_middle() {
         for orientation in 0..8 {
@@ -263,7 +263,8 @@ mod tests {
         assert!(found.iter().zip(&mask).all(|(v, m)| !m || *v == 4.0));
     }
 
-    /// Negative counts, values that are none and saturated ones, by each word of the input; a pixel that is summed of several is masked with one of them.
+    /// Negative counts, values that are none and saturated ones, by each word of the input; a pixel that is summed of several is masked
+    /// with one of them.
     #[test]
     fn oddities_are_taken_as_the_input_says() {
         let raw = vec![3.0, -2.0, f32::NAN, 5e9, 100.0, 99.0, f32::INFINITY, 0.0, -1.0];

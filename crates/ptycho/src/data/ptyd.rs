@@ -1,6 +1,6 @@
-//! PtyPy's `.ptyd`: `meta/{energy (keV), distance (m), psize (m), center, ...}` and `chunks/N/{data, positions, weights}`, the chunks in the
-//! file or behind external links (`save = "link"`). Of `info`, which PtyPy keeps for the record, `propagation` is read (`farfield`, `nearfield`): 0.9 has it with
-//! the input instead.
+//! PtyPy's `.ptyd`: `meta/{energy (keV), distance (m), psize (m), center, ...}` and `chunks/N/{data, positions, weights}`, the chunks in
+//! the file or behind external links (`save = "link"`). Of `info`, which PtyPy keeps for the record, `propagation` is read (`farfield`,
+//! `nearfield`): 0.9 has it with the input instead.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl RawFrames for Chunks {
 #[derive(Default)]
 struct Weights {
     valid: Vec<bool>,
-    /// Frames that it stands for, if all of these are like the one that is held.
+    /// Number of frames that it represents, if all of these are like the one that is held.
     alike: Option<usize>,
 }
 

@@ -92,8 +92,8 @@ impl Descending {
     }
 }
 
-/// The longest of the steps `t`, `t / 2`, .. after which the value is below `value`; 0 if there is none. The state is put back, the gradient and the errors of
-/// the views are those of the last trial.
+/// The longest of the steps `t`, `t / 2`, .. after which the value is below `value`; 0 if there is none. The state is put back, the
+/// gradient and the errors of the views are those of the last trial.
 fn tried(stages: &mut dyn Stages, rule: &Likelihood, t: f64, value: f64, (profiler, cost): (&mut Profiler, Cost)) -> Result<f64> {
     let mut length = t;
     for _ in 0..TRIALS {

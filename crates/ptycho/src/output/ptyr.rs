@@ -1,5 +1,6 @@
-//! Results as PtyPy saves them (`save_run` of kind `minimal`), with what its own functions demand of such a file: `load_from_ptyr` and `ptypy.plot` look at the
-//! header first and take errors from `runtime/iter_info`; `load_run` makes storages of probe and object from their fields, and the rest from `pars`.
+//! Results as PtyPy saves them (`save_run` of kind `minimal`), with what its own functions demand of such a file: `load_from_ptyr` and
+//! `ptypy.plot` look at the header first and take errors from `runtime/iter_info`; `load_run` makes storages of probe and object from
+//! their fields, and the rest from `pars`.
 
 use std::path::Path;
 

@@ -11,8 +11,8 @@ type C = Complex<f64>;
 /// Pixels of all members that are multiplied at once.
 const BLOCK: usize = 4096;
 
-/// Points of Gauss and Hermite for a mean over the normal distribution: places in standard deviations and weights. Seven points are exact for
-/// polynomials up to the thirteenth degree (Abramowitz and Stegun, table 25.10, scaled by the root of 2 and of 1/pi).
+/// Points of Gauss and Hermite for a mean over the normal distribution: places in standard deviations and weights. Seven points are exact
+/// for polynomials up to the thirteenth degree (Abramowitz and Stegun, table 25.10, scaled by the root of 2 and of 1/pi).
 const POINTS: [(f64, f64); 7] = [
     (-3.750_439_717_725_742, 5.482_688_559_722_18e-4),
     (-2.366_759_410_734_541, 3.075_712_396_758_65e-2),

@@ -45,8 +45,8 @@ pub struct SimulateConfig {
     pub pixel: Pair<f64>,
     /// Far field or near field.
     pub propagation: Propagation,
-    /// Rows and columns of the waves' pixels at the detector to one of the detector's, which counts what falls on all of them: 1 to 8. In the far field the
-    /// field of view is that many times as wide, so that the probe may be wider than the detector's pixels can tell.
+    /// Rows and columns of the waves' pixels at the detector to one of the detector's, which counts what falls on all of them: 1 to 8. In
+    /// the far field the field of view is that many times as wide, so that the probe may be wider than the detector's pixels can tell.
     #[serde(skip_serializing_if = "crate::config::is_single")]
     pub resample: Pair<usize>,
     /// Photons in a frame without a sample.

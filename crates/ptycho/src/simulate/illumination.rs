@@ -153,8 +153,8 @@ impl IlluminationConfig {
         Image { shape: [waves.len(), shape[0], shape[1]], values, origin, spacing }
     }
 
-    /// The wave that whoever built the optics expects: without aberrations, roughness and a blurring source. Lengths that were left out are those of the
-    /// frames that were made, `made`, whatever was cut out of these.
+    /// The wave that whoever built the optics expects: without aberrations, roughness and a blurring source. Lengths that were left out
+    /// are those of the frames that were made, `made`, whatever was cut out of these.
     pub(crate) fn nominal(&self, made: (&Beam, [usize; 2]), beam: &Beam, shape: [usize; 2]) -> Vec<C> {
         let (before, now) = (made.0.resolution(made.1), beam.resolution(shape));
         let shorter = (0..2).map(|d| made.1[d] as f64 * before[d]).fold(f64::INFINITY, f64::min);
@@ -220,7 +220,7 @@ impl IlluminationConfig {
         wave
     }
 
-    /// Transmission of the aperture at a place, in any unit of length; edges are at least `grid` wide.
+    /// Transmission of the aperture at a point, in any unit of length; edges are at least `grid` wide.
     fn transmission(&self, y: f64, x: f64, diameter: f64, grid: f64) -> f64 {
         let width = (self.edge * diameter).max(grid);
         // 1 within, 0 outside, half of a cosine across the edge.

@@ -1,7 +1,7 @@
 //! Scans made by the program, so that the first run needs no data and every engine has a truth to be held against.
 //!
-//! A frame is the photons behind the exit waves of all modes: `I(q) = sum_m |F(P_m(x) O(x + X))(q)|^2`, unitary transform, with the quadratic
-//! phase of the sample plane in the far field and Fresnel's kernel in the near field.
+//! A frame is the photons behind the exit waves of all modes: `I(q) = sum_m |F(P_m(x) O(x + X))(q)|^2`, unitary transform, with the
+//! quadratic phase of the sample plane in the far field and Fresnel's kernel in the near field.
 
 mod check;
 mod coherence;
@@ -29,7 +29,8 @@ use crate::scan::{Frames, Image, Mask, Scan, Truth};
 /// Pixels of the sample beyond the outermost frames.
 const MARGIN: usize = 2;
 
-/// The scan of a table that was found sound. Pictures are looked for in `folder`; the same `seed` gives the same scan on any number of threads.
+/// The scan of a table that was found sound. Pictures are looked for in `folder`; the same `seed` gives the same scan on any number of
+/// threads.
 pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
     let seed = seed.wrapping_add(config.seed);
     let (size, bin) = (config.size.both(), config.resample.both());

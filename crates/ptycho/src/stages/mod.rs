@@ -194,8 +194,8 @@ pub trait Stages: Send {
     /// `to = s to + f from`, for the probe's part by the first and for the object's by the second of each pair.
     fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()>;
 
-    /// Divides the probe's part of a slot by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)` with the sums over all
-    /// views of [`Slot::State`], which is no such slot; `damping` of the probe, then of the object.
+    /// Divides the probe's part of a slot by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)` with the sums
+    /// over all views of [`Slot::State`], which is no such slot; `damping` of the probe, then of the object.
     fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()>;
 
     /// Smooths the object's part of a slot by a Gaussian of this standard deviation, pixels.
@@ -204,7 +204,8 @@ pub trait Stages: Send {
     /// Brings the modulus of the object into a range, phases kept.
     fn clip(&mut self, range: [f64; 2]) -> Result<()>;
 
-    /// Moves probes with their exit waves and objects by whole pixels (rows, columns), around the edges: each probe and each object by its own.
+    /// Moves probes with their exit waves and objects by whole pixels (rows, columns), around the edges: each probe and each object by
+    /// its own.
     fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()>;
 
     /// Applies the supports to the probe's part of a slot.
@@ -288,7 +289,7 @@ pub fn open(model: &Model, device: &Device, double: bool) -> Result<Box<dyn Stag
 /// Memory limits of a run, and the data that its engines keep.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Room {
-    /// Bytes on the device; nine tenths of what is free on a GPU where nothing is said, on the processor whatever is needed.
+    /// Bytes on the device; nine tenths of what is free on a GPU where nothing is said, on the CPU whatever is needed.
     pub allowance: Option<u64>,
     /// Waves are kept in half precision.
     pub half: bool,
@@ -316,7 +317,7 @@ impl Room {
         plan::resident(model, gpu.properties(), plan::Demand { sequence, ..self.demand }) + pool
     }
 
-    /// The folder of files for moduli and exit waves, where a run on the processor must not hold them.
+    /// The folder of files for moduli and exit waves, where a run on the CPU must not hold them.
     pub fn folder_for(&self, model: &Model, double: bool) -> Option<PathBuf> {
         let fits = |allowance| memory(model, &self.demand, double) <= allowance;
         let folder = || self.folder.clone().unwrap_or_else(std::env::temp_dir);
@@ -333,7 +334,7 @@ impl Room {
     }
 }
 
-/// The stages of a model within some room; what does not fit on a GPU comes and goes.
+/// The stages of a model within memory limits; what does not fit on a GPU is streamed.
 pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) -> Result<Box<dyn Stages>> {
     match device {
         Device::Cuda(gpu) if !double => match room.wish(model, gpu) {
@@ -351,7 +352,8 @@ pub fn open_within(model: &Model, device: &Device, double: bool, room: &Room) ->
 /// Part of the free memory of a GPU that a run takes where nothing is said.
 const FREE: f64 = 0.9;
 
-/// Bytes that the stages of a model need on the processor for what the engines keep, exit waves and those of a batch included; rooms of threads are [`cpu::room`].
+/// Bytes that the stages of a model need on the CPU for what the engines keep, exit waves and those of a batch included; buffers of
+/// threads are [`cpu::room`].
 pub fn memory(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     held(model, demand, double) + passing(model, demand, double)
 }

@@ -1,5 +1,5 @@
-//! Scans from files. `tests/data/make.py` made the files with h5py: six frames of 8 x 10 pixels, pixel `(7 i) mod 301` in C order, on a raster of
-//! 2 x 3 positions 1 micrometre apart, 8 keV, 2 m, 55 micrometres.
+//! Scans from files. `tests/data/make.py` made the files with h5py: six frames of 8 x 10 pixels, pixel `(7 i) mod 301` in C order, on a
+//! raster of 2 x 3 positions 1 micrometre apart, 8 keV, 2 m, 55 micrometres.
 
 use std::path::{Path, PathBuf};
 

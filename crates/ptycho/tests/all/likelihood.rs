@@ -5,8 +5,8 @@ use zellige_ptycho::config::{Compatibility, EngineConfig, EngineName, NoiseName}
 use super::common::Bench;
 use super::physics::{from_truth, input, made};
 
-/// A probe far too dark: the modulus goes with the product of probe and object, and along both at once the value is `(w (1 + t)^2 - a)^2`, which has no minimum at
-/// second order where `3 w < a`. It must not stand still there.
+/// A probe far too dark: the modulus goes with the product of probe and object, and along both at once the value is `(w (1 + t)^2 -
+/// a)^2`, which has no minimum at second order where `3 w < a`. It must not stand still there.
 #[test]
 fn a_start_too_dark_comes_to_light() {
     for noise in [NoiseName::Gaussian, NoiseName::Euclid, NoiseName::Poisson] {

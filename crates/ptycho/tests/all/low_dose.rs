@@ -61,8 +61,9 @@ fn frames_at_rest_are_told() {
     }
 }
 
-/// The modulus error that the difference map tells is that of what it constrains, 2 P O - psi. From the true object and probe it rises from what photon noise makes, to many times
-/// that, while P O itself deviates no more than noise does: what rises is the distance of psi from P O.
+/// The modulus error that the difference map tells is that of what it constrains, 2 P O - psi. From the true object and probe it rises
+/// from what photon noise makes, to many times that, while P O itself deviates no more than noise does: what rises is the distance of psi
+/// from P O.
 #[test]
 fn the_modulus_error_of_the_difference_map_rises_from_the_truth() {
     let mut config = example(1e7);

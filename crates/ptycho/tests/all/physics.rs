@@ -146,8 +146,8 @@ fn value(stages: &mut dyn Stages, rule: &Likelihood, state: &State) -> f64 {
     stages.gradient(rule).unwrap()
 }
 
-/// Central differences in doubles against the gradient and the two orders along a line: truncation is the step squared, rounding the value's
-/// 1e-16 over the step.
+/// Central differences in doubles against the gradient and the two orders along a line: truncation is the step squared, rounding the
+/// value's 1e-16 over the step.
 pub(super) fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, modes: [usize; 2], bin: [usize; 2]) {
     let made = made(|m| {
         m.resample = Pair::Each(bin);

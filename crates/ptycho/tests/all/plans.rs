@@ -196,7 +196,8 @@ fn runs_go_on_with_more_iterations_and_engines() {
     assert!(error.contains("engine[2] (ePIE) has done 2 iterations, and the input asks for 1"), "{error}");
 }
 
-/// Negative counts, values that are none, saturated and hot pixels: a scan goes on with what is left, alike whether frames are held or streamed.
+/// Negative counts, values that are none, saturated and hot pixels: a scan goes on with what is left, alike whether frames are held or
+/// streamed.
 #[test]
 fn frames_of_real_detectors_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -248,7 +249,8 @@ fn frames_of_real_detectors_are_read() {
     assert_eq!(file.read("chunks/0/weights").unwrap().to_reals().unwrap().iter().filter(|w| **w == 0.0).count(), 10);
 }
 
-/// Kernels that are told before a run, for a pack, are those of the run: those of probes between pixels, of supports and of the preconditioner.
+/// Kernels that are told before a run, for a pack, are those of the run: those of probes between pixels, of supports and of the
+/// preconditioner.
 #[test]
 fn programs_of_what_is_asked_for_are_told() {
     let programs = |subpixel: bool, engine: EngineConfig| {

@@ -1,5 +1,5 @@
-//! `compatibility = "ptypy"` where positions are no whole pixels apart and probes have two modes, against PtyPy itself (`tests/data/make_modes.py`); and what
-//! PtyPy's own functions demand of the files that are written for it.
+//! `compatibility = "ptypy"` where positions are no whole pixels apart and probes have two modes, against PtyPy itself
+//! (`tests/data/make_modes.py`); and what PtyPy's own functions demand of the files that are written for it.
 
 use std::path::Path;
 
@@ -103,7 +103,8 @@ fn results(folder: &Path) -> File {
     File::open(folder.join("result.ptyr")).unwrap()
 }
 
-/// A header that says which kind of file it is, storages with every field that PtyPy makes an object of, parameters, and the errors of every iteration in a list.
+/// A header that says which kind of file it is, storages with every field that PtyPy makes an object of, parameters, and the errors of
+/// every iteration in a list.
 #[test]
 fn results_have_what_ptypy_demands() {
     let folder = tempfile::tempdir().unwrap();

@@ -115,7 +115,8 @@ fn the_truth_is_a_fixed_point_of_every_engine() {
     }
 }
 
-/// Every engine brings the likelihood down, in both fields, with even and odd bins, several modes, masked pixels, noise and frames that differ in brightness.
+/// Every engine brings the likelihood down, in both fields, with even and odd bins, several modes, masked pixels, noise and frames that
+/// differ in brightness.
 #[test]
 fn every_engine_converges() {
     for (bin, modes) in [([2, 2], 1), ([3, 1], 2)] {

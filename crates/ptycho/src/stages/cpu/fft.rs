@@ -101,7 +101,7 @@ pub(crate) struct Room<T> {
     columns: [Aligned<T>; 2],
     /// One column, where a library transforms it.
     line: Vec<Complex<T>>,
-    /// Kernel of the near field as the view at hand sees it, where views see the probe between pixels; empty otherwise.
+    /// Kernel of the near field as the view at hand sees it, with sub-pixel shifts; empty otherwise.
     pub(super) near: Aligned<T>,
 }
 
@@ -116,7 +116,7 @@ impl<T: Number> Plan<T> {
         Room { columns: [buffer(), buffer()], line: vec![Complex::new(T::ZERO, T::ZERO); longest], near: Aligned::default() }
     }
 
-    /// `to[nx][sy] = F from[ny][sx]`, each two planes; `to` has room for `sx` lines.
+    /// `to[nx][sy] = F from[ny][sx]`, each two planes; `to` holds `sx` lines.
     pub(crate) fn forward(&self, from: [&[T]; 2], to: [&mut [T]; 2], room: &mut Room<T>) {
         let Shape { sx, sy, ny, .. } = self.shape;
         assert!(from.iter().all(|p| p.len() >= ny * sx) && to.iter().all(|p| p.len() >= sx * sy));
@@ -125,7 +125,7 @@ impl<T: Number> Plan<T> {
         self.both([&self.rows, &self.columns], room, from, to, [sx, sy]);
     }
 
-    /// `to[ny][sx] = nx ny F^-1 from[nx][sy]`; `to` has room for `sy` lines.
+    /// `to[ny][sx] = nx ny F^-1 from[nx][sy]`; `to` holds `sy` lines.
     pub(crate) fn inverse(&self, from: [&[T]; 2], to: [&mut [T]; 2], room: &mut Room<T>) {
         let Shape { sx, sy, nx, .. } = self.shape;
         assert!(from.iter().all(|p| p.len() >= nx * sy) && to.iter().all(|p| p.len() >= sx * sy));

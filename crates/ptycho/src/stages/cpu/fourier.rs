@@ -145,7 +145,7 @@ impl<T: Number> Fixed<T> {
         self.exits() == 1 && self.bins.single()
     }
 
-    /// Mean over the frame of the squared deviation of the counts of waves over their variance plus one. `power` is room for a plane.
+    /// Mean over the frame of the squared deviation of the counts of waves over their variance plus one. `power` is a buffer of a plane.
     #[inline(always)]
     pub(super) fn photons(&self, waves: &[T], power: &mut [T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();
@@ -169,7 +169,7 @@ impl<T: Number> Fixed<T> {
     }
 
     /// Puts the measured moduli to waves, as far as `bound` does not let the deviation through, with the factor
-    /// that the way back needs. Gives the mean squared deviation. `power` is room for a plane.
+    /// that the way back needs. Gives the mean squared deviation. `power` is a buffer of a plane.
     #[inline(always)]
     pub(super) fn constrain(&self, waves: &mut [T], power: &mut [T], mag: &[T], valid: f64, bound: f64) -> f64 {
         let ([lines, length], alone) = (self.detector(), self.alone());

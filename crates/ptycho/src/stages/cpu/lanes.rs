@@ -32,22 +32,22 @@ pub(crate) trait Work<T> {
     /// Does it.
     ///
     /// # Safety
-    /// The processor has the instructions of `V`.
+    /// The CPU has the instructions of `V`.
     unsafe fn run<V: Lanes<T = T>>(self) -> Self::Out;
 }
 
 /// A register of `N` numbers.
 ///
 /// # Safety
-/// All methods need a processor with the type's instructions; `load` and `store` need `N` numbers at the place.
+/// All methods need a processor with the type's instructions; `load` and `store` need `N` numbers at the pointer.
 pub(crate) unsafe trait Lanes: Copy {
     /// The number.
     type T: RealScalar;
     /// Number of lanes.
     const N: usize;
-    /// Marks types that are registers of the processor: the transform's passes are compiled for them only.
+    /// Marks types that are registers of the CPU: the transform's passes are compiled for them only.
     const REGISTERS: bool = true;
-    /// The numbers from a place on.
+    /// The numbers from a pointer on.
     unsafe fn load(from: *const Self::T) -> Self;
     /// Writes them.
     unsafe fn store(self, to: *mut Self::T);

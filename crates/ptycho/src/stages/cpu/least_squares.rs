@@ -1,4 +1,4 @@
-//! LSQML on the processor. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
+//! LSQML on the CPU. The waves of a batch are computed by all threads and kept; sums over them are taken in the batch's order.
 
 use zellige_engine::large::Large;
 use zellige_engine::parallel::{chunks, chunks_mut, items, map_tasks};

@@ -406,7 +406,7 @@ fn neighbours([height, width]: [usize; 2], mut work: impl FnMut(usize, usize)) {
 }
 
 impl<T: Number> Fixed<T> {
-    /// The first two of the further rooms, one wave each.
+    /// The first two of the further buffers, one wave each.
     #[inline(always)]
     fn pair<'a>(&self, more: &'a mut [Aligned<T>; 3]) -> [&'a mut [T]; 2] {
         let size = 2 * self.shape.plane();

@@ -1,4 +1,4 @@
-//! The stages on the processor: a view at a time goes through all that happens to it while it is in the second-level cache; the
+//! The stages on the CPU: a view at a time goes through all that happens to it while it is in the second-level cache; the
 //! threads share the views, and sums over views are taken band by band of the object and of the probe in the order of the views, so that
 //! no result depends on the number of threads.
 
@@ -147,14 +147,14 @@ impl<T: Number> Fixed<T> {
 /// Views whose waves are made at once where not all are kept.
 pub(crate) const LOT: usize = shift::LOT;
 
-/// Bytes of a thread's room, as `Scratch` has it: waves on both sides of the transform, planes, and three more waves for a likelihood.
+/// Bytes of a thread's buffers, as `Scratch` has them: waves on both sides of the transform, planes, and three more waves for a likelihood.
 pub fn room(model: &Model, likelihood: bool, double: bool) -> u64 {
     let planes =
         4 * model.exits() + 7 + if likelihood { 4 * model.exits() } else { 0 } + if model.subpixel { 2 * model.modes[0] } else { 0 };
     (planes * Shape::new(model.frame).plane() * if double { 8 } else { 4 }) as u64
 }
 
-/// The stages of a model on the processor, in single or double precision.
+/// The stages of a model on the CPU, in single or double precision.
 pub fn new(model: &Model, cpu: &Cpu, double: bool) -> Box<dyn Stages> {
     // In memory there is nothing that could fail but the memory.
     if double { Box::new(Host::<f64>::new(model, cpu, Isa::best())) } else { Box::new(Host::<f32>::new(model, cpu, Isa::all()[0])) }

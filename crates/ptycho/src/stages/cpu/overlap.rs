@@ -284,8 +284,8 @@ impl<T: Number> Fixed<T> {
         }
     }
 
-    /// Adds the listed views to the sums of all objects: `sum += conj(P) psi` (planes of the objects) and `norm += |P|^2` (`[storage][H][W]`,
-    /// counted for the first object mode).
+    /// Adds the listed views to the sums of all objects: `sum += conj(P) psi` (planes of the objects) and `norm += |P|^2`
+    /// (`[storage][H][W]`, counted for the first object mode).
     pub(super) fn object_sums(&self, waves: Waves<T>, list: &[[u32; 2]], probe: &[T], sum: &mut [T], norm: &mut [T]) {
         let mut norm = norm;
         for (number, place) in self.places.iter().enumerate() {

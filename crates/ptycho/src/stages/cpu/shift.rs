@@ -1,8 +1,8 @@
-//! Probes between pixels: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the rest d of a view's place. Unitary, so that what comes back from a
-//! view's frame comes back by `S(-d)`, which is its adjoint. Where places are whole pixels nothing of this is done.
+//! Sub-pixel shifts of the probe: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the rest d of a view's place. Unitary, so that what comes
+//! back from a view's frame comes back by `S(-d)`, which is its adjoint. Where places are whole pixels nothing of this is done.
 //!
-//! The product `S(d) P O` is the view's wave shifted by d with its frame. No far detector sees that; for a near one, whose pixels lie as the sample's, the
-//! frame is shifted back on the way, `S(-d)` being a part of the kernel between the transforms.
+//! The product `S(d) P O` is the view's wave shifted by d with its frame. No far detector sees that; for a near one, whose pixels lie as
+//! the sample's, the frame is shifted back on the way, `S(-d)` being a part of the kernel between the transforms.
 
 use zellige_engine::large::Aligned;
 use zellige_engine::parallel::{chunks_mut, each, each_task, each_with, items, map_tasks};
@@ -298,7 +298,7 @@ impl<T: Number> Fixed<T> {
         }
     }
 
-    /// Transforms of all probes, where views see them between pixels; nothing otherwise.
+    /// Transforms of all probes, with sub-pixel shifts; nothing otherwise.
     pub(super) fn spectra(&self, probe: &[T]) -> Vec<T> {
         if !self.subpixel {
             return Vec::new();

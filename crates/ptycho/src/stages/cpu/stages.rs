@@ -1,4 +1,4 @@
-//! The trait of stages on the processor.
+//! The trait of stages on the CPU.
 
 use num_complex::Complex;
 use zellige_engine::checkpoint::{Reader, Writer};

@@ -49,7 +49,7 @@ fn check<T: Number>(frame: [usize; 2], isa: Isa, limit: f64) {
     }
 }
 
-/// Rounding of a fast transform is some eps log2 n (Higham, Accuracy and Stability, ch. 24): 6e-8 and 1e-16 times 17, with room.
+/// Rounding of a fast transform is about eps log2 n (Higham, Accuracy and Stability, ch. 24): 6e-8 and 1e-16 times 17, with room.
 #[test]
 fn transforms_are_those_of_the_library_on_every_instruction_set() {
     for isa in Isa::all() {
@@ -76,7 +76,7 @@ fn transforms_are_those_of_the_library_on_every_instruction_set() {
     }
 }
 
-/// Probes between pixels: shifting is unitary, back is its adjoint, and a whole pixel is a whole pixel.
+/// Sub-pixel shifts of the probe: shifting is unitary, back is its adjoint, and a whole pixel is a whole pixel.
 #[test]
 fn shifts_are_unitary_and_go_back_by_their_adjoint() {
     use super::Host;

@@ -1,4 +1,4 @@
-//! Probes between pixels, around cuFFT (`between.cu`).
+//! Sub-pixel shifts of the probe, around cuFFT (`between.cu`).
 
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
@@ -18,7 +18,7 @@ use crate::stages::Overlap;
 /// Parts that sums over views are taken in: a frame alone has too few pixels to keep a device busy.
 const PARTS: usize = 8;
 
-/// Kernels and room.
+/// Kernels and buffers.
 pub(super) struct Between {
     cuda: Cuda,
     pool: Pool,
@@ -54,7 +54,7 @@ pub(super) fn object_alone(rule: &Overlap) -> Update {
     Update::from(&Overlap { passes: 1, object: true, probe: false, tolerance: 0.0, ..rule.clone() })
 }
 
-/// Bytes that probes between pixels take beside those of the views: transforms, sums in parts, what views of a lot say and see.
+/// Bytes that sub-pixel shifts take beside those of the views: transforms, sums in parts, what views of a batch contribute and see.
 pub(super) fn fixed_bytes(model: &Model, lot: usize) -> usize {
     if !model.subpixel {
         return 0;
@@ -62,7 +62,7 @@ pub(super) fn fixed_bytes(model: &Model, lot: usize) -> usize {
     8 * model.probe_len() + PARTS * (8 * model.probe_len() + 4 * model.probes * model.pixels()) + 24 * lot * model.modes[0] * model.pixels()
 }
 
-/// Single precision of what whole pixels leave over.
+/// Sub-pixel remainders in single precision.
 pub(super) fn narrow(shifts: &[[f64; 2]]) -> Vec<[f32; 2]> {
     shifts.iter().map(|s| s.map(|d| d as f32)).collect()
 }
@@ -96,7 +96,7 @@ impl Between {
         })
     }
 
-    /// Arrays begin with view `first` of all; gives the address of what its whole pixels leave over.
+    /// Arrays begin with view `first` of all; gives the address of its sub-pixel remainder.
     pub(super) fn begin_at(&mut self, first: usize) -> u64 {
         self.first = first;
         self.shifts.from(first).value()
@@ -139,7 +139,7 @@ impl Between {
         pieces.transform(&mut self.spectra, Direction::Forward)
     }
 
-    /// Modes as the views of a lot see them, or their derivative along an axis, to `to` from value `at` on.
+    /// Modes as the views of a batch see them, or their derivative along an axis, to `to` from value `at` on.
     pub(super) fn see(
         &self,
         pieces: &mut Pieces,
@@ -185,7 +185,7 @@ impl Between {
         (self.parts, self.added) = (views.clamp(1, PARTS), 0);
     }
 
-    /// Adds what the views of a lot say: of their waves in the lot's work, or of what these leave beside P O.
+    /// Adds the contributions of the views of a batch: of their waves in the batch's buffers, or of their difference from P O.
     pub(super) fn ask(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, rest: bool) -> Result<()> {
         self.need_back(count)?;
         let grid = (pieces.chunks(), count as u32, self.kind.modes[0] as u32);
@@ -195,7 +195,7 @@ impl Between {
         self.bring_back(pieces, places, lot, count, true)
     }
 
-    /// Adds what stands in `back` for the views of a lot to the sums.
+    /// Adds the contents of `back` for the views of a batch to the sums.
     pub(super) fn bring_back(&mut self, pieces: &mut Pieces, places: ModelArgument, lot: Lot, count: usize, norms: bool) -> Result<()> {
         pieces.transform_at(&mut self.back, 0, count * self.kind.modes[0], Direction::Forward)?;
         let pixels = self.kind.frame[0] * self.kind.frame[1];

@@ -27,7 +27,7 @@ enum Passes {
     Pieces { brighten: Kernel, settle_brightness: Kernel, weigh: Kernel, bend: Kernel },
 }
 
-/// Kernels and room, made when first asked for.
+/// Kernels and buffers, made when first asked for.
 pub(super) struct Descent {
     cuda: Cuda,
     kind: Kind,
@@ -121,8 +121,8 @@ impl Descent {
             .collect())
     }
 
-    /// Waves of the gradient of some views to the exit waves' place; `places` and the arrays of `frames` begin with the first of them. Their values are
-    /// given where there are `pieces`, and are among [`Descent::totals`] otherwise.
+    /// Waves of the gradient of some views to the exit waves' place; `places` and the arrays of `frames` begin with the first of them.
+    /// Their values are given where there are `pieces`, and are among [`Descent::totals`] otherwise.
     pub(super) fn gradient_part(
         &mut self,
         places: ModelArgument,
@@ -237,7 +237,8 @@ impl Descent {
         Ok(all(&if self.in_pieces() { values } else { self.totals()? }))
     }
 
-    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views, the first of which is view `start` of all.
+    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views, the first of which is view `start` of
+    /// all.
     fn gradient_in_pieces(
         &self,
         places: ModelArgument,

@@ -85,7 +85,7 @@ fn span(view: &View, frame: [usize; 2]) -> [Range<usize>; 2] {
     [0, 1].map(|a| corner[a] / size[a]..(corner[a] + frame[a] - 1) / size[a] + 1)
 }
 
-/// Bands of all objects, the first one of each, and their rows: some hundred bands, none so thin that views lie in many.
+/// Bands of all objects, the first one of each, and their rows: about a hundred bands, none so thin that views lie in many.
 fn bands(model: &Model) -> (Vec<Band>, Vec<usize>, usize) {
     let grids: Vec<[usize; 2]> =
         model.storages.iter().map(|s| [s.shape[0].div_ceil(TILE_ROWS), s.shape[1].div_ceil(TILE_COLUMNS)]).collect();
@@ -108,8 +108,8 @@ fn split<T>(mut all: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut
     lengths.map(|n| all.split_off_mut(..n).unwrap_or_default()).collect()
 }
 
-/// Tiles of all objects with the views that touch each, in the order of the views, whatever the number of threads: views are sorted by band, and
-/// bands by tile, each by a thread of its own. Time and room: visits.
+/// Tiles of all objects with the views that touch each, in the order of the views, whatever the number of threads: views are sorted by
+/// band, and bands by tile, each by a thread of its own. Time and memory: visits.
 pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     let (bands, first_band, height) = bands(model);
     let mut tiles = Vec::with_capacity(bands.iter().map(Band::tiles).sum());
@@ -172,8 +172,8 @@ pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
     (bands.iter().map(Band::tiles).sum(), visits.into_iter().sum())
 }
 
-/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as keep a
-/// device of so many multiprocessors busy.
+/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as
+/// keep a device of so many multiprocessors busy.
 pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
     listed.sort_by_key(|n| views[*n as usize].probe);

@@ -31,7 +31,7 @@ pub(super) struct Lot {
     pub(super) scale: f32,
 }
 
-/// Kernels and room, made when first asked for.
+/// Kernels and buffers, made when first asked for.
 pub(super) struct Pieces {
     pub(super) cuda: Cuda,
     pub(super) pool: Pool,
@@ -49,9 +49,9 @@ pub(super) struct Pieces {
     pub(super) shifts: u64,
     mag_place: Option<Buffer<u32>>,
     wave_place: Option<Buffer<u32>>,
-    /// Waves of a lot, as many as were asked for.
+    /// Waves of a batch, as many as were asked for.
     pub(super) waves: [Buffer<C>; 3],
-    /// Planes of a lot.
+    /// Planes of a batch.
     planes: [Buffer<f32>; 3],
     pub(super) sums: Buffer<f64>,
     moved: Buffer<View>,
@@ -108,12 +108,12 @@ impl Pieces {
         (self.pixels() as u32).div_ceil(4 * TEAM)
     }
 
-    /// Views of a lot.
+    /// Views of a batch.
     pub(super) fn group(&self, views: usize) -> usize {
         plain::group(&self.kind, views, plain::GROUP)
     }
 
-    /// Room for the waves and planes of a lot of so many views, and for `sums` numbers.
+    /// Buffers for the waves and planes of a batch of so many views, and for `sums` numbers.
     pub(super) fn need(&mut self, views: usize, waves: usize, planes: usize, sums: usize) -> Result<()> {
         let (len, plane) = (views * self.wave(), views * self.kind.counted());
         for buffer in self.waves[..waves].iter_mut().filter(|b| b.len() < len) {
@@ -133,7 +133,7 @@ impl Pieces {
         if self.near.is_some() { 1.0 } else { (1.0 / (self.pixels() as f64).sqrt()) as f32 }
     }
 
-    /// A lot of the views from `first` on, whose sums begin at number `sums`.
+    /// A batch of the views from `first` on, whose sums begin at number `sums`.
     pub(super) fn lot(&self, frames: &Frames, first: usize, sums: usize) -> Lot {
         let place = |p: &Option<Buffer<u32>>| p.as_ref().map_or(0, Buffer::address);
         Lot {
@@ -149,7 +149,7 @@ impl Pieces {
         }
     }
 
-    /// `P O` of `count` views to the lot's waves; of `other` added, or with `axis` of the object's difference along it.
+    /// `P O` of `count` views to the batch's waves; of `other` added, or with `axis` of the object's difference along it.
     pub(super) fn multiply(&self, model: ModelArgument, other: Option<ModelArgument>, lot: Lot, count: usize, axis: i32) -> Result<()> {
         let grid = (self.chunks(), count as u32, self.kind.exits() as u32);
         let launch = self.multiply.launch(grid, TEAM).plain(model).plain(other.unwrap_or(model)).plain(lot);
@@ -169,7 +169,7 @@ impl Pieces {
         carry(*kind, plans, shade, (near.as_ref(), *shifts), (waves, at), (lot, count), back)
     }
 
-    /// Modelled intensities of a lot to its plane.
+    /// Modelled intensities of a batch to its plane.
     pub(super) fn intensity(&self, lot: Lot, count: usize) -> Result<()> {
         // SAFETY: (Lot) as `intensity` declares; its waves and its plane hold `count` views.
         unsafe { self.intensity.launch((self.chunks(), count as u32), TEAM).plain(lot).run() }
@@ -261,7 +261,8 @@ impl Pieces {
         self.plans.get::<f32>(shape)?.run_at(&mut self.waves[which], 0, direction)
     }
 
-    /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative by the place along `axis`.
+    /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative by the place
+    /// along `axis`.
     fn lean(&mut self, lot: Lot, count: usize, axis: i32) -> Result<()> {
         let Self { kind, shade, near, shifts, waves, .. } = self;
         let pixels = kind.frame[0] * kind.frame[1];
@@ -272,7 +273,7 @@ impl Pieces {
         unsafe { launch.arg(*shifts).arg(lot.list).arg(lot.first).arg(&waves[2]).arg(axis).run() }
     }
 
-    /// Transforms of frames that stand in `waves` one behind the other, in place and without a factor.
+    /// Transforms of frames that lie in `waves` one after another, in place and without a factor.
     pub(super) fn transform(&mut self, waves: &mut Buffer<C>, direction: Direction) -> Result<()> {
         let shape = Shape::frames(self.kind.frame[0], self.kind.frame[1], waves.len() / self.pixels());
         self.plans.get::<f32>(shape)?.run(waves, direction)
@@ -284,7 +285,8 @@ impl Pieces {
     }
 }
 
-/// Waves of the `count` views of a lot from value `at` on to the detector or back; `near`: kernel of the near field, and the shifts of frames.
+/// Waves of the `count` views of a batch from value `at` on to the detector or back; `near`: kernel of the near field, and the shifts of
+/// frames.
 fn carry(
     kind: Kind,
     plans: &mut CudaPlans,

@@ -9,7 +9,7 @@ use super::program::{Kind, Way};
 use super::recipes::places_recipe;
 use crate::model::View;
 
-/// Kernels and room, made when first asked for.
+/// Kernels and buffers, made when first asked for.
 pub(super) struct Seeker {
     cuda: Cuda,
     kind: Kind,

@@ -47,13 +47,13 @@ pub(super) struct Plain {
     turns: Buffer<u32>,
 }
 
-/// A group of frames: their waves stand in `waves` and `exits` where those of all views do.
+/// A group of frames: their waves lie in `waves` and `exits` where those of all views do.
 pub(super) struct Group<'a> {
     pub(super) first: usize,
     pub(super) count: usize,
     /// Kernel of the near field.
     pub(super) near: Option<&'a Buffer<C>>,
-    /// Address of what whole pixels leave over, or 0.
+    /// Address of the sub-pixel remainders, or 0.
     pub(super) shifts: u64,
 }
 
@@ -210,8 +210,9 @@ impl Plain {
     }
 }
 
-/// Bytes of waves that pieces work on at a time: so many that launches begin and end seldom, so few that the room for them is small beside frames. What stays in the
-/// second-level cache saves less: 60 frames of 1024 x 1024 took 2.66 ms in lots of 96 MiB, 3.68 in lots of 24.
+/// Bytes of waves that pieces work on at a time: so many that launches begin and end seldom, so few that their buffers are small beside
+/// frames. What stays in the second-level cache saves less: 60 frames of 1024 x 1024 took 2.66 ms in batches of 96 MiB, 3.68 in lots of
+/// 24.
 pub(super) const GROUP: usize = 128 << 20;
 
 /// Views that pieces work on at a time, if `bytes` of waves are.

@@ -117,8 +117,8 @@ impl Kind {
         self.frame[0] / self.bin[0] * (self.frame[1] / self.bin[1])
     }
 
-    /// Blocks that share a frame in pieces: `PARTS` of plain.cu. Four pixels a thread at least, and no more blocks than one of them has threads to add up
-    /// what they found.
+    /// Blocks that share a frame in pieces: `PARTS` of plain.cu. Four pixels a thread at least, and no more blocks than one of them has
+    /// threads to add up what they found.
     pub(super) fn parts(&self) -> u32 {
         match (self.way, self.tiles()) {
             (Way::Tiled { joined: true }, Some(tiles)) => tiles.across(),

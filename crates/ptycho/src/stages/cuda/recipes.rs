@@ -212,7 +212,7 @@ pub(super) fn sweeps_recipe(kind: &Kind) -> Recipe {
     recipe(kind, "sweeps in pieces", &sources, &kernels)
 }
 
-/// Kernels of probes between pixels.
+/// Kernels of sub-pixel shifts.
 pub(super) fn between_recipe(kind: &Kind) -> Recipe {
     let sources = [include_str!("constrain.cu"), include_str!("pieces.cu"), include_str!("between.cu")];
     let kernels = ["tilt", "asked", "gather_back", "add_parts", "step_between", "brightest_seen", "turn"];

@@ -80,7 +80,7 @@ impl CudaStages {
         Ok(())
     }
 
-    /// And those of probes between pixels, where views see them so; gives what the kernels of all views take.
+    /// And those of sub-pixel shifts, if there are any; gives what the kernels of all views take.
     pub(super) fn seen(&mut self) -> Result<ModelArgument> {
         let places = self.places.model(&self.state);
         self.seen_in(places)
@@ -96,7 +96,7 @@ impl CudaStages {
         Ok(ModelArgument { probe: between.all(pieces, places, frames, &state.probe, 0)?, ..places })
     }
 
-    /// Makes the kernels of probes between pixels, where views see them so.
+    /// Builds the kernels of sub-pixel shifts, if there are any.
     pub(super) fn need_between(&mut self) -> Result<()> {
         if self.frames.kind.shifted && self.between.is_none() {
             self.need_pieces()?;

@@ -18,7 +18,7 @@ use crate::stages::{LeastSquares, Noise, cpu};
 /// Blocks that look for a greatest value.
 const GREATEST: u32 = 264;
 
-/// Kernels and room, made when first asked for.
+/// Kernels and buffers, made when first asked for.
 pub(super) struct Sweeps {
     cuda: Cuda,
     pool: Pool,
@@ -224,7 +224,8 @@ impl Sweeps {
         Ok(())
     }
 
-    /// And for the probes where views see them between pixels: what each says is shifted back, the transmission is that of the views' own pixels.
+    /// And for the probes with sub-pixel shifts: the contribution of each view is shifted back, the transmission is that of the views'
+    /// own pixels.
     #[allow(clippy::too_many_arguments)] // as the kernels have
     fn probe_directions_between(
         &self,

@@ -45,7 +45,8 @@ fn radices(n: usize) -> Option<[usize; 3]> {
     best(&mut two.into_iter()).or_else(|| best(&mut three.into_iter()))
 }
 
-/// Bytes of a line in shared memory, with the odd pitches of lines.cu: there, and back with the radices the other way round as columns.cu does.
+/// Bytes of a line in shared memory, with the odd pitches of lines.cu: there, and back with the radices the other way round as columns.cu
+/// does.
 fn line_bytes([a, b, d]: [usize; 3]) -> usize {
     8 * (a * ((b * d) | 1)).max(b * (a | 1))
 }

@@ -1,8 +1,8 @@
 //! Processing from view to view, or from batch to batch, around cuFFT: where a frame does not fit into registers, batches, supports in
 //! Fourier space.
 //!
-//! Some seven launches a view, which take longer than what they do: those of a few dozen views are recorded as a graph, which the next ones and the
-//! next sweeps replay with other views in its list.
+//! Some seven launches a view, which take longer than what they do: those of a few dozen views are recorded as a graph, which the next
+//! ones and the next sweeps replay with other views in its list.
 
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Graph, Kernel, Pool, Program};
 use zellige_engine::error::Result;
@@ -20,7 +20,7 @@ use crate::stages::Sweep;
 /// Views whose launches a graph holds.
 const GROUP: usize = 64;
 
-/// Kernels and room.
+/// Kernels and buffers.
 pub(super) struct Walk {
     cuda: Cuda,
     pool: Pool,

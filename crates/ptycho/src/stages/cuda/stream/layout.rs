@@ -4,7 +4,7 @@ use zellige_engine::error::{Error, Result};
 
 /// Blocks that are on their way at once: one comes, one is computed, one goes.
 pub(crate) const SLOTS: usize = 3;
-/// Bytes of a block that copies run at full rate with; larger ones only take room.
+/// Bytes of a block that copies run at full rate with; larger ones only take memory.
 const BLOCK: u64 = 64 << 20;
 /// Frames of a block at most: rows of a grid.
 pub(crate) const FRAMES: usize = 60_000;
@@ -22,7 +22,7 @@ pub struct Need {
     pub wave: u64,
     /// Room for a frame that is being computed.
     pub work: u64,
-    /// Frames that a block must have room for: those of the largest batch.
+    /// Frames that a block must hold: those of the largest batch.
     pub batch: usize,
 }
 
@@ -105,7 +105,8 @@ impl Layout {
         (0..self.blocks()).filter(|b| self.streamed(*b).is_some()).map(|b| self.range(b).len()).sum()
     }
 
-    /// Bytes that come to the device and go from it in an iteration in which kept frames are taken `[up, down]` times: raw frames and waves.
+    /// Bytes that come to the device and go from it in an iteration in which kept frames are taken `[up, down]` times: raw frames and
+    /// waves.
     pub fn traffic(&self, need: &Need, raw: u64, waves: [u64; 2]) -> [u64; 2] {
         let views = self.streamed_views() as u64;
         [views * (raw * need.raw + waves[0] * need.wave), views * waves[1] * need.wave]

@@ -90,7 +90,7 @@ pub(crate) fn without_frames(model: &Model) -> Model {
     }
 }
 
-/// Bytes of the waves and planes of a lot of views, where frames may go in pieces (`pieces.rs`).
+/// Bytes of the waves and planes of a batch of views, where frames may go in pieces (`pieces.rs`).
 fn lots(model: &Model) -> usize {
     if Kind::fits_registers(model) {
         return 0;
@@ -101,7 +101,7 @@ fn lots(model: &Model) -> usize {
     group * (3 * wave + (12 + 8) * model.counted()) + fixed_bytes(model, group)
 }
 
-/// Bytes of what a batch of so many views is updated by: waves, planes, probes between pixels, a direction as long as probe and object with
+/// Bytes of what a batch of so many views is updated by: waves, planes, shifted probes, a direction as long as probe and object with
 /// its norms, sums of the blocks of threads.
 fn updated(model: &Model, batch: usize) -> usize {
     if batch == 0 {
@@ -114,7 +114,8 @@ fn updated(model: &Model, batch: usize) -> usize {
     whole + batch * (8 * pixels * model.exits() + 4 * model.counted() + between + 5 * sums)
 }
 
-/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view, what a batch takes.
+/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view, what a batch
+/// takes.
 fn fixed(model: &Model, multiprocessors: u32, batch: usize) -> u64 {
     let waves = 8 * (model.probe_len() + model.object_len());
     (4 * waves + lists_and_sums(model, multiprocessors) + lots(model) + updated(model, batch) + (4 << 20)) as u64
@@ -179,8 +180,8 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
     held + kept as u64 + model.views.len() as u64 * (frame + waves)
 }
 
-/// Bytes of what views hold together where frames are not in registers: ratios of moduli of the Fourier step's group, and the waves and planes of a likelihood or of
-/// probes between pixels.
+/// Bytes of what views hold together where frames are not in registers: ratios of moduli of the Fourier step's group, and the waves and
+/// planes of a likelihood or of probes between pixels.
 fn at_once(model: &Model, device: &Properties, demand: Demand) -> usize {
     let (kind, views) = (Kind::of(model, device), model.views.len());
     if matches!(kind.way, Way::Fused { .. }) {

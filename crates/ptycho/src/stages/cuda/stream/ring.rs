@@ -171,7 +171,7 @@ impl Ring {
         self.send(raw)
     }
 
-    /// Sends for blocks as far as there is room.
+    /// Requests blocks as far as there is memory.
     fn send(&mut self, raw: &[u8]) -> Result<()> {
         if self.layout.streamed == 0 {
             return Ok(());
@@ -216,7 +216,7 @@ impl Ring {
         ((number + 1) * self.layout.blocks()).div_ceil(self.layout.streamed) - 1
     }
 
-    /// Block `b`, on the device as soon as the main stream comes to it.
+    /// Block `b`, on the device by the time the main stream reaches it.
     pub(super) fn enter(&mut self, b: usize, raw: &[u8]) -> Result<&mut Kept> {
         if self.layout.streamed(b).is_some() {
             let slot = self.used % self.slots.len();

@@ -24,8 +24,8 @@ fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {
 }
 
 impl CudaStages {
-    /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them, which count from the first one
-    /// of all on. Where views see the probe between pixels they have those of the block.
+    /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them, which
+    /// count from the first one of all on. With sub-pixel shifts they have those of the block.
     pub(super) fn block(&mut self, first: usize) -> Result<[ModelArgument; 2]> {
         self.need_between()?;
         self.begin_at(first);
@@ -36,7 +36,7 @@ impl CudaStages {
         Ok([here, ModelArgument { probe, ..all }])
     }
 
-    /// Adds what the views of the block at work say of the probe, where they see it between pixels; gives whether they do.
+    /// Adds what the views of the block at work contribute to the probe, with sub-pixel shifts; tells whether there are any.
     fn ask_block(&mut self, here: ModelArgument, rest: bool) -> Result<bool> {
         match self {
             Self { between: Some(between), pieces: Some(pieces), frames, .. } => {

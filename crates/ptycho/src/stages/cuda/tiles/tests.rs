@@ -1,4 +1,4 @@
-//! The transforms of lines on the processor: forward against the definition in doubles, and there and back.
+//! The transforms of lines on the CPU: forward against the definition in doubles, and there and back.
 
 use num_complex::Complex;
 use zellige_engine::cuda::Recipe;
