@@ -39,7 +39,7 @@ pub(crate) struct Output {
     writer: Writer,
     resolved: String,
     resume: Option<PathBuf>,
-    /// Folder of the checkpoints if it is another one: what a run needs that goes on from there lies beside them.
+    /// Folder of the checkpoints if it is another one: what a run resumed from there needs lies beside them.
     beside: Option<PathBuf>,
     /// The run begins at its beginning: series of files do too.
     anew: bool,
@@ -89,7 +89,7 @@ impl Output {
         }
     }
 
-    /// The run goes on from the one in a folder.
+    /// The run continues from the one in a folder.
     #[must_use]
     pub(crate) fn after(mut self, resume: Option<PathBuf>) -> Self {
         self.resume = resume;

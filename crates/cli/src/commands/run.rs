@@ -73,7 +73,7 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) 
 const THREADS: usize = 4096;
 
 /// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what there
-/// are no kernels for GPUs for: `auto` is the processor then.
+/// are no kernels for GPUs for: `auto` is the CPU then.
 pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
     let mut spec = spec(place, device)?;
     if let (Some(what), DeviceSpec::Auto) = (without, &spec) {
@@ -101,7 +101,7 @@ fn spec(place: &Place, device: &str) -> Result<DeviceSpec> {
     DeviceSpec::choose(asked, Some(parse(device, "run.device")?))
 }
 
-/// The processor, where `auto` may choose it and it is forecast to be done before a GPU that has to be started first. A driver is asked only
+/// The CPU, where `auto` may choose it and it is forecast to be done before a GPU that has to be started first. A driver is asked only
 /// where it could be faster.
 fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, threads: usize) -> Result<Option<Device>> {
     if *spec != DeviceSpec::Auto || !may || !cuda::library::driver().usable() {

@@ -35,7 +35,8 @@ struct WholeRun {
     ok: bool,
 }
 
-/// Whole runs of the cases that have an input: by a process of their own, with default diagnostics and output, into a folder that is removed.
+/// Whole runs of the cases that have an input: by a process of their own, with default diagnostics and output, into a folder that is
+/// removed.
 pub(super) fn runs(arguments: &BenchArgs) -> Result<u8> {
     let words: Vec<String> =
         arguments.cases.iter().map(|w| w.strip_prefix("run/").or(w.strip_prefix("run")).unwrap_or(w).to_owned()).collect();
