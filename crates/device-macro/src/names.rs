@@ -131,7 +131,7 @@ impl Scope {
         unique
     }
 
-    /// Gives the variable just declared its type, where that is told by its C++ name.
+    /// Gives the variable just declared its type, which is found by its C++ name.
     pub(crate) fn retype(&mut self, name: &syn::Ident, ty: Ty) {
         if let Some(variable) = self.frames.last_mut().and_then(|frame| frame.get_mut(&name.to_string())) {
             variable.ty = ty;
