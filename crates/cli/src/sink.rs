@@ -17,7 +17,7 @@ use zellige_io::{Format, Moment, Stamp};
 use crate::report;
 use crate::writer::Writer;
 
-/// Between two lines of the running table where there is no terminal.
+/// Interval between two lines of the running table where there is no terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// Time between two settings of the bar, which cost more than a small step.
 const BAR_INTERVAL: Duration = Duration::from_millis(50);
@@ -132,7 +132,7 @@ impl Output {
         Ok(())
     }
 
-    /// Everything that was written.
+    /// Files that were written.
     pub(crate) fn written(&self) -> Vec<PathBuf> {
         let mut written = self.writer.written();
         if !(self.rows.is_empty() && self.earlier.is_empty()) {

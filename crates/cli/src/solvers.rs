@@ -19,7 +19,7 @@ use crate::args::RunArgs;
 use crate::commands::run;
 use crate::report;
 
-/// Every solver.
+/// List of all solvers.
 pub(crate) const SOLVERS: &[&dyn Entry] =
     &[&Of::<Poisson>(PhantomData), &Of::<Pic>(PhantomData), &Of::<Dsmc>(PhantomData), &Of::<Ptycho>(PhantomData)];
 

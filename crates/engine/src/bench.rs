@@ -12,7 +12,8 @@ use crate::sim::{Case, Solver, Stated};
 
 /// The least number of timed repetitions.
 const REPETITIONS: usize = 5;
-/// More are made while they and their resets, which can take much longer, take less than this together, seconds.
+/// Time limit of further repetitions: they are made while they and their resets, which can take much longer, take less than this
+/// together, seconds.
 pub const PATIENCE: f64 = 2.0;
 /// But never more than this.
 const MOST: usize = 200;

@@ -67,7 +67,7 @@ fn list(problems: &[Problem]) -> String {
     problems.iter().fold(String::new(), |all, p| all + "\n  " + &p.to_string())
 }
 
-/// Everything that can go wrong outside a programming mistake.
+/// Errors other than programming mistakes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -229,7 +229,7 @@ mod mapping {
 
     use crate::error::{Error, Result};
 
-    /// Nothing: files are not mapped on this system.
+    /// Array in memory: files are not mapped on this system.
     #[derive(Debug)]
     pub struct Mapping<T>(Vec<T>);
 

@@ -85,7 +85,7 @@ pub enum Palette {
     Cyclic,
     /// Densities that span orders of magnitude, such as histograms: viridis on a logarithmic scale, white where there is nothing.
     Density,
-    /// Not drawn with the results, only when asked for: errors of another field. Colours are those of ordered values.
+    /// Omitted from the pictures of results, drawn only on request: errors of another field. Colours are those of ordered values.
     Undrawn,
 }
 

@@ -14,13 +14,13 @@ use crate::sim::Clock;
 /// An interval between two occasions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Schedule {
-    /// Every so many steps.
+    /// Interval in steps.
     Steps(u64),
-    /// Every so much physical time, in the solver's unit of time.
+    /// Interval of physical time, in the solver's unit of time.
     Time(f64),
-    /// Every so much wall time.
+    /// Interval of wall time.
     Wall(Duration),
-    /// Not once.
+    /// No occasion at all.
     Never,
 }
 

@@ -166,7 +166,7 @@ pub trait Solver: Sized {
     /// The table of the input as typed; unknown keys are refused.
     type Config: Serialize + DeserializeOwned + JsonSchema + Clone;
 
-    /// Every problem that can be seen without allocating anything. Paths are relative to the solver's table.
+    /// Finds every problem that can be seen without allocating anything. Paths are relative to the solver's table.
     fn check(config: &Self::Config) -> Vec<Problem>;
 
     /// Features of an input that only the CPU computes, in words of the input: `auto` then means the CPU, and a GPU asked for by name is

@@ -75,7 +75,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format.
+    /// List of all formats.
     pub const ALL: [Self; 7] = [Self::Npy, Self::Vti, Self::Vtu, Self::Bov, Self::Hdf5, Self::Png, Self::Csv];
 
     /// The name in inputs and on the command line.

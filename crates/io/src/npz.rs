@@ -93,7 +93,7 @@ fn told(path: &Path, fault: Fault) -> Error {
     }
 }
 
-/// Every array of an archive in memory, by name: for data from elsewhere.
+/// Reads every array of an archive in memory, by name: for data from elsewhere.
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, String> {
     let mut input = Cursor::new(bytes);
     let text = |fault| match fault {

@@ -127,7 +127,7 @@ pub enum Truth {
         /// Relaxation factor.
         omega: f64,
     },
-    /// Nothing but that the residual is small.
+    /// Residual alone, which must be small.
     Residual,
     /// The discrete solution in closed form.
     Modes {

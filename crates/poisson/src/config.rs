@@ -62,7 +62,7 @@ pub struct Config {
     /// Relaxation factor, above 0 and below 2, of the smoother or of SOR and Jacobi; the best known if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega: Option<f64>,
-    /// Most coarse grids below the given one; as many as there can be if left out.
+    /// Largest number of coarse grids below the given one; as many as there can be if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coarse_levels: Option<u32>,
     /// Number formats.
@@ -77,7 +77,7 @@ pub struct Config {
     /// The norm of residuals: `l2`, the mean over the domain, or `max`.
     #[serde(default)]
     pub norm: Norm,
-    /// Most cycles, or sweeps of a relaxation method, 1 or more; ample for the method if left out.
+    /// Largest number of cycles, or of sweeps of a relaxation method, 1 or more; ample for the method if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cycles: Option<u64>,
     /// Mean of the solution where no side holds a value (all Neumann or periodic).
@@ -230,7 +230,7 @@ impl Config {
         Tolerance::Relative(1e-6)
     }
 
-    /// Everything left to the solver, `u = 0` on all sides.
+    /// Leaves everything to the solver, with `u = 0` on all sides.
     pub fn new(nodes: Vec<usize>, size: Vec<f64>, rhs: Source) -> Self {
         let Options { method, cycle, pre, post, smoother, omega, precision, tolerance, absolute, norm, max_cycles, .. } =
             Options::default();
@@ -303,7 +303,7 @@ impl Config {
         Some(fault.hint("take a unit of length near the size of the problem"))
     }
 
-    /// Every problem that can be seen without allocating anything, paths relative to this table.
+    /// Finds every problem that can be seen without allocating anything, paths relative to this table.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = self.grid.check();
         if faults.is_empty() {

@@ -397,7 +397,7 @@ impl Driver {
         }
     }
 
-    /// After [`Driver::resume`]: continues the polynomial of the steps that were done.
+    /// Continues, after [`Driver::resume`], the polynomial of the steps that were done.
     pub fn go_on(&mut self, older: &[f64]) -> Result<()> {
         let steps = self.own_steps() as u64;
         match (&mut self.backend, self.choice.scheme) {

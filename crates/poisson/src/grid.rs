@@ -126,10 +126,10 @@ impl Axis {
         !self.is_flat() && self.nodes <= 3 && self.lo != Bc::Dirichlet && self.hi != Bc::Dirichlet
     }
 
-    /// Every second node, the last one always kept: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`. A periodic
-    /// axis keeps it at a quarter of a cell or more. At a Neumann end a short interval would tie two nodes together that no point
-    /// smoother parts from the rest: there an odd last node is dropped and its control volume added to the node before it. An axis that
-    /// cannot be coarsened any further collapses to a single node, [`Axis::flat`].
+    /// Keeps every second node, and always the last one: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`. A
+    /// periodic axis keeps it at a quarter of a cell or more. At a Neumann end a short interval would tie two nodes together that no
+    /// point smoother parts from the rest: there an odd last node is dropped and its control volume added to the node before it. An axis
+    /// that cannot be coarsened any further collapses to a single node, [`Axis::flat`].
     #[must_use]
     pub fn coarsen(&self) -> Self {
         if !self.can_coarsen() {
@@ -331,7 +331,7 @@ pub fn hierarchy(grid: &Grid, coarse_levels: usize) -> Vec<Level> {
     }
 }
 
-/// Most unknowns of the level that ends the levels of a cycle: any device solves it exactly in no time.
+/// Largest number of unknowns of the coarsest level of a cycle: any device solves it exactly at next to no cost.
 const FEW: usize = 100;
 
 /// The levels that cycles go through: [`hierarchy`] down to the first level below the finest that has few unknowns.

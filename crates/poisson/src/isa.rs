@@ -46,7 +46,7 @@ unsafe fn avx2<W: Work>(work: W) -> W::Out {
     work.run()
 }
 
-/// Not inlined, as the others cannot be: once in the binary, not once in every pass that does this work.
+/// Runs the work without inlining; the others cannot be inlined: once in the binary, not once in every pass that does this work.
 #[inline(never)]
 fn baseline<W: Work>(work: W) -> W::Out {
     work.run()

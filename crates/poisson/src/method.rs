@@ -97,7 +97,7 @@ pub struct Options {
     pub smoother: Relaxation,
     /// Relaxation factor of the smoother, or of SOR and Jacobi; the best known if left out.
     pub omega: Option<f64>,
-    /// Most coarse levels below the given grid.
+    /// Largest number of coarse levels below the given grid.
     pub coarse_levels: usize,
     /// Number formats.
     pub precision: Precision,
@@ -107,7 +107,7 @@ pub struct Options {
     pub absolute: f64,
     /// The norm of both.
     pub norm: Norm,
-    /// Most cycles (relaxation methods: sweeps); ample for the method if left out.
+    /// Largest number of cycles (relaxation methods: sweeps); ample for the method if left out.
     pub max_cycles: Option<u64>,
 }
 
@@ -158,7 +158,7 @@ fn work(grid: &Grid) -> f64 {
 }
 
 impl Options {
-    /// Everything about the options that no problem could make valid.
+    /// Finds every fault of the options that no problem could make valid.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         if let Tolerance::Relative(t) = self.tolerance

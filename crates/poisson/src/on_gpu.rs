@@ -34,7 +34,7 @@ pub(crate) struct Found {
     pub mean: f64,
     /// The norms.
     pub norms: Reference,
-    /// Every value, on sides too, is finite.
+    /// Set if every value, on sides too, is finite.
     pub finite: bool,
 }
 

@@ -33,7 +33,7 @@ use crate::stages;
 /// # Ok::<(), zellige_engine::error::Error>(())
 /// ```
 pub struct Plan {
-    /// Without a right-hand side.
+    /// Problem without a right-hand side.
     problem: Problem<'static>,
     kept: Kept,
     /// Contributions for right-hand sides in a GPU's memory: the mean of those from derivatives on sides, and those of the sides.

@@ -26,9 +26,9 @@ use crate::grid::{Axis, Bc, Grid, Level, cycle_levels};
 #[serde(rename_all = "lowercase")]
 #[schemars(extend("x-synonyms" = { "single": "f32", "float": "f32", "float32": "f32", "fp32": "f32", "double": "f64", "float64": "f64", "fp64": "f64" }))]
 pub enum Precision {
-    /// Everything in single precision: fastest, with a residual floor near `0.04 eps N^2` for N intervals per side.
+    /// Single precision throughout: fastest, with a residual floor near `0.04 eps N^2` for N intervals per side.
     F32,
-    /// Everything in double precision.
+    /// Double precision throughout.
     F64,
     /// Solution and residual in double, the correction cycle in single precision: the answer of `f64` at nearly the
     /// cost of `f32`.
@@ -247,7 +247,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Everything that is wrong with the statement.
+    /// Finds every fault of the statement.
     pub fn check(&self) -> Vec<Fault> {
         self.faults(true)
     }

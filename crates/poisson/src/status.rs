@@ -75,7 +75,7 @@ pub struct Criteria {
     /// Plain relaxation, which leaves the smooth part of the error for last: the least eigenvalue of `-A`, under which a residual may
     /// stand for an error of `relative` times the solution and no more. 0 for other methods.
     pub lowest: f64,
-    /// Most steps (cycles, or blocks of sweeps).
+    /// Largest number of steps (cycles, or blocks of sweeps).
     pub max_steps: usize,
 }
 

@@ -17,7 +17,7 @@ use crate::stages::{Smoother, Stages, Start};
 pub enum Cycle {
     /// Down once, up once.
     V,
-    /// Every coarse level twice per visit of the finer one.
+    /// Visits every coarse level twice per visit of the finer one.
     W,
     /// A W on the first visit, a V on the second.
     F,

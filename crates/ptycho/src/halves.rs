@@ -25,7 +25,7 @@ impl Halves {
         Ok(Self([half(0)?, half(1)?]))
     }
 
-    /// Most bytes that the stages of both held at once so far.
+    /// Peak memory of the stages of both so far, bytes.
     pub fn memory_peak(&self) -> u64 {
         self.0.iter().map(|half| half.stages.memory_peak()).sum()
     }
@@ -64,7 +64,7 @@ impl Halves {
     }
 }
 
-/// Every other view, from number `first` on.
+/// Model of every other view, from number `first` on.
 fn half(model: &Model, first: usize) -> Model {
     let pixels = model.counted();
     let every = |i: &usize| i % 2 == first;

@@ -88,7 +88,7 @@ pub struct Results<'a> {
     pub beams: &'a [crate::scan::Beam],
 }
 
-/// Everything that is written at the end of a run, and when `output.every` falls due.
+/// Records that are written at the end of a run, and when `output.every` falls due.
 pub fn records(results: &Results, config: &OutputConfig) -> Vec<Record> {
     let model = results.model;
     let mut all = Vec::new();
@@ -181,7 +181,7 @@ fn wave(name: String, title: &str, values: &[Complex<f64>], shape: [usize; 3], p
     Wave { name, title: title.into(), shape, axes, values, brightest: None, live: false }
 }
 
-/// Most views that are examined to find what was lit.
+/// Largest number of views that are examined to find what was lit.
 const LOOKED_AT: usize = 4096;
 /// Light, as a part of the most, below which a pixel is not shown.
 const DARK: f64 = 0.01;

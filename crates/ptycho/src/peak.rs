@@ -1,4 +1,4 @@
-//! Most memory of the host that a run has at once, told from its input: what is alive in each part of it, value by value, and what any
+//! Peak host memory of a run, computed from its input: what is alive in each part of it, value by value, and what any
 //! process has.
 
 use zellige_engine::device::Device;

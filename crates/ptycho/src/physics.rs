@@ -53,7 +53,7 @@ pub fn gaussian_weight<R: Real>(mag: R) -> R {
     select(mag.lt(R::ZERO), R::ZERO, R::ONE / (R::ONE + mag * mag))
 }
 
-/// Everything of this module that kernels use.
+/// Parts of this module that kernels use.
 pub const PHYSICS: &[&str] = &device_source![modulus_factor, deviation, photon_error, relaxation, pie_weight, gaussian_weight];
 
 #[cfg(test)]

@@ -291,8 +291,8 @@ mod tests {
         assert!(super::rings(&noisy(0), &noisy(0), [n, n], [1e-9; 2]).half_bit_resolution() <= 1e-9);
     }
 
-    /// Two images that are the same up to a frequency in metres, and have nothing in common beyond, on pixels and images of several
-    /// shapes: the frequency is found in each.
+    /// Compares two images that are the same up to a frequency in metres, and have nothing in common beyond, on pixels and images of
+    /// several shapes: the frequency is found in each.
     #[test]
     fn rings_are_round_in_metres() {
         let philox = Philox::new(5, 2);

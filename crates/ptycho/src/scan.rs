@@ -87,9 +87,9 @@ pub enum Frames {
     Counts(Vec<u16>),
     /// Scaled or summed.
     Real(Vec<f32>),
-    /// Left in the file and read in blocks.
+    /// Frames left in the file and read in blocks.
     Stored(Box<dyn Source>),
-    /// Not read or made yet: as many, of which a plan needs no more.
+    /// Number of frames that are not read or made yet: a plan needs no more.
     Planned(usize),
 }
 
@@ -163,7 +163,7 @@ pub trait Source: Send {
 /// Valid pixels, centred as the frames are.
 #[derive(Debug, Clone)]
 pub enum Mask {
-    /// Every pixel counts.
+    /// No mask: every pixel counts.
     All,
     /// One for all frames, `[ny][nx]`.
     Common(Vec<bool>),

@@ -57,7 +57,7 @@ impl Ptycho {
         &mut self.whole
     }
 
-    /// Most bytes that the stages held at once so far ([`stages::Stages::memory_peak`]); half-scans are taken with the whole.
+    /// Peak memory of the stages so far, bytes ([`stages::Stages::memory_peak`]); half-scans are taken with the whole.
     pub fn memory_peak(&self) -> u64 {
         self.whole.stages.memory_peak() + self.halves.as_ref().map_or(0, Halves::memory_peak)
     }

@@ -69,7 +69,7 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) 
     Ok(source)
 }
 
-/// Most threads that can be asked for, as in the input.
+/// Largest number of threads that can be requested, as in the input.
 const THREADS: usize = 4096;
 
 /// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what there
@@ -307,14 +307,14 @@ struct Whole<'a> {
     fraction_of_bandwidth: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     measured_bandwidth: Option<f64>,
-    /// Most bytes of host memory that the process had at once.
+    /// Peak host memory of the process, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory: Option<u64>,
     #[serde(flatten)]
     run: &'a Summary,
 }
 
-/// Between the checkpoints of a run that was not asked for any.
+/// Interval of the checkpoints of a run without a request for any.
 const SPARE_EVERY: Duration = Duration::from_secs(600);
 
 fn options<C>(input: &Input<C>, arguments: &RunArgs, folder: &Path) -> Options {

@@ -245,7 +245,7 @@ fn coloured(mut field: Field) -> Record {
 /// Columns of the picture in the terminal; rows come in halves.
 const COLUMNS: usize = 72;
 
-/// Two values a character, by upper half blocks in 24-bit colours.
+/// Draws two values per character, by upper half blocks in 24-bit colours.
 fn in_terminal(field: &Field, options: &Options) -> String {
     let aspect = match &field.axes[..] {
         [x, y, ..] => (y.len as f64 * y.spacing) / (x.len as f64 * x.spacing),

@@ -17,7 +17,7 @@ fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().for_deserialize().into_generator()
 }
 
-/// Every problem of `value`, which stands at `path`, as a table of type `T`.
+/// Finds every problem of `value`, the value at `path`, as a table of type `T`.
 pub(super) fn check<T: JsonSchema>(value: &Value, path: &str) -> Vec<Problem> {
     let root = generator().into_root_schema_for::<T>().to_value();
     let mut problems = Vec::new();
@@ -293,7 +293,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Other names that people know a value by, with the value: what `#[schemars(extend("x-synonyms" = { .. }))]` says beside its type.
+/// Synonyms of a value, with the value: what `#[schemars(extend("x-synonyms" = { .. }))]` says beside its type.
 type Synonyms<'a> = Vec<(&'a str, &'a str)>;
 
 fn synonyms(schema: &Value) -> impl Iterator<Item = (&str, &str)> {

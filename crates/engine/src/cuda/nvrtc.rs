@@ -40,7 +40,7 @@ pub struct Cubin {
 pub struct Image {
     /// Machine code.
     pub code: Vec<u8>,
-    /// Each kernel as asked for (`smooth<float>`) and as it is called in the image.
+    /// Names of each kernel: as requested (`smooth<float>`) and in the image.
     pub names: Vec<(String, String)>,
 }
 

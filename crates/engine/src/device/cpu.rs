@@ -11,7 +11,7 @@ use crate::real::Isa;
 /// The CPU, with a pool of threads. Clones share the pool.
 #[derive(Debug, Clone)]
 pub struct Cpu {
-    /// None where there is one thread: that is the one which enters, and nobody has to be woken.
+    /// Pool of threads; `None` where there is one thread: that is the one which enters, and nobody has to be woken.
     pool: Option<Arc<rayon::ThreadPool>>,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn copied() -> u64 {
     (4 * last_level_cache()).clamp(128 << 20, 512 << 20).min(limit).max(1 << 20)
 }
 
-/// Most bytes that this process has had at once, where the system tells.
+/// Peak memory of this process in bytes, where the system reports it.
 pub(super) fn peak() -> Option<u64> {
     size(value(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM")?)
 }

@@ -1,4 +1,4 @@
-//! Everything that `zellige devices` shows: each device and library, and why it is not used where it is not.
+//! Inventory shown by `zellige devices`: each device and library, with the reason where one is not used.
 
 use std::path::{Path, PathBuf};
 

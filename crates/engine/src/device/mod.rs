@@ -84,7 +84,7 @@ pub fn host_memory_free() -> Option<u64> {
     cpu::memory_free()
 }
 
-/// Most bytes of host memory that this process has had at once, where the system tells.
+/// Peak host memory of this process in bytes, where the system reports it.
 pub fn host_memory_peak() -> Option<u64> {
     cpu::peak()
 }

@@ -37,7 +37,7 @@ pub struct Expr {
     ops: Vec<Op>,
     /// Names of the variables, for printing and for messages.
     variables: Vec<String>,
-    /// Most values on the stack at a time.
+    /// Largest number of values on the stack at a time.
     depth: usize,
 }
 

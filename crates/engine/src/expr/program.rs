@@ -17,7 +17,7 @@ pub enum Column<'a> {
     Values(&'a [f64]),
 }
 
-/// Most values on the stack at a time.
+/// Largest number of values on the stack at a time.
 pub(super) fn depth(ops: &[Op]) -> usize {
     let (mut now, mut most) = (0_usize, 0);
     for op in ops {

@@ -24,7 +24,7 @@ pub trait Number: bytemuck::Pod + Send + Sync + PartialOrd + std::fmt::Debug {
 pub trait Total: bytemuck::Pod + Send + Sync + PartialOrd + std::fmt::Debug {
     /// The type in CUDA C++.
     const CUDA: &'static str;
-    /// Nothing, for a sum.
+    /// Zero, the start of a sum.
     const ZERO: Self;
     /// Below all others.
     const LOW: Self;

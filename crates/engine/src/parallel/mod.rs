@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::device::Cpu;
 
-    /// On pools of one thread and of several.
+    /// Runs `work` on pools of one thread and of several.
     fn on_pools(work: impl Fn() + Sync + Send) {
         for threads in [1, 2, 5] {
             Cpu::new(threads).unwrap().install(&work);

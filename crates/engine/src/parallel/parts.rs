@@ -41,17 +41,17 @@ pub fn chunks_mut<T: Send>(values: &mut [T], size: usize) -> ChunksMut<'_, T> {
     ChunksMut { start: Pointer(values.as_mut_ptr()), len: values.len(), size, values: PhantomData }
 }
 
-/// Each of `values`.
+/// Iterates over `values`.
 pub fn items<T: Sync>(values: &[T]) -> Items<'_, T> {
     Items(values)
 }
 
-/// Each of `values`, to write.
+/// Iterates over `values`, mutably.
 pub fn items_mut<T: Send>(values: &mut [T]) -> ItemsMut<'_, T> {
     ItemsMut { start: Pointer(values.as_mut_ptr()), len: values.len(), values: PhantomData }
 }
 
-/// Each of `values`, given away.
+/// Iterates over `values`, taking them.
 pub fn owned<T: Send>(mut values: Vec<T>) -> Owned<T> {
     let (start, len) = (Pointer(values.as_mut_ptr()), values.len());
     // SAFETY: shorter than it was. What it held belongs to those who ask for it; nobody asking, it is forgotten.
@@ -81,7 +81,7 @@ impl<T> Pointer<T> {
     }
 }
 
-/// See [`chunks`].
+/// Parts of [`chunks`].
 pub struct Chunks<'a, T> {
     values: &'a [T],
     size: usize,
@@ -103,7 +103,7 @@ unsafe impl<'a, T: Sync> Parts for Chunks<'a, T> {
     }
 }
 
-/// See [`chunks_mut`].
+/// Parts of [`chunks_mut`].
 pub struct ChunksMut<'a, T> {
     start: Pointer<T>,
     len: usize,
@@ -131,7 +131,7 @@ unsafe impl<'a, T: Send> Parts for ChunksMut<'a, T> {
     }
 }
 
-/// See [`items`].
+/// Parts of [`items`].
 pub struct Items<'a, T>(&'a [T]);
 
 // SAFETY: values are only read.
@@ -150,7 +150,7 @@ unsafe impl<'a, T: Sync> Parts for Items<'a, T> {
     }
 }
 
-/// See [`items_mut`].
+/// Parts of [`items_mut`].
 pub struct ItemsMut<'a, T> {
     start: Pointer<T>,
     len: usize,
@@ -176,7 +176,7 @@ unsafe impl<'a, T: Send> Parts for ItemsMut<'a, T> {
     }
 }
 
-/// See [`owned`].
+/// Parts of [`owned`].
 pub struct Owned<T> {
     start: Pointer<T>,
     len: usize,

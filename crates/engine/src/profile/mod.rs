@@ -86,7 +86,7 @@ impl Profiler {
         Self(None)
     }
 
-    /// Also keeps a timeline, for [`Profiler::write_trace`].
+    /// Keeps a timeline as well, for [`Profiler::write_trace`].
     #[must_use]
     pub fn with_trace(mut self) -> Self {
         if let Some(on) = &mut self.0 {

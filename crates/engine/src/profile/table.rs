@@ -9,7 +9,7 @@ use super::ledger::{Clock, StageRow};
 #[derive(Debug, Clone, Copy)]
 pub struct Table<'a>(pub &'a [StageRow]);
 
-/// Three or four digits and a unit that fits.
+/// Formats a time with three or four digits and a suitable unit.
 fn time(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),

@@ -19,7 +19,7 @@ const OWED: &str = "run.owed";
 /// Results still to be written at the step of a checkpoint.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) enum Owed {
-    /// Nothing.
+    /// No results.
     #[default]
     Nothing,
     /// Results scheduled during the run.

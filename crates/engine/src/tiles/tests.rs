@@ -333,7 +333,7 @@ fn columns_that_are_not_held_cost_nothing() {
     assert!(bare.word(0).is_empty() && bare.columns_mut().v[5].is_empty());
 }
 
-/// More columns of numbers than are moved in one loop.
+/// Sorts more columns of numbers than are moved in one loop.
 #[test]
 fn all_columns_are_sorted() {
     let mut row = Row::<f64, 9, u32, 2, u8>::new(Layout { words: [false, true], ..Layout::new(9) }, 0);

@@ -23,7 +23,7 @@ enum Raise {
     Row(u64),
     /// While the records of this step are written; with the flag, the last ones.
     Records(u64, bool),
-    /// Between two files of the records of this step.
+    /// Raises it between two files of the records of this step.
     Between(u64),
 }
 

@@ -23,7 +23,7 @@ const TICK: usize = 9;
 const PANEL: (f64, f64) = (1210.0, 1100.0);
 /// Pixels of three panels together and of the highest.
 const PANELS: (f64, f64) = (1380.0, 900.0);
-/// Beyond this ratio of the sides the panel is stretched, or it would be a line.
+/// Ratio of the sides beyond which the panel is stretched, or it would be a line.
 const SLIMMEST: f64 = 7.0;
 
 /// Offset of the first value on an axis, in spacings.

@@ -18,7 +18,7 @@ const SMALL: f32 = 25.0;
 const TICK: usize = 9;
 const SIZE: (usize, usize) = (1600, 1000);
 const THICK: f32 = 3.6;
-/// Up to this many points each gets a dot.
+/// Number of points up to which each gets a dot.
 const DOTS: usize = 60;
 
 /// Mapping from values to positions on the canvas.

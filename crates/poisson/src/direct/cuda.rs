@@ -23,7 +23,7 @@ use crate::stages::Norms;
 pub(super) mod axis;
 mod lent;
 
-/// Most threads of a block of `lines`: modes times segments.
+/// Largest number of threads of a block of `lines`: modes times segments.
 const THREADS: usize = 512;
 /// Values that a thread of the host rounds in a row.
 const PIECE: usize = 1 << 16;

@@ -46,7 +46,7 @@ pub const DIRECT: &str = "direct";
 /// Name of a sweep on the solution in the profile.
 pub const POLISH: &str = "polish";
 
-/// Most right-hand sides of one plan on a GPU: what a launch takes along its second axis.
+/// Largest number of right-hand sides of one plan on a GPU: the limit of a launch along its second axis.
 pub const SYSTEMS: usize = 65_535;
 
 /// A planned problem on a device, for one right-hand side or a batch: load, solve, polish and read, as often as wanted.

@@ -26,7 +26,7 @@ pub enum Scheme {
         pieces: u32,
         /// Expected factor of the error per sweep.
         rate: f64,
-        /// Most sweeps.
+        /// Largest number of sweeps.
         limit: u64,
     },
     /// One transform.
@@ -50,7 +50,7 @@ pub struct Choice {
     pub pace: Pace,
     /// Number formats.
     pub precision: Precision,
-    /// Most coarse levels.
+    /// Largest number of coarse levels.
     pub coarse_levels: usize,
     /// Fallback where the direct solver was chosen automatically: the cycles to use if it misses its goal.
     pub instead: Option<Box<Choice>>,

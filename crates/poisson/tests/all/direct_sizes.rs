@@ -45,7 +45,7 @@ impl Draws {
         n
     }
 
-    /// Up to 300 000 nodes.
+    /// Grid of up to 300 000 nodes.
     fn grid(&mut self) -> Grid {
         let space = self.below(4) == 0;
         let [most, all] = if space { [300, 300_000] } else { [9000, 300_000] };

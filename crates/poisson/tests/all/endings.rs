@@ -192,7 +192,7 @@ fn a_step_on_a_thin_grid_ends_within_a_moment() {
     }
 }
 
-/// Two nodes of one colour side by side, where over-relaxation by the textbook's factor grows.
+/// Solves with two nodes of one colour side by side, where over-relaxation by the textbook's factor grows.
 #[test]
 fn over_relaxation_converges_on_periodic_axes_of_odd_length() {
     let mut wrong = Vec::new();
@@ -235,7 +235,7 @@ fn relaxation_has_small_errors_where_the_sides_dominate() {
     }
 }
 
-/// Nothing to solve for, but a guess to take down: relative to the residual that it begins with.
+/// Reduces a guess without a right-hand side: relative to the residual that it begins with.
 #[test]
 fn a_guess_without_a_right_hand_side_goes_to_zero() {
     let n = 33;

@@ -6,7 +6,7 @@ use crate::common::{devices, max, max_error, options, plane, solved, torus};
 use zellige_engine::device::Device;
 use zellige_poisson::{Method, Options, Precision, Problem, Side};
 
-/// Every method that solves to rounding, on every device.
+/// Runs every method that solves to rounding, on every device.
 fn each_exact(mut check: impl FnMut(&Options, &Device)) {
     for device in devices() {
         for (method, precision) in [(Method::Multigrid, Precision::F64), (Method::Fmg, Precision::Mixed), (Method::Direct, Precision::F64)]

@@ -235,7 +235,7 @@ fn the_run_loops_solver_ends_checks_and_records() {
     assert_eq!((field.shape(), field.axes[1].origin), (vec![40, 33], 3.0));
 }
 
-/// Each way in which a device makes the residual at the end of a step, and begins the next one from it.
+/// List of the ways in which a device makes the residual at the end of a step, and begins the next one from it.
 fn restarts() -> Vec<Config> {
     let input = |method: &str, precision: &str, more: Value| {
         let mut input = json!({

@@ -14,7 +14,7 @@ enum Sides {
     Held,
     /// Periodic along x, a derivative and a value along y, zero along z.
     Mixed,
-    /// Nothing: periodic along every axis.
+    /// No side: periodic along every axis.
     Free,
 }
 

@@ -1,4 +1,4 @@
-//! Everything that is wrong with an input, as far as its text tells.
+//! Faults of an input, as far as its text shows.
 
 use zellige_engine::error::Problem;
 

@@ -279,10 +279,10 @@ pub enum PositionMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AffinePart {
-    /// Taken out after each refinement: what was reported is right but for each place's own error.
+    /// Removes it after each refinement: the reported positions are right but for an error of each.
     #[default]
     Removed,
-    /// Left in, as where the stage's scale or its turn against the detector is in doubt; the end of the run tells it.
+    /// Keeps it, for a stage whose scale or rotation against the detector is in doubt; the end of the run reports it.
     Kept,
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
-    /// Most memory of the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves that do
+    /// Largest memory on the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves that do
     /// not fit there stay in page-locked memory of the host and come in blocks; on the CPU they lie in files that are mapped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,

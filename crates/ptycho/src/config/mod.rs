@@ -92,7 +92,7 @@ pub(crate) fn is_single(bin: &Pair<usize>) -> bool {
     bin.both() == [1, 1]
 }
 
-/// Most rows or columns of a bin.
+/// Largest number of rows or columns of a bin.
 pub(crate) const MOST_RESAMPLED: usize = 8;
 
 /// Numbers that the waves are computed in.
@@ -146,7 +146,7 @@ pub struct ScanConfig {
     /// Pixels of the detector that are summed to one, along each axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebin: Option<usize>,
-    /// Every how many-th frame is used, from the first on.
+    /// Stride of the frames that are used, from the first on.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub every: Option<usize>,
@@ -286,7 +286,7 @@ impl Config {
         }
     }
 
-    /// Every problem that can be seen without allocating anything, paths relative to this table.
+    /// Finds every problem that can be seen without allocating anything, paths relative to this table.
     pub fn check(&self) -> Vec<Problem> {
         check::all(self)
     }

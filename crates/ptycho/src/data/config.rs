@@ -111,7 +111,7 @@ pub struct ReadConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Negative {
-    /// No counts.
+    /// Zero counts.
     #[default]
     Zero,
     /// A pixel that does not count in its frame.
@@ -183,7 +183,7 @@ impl ReadConfig {
         *self == Self::default()
     }
 
-    /// Every problem of the table, paths relative to it.
+    /// Finds every problem of the table, paths relative to it.
     pub fn check(&self) -> Vec<Problem> {
         let mut faults = Vec::new();
         let mut positive = |path: &str, value: Option<f64>, low: f64, high: f64| {

@@ -13,7 +13,7 @@ pub(crate) fn within(path: &str, value: f64, low: f64, high: f64, faults: &mut V
 }
 
 impl SimulateConfig {
-    /// Every problem of the table, paths relative to it.
+    /// Finds every problem of the table, paths relative to it.
     pub fn check(&self) -> Vec<Problem> {
         let mut faults = Vec::new();
         if !(1..=10_000_000).contains(&self.frames) {

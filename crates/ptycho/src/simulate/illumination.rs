@@ -103,7 +103,7 @@ pub enum Aperture {
 }
 
 impl IlluminationConfig {
-    /// Every problem of the table, paths relative to it.
+    /// Finds every problem of the table, paths relative to it.
     pub fn check(&self) -> Vec<Problem> {
         let mut faults = Vec::new();
         within("pupil", self.pupil, 0.01, 1.0, &mut faults);

@@ -35,7 +35,7 @@ pub struct Projection {
     pub c: f64,
     /// Mean squared deviation of the modulus that is let through, of every frame; 0 constrains in full.
     pub bound: f64,
-    /// And of each frame this part of what photon noise makes ([`crate::noise`]).
+    /// Part of the deviation by photon noise that is let through in addition, of every frame ([`crate::noise`]).
     pub noise: f64,
     /// Computes the error of the likelihood: one more transform.
     pub likelihood: bool,
@@ -259,7 +259,7 @@ pub trait Stages: Send {
     /// Bytes held.
     fn memory(&self) -> u64;
 
-    /// Most bytes held at once so far, where that is counted: buffers of a GPU.
+    /// Peak memory so far, bytes, where it is counted: buffers of a GPU.
     fn memory_peak(&self) -> u64 {
         self.memory()
     }
@@ -367,7 +367,7 @@ pub fn held(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     mapped(model, demand.waves, double) + word * (pairs * (probe + object) + probe)
 }
 
-/// And what is there within an iteration alone.
+/// Memory that is needed within an iteration only, bytes.
 pub fn passing(model: &Model, demand: &plan::Demand, double: bool) -> u64 {
     let views = model.views.len();
     let [probe, object] = [model.probe_len(), model.object_len()].map(|n| 2 * n as u64);

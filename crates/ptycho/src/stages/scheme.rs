@@ -15,7 +15,7 @@ pub enum ObjectUpdate {
     Auto,
     /// Tile by tile from a list of the views that touch it: one order, so that equal runs give equal bits.
     Gathered,
-    /// Every view adds to what is there by atomic operations: in the order of chance, so that equal runs differ by rounding.
+    /// Atomic additions by every view: in random order, so that equal runs differ by rounding.
     Atomic,
 }
 

@@ -19,7 +19,7 @@ fn properties(schema: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-/// Every key that the page for those who come from PtyPy names is one.
+/// Checks that every key named in the page for users of PtyPy exists.
 #[test]
 fn keys_for_those_who_come_from_ptypy_exist() {
     let page = include_str!("../../../../docs/guide/from-ptypy.md");

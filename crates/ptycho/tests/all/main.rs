@@ -1,4 +1,4 @@
-//! Everything that is tested from outside, in one program: linking a program for each file took most of the time of building them.
+//! Tests from outside, in one program: linking a program for each file took most of the time of building them.
 
 mod book;
 mod common;

@@ -152,7 +152,7 @@ fn microseconds(cuda: &Cuda, mut work: impl FnMut()) -> [f64; 2] {
     [times[0], times[5]]
 }
 
-/// Both ways over a range of sizes: run by hand with `--ignored --nocapture` on a quiet GPU.
+/// Times both ways over a range of sizes: run by hand with `--ignored --nocapture` on a quiet GPU.
 #[test]
 #[ignore = "a measurement"]
 fn times() {

@@ -70,7 +70,7 @@ pub(super) fn run(config: &Config, model: Model, threads: usize) -> Reconstructi
 pub(super) const ALL: [EngineName; 7] =
     [EngineName::Dm, EngineName::Raar, EngineName::Epie, EngineName::Rpie, EngineName::Sdr, EngineName::Ml, EngineName::Lsqml];
 
-/// Without noise, from the truth on pixels that are the truth's own, every engine stays where it is.
+/// Checks that, without noise, from the truth on pixels that are the truth's own, every engine stays where it is.
 /// What is asked for and not there on the processor is said before anything is computed.
 #[test]
 fn waves_in_half_precision_are_answered_on_the_processor() {
@@ -254,7 +254,8 @@ fn the_order_of_frames_changes_rounding_only_and_threads_change_nothing() {
     }
 }
 
-/// Every engine brings the likelihood down from a start that is a tenth off, on frames of either shape and field, with modes on both sides.
+/// Checks that every engine brings the likelihood down from a start that is a tenth off, on frames of either shape and field, with modes
+/// on both sides.
 #[test]
 fn every_engine_converges_on_every_kind_of_frame() {
     type Kind = (&'static str, fn(&mut SimulateConfig));
@@ -381,7 +382,7 @@ pub(super) fn restart_is_bit_equal(config: &Config) {
     assert_eq!(whole.positions(), second.positions(), "{name:?}");
 }
 
-/// Every third view is put a pixel off; at the end the places are half as far off as at the start, or less.
+/// Displaces every third view by a pixel; at the end the positions are half as far off as at the start, or less.
 pub(super) fn moved_views_come_back(mut config: Config, method: PositionMethod) {
     config.object.margin = Some(6);
     config.engine[0].positions = Some(PositionConfig { method, start: 0, every: 1, trials: 6, step: 0.5, ..PositionConfig::default() });

@@ -92,7 +92,7 @@ fn bins_conserve_what_is_counted() {
     }
 }
 
-/// Without noise, from the truth, every engine stays where it is.
+/// Checks that, without noise, from the truth, every engine stays where it is.
 #[test]
 fn the_truth_is_a_fixed_point_of_every_engine() {
     for name in ALL {
@@ -115,8 +115,8 @@ fn the_truth_is_a_fixed_point_of_every_engine() {
     }
 }
 
-/// Every engine brings the likelihood down, in both fields, with even and odd bins, several modes, masked pixels, noise and frames that
-/// differ in brightness.
+/// Checks that every engine brings the likelihood down, in both fields, with even and odd bins, several modes, masked pixels, noise and
+/// frames that differ in brightness.
 #[test]
 fn every_engine_converges() {
     for (bin, modes) in [([2, 2], 1), ([3, 1], 2)] {

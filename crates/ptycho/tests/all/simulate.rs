@@ -162,7 +162,7 @@ fn masked_pixels_are_dark() {
     }
 }
 
-/// Every optic and aperture makes a probe that stands in the middle and is dark at the rim of the frame.
+/// Checks that every optic and aperture makes a probe that stands in the middle and is dark at the rim of the frame.
 #[test]
 fn probes_stand_in_the_middle() {
     for (optic, aperture) in [

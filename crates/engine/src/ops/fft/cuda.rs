@@ -61,7 +61,7 @@ pub struct CudaPlans {
 }
 
 impl CudaPlans {
-    /// None yet. An error says why cuFFT is not there and what fixes it.
+    /// Starts without plans. An error says why cuFFT is not there and what fixes it.
     pub fn new(cuda: &Cuda) -> Result<Self> {
         let found = library::cufft();
         match &found.refusal {

@@ -92,7 +92,7 @@ impl<T> Band<'_, T> {
 
 /// An array as a band sees it.
 pub(super) enum Slabs<'a, T> {
-    /// Only read in this pass.
+    /// Field that this pass only reads.
     Shared(&'a Field<T>),
     /// Changed in this pass.
     Band(Band<'a, T>),

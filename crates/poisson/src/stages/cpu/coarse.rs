@@ -8,7 +8,7 @@ use super::tables::Operator;
 use crate::grid::Grid;
 use crate::physics::optimal_omega;
 
-/// Most unknowns for which the inverse is stored: 1.3 MB, and less time to apply than one cycle takes elsewhere.
+/// Largest number of unknowns for which the inverse is stored: 1.3 MB, and less time to apply than one cycle takes elsewhere.
 const MAX_DIRECT: usize = 400;
 
 /// Reduction of the residual by SOR: well below a cycle's factor of about 0.05.

@@ -128,7 +128,7 @@ impl<T: RealScalar, U: RealScalar> CpuStages<T, U> {
         }
     }
 
-    /// Every array that a level's solution needs is there afterwards (full multigrid without `full`).
+    /// Allocates every array that a level's solution needs (full multigrid without `full`).
     fn ensure_outer(&mut self, level: usize) {
         if self.levels[level].outer.is_none() {
             let coarse = self.setup.levels.get(level + 1).map(|c| &c.grid);

@@ -9,7 +9,7 @@ use super::program::{Kernels, OWN, OnSolution, WARPS, Weights};
 pub(super) const OWN_TURN: usize = 112;
 /// Columns that a warp owns in the restriction over two levels.
 pub(super) const OWN_TWO: usize = 124;
-/// Most rows of a marching band.
+/// Largest number of rows of a marching band.
 const MOST_ROWS: usize = 160;
 
 /// Rows of a band such that the blocks just fill the GPU (`slots` at once) a whole number of times, `columns` of blocks

@@ -56,7 +56,7 @@ pub(super) struct Fields {
     pub fused: bool,
     /// Class of the operator: it selects kernels of less arithmetic.
     pub weights: Weights,
-    /// And so are those of full multigrid.
+    /// Marks that the fused passes of full multigrid are possible too.
     pub full: bool,
     pub r: Vec<Buffer<u8>>,
     pub e: Buffer<u8>,

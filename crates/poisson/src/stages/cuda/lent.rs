@@ -5,7 +5,7 @@ use zellige_engine::error::Result;
 
 use super::{CudaStages, inverse_power_of_two};
 
-/// Most rows of a launch of `pack` or `unpack`.
+/// Largest number of rows of a launch of `pack` or `unpack`.
 const ROWS: usize = 65_535;
 
 impl CudaStages {

@@ -97,7 +97,7 @@ pub(super) enum Weights {
     Plain,
     /// All but the last of an axis.
     Short,
-    /// Nothing.
+    /// No such property.
     General,
 }
 

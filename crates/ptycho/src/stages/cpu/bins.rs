@@ -82,7 +82,7 @@ impl Bins {
         plane[count * short..self.plane()].fill(T::ZERO);
     }
 
-    /// Every number to all of its bin; nothing in the padding.
+    /// Copies every number to all of its bin; nothing in the padding.
     #[inline(always)]
     pub(crate) fn spread<T: Number>(&self, plane: &mut [T]) {
         if self.single() {

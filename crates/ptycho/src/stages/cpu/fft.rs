@@ -51,7 +51,7 @@ enum Line<T> {
 }
 
 impl<T: Number> Line<T> {
-    /// Without registers of its own the library does all.
+    /// Plans lines of length `n`; without registers of its own the library does all.
     fn new(n: usize, isa: Isa) -> Self {
         if isa == Isa::Baseline {
             return Self::Library(n, T::library(n));
@@ -136,8 +136,8 @@ impl<T: Number> Plan<T> {
 }
 
 impl<T: Number> Plan<T> {
-    /// Both axes: along the first of `from`, whose lines are `stride[0]` long, into lines of `to` that are `stride[1]` long; then along
-    /// the first of `to`.
+    /// Transforms along both axes: along the first of `from`, whose lines are `stride[0]` long, into lines of `to` that are `stride[1]`
+    /// long; then along the first of `to`.
     fn both(&self, [first, second]: [&Line<T>; 2], room: &mut Room<T>, from: [*const T; 2], to: [*mut T; 2], stride: [usize; 2]) {
         let n = T::lanes(self.isa);
         let padded = stride[1];

@@ -390,7 +390,7 @@ impl<T: Number> Host<T> {
     }
 }
 
-/// Every pair of neighbours along rows and columns.
+/// Visits every pair of neighbours along rows and columns.
 fn neighbours([height, width]: [usize; 2], mut work: impl FnMut(usize, usize)) {
     for y in 0..height {
         for x in 0..width {

@@ -57,7 +57,7 @@ struct Scratch<T> {
     wave: Aligned<T>,
     /// One wave.
     one: Aligned<T>,
-    /// Another, between the transforms of the near field.
+    /// Second wave, between the transforms of the near field.
     two: Aligned<T>,
     /// Further waves at the detector, where an engine needs them: empty until then.
     more: [Aligned<T>; 3],

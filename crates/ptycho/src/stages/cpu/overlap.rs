@@ -157,7 +157,7 @@ impl<T: Number> Host<T> {
         rule.passes
     }
 
-    /// Every object from its views.
+    /// Updates every object from its views.
     fn object_update(&mut self, inertia: f64, limits: &ObjectLimits) {
         if let Some(sigma) = limits.smooth {
             super::smooth::objects(&self.fixed, &mut self.state.object, sigma);
@@ -217,7 +217,7 @@ impl<T: Number> Host<T> {
         }
     }
 
-    /// Every probe from its views; gives the relative change, root mean square over the probes.
+    /// Updates every probe from its views; returns the relative change, root mean square over the probes.
     fn probe_update(&mut self, inertia: &[f64]) -> f64 {
         let Self { fixed, views, shifts, all, state, exit, last, .. } = self;
         let (fixed, waves) = (&*fixed, Waves { views, exit, own: false });

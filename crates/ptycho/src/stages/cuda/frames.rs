@@ -45,7 +45,7 @@ pub(super) struct Frames {
     pub(super) waves: Buffer<C>,
     /// Exit waves.
     pub(super) exits: Buffer<C>,
-    /// Three a view.
+    /// Three errors per view.
     pub(super) errors: Buffer<f32>,
     order: Buffer<u32>,
     /// Kernel of the near field.

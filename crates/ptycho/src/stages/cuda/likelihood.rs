@@ -40,12 +40,12 @@ pub(super) struct Descent {
     dot: Kernel,
     combine: Kernel,
     neighbours: Kernel,
-    /// Two a block that shares a frame, a view.
+    /// Two values for each block that shares a frame, per view.
     values: Buffer<f64>,
     /// Brightness of the views, and whether it was let float.
     factors: Buffer<f32>,
     floated: bool,
-    /// Two a block of a reduction.
+    /// Two values per block of a reduction.
     parts: Buffer<f64>,
 }
 

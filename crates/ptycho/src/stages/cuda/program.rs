@@ -181,12 +181,12 @@ impl Kind {
         big + self.desk()
     }
 
-    /// And of `gradient` and `line`.
+    /// Shared memory of `gradient` and `line`, bytes.
     pub(super) fn likelihood_shared(&self) -> u32 {
         32 * self.threads() * 8 + self.desk()
     }
 
-    /// And of `sequence`.
+    /// Shared memory of `sequence`, bytes.
     pub(super) fn sequence_shared(&self) -> u32 {
         (1 + u32::from(self.wide() && !self.narrow())) * 32 * self.threads() * 8 + self.desk()
     }

@@ -176,14 +176,14 @@ pub(super) fn pieces_recipe(kind: &Kind) -> Recipe {
     plain(kind, "pieces", &[include_str!("pieces.cu")], &kernels)
 }
 
-/// And of the likelihood.
+/// Program of the likelihood.
 pub(super) fn pieces_likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
     let sources = [include_str!("constrain.cu"), include_str!("noise.cu"), include_str!("pieces.cu"), include_str!("pieces_likelihood.cu")];
     let kernels = ["brighten", "settle_brightness", "weigh", "bend"];
     defined(recipe(kind, "likelihood in pieces", &sources, &kernels), "NOISE", number(noise))
 }
 
-/// And of engines that go from view to view or from batch to batch.
+/// Program of engines that go from view to view or from batch to batch.
 pub(super) fn sweeps_recipe(kind: &Kind) -> Recipe {
     let sources = [
         include_str!("constrain.cu"),

@@ -80,7 +80,7 @@ impl CudaStages {
         Ok(())
     }
 
-    /// And those of sub-pixel shifts, if there are any; gives what the kernels of all views take.
+    /// Prepares the kernels of sub-pixel shifts, if there are any; returns the argument of the kernels of all views.
     pub(super) fn seen(&mut self) -> Result<ModelArgument> {
         let places = self.places.model(&self.state);
         self.seen_in(places)
@@ -117,7 +117,7 @@ impl CudaStages {
         }
     }
 
-    /// And those of engines that go from view to view so.
+    /// Builds the kernels of engines that go from view to view.
     fn need_sweeps(&mut self) -> Result<()> {
         self.need_pieces()?;
         if self.sweeps.is_none() {
@@ -126,7 +126,7 @@ impl CudaStages {
         Ok(())
     }
 
-    /// And those of supports and smoothing.
+    /// Builds the kernels of supports and smoothing.
     pub(super) fn need_supports(&mut self) -> Result<()> {
         if self.supports.is_none() {
             self.supports = Some(Supports::new(&self.model, &self.cuda, &self.pool, self.frames.kind)?);

@@ -22,7 +22,7 @@ pub(super) struct Sums {
     views: usize,
     /// Sums of the objects between atomic additions and what is made of them, zero otherwise; nothing where sums are gathered.
     pool_of_objects: Option<Buffer<[f32; 4]>>,
-    /// Nothing where sums are atomic.
+    /// Tiles of the objects; empty where sums are atomic.
     pub(super) tiles: Buffer<Tile>,
     visits: Buffer<Visit>,
     pub(super) parts: Buffer<Part>,

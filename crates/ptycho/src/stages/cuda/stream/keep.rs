@@ -91,7 +91,7 @@ impl Turn {
         unsafe { self.narrow.launch(grid(count), TEAM).arg(waves).arg(halves).arg(count as u64).run() }
     }
 
-    /// And back.
+    /// Converts them back.
     pub(super) fn widen(&self, halves: &Buffer<u32>, waves: &mut Buffer<C>, count: usize) -> Result<()> {
         // SAFETY: as above.
         unsafe { self.widen.launch(grid(count), TEAM).arg(halves).arg(waves).arg(count as u64).run() }

@@ -14,7 +14,7 @@ const PART: u64 = 4;
 /// Bytes that a run takes on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Need {
-    /// Whatever the frames: probes, objects, gradients, lists of views.
+    /// Memory independent of the frames: probes, objects, gradients, lists of views.
     pub fixed: u64,
     /// A frame as it is kept: counts or moduli.
     pub raw: u64,

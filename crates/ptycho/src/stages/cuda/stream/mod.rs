@@ -46,7 +46,7 @@ struct Work {
 /// State and stages of a run whose frames come and go.
 struct Streamed {
     work: Option<Work>,
-    /// Everything else, with buffers for the frames of one block.
+    /// Stages for all else, with buffers for the frames of one block.
     inner: CudaStages,
     turn: Turn,
     /// All frames.

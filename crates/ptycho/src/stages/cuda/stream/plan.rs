@@ -32,7 +32,7 @@ pub struct Demand {
     pub likelihood: bool,
     /// Frames in an order of their own beside the others (ePIE, rPIE).
     pub sequence: bool,
-    /// Most views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by views.
+    /// Largest number of views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by views.
     pub batches: [usize; 2],
     /// Places are refined.
     pub places: bool,
@@ -41,13 +41,13 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Most views of `views` that are updated at once where waves are kept or where none are.
+    /// Largest number out of `views` that is updated at once where waves are kept or where none are.
     pub fn batch(&self, waves: bool, views: usize) -> usize {
         let default = if self.default_batch && !waves { default_batch(views) } else { 0 };
         self.batches[usize::from(waves)].max(default).min(views)
     }
 
-    /// Most views of `views` that are updated at once.
+    /// Largest number out of `views` that is updated at once.
     pub fn largest_batch(&self, views: usize) -> usize {
         self.batch(false, views).max(self.batch(true, views))
     }

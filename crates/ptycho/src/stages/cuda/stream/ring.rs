@@ -89,7 +89,7 @@ pub(super) struct Slot {
     pub(super) came: Event,
     /// The main stream is done with it.
     pub(super) done: Event,
-    /// Nobody needs it any more.
+    /// Event after which the block is no longer needed.
     pub(super) free: Event,
     /// Requests for frames and waves.
     there: [bool; 2],
