@@ -59,7 +59,7 @@ pub struct Config {
     /// The relaxation inside a cycle.
     #[serde(default)]
     pub smoother: Relaxation,
-    /// Relaxation factor, above 0 and below 2, of the smoother or of SOR and Jacobi; the best known if left out.
+    /// Relaxation factor, above 0 and below 2, of the smoother or of SOR and Jacobi; the best known value if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omega: Option<f64>,
     /// Largest number of coarse grids below the given one; as many as there can be if left out.
@@ -71,7 +71,7 @@ pub struct Config {
     /// Residual to reach, relative to the right-hand side: 0 or more and below 1; or `"truncation"`.
     #[serde(default = "Config::default_tolerance")]
     pub tolerance: Tolerance,
-    /// A residual that is enough whatever the right-hand side, 0 or more; 0 leaves it out.
+    /// Absolute residual that suffices whatever the right-hand side, 0 or more; 0 for none.
     #[serde(default)]
     pub absolute: f64,
     /// The norm of residuals: `l2`, the mean over the domain, or `max`.
@@ -119,7 +119,7 @@ pub struct FileSource {
     pub file: PathBuf,
 }
 
-/// Conditions per side. A single side goes before its axis, an axis before `all`.
+/// Conditions per side. A single side takes precedence over its axis, an axis over `all`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Boundary {
@@ -284,7 +284,7 @@ impl Config {
         (0..axes).flat_map(|d| [(CONSTANTS[d].0, self.grid.size[d]), (CONSTANTS[d].1, self.spacing(d))]).collect()
     }
 
-    /// The names that expressions may use while the grid is wrong, so that theirs and its problems are told at once.
+    /// The names that expressions may use while the grid is wrong, so that their problems and its own are reported at once.
     fn placeholders(&self) -> Names {
         let axes = if self.dimensions() == 2 { 2 } else { 3 };
         let variables = AXES[..axes].iter().copied().chain(self.batch.map(|_| COUNTER)).collect();

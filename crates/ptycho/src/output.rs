@@ -40,7 +40,7 @@ pub struct OutputConfig {
     /// Schedule on which the picture of the current object (`live.png`) is redrawn; never if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<Schedule>,
-    /// The frame that is shown with its model; the one of the most counts if left out.
+    /// The frame shown with its model; the one with the most counts if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<usize>,
     /// Keeps the errors of every frame for every iteration and writes them as `local_error_*`, `[iterations, frames]`: 12 bytes each.

@@ -12,7 +12,7 @@ use crate::schedule::Schedule;
 pub struct RunConfig {
     /// `auto` (the fastest that works), `cpu`, `cuda` or `cuda:N`; `zellige devices` lists them.
     pub device: String,
-    /// Threads on the CPU; 0 takes every core.
+    /// Threads on the CPU; 0 uses every core.
     #[schemars(range(max = 4096))]
     pub threads: usize,
     /// Seed of all random numbers: the same seed gives the same run. Below 2^63, the largest integer of TOML.
@@ -37,7 +37,7 @@ impl Default for RunConfig {
 }
 
 impl RunConfig {
-    /// Problems that the types do not show.
+    /// Finds the problems that the types do not show.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let index = self.device.strip_prefix("cuda:").map(str::parse::<usize>);
@@ -62,7 +62,7 @@ impl RunConfig {
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "numpy": "npy", "h5": "hdf5", "openpmd": "hdf5", "hdf": "hdf5", "vtk": "vti", "paraview": "vti", "picture": "png", "image": "png" }))]
 pub enum FileFormat {
-    /// NumPy array, one file a field.
+    /// NumPy array, one file per field.
     Npy,
     /// Header and raw values, for ParaView and VisIt.
     Bov,
@@ -70,9 +70,9 @@ pub enum FileFormat {
     Vti,
     /// VTK cells and walls with all fields in one file, for ParaView: of solvers with bodies; a series gets a `.pvd`.
     Vtu,
-    /// HDF5, one file a moment with axes and time; meshes and particles of a step go into one openPMD file.
+    /// HDF5, one file per output time, with axes and time; meshes and particles of a step go into one openPMD file.
     Hdf5,
-    /// Text table, one line a node: for small fields.
+    /// Text table, one line per node: for small fields.
     Csv,
     /// Pictures.
     Png,
@@ -97,7 +97,7 @@ impl Default for OutputConfig {
 }
 
 impl OutputConfig {
-    /// Problems that the types do not show.
+    /// Finds the problems that the types do not show.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.folder.as_deref().is_some_and(|f| f.trim().is_empty()) {

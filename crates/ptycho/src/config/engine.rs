@@ -64,13 +64,13 @@ pub enum NoiseName {
     /// Variance of the counts plus one.
     #[default]
     Gaussian,
-    /// Poisson's.
+    /// Poisson statistics.
     Poisson,
     /// Distance of moduli.
     Euclid,
 }
 
-/// An engine with its settings. What is left out is the engine's default.
+/// An engine with its settings. Keys left out take the engine's defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineConfig {
@@ -86,7 +86,7 @@ pub struct EngineConfig {
     /// RAAR: relaxation, 0.5 to 1 (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
-    /// SDR: relaxation of the reflection (0.25). `sigma tau` of an old exit wave is left in the new one: from 0.5 on noise piles up.
+    /// SDR: relaxation of the reflection (0.25). `sigma tau` of an old exit wave is left in the new one: from 0.5 on noise accumulates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
     /// SDR: relaxation of the step (0.75).
@@ -98,7 +98,7 @@ pub struct EngineConfig {
     /// ePIE, rPIE, LSQML: step of the probe (1; LSQML 0.9). SDR: weight of the local transmission (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_step: Option<f64>,
-    /// ePIE, rPIE, SDR, LSQML: views that are updated at once (1; LSQML a tenth of the views).
+    /// ePIE, rPIE, SDR, LSQML: views updated together (1; LSQML a tenth of the views).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub batch: Option<usize>,
@@ -120,8 +120,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_fourier_support: Option<f64>,
-    /// Pixels that the centre of the probe may be off the middle before probe and object are moved (never), by whole pixels and around
-    /// the edges. Far field. Each probe goes with the objects that it sees.
+    /// Largest distance of the centre of the probe from the middle, pixels, before probe and object are moved (never), by whole pixels
+    /// and around the edges. Far field. Each probe moves with the objects that it sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_center_tolerance: Option<f64>,
@@ -140,7 +140,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_inertia: Option<f64>,
-    /// DM, RAAR: passes of the overlap loop at most (10).
+    /// DM, RAAR: largest number of passes of the overlap loop (10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub overlap_passes: Option<u32>,
@@ -151,12 +151,12 @@ pub struct EngineConfig {
     /// DM, RAAR: the object is updated before the probe (true).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_first: Option<bool>,
-    /// DM, RAAR: relaxation of the modulus, from which the bound is made (0.05 with PtyPy's conventions).
+    /// DM, RAAR: relaxation of the modulus, from which the bound follows (0.05 with PtyPy's conventions).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_relax: Option<f64>,
-    /// DM, RAAR: the bound on the mean squared deviation of the moduli itself (where no relaxation is given, half of what photon noise
-    /// makes in each frame, as its counts tell: 0.125 where it is bright, less where it is dark).
+    /// DM, RAAR: bound on the mean squared deviation of the moduli (if no relaxation is given, half of that due to photon noise
+    /// in each frame, estimated from its counts: 0.125 where it is bright, less where it is dark).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub fourier_bound: Option<f64>,
@@ -166,28 +166,28 @@ pub struct EngineConfig {
     /// ML: the brightness of each frame is a free factor (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floating_intensities: Option<bool>,
-    /// ML: strength of the squared differences of neighbours in the object (none).
+    /// ML: strength of the regularisation by squared differences of neighbours in the object (none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub smoothness: Option<f64>,
     /// ML: the probe's part of the gradient is scaled to the object's (true; PtyPy false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_preconditioner: Option<bool>,
-    /// ML: probe's part of the gradient times this (1).
+    /// ML: factor on the probe's part of the gradient (1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_scale: Option<f64>,
-    /// ML: both parts of the gradient are taken over the light that falls on a pixel of the object, and over what the object lets through
+    /// ML: both parts of the gradient are divided by the light that falls on a pixel of the object, and by what the object transmits
     /// of a pixel of the probe (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_preconditioner: Option<bool>,
-    /// ML: what is added to the light, counts (0.1).
+    /// ML: damping added to the light, counts (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_object_damping: Option<f64>,
-    /// ML: what is added to what the object lets through, summed over the frames (0.1).
+    /// ML: damping added to the transmission of the object, summed over the frames (0.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_probe_damping: Option<f64>,
-    /// ML: expansions along a direction, each from where the one before has led (1). About eight reach the minimum.
+    /// ML: expansions along a direction, each from the result of the one before (1). About eight reach the minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub line_steps: Option<u32>,
@@ -195,7 +195,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub smooth_gradient: Option<f64>,
-    /// ML: what the smoothing is multiplied by at each iteration (0.95; PtyPy 1).
+    /// ML: factor on the smoothing at each iteration (0.95; PtyPy 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub smooth_gradient_decay: Option<f64>,
@@ -218,7 +218,7 @@ impl EngineConfig {
         self.iterations.unwrap_or(100)
     }
 
-    /// Keys that are set, with the engines that know them.
+    /// Keys that are set, with the engines that use them.
     pub fn set_keys(&self) -> Vec<(&'static str, &'static [EngineName])> {
         use EngineName::{Dm, Epie, Lsqml, Ml, Raar, Rpie, Sdr};
         const PROJECTION: &[EngineName] = &[Dm, Raar];
@@ -266,16 +266,16 @@ impl EngineConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PositionMethod {
-    /// Random trials whose reach shrinks.
+    /// Random trials of shrinking reach.
     #[default]
     Annealing,
-    /// Trials on a grid around each place whose step shrinks.
+    /// Trials on a grid of shrinking step around each position.
     Grid,
-    /// Along the derivative of the error, below a pixel.
+    /// Steps along the derivative of the error, below a pixel.
     Gradient,
 }
 
-/// The affine part of all moves together: shift, stretches, turn and shear. Frames tell next to nothing of it.
+/// The affine part of all moves together: shift, scaling, rotation and shear. Frames hardly determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AffinePart {
@@ -294,22 +294,22 @@ pub struct PositionConfig {
     pub method: PositionMethod,
     /// First iteration of the engine with a refinement.
     pub start: u64,
-    /// Iteration before which the last one is; the engine's last if left out.
+    /// Iteration before which the last refinement takes place; the end of the engine if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<u64>,
     /// Iterations from one refinement to the next.
     #[schemars(range(min = 1))]
     pub every: u64,
-    /// Reach of a trial at the start, m; two pixels if left out. It shrinks to nothing until `stop`.
+    /// Reach of a trial at the start, m; two pixels if left out. It shrinks to zero until `stop`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amplitude: Option<f64>,
     /// Largest distance of a view from its reported position, m; eight pixels if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Trials a view and refinement (annealing).
+    /// Trials per view and refinement (annealing).
     #[schemars(range(min = 1, max = 1000))]
     pub trials: u32,
-    /// Part of the solved step that is taken (gradient).
+    /// Fraction of the computed step that is taken (gradient).
     pub step: f64,
     /// Treatment of the affine part of the moves: removed or kept.
     pub affine: AffinePart,

@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
     /// Largest memory on the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves that do
-    /// not fit there stay in page-locked memory of the host and come in blocks; on the CPU they lie in files that are mapped.
+    /// not fit there stay in page-locked memory of the host and are streamed in blocks; on the CPU they lie in mapped files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Folder of the files that a run on the CPU puts there; the system's for such files if left out.
+    /// Folder of the mapped files of a run on the CPU; the system's folder for temporary files if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch: Option<PathBuf>,
-    /// Numbers that exit waves are kept in from one iteration to the next.
+    /// Precision of the exit waves that are kept from one iteration to the next.
     pub exit_waves: WaveStorage,
 }
 
-/// Numbers that exit waves are kept in.
+/// Precision of kept exit waves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WaveStorage {

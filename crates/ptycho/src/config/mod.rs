@@ -38,21 +38,21 @@ pub use memory::{MemoryConfig, WaveStorage};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Numbers that the waves are computed in. Doubles are for checks, and for the CPU only.
+    /// Precision of the computation. Double precision is for checks, and for the CPU only.
     #[serde(default)]
     pub precision: Precision,
     /// `"ptypy"` takes PtyPy's defaults where a key is left out.
     #[serde(default)]
     pub compatibility: Compatibility,
-    /// Equal runs give equal bits on GPUs too: sums are taken in one order, whichever would be faster.
+    /// Reproducible on GPUs too: equal runs give equal bits, with sums in a fixed order even where another is faster.
     #[serde(default)]
     pub deterministic: bool,
     /// Summation over frames for the object on GPUs (DM, RAAR, ML, LSQML).
     #[serde(default)]
     pub object_update: ObjectUpdate,
-    /// Rows and columns of the model's pixels at the detector to one of the detector's: one number, or one each. 1 computes the waves on
-    /// the detector's own pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared
-    /// with the counts. In the far field the probe has that many times the room, for beams that are too wide for the pixels of the
+    /// Rows and columns of the model's pixels for each pixel of the detector: one number, or one each. 1 computes the waves on the
+    /// detector's own pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared with
+    /// the counts. In the far field the field of the probe is that many times as wide, for beams that are too wide for the pixels of the
     /// detector; in the near field pixels of probe and object are that much finer.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
@@ -95,7 +95,7 @@ pub(crate) fn is_single(bin: &Pair<usize>) -> bool {
 /// Largest number of rows or columns of a bin.
 pub(crate) const MOST_RESAMPLED: usize = 8;
 
-/// Numbers that the waves are computed in.
+/// Precision of the computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(extend("x-synonyms" = { "single": "f32", "float": "f32", "float32": "f32", "fp32": "f32", "double": "f64", "float64": "f64", "fp64": "f64" }))]
@@ -107,7 +107,7 @@ pub enum Precision {
     F64,
 }
 
-/// Whose defaults are taken.
+/// Program whose defaults are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compatibility {
@@ -134,10 +134,10 @@ pub struct ScanConfig {
     /// A scan made by the program, in place of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub simulate: Option<SimulateConfig>,
-    /// Scans of the same word share their probe; each has its own if left out.
+    /// Label of the probe: scans of the same label share it; each has its own if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<String>,
-    /// Scans of the same word share their object; each has its own if left out.
+    /// Label of the object: scans of the same label share it; each has its own if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// Rows and columns cut out of the frames about the optical axis, pixels of the detector: even numbers.
@@ -153,7 +153,7 @@ pub struct ScanConfig {
 }
 
 /// The probe to start from, brought to the measured brightness. Where the scan has none it is made from the mean frame in the far field,
-/// and lights the whole field in the near field. Shape, size, focal length, central stop or soft edge ask for an opening instead. A
+/// and lights the whole field in the near field. Shape, size, focal length, central stop or soft edge select an opening instead. A
 /// simulated scan starts with the wave that its optics should give (no aberrations, no roughness, coherent light) where these, `defocus`
 /// and `start` are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -178,8 +178,8 @@ pub struct ProbeConfig {
     /// Width over which the edges of opening and stop fall off, m; a pixel if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_edge: Option<f64>,
-    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data takes the
-    /// one that neighbouring frames tell, an opening none.
+    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data uses the
+    /// one estimated from neighbouring frames, an opening none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
     /// Power of each further mode relative to the first.
@@ -229,7 +229,7 @@ pub enum ProbeStart {
     File,
     /// The mean frame, which shows the pupil of the optics. Far field.
     Data,
-    /// An opening, as the keys below say.
+    /// An opening, described by the keys below.
     Opening,
 }
 
@@ -255,7 +255,7 @@ pub struct ObjectConfig {
     pub ignore_file: bool,
     /// Modulus to start from.
     pub fill: f64,
-    /// Pixels around what the views see; some are needed where positions are refined.
+    /// Margin around what the views see, pixels; position refinement needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<usize>,
 }

@@ -36,13 +36,13 @@ pub struct ReadConfig {
     /// Dataset of the positions: `[n][2]` or more, y (slow) before x unless `swap`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions: Option<String>,
-    /// Dataset of the positions along y, one a frame or one a row of the raster.
+    /// Dataset of the positions along y, one per frame or one per row of the raster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_y: Option<String>,
-    /// Dataset of the positions along x, one a frame or one a column of the raster.
+    /// Dataset of the positions along x, one per frame or one per column of the raster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_x: Option<String>,
-    /// File of the positions, if another one.
+    /// File of the positions, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions_file: Option<PathBuf>,
     /// Metres in one unit of the positions.
@@ -51,10 +51,10 @@ pub struct ReadConfig {
     pub swap: bool,
     /// Reverses positions along y and along x: true where a larger number moves the view up (left).
     pub flip: [bool; 2],
-    /// Dataset of the mask: rows and columns, or one a frame.
+    /// Dataset of the mask: rows and columns, or one per frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<String>,
-    /// File of the mask, if another one.
+    /// File of the mask, if it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask_file: Option<PathBuf>,
     /// Mark of a valid pixel in the mask.
@@ -72,22 +72,23 @@ pub struct ReadConfig {
     pub negative: Negative,
     /// Treatment of a value that is no count (not a number, or all bits set) in some frame: the run reports their number.
     pub invalid: Invalid,
-    /// Counts from which on a pixel is saturated: it is masked in the frame where it is.
+    /// Counts from which on a pixel is saturated: it is masked in that frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saturated: Option<f64>,
-    /// Pixels that count more than this many times what the pixels around them do, in each of 16 frames all over the scan, are masked.
+    /// Threshold of hot pixels: those that count more than this many times as much as the pixels around them, in each of 16 frames spread
+    /// over the scan, are masked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hot: Option<f64>,
     /// Photon energy, keV.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
-    /// Sample to detector, m.
+    /// Distance from sample to detector, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<f64>,
     /// Pixel of the detector, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pixel: Option<Pair<f64>>,
-    /// Far field or near field; what the file says, else far.
+    /// Far field or near field; as in the file if left out, else far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagation: Option<Propagation>,
     /// Row and column of the optical axis in the file's frames; the middle if the file does not say.
@@ -97,7 +98,7 @@ pub struct ReadConfig {
     pub orientation: u8,
     /// Leaves the frames in the file and reads them in blocks.
     pub stream: bool,
-    /// A file of results (`.ptyr`, or `.npz` with `probe` and `object`) whose probe and object are taken to start from.
+    /// A file of results (`.ptyr`, or `.npz` with `probe` and `object`) whose probe and object the run starts from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<PathBuf>,
     /// Takes the positions of the scan in `start` as well, as refined by that run.
@@ -137,7 +138,7 @@ pub enum Invalid {
 pub enum MaskValid {
     /// Anything but 0.
     Nonzero,
-    /// 0: numbers say what is wrong with a pixel.
+    /// 0: other numbers are codes of a pixel's fault.
     Zero,
 }
 

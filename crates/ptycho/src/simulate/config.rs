@@ -29,7 +29,7 @@ impl<T: Copy> Pair<T> {
     }
 }
 
-/// A scan made by the program: what a detector would have counted, and what it was made from.
+/// A simulated scan: what a detector would have counted, and the truth behind it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulateConfig {
@@ -39,14 +39,14 @@ pub struct SimulateConfig {
     pub size: Pair<usize>,
     /// Photon energy, keV.
     pub energy: f64,
-    /// Sample to detector, m; in the near field the effective propagation distance.
+    /// Distance from sample to detector, m; in the near field the effective propagation distance.
     pub distance: f64,
     /// Pixel of the detector, m; in the near field that of the sample plane as well.
     pub pixel: Pair<f64>,
     /// Far field or near field.
     pub propagation: Propagation,
-    /// Rows and columns of the waves' pixels at the detector to one of the detector's, which counts what falls on all of them: 1 to 8. In
-    /// the far field the field of view is that many times as wide, so that the probe may be wider than the detector's pixels can tell.
+    /// Rows and columns of the waves' pixels for each pixel of the detector, which counts the sum over them: 1 to 8. In
+    /// the far field the field of view is that many times as wide, so that the probe may be wider than the detector's pixels resolve.
     #[serde(skip_serializing_if = "crate::config::is_single")]
     pub resample: Pair<usize>,
     /// Photons in a frame without a sample.
@@ -65,7 +65,7 @@ pub struct SimulateConfig {
     pub fluctuation: f64,
     /// Detector effects: what it adds to the counts.
     pub detector: DetectorConfig,
-    /// Added to the run's seed, so that several scans in an input differ.
+    /// Number added to the run's seed, so that several scans in an input differ.
     pub seed: u64,
 }
 
@@ -120,7 +120,7 @@ pub struct ObjectConfig {
     pub kind: ObjectKind,
     /// Phase shift where the sample is thickest, rad; negative where it advances the wave.
     pub phase: f64,
-    /// Part of the amplitude that it takes where it is thickest: 0 to below 1.
+    /// Part of the amplitude absorbed where it is thickest: 0 to below 1.
     pub absorption: f64,
     /// Picture (PNG) of the thickness for the phase, black is none; for `kind = "image"`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,9 +140,9 @@ impl Default for ObjectConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectKind {
-    /// Soft discs, a ring and bars on rough ground.
+    /// Soft discs, a ring and bars on a rough background.
     Cells,
-    /// A Siemens star: spokes that come together, for the resolution.
+    /// A Siemens star: converging spokes, for the resolution.
     Star,
     /// A picture.
     Image,

@@ -39,7 +39,7 @@ pub struct IlluminationConfig {
     pub inner: f64,
     /// Width of the soft edge as a part of the diameter, 0 to 0.5.
     pub edge: f64,
-    /// Distance of the sample downstream of the focus or the pinhole, m. If it is left out, a lens gets one that spreads the probe over
+    /// Distance of the sample downstream of the focus or the pinhole, m. If left out, a lens gets a distance that spreads the probe over
     /// 0.35 of the field of view, and a pinhole none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
@@ -53,7 +53,7 @@ pub struct IlluminationConfig {
     /// Root mean square of the source's image at the sample, m: a number, or one for y and one for x. Above 0 the light is partially
     /// coherent.
     pub blur: Pair<f64>,
-    /// Modes that are kept, those of the most light: 1 to 64.
+    /// Number of modes kept, those of the most light: 1 to 64.
     pub modes: usize,
 }
 
