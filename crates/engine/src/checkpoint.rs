@@ -320,7 +320,7 @@ impl Reader {
     }
 }
 
-/// Reads the file once: the places of its sections, and the proof that it is as it was written.
+/// Reads the file once: finds its sections and checks that it is as it was written.
 fn scan<R: Read>(mut input: Hashed<R>, size: u64) -> io::Result<(String, BTreeMap<String, Section>)> {
     let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
     let mut magic = [0; 8];

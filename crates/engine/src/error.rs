@@ -1,4 +1,4 @@
-//! The one error type of the engine: it names the input, the place, what is allowed and what to do.
+//! The one error type of the engine: it names the input, the position, what is allowed and what to do.
 //!
 //! Display is one or more lower-case lines; the hint, where there is one, comes from [`Error::hint`] so that the
 //! command line can set it apart. [`Error::exit_code`] maps each kind to the documented exit code.
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Short form used throughout the workspace.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// One thing that is wrong with an input, with the place where it stands.
+/// One fault of an input, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Problem {
     /// Dotted path of the key, for example `poisson.grid.nodes`.

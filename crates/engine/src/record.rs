@@ -125,7 +125,7 @@ impl Field {
     }
 }
 
-/// A quantity of one or more components on one regular grid, each component at its own place in the cell: an electric
+/// A quantity of one or more components on one regular grid, each component at its own position in the cell: an electric
 /// field on a staggered grid, a density. For openPMD files; every other format takes it as one [`Field`] a component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mesh {

@@ -1,4 +1,4 @@
-//! Small help for messages: the known name that was probably meant, and the place of a byte in a text.
+//! Small help for messages: the known name that was probably meant, and the position of a byte in a text.
 
 /// The candidate closest to `name`, if it is close enough to be a slip of the hand: at most one edit in three letters.
 /// Upper and lower case, `-` and `_` count as equal.

@@ -143,7 +143,7 @@ impl Driver {
         self.status.is_some_and(|status| self.choice.missed(status))
     }
 
-    /// Takes cycles in place of the direct solver, from what it found if that is nearer than nothing. `folded` is the system that it had;
+    /// Takes cycles in place of the direct solver, from its result if that is nearer than zero. `folded` is the system that it had;
     /// what follows is [`Driver::begin`] or [`Driver::run`].
     pub(crate) fn fall_back(&mut self, mut folded: Folded<'_>) -> Result<()> {
         let (steps, left) = (self.steps(), self.judge.relative());

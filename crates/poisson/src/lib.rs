@@ -1,22 +1,22 @@
 //! Poisson's equation `u_xx + u_yy (+ u_zz) = rho` on regular grids in the plane and in space, by multigrid, by plain
 //! relaxation, and directly.
 //!
-//! [`solve()`] is the way in for a program, [`Plan`] for many right-hand sides; [`Poisson`] is the solver that the run loop drives. The
+//! [`solve()`] is the entry point of a program, [`Plan`] for many right-hand sides; [`Poisson`] is the solver that the run loop drives. The
 //! pages in the order of a solve:
 //!
 //! | page | what |
 //! |---|---|
-//! | [`config`] | the input table as typed, and everything that can be wrong with it |
-//! | [`setup`] | from the input to arrays |
+//! | [`config`] | the input table as typed, and its checks |
+//! | [`setup`] | conversion of the input to arrays |
 //! | `single`, `stack`, `batch` | one problem and a stack of right-hand sides as the run loop sees them; what is solved together |
 //! | [`problem`], [`fold`] | the problem as physics states it, folded into `A u = f` |
-//! | [`method`], [`spectrum`] | what is chosen, and from which numbers |
+//! | [`method`], [`spectrum`] | the choice of the method, and the numbers behind it |
 //! | [`driver`] | a system on a device, one step at a time |
 //! | [`step`], [`smoothing`] | the cycles and how much each level is smoothed, written once against [`stages`], which `cpu` and `cuda` implement |
 //! | [`direct`] | transforms along the axes |
-//! | [`status`], [`truncation`] | when it is over, and with which word |
+//! | [`status`], [`truncation`] | stopping criteria and status, the truncation error |
 //! | [`operator`] | the definition in double precision that checks go back to |
-//! | [`estimate`] | what the methods will take: the automatic choice |
+//! | [`estimate`] | the cost of the methods: the automatic choice |
 //! | [`output`], [`cost`], [`mod@bench`] | records, the traffic model, the benchmark cases |
 
 mod batch;

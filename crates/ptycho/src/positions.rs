@@ -1,7 +1,8 @@
 //! Refinement of positions, for every engine: between iterations, each view looks whether it would fit better elsewhere.
 //!
 //! Annealing and grid: Maiden, Humphry, Sarahan, Kraus and Rodenburg, Ultramicroscopy 120 (2012) 64. Gradient: Gauss and Newton's step of
-//! the squared deviation of the moduli by the place (Dwivedi, Konijnenberg, Pereira and Urbach, Ultramicroscopy 192 (2018) 29).
+//! the squared deviation of the moduli with respect to the position (Dwivedi, Konijnenberg, Pereira and Urbach, Ultramicroscopy 192
+//! (2018) 29).
 
 use zellige_engine::error::Result;
 use zellige_engine::rng::Philox;
@@ -126,7 +127,7 @@ pub fn refine(stages: &mut dyn Stages, config: &PositionConfig, frame: &Frame, k
 /// Fewer views than this on an object have no affine part worth the name: it has six numbers.
 const FEWEST: usize = 8;
 
-/// The affine map of places that fits their moves best: `shift + matrix (place - middle)`, pixels.
+/// The affine map of positions that fits their moves best: `shift + matrix (position - middle)`, pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Affine {
     middle: [f64; 2],
@@ -180,7 +181,7 @@ pub fn affine_parts(reported: &[[f64; 2]], views: &[View], shifts: &[[f64; 2]], 
 }
 
 /// Takes the affine part out of the moves. Frames know next to nothing of it: object and probe stretch, turn and shift along with the
-/// places, and what noise makes of it adds up from one refinement to the next.
+/// positions, and the effect of noise on it accumulates from one refinement to the next.
 fn remove_affine(frame: &Frame, (views, shifts): (&mut [View], &mut [[f64; 2]]), limit: [f64; 2]) {
     let parts = affine_parts(frame.reported, views, shifts, frame.storages.len());
     for j in 0..views.len() {

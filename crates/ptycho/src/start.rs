@@ -20,7 +20,7 @@ type C = Complex<f64>;
 const PURPOSE_OBJECT: u32 = 0x4100;
 /// Part of the power in the further modes of an object.
 const OBJECT_PART: f64 = 0.1;
-/// A place off an image by this part of a pixel, which is rounding, belongs to its edge.
+/// Distance from an image, in pixels, within which a position belongs to its edge: rounding.
 const SLACK: f64 = 1e-6;
 
 /// Modes `[P][ny][nx]` in the sample plane of total power `photons`.

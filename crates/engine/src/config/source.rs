@@ -1,4 +1,4 @@
-//! Text to values, with the place of every key, and overrides on top.
+//! Conversion of text to values, with the position of every key and with overrides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -209,7 +209,7 @@ pub(super) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// A problem with a place.
+/// A problem with its position in the text.
 pub(super) fn problem_at(place: (usize, usize), path: &str, message: impl Into<String>) -> Problem {
     Problem { place: Some(place), ..Problem::new(path, message) }
 }

@@ -1,4 +1,4 @@
-//! TOML to values and places.
+//! Conversion of TOML to values and positions in the text.
 
 use serde_json::{Map, Number, Value};
 use toml::Spanned;

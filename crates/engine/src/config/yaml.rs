@@ -1,4 +1,4 @@
-//! YAML to values and places, by the core schema of YAML 1.2: `no` is a text and `1e-6` a number.
+//! Conversion of YAML to values and positions in the text, by the core schema of YAML 1.2: `no` is a text and `1e-6` a number.
 //!
 //! Anchors, aliases, tags and several documents are refused: an input that is meant to be read has no use for them.
 

@@ -1,4 +1,4 @@
-//! Text to tokens with their places.
+//! Conversion of text to tokens with their positions.
 
 use std::ops::Range;
 

@@ -19,7 +19,7 @@
 //!   ([`Row::sort_into`]), works there, and writes the columns back as they stand, with new keys; what leaves becomes a free slot
 //!   ([`Key::HOLE`]) that the next sort leaves out. A particle is read and written once.
 //!
-//! What leaves a tile goes into its [`Outbox`], with the place where it belongs, however far that is; handing over costs in proportion to
+//! What leaves a tile goes into its [`Outbox`], with its destination, however far that is; handing over costs in proportion to
 //! the leavers. Rows grow when they are full; nothing is ever dropped, and [`Moved`] counts both ends of the way.
 //!
 //! Nothing here depends on the number of threads: the order of particles is the same, to the slot.

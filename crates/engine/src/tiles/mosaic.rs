@@ -75,7 +75,7 @@ impl Mosaic {
         Place { tile, row: deep as u16, cell: ((row - deep * self.depth) * self.tile[0] + column) as u8 }
     }
 
-    /// The cell of the domain at a place.
+    /// The cell of the domain at a location.
     #[inline]
     pub fn cell(&self, place: Place) -> [usize; 2] {
         let (corner, _) = self.bounds(place.tile as usize);

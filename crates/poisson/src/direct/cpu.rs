@@ -54,7 +54,7 @@ pub(super) struct Solver<T> {
     lines: Lines<T>,
     /// `-h^2` of the last axis.
     scale: f64,
-    /// Singular problems: place of the constant mode in a plane, and what its system needs.
+    /// Singular problems: index of the constant mode in a plane, and what its system needs.
     zero: Option<(usize, zero_mode::Ends)>,
     field: Field,
     /// The system's own arrays; empty as long as it works on lent ones.

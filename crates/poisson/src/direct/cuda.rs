@@ -164,7 +164,7 @@ pub(super) struct Solver<T> {
     deltas: [Buffer<f64>; 2],
     flat: Buffer<f64>,
     scale: f64,
-    /// Singular problems: place of the constant mode among the outer and the inner modes of `lines`.
+    /// Singular problems: index of the constant mode among the outer and the inner modes of `lines`.
     zero: Option<[usize; 2]>,
     /// Modes and threads of a block of `lines`.
     block: [u32; 2],

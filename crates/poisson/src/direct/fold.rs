@@ -1,5 +1,5 @@
 //! The loops around the DFTs of a [`super::transform::Transform`]: splitting a line about its middle, the rotations of the
-//! quarter-wave transform, and the odd and even extensions. All loops run over places `d` and `m - d` at once, in place.
+//! quarter-wave transform, and the odd and even extensions. All loops run over indices `d` and `m - d` at once, in place.
 
 use rustfft::num_complex::Complex;
 
@@ -12,21 +12,21 @@ pub(super) fn times_i<T: Scalar>(z: Complex<T>) -> Complex<T> {
     Complex::new(-z.im, z.re)
 }
 
-/// The rotation before the DFT, of places `d` and `m - d`, with `c = e^{-i pi d / (2m)} / 2`.
+/// The rotation before the DFT, of indices `d` and `m - d`, with `c = e^{-i pi d / (2m)} / 2`.
 #[inline(always)]
 pub(super) fn turn_in<T: Scalar>(y: Complex<T>, y_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
     let q = times_i(y_mirror);
     ((y + q) * c, (y - q) * c.conj())
 }
 
-/// The rotation after the DFT, of places `d` and `m - d`.
+/// The rotation after the DFT, of indices `d` and `m - d`.
 #[inline(always)]
 pub(super) fn turn_out<T: Scalar>(v: Complex<T>, v_mirror: Complex<T>, c: Complex<T>) -> (Complex<T>, Complex<T>) {
     let (p, q) = (v * c, v_mirror * c.conj());
     (p + q, times_i(p - q))
 }
 
-/// The splitting of places `d` and their mirror images: what is turned goes to `front` and `back`, the rest stays.
+/// The splitting of indices `d` and their mirror images: what is turned goes to `front` and `back`, the rest stays.
 struct Fold<'a, T> {
     /// [`quarters`].
     line: [&'a mut [Complex<T>]; 4],
@@ -137,7 +137,7 @@ impl<T: Scalar> Work<T> for Unfold<'_, T> {
     }
 }
 
-/// Distance 0 is the Neumann end of the quarter wave: the last place of a mirrored line.
+/// Distance 0 is the Neumann end of the quarter wave: the last index of a mirrored line.
 #[inline(always)]
 pub(super) fn rotate_in<T: Scalar>(y: &[Complex<T>], mirrored: bool, w: &mut [Complex<T>], rotation: &[Complex<T>], scale: T) {
     let m = w.len();

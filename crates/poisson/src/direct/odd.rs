@@ -1,5 +1,5 @@
 //! The split of a sine or cosine line by an odd factor `p` (transform.rs): with `m = 2 n / p`, the odd or even extension `e`
-//! of the line and `a = 2 pi c / p`, the DFT of group `c` is fed, for the places `d` and `m - d` at once, with
+//! of the line and `a = 2 pi c / p`, the DFT of group `c` is fed, for the indices `d` and `m - d` at once, with
 //!
 //! ```text
 //! U = sum_s e_{d + m s} cos(a s)     V = sum_s e_{d + m s} sin(a s)     w_d ~ (U - i V) e^{-i pi d c / n}
@@ -13,7 +13,7 @@ use rustfft::num_complex::Complex;
 use super::fold::{turn_in, turn_out};
 use super::transform::{Scalar, Split};
 
-/// The line as its extension sees it: `(place in the slice, whether with the sign turned)`; `None` is a zero.
+/// The line as its extension sees it: `(index in the slice, whether with the sign changed)`; `None` is a zero.
 #[inline(always)]
 fn place(j: usize, n: usize, sine: bool) -> Option<(usize, bool)> {
     let (j, beyond) = if j > n { (2 * n - j, true) } else { (j, false) };

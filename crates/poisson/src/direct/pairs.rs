@@ -22,7 +22,7 @@ pub(super) trait Pairs<T>: Copy {
     unsafe fn store(self, to: *mut Complex<T>);
     /// The last one first.
     unsafe fn reversed(self) -> Self;
-    /// Imaginary and real parts in each other's place.
+    /// Imaginary and real parts exchanged.
     unsafe fn swapped(self) -> Self;
     /// Real parts in both places.
     unsafe fn re(self) -> Self;

@@ -117,7 +117,7 @@ impl Field {
         }
     }
 
-    /// Rows of the grid that hold unknowns: `None` for the others, else their place along the middle and the last axis.
+    /// Rows of the grid that hold unknowns: `None` for the others, else their index along the middle and the last axis.
     fn place(&self, row: usize) -> Option<[usize; 2]> {
         let place = [row % self.nodes[1], row / self.nodes[1]];
         (self.unknowns[1].contains(&place[0]) && self.unknowns[2].contains(&place[1])).then_some(place)

@@ -165,7 +165,7 @@ fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2]
     shape == raw && alike && truth.positions.len() == count
 }
 
-/// Takes the places that an earlier run has found, and says how far they are from those of the scan. Places that are where they were are
+/// Takes the positions that an earlier run has found, and says how far they are from those of the scan. Positions that are unchanged are
 /// left alone to the last bit.
 fn moved(positions: &mut [[f64; 2]], refined: &[[f64; 2]], pixel: [f64; 2], start: &Path) -> Option<String> {
     const SAME: f64 = 1e-6;

@@ -7,7 +7,7 @@ use crate::scan::Scan;
 /// PtyPy adds this part of a pixel before it rounds.
 const NUDGE: f64 = 1e-5;
 
-/// Views, what is left of their places, and storages without offsets.
+/// Views, their sub-pixel remainders, and storages without offsets.
 ///
 /// The pixels of an object hang on the least of its positions along each axis; PtyPy's on the position of its first view, and what is
 /// rounded is [`NUDGE`] larger. Where positions are no whole pixels apart, this decides which pixel is the nearest.

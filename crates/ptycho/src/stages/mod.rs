@@ -217,8 +217,8 @@ pub trait Stages: Send {
     /// Mean squared deviation of the moduli of each view if it looked `moved` (rows, columns; one a view) away from where it looks.
     fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>>;
 
-    /// Derivatives of the summed squared deviation of the moduli of each view by its place, a pixel: gradient y and x, curvature (Gauss and
-    /// Newton's) yy, xx and yx.
+    /// Derivatives of the summed squared deviation of the moduli of each view with respect to its position, per pixel: gradient y and x,
+    /// curvature (Gauss and Newton's) yy, xx and yx.
     fn slope(&mut self) -> Result<Vec<[f64; 5]>>;
 
     /// Positions of the views: whole pixels and sub-pixel remainders.

@@ -40,11 +40,12 @@ impl<T: Number> Work<T> for Trial<'_, T> {
     }
 }
 
-/// Derivatives by the place of a view: gradient (y, x) and curvature (yy, xx, yx) of the summed squared deviation.
+/// Derivatives with respect to the position of a view: gradient (y, x) and curvature (yy, xx, yx) of the summed squared deviation.
 struct Slope<'a, T> {
     fixed: &'a Fixed<T>,
     state: Seen<'a, T>,
-    /// Derivatives of the probe by the place along both axes, where it is shifted; those of the object, on whole pixels, otherwise.
+    /// Derivatives of the probe with respect to the position along both axes, where it is shifted; those of the object, on whole pixels,
+    /// otherwise.
     along: Option<[&'a [T]; 2]>,
     view: View,
     mag: &'a [T],

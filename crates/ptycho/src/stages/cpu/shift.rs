@@ -1,5 +1,6 @@
-//! Sub-pixel shifts of the probe: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the rest d of a view's place. Unitary, so that what comes
-//! back from a view's frame comes back by `S(-d)`, which is its adjoint. Where places are whole pixels nothing of this is done.
+//! Sub-pixel shifts of the probe: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the sub-pixel remainder d of a view's position. Unitary,
+//! so that what comes back from a view's frame comes back by `S(-d)`, which is its adjoint. Where positions are whole pixels none of this
+//! is done.
 //!
 //! The product `S(d) P O` is the view's wave shifted by d with its frame. No far detector sees that; for a near one, whose pixels lie as
 //! the sample's, the frame is shifted back on the way, `S(-d)` being a part of the kernel between the transforms.
@@ -33,7 +34,7 @@ pub(super) struct Ramp<T> {
     x: [Vec<T>; 2],
 }
 
-/// Whole number of the frequency that stands at place `i` of `n`.
+/// Frequency at index `i` of `n`, as a whole number.
 fn frequency(i: usize, n: usize) -> f64 {
     if i < n.div_ceil(2) { i as f64 } else { i as f64 - n as f64 }
 }
@@ -108,7 +109,7 @@ struct Shifted<'a, T> {
     fixed: &'a Fixed<T>,
     spectra: &'a [T],
     by: [f64; 2],
-    /// Derivative by the place along an axis in place of the probe.
+    /// Derivative with respect to the position along an axis, which replaces the probe.
     along: Option<usize>,
     /// `[P][2][ny][sx]`.
     out: &'a mut [T],
@@ -273,7 +274,7 @@ impl<T: Number> Work<T> for Aimed<'_, T> {
     }
 }
 
-/// `to += 2 pi i k / n from` along an axis: in Fourier space, the derivative by the place of what is shifted back.
+/// `to += 2 pi i k / n from` along an axis: in Fourier space, the derivative of the shifted-back quantity with respect to the position.
 #[inline(always)]
 pub(super) fn lean<T: Number>(shape: Shape, from: &[T], to: &mut [T], axis: usize) {
     let slope = |i: usize, n: usize| if i < n { T::from_f64(std::f64::consts::TAU * frequency(i, n) / n as f64) } else { T::ZERO };
@@ -320,7 +321,7 @@ impl<T: Number> Fixed<T> {
         &spectra[set as usize * size..(set as usize + 1) * size]
     }
 
-    /// Derivative of a view's shifted probe by its place along an axis, or with none the probe itself.
+    /// Derivative of a view's shifted probe with respect to its position along an axis, or without an axis the probe itself.
     pub(super) fn shifted(&self, spectra: &[T], view: &View, by: [f64; 2], along: Option<usize>, out: &mut [T], scratch: &mut Scratch<T>) {
         T::with(self.isa, Shifted { fixed: self, spectra: self.set(spectra, view.probe), by, along, out, scratch });
     }

@@ -102,7 +102,7 @@ impl Between {
         self.shifts.from(first).value()
     }
 
-    /// Puts other rests in the place of those that are there.
+    /// Replaces the sub-pixel remainders.
     pub(super) fn swap(&mut self, shifts: &mut Buffer<[f32; 2]>) {
         std::mem::swap(&mut self.shifts, shifts);
     }

@@ -206,7 +206,7 @@ impl Pieces {
         Ok(self.totals::<1>(0..views.len())?.iter().zip(weights).map(|([sum], [w, _])| sum * f64::from(w)).collect())
     }
 
-    /// Derivatives of the summed squared deviation by the place of every view: y, x, yy, xx and yx.
+    /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
     pub(super) fn slope(&mut self, model: ModelArgument, frames: &Frames, mut between: Option<&mut Between>) -> Result<Vec<[f64; 5]>> {
         let (views, chunks) = (frames.views, self.chunks() as usize);
         let group = self.group(views);
@@ -261,8 +261,8 @@ impl Pieces {
         self.plans.get::<f32>(shape)?.run_at(&mut self.waves[which], 0, direction)
     }
 
-    /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative by the place
-    /// along `axis`.
+    /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with respect
+    /// to the position along `axis`.
     fn lean(&mut self, lot: Lot, count: usize, axis: i32) -> Result<()> {
         let Self { kind, shade, near, shifts, waves, .. } = self;
         let pixels = kind.frame[0] * kind.frame[1];

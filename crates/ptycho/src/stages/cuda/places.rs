@@ -67,7 +67,7 @@ impl Seeker {
         Ok(self.cuda.download(&self.errors)?.into_iter().map(f64::from).collect())
     }
 
-    /// Derivatives of the summed squared deviation by the place of every view: y, x, yy, xx and yx.
+    /// Derivatives of the summed squared deviation with respect to the position of every view: y, x, yy, xx and yx.
     pub(super) fn slope(&mut self, places: ModelArgument, frames: &Frames) -> Result<Vec<[f64; 5]>> {
         let launch = self.launch(&self.slope).plain(places).arg(&frames.mag).arg(&mut self.planes).arg(&mut self.values);
         // SAFETY: (Model, const float*, float*, double*, u32) as `slope` declares; there are 96 floats a thread of the grid.

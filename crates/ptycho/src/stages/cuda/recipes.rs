@@ -90,7 +90,7 @@ pub enum Needed {
     Descent(Noise),
     /// Steps from view to view or from batch to batch.
     Sweeps,
-    /// Trials of places.
+    /// Trials of positions.
     Places,
     /// Frames that come and go.
     Streaming,
@@ -165,7 +165,7 @@ pub(super) fn likelihood_recipe(kind: &Kind, noise: Noise) -> Recipe {
     defined(narrow, "NOISE", number(noise))
 }
 
-/// Kernels that look for places: all modes, in registers.
+/// Kernels of position refinement: all modes, in registers.
 pub(super) fn places_recipe(kind: &Kind) -> Recipe {
     defined(in_registers(kind, "places", &[include_str!("places.cu")], &["trial", "slope"]), "NARROW", 1)
 }

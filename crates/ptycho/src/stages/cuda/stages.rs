@@ -63,7 +63,7 @@ impl CudaStages {
         Ok(())
     }
 
-    /// Makes the kernels that look for places.
+    /// Builds the kernels of position refinement.
     pub(super) fn need_seeker(&mut self) -> Result<()> {
         let Way::Fused { cluster, .. } = self.frames.kind.way else { return self.need_pieces() };
         if self.seeker.is_none() {

@@ -34,7 +34,7 @@ pub struct Demand {
     pub sequence: bool,
     /// Largest number of views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by views.
     pub batches: [usize; 2],
-    /// Places are refined.
+    /// Positions are refined.
     pub places: bool,
     /// Marks an engine that takes the default part of the views at once (LSQML).
     pub default_batch: bool,

@@ -35,7 +35,7 @@ impl Streamed {
         self.work.as_ref().is_some_and(|w| w.ring.need.wave > 0)
     }
 
-    /// Waves that are kept go with their probes, to other places between the pixels.
+    /// Shifts kept waves with their probes, to other sub-pixel positions.
     pub(super) fn turn_waves(&mut self, shifts: &[[f64; 2]]) -> Result<()> {
         self.inner.need_between()?;
         let CudaStages { between: Some(between), places, frames, .. } = &mut self.inner else { return Ok(()) };
