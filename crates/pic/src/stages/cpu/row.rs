@@ -113,6 +113,10 @@ impl<T: RealScalar> Columns<T> {
         Self { v: columns.v.map(<[T]>::as_mut_ptr), cells: columns.keys.as_mut_ptr(), len }
     }
 
+    fn none() -> Self {
+        Self { v: [std::ptr::null_mut(); COLUMNS], cells: std::ptr::null_mut(), len: 0 }
+    }
+
     /// Where the row behind this one begins that is not at hand, the first one of another tile, were it as far from this one as this one
     /// from the one before, `last`: rows were made one after the other. To be fetched in time and for nothing else; where it is wrong
     /// nothing is lost. With it come the addresses of this one.
@@ -303,8 +307,14 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
             // SAFETY: guards are wide enough, the table is large enough.
             unsafe { fill::<X, ORDER>(&pass.fields, place, pass.grid.across(), pass.alpha, scratch.table.0.as_mut_ptr()) };
         }
-        let (behind, last) = Columns::of(&mut tile.rows[r]).behind(&scratch.last);
-        scratch.last = last;
+        // In two dimensions the rows of another tile are not as far from these as these from each other: nothing is fetched there.
+        let behind = if pass.line {
+            let (behind, last) = Columns::of(&mut tile.rows[r]).behind(&scratch.last);
+            scratch.last = last;
+            behind
+        } else {
+            Columns::none()
+        };
         for first in (0..len).step_by(BLOCK) {
             let (columns, next) = match &mut tile.rows[r..] {
                 [row, next, ..] => (Columns::of(row), Columns::of(next)),
