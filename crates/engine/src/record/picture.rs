@@ -1,0 +1,83 @@
+//! Records that are drawn: [`Curve`], [`Measured`] with error bars, [`Patches`] in the plane, a complex [`Wave`].
+
+use num_complex::Complex;
+
+use super::Axis;
+
+/// One or more curves over a shared abscissa, for a line plot and a CSV file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// File-safe name, for example `residual`.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// Label of the abscissa with unit.
+    pub x_label: String,
+    /// Label of the ordinate with unit.
+    pub y_label: String,
+    /// Abscissa.
+    pub x: Vec<f64>,
+    /// Named ordinates, each as long as `x`.
+    pub lines: Vec<(String, Vec<f64>)>,
+    /// Logarithmic ordinate; values that are not positive are left out of the picture.
+    pub log_y: bool,
+}
+
+/// Curves of what was measured or averaged, each with its standard errors: a line plot with error bars and a CSV file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The curves.
+    pub curve: Curve,
+    /// Standard errors of each line, as long as the line; NaN where there is none.
+    pub errors: Vec<Vec<f64>>,
+}
+
+/// Polygons or segments in the plane with values of each: the cells of a grid as bodies have cut them, the walls of bodies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patches {
+    /// File-safe name, for example `gas`.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// Points that patches share.
+    pub points: Vec<[f64; 2]>,
+    /// Numbers of the corners of all patches, one after the other; counter-clockwise, the first not repeated. Two each are segments.
+    pub corners: Vec<u32>,
+    /// End of each patch in `corners`.
+    pub ends: Vec<u32>,
+    /// Quantities of each patch.
+    pub values: Vec<PatchValues>,
+}
+
+/// A quantity of [`Patches`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchValues {
+    /// Name.
+    pub name: String,
+    /// Unit, empty where there is none.
+    pub unit: String,
+    /// Numbers of a patch that stand together: 1, or 3 of a vector.
+    pub components: usize,
+    /// The values, patch by patch.
+    pub values: Vec<f32>,
+}
+
+/// A complex image of one or more layers: the modes of a wave, the transmission of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wave {
+    /// File-safe name, for example `probe`.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// Layers, rows, columns.
+    pub shape: [usize; 3],
+    /// Axes of a layer, x (columns) first; y runs down.
+    pub axes: [Axis; 2],
+    /// The values in C order.
+    pub values: Vec<Complex<f32>>,
+    /// A modulus beyond which nothing is drawn brighter, where edges that carry no meaning are larger; of the values themselves if left
+    /// out.
+    pub brightest: Option<f32>,
+    /// A look at a run under way: only a picture, whose file is written anew each time and never numbered.
+    pub live: bool,
+}
