@@ -245,12 +245,15 @@ fn first_drag(flow: &mut Flow) -> Result<f64> {
 }
 
 impl Steps {
-    /// What the energy may change by: rounding in single precision, and of weights up to 4 five deviations of those that were copied or vanished, each
-    /// of which stood for half of that more or less than it should have, with the energy of the mean.
-    fn wanders(&self, ledger: &Ledger) -> f64 {
+    /// Relative change of the energy that is allowed: a rounding unit of single precision for each collision of a particle (a twentieth of that was
+    /// found, on one side and in proportion to the steps; energies are sums of doubles, for which 1e-6 is ample), and of weights up to 4 five
+    /// deviations of the particles that were copied or vanished, each of which stood for half of that more or less than it should have, with the
+    /// energy of the mean.
+    fn energy_tolerance(&self, ledger: &Ledger) -> f64 {
         let model = &self.flow.model;
         let molecules = DENSITY * model.grid.volume() * model.grid.len() as f64 / model.weight;
-        1e-5 + 5.0 * 2.0 * ((ledger.copied + ledger.dropped) as f64).sqrt() / molecules
+        let rounding = f64::from(f32::EPSILON / 2.0) * ledger.collisions as f64 / self.start.particles as f64;
+        1e-6 + rounding + 5.0 * 2.0 * ((ledger.copied + ledger.dropped) as f64).sqrt() / molecules
     }
 }
 
@@ -284,7 +287,7 @@ impl Bench for Steps {
             Check::at_most(
                 "relative change of the energy",
                 (totals.translation / self.start.translation - 1.0).abs(),
-                self.wanders(&ledger),
+                self.energy_tolerance(&ledger),
             ),
         ];
         if self.flow.model.collisions.scheme != Scheme::None {
