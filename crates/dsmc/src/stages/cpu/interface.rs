@@ -1,7 +1,7 @@
 //! The gas on the processor as the trait of stages has it.
 
 use zellige_engine::error::Result;
-use zellige_engine::parallel::{items, items_mut, map_tasks, thread};
+use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut, map_tasks, thread};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::Cost;
 
@@ -114,18 +114,21 @@ impl Stages for Gas {
 
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()> {
         let (species, kept, sums) = (self.model.species.len(), self.model.collisions.kept(), self.model.collisions.sums());
-        for tile in self.tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
-            for j in 0..tile.cells[1] {
-                for i in 0..tile.cells[0] {
-                    let (slot, cell) = (j * self.store.mosaic.tile[0] + i, self.model.grid.index([tile.corner[0] + i, tile.corner[1] + j]));
-                    for (s, to) in cells[cell * species * sums..][..species * sums].chunks_exact_mut(sums).enumerate() {
+        let (mosaic, width) = (self.store.mosaic, species * sums);
+        // A row of tiles has whole rows of cells.
+        let rows = chunks_mut(cells, mosaic.tile[1] * mosaic.cells[0] * width);
+        each_task((chunks_mut(&mut self.tiles, mosaic.tiles[0]), rows), |_, (tiles, cells)| {
+            for tile in tiles.iter_mut().filter(|t| !t.sums.is_empty()) {
+                for (i, j) in (0..tile.cells[1]).flat_map(|j| (0..tile.cells[0]).map(move |i| (i, j))) {
+                    let (slot, cell) = (j * mosaic.tile[0] + i, j * mosaic.cells[0] + tile.corner[0] + i);
+                    for (s, to) in cells[cell * width..][..width].chunks_exact_mut(sums).enumerate() {
                         let first = (slot * species + s) * kept;
                         to[..kept].iter_mut().enumerate().for_each(|(q, to)| *to += tile.sums.all(first + q));
                     }
                 }
+                tile.sums.clear();
             }
-            tile.sums.clear();
-        }
+        });
         surfaces.iter_mut().zip(&mut self.surfaces).for_each(|(to, from)| *to += std::mem::take(from));
         Ok(())
     }
