@@ -29,6 +29,13 @@ pub struct Flow {
     cpu: Cpu,
 }
 
+/// A model and its averages, which threads may share; the state is of one thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Averaged<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) samples: &'a Samples,
+}
+
 impl Flow {
     /// Allocates and fills the domain. Files of the input are looked for in `folder`.
     pub fn new(config: &Config, folder: &Path, seed: u64, device: &Device) -> Result<Self> {
@@ -104,8 +111,13 @@ impl Flow {
 
     /// All values, `[cell][width]`: those of species of a mixture too ([`width`]).
     pub fn all_values(&self) -> Vec<f64> {
-        let Self { samples, model, cpu, .. } = self;
-        cpu.install(|| samples.values(model))
+        self.on_host(|averaged| averaged.samples.values(averaged.model))
+    }
+
+    /// Does `work` with the averages on all threads that the host has for this run.
+    pub(crate) fn on_host<R: Send>(&self, work: impl FnOnce(Averaged<'_>) -> R + Send) -> R {
+        let averaged = Averaged { model: &self.model, samples: &self.samples };
+        self.cpu.install(|| work(averaged))
     }
 
     /// Writes everything.

@@ -4,7 +4,9 @@
 //! larger of it and the speed of sound, so that a stagnation point does not count as broken down. Above 0.05 the equations of
 //! Navier and Stokes are not to be trusted.
 
-use crate::flow::Flow;
+use zellige_engine::parallel::{indices, map};
+
+use crate::flow::Averaged;
 use crate::sampling::{OF_SPECIES, VALUES, width};
 use crate::walls::BOLTZMANN;
 
@@ -14,12 +16,12 @@ type Local = (&'static str, &'static str, [Vec<f64>; 2]);
 /// A quantity in a cell: its value, the scale that its gradient is taken over, and its standard error.
 type State = (f64, f64, f64);
 /// That of each cell.
-type States<'a> = &'a dyn Fn(usize) -> State;
+type States<'a> = &'a (dyn Fn(usize) -> State + Sync);
 
 /// The three fields. `values` are all of the averages. Noise makes gradients, and so the numbers: what is not well above its error says
 /// nothing.
-pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
-    let (model, samples, width) = (&flow.model, &flow.samples, width(&flow.model));
+pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64]) -> [Local; 3] {
+    let (model, samples, width) = (flow.model, flow.samples, width(flow.model));
     let of = |c: usize| &values[c * width..][..width];
     let density = |c: usize| (of(c)[0], of(c)[0], samples.error(model, c, 0));
     let temperature = |c: usize| (of(c)[4], of(c)[4], samples.error(model, c, 4));
@@ -37,15 +39,15 @@ pub(crate) fn knudsen(flow: &Flow, values: &[f64]) -> [Local; 3] {
     ];
     all.map(|(name, title, state)| {
         let known = |c: usize| samples.warm(model, c, 0, of(c));
-        let found: Vec<[f64; 2]> = (0..model.grid.len()).map(|c| at(flow, c, of(c)[14], &known, state)).collect();
+        let found = map(indices(model.grid.len()), |c, _| at(flow, c, of(c)[14], known, state));
         (name, title, [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
     })
 }
 
 /// The Mach number by the speed of sound of the gas in each cell. Not a number where nothing is known of the temperature
 /// ([`crate::sampling::Samples::warm`]), or the density is less than twice its error.
-pub(crate) fn mach(flow: &Flow, values: &[f64]) -> Local {
-    let (model, samples, width) = (&flow.model, &flow.samples, width(&flow.model));
+pub(crate) fn mach(flow: Averaged<'_>, values: &[f64]) -> Local {
+    let (model, samples, width) = (flow.model, flow.samples, width(flow.model));
     let at = |c: usize| {
         let v = &values[c * width..][..width];
         let noise = |q: usize| v[q] <= 0.0 || 2.0 * samples.error(model, c, q) > v[q];
@@ -60,12 +62,12 @@ pub(crate) fn mach(flow: &Flow, values: &[f64]) -> Local {
         let warmth = 0.5 * u * samples.error(model, c, 4) / v[4];
         [u / sound, speed.sqrt().hypot(warmth) / sound]
     };
-    let found: Vec<[f64; 2]> = (0..flow.model.grid.len()).map(at).collect();
+    let found: Vec<[f64; 2]> = map(indices(flow.model.grid.len()), |c, _| at(c));
     ("mach", "Mach number", [0, 1].map(|e| found.iter().map(|f| f[e]).collect()))
 }
 
 /// Speed of sound of a gas whose rotation keeps up, m/s; `v` are the values of a cell with those of its species.
-fn sound(flow: &Flow, v: &[f64]) -> f64 {
+fn sound(flow: Averaged<'_>, v: &[f64]) -> f64 {
     let mut mass = 0.0;
     let mut freedom = flow.model.components as f64;
     let part = |s: usize| match v.get(VALUES + s * OF_SPECIES.len()) {
@@ -81,7 +83,7 @@ fn sound(flow: &Flow, v: &[f64]) -> f64 {
 
 /// `lambda |grad Q|/Q` in a cell, and its standard error: central differences, one-sided beside walls and bodies and never across
 /// one. Not a number where nothing is known, nor where a cell mixes the gas of two sides of a thin body.
-fn at(flow: &Flow, cell: usize, free_path: f64, known: &dyn Fn(usize) -> bool, state: States<'_>) -> [f64; 2] {
+fn at(flow: Averaged<'_>, cell: usize, free_path: f64, known: impl Fn(usize) -> bool, state: States<'_>) -> [f64; 2] {
     let (grid, geometry) = (&flow.model.grid, &flow.model.geometry);
     let known = |c: usize| known(c) && geometry.fraction(c) > 0.0 && !geometry.mixes(c);
     if !known(cell) {

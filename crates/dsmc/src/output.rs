@@ -1,14 +1,15 @@
 //! Averages as records: a field per quantity with the field of its error bars, flows through sections, the cells that bodies cut, and
 //! what walls feel ([`crate::surfaces`]).
 
+use zellige_engine::parallel::{indices, map};
 use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Record, Values};
 
-use crate::flow::Flow;
+use crate::flow::{Averaged, Flow};
 use crate::model::{Model, Scheme};
 use crate::sampling::{OF_SPECIES, QUANTITIES, VALUES, WITH_Z, first_mode, first_with_z, modes, sections, width};
 use crate::{local, patches, surfaces};
 
-fn axes(flow: &Flow) -> Vec<Axis> {
+fn axes(flow: Averaged<'_>) -> Vec<Axis> {
     let grid = &flow.model.grid;
     let axis = |d: usize| Axis { unit: "m".into(), ..Axis::bare(d, grid.origin[d], grid.h[d], grid.cells[d]) };
     (0..grid.dimensions).map(axis).collect()
@@ -19,22 +20,24 @@ const DECADES: f64 = 1.5;
 
 /// How a field is coloured: about zero where both signs matter, by the logarithm where a positive quantity spans decades.
 fn palette(values: &[f64], name: &str) -> Palette {
-    let mut known: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-    known.sort_unstable_by(f64::total_cmp);
-    let (Some(low), Some(high)) = (known.first().copied(), known.last().copied()) else { return Palette::Sequential };
+    let known = || values.iter().copied().filter(|v| v.is_finite());
+    let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
     if low < 0.0 {
         // A little backflow is no reason to colour a stream about zero.
         return if high > 0.05 * -low && -low > 0.05 * high { Palette::Diverging } else { Palette::Sequential };
     }
-    known.retain(|v| *v > 0.0);
-    let at = |share: f64| known.get((share * known.len() as f64) as usize).copied().unwrap_or(1.0);
-    let spans = (at(0.999) / at(0.001)).log10() > DECADES;
-    let wide = ["density", "pressure", "free_path", "knudsen"].iter().any(|n| name.starts_with(n));
-    if wide && spans { Palette::Density } else { Palette::Sequential }
+    if !["density", "pressure", "free_path", "knudsen"].iter().any(|n| name.starts_with(n)) {
+        return Palette::Sequential;
+    }
+    let mut positive: Vec<f64> = known().filter(|v| *v > 0.0).collect();
+    let n = positive.len();
+    // Only two of them are needed in their order.
+    let mut at = |share: f64| if n == 0 { 1.0 } else { *positive.select_nth_unstable_by((share * n as f64) as usize, f64::total_cmp).1 };
+    if (at(0.999) / at(0.001)).log10() > DECADES { Palette::Density } else { Palette::Sequential }
 }
 
 /// A quantity and its standard errors over the cells.
-struct Averaged {
+struct Quantity {
     name: String,
     title: String,
     unit: &'static str,
@@ -43,9 +46,9 @@ struct Averaged {
     errors: Vec<f64>,
 }
 
-impl Averaged {
+impl Quantity {
     /// Two fields; on a line also a curve with error bars, in place of pictures of the fields.
-    fn records(self, flow: &Flow) -> Vec<Record> {
+    fn records(self, flow: Averaged<'_>) -> Vec<Record> {
         let (grid, Self { name, title, unit, dimension, means, errors }) = (&flow.model.grid, self);
         let line = grid.dimensions == 1 && grid.len() > 1;
         let curve = line.then(|| {
@@ -72,7 +75,7 @@ impl Averaged {
 }
 
 /// Middles of the cells of a line, m.
-fn places(flow: &Flow) -> Vec<f64> {
+fn places(flow: Averaged<'_>) -> Vec<f64> {
     (0..flow.model.grid.cells[0]).map(|i| flow.model.grid.place([i, 0], [0.5; 2])[0]).collect()
 }
 
@@ -97,12 +100,20 @@ fn names(model: &Model) -> impl Iterator<Item = &str> {
     model.species.iter().map(|s| s.name.as_str()).filter(|_| model.species.len() > 1)
 }
 
-/// Everything that has been averaged; nothing before the first batch is full.
+/// Everything that has been averaged, on all threads of the host; nothing before the first batch is full.
 pub fn records(flow: &Flow) -> Vec<Record> {
     if flow.samples.batches == 0 {
         return Vec::new();
     }
-    let (model, values) = (&flow.model, flow.all_values());
+    let mut all = flow.on_host(of_cells);
+    all.extend(surfaces::sides(flow));
+    all.extend(surfaces::bodies(flow));
+    all
+}
+
+/// Averages of cells, and what is made of them.
+fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
+    let (model, values) = (flow.model, flow.samples.values(flow.model));
     let (cells, width) = (model.grid.len(), width(model));
     let mut all = Vec::new();
     // What is solid has no values, where no particle of the line came only the density is known, and of few no temperature.
@@ -118,9 +129,9 @@ pub fn records(flow: &Flow) -> Vec<Record> {
             there && model.geometry.fraction(c) > 0.0
         };
         let shown = |c: usize, value: f64| if known(c) { value } else { f64::NAN };
-        let means = (0..cells).map(|c| shown(c, values[c * width + q])).collect();
-        let errors = (0..cells).map(|c| shown(c, flow.samples.error(model, c, q))).collect();
-        Averaged { name, title, unit, dimension, means, errors }.records(flow)
+        let means = map(indices(cells), |c, _| shown(c, values[c * width + q]));
+        let errors = map(indices(cells), |c, _| shown(c, flow.samples.error(model, c, q)));
+        Quantity { name, title, unit, dimension, means, errors }.records(flow)
     };
     let internal = [model.collisions.rotation, model.collisions.vibration];
     for (q, (name, title, unit, dimension)) in QUANTITIES.into_iter().enumerate() {
@@ -176,22 +187,20 @@ pub fn records(flow: &Flow) -> Vec<Record> {
         let knudsen = (model.collisions.scheme != Scheme::None).then(|| local::knudsen(flow, &values));
         for (name, title, [means, errors]) in std::iter::once(local::mach(flow, &values)).chain(knudsen.into_iter().flatten()) {
             let (name, title) = (name.to_owned(), title.to_owned());
-            all.extend(Averaged { name, title, unit: "", dimension: [0.0; 7], means, errors }.records(flow));
+            all.extend(Quantity { name, title, unit: "", dimension: [0.0; 7], means, errors }.records(flow));
         }
     }
     if model.grid.dimensions == 1 && cells > 1 {
         all.push(profiles(flow, &values));
     }
     all.extend(flows(flow));
-    all.extend(patches::gas(&flow.model, &all));
-    all.extend(surfaces::sides(flow));
-    all.extend(surfaces::bodies(flow));
+    all.extend(patches::gas(model, &all));
     all
 }
 
 /// Mass flow through all sections across the axes that are open.
-fn flows(flow: &Flow) -> Vec<Record> {
-    let (model, lines) = (&flow.model, sections::lines(&flow.model));
+fn flows(flow: Averaged<'_>) -> Vec<Record> {
+    let (model, lines) = (flow.model, sections::lines(flow.model));
     let mut found = flow.samples.flows(model);
     let mut all = Vec::new();
     for axis in (0..2).filter(|axis| sections::open(model, *axis)) {
@@ -220,19 +229,19 @@ fn flows(flow: &Flow) -> Vec<Record> {
 }
 
 /// Density, velocity and temperature over x with their errors, each over its largest size.
-fn profiles(flow: &Flow, values: &[f64]) -> Record {
-    let (grid, width, x) = (&flow.model.grid, width(&flow.model), places(flow));
+fn profiles(flow: Averaged<'_>, values: &[f64]) -> Record {
+    let (grid, width, x) = (&flow.model.grid, width(flow.model), places(flow));
     let largest = |q: usize| values.chunks_exact(width).map(|v| v[q].abs()).fold(0.0, f64::max);
     let (mut lines, mut errors) = (Vec::new(), Vec::new());
     for q in [0, 1, 2, 4] {
         // Both velocities by the larger one, so that noise looks as small as it is.
         let most = if q == 1 || q == 2 { largest(1).max(largest(2)) } else { largest(q) };
         if most > 0.0 && largest(q) > 0.0 {
-            let known = |c: usize, v: &[f64]| q < 4 || flow.samples.warm(&flow.model, c, 0, v);
+            let known = |c: usize, v: &[f64]| q < 4 || flow.samples.warm(flow.model, c, 0, v);
             let cells = values.chunks_exact(width).enumerate();
             let column = cells.map(|(c, v)| if known(c, v) { v[q] / most } else { f64::NAN }).collect();
             lines.push((format!("{} / {most:.3e} {}", QUANTITIES[q].0, QUANTITIES[q].2), column));
-            errors.push((0..grid.cells[0]).map(|c| flow.samples.error(&flow.model, c, q) / most).collect());
+            errors.push((0..grid.cells[0]).map(|c| flow.samples.error(flow.model, c, q) / most).collect());
         }
     }
     let curve = Curve {

@@ -15,18 +15,26 @@ pub(crate) fn gas(model: &Model, records: &[Record]) -> Option<Record> {
         return None;
     }
     let one = i64::from(crate::geometry::LATTICE);
-    let mut known: HashMap<[i64; 2], u32> = HashMap::new();
+    // Points of the grid and those where bodies cut cells: their numbers from 1, 0 as long as they have none.
+    let mut of_grid = vec![0; (grid.cells[0] + 1) * (grid.cells[1] + 1)];
+    let mut of_cuts: HashMap<[i64; 2], u32> = HashMap::new();
     let (mut points, mut corners, mut ends, mut cells) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for cell in (0..grid.len()).filter(|c| geometry.fraction(*c) > 0.0) {
         let at = grid.cell(cell);
         for outline in geometry.outlines(cell) {
             for corner in outline {
                 let place = [0, 1].map(|d| at[d] as i64 * one + i64::from(corner[d]));
-                let number = *known.entry(place).or_insert_with(|| {
+                let [x, y] = place.map(|p| (p / one) as usize);
+                let number = if place.iter().all(|p| p % one == 0) {
+                    &mut of_grid[y * (grid.cells[0] + 1) + x]
+                } else {
+                    of_cuts.entry(place).or_default()
+                };
+                if *number == 0 {
                     points.push([0, 1].map(|d| grid.origin[d] + place[d] as f64 / one as f64 * grid.h[d]));
-                    points.len() as u32 - 1
-                });
-                corners.push(number);
+                    *number = points.len() as u32;
+                }
+                corners.push(*number - 1);
             }
             ends.push(corners.len() as u32);
             cells.push(cell);
