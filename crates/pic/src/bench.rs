@@ -100,7 +100,7 @@ const STATED: usize = 9;
 const WORK: f64 = 4e7;
 /// Fewest and most steps of a repetition.
 const STEPS: std::ops::RangeInclusive<u64> = 2..=50;
-/// The same on a GPU, where waiting at the end of a repetition would show in one of two milliseconds.
+/// Particle-steps of a repetition on a GPU, where waiting at its end would show in one of two milliseconds.
 const GPU_WORK: f64 = 2e9;
 const GPU_STEPS: std::ops::RangeInclusive<u64> = 10..=50;
 
@@ -257,8 +257,8 @@ fn particles(config: &Config) -> f64 {
     each * config.grid.cells.iter().product::<usize>() as f64
 }
 
-/// What others need, ns per particle and step: on the H200 zpic-parallel, on a GTX 280 Kong, and the first and last step of the log of
-/// ZPIC-CUDA.
+/// Times of peers, ns per particle and step: zpic-parallel on the H200, Kong on a GTX 280, and the first and last step of the log
+/// of ZPIC-CUDA.
 fn others(name: &str) -> Vec<(&'static str, f64)> {
     let mut rows = match name {
         "pic/log-weibel" => vec![("log_first_ns", 1.227), ("log_last_ns", 0.396)],
@@ -274,7 +274,7 @@ fn others(name: &str) -> Vec<(&'static str, f64)> {
     rows
 }
 
-/// What Kong states for a stage, on a GTX 280.
+/// Time that Kong states for a stage, on a GTX 280.
 const fn kong(stage: &'static str, ns_per_item: f64, percent: f64, ours: &'static str) -> Stated {
     Stated { by: "Kong 2011", stage, ns_per_item, percent_of_bandwidth: Some(percent), ours }
 }
@@ -376,7 +376,7 @@ impl Bench for Steps {
         self.plasma.check_charge()?;
         let (ledger, there) = (self.plasma.stages.ledger()?, self.plasma.stages.count()?);
         let lost: u64 = ledger.iter().zip(&there).map(|(l, n)| n.abs_diff(l.injected - l.removed)).sum();
-        // Where nothing comes or goes, as many as at the start.
+        // Closed sides keep as many as at the start.
         let sides = self.plasma.setup.grid.particles.iter().flatten();
         let kept = self.plasma.model.window.is_none() && sides.into_iter().all(|s| *s != ParticleSide::Absorb);
         let changed = if kept { there.iter().sum::<u64>().abs_diff(self.particles) } else { 0 };

@@ -20,8 +20,8 @@ const SIGMAS: f64 = 10.0;
 /// Standard deviation of the rounding of a number, over `eps` times it: `2^-1/sqrt(12)` of the distance of two numbers, which is `eps` to
 /// `eps/2` of it, and as much again for the difference of B that is added.
 const OF_FIELD: f64 = 0.3;
-/// The same of a step's current at a corner, over `eps` times the largest charge of all species at any: partial sums in the order of
-/// particles. Integers of a GPU are exact.
+/// Standard deviation of the rounding of a step's current at a corner, over `eps` times the largest charge of all species at any:
+/// partial sums in the order of particles. Integers of a GPU are exact.
 const OF_CHARGE: f64 = 0.3;
 /// Mean squares of fields count so often: waves that passed between two looks are not spread over the whole box.
 const CONCENTRATION: f64 = 4.0;
@@ -56,7 +56,7 @@ pub struct Corner<R> {
     pub variance: R,
     /// Change of the residual; not a number where that is none.
     pub change: R,
-    /// What rounding makes of it; negative where the corner was not seen before.
+    /// Limit that rounding sets to it; negative where the corner was not seen before.
     pub limit: R,
 }
 
@@ -83,12 +83,12 @@ pub fn look_at<R: Real>(right: R, left: R, upper: R, lower: R, rho: R, all: R, w
 /// The formulae above as CUDA C++.
 pub const GAUSS: &[&str] = &device_source![Rounding, Corner, look_at];
 
-/// What a backend needs to look at all corners.
+/// Input of a backend for a look at all corners.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
     /// Corners per axis: those of walls and of absorbing layers, in which E is stretched, are left out.
     pub range: &'a [Range<isize>; 2],
-    /// Whether the charge goes through the filter of the current.
+    /// True if the charge goes through the filter of the current.
     pub smoothed: bool,
     /// Columns that are seen as for the first time, by their nodes.
     pub forget: &'a [bool],
@@ -117,13 +117,13 @@ impl Look<'_> {
         }
     }
 
-    /// Where a row of `pitch` nodes keeps what is known of its first one: a window moves on without what is known being moved.
+    /// Index at which a row of `pitch` nodes keeps the state of its first one: a window moves on without moving the state.
     pub fn shift(&self, pitch: usize) -> usize {
         (self.moved % pitch as u64) as usize
     }
 }
 
-/// What is found at some corners.
+/// Result of a look at some corners.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
     /// Largest change; not a number where a residual is none.
@@ -148,14 +148,14 @@ impl Seen {
         Self { most, worst }
     }
 
-    /// What is found at a corner.
+    /// Result of a look at one corner.
     pub fn of(found: &Corner<f64>) -> Self {
         let worst = (found.limit >= 0.0).then_some([found.change, found.limit]);
         Self { most: found.change, worst }
     }
 }
 
-/// Where the residual is looked at, and what was found so far; what is known of each corner is with the backend.
+/// Corners at which the residual is looked at, and the results so far; the state of each corner is with the backend.
 #[derive(Debug, Clone)]
 pub struct Gauss {
     grid: Grid,
@@ -193,7 +193,7 @@ impl Gauss {
         }
     }
 
-    /// Whether the charge goes through the filter of the current.
+    /// True if the charge goes through the filter of the current.
     pub fn smoothed(&self) -> bool {
         self.smoothed
     }

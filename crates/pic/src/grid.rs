@@ -13,7 +13,7 @@ pub const ABOVE: usize = 3;
 /// Rows begin at multiples of this many values: whole cache lines in single precision.
 const ALIGN: usize = 16;
 
-/// What a side does to the fields.
+/// Boundary condition for the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "open": "absorbing", "pml": "absorbing", "cpml": "absorbing", "outflow": "absorbing", "conductor": "pec", "conducting": "pec", "metal": "pec", "reflecting": "pec", "magnetic": "pmc", "cyclic": "periodic" }))]
@@ -28,7 +28,7 @@ pub enum FieldSide {
     Absorbing,
 }
 
-/// What a side does to particles.
+/// Boundary condition for particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "reflecting": "reflect", "reflective": "reflect", "mirror": "reflect", "specular": "reflect", "absorbing": "absorb", "open": "absorb", "outflow": "absorb", "remove": "absorb", "reinject": "thermal", "reinjecting": "thermal", "diffuse": "thermal", "cyclic": "periodic" }))]
@@ -63,7 +63,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Whether the fields of an axis are periodic.
+    /// True if the fields of an axis are periodic.
     pub fn periodic(&self, axis: usize) -> bool {
         self.fields[axis][0] == FieldSide::Periodic
     }
@@ -93,7 +93,7 @@ impl Grid {
         self.pitch() * self.rows()
     }
 
-    /// Whether there are no values; never, but clippy asks.
+    /// True if there are no values; never, but clippy asks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -47,7 +47,7 @@ pub fn field_of(grid: &Grid, rho: &[f64], device: &Device) -> Result<Start> {
     Ok(start)
 }
 
-/// Whether a side is a conductor.
+/// True if a side is a conductor.
 fn conducts(side: FieldSide) -> bool {
     matches!(side, FieldSide::Pec | FieldSide::Absorbing)
 }
@@ -144,7 +144,7 @@ fn along_a_line(grid: &Grid, rho: &[f64], start: &mut Start) {
     let constant = if lower == FieldSide::Pmc {
         0.0
     } else if upper == FieldSide::Pmc {
-        // What is left of the flux at the wall's half cell.
+        // Remainder of the flux at the wall's half cell.
         -(start.e[0][at(n - 1)] + h * 0.5 * rho[at(n)])
     } else {
         // No voltage from end to end, or round the period.

@@ -16,7 +16,7 @@ const DITHER: u32 = 0xFF;
 /// `K w` below which a particle is light. A heavy one is right to the inverse of this.
 const LIGHT: f64 = 4096.0;
 
-/// What `K` is for a particle.
+/// Charge unit `K` of a particle.
 #[device]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnitOf<R> {

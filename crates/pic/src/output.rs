@@ -77,7 +77,7 @@ pub fn fields(config: &Config, plasma: &mut Plasma, what: &[String], asked: bool
     Ok(())
 }
 
-/// Whether something is not zero.
+/// True if some value is not zero.
 fn notable(values: &Values) -> bool {
     match values {
         Values::F32(values) => position(values, |v| *v != 0.0),
@@ -186,7 +186,7 @@ pub fn particles(config: &Config, plasma: &mut Plasma, p: &ParticlesConfig) -> R
     }))
 }
 
-/// How everything was computed, by the words of openPMD's extension ED-PIC (EXT_ED-PIC.md of version 1.1.0).
+/// Numerical method, in the words of openPMD's extension ED-PIC (EXT_ED-PIC.md of version 1.1.0).
 pub fn method(config: &Config, plasma: &Plasma) -> Record {
     let setup = &plasma.setup;
     let grid = &setup.grid;

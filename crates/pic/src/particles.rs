@@ -11,13 +11,13 @@ pub struct Species {
     pub mass: f64,
     /// Density that a macro-particle of weight 1 stands for, `n_0`: reference density over particles per cell.
     pub weight: f64,
-    /// Whether particles carry a weight of their own, a factor to `weight`.
+    /// True if particles carry a weight of their own, a factor to `weight`.
     pub weighted: bool,
-    /// Whether particles carry a tag of 64 bits.
+    /// True if particles carry a tag of 64 bits.
     pub tagged: bool,
-    /// Whether particles are pushed; a fixed species only has charge.
+    /// True if particles are pushed; a fixed species only has charge.
     pub mobile: bool,
-    /// How momenta advance.
+    /// Pusher of the momenta.
     pub pusher: Pusher,
     /// Thermal momenta of the walls, `u_th` per axis and end, where the side is thermal.
     pub wall_thermal: [[f64; 2]; 2],
@@ -40,7 +40,7 @@ impl Species {
     }
 }
 
-/// How momenta advance.
+/// Pusher of the momenta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "hc": "higuera_cary", "higuera": "higuera_cary" }))]
@@ -75,12 +75,12 @@ pub struct Particles {
 }
 
 impl Particles {
-    /// How many.
+    /// Number of particles.
     pub fn len(&self) -> usize {
         self.i.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.i.is_empty()
     }

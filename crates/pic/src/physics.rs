@@ -138,8 +138,8 @@ pub fn vay<R: Real>(u: Vec3<R>, e: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
     scaled((R::ONE + dot(t, t)).recip(), add(turned, along))
 }
 
-/// What a straight path inside one cell adds to the current at the nodes around it (linear shapes), per unit of charge
-/// flow: x on the two rows, y on the two columns, z on the four corners.
+/// Current that a straight path inside one cell adds at the nodes around it (linear shapes), per unit of charge flow: x on
+/// the two rows, y on the two columns, z on the four corners.
 #[device]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Currents<R> {

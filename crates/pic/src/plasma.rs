@@ -26,9 +26,9 @@ pub(crate) use self::window::left_behind;
 
 /// A plasma under way.
 pub struct Plasma {
-    /// What it is made of.
+    /// Model that it is made of.
     pub model: Model,
-    /// What its backend was made with.
+    /// Set-up of its backend.
     pub setup: Setup,
     /// Its state.
     pub stages: Box<dyn Stages>,
@@ -36,14 +36,14 @@ pub struct Plasma {
     pub step: u64,
     /// Cells that the window has gone.
     pub moved: u64,
-    /// What `div E - rho` was at the start.
+    /// Residual `div E - rho` of the start.
     pub gauss: Gauss,
     /// Mean charge that a start by Poisson's equation took off, `e n_0`: an immobile background where no conductor holds it.
     pub background: f64,
     device: Device,
     antennas: Vec<Antenna>,
     front: Front,
-    /// What had gone in and out when the run began.
+    /// Ledgers of all species when the run began.
     start: Vec<Ledger>,
     accounts: Accounts,
     /// Energy that the antennas radiate where nothing comes back to them.
@@ -58,7 +58,7 @@ pub struct Plasma {
 const SMALL: usize = 1 << 20;
 const APART: u64 = 64;
 
-/// How the energy of a run is accounted for.
+/// Accounting of a run's energy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accounts {
     /// Nothing but particles comes in or goes out.
@@ -234,12 +234,12 @@ impl Plasma {
         self.step as f64 * self.setup.grid.dt
     }
 
-    /// What the last measured step added up.
+    /// Energies of the last measured step.
     pub fn energies(&mut self) -> Result<Energies> {
         self.stages.energies()
     }
 
-    /// What went in and out since the start, summed over the species, and what fields did.
+    /// Particles and energy in and out since the start, summed over the species, and the work and radiation of the fields.
     pub fn account(&mut self) -> Result<Account> {
         let mut sum = Ledger::default();
         for (now, start) in self.stages.ledger()?.iter().zip(&self.start) {
@@ -257,17 +257,17 @@ impl Plasma {
         self.gauss.look(self.stages.as_mut(), self.step, self.moved)
     }
 
-    /// How the energy is accounted for.
+    /// Accounting of the energy.
     pub fn accounts(&self) -> Accounts {
         self.accounts
     }
 
-    /// What has probably made the energy grow without bound.
+    /// Probable cause of energy that grew without bound.
     pub fn cause(&self) -> String {
         crate::stability::cause(&self.model)
     }
 
-    /// Whether energy can only change form: no window, no antenna, no layer, no external electric field.
+    /// True if energy can only change form: no window, no antenna, no layer, no external electric field.
     pub fn closed(&self) -> bool {
         let layer = self.setup.grid.fields.iter().flatten().any(|s| *s == FieldSide::Absorbing);
         self.model.window.is_none() && self.antennas.is_empty() && !layer && self.setup.external[..3].iter().all(Vec::is_empty)

@@ -29,14 +29,14 @@ pub(crate) mod purpose {
     }
 }
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Places inside cells.
     Place,
     /// Momenta.
     Momentum,
-    /// How many particles a cell gets.
+    /// Number of particles in a cell.
     Count,
 }
 
@@ -140,7 +140,7 @@ impl Stream {
 pub(crate) struct Try {
     /// The momentum; not kept as often as it has to be.
     pub(crate) u: [f64; 3],
-    /// Whether it is kept.
+    /// True if it is kept.
     pub(crate) kept: bool,
     /// Draws that it took.
     pub(crate) drawn: u64,

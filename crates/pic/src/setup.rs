@@ -15,7 +15,7 @@ use crate::stages::{Component, Precision, Setup};
 /// A function of place: input units in, normalised units out.
 #[derive(Debug, Clone)]
 pub enum Profile {
-    /// The same everywhere.
+    /// Constant value.
     Number(f64),
     /// An expression of `x` and `y`, divided by a unit.
     Expression(Expr, f64),
@@ -45,7 +45,7 @@ impl Profile {
         }
     }
 
-    /// Whether it is zero everywhere for certain.
+    /// True if it is certainly zero everywhere.
     pub fn is_zero(&self) -> bool {
         matches!(self, Self::Number(0.0))
     }
@@ -66,36 +66,36 @@ pub(crate) fn input(path: &str, mut problem: Problem) -> Error {
     Error::input("the input", problem)
 }
 
-/// How a species is put in.
+/// Initial load of a species.
 #[derive(Debug, Clone)]
 pub struct Load {
     /// Its number, which its random numbers hang on.
     pub number: usize,
-    /// What the stages know of it.
+    /// Description of it for the stages.
     pub species: Species,
     /// Particles per cell at the reference density.
     pub per_cell: usize,
-    /// The same as a lattice.
+    /// Particles per cell along each axis, for regular positions.
     pub lattice: [usize; 2],
     /// Density, `n_0`.
     pub density: Profile,
     /// Density that `per_cell` is meant for, `n_0`.
     pub reference: f64,
-    /// Whether the density has but one value: then each particle of equal weight is there or not.
+    /// True if the density has but one value: then each particle of equal weight is there or not.
     pub flat: bool,
-    /// Where particles sit in a cell.
+    /// Positions of particles in a cell.
     pub positions: Positions,
-    /// Whether momenta are of a low-discrepancy sequence over the box.
+    /// True if momenta are of a low-discrepancy sequence over the domain.
     pub quiet: bool,
     /// Mean momentum.
     pub drift: [Profile; 3],
-    /// How momenta are spread.
+    /// Spread of the momenta.
     pub heat: Heat,
-    /// Whether the mean of the spread is taken off.
+    /// True if the mean of the spread is subtracted.
     pub corrected: bool,
 }
 
-/// How momenta are spread about the drift.
+/// Spread of the momenta about the drift.
 #[derive(Debug, Clone)]
 pub enum Heat {
     /// Not at all.
@@ -111,7 +111,7 @@ pub enum Heat {
 /// A run before anything is allocated.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// What one normalised unit is in the input's.
+    /// Normalised units in units of the input.
     pub units: Units,
     /// The domain.
     pub grid: Grid,
@@ -371,7 +371,7 @@ impl Model {
     }
 }
 
-/// What a density comes to in some cells.
+/// Sums of a density over some cells.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cells {
     /// Cells that have some of it.

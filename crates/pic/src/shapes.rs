@@ -42,8 +42,8 @@ pub fn nearest<R: Real>(s: R) -> R {
     select(s.lt(R::ZERO), R::ZERO, R::ONE)
 }
 
-/// How many cells a path ends away from where it began, along one axis: -1, 0 or 1 for an end `s`, `-3/2..=3/2`, measured from
-/// the centre of the first cell. A particle on the border stays.
+/// Number of cells between start and end of a path along one axis: -1, 0 or 1 for an end `s`, `-3/2..=3/2`, measured from the
+/// centre of the first cell. A particle on the border stays.
 #[device]
 #[inline(always)]
 pub fn crossed<R: Real>(s: R) -> R {

@@ -43,7 +43,7 @@ impl Pic {
         &mut self.plasma
     }
 
-    /// What was measured.
+    /// Diagnostics of the run.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
@@ -227,7 +227,7 @@ impl Solver for Pic {
     }
 }
 
-/// Where a GPU's particles are made.
+/// Maker of each species on a GPU run, CPU or GPU, for the plan.
 fn makers(config: &Config, model: &Model, setup: &Setup) -> Vec<(String, String)> {
     let line = |load: &Load| match plasma::obstacle(config, setup, load) {
         None => format!("{}: made by the GPU", load.species.name),

@@ -1,4 +1,4 @@
-//! What makes a plasma unstable on its lattice, with the numbers: for warnings beforehand and for causes afterwards.
+//! Instabilities of a plasma on its grid, with the numbers: for warnings beforehand and for causes afterwards.
 
 use crate::setup::{Heat, Load, Model, Profile};
 
@@ -71,7 +71,7 @@ pub fn scales(model: &Model) -> [f64; 2] {
     scales
 }
 
-/// How a species moves at the start, in the mean over its particles.
+/// Motion of a species at the start, in the mean over its particles.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Motion {
     /// Sum of the densities at the places that are looked at: to add species up.
@@ -145,7 +145,7 @@ pub fn cell(model: &Model) -> f64 {
     model.grid.h[..model.grid.dimensions].iter().copied().fold(0.0, f64::max)
 }
 
-/// What has probably made the energy grow without bound, and what to try.
+/// Probable cause of energy that grew without bound, and the fix.
 pub fn cause(model: &Model) -> String {
     let step = step(model);
     let ratio = |load: &Load| debye(load, &Motion::new(model, load)).map_or(0.0, |length| cell(model) / length);

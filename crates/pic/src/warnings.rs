@@ -1,4 +1,4 @@
-//! What is likely to go wrong in a run, for its plan.
+//! Warnings about a run, for its plan.
 
 use crate::config::{Config, check_laser};
 use crate::grid::FieldSide;
@@ -15,12 +15,12 @@ const ENOUGH: [u32; 2] = [8, 4];
 /// Part of what all charges carry at most, each with the speeds of its drift and its thermal motion, above which a net current is said.
 const NET: f64 = 0.02;
 
-/// What helps against it: energy of the fields over that of the drift at `t = 60`, of a beam of `u = 5` in the plane that had 18 % with
-/// neither (2026-11-23).
+/// Remedies against it: energy of the fields over that of the drift at `t = 60`, of a beam of `u = 5` in the plane that had 18 %
+/// with neither (2026-11-23).
 const REMEDIES: &str = "Against it: 8 passes of `smoothing` (fields of 0.02 % of the drift's energy after 60 plasma periods over 2 pi, where \
     18 % were without), `order = 2` with 4 compensated passes (0.2 %), in the plane `courant = 0.707` (4.5 %)";
 
-/// What is likely to go wrong, with the number.
+/// Warnings about a run, with the number.
 pub(crate) fn of(config: &Config, model: &Model) -> Vec<String> {
     let grid = &model.grid;
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! What stands on the sides: one word for fields and particles, or a word for each.
+//! Boundary conditions: one word for fields and particles, or a word for each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,13 +68,13 @@ pub enum SideWord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SidePair {
-    /// What the side does to fields: `periodic`, `pec`, `pmc` or `absorbing`.
+    /// Condition for fields: `periodic`, `pec`, `pmc` or `absorbing`.
     pub fields: FieldSide,
-    /// What the side does to particles: `periodic`, `reflect`, `absorb` or `thermal`.
+    /// Condition for particles: `periodic`, `reflect`, `absorb` or `thermal`.
     pub particles: ParticleSide,
 }
 
-/// What holds on a side, with the key that it stands at.
+/// Boundary condition of a side, with its key in the input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideRef {
     /// Fields.
@@ -86,7 +86,7 @@ pub struct SideRef {
 }
 
 impl Boundary {
-    /// What holds on side `end` of axis `d`.
+    /// Boundary condition at side `end` of axis `d`.
     pub fn side(&self, d: usize, end: usize) -> SideRef {
         let axis = ["x", "y"][d];
         let single = [[&self.x_lo, &self.x_hi], [&self.y_lo, &self.y_hi]][d][end];

@@ -14,7 +14,7 @@ const FEWEST_CELLS: f64 = 4.0;
 const FEW_CELLS: f64 = 8.0;
 /// Part of the peak amplitude at a side of x, or at time 0, above which it is said; ten times as much in the box is refused.
 const CUT: f64 = 0.01;
-/// The same at a side of y, where beams are often cut on purpose.
+/// Limit at a side of y, where beams are often cut on purpose.
 const CUT_ACROSS: f64 = 0.05;
 
 pub(super) fn lasers(config: &Config, sound: bool, faults: &mut Vec<Problem>) {
@@ -102,7 +102,7 @@ fn ends(config: &Config, l: &LaserConfig) -> ([f64; 2], bool) {
     let sign = if l.direction == LaserDirection::Right { 1.0 } else { -1.0 };
     let sides = [config.origin(0), config.origin(0) + config.grid.size[0]];
     let envelope = envelope(l);
-    // What is further on came earlier.
+    // Light that is further on was emitted earlier.
     let peak = position - sign * if let Envelope::Ramps { rise, .. } = envelope { rise } else { 0.0 };
     (sides.map(|x| envelope.at(sign * (position - x))), (sides[0]..=sides[1]).contains(&peak))
 }
@@ -123,7 +123,7 @@ fn edge(config: &Config, l: &LaserConfig) -> f64 {
     (-(distance / radius).powi(2)).exp()
 }
 
-/// Whether the lattice resolves the waves and the box holds the pulse.
+/// Checks that the grid resolves the waves and the domain holds the pulse.
 fn room(config: &Config, i: usize, l: &LaserConfig, faults: &mut Vec<Problem>) {
     let at = |key: &str| format!("laser[{i}].{key}");
     let (h, length) = (config.spacing(0), wavelength(l, &config.scales()));
@@ -153,7 +153,7 @@ fn room(config: &Config, i: usize, l: &LaserConfig, faults: &mut Vec<Problem>) {
     }
 }
 
-/// What is likely to go wrong with the pulses, with the numbers.
+/// Warnings about the pulses, with the numbers.
 pub(crate) fn warnings(config: &Config) -> Vec<String> {
     let mut out = Vec::new();
     let units = config.scales();

@@ -1,4 +1,4 @@
-//! What is measured and written, each with its own schedule.
+//! Diagnostics and their schedules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ pub struct PhaseSpaceConfig {
     /// One or two axes.
     #[schemars(length(min = 1, max = 2))]
     pub axes: Vec<BinConfig>,
-    /// What a particle counts, times the density that it stands for: a number or an expression as for axes; 1 if left out.
+    /// Weight of a particle, times the density that it stands for: a number or an expression as for axes; 1 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,
     /// Only particles for which this is not 0.
@@ -164,7 +164,7 @@ pub struct ModeConfig {
     pub component: Component,
     /// Wave numbers in periods of the box, `[m]` or `[m, n]`.
     pub mode: Vec<i64>,
-    /// What is fitted.
+    /// Quantity that is fitted.
     #[serde(default)]
     pub measure: Measure,
     /// Times between which it is fitted; if left out, the stretch over which the amplitude changes most and still exponentially, and all of
@@ -187,7 +187,7 @@ fn each() -> u64 {
     1
 }
 
-/// What is fitted to a mode.
+/// Quantity that is fitted to a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {

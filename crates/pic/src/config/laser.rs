@@ -16,13 +16,13 @@ pub struct LaserConfig {
     /// Wavelength in vacuum; or give `omega`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavelength: Option<f64>,
-    /// Whether the pulse is in the box at the start, or comes from a sheet of current.
+    /// Source of the pulse: in the domain at the start, or emitted by a sheet of current.
     #[serde(default)]
     pub source: LaserSource,
-    /// Whether it runs towards larger or smaller x.
+    /// Direction of propagation: towards larger or smaller x.
     #[serde(default)]
     pub direction: LaserDirection,
-    /// Where the sheet of current stands in x; two cells inside the lower side (its layer) if left out.
+    /// Position x of the sheet of current; two cells inside the lower side (its layer) if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antenna: Option<f64>,
     /// In the box: x of the centre of a Gaussian envelope, of the front of any other.
@@ -59,7 +59,7 @@ pub struct LaserConfig {
     pub phase: f64,
 }
 
-/// Where a pulse comes from.
+/// Source of a pulse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LaserSource {
@@ -70,7 +70,7 @@ pub enum LaserSource {
     Antenna,
 }
 
-/// Where a pulse goes to.
+/// Direction of a pulse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LaserDirection {

@@ -77,7 +77,7 @@ pub struct Config {
     pub tile: Option<[usize; 2]>,
     /// The lattice.
     pub grid: GridConfig,
-    /// What stands on the sides; periodic if left out.
+    /// Boundary conditions; periodic if left out.
     #[serde(default)]
     pub boundary: Boundary,
     /// A window that moves along x with the speed of light.
@@ -98,7 +98,7 @@ pub struct Config {
     /// Laser pulses.
     #[serde(default)]
     pub laser: Vec<LaserConfig>,
-    /// What is measured and written, and when.
+    /// Diagnostics and their schedules.
     #[serde(default)]
     pub diagnostics: DiagnosticsConfig,
 }
@@ -144,12 +144,12 @@ pub struct SmoothingConfig {
     pub y: Option<Smoothing>,
 }
 
-/// How the fields start.
+/// Initial fields.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialConfig {
-    /// Whether E solves `div E = rho` of the particles that are put in; otherwise the plasma starts on a background that
-    /// makes it neutral.
+    /// If true, E solves `div E = rho` of the loaded particles; otherwise the plasma starts on a background that makes it
+    /// neutral.
     pub poisson: bool,
     /// E and B to begin with, added to the former.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Value {
-    /// The same everywhere.
+    /// Constant value.
     Number(f64),
     /// An expression of `x` and `y`.
     Expression(String),
@@ -39,7 +39,7 @@ impl From<&str> for Value {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Density {
-    /// The same everywhere.
+    /// Constant value.
     Number(f64),
     /// An expression of `x` and `y`.
     Expression(String),
@@ -85,7 +85,7 @@ pub struct Step {
     /// Density behind the plane.
     #[serde(default = "unit")]
     pub value: f64,
-    /// Where the plane stands.
+    /// Position of the plane.
     pub from: f64,
     /// The axis that it is normal to.
     #[serde(default)]
@@ -99,9 +99,9 @@ pub struct Slab {
     /// Density inside.
     #[serde(default = "unit")]
     pub value: f64,
-    /// Where it begins.
+    /// Position of its lower end.
     pub from: f64,
-    /// Where it ends.
+    /// Position of its upper end.
     pub to: f64,
     /// The axis across it.
     #[serde(default)]
@@ -118,9 +118,9 @@ pub struct Ramp {
     /// Density at `to` and behind.
     #[serde(default = "unit")]
     pub end: f64,
-    /// Where it begins.
+    /// Position of its start.
     pub from: f64,
-    /// Where it ends.
+    /// Position of its end.
     pub to: f64,
     /// The axis that it rises along.
     #[serde(default)]
@@ -157,7 +157,7 @@ pub struct Sphere {
 }
 
 impl Preset {
-    /// Whether it has one value where it has any: then equal weights represent it, edges included.
+    /// True if it has one value wherever it is not zero: then equal weights represent it, edges included.
     pub fn is_flat(&self) -> bool {
         matches!(self, Self::Step(_) | Self::Slab(_) | Self::Sphere(_))
     }
@@ -180,7 +180,7 @@ impl Preset {
         }
     }
 
-    /// What is wrong with the measures: the key and the sentence.
+    /// Fault in the measures: the key and the sentence.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let numbers = match self {
             Self::Step(s) => vec![s.value, s.from],

@@ -20,16 +20,16 @@ pub struct SpeciesConfig {
     pub mass: f64,
     /// Particles per cell where the density is the reference density: a number, or `[nx, ny]` of a lattice.
     pub particles_per_cell: PerCell,
-    /// Whether particles move; those that do not only have charge.
+    /// If false, particles do not move and only have charge.
     #[serde(default = "yes")]
     pub mobile: bool,
-    /// How momenta advance.
+    /// Pusher of the momenta.
     #[serde(default)]
     pub pusher: Pusher,
-    /// Where particles sit in their cell.
+    /// Positions of particles in their cell.
     #[serde(default)]
     pub positions: Positions,
-    /// Whether the number of particles follows the density, or their weight.
+    /// Choice of what follows the density: the number of particles or their weight.
     #[serde(default)]
     pub weighting: Weighting,
     /// Density that `particles_per_cell` is meant for; the largest one if left out.
@@ -38,7 +38,7 @@ pub struct SpeciesConfig {
     /// Thermal momentum that thermal sides give, `gamma v/c` per component; that of the species if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_thermal: Option<f64>,
-    /// Whether each particle carries a tag, for tracks.
+    /// If true, each particle carries a tag, for tracks.
     #[serde(default)]
     pub tagged: bool,
     /// Number density: a number, an expression, or `{ step = .. }`, `{ slab = .. }`, `{ ramp = .. }`, `{ gaussian = .. }`,
@@ -82,7 +82,7 @@ impl SpeciesConfig {
         }
     }
 
-    /// Whether particles have weights of their own: where the density has more values than one and nothing else is said.
+    /// True if particles have weights of their own: the default where the density has more than one value.
     pub fn weighted(&self) -> bool {
         match self.weighting {
             Weighting::Equal => false,
@@ -130,7 +130,7 @@ impl PerCell {
     }
 }
 
-/// Where particles sit in their cell.
+/// Positions of particles in their cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "regular": "lattice", "uniform": "lattice", "grid": "lattice", "thermal": "random", "halton": "quiet", "low_discrepancy": "quiet" }))]
@@ -145,7 +145,7 @@ pub enum Positions {
     Quiet,
 }
 
-/// What follows the density.
+/// Quantity that follows the density.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Weighting {
@@ -154,7 +154,7 @@ pub enum Weighting {
     Auto,
     /// All particles weigh the same, their number follows the density.
     Equal,
-    /// The same number in each cell that has any density, their weight follows it.
+    /// Equal numbers in all cells that have any density; the weight follows it.
     Variable,
 }
 
@@ -175,10 +175,10 @@ pub struct Momentum {
     /// Temperature of a Maxwell-Juttner distribution, in `m_e c^2`, in SI units in eV.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxwell_juttner: Option<Value>,
-    /// Whether each cell's mean of the thermal momenta is taken off, so that no net drift is left by chance.
+    /// If true, each cell's mean of the thermal momenta is subtracted, so that no net drift is left by chance.
     pub corrected: bool,
-    /// Whether thermal momenta are those of a low-discrepancy sequence over the box instead of random ones; left out: where `positions`
-    /// is `"quiet"`. Not for `maxwell_juttner`, which is always random.
+    /// If true, thermal momenta are those of a low-discrepancy sequence over the domain instead of random ones; if left out, true
+    /// where `positions` is `"quiet"`. Not for `maxwell_juttner`, which is always random.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quiet: Option<bool>,
 }
@@ -196,7 +196,7 @@ impl Momentum {
     }
 }
 
-/// How broad momenta are.
+/// Width of the momentum distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
     /// `u_th`.
@@ -209,9 +209,9 @@ pub enum Spread {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Thermal {
-    /// The same for each component.
+    /// One number for all components.
     Number(f64),
-    /// The same for each component, an expression.
+    /// One expression for all components.
     Expression(String),
     /// Per component.
     Each([Value; 3]),

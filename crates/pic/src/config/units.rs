@@ -60,10 +60,10 @@ impl UnitsConfig {
     }
 }
 
-/// What one normalised unit is in the units of the input.
+/// Normalised units in units of the input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
-    /// Whether they are SI.
+    /// True if those are SI.
     pub si: bool,
     /// Length.
     pub length: f64,
@@ -117,7 +117,7 @@ impl Units {
         }
     }
 
-    /// What a component of E, B or J is in.
+    /// Unit of a component of E, B or J.
     pub fn of(&self, component: Component) -> f64 {
         match component as usize {
             0..3 => self.electric,
@@ -136,7 +136,7 @@ impl Units {
         if self.si { dimension } else { [0.0; 7] }
     }
 
-    /// What an energy, summed over the domain, is to be multiplied by: J/m^2 in one dimension, J/m in two.
+    /// Factor of an energy that is summed over the domain: J/m^2 in one dimension, J/m in two.
     pub fn total_energy(&self, dimensions: usize) -> f64 {
         self.energy * self.length.powi(dimensions as i32)
     }

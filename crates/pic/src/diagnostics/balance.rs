@@ -21,14 +21,14 @@ const COLD: f64 = 1e-10;
 /// Rounding of momenta in a run, over their last digit: differences of so much of all energy are not judged.
 const ROUNDING: f64 = 30.0;
 
-/// What a step began with: belongs to the energies that it measures.
+/// Account at the start of a step: belongs to the energies that it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Account {
-    /// What crossed sides and the window, summed over species.
+    /// Flows through sides and the window, summed over species.
     pub ledger: Ledger,
     /// Work of the fields on particles, where it is added up.
     pub work: f64,
-    /// What antennas radiate where nothing comes back to them.
+    /// Energy that antennas radiate where nothing comes back to them.
     pub radiated: f64,
 }
 
@@ -39,11 +39,11 @@ pub struct Balance {
     floor: f64,
     /// Part of all energy that is rounding.
     eps: f64,
-    /// What is kept, and all energy, at the first measurement.
+    /// Conserved energy and all energy at the first measurement.
     first: Option<[f64; 2]>,
     /// Most energy of the fields, most work, and the largest difference.
     most: [f64; 3],
-    /// What can change, as of the last measurement.
+    /// Energy that can change, as of the last measurement.
     reference: f64,
 }
 

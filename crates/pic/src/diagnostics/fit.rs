@@ -21,7 +21,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether it tells little.
+    /// True if it tells little.
     pub fn is_poor(&self) -> bool {
         self.error.is_nan() || self.error > POOR * self.figure.abs()
     }

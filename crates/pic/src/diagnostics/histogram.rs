@@ -34,12 +34,12 @@ impl Cloud {
         Self { columns: [x, y, ux, uy, uz, gamma, weight] }
     }
 
-    /// How many.
+    /// Number of particles.
     pub fn len(&self) -> usize {
         self.columns[0].len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -86,7 +86,7 @@ pub fn name(p: &PhaseSpaceConfig) -> String {
     })
 }
 
-/// How an expression of particles is written on an axis, and its unit.
+/// Label of an expression of particles on an axis, and its unit.
 fn shown(plasma: &Plasma, value: &str) -> (String, &'static str) {
     match value {
         "x" | "y" => (value.into(), plasma.model.units.label("m", "c/w_n")),

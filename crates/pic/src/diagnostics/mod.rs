@@ -1,4 +1,4 @@
-//! What is measured while a plasma runs: energies, modes, spectra, courses of particles; and what falls due to be written.
+//! Diagnostics of a running plasma: energies, modes, spectra, tracks of particles; and the output that falls due.
 
 pub mod balance;
 pub mod fit;
@@ -91,7 +91,7 @@ pub struct Diagnostics {
     /// Courses.
     pub tracks: Vec<Tracks>,
     fields: Vec<Timed<FieldsConfig>>,
-    /// Whether fields were named: then zero ones are written too.
+    /// True if fields were named: then zero ones are written too.
     named: bool,
     phase_spaces: Vec<Timed<PhaseSpaceConfig>>,
     particles: Vec<Timed<crate::config::diagnostics::ParticlesConfig>>,
@@ -133,7 +133,7 @@ impl Diagnostics {
         Ok(all)
     }
 
-    /// Whether the step from here on is to add up energies.
+    /// True if the next step has to sum energies.
     pub fn measures(&self, plasma: &Plasma) -> bool {
         plasma.step.is_multiple_of(self.measure_every) || plasma.step + 1 == plasma.model.steps
     }
@@ -230,7 +230,7 @@ impl Diagnostics {
         Ok(records)
     }
 
-    /// What a bit-equal continuation needs.
+    /// Saves the state that a bitwise identical continuation needs.
     pub fn save(&self, writer: &mut Writer) -> Result<()> {
         self.series.save(writer)?;
         for (k, mode) in self.modes.iter().enumerate() {
@@ -257,7 +257,7 @@ impl Diagnostics {
         for (k, tracks) in self.tracks.iter_mut().enumerate() {
             tracks.restore(reader, k)?;
         }
-        // What fell due before the checkpoint has been written.
+        // Output that fell due before the checkpoint has been written.
         self.fields.iter_mut().for_each(|t| t.go_on(clock));
         self.phase_spaces.iter_mut().for_each(|t| t.go_on(clock));
         self.particles.iter_mut().for_each(|t| t.go_on(clock));

@@ -98,7 +98,7 @@ impl Mode {
         self.fit().map(|fit| fit.figure)
     }
 
-    /// What is measured, in words.
+    /// Name of the measured quantity.
     pub fn what(&self) -> &'static str {
         if self.config.measure == Measure::Growth { "growth rate" } else { "frequency" }
     }

@@ -12,7 +12,7 @@ use crate::diagnostics::histogram::{Cloud, selected, selection};
 use crate::particles::Particles;
 use crate::plasma::Plasma;
 
-/// What is kept of a particle at a time: `x, y, ux, uy, uz`.
+/// Numbers kept of a particle at a time: `x, y, ux, uy, uz`.
 const KEPT: usize = 5;
 
 /// Courses of a species' particles.

@@ -8,7 +8,7 @@ use crate::particles::{Particles, Species};
 use crate::sampling::half_step_back;
 use crate::stages::{Component, Setup};
 
-/// How the momenta of a species are taken back.
+/// Push of a species' momenta half a step back.
 struct Back<'a> {
     grid: &'a Grid,
     order: u32,
@@ -49,12 +49,12 @@ pub fn back_push(grid: &Grid, order: u32, species: &Species, fields: &[Vec<f64>;
     });
 }
 
-/// Whether there is something to be done for species `s` in such fields.
+/// True if the momenta of species `s` change in such fields.
 pub(super) fn pushes(setup: &Setup, s: usize, fields: &[Vec<f64>; 6]) -> bool {
     Back::new(&setup.grid, setup.order, &setup.species[s], fields).is_some()
 }
 
-/// The same for particles of species `s` that are being made, on this thread.
+/// Pushes particles of species `s` that are being made half a step back, on this thread.
 pub(super) fn back_push_batch(setup: &Setup, s: usize, fields: &[Vec<f64>; 6], out: &mut Batch) {
     let Some(back) = Back::new(&setup.grid, setup.order, &setup.species[s], fields) else { return };
     for p in 0..out.len() {

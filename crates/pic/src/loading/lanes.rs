@@ -139,7 +139,7 @@ impl Work for Normals<'_> {
     }
 }
 
-/// What [`normals`] leaves normal vectors as they are with.
+/// Width and shift with which [`normals`] leaves normal vectors unchanged.
 pub(super) const AS_THEY_ARE: [[f64; 3]; 2] = [[1.0; 3], [-0.0; 3]];
 
 /// Normal vectors, by component times a width and moved by a shift.
@@ -161,7 +161,7 @@ pub(super) struct Tries {
     pub(super) theta: [f64; GROUP],
     /// The momentum.
     pub(super) u: [[f64; GROUP]; 3],
-    /// Whether it is kept.
+    /// True if it is kept.
     pub(super) kept: [bool; GROUP],
 }
 

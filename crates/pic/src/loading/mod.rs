@@ -47,12 +47,12 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// How many particles.
+    /// Number of particles.
     pub fn len(&self) -> usize {
         self.cell.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.cell.is_empty()
     }
@@ -199,7 +199,7 @@ impl<'a> Source<'a> {
         self.model.place(out.columns[c] as f64 + 0.5 + out.s[p], f64::from(out.cells[c][1]) + 0.5 + out.t[p])
     }
 
-    /// How many particles each cell gets; whether that makes the density.
+    /// Counts the particles of each cell; true if their number makes the density.
     fn count(&self, out: &mut Batch) -> Result<bool> {
         let load = self.load;
         let by_number = !load.species.weighted && !load.flat;

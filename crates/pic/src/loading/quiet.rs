@@ -10,7 +10,7 @@ const ROTATIONS: [f64; 3] = [0.414_213_562_373_095_05, 0.732_050_807_568_877_3, 
 pub(super) struct Halton {
     base: u64,
     low: Vec<f64>,
-    /// What the first digit that is not in the table counts.
+    /// Value of the first digit that is not in the table.
     digit: f64,
 }
 

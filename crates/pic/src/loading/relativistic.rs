@@ -10,7 +10,7 @@ use crate::setup::Profile;
 impl Source<'_> {
     /// Momenta of a relativistic gas, seen from the box.
     pub(super) fn draw_relativistic(&self, temperature: &Profile, out: &mut Batch) -> Result<()> {
-        // Where the particles of each cell are, in their order.
+        // Indices of the particles of each cell, in their order.
         let mut of_cell = vec![Vec::new(); out.cells.len()];
         for (p, c) in out.cell.iter().enumerate() {
             of_cell[*c as usize].push(p);

@@ -34,7 +34,7 @@ impl Front {
         Ok(Self { profiles, felt })
     }
 
-    /// What particles feel that come in.
+    /// Fields that act on particles which enter.
     fn felt<'a>(&'a self, setup: &'a Setup) -> &'a [Vec<f64>; 6] {
         if self.profiles.is_empty() { &setup.external } else { &self.felt }
     }

@@ -66,7 +66,7 @@ mod tests {
     use crate::stages::Component;
     use crate::stages::cpu::fields::fill_guards;
 
-    /// What comes in several pieces is what stands between the guards, times the scale, also where a wall holds it at zero.
+    /// Values in several pieces equal those between the guards, times the scale, also where a wall holds them at zero.
     #[test]
     fn cells_are_what_stands_between_the_guards() {
         let grid = Grid {

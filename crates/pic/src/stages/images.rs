@@ -1,4 +1,4 @@
-//! What stands beyond the sides: where guard nodes take their values from, and where deposits on guards belong.
+//! Images beyond the sides: the nodes that guards take their values from, and those to which deposits on guards belong.
 //!
 //! A node is named by its index on an axis: at the corner `i h`, or halfway at `(i + 1/2) h`. The walls of an axis that is
 //! not periodic are the corners 0 and `cells`; beyond them the lattice goes on as a mirror image.
@@ -27,7 +27,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Whether it sits halfway between the corners of `axis`.
+    /// True if it sits halfway between the corners of `axis`.
     pub fn half(self, axis: usize) -> bool {
         matches!(self, Self::Vector(c) if c.stagger()[axis] == 0.5)
     }
@@ -73,8 +73,8 @@ pub fn guards(grid: &Grid, axis: usize, quantity: Quantity) -> Vec<Image> {
         .collect()
 }
 
-/// Where what was deposited on the guards of `axis` belongs, by the condition for particles: added to the other end, added
-/// to the mirror image, or nowhere (the wall took it).
+/// Nodes to which deposits on the guards of `axis` belong, by the condition for particles: added to the other end, added to
+/// the mirror image, or nowhere (the wall took it).
 pub fn folds(grid: &Grid, axis: usize, quantity: Quantity) -> Vec<Image> {
     let n = grid.cells[axis] as isize;
     let half = quantity.half(axis);

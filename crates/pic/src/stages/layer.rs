@@ -121,7 +121,7 @@ impl Memory {
         format!("layer_{}_{}_{}", ["b", "e"][self.field], self.term, self.side)
     }
 
-    /// Whether a window moves its values towards the start of a row: not where rows begin at an upper wall.
+    /// True if a window moves its values towards the start of a row: not where rows begin at an upper wall.
     pub fn moves_down(&self) -> bool {
         AXES[self.field][self.term] == 1 || self.side == 0
     }

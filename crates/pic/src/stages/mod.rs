@@ -44,7 +44,7 @@ impl Component {
         ["ex", "ey", "ez", "bx", "by", "bz", "jx", "jy", "jz"][self as usize]
     }
 
-    /// Where it sits in the cell, in units of the cell, per axis: 0 at the corner, 1/2 halfway.
+    /// Offset in the cell, in units of the cell, per axis: 0 at the corner, 1/2 halfway.
     pub fn stagger(self) -> [f64; 2] {
         match self {
             Self::Ex | Self::Jx | Self::By => [0.5, 0.0],
@@ -70,7 +70,7 @@ pub struct Energies {
     pub count: Vec<u64>,
 }
 
-/// What crossed the borders since the start, per species; the closed ledger of the run.
+/// Particles, energy and charge across the sides since the start, per species; the closed ledger of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ledger {
     /// Macro-particles put in (set-up, window, walls).
@@ -107,7 +107,7 @@ pub fn memory(setup: &Setup, device: &Device) -> u64 {
     }
 }
 
-/// What is made of some particles.
+/// Function of some particles.
 pub type Visit<'a> = &'a (dyn Fn(Particles) -> Vec<f64> + Sync);
 
 /// Bins of a histogram along a column of particles.
@@ -119,7 +119,7 @@ pub struct Bins {
     pub from: f64,
     /// Width of a bin.
     pub spacing: f64,
-    /// How many.
+    /// Number of bins.
     pub count: usize,
     /// A place is the first plus the second times its distance from the corner of the box in cells.
     pub place: [f64; 2],
@@ -193,8 +193,8 @@ pub trait Stages: Send {
     /// Sum of the weights in each bin of one or two axes, the first one running fastest.
     fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>>;
 
-    /// Where the particles with `tags`, in rising order, are: place in cells from the corner of the box, and momentum; NaN for those that
-    /// are gone.
+    /// Follows the particles with `tags`, in rising order: position in cells from the corner of the domain, and momentum; NaN for those
+    /// that are gone.
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>>;
 
     /// Replaces all particles of a species (restart).
@@ -215,7 +215,7 @@ pub trait Stages: Send {
         Ok(false)
     }
 
-    /// What was put into a list, in order, each as [`Stages::component`] lays it out; the list is empty afterwards.
+    /// Snapshots in a list, in order, each as [`Stages::component`] lays it out; the list is empty afterwards.
     fn kept(&mut self, _list: usize) -> Result<Vec<Vec<f64>>> {
         Ok(Vec::new())
     }
@@ -230,13 +230,13 @@ pub trait Stages: Send {
     /// Looks at `div E - rho` at all corners: what has changed since they were first seen.
     fn look(&mut self, look: &Look<'_>) -> Result<Seen>;
 
-    /// What the last measured step added up.
+    /// Energies of the last measured step.
     fn energies(&mut self) -> Result<Energies>;
 
     /// Particles there are, per species.
     fn count(&mut self) -> Result<Vec<u64>>;
 
-    /// What crossed the borders so far, per species.
+    /// Flows through the sides so far, per species.
     fn ledger(&mut self) -> Result<Vec<Ledger>>;
 
     /// Adds up the work of the fields on particles from the next step on.
@@ -305,7 +305,7 @@ pub struct Smoothing {
     /// Binomial passes, 0 to 32.
     #[serde(default)]
     pub passes: u32,
-    /// Whether a last pass `[-1, (4 + 2n)/n, -1]`, normalised, restores long waves to second order.
+    /// If true, a last pass `[-1, (4 + 2n)/n, -1]`, normalised, restores long waves to second order.
     #[serde(default)]
     pub compensated: bool,
 }

@@ -1,5 +1,5 @@
-//! What a run says of itself: its checks pass where the numerics are right, within a small factor of what is found, and fail where they
-//! are not; a run that blows up ends.
+//! Checks of a run: they pass where the numerics are right, within a small factor of what is found, and fail where they are not; a
+//! run that blows up ends.
 
 use serde_json::{Value, json};
 use zellige_engine::profile::Profiler;

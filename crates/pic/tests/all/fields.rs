@@ -146,7 +146,7 @@ fn energies_count_every_component_once() {
         for c in Component::ALL.into_iter().take(6) {
             let mut fields: FieldSet<f32> = FieldSet::new(&setup(&g));
             fields.set(c, &vec![2.0; g.len()]);
-            // What a side holds at zero is so from the start.
+            // Values that a side holds at zero are so from the start.
             let held = fields.get(c);
             let zero = |axis: usize, k: usize| {
                 let (i, j) = if axis == 0 { (k as isize, 1) } else { (1, k as isize) };
@@ -361,7 +361,7 @@ fn a_shift_moves_everything_by_one_cell() {
     assert_eq!((fields.e, fields.b), (again.e, again.b));
 }
 
-/// The same bits on any number of threads.
+/// Bitwise identical results on any number of threads.
 #[test]
 fn nothing_depends_on_the_threads() {
     let run = |threads: usize| {
@@ -386,7 +386,7 @@ fn nothing_depends_on_the_threads() {
     assert_eq!(run(1), run(3));
 }
 
-/// What a window brings into an absorbing layer has no past: the memory of its last column is empty, whatever stood in the guards.
+/// Columns that a window brings into an absorbing layer have no past: the memory of the last one is empty, whatever stood in the guards.
 #[test]
 fn a_window_brings_nothing_into_a_layer() {
     let g = grid([30, 40], [[PEC; 2], [FieldSide::Absorbing; 2]], [0.1, 0.13], 0.9);

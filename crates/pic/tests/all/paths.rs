@@ -31,7 +31,7 @@ fn distance(a: &(u64, u32, u32, [f64; 5]), b: &(u64, u32, u32, [f64; 5]), cells:
     along(a.1, a.3[0], b.1, b.3[0], cells[0]).max(along(a.2, a.3[1], b.2, b.3[1], cells[1]))
 }
 
-/// What five steps have made of the particles on one path.
+/// State of the particles after five steps on one path.
 fn stepped(setup: &Setup, particles: &Particles, path: Path) -> Box<dyn Stages> {
     let mut stages = with_path(setup, &Cpu::new(2).unwrap(), path).unwrap();
     stages.inject(0, particles).unwrap();
@@ -125,7 +125,7 @@ fn a_dense_cell_flies_apart() {
     }
 }
 
-/// The same bits on one thread and on three, thermal walls and all.
+/// Bitwise identical results on one thread and on three, thermal walls and all.
 #[test]
 fn threads_do_not_change_a_bit() {
     for order in [1, 2] {
@@ -149,7 +149,7 @@ fn threads_do_not_change_a_bit() {
     }
 }
 
-/// What is taken out and put in again lies as it did: a restart goes on to the bit.
+/// Particles that are taken out and put in again lie as they did: a restart is bitwise identical.
 #[test]
 fn a_restart_goes_on_to_the_bit() {
     let cells = [40, 30];

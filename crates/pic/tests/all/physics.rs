@@ -174,7 +174,7 @@ fn a_window_sees_what_a_fixed_box_sees() {
             }
         }
     }
-    // The same particles, to the last one, in the columns that both have.
+    // Particles are identical, to the last one, in the columns that both have.
     let count = |pic: &mut Pic, from: u32, to: u32| {
         let p = pic.plasma().stages.particles(0).unwrap();
         p.i.iter().filter(|i| (from..to).contains(i)).count()

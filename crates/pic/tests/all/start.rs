@@ -84,7 +84,7 @@ fn programs_that_make_particles_are_told() {
     }
 }
 
-/// What a window brings is made by the GPU as by the processor, to the bit, and its energy is in the ledger.
+/// GPU and CPU make bitwise identical particles for a window, and their energy is in the ledger.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_gpu_brings_the_particles_of_the_processor_into_a_window() {

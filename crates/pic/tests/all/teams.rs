@@ -247,7 +247,7 @@ fn a_window_moves_while_helpers_are_at_work() {
                 let near = |x: f64, y: f64| (x - y).abs() <= 64.0 * tolerance * x.abs().max(1e-3);
                 assert!(near(l.energy_out, m.energy_out) && near(l.charge_out, m.charge_out), "{l:?} {m:?}");
             }
-            // The same bits whoever did the work, all along.
+            // Bitwise identical whoever did the work, in every step.
             let all: Vec<_> = [&mut there, &mut again, &mut unsplit]
                 .map(|stages| {
                     let p = sorted(&stages.particles(0).unwrap());

@@ -16,7 +16,7 @@ fn picked(setup: &Setup, values: &[f64], scale: f64) -> Vec<f32> {
     (0..setup.grid.cells[1]).flat_map(|j| values[setup.grid.row(j as isize)].iter().map(|v| (v * scale) as f32)).collect()
 }
 
-/// What a record holds is what stands between the guards of a component, and of the charge of all species.
+/// Records hold the values between the guards of a component, and of the charge of all species.
 fn records_of_fields_are_what_stands_there(setup: &Setup, mut stages: Box<dyn Stages>) {
     for k in 0..setup.species.len() {
         stages.inject(k, &thermal(setup.grid.cells, 4, 0.1, 3 + k as u64)).unwrap();

@@ -355,7 +355,7 @@ fn a_window_and_a_restart_are_those_of_the_processor() {
     assert_eq!(gpu.ledger().unwrap(), again.ledger().unwrap());
 }
 
-/// What is put aside in each step is what the fields were then, in its order; a full list says so and is empty after it was asked for.
+/// Snapshots of each step are the fields of that step, in order; a full list says so and is empty after it was asked for.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn samples_put_aside_are_those_taken_at_once() {

@@ -1,4 +1,4 @@
-//! What a plan says of drifts, hot plasmas and net currents, and of what it keeps silent.
+//! Warnings of a plan about drifts, hot plasmas and net currents, and their absence.
 
 use serde_json::{Value, json};
 use zellige_engine::device::{Cpu, Device};

@@ -110,7 +110,7 @@ fn residue(angle: f64, omega: f64) -> [f64; 2] {
     let kx = omega * angle.cos();
     let columns = (10.0 * sigma / h) as usize + 40;
     let centre = 0.5 * columns as f64 * h;
-    // The same in the first half of a box in which nothing comes back in time: the packet ends in the middle of the other half.
+    // Reference in the first half of a domain in which nothing comes back in time: the packet ends in the middle of the other half.
     let [small, large] = [(columns, ABSORBING), (2 * columns, PERIODIC)].map(|(columns, x)| {
         let g = grid([columns, rows], [x, PERIODIC], [h, hy], 0.95);
         let w = frequency(&g, [kx, ky]);

@@ -64,7 +64,7 @@ fn an_antenna_stands_still_while_the_window_moves() {
         // From x = 30 to 45: the pulse, peak at 36, inside of each window and out of its layers.
         for i in 600..900 {
             let (a, b) = (there[grid.index(i, 0)], here[grid.index(i - moved, 0)]);
-            // What layers send back of the half that goes outwards has not come here. Rounding of 600 steps.
+            // Reflections of the outgoing half from the layers have not arrived here. Rounding of 600 steps.
             assert!((a - b).abs() < 1e-10, "window from {start}, x = {}: {a} and {b}", i as f64 * 0.05);
         }
     }

@@ -12,14 +12,14 @@ use crate::particles::Pusher;
 use crate::physics::{Vec3, add, boris, gamma, higuera_cary, kinetic_energy, segment_current, vay};
 use crate::shapes::{Weights, across_row, border, crossed, linear, nearest, quadratic};
 
-/// Where particles of a line begin each step across it, and how far they go of the way that they would: nothing depends on the place
-/// there, and from a quarter of the cell by less than an eighth none of them comes to a border or another nearest corner, so that none
-/// goes to another cell, or round the domain, for it. Steps are shorter than a cell at the speed of light, `dt < h`.
+/// Position at which particles of a line begin each step across it, and the part of their way that they go: nothing depends on the
+/// position there, and from a quarter of the cell by less than an eighth none of them reaches a border or another nearest corner,
+/// so that none goes to another cell, or round the domain, for it. Steps are shorter than a cell at the speed of light, `dt < h`.
 pub(super) const MIDST: f64 = 0.25;
 /// See above; a power of two, so that nothing is rounded in it.
 pub(super) const ACROSS: f64 = 0.125;
 
-/// What all tiles share in the pass of a species.
+/// Data that all tiles share in the pass of a species.
 #[derive(Debug)]
 pub(super) struct Pass<'a, T> {
     pub(super) grid: &'a Grid,
@@ -31,13 +31,13 @@ pub(super) struct Pass<'a, T> {
     pub(super) reach: [T; 2],
     /// Current of a macro-particle: `q h/dt` per cell of displacement in x and y, `q` per unit of velocity in z.
     pub(super) charge: [T; 3],
-    /// Whether the domain is one cell wide in y: see [`MIDST`].
+    /// True if the domain is one cell wide in y: see [`MIDST`].
     pub(super) line: bool,
     pub(super) pusher: Pusher,
     pub(super) walls: Walls,
-    /// Whether particles have weights of their own.
+    /// True if particles have weights of their own.
     pub(super) weighted: bool,
-    /// Whether energy and momentum are added up.
+    /// True if energy and momentum are summed.
     pub(super) measure: bool,
 }
 
@@ -220,7 +220,7 @@ fn nodes<T: RealScalar>(a: T, b: T, by: T) -> (isize, [T; 4], [T; 4]) {
     (low.to_f64() as isize - 1, on_four(wa, upper_a > low), on_four(wb, end > low))
 }
 
-/// What has passed the places between four nodes towards larger coordinates, times `q / 2`.
+/// Charge that has passed between four nodes towards larger coordinates, in units of `q / 2`.
 #[inline(always)]
 fn passed<T: RealScalar>(w0: [T; 4], w1: [T; 4], q: T) -> [T; 4] {
     let (first, second, last) = (w0[0] - w1[0], w0[1] - w1[1], w1[3] - w0[3]);

@@ -1,4 +1,4 @@
-//! What is known of `div E - rho` at each corner: crate::gauss.
+//! State of `div E - rho` at each corner: crate::gauss.
 
 use zellige_engine::parallel::{chunks, chunks_mut, indices, map};
 use zellige_engine::real::RealScalar;

@@ -111,7 +111,7 @@ impl<T: RealScalar> Work for Counted<'_, T> {
                     bin(axis, values, places);
                 }
                 for (k, place) in places.iter().enumerate() {
-                    // What is not a number is nowhere.
+                    // NaN is in no bin.
                     if *place >= 0.0 {
                         let at = ((*place + WHOLE).to_bits() & (WHOLE as u64 - 1)) as usize;
                         self.sums[at] += weights.map_or(1.0, |w| w[first + k].to_f64());

@@ -28,7 +28,7 @@ pub(super) struct Paths<T> {
     /// Weights, 0 for those that did not stay, and weights times velocities in z (quadratic shapes: velocities alone).
     pub(super) q: [T; FLIGHT],
     pub(super) qz: [T; FLIGHT],
-    /// Where the currents of their cells or corners begin.
+    /// Starts of the currents of their cells or corners.
     pub(super) places: [u32; FLIGHT],
 }
 
@@ -47,13 +47,13 @@ unsafe fn deposit<X: Lanes>(c: &Context<'_, X::Scalar>, places: *const u32, from
     unsafe { X::add_to_cells([j.x_lower, j.x_upper, j.y_left, j.y_right, j.z00, j.z10, j.z01, j.z11], c.cells, places) };
 }
 
-/// Where the currents of the cells `at` of the row begin.
+/// Starts of the currents of the cells `at` of the row.
 #[inline(always)]
 pub(super) fn places<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index) -> X::Index {
     X::left::<3>(X::plus(at, X::every(c.base)))
 }
 
-/// The same for pieces in the cells `at`.
+/// Adds the current of pieces of paths in the cells `at`.
 #[inline(always)]
 unsafe fn deposit_at<X: Lanes>(c: &Context<'_, X::Scalar>, at: X::Index, from: [X; 2], to: [X; 2], q: X, qz: X) {
     #[repr(align(64))]

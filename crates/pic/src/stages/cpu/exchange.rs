@@ -7,10 +7,10 @@ use zellige_engine::tiles::{self, Post};
 use super::store::{COLUMNS, Mosaic, Tile};
 use super::walls::energy;
 
-/// What leaves one tile, and what it counted.
+/// Particles that leave one tile, and its tally.
 pub(super) type Outbox<T> = tiles::Outbox<T, Tally, COLUMNS>;
 
-/// What one tile counted in one pass; sums are without the species' factors.
+/// Tally of one tile in one pass; sums are without the species' factors.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Tally {
     /// Particles taken out.

@@ -18,7 +18,7 @@ use super::row::{Scratch, advance_rows};
 use super::store::Band;
 use super::window::Window;
 
-/// What the pass over one tile works on.
+/// Data of the pass over one tile.
 pub(super) struct Work<'a, T> {
     pub(super) pass: &'a Pass<'a, T>,
     pub(super) tile: Band<'a, T>,

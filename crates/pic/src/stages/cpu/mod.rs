@@ -55,7 +55,7 @@ fn usual_tile(setup: &Setup) -> [usize; 2] {
     [(BAND / per_cell.max(1)).clamp(2, TILE[0]), 1]
 }
 
-/// How particles are advanced.
+/// Code path that advances particles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
     /// Rows of cells in registers of an instruction set.
@@ -107,7 +107,7 @@ pub fn memory(setup: &Setup) -> u64 {
     species.sum::<f64>() as u64 + (node * setup.grid.len()) as u64
 }
 
-/// What the stages rely on: a particle may not cross more than one border of an axis in a step.
+/// Checks the premise of the stages: a particle may not cross more than one border of an axis in a step.
 pub(in crate::stages) fn check(setup: &Setup) -> Result<()> {
     let refuse = |what: String, hint: &str| Err(Error::input("pic", Problem::new("", what).hint(hint)));
     let grid = &setup.grid;

@@ -190,13 +190,13 @@ fn upper<X: Lanes>(s: X) -> X {
     nearest(s)
 }
 
-/// Where the nearest corner at the end of a path is another one.
+/// Mask of paths whose nearest corner at the end is another one.
 #[inline(always)]
 pub(super) fn turns<X: Lanes>(s: [X; 2], end: [X; 2]) -> X::Mask {
     (s[0].lt(X::ZERO) ^ end[0].lt(X::ZERO)) | (s[1].lt(X::ZERO) ^ end[1].lt(X::ZERO))
 }
 
-/// Where the sums of the corners begin that are nearest to `(s, t)` in the cells `cell` of the row.
+/// Starts of the sums of the corners that are nearest to `(s, t)` in the cells `cell` of the row.
 #[inline(always)]
 pub(super) fn places<X: Lanes>(c: &Context<'_, X::Scalar>, cell: X::Index, s: X, t: X) -> X::Index {
     let rows = X::splat(X::Scalar::from_f64(f64::from(c.stride)));
@@ -222,7 +222,7 @@ pub(super) unsafe fn deposit_stayers<X: Lanes>(c: &Context<'_, X::Scalar>, paths
             let (x0, x1) = (quadratic(s0 + to_x), quadratic(s1 + to_x));
             let (y0, y1) = (quadratic(t0 + to_y), quadratic(t1 + to_y));
             let (half, places) = (X::HALF * q, paths.places.as_ptr().add(at));
-            // What has passed a place towards larger x is what the nodes below have lost, and those above gained.
+            // Charge that has passed a point towards larger x is lost by the nodes below and gained by those above.
             let (left, right) = (half * (x0.below - x1.below), half * (x1.above - x0.above));
             let (down, up) = (half * (y0.below - y1.below), half * (y1.above - y0.above));
             let y = [y0.below + y1.below, y0.middle + y1.middle, y0.above + y1.above];
@@ -247,7 +247,7 @@ pub(super) unsafe fn deposit_stayers<X: Lanes>(c: &Context<'_, X::Scalar>, paths
     }
 }
 
-/// Where a flight of particles lies: its first slot, that of its block, its row, and the tile's columns and rows.
+/// Location of a flight of particles: its first slot, that of its block, its row, and the tile's columns and rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
     pub(super) begin: usize,

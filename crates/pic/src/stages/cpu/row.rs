@@ -76,14 +76,14 @@ pub(super) struct Columns<T> {
     pub(super) len: usize,
 }
 
-/// Where the columns of a row lie.
+/// Addresses of the columns of a row.
 #[derive(Debug, Default)]
 struct Addresses {
     v: [usize; COLUMNS],
     cells: usize,
 }
 
-/// What is the same for all groups of a row.
+/// Data that all groups of a row share.
 pub(super) struct Context<'a, T> {
     pub(super) columns: Columns<T>,
     /// The next row's, to be fetched in time.
@@ -94,7 +94,7 @@ pub(super) struct Context<'a, T> {
     pub(super) base: u32,
     pub(super) stride: u32,
     pub(super) reach: [T; 2],
-    /// Whether the domain is one cell wide in y.
+    /// True if the domain is one cell wide in y.
     pub(super) line: bool,
     /// Columns of the tile; what a step in y must be above to stay in the tile: upwards, downwards.
     pub(super) width: T,
@@ -117,9 +117,9 @@ impl<T: RealScalar> Columns<T> {
         Self { v: [std::ptr::null_mut(); COLUMNS], cells: std::ptr::null_mut(), len: 0 }
     }
 
-    /// Where the row behind this one begins that is not at hand, the first one of another tile, were it as far from this one as this one
-    /// from the one before, `last`: rows were made one after the other. To be fetched in time and for nothing else; where it is wrong
-    /// nothing is lost. With it come the addresses of this one.
+    /// Expected start of the next row, the first one of another tile, which is not at hand: as far from this one as this one from the
+    /// one before, `last`, since rows were made one after the other. For prefetching only: if it is wrong nothing is lost. With it come
+    /// the addresses of this one.
     fn behind(&self, last: &Addresses) -> (Self, Addresses) {
         fn by<V>(at: usize, last: usize) -> *mut V {
             std::ptr::without_provenance_mut(at.wrapping_add(at.wrapping_sub(last)))
@@ -292,7 +292,7 @@ pub(super) unsafe fn advance_rows<X: Lanes, const ORDER: usize>(
     // Old numbers behind the last particle of a row may point to any column of the next row.
     let (none, rows) = (Cell([zero; CURRENTS]), groups * stride);
     if pass.line {
-        // What particles without charge add to the others is not looked at.
+        // Currents of particles without charge are not read.
         scratch.cells.resize(rows * (height + 3), none);
         scratch.cells[ORDER * rows..(ORDER + 1) * rows].fill(none);
     } else {

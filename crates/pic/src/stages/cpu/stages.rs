@@ -105,7 +105,7 @@ impl<T: Format> CpuStages<T> {
         });
     }
 
-    /// What the tiles counted, in their order.
+    /// Tallies of the tiles, in their order.
     fn tally(&self) -> Tally {
         let mut sum = Tally::default();
         for out in &self.outboxes {

@@ -145,7 +145,7 @@ pub(super) fn portions<T: RealScalar>(
             goes_on
         })
         .collect();
-    // What has been made of some of them is joined before the next ones are begun: it may be as large as they are.
+    // Results of some of them are joined before the next ones are begun: they may be as large as the particles.
     for some in portions.chunks(4 * threads()) {
         map_tasks(items(some), |_, rows| part(rows)).into_iter().for_each(&mut *join);
     }

@@ -1,4 +1,4 @@
-//! What the sides of the domain do to particles.
+//! Boundary conditions for particles.
 //!
 //! A particle moves straight through the wall, which the current sees, and then is dealt with here: periodic sides send it
 //! round, reflecting ones mirror place and momentum, thermal ones mirror the place and draw a new momentum, absorbing ones
@@ -31,7 +31,7 @@ impl Walls {
         Self { mosaic, sides: grid.particles, thermal: species.wall_thermal, random, step }
     }
 
-    /// Where a particle that has moved to cell `cell` comes to lie; `None` where a side took it.
+    /// Position of a particle that has moved to cell `cell`; `None` where a side took it.
     #[inline(always)]
     pub(super) fn settle<T: RealScalar>(&self, cell: [isize; 2], p: &mut Particle<T>, tally: &mut Tally) -> Option<Place> {
         let [nx, ny] = self.mosaic.cells.map(|n| n as isize);
@@ -87,9 +87,9 @@ impl Walls {
     }
 }
 
-/// What a particle's random numbers hang on: itself as it meets the wall, the cell behind the wall, and its tag if it has one. Its
-/// slot or its number in a tile would make them depend on tiles, threads and restarts. Particles without tags that agree in
-/// everything, as they do only where they were loaded so, draw the same. The kernel of the GPU has the same key without the tag.
+/// Key of a particle's random numbers: itself at the hit, the cell behind the wall, and its tag if it has one. Its slot or its
+/// number in a tile would make them depend on tiles, threads and restarts. Particles without tags that agree in everything,
+/// as they do only where they were loaded so, draw the same. The kernel of the GPU has the same key without the tag.
 fn key<T: RealScalar>(cell: [isize; 2], p: &Particle<T>) -> u64 {
     let bits = |k: usize| -> u64 {
         let v = p.v[k];

@@ -52,7 +52,7 @@ impl<T: RealScalar> Window<T> {
         (j + self.below as isize) as usize * self.pitch + (i + (BELOW + MARGIN) as isize) as usize
     }
 
-    /// Whether row `j` of nodes, counted from the tile's lowest corners, is a part of it.
+    /// True if row `j` of nodes, counted from the tile's lowest corners, is a part of it.
     fn has(&self, j: isize) -> bool {
         (0..(self.j[0].len() / self.pitch) as isize).contains(&(j + self.below as isize))
     }

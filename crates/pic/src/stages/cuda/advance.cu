@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
             Slot next = fetch(st, stream, list, base);
             __syncthreads();
             if (threadIdx.x == BLOCK - WARP && base == 0 && !closed) following = NONE;
-            // Where sums have not been looked through since, that is due after the first round.
+            // Sums that have not been checked since are checked after the first round.
             real spent = base ? real(2 * MOST) : real(0);
             for (; base < stream.stop; base += WARP) {
                 Unit unit = unit_of(p, real(1));
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 keep(st, stream, list, base, who, crossing, now, [&](u32 homeless) {
                     leave(st, tile, sent[warp], stream, homeless, now, int(now.cell & 255), int(now.cell >> 8), base);
                 });
-                // What was read of this round has been read, and what waits can be seen.
+                // Reads of this round are done, and the waiting particles become visible.
                 __syncwarp();
 #if ORDER == 1
                 waiting += __popc(crossers);
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
 #if ORDER == 1
             if (lane_index() == 0) left[warp] = waiting;
 #endif
-            // What comes next is asked for before all meet, and looked up while the others deposit.
+            // The next tile is asked for before all meet, and looked up while the others deposit.
             // Only the thread that writes `following` reads it before all have met.
             u32 then = NONE;
             if (threadIdx.x == BLOCK - WARP) {
@@ -204,6 +204,6 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
         flip = 1 - flip;
     }
     if (tiles[1 - flip].whole) empty(Sums{d, near, far, tiles[1 - flip], p.sign});
-    // What waits for this one waits for the ones before, too.
+    // Kernels that wait for this one wait for the ones before, too.
     if (walls.overlaps) wait_for_previous_kernel();
 }

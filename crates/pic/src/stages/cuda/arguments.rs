@@ -104,7 +104,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// The same with `free` pages free, the first ones of the ring, and nothing under way.
+    /// Counters with `free` pages free, the first ones of the ring, and nothing under way.
     pub(super) fn emptied(self, free: u32) -> Self {
         Self {
             head: 0,
@@ -129,7 +129,7 @@ impl Counters {
         )
     }
 
-    /// The same with such a ledger.
+    /// Counters with such a ledger.
     pub(super) fn with_ledger(self, ledger: &[f64; 13]) -> Self {
         let out = std::array::from_fn(|k| ledger[1 + 2 * k] as u64 | (ledger[2 + 2 * k] as u64) << 32);
         Self { removed: ledger[0] as u64, out, ..self }

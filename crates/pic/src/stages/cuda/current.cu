@@ -56,7 +56,7 @@ struct Taps {
     double weight[MOST_TAPS];
     int count, axis;
 };
-// What the filter of an axis makes of component c at a node.
+// Result of the filter along an axis for component c at a node.
 template <class T> __device__ __forceinline__ T filtered(const Lattice& l, const Taps& taps, const T* from, int c, const Node& p) {
     int axis = taps.axis, n = l.cells[axis], stride = axis == 0 ? 1 : l.pitch, own = axis == 0 ? p.i : p.j;
     bool half = halfway(c, axis), periodic = l.fields[2 * axis] == 0;

@@ -13,7 +13,7 @@ struct Point {
     real a, b;
     fixed ia, ib, ic;
 };
-// What K is for a particle: with weights, K w as an even integer, that of a light one rounded at random (integers.rs).
+// Charge unit K of a particle: with weights, K w as an even integer, that of a light one rounded at random (integers.rs).
 typedef UnitOf<real> Unit;
 struct Push {
     real alpha;         // q dt / 2m

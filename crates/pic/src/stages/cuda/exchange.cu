@@ -26,7 +26,7 @@ __device__ __noinline__ void post(const Store& st, Record r) {
     st.place[k] = at;
 }
 
-// What is read of a particle.
+// Columns that are read of a particle.
 struct Slot {
     u32 cell;
     real v[5], weight;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void put(const Place& to, const Slot& p) {
 #endif
 }
 
-// What a warp reads: `own` particles of its list, then the inbox from number `from` on, `all` together.
+// Particles that a warp reads: `own` of its list, then the inbox from number `from` on, `all` together.
 struct Stream {
     u32 own, all, from, stop, unit;     // `stop`: where it is left off
     u32 whole, arrived, inbox, held;  // particles of the unit, and of the inbox, and pages of that and of the list
@@ -118,7 +118,7 @@ __device__ __forceinline__ Slot fetch(const Store& st, const Stream& s, const Li
     Slot p;
     p.cell = NONE;
     u32 at = k + lane_index(), page = __shfl_sync(FULL_WARP, list.mine, k >> SHIFT);
-    // What is beyond the end becomes NONE.
+    // Entries beyond the end become NONE.
     if (k + WARP > list.plain) {
         if (at >= s.all) {
             at = NONE;

@@ -1,7 +1,7 @@
 // Maxwell's equations on the Yee lattice (yee.rs) with the absorbing layers (layers.rs), the energies, and the window.
 // Launch: blocks of 64 x 4 nodes over all nodes inside. 9 values a cell for B, 12 for E.
 
-// What a layer makes of a derivative: nothing outside; d is the plain one.
+// Addition of a layer to a derivative, whose plain value is d: nothing outside of it.
 template <bool remember> __device__ __forceinline__ real layered(const Lattice& l, int of, int term, int axis, bool half, const Node& p, real d) {
     int thick = l.thick[axis], n = l.cells[axis], k = axis == 0 ? p.i : p.j;
     if (thick == 0) return real(0);

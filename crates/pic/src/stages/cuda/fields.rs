@@ -37,7 +37,7 @@ const LEAP: [u32; 2] = [61, 9];
 /// Blocks of it that a multiprocessor is to hold at least, in single precision.
 const LEAP_RESIDENT: u32 = 5;
 
-/// What is compiled for a number format: also by tests, for architectures that are not at hand.
+/// Recipe of the kernels for a number format: also for tests, for architectures that are not at hand.
 pub(super) fn recipe(precision: Precision) -> Recipe {
     let real = if precision == Precision::F32 { "float" } else { "double" };
     let mut sources = vec![
@@ -167,7 +167,7 @@ impl Fields {
         Ok(fields)
     }
 
-    /// What kernels are told of the lattice.
+    /// Arguments that describe the grid to kernels.
     fn describe(&self, layers: &[Layer; 2]) -> Lattice {
         let grid = &self.grid;
         let whole = grid.h.map(|h| grid.dt / h);
@@ -304,7 +304,7 @@ impl Fields {
         })
     }
 
-    /// Whether one kernel does all that happens to the fields in a step without antennas.
+    /// True if one kernel does all that happens to the fields in a step without antennas.
     pub(super) fn leaps(&self) -> bool {
         self.advancing[1].first().is_some_and(|b| !b.is_empty())
     }
@@ -445,7 +445,7 @@ impl Fields {
     }
 }
 
-/// Whether a step of the fields is one kernel: periodic, without a filter.
+/// True if a step of the fields is one kernel: periodic, without a filter.
 pub(super) fn leaps(setup: &Setup) -> bool {
     let periodic =
         (0..2).all(|axis| setup.grid.periodic(axis)) && setup.grid.particles.iter().flatten().all(|s| *s == ParticleSide::Periodic);

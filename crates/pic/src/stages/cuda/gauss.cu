@@ -1,4 +1,4 @@
-// What is told of the fields where they are: div E - rho at all corners (gauss.rs), and the work of E on J.
+// Diagnostics of the fields on the device: div E - rho at all corners (gauss.rs), and the work of E on J.
 
 #define DENSITY 8  // charge has the place and the mirror images of Jz
 

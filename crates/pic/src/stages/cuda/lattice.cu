@@ -31,7 +31,7 @@ __device__ __forceinline__ Node node(const Lattice& l) {
     return n;
 }
 
-// Whether component c (0..2 E, 3..5 B, 6..8 J) sits halfway on an axis.
+// True if component c (0..2 E, 3..5 B, 6..8 J) sits halfway on an axis.
 __device__ __forceinline__ bool halfway(int c, int axis) {
     bool normal = c % 3 == axis;
     return c / 3 == 1 ? !normal : normal;
@@ -66,8 +66,8 @@ __device__ __noinline__ u32 search_images(int k, int n, bool half, bool periodic
     }
     return found;
 }
-// The same. Where no node has two of them, guard q = k - n + 2 or q = 2 + k if periodic; else q = 1 - (k - !half), or q = 2 + d for
-// d = n - k - half.
+// Guards of an axis that are images of node k. Where no node has two of them, guard q = k - n + 2 or q = 2 + k if periodic; else
+// q = 1 - (k - !half), or q = 2 + d for d = n - k - half.
 __device__ __forceinline__ u32 images_of(int k, int n, bool half, bool periodic) {
     if (n <= 2 * (BELOW + ABOVE)) return search_images(k, n, half, periodic);
     int low = k - int(!half), high = n - k - int(half);

@@ -50,7 +50,7 @@ pub fn new(setup: &Setup, cuda: &Cuda) -> Result<Box<dyn Stages>> {
     new_with(setup, cuda, |kind| kind)
 }
 
-/// The same with what `adapt` makes of the choices for each species: for measurements and tests.
+/// Stages with the choices for each species as `adapt` changes them: for measurements and tests.
 pub fn new_with(setup: &Setup, cuda: &Cuda, adapt: impl Fn(Kind) -> Kind) -> Result<Box<dyn Stages>> {
     super::cpu::check(setup)?;
     check(setup, cuda.properties())?;
@@ -94,7 +94,7 @@ struct Population {
     species: Species,
     store: Store,
     domain: Domain,
-    /// What the host counted: injections. The device's counters add to it.
+    /// Ledger of the host: injections. The device's counters add to it.
     ledger: Ledger,
     /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of particles.
     measured: Buffer<f64>,
@@ -113,13 +113,13 @@ pub struct CudaStages {
     sums: [Buffer<i64>; 2],
     /// Which of them is added to.
     adding: usize,
-    /// Where J is still in the other one, how it is to be read.
+    /// Conversion of J that is still in the other one.
     unread: Option<Current>,
     /// Magnitude of the charge that the sums are in units of, where there is something in them.
     pending: Option<f64>,
     /// J is still that of the step before.
     fresh: bool,
-    /// What was launched last is `turn` of this species in the same step: the next species need not wait for it.
+    /// Species and `turn` of the last launch, in the same step: the next species need not wait for it.
     ahead: Option<usize>,
     /// K of deposit.cu.
     unit: f64,
@@ -127,11 +127,11 @@ pub struct CudaStages {
     heaviest: f64,
     /// No particle can go out: all sides are periodic and no window moves.
     closed: bool,
-    /// What comes in with the next shift of the window: the species, how it is made and in which column.
+    /// Particles of the next shift of the window: the species, how it is made and in which column.
     coming: Vec<(usize, Formula, u64)>,
 }
 
-/// How integer sums become J.
+/// Conversion of integer sums to J.
 #[derive(Debug, Clone, Copy)]
 struct Current {
     scales: [f64; 3],
@@ -176,7 +176,7 @@ fn small_tile(mut tile: [usize; 2], tiles: impl Fn([usize; 2]) -> usize, expecte
     }
 }
 
-/// What programs are compiled for, but for the species.
+/// Kernel configuration but for the species.
 fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
     let single = setup.precision == Precision::F32;
     let resident = match (single, setup.order) {
@@ -218,8 +218,8 @@ fn looks(expected: usize, per_unit: usize, block: u32) -> u32 {
     rounds.clamp(1, if expected < 1 << 23 { 3 } else { 8 })
 }
 
-/// Whether additions to the current are checked one by one: light particles need a finer unit than what makes checks needless, and
-/// quadratic shapes reach further than what is counted without.
+/// True if additions to the current are checked one by one: light particles need a finer unit than what makes checks needless,
+/// and quadratic shapes reach further than what is counted without.
 fn checked(setup: &Setup) -> bool {
     setup.precision == Precision::F32 && (setup.order == 2 || setup.species.iter().any(|s| s.weighted))
 }
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn sums_are_emptied_before_they_run_over() {
         for reach in [0.1, 0.7, 1.0] {
-            // What was left in a sum, what 256 lanes have added by the time at which they look, and what 256 particles that waited add.
+            // Remainder of a sum, additions of 256 lanes until they look, and those of 256 particles that waited.
             let once = 20.0_f64.exp2() * f64::max(reach, 0.5);
             let lanes = 256.0 * (f64::from(Kind::most(reach)) + once) + 256.0 * once;
             assert!(28.0_f64.exp2() + lanes < 31.0_f64.exp2());

@@ -7,7 +7,7 @@
 // through all rows times their mean part, as Esirkepov (2001) has it, rounded.
 
 #if ORDER == 2
-// What a particle has at the nodes below and above the nearest of each axis, and at the corners of these: first x, then y.
+// Charges of a particle at the nodes below and above the nearest of each axis, and at the corners of these: first x, then y.
 struct Charges {
     fixed all, x_below, x_above, y_below, y_above, below_below, below_above, above_below, above_above;
 };
@@ -66,7 +66,7 @@ __device__ __forceinline__ void deposit_path(const Sums& j, int n, real s, real 
     collect(change, charges_of(x0, y0, u), cx < 0, cy < 0, -1);
     collect(change, charges_of(x1, y1, u), cx > 0, cy > 0, 1);
     Axis ax = axis_of(x0, cx < 0), bx = axis_of(x1, cx > 0), ay = axis_of(y0, cy < 0), by = axis_of(y1, cy > 0);
-    // Where a path goes from one node to the next, which few do, it has a fourth row or column.
+    // A path from one node to the next, which few are, has a fourth row or column.
     auto add = [&](int at, fixed v, bool always) {
         if (always || v != 0) put(j, at, v);
     };

@@ -12,7 +12,7 @@ use crate::shapes::{SHAPES, esirkepov_across, esirkepov_along, nearest, quadrati
 const N: usize = 10;
 const NODES: usize = N * N;
 
-/// What the kernels have around the deposit, and one that does all of it for a path.
+/// Context of the deposit in the kernels, and one that does all of it for a path.
 const BEFORE: &str = r"
 typedef UnitOf<real> Unit;
 #define JX 10

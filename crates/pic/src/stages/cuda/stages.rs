@@ -51,7 +51,7 @@ impl CudaStages {
         }
     }
 
-    /// How the sums in units of `charge` become J of this step.
+    /// Conversion of the sums in units of `charge` to J of this step.
     fn current_of(&mut self, charge: f64) -> Current {
         let grid = &self.setup.grid;
         let unit = charge / (4.0 * self.unit);
@@ -73,7 +73,7 @@ impl CudaStages {
     fn read(&mut self, which: usize, current: Current) -> Result<()> {
         let n = self.setup.grid.len();
         let [x, y, z] = self.fields.j()?;
-        // The same in the program of every species; without one there is nothing to convert.
+        // Kernel `convert` is in the program of every species; without one there is nothing to convert.
         let Some(population) = self.species.first() else { return Ok(()) };
         let launch = early(&self.cuda, population.store.kernels.convert.launch((n.div_ceil(256) as u32, 3), 256));
         let launch = launch.arg(&self.sums[which]).arg(x).arg(y).arg(z).arg(n as u64).arg(u32::from(current.more));
@@ -143,7 +143,7 @@ impl CudaStages {
 
 impl Stages for CudaStages {
     fn begin(&mut self, measure: bool, profiler: &mut Profiler) -> Result<()> {
-        // What converts first in this step overwrites J.
+        // J is overwritten by the first conversion of this step.
         (self.fresh, self.unread, self.ahead) = (true, None, None);
         if measure { self.fields.measure(profiler) } else { Ok(()) }
     }
@@ -304,7 +304,7 @@ impl Stages for CudaStages {
     }
 
     fn look(&mut self, look: &Look<'_>) -> Result<Seen> {
-        // Whether particles were lost is not asked in each measured step.
+        // Particles are not checked for losses in each measured step.
         self.species.iter().try_for_each(|p| p.store.counters().map(|_| ()))?;
         let all: Vec<usize> = (0..self.species.len()).collect();
         let charge = self.charge_of(&all, look.smoothed)?;
@@ -373,7 +373,7 @@ impl Stages for CudaStages {
         for (k, l) in self.ledger()?.iter().enumerate() {
             state.push((format!("ledger.{k}"), entries(l)));
         }
-        // The same once more as it is kept, exactly: the host's part and the device's.
+        // Exact ledgers as they are kept: the host's part and the device's.
         for (k, p) in self.species.iter().enumerate() {
             let device = p.store.counters()?.ledger();
             state.push((format!("counted.{k}"), entries(&p.ledger).into_iter().chain(device).collect()));

@@ -26,7 +26,7 @@ const HELPERS: usize = 3;
 /// Units that `team.cu` splits in a step at most.
 const HEAVY: usize = 256;
 
-/// Where those that come to a unit lie.
+/// Particles that arrive in a unit.
 pub(super) struct Inbox {
     pub(super) count: Buffer<u32>,
     pages: Buffer<u32>,
@@ -68,7 +68,7 @@ pub(super) struct Store {
     pub(super) current: usize,
     /// Blocks that the device holds at a time.
     places: u32,
-    /// What makes particles, and their offsets where they are not random: none before it is needed.
+    /// Maker of particles, and their offsets where they are not random: none before it is needed.
     maker: Option<Maker>,
 }
 
@@ -125,7 +125,7 @@ impl Store {
         self.tiles[0] * self.tiles[1] * self.kind.parts
     }
 
-    /// The same with all helpers there may be.
+    /// Units with all possible helpers.
     pub(super) fn all_units(&self) -> usize {
         self.units() + self.helpers
     }

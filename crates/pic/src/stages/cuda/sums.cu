@@ -29,7 +29,7 @@ __device__ __forceinline__ int inside(int k, int n, int side) {
     }
     return k + BELOW;
 }
-// What sum `k` of shared memory has come to, into global memory.
+// Moves the value of sum `k` of shared memory into global memory.
 __device__ __forceinline__ void carry(const Sums& j, int k, long long v) {
     const Domain& d = j.d;
     int c = k / JN, n = k - c * JN, y = n / JX, x = n - y * JX;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void empty(const Sums& j) {
 #if CHECKED
 // A sum that would leave 32 bits is carried to the array in global memory at once.
 __device__ __forceinline__ void carry_over(const Sums& j, int k, fixed v) { carry(j, k, (v > 0 ? 1ll : -1ll) << 32); }
-// Whether the sum of a and b left 32 bits: in the sign.
+// Negative if the sum of a and b left 32 bits.
 __device__ __forceinline__ int overflow(int a, int b) {
     int sum = int(u32(a) + u32(b));
     return (a ^ sum) & (b ^ sum);

@@ -140,7 +140,7 @@ __device__ __forceinline__ void dissolve(const Store& st) {
                 for (u32 k = lane; k < more; k += WARP) to[full + k] = from[k];
                 if (lane == 0 && last != NONE) to[full + more] = last;
             }
-            // What has no room in the list goes one by one, too.
+            // Particles without room in the list go one by one, too.
             for (u32 k = (fits ? more << SHIFT : 0) + lane; k < m; k += WARP) post(st, record(base, slot_of(place(st, from[k >> SHIFT], k))));
             __syncwarp();
             for (u32 k = (fits ? more : 0) + lane; k < (m + PAGE - 1) >> SHIFT; k += WARP) give(st, from[k]);

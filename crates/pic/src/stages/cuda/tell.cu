@@ -1,5 +1,5 @@
-// What is told of particles without moving them: charge, extents, histograms, those with a tag. A block goes through all particles of a
-// unit.
+// Diagnostics of particles that do not move them: charge, extents, histograms, those with a tag. A block goes through all particles
+// of a unit.
 
 // Every particle of the unit of each block.
 template <class F> __device__ __forceinline__ void every(const Domain& d, const Store& st, F f) {

@@ -1,4 +1,4 @@
-// What the sides of the domain do to a particle that has moved to cell (x, y) outside of it. False: it was taken out.
+// Boundary condition for a particle that has moved to cell (x, y) outside of the domain. False: it was taken out.
 
 __device__ __noinline__ real2_t thermal_pair(uint4 w) {
     double r = sqrt(-2.0 * log(open_f64(w.x, w.y))), sine, cosine;

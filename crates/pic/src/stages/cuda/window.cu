@@ -52,7 +52,7 @@ template <class F, class G> __device__ __forceinline__ void sweep(const Store& s
         __syncwarp();
         Stream& stream = streams[warp];
         List list = list_of(st, stream);
-        // What is done already.
+        // Particles that are done already.
         const u32 done = in_place(unit, stream.own, list.count) ? stream.own : 0;
         for (u32 base = done / WARP * WARP; base < stream.all; base += WARP) {
             Slot p = fetch(st, stream, list, base);
@@ -71,7 +71,7 @@ template <class F, class G> __device__ __forceinline__ void sweep(const Store& s
     }
 }
 
-// What came into the lists.
+// Moves arrivals into the lists.
 extern "C" __global__ void __launch_bounds__(BLOCK) absorb(const __grid_constant__ Store st) {
     sweep(st, [](u32, Slot&) { return true; }, [](u32, u32, u32&) { return false; });
 }

@@ -1,4 +1,4 @@
-//! What the tests of the fields share: set-ups without particles, random states, differences on the lattice.
+//! Shared code of the field tests: set-ups without particles, random states, differences on the grid.
 #![allow(unreachable_pub)]
 
 use zellige_engine::device::Cpu;

@@ -29,9 +29,9 @@ pub(super) trait Lanes: Real {
 
     /// Cells of a tile's row, entries of a look-up table: a power of two, and a multiple of one register's lanes.
     const CELLS: usize;
-    /// Whether tables are kept by cells, for [`Lanes::lookup_four`].
+    /// True if tables are kept by cells, for [`Lanes::lookup_four`].
     const BY_CELL: bool = false;
-    /// Whether tables of linear shapes have slopes of halves, for [`Lanes::lookup_half`]: where one instruction does that. Not
+    /// True if tables of linear shapes have slopes of halves, for [`Lanes::lookup_half`]: where one instruction does that. Not
     /// together with [`Lanes::BY_CELL`].
     const HALVES: bool = false;
 
@@ -75,7 +75,7 @@ pub(super) trait Lanes: Real {
     fn crossed(self) -> Self {
         crate::shapes::crossed(self)
     }
-    /// Where one of two numbers or both are not 0.
+    /// Mask of lanes in which at least one of two numbers is not 0.
     #[inline(always)]
     fn either(self, other: Self) -> Self::Mask {
         self.abs().gt(Self::ZERO) | other.abs().gt(Self::ZERO)
@@ -108,7 +108,7 @@ pub(super) trait Lanes: Real {
     unsafe fn add_to_cells(values: [Self; 8], to: *mut Self::Scalar, at: *const u32);
 }
 
-/// Whether some lane of a mask holds.
+/// True if some lane of a mask holds.
 #[inline(always)]
 pub(super) fn any<M: Mask>(mask: M) -> bool {
     mask.any()

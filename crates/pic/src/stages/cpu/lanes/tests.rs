@@ -26,7 +26,7 @@ unsafe fn wholes<X: Lanes>(i: X::Index) -> Vec<u32> {
     out[..X::LANES].to_vec()
 }
 
-/// What each operation gives for the inputs of a round: real numbers and whole ones.
+/// Results of each operation for the inputs of a round: real numbers and whole ones.
 #[inline(always)]
 unsafe fn results<X: Lanes>(round: u64) -> (Vec<Vec<f64>>, Vec<Vec<u32>>) {
     let philox = Philox::new(7, 3);

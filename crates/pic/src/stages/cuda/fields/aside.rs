@@ -36,7 +36,7 @@ impl Fields {
         Ok(true)
     }
 
-    /// What was put into a list, which is empty afterwards. Waits where there is something.
+    /// Snapshots in a list, which is empty afterwards. Waits where there is something.
     pub(in crate::stages::cuda) fn kept(&mut self, list: usize) -> Result<Vec<Vec<f64>>> {
         let Some(aside) = self.aside.get_mut(list).filter(|a| a.count > 0) else { return Ok(Vec::new()) };
         let n = self.grid.len() * bytes(self.precision);

@@ -1,4 +1,4 @@
-//! What is told of the fields where they are: `gauss.cu`.
+//! Diagnostics of the fields on the device: `gauss.cu`.
 
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Cuda};
@@ -11,7 +11,7 @@ use crate::stages::Sheet;
 /// Blocks that sum something up: that many partial sums.
 const BLOCKS: u32 = 512;
 
-/// What is known of all corners.
+/// State of all corners.
 pub(super) struct Corners {
     base: Buffer<f64>,
     variance: Buffer<f64>,
@@ -137,7 +137,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Whether the work is added up.
+    /// True if the work is summed.
     pub(in crate::stages::cuda) fn counts_work(&self) -> bool {
         self.work.is_some()
     }

@@ -1,4 +1,4 @@
-//! What records hold of the fields, some rows at a time.
+//! Records of the fields, some rows at a time.
 
 use zellige_engine::error::Result;
 use zellige_engine::real::RealScalar;
