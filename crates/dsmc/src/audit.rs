@@ -11,7 +11,7 @@ pub(crate) const EXCEEDED_LIMIT: f64 = 1e-2;
 /// Collisions from which that part is known well enough.
 const MANY: u64 = 10_000;
 
-/// Whether nothing can take energy from the gas or give it some.
+/// True if nothing can take energy from the gas or give it some.
 pub(crate) fn closed(model: &Model) -> bool {
     // Doubled and removed at random, particles keep mass and energy on average only.
     !model.weighted()
@@ -20,8 +20,8 @@ pub(crate) fn closed(model: &Model) -> bool {
         && model.walls.iter().all(|w| w.model == WallModel::Specular)
 }
 
-/// How far the energy of a closed box may be from where it began: beside [`ENERGY_LIMIT`] one unit in the last place of single precision
-/// for each collision of a particle, as if all rounded to one side. On the processor a collision was found to add 9e-10, by the cosine's
+/// Limit of the energy error of a closed domain: beside [`ENERGY_LIMIT`] one unit in the last place of single precision for each
+/// collision of a particle, as if all rounded to one side. On the CPU a collision was found to add 9e-10, by the cosine's
 /// polynomial, a hundredth of that; a GPU's functions differ, but err by less than a unit. Sums are in double precision on both.
 pub(crate) fn energy_limit(ledger: &Ledger, totals: &Totals) -> f64 {
     ENERGY_LIMIT + f64::from(f32::EPSILON) * 2.0 * ledger.collisions as f64 / totals.particles.max(1) as f64
@@ -39,7 +39,8 @@ pub(crate) fn exceeded(ledger: &Ledger) -> Option<f64> {
     (ledger.collisions >= MANY && part > EXCEEDED_LIMIT).then_some(part)
 }
 
-/// What was lost or came from nowhere; nothing where all is well. `start` are the totals of the start of a closed box.
+/// Message about particles or energy lost or gained; none where all is well. `start` are the totals of the start of a closed
+/// domain.
 pub(crate) fn lost(ledger: &Ledger, totals: &Totals, start: Option<&Totals>) -> Option<String> {
     let (there, found) = (ledger.there(), totals.particles);
     if there != found {

@@ -1,5 +1,5 @@
-//! The benchmark cases: whole steps of a box of argon as SPARTA's benchmarks have it, and of a hypersonic flow past a cylinder, with their
-//! physics checked.
+//! The benchmark cases: whole steps of a box of argon as SPARTA's benchmarks have it, and of a hypersonic flow past a cylinder,
+//! with their physics checked.
 
 use std::path::Path;
 
@@ -75,8 +75,8 @@ const WARM_UP: u64 = 30;
 const WORK: [f64; 2] = [2e7, 1e9];
 /// Steps from the start over which the force on the cylinder is taken: what comes back has hardly met what comes.
 const FIRST: u64 = 10;
-/// Drag coefficient of a cylinder in a free-molecular stream of argon and of air at 2634.1 m/s and 200 K with a wall of 500 K (closed form of
-/// `tests/all/flows.rs`, of a mixture the mean by mass).
+/// Drag coefficient of a cylinder in a free-molecular stream of argon and of air at 2634.1 m/s and 200 K with a wall of 500 K
+/// (closed form of `tests/all/flows.rs`, of a mixture the mean by mass).
 const DRAG: [f64; 2] = [2.2591, 2.3085];
 
 /// The input of a case: SPARTA's box in two dimensions, mirrors all around; or the cylinder.
@@ -176,8 +176,8 @@ fn cylinder(cells: [usize; 2]) -> Config {
     config
 }
 
-/// What SPARTA reaches in a case, with its best settings on one core of a processor (3D) or on an H200, in double precision, and what is to be
-/// reached on a GPU at least, in million particle-steps a second; the row has the same of what was timed as `M/s`.
+/// Rates of SPARTA in a case, with its best settings on one core of a CPU (3D) or on an H200, in double precision, and the least to
+/// be reached on a GPU, in million particle-steps a second; the row has the measured rate as `M/s`.
 fn others(case: &str) -> (Option<(&'static str, f64)>, Option<f64>) {
     const CORE: &str = "sparta_core_million_per_s";
     const H200: &str = "sparta_h200_2d_f64_million_per_s";
@@ -245,10 +245,10 @@ fn first_drag(flow: &mut Flow) -> Result<f64> {
 }
 
 impl Steps {
-    /// Relative change of the energy that is allowed: a rounding unit of single precision for each collision of a particle (a twentieth of that was
-    /// found, on one side and in proportion to the steps; energies are sums of doubles, for which 1e-6 is ample), and of weights up to 4 five
-    /// deviations of the particles that were copied or vanished, each of which stood for half of that more or less than it should have, with the
-    /// energy of the mean.
+    /// Relative change of the energy that is allowed: a rounding unit of single precision for each collision of a particle (a
+    /// twentieth of that was found, on one side and in proportion to the steps; energies are sums of doubles, for which 1e-6 is
+    /// ample), and of weights up to 4 five deviations of the particles that were copied or vanished, each of which stood for half
+    /// of that more or less than it should have, with the energy of the mean.
     fn energy_tolerance(&self, ledger: &Ledger) -> f64 {
         let model = &self.flow.model;
         let molecules = DENSITY * model.grid.volume() * model.grid.len() as f64 / model.weight;

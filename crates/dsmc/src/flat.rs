@@ -1,9 +1,10 @@
 //! The gas of two velocity components: discs, or spheres that never leave their plane.
 //!
-//! Programs that keep x and y of a velocity alone compute it without saying so. Here it is asked for (`velocity_components = 2`), so that
-//! one can compare with them, and the plan says what it changes. Velocities have no part along z, a collision turns the relative velocity
-//! to any direction of the plane alike, and the cross-section as a function of the relative speed stays that of the molecules. With
-//! `f ~ exp(-m c^2/(2 k T))` in the plane, relative speeds have the density `2 x exp(-x^2)` in `x = g/sqrt(2 k T/m_r)`, and
+//! Programs that keep x and y of a velocity alone compute it without saying so. Here it is asked for (`velocity_components = 2`),
+//! so that one can compare with them, and the plan says what it changes. Velocities have no part along z, a collision turns the
+//! relative velocity to any direction of the plane alike, and the cross-section as a function of the relative speed stays that of
+//! the molecules. With `f ~ exp(-m c^2/(2 k T))` in the plane, relative speeds have the density `2 x exp(-x^2)` in `x = g/sqrt(2 k
+//! T/m_r)`, and
 //!
 //! ```text
 //! T = m <c'^2>/(2 k)        p = n k T        gamma = 2        c_v = k/m
@@ -13,8 +14,9 @@
 //! kappa      = 4 (k/m) mu                                             d p_xy/dt = -p_xy n <sigma g> (2 - omega)(3 - omega)/4
 //! ```
 //!
-//! (the stress that collisions take away is `g_x g_y`, whose mean over directions after them is 0; Prandtl's number is 1/2). What comes
-//! through a surface, and how it leaves a wall, is as ever but for z: the flux asks for the part of the velocity along the normal alone.
+//! (the stress that collisions take away is `g_x g_y`, whose mean over directions after them is 0; Prandtl's number is 1/2). What
+//! comes through a surface, and how it leaves a wall, is as ever but for z: the flux asks for the part of the velocity along the
+//! normal alone.
 
 use std::f64::consts::PI;
 
@@ -42,7 +44,7 @@ pub fn transport(species: &Species, temperature: f64) -> [f64; 2] {
     [viscosity, 4.0 * BOLTZMANN / species.mass * viscosity]
 }
 
-/// What a run with two components changes, in words: lines of its plan. `temperature` is that of the gas of the input.
+/// Differences of a run with two components: lines of its plan. `temperature` is that of the gas of the input.
 pub(crate) fn changes(model: &Model, temperature: f64) -> Vec<(String, String)> {
     let mut lines = vec![
         (

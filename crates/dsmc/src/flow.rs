@@ -18,7 +18,7 @@ use crate::step;
 
 /// A gas under way.
 pub struct Flow {
-    /// What it is made of.
+    /// Model that it is made of.
     pub model: Model,
     /// Its state.
     pub stages: Box<dyn Stages>,
@@ -92,7 +92,7 @@ impl Flow {
         self.step as f64 * self.model.dt
     }
 
-    /// What has gone in and out.
+    /// Ledger of the particles and energy in and out.
     pub fn ledger(&mut self) -> Result<Ledger> {
         self.stages.ledger()
     }
@@ -184,10 +184,10 @@ impl Flow {
 /// Bytes of the program itself.
 const PROGRAM: f64 = 16e6;
 
-/// Memory of a run on its device. On the processor the most that there is at a time, which is when the results are written: particles with an
-/// eighth of spare room and another of what is on its way between tiles, sums of the stages and of all batches, the spread of values, and all
-/// values, as they are and as fields with their errors, one of them once more when it is written. What threads have loaded particles in stays theirs.
-/// A checkpoint takes 22 bytes a particle and more beside that.
+/// Memory of a run on its device. On the processor the most that there is at a time, which is when the results are written:
+/// particles with an eighth of spare room and another of what is on its way between tiles, sums of the stages and of all batches,
+/// the spread of values, and all values, as they are and as fields with their errors, one of them once more when it is written.
+/// What threads have loaded particles in stays theirs. A checkpoint takes 22 bytes a particle and more beside that.
 pub fn memory(model: &Model, device: &Device) -> u64 {
     if let Device::Cuda(_) = device {
         return stages::cuda::memory(model);

@@ -1,7 +1,8 @@
-//! What a run will be like: free path, collision time, Knudsen number, cells and steps against them.
+//! Regime of a run: free path, collision time, Knudsen number, cells and steps against them.
 //!
-//! Criteria: Alexander, Garcia and Alder, Phys. Fluids 10 (1998) 1540 (cells); Garcia and Wagner, Phys. Fluids 12 (2000) 2621 (steps):
-//! errors of transport go with the squares of cell over free path and step over collision time, some per cent at one of each.
+//! Criteria: Alexander, Garcia and Alder, Phys. Fluids 10 (1998) 1540 (cells); Garcia and Wagner, Phys. Fluids 12 (2000) 2621
+//! (steps): errors of transport go with the squares of cell over free path and step over collision time, some per cent at one of
+//! each.
 
 use zellige_engine::device::Device;
 use zellige_engine::error::Problem;
@@ -31,7 +32,7 @@ fn averages(config: &Config) -> String {
 const CORE: [f64; 2] = [25.0, 12.0];
 const GPU: f64 = 2.4e10;
 
-/// How long a run will take about, in words: the particles of the start on every step.
+/// Duration of a run, in words: the particles of the start on every step.
 pub fn duration(config: &Config, model: &Model, device: &Device) -> String {
     let work = model.expected * config.steps as f64;
     let (seconds, by) = match device {
@@ -53,7 +54,8 @@ pub fn duration(config: &Config, model: &Model, device: &Device) -> String {
 /// Launches of a step on a GPU: 40 to 120 us of a small one.
 const LAUNCHES: f64 = 15.0;
 
-/// All steps by the cost model, `bytes` each; what a GPU moves in a step is twice that, and its kernels are at half of the bandwidth.
+/// All steps by the cost model, `bytes` each; what a GPU moves in a step is twice that, and its kernels are at half of the
+/// bandwidth.
 pub fn work(config: &Config, model: &Model, bytes: f64) -> Work {
     let each = CORE[usize::from(model.collisions.scheme == Scheme::None)];
     Work { steps: config.steps as f64, thread_seconds: 1e-9 * each * model.expected, launches: LAUNCHES, bytes: 4.0 * bytes }
@@ -95,7 +97,7 @@ pub(crate) fn bearable(model: &Model, density: f64) -> Result<(), Problem> {
     let grid = &model.grid;
     let tau = model.free_path(density, model.hottest[0])[1];
     let collisions = if model.collisions.scheme == Scheme::None { 0.0 } else { model.dt / tau };
-    // What is no number is refused too.
+    // NaN is refused too.
     let few = collisions <= BEARABLE.0;
     if !few {
         let message = format!(

@@ -18,7 +18,7 @@ pub struct Grid {
 pub struct Side {
     /// 0 for x, 1 for y.
     pub axis: usize,
-    /// Whether it is the upper one.
+    /// True if it is the upper one.
     pub upper: bool,
 }
 
@@ -51,7 +51,7 @@ impl Grid {
         self.cells[0] * self.cells[1]
     }
 
-    /// Whether there are no cells; a checked input has some.
+    /// True if there are no cells; a checked input has some.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

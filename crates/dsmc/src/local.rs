@@ -1,7 +1,7 @@
-//! Where the gas is far from equilibrium: local Knudsen numbers by the lengths over which density, temperature and speed change.
+//! Local Knudsen numbers, by the lengths over which density, temperature and speed change: large far from equilibrium.
 //!
-//! `Kn_Q = lambda |grad Q|/Q` with the local mean free path (Boyd, Chen and Candler, Phys. Fluids 7 (1995) 210); for the speed Q is the
-//! larger of it and the speed of sound, so that a stagnation point does not count as broken down. Above 0.05 the equations of
+//! `Kn_Q = lambda |grad Q|/Q` with the local mean free path (Boyd, Chen and Candler, Phys. Fluids 7 (1995) 210); for the speed Q is
+//! the larger of it and the speed of sound, so that a stagnation point does not count as broken down. Above 0.05 the equations of
 //! Navier and Stokes are not to be trusted.
 
 use zellige_engine::parallel::{indices, map};
@@ -18,8 +18,8 @@ type State = (f64, f64, f64);
 /// That of each cell.
 type States<'a> = &'a (dyn Fn(usize) -> State + Sync);
 
-/// The three fields. `values` are all of the averages. Noise makes gradients, and so the numbers: what is not well above its error says
-/// nothing.
+/// The three fields. `values` are all of the averages. Noise makes gradients, and so the numbers: what is not well above its error
+/// says nothing.
 pub(crate) fn knudsen(flow: Averaged<'_>, values: &[f64]) -> [Local; 3] {
     let (model, samples, width) = (flow.model, flow.samples, width(flow.model));
     let of = |c: usize| &values[c * width..][..width];

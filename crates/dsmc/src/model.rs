@@ -17,7 +17,7 @@ use crate::stages::{ALONG_Z, MOMENTS};
 use crate::walls::subsonic::Given;
 use crate::walls::{BOLTZMANN, Wall};
 
-/// How colliding pairs are chosen.
+/// Scheme that selects colliding pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "off": "none", "free_molecular": "none", "collisionless": "none", "bird": "ntc", "no_time_counter": "ntc", "mfs": "majorant", "majorant_frequency": "majorant" }))]
@@ -37,22 +37,22 @@ pub enum Scheme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Partner {
-    /// The nearest where cells of `[dsmc.gas]` are wider than its free path and hold 20 particles or more, anyone elsewhere; with the schemes
-    /// that do not try pairs anyone. The plan says which it is.
+    /// The nearest where cells of `[dsmc.gas]` are wider than its free path and hold 20 particles or more, anyone elsewhere; with
+    /// the schemes that do not try pairs anyone. The plan says which it is.
     #[default]
     Auto,
     /// Anyone of its cell.
     Random,
-    /// Anyone of its cell but the last one again: for cells of few particles, below ten or so, where the same two would meet twice in a row
-    /// too often and the second time changes nothing. For the schemes that try pairs.
+    /// Anyone of its cell but the last one again: for cells of few particles, below ten or so, where the same two would meet twice
+    /// in a row too often and the second time changes nothing. For the schemes that try pairs.
     Fresh,
-    /// The nearest of its cell, and not the last one again: for cells that are wider than the free path (LeBeau, Jacikas and Lumpkin
-    /// 2003). For the schemes that try pairs.
+    /// The nearest of its cell, and not the last one again: for cells that are wider than the free path (LeBeau, Jacikas and
+    /// Lumpkin 2003). For the schemes that try pairs.
     Near,
 }
 
 impl Partner {
-    /// Whether particles know with whom they have just collided.
+    /// True if particles keep their last collision partner.
     pub fn tagged(self) -> bool {
         matches!(self, Self::Fresh | Self::Near)
     }
@@ -61,7 +61,7 @@ impl Partner {
 /// Particles in a cell from which on the nearest is much nearer than any.
 pub(crate) const CROWD: f64 = 20.0;
 
-/// What Z, the collision number of an internal mode, means.
+/// Definition of Z, the collision number of an internal mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ZDefinition {
@@ -72,31 +72,31 @@ pub enum ZDefinition {
     Particle,
 }
 
-/// How collisions are done.
+/// Collision model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collisions {
-    /// How pairs are chosen.
+    /// Scheme that selects pairs.
     pub scheme: Scheme,
     /// Pairs of species: `[a * species + b]`.
     pub pairs: Vec<Pair>,
-    /// What Z means.
+    /// Definition of Z.
     pub z_definition: ZDefinition,
-    /// Whether some species rotates and its rotation is computed.
+    /// True if some species rotates and its rotation is computed.
     pub rotation: bool,
-    /// Whether some species vibrates and its vibration is computed.
+    /// True if some species vibrates and its vibration is computed.
     pub vibration: bool,
     /// Most modes of vibration of a species.
     pub modes: usize,
     /// With whom a particle collides: never [`Partner::Auto`].
     pub partner: Partner,
-    /// Whether anything moves along z: walls, what comes in, or the gas at the start. Then products with z are summed up, which otherwise
-    /// are nothing but noise.
+    /// True if anything moves along z: walls, injected gas, or the gas at the start. Then products with z are summed, which
+    /// otherwise are nothing but noise.
     pub along_z: bool,
-    /// Whether vibration relaxes as Millikan and White have it, where no collision number is given.
+    /// True if vibration relaxes as Millikan and White have it, where no collision number is given.
     pub millikan_white: bool,
 }
 
-/// What stands on a side of the domain.
+/// Boundary condition of a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Edge {
     /// The other side.
@@ -110,7 +110,7 @@ pub enum Edge {
 }
 
 impl Edge {
-    /// Whether it is a wall.
+    /// True if it is a wall.
     pub fn is_wall(self) -> bool {
         matches!(self, Self::Wall(_) | Self::Walls(_))
     }
@@ -136,9 +136,9 @@ pub struct Model {
     pub grid: Grid,
     /// The bodies.
     pub geometry: Arc<Geometry>,
-    /// What was mended in the outlines of bodies, in words.
+    /// Repairs of the outlines of bodies, in words.
     pub notes: Vec<String>,
-    /// What the loads on each body are related to, where the input says it.
+    /// Reference points and lengths of the loads on each body, where the input says them.
     pub references: Vec<ReferenceConfig>,
     /// Lines from which gas comes.
     pub sources: Vec<LineSource>,
@@ -148,7 +148,7 @@ pub struct Model {
     pub edges: [Edge; 4],
     /// Gas that comes in through open sides; where something is given instead, until the gas within has been seen.
     pub inflow: [Option<Gas>; 4],
-    /// What is given on sides that follow the gas within, and the steps over which that is averaged.
+    /// Conditions on sides that follow the gas within, and the steps over which that is averaged.
     pub given: [Option<(Given, f64)>; 4],
     /// The species.
     pub species: Vec<Species>,
@@ -175,8 +175,8 @@ pub struct Model {
 }
 
 impl Collisions {
-    /// Numbers of a cell and species that are summed up for averages: of the motion ([`MOMENTS`]), of the rotation, and of each mode of
-    /// vibration, or one where there is none.
+    /// Numbers of a cell and species that are summed up for averages: of the motion ([`MOMENTS`]), of the rotation, and of each
+    /// mode of vibration, or one where there is none.
     pub fn sums(&self) -> usize {
         self.internal() + 1 + self.modes.max(1)
     }
@@ -216,12 +216,12 @@ impl Model {
         self.weight * self.relative(cell)
     }
 
-    /// Whether particles are doubled and removed between cells.
+    /// True if particles are doubled and removed between cells.
     pub fn weighted(&self) -> bool {
         !self.weights.is_empty()
     }
 
-    /// Whether particles move in the plane alone.
+    /// True if particles move in the plane alone.
     pub fn flat(&self) -> bool {
         self.components == 2
     }
@@ -238,7 +238,8 @@ impl Model {
         if self.flat() { flat::mean_speed(mass, temperature) } else { (8.0 * BOLTZMANN * temperature / (PI * mass)).sqrt() }
     }
 
-    /// Mean free path of a gas at rest, m, and the mean time between the collisions of a molecule, s: of all partners, weighted by numbers.
+    /// Mean free path of a gas at rest, m, and the mean time between the collisions of a molecule, s: of all partners, weighted by
+    /// numbers.
     pub fn free_path(&self, density: f64, temperature: f64) -> [f64; 2] {
         let n = self.species.len();
         let rate = |a: usize| (0..n).map(|b| density * self.fractions[b] * self.mean_rate(a, b, temperature)).sum::<f64>();
@@ -251,7 +252,7 @@ impl Model {
         self.grid.h[..self.grid.dimensions].iter().copied().fold(0.0, f64::max)
     }
 
-    /// What [`Partner::Auto`] is in a gas: the nearest only where that is known to mend something.
+    /// Choice of [`Partner::Auto`] in a gas: the nearest only where that is known to improve the result.
     pub(crate) fn partner(&self, density: f64, temperature: f64) -> Partner {
         let tries = matches!(self.collisions.scheme, Scheme::Ntc | Scheme::Majorant);
         let crowd = density * self.grid.volume() / self.weight >= CROWD;

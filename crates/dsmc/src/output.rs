@@ -1,5 +1,5 @@
-//! Averages as records: a field per quantity with the field of its error bars, flows through sections, the cells that bodies cut, and
-//! what walls feel ([`crate::surfaces`]).
+//! Averages as records: a field per quantity with the field of its error bars, flows through sections, the cells that bodies cut,
+//! and what walls feel ([`crate::surfaces`]).
 
 use zellige_engine::parallel::{indices, map};
 use zellige_engine::record::{Axis, Centring, Curve, Field, Measured, Palette, Record, Values};
@@ -18,7 +18,7 @@ fn axes(flow: Averaged<'_>) -> Vec<Axis> {
 /// Decades from the thousandth-lowest to the thousandth-highest value above which a field is coloured by its logarithm.
 const DECADES: f64 = 1.5;
 
-/// How a field is coloured: about zero where both signs matter, by the logarithm where a positive quantity spans decades.
+/// Colours of a field: about zero where both signs matter, by the logarithm where a positive quantity spans decades.
 fn palette(values: &[f64], name: &str) -> Palette {
     let known = || values.iter().copied().filter(|v| v.is_finite());
     let (low, high) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
@@ -79,7 +79,7 @@ fn places(flow: Averaged<'_>) -> Vec<f64> {
     (0..flow.model.grid.cells[0]).map(|i| flow.model.grid.place([i, 0], [0.5; 2])[0]).collect()
 }
 
-/// What has to be known in a cell for a value to be shown.
+/// Data that a cell needs for a value to be shown.
 #[derive(Clone, Copy)]
 enum Needs {
     Gas,
@@ -116,7 +116,7 @@ fn of_cells(flow: Averaged<'_>) -> Vec<Record> {
     let (model, values) = (flow.model, flow.samples.values(flow.model));
     let (cells, width) = (model.grid.len(), width(model));
     let mut all = Vec::new();
-    // What is solid has no values, where no particle of the line came only the density is known, and of few no temperature.
+    // Solid cells have no values, those without a particle of the line only the density, and those with few no temperature.
     let averaged = |name: String, title: String, (unit, dimension): (&'static str, [f64; 7]), (line, needs): (usize, Needs), q: usize| {
         let density = line.checked_sub(1).map_or(0, |s| VALUES + s * OF_SPECIES.len());
         let known = |c: usize| {

@@ -20,12 +20,12 @@ pub struct Particles {
 }
 
 impl Particles {
-    /// How many there are.
+    /// Number of particles.
     pub fn len(&self) -> usize {
         self.cell.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.cell.is_empty()
     }

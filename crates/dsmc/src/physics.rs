@@ -88,7 +88,7 @@ pub fn rotor_share<R: RealScalar>(e: R, u: R, power: R) -> R {
     e * (R::ONE - u.powf(power))
 }
 
-/// Whether a rotor with three degrees of freedom takes the part `x` of the pool: density `sqrt(x) (1 - x)^b` relative to its
+/// True if a rotor with three degrees of freedom takes the part `x` of the pool: density `sqrt(x) (1 - x)^b` relative to its
 /// largest value, `b = 3/2 - omega`; `u` in (0, 1).
 #[device]
 #[inline(always)]
@@ -98,16 +98,16 @@ pub fn top_takes<R: RealScalar>(x: R, u: R, b: R) -> bool {
     (x / peak).sqrt() * ((R::ONE - x) / (R::ONE - peak)).powf(b) > u
 }
 
-/// Whether an oscillator takes the level of energy `q` of the pool `e`: probability `(1 - q/e)^b`, `b = 3/2 - omega`.
+/// True if an oscillator takes the level of energy `q` of the pool `e`: probability `(1 - q/e)^b`, `b = 3/2 - omega`.
 #[device]
 #[inline(always)]
 pub fn level_taken<R: RealScalar>(q: R, e: R, u: R, b: R) -> bool {
     (R::ONE - q / e).max(R::ZERO).powf(b) > u
 }
 
-/// Whether an oscillator of degeneracy `d`, up to 4, takes the level `q` of the pool `n` (in units of its temperature): probability
-/// `C(q + d - 1, d - 1) (1 - q/n)^b` relative to a bound of it, the largest value of `(q + d/2)^(d - 1) (1 - q/n)^b`, as the product of
-/// `q + 1` to `q + d - 1` is at most their mean to that power.
+/// True if an oscillator of degeneracy `d`, up to 4, takes the level `q` of the pool `n` (in units of its temperature): probability
+/// `C(q + d - 1, d - 1) (1 - q/n)^b` relative to a bound of it, the largest value of `(q + d/2)^(d - 1) (1 - q/n)^b`, as the
+/// product of `q + 1` to `q + d - 1` is at most their mean to that power.
 #[device]
 #[inline(always)]
 pub fn levels_taken<R: RealScalar>(q: R, n: R, d: R, u: R, b: R) -> bool {
@@ -148,7 +148,8 @@ mod tests {
         assert_eq!(square(deflected(Vec3::default(), 1.0, 0.3, 1.0, 0.0)), square(Vec3 { x: 0.0, y: (1.0_f64 - 0.09).sqrt(), z: 0.0 }));
     }
 
-    /// The bound of a level's probability is one, and close: no number above 1 is ever reached, and none is far below it at its largest.
+    /// The bound of a level's probability is one, and close: no number above 1 is ever reached, and none is far below it at its
+    /// largest.
     #[test]
     fn the_bound_of_degenerate_levels_holds() {
         for d in [1.0, 2.0, 3.0, 4.0] {

@@ -1,4 +1,5 @@
-//! The collision numbers of a run: those that are missing, or that no collision could follow, are refused; the others are said in the plan.
+//! The collision numbers of a run: those that are missing, or that no collision could follow, are refused; the others are said in
+//! the plan.
 
 use std::fmt::Write as _;
 
@@ -14,8 +15,8 @@ use crate::model::{Model, Scheme, ZDefinition};
 use crate::setup::input;
 use crate::walls::Model as WallModel;
 
-/// The smallest Z of a mode with `zeta` degrees of freedom: with a smaller one the chance of an exchange would be above 1. Of all partners
-/// that with which it is largest, `freedom` being the least `5 - 2 omega` of a relative motion.
+/// The smallest Z of a mode with `zeta` degrees of freedom: with a smaller one the chance of an exchange would be above 1. Of all
+/// partners that with which it is largest, `freedom` being the least `5 - 2 omega` of a relative motion.
 fn least(definition: ZDefinition, zeta: f64, freedom: f64) -> f64 {
     match definition {
         ZDefinition::Jeans => (freedom + zeta) / freedom,
@@ -94,7 +95,7 @@ fn coldest(config: &Config, model: &Model) -> f64 {
     walls.chain(gases).fold(config.gas.temperature, f64::min)
 }
 
-/// What Z means and what it is for each species, for the plan; and where a collision cannot follow it.
+/// Definition and value of Z for each species, for the plan; and cases in which a collision cannot follow it.
 pub(crate) fn lines(config: &Config, model: &Model) -> (Vec<(String, String)>, Vec<String>) {
     let (c, t, n) = (&model.collisions, config.gas.temperature, model.species.len());
     let (mut lines, mut warnings) = (Vec::new(), Vec::new());

@@ -1,17 +1,17 @@
-//! Inputs of the program that this one grew from: a file with the tables `grid`, `physics` and `init` at the top becomes one with the
-//! table `dsmc`. Beside them may stand `geometry` (a file), `source` and `schedule` (a file or a list of files), which that program took
-//! on its command line as `-g`, `-s` and `-S`, as this one does.
+//! Inputs of the program that this one grew from: a file with the tables `grid`, `physics` and `init` at the top becomes one with
+//! the table `dsmc`. Beside them may stand `geometry` (a file), `source` and `schedule` (a file or a list of files), which that
+//! program took on its command line as `-g`, `-s` and `-S`, as this one does.
 //!
-//! What it computed is kept: argon of hard spheres, mirrors on all sides and bodies. What it computed wrongly is not: a gas in a plane has
-//! three components of velocity, cut cells their own volume, collisions new random numbers in every step, and a source the distribution
-//! of a flux. Who wants to see what a gas of two components does asks for it: `velocity_components: 2` under `physics`, or
-//! `--set physics.velocity_components=2` ([`crate::flat`]).
+//! What it computed is kept: argon of hard spheres, mirrors on all sides and bodies. What it computed wrongly is not: a gas in a
+//! plane has three components of velocity, cut cells their own volume, collisions new random numbers in every step, and a source
+//! the distribution of a flux. Who wants to see what a gas of two components does asks for it: `velocity_components: 2` under
+//! `physics`, or `--set physics.velocity_components=2` ([`crate::flat`]).
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use zellige_engine::error::Problem;
 
-/// What is said of it.
+/// Note on such an input.
 pub const NOTE: &str = "an input of the older form, read as argon of hard spheres between mirrors; a velocity has three components unless `physics.velocity_components` is 2";
 
 #[derive(Debug, Deserialize)]
@@ -58,7 +58,7 @@ fn files(top: &Map<String, Value>, key: &str, problems: &mut Vec<Problem>) -> Ve
     })
 }
 
-/// Whether an input is of the older form.
+/// True if an input is of the older form.
 pub fn is_older(value: &Value) -> bool {
     let top = value.as_object();
     top.is_some_and(|top| !top.contains_key("dsmc") && ["grid", "physics", "init"].iter().all(|key| top.contains_key(*key)))

@@ -87,7 +87,7 @@ impl Initial {
         })
     }
 
-    /// Whether it may move along z somewhere.
+    /// True if it may move along z somewhere.
     pub(crate) fn along_z(&self) -> bool {
         !matches!(self.velocity[2], Profile::Number(0.0))
     }

@@ -1,5 +1,5 @@
-//! The gas behind the normal shock before a body in a supersonic stream: cells, steps and what is not computed, judged where the gas is densest
-//! and hottest.
+//! The gas behind the normal shock before a body in a supersonic stream: cells, steps and what is not computed, judged where the
+//! gas is densest and hottest.
 
 use std::fmt::Write as _;
 
@@ -27,8 +27,8 @@ struct Stagnant {
     temperature: f64,
 }
 
-/// The stream brought to rest, by Rankine and Hugoniot and without losses from there on; nothing where it is not supersonic. Vibration as it
-/// is computed: none, or all of it.
+/// The stream brought to rest, by Rankine and Hugoniot and without losses from there on; nothing where it is not supersonic.
+/// Vibration as it is computed: none, or all of it.
 fn stagnant(model: &Model, stream: &Reference, temperature: f64) -> Option<Stagnant> {
     let species = || model.species.iter().zip(&model.fractions);
     let mass: f64 = species().map(|(s, x)| x * s.mass).sum();
@@ -56,7 +56,7 @@ fn stagnant(model: &Model, stream: &Reference, temperature: f64) -> Option<Stagn
     Some(Stagnant { mach, density: stream.pressure / (BOLTZMANN * temperature) * pressure * temperature / total, temperature: total })
 }
 
-/// Whether something stands across the stream: a body that is not a plate along it, or a wall on the side to which it goes.
+/// True if something stands across the stream: a body that is not a plate along it, or a wall on the side to which it goes.
 fn meets(model: &Model, stream: &Reference) -> bool {
     let u = stream.direction;
     let body = |b: &crate::geometry::Body| b.width(u) > 1e-6 * b.width([-u[1], u[0]]);
@@ -157,8 +157,8 @@ mod tests {
         (found.into_iter().map(|l| l.1).collect(), warnings)
     }
 
-    /// Argon at Mach 10 and 200 K: `T0/T = 1 + 100/3`; behind the shock 124.75 times the pressure, Mach 0.4543, and at rest 1.1810 times that:
-    /// 147.3, so 4.291 times the density.
+    /// Argon at Mach 10 and 200 K: `T0/T = 1 + 100/3`; behind the shock 124.75 times the pressure, Mach 0.4543, and at rest 1.1810
+    /// times that: 147.3, so 4.291 times the density.
     #[test]
     fn the_gas_behind_the_shock_is_that_of_rankine_and_hugoniot() {
         let config = past_a_circle("Ar", 200.0, 2634.1);

@@ -38,7 +38,7 @@ pub struct Dsmc {
     start: Totals,
     /// The ledger at the last row, and its step: rates of a row are means over the steps since then.
     last: (Ledger, u64),
-    /// What the last audit found to be wrong.
+    /// Fault that the last audit found.
     lost: Option<String>,
     /// Part of the collisions above the largest cross-section kept, where the last audit found it too large.
     exceeded: Option<f64>,
@@ -69,7 +69,8 @@ pub fn cost(model: &Model, particles: u64, sample: bool) -> Cost {
     Cost { bytes: bytes_of(model, sample, n), flops: 30.0 * n, items: n }
 }
 
-/// Cells that turned out wider than the free path of the gas in them, and the widest by its free path; nothing where that does not matter.
+/// Cells that turned out wider than the free path of the gas in them, and the widest by its free path; nothing where that does not
+/// matter.
 fn coarse(flow: &Flow) -> Option<(usize, f64)> {
     let (grid, c) = (&flow.model.grid, &flow.model.collisions);
     if flow.samples.batches == 0 || grid.len() == 1 || c.scheme == Scheme::None || c.partner == Partner::Near {

@@ -1,5 +1,5 @@
-//! Lines from which gas comes, by a schedule in time: a jet, a leak, a burst. The source files of the program that this one grew from
-//! are read as they are.
+//! Lines from which gas comes, by a schedule in time: a jet, a leak, a burst. The source files of the program that this one grew
+//! from are read as they are.
 //!
 //! What comes has the distribution of a flux through the line, with the drift of the stream at any speed ratio
 //! ([`crate::walls::inflow`]), and comes at a random time of its step.
@@ -73,7 +73,7 @@ impl LineSource {
         Stream { density: 1.0, temperature: self.temperature, velocity: self.velocity, mass }.draw(self.normal, uniform)
     }
 
-    /// Whether it can stand where it is.
+    /// Checks that it can stand where it is.
     ///
     /// # Errors
     /// A line outside the domain or in a body, with the place; a direction, temperature or velocity that is none.
@@ -181,8 +181,8 @@ fn in_words(problem: &Problem) -> String {
     format!("{place}{}", Problem { place: None, ..problem.clone() })
 }
 
-/// Reads a source file (YAML) and, where the schedule is not in it, a schedule file. `mass` is that of a molecule, kg, for files that
-/// give a thermal speed in place of a temperature.
+/// Reads a source file (YAML) and, where the schedule is not in it, a schedule file. `mass` is that of a molecule, kg, for files
+/// that give a thermal speed in place of a temperature.
 ///
 /// # Errors
 /// [`Error::File`], or [`Error::Format`] with what is missing, twice there or unknown.

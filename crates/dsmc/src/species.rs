@@ -13,7 +13,7 @@ use crate::gas::{Relaxation, Scatter, Species, sparta, table};
 use crate::relaxation;
 use crate::setup::{input, unreadable};
 
-/// What SPARTA's files have of the species of a run.
+/// Data of a run's species from SPARTA's files.
 struct Files {
     /// Names of all species of the first.
     names: Vec<String>,
@@ -127,7 +127,7 @@ fn species(config: &Config, s: &SpeciesConfig, number: usize, files: Option<&Fil
 /// The modes of a species: those of the input, else `known`, with the collision number of the input where modes have none.
 fn vibration(s: &SpeciesConfig, known: Vibration, path: &str) -> Result<Vibration> {
     let Some(given) = &s.vibration else { return Ok(s.z_vibration.map_or(known, |z| known.relaxing(z))) };
-    // What a file or the table has for the first mode holds for a temperature by itself.
+    // Collision numbers of a file or the table for the first mode hold for a temperature by itself.
     let before = known.modes().first().map_or(f64::INFINITY, |m| m.z);
     let other = s.z_vibration.unwrap_or(if matches!(given, VibrationConfig::Single(_)) { before } else { f64::INFINITY });
     let modes: Vec<Mode> =

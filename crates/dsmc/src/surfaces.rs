@@ -1,4 +1,4 @@
-//! What walls feel, as records: tables of the sides, of all segments and of the bodies, pictures of each body, lines for VTK.
+//! Loads on walls, as records: tables of the sides, of all segments and of the bodies, pictures of each body, lines for VTK.
 
 use zellige_engine::record::{Column, Curve, Measured, Record, Table};
 
@@ -8,7 +8,7 @@ use crate::patches;
 use crate::sampling::loads;
 use crate::walls::tally::{BodyLoad, Load, Reference};
 
-/// What the walls on the sides got, a line a wall.
+/// Loads on the walls of the sides, a line a wall.
 pub(crate) fn sides(flow: &Flow) -> Option<Record> {
     let model = &flow.model;
     let walls: Vec<Side> = Side::ALL.into_iter().filter(|s| model.edges[s.index()].is_wall()).collect();
@@ -52,7 +52,7 @@ fn segments(flow: &Flow) -> [Vec<Load>; 2] {
     [means, errors]
 }
 
-/// What bodies feel: a table of all segments, the same as lines for VTK, a table of the bodies and a picture of each.
+/// Loads on bodies: a table of all segments, the same as lines for VTK, a table of the bodies and a picture of each.
 pub(crate) fn bodies(flow: &Flow) -> Vec<Record> {
     let [found, spread] = segments(flow);
     let segments = flow.model.geometry.segments();
@@ -171,7 +171,7 @@ fn whole(flow: &Flow) -> Record {
     Record::Table(table("bodies", "what the bodies feel", bodies.len(), columns))
 }
 
-/// What each body feels.
+/// Loads on each body.
 fn loads(flow: &Flow) -> Vec<BodyLoad> {
     loads::bodies(&flow.model, &|segment| flow.samples.flux(&flow.model, segment))
 }
@@ -190,9 +190,9 @@ pub fn all(flow: &Flow) -> [BodyLoad; 2] {
 pub struct Coefficients {
     /// Drag and lift coefficient, each with its standard error.
     pub values: [[f64; 2]; 2],
-    /// What they are taken by, m.
+    /// Reference length of the coefficients, m.
     pub width: f64,
-    /// What that is: the length in the input, the body's width across the stream, or its length where it has none.
+    /// Name of that length: the length in the input, the body's width across the stream, or its length where it has none.
     pub what: &'static str,
 }
 
@@ -215,7 +215,7 @@ pub fn coefficients(flow: &Flow, number: usize, [load, error]: &[BodyLoad; 2]) -
     Some(Coefficients { values, width, what })
 }
 
-/// What a body feels, and its standard errors; the moment is about [`crate::model::Model::moment_point`].
+/// Loads on a body, and their standard errors; the moment is about [`crate::model::Model::moment_point`].
 pub fn body(flow: &Flow, number: usize) -> [BodyLoad; 2] {
     [loads(flow)[number], flow.samples.body_error(&flow.model, number)]
 }

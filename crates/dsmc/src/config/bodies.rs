@@ -28,35 +28,35 @@ pub struct BodyConfig {
     /// On which side the gas is.
     #[serde(default)]
     pub gas: Gas,
-    /// What molecules meet.
+    /// Wall of the body.
     pub wall: WallConfig,
-    /// Walls of the types of a SPARTA file, by type, in place of `wall`: `walls = { 2 = { temperature = 500.0 } }`. A line without a type is
-    /// of type 1. `wall` is for the type that is left.
+    /// Walls of the types of a SPARTA file, by type, in place of `wall`: `walls = { 2 = { temperature = 500.0 } }`. A line without
+    /// a type is of type 1. `wall` is for the type that is left.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub walls: BTreeMap<String, WallConfig>,
-    /// Temperature along the wall in place of the wall's own, K: an expression of the place `x`, `y` of a segment's middle, m, and of the
-    /// way `s` along the outline to there, m.
+    /// Temperature along the wall in place of the wall's own, K: an expression of the place `x`, `y` of a segment's middle, m, and
+    /// of the way `s` along the outline to there, m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
-    /// What the moment is about and coefficients are by, in place of the body's box.
+    /// Reference point and length of the loads, in place of those of the body's bounding box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceConfig>,
 }
 
-/// What the loads on a body are related to.
+/// Reference point and length of the loads on a body.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceConfig {
     /// The point that the moment is about, m: an airfoil's quarter of the chord. The middle of the box about the body if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<[f64; 2]>,
-    /// What drag and lift coefficients are by, m: an airfoil's chord. The width of the box across the stream if left out.
+    /// Reference length of drag and lift coefficients, m: an airfoil's chord. The width of the box across the stream if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<f64>,
 }
 
 impl ReferenceConfig {
-    /// What is wrong with it.
+    /// First fault of it.
     pub(crate) fn fault(&self) -> Option<Problem> {
         if self.point.is_some_and(|p| p.iter().any(|x| !x.is_finite())) {
             return Some(Problem::new("", "`point` is not finite").allowed("a place in m"));

@@ -71,7 +71,7 @@ pub(super) fn all(config: &Config) -> Vec<Problem> {
     if s.audit == Some(0) {
         faults.push(not("sampling.audit", "0 steps between audits", "1 or more"));
     }
-    // What stands at `boundary.all` is looked at on each side.
+    // Conditions at `boundary.all` are checked on each side.
     let mut said = std::collections::HashSet::new();
     faults.retain(|fault| said.insert(fault.to_string()));
     faults

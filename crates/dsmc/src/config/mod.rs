@@ -36,8 +36,8 @@ pub use bodies::{BodyConfig, ReferenceConfig};
 pub use sides::{Boundary, SideConfig, WallConfig, WallModel};
 pub use sources::SourceConfig;
 
-/// A rarefied gas by direct simulation Monte Carlo. SI units throughout; per metre of depth in the directions that the grid does not
-/// have.
+/// A rarefied gas by direct simulation Monte Carlo. SI units throughout; per metre of depth in the directions that the grid does
+/// not have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -51,13 +51,14 @@ pub struct Config {
     /// Particles in a cell that holds gas of the density of `gas`; or give `weight`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub particles_per_cell: Option<f64>,
-    /// Components of a particle's velocity: 3, or 2 for the gas of discs that move in the plane alone, with two degrees of freedom and
-    /// a ratio of heats of 2. No gas is like that: it is there to compare with programs that leave the third one out. For atoms only.
+    /// Components of a particle's velocity: 3, or 2 for the gas of discs that move in the plane alone, with two degrees of freedom
+    /// and a ratio of heats of 2. No gas is like that: it is there to compare with programs that leave the third one out. For atoms
+    /// only.
     #[serde(default = "three", skip_serializing_if = "is_three")]
     pub velocity_components: u32,
-    /// Molecules of a particle over `weight`, cell by cell: an expression of `x` and `y` at the middle of a cell, above 0. A particle that
-    /// comes into a cell of another weight is doubled or removed at random, so that what it stands for is kept on average. All the
-    /// same if left out.
+    /// Molecules of a particle over `weight`, cell by cell: an expression of `x` and `y` at the middle of a cell, above 0. A
+    /// particle that comes into a cell of another weight is doubled or removed at random, so that what it stands for is kept on
+    /// average. All the same if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell_weights: Option<String>,
     /// The cells.
@@ -66,7 +67,8 @@ pub struct Config {
     pub gas: GasConfig,
     /// The species with their parts.
     pub species: Vec<SpeciesConfig>,
-    /// A file of species in SPARTA's form, in place of the program's own table. Lines of other species than the run's are passed over.
+    /// A file of species in SPARTA's form, in place of the program's own table. Lines of other species than the run's are passed
+    /// over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub species_file: Option<PathBuf>,
     /// A file of the modes of molecules that have several, in SPARTA's form, which goes with `species_file`.
@@ -78,7 +80,7 @@ pub struct Config {
     /// Collisions.
     #[serde(default)]
     pub collisions: CollisionConfig,
-    /// What stands on the sides; periodic if left out.
+    /// Boundary conditions; periodic if left out.
     #[serde(default)]
     pub boundary: Boundary,
     /// Bodies in the flow.
@@ -218,7 +220,7 @@ impl VibrationConfig {
 pub struct ModeConfig {
     /// Characteristic temperature, K; of one of several 200 at least.
     pub theta: f64,
-    /// How many modes of this temperature there are: 1 to 4.
+    /// Number of modes of this temperature: 1 to 4.
     #[serde(default = "single")]
     pub degeneracy: u32,
     /// Collision number in place of `z_vibration`.
@@ -234,7 +236,7 @@ fn single() -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ZConfig {
-    /// The same at any temperature.
+    /// Constant value at any temperature.
     Number(f64),
     /// Parker's formula.
     Parker(ParkerConfig),
@@ -250,29 +252,29 @@ pub struct ParkerConfig {
     pub t_star: f64,
 }
 
-/// How molecules collide.
+/// Collision model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollisionConfig {
-    /// How pairs are chosen; `"none"` is free-molecular flow.
+    /// Scheme that selects pairs; `"none"` is free-molecular flow.
     pub scheme: Scheme,
     /// Molecular model of gases from the program's table.
     pub model: Molecules,
-    /// Whether rotation is computed.
+    /// If true, rotation is computed.
     pub rotation: bool,
-    /// Whether vibration is computed.
+    /// If true, vibration is computed.
     pub vibration: bool,
-    /// What a collision number Z means.
+    /// Definition of a collision number Z.
     pub z_definition: ZDefinition,
-    /// Where the collision number of the rotation comes from with a `species_file`: `"constant"`, its column 1/Z, or `"variable"`, Z_inf
-    /// and T* of `vss_file`.
+    /// Source of the rotational collision number with a `species_file`: `"constant"`, its column 1/Z, or `"variable"`, Z_inf and T*
+    /// of `vss_file`.
     #[serde(skip_serializing_if = "Relax::is_constant")]
     pub relax: Relax,
     /// Pairs of species that do not take the mean of theirs.
     pub pairs: Vec<PairConfig>,
     /// With whom a particle collides: with the nearest in cells wider than the free path, with anyone in others, if left out.
     pub partner: Partner,
-    /// Whether vibration relaxes as Millikan and White have it, with Park's limit, in species without a `z_vibration`.
+    /// If true, vibration relaxes as Millikan and White have it, with Park's limit, in species without a `z_vibration`.
     pub millikan_white: bool,
 }
 
@@ -318,7 +320,7 @@ fn t_ref() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Value {
-    /// The same everywhere.
+    /// Constant value.
     Number(f64),
     /// An expression of `x` and `y`.
     Expression(String),
@@ -391,7 +393,7 @@ enum StartWord {
     Auto,
 }
 
-/// How the first step is written.
+/// Serialisation of the first sampled step.
 mod start {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -452,7 +454,7 @@ impl Config {
         Grid { cells, h, origin: [0, 1].map(|d| g.origin.get(d).copied().unwrap_or(0.0)), dimensions: g.cells.len() }
     }
 
-    /// Whether gas comes or goes through a side with a pressure or a flow.
+    /// True if gas flows through a side with a given pressure or mass flow.
     pub fn follows(&self) -> bool {
         let b = &self.boundary;
         let all = [&b.all, &b.x, &b.y, &b.x_lo, &b.x_hi, &b.y_lo, &b.y_hi];

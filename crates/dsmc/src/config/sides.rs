@@ -1,4 +1,4 @@
-//! What stands on the sides of the domain, and walls.
+//! Boundary conditions at the sides of the domain, and walls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,8 +70,8 @@ pub enum SideWord {
 pub struct SideWall {
     /// The wall.
     pub wall: WallConfig,
-    /// Temperature along the side in place of the wall's own, K: an expression of the place `x`, `y` of the middle of a cell's face, m, and
-    /// of the way `s` along the side to there from its lower end, m.
+    /// Temperature along the side in place of the wall's own, K: an expression of the place `x`, `y` of the middle of a cell's
+    /// face, m, and of the way `s` along the side to there from its lower end, m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<String>,
 }
@@ -94,11 +94,11 @@ pub struct SideInflow {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SideOutlet {
-    /// What is given.
+    /// Conditions at the outlet.
     pub outlet: OutletConfig,
 }
 
-/// What is given at an outlet.
+/// Conditions at an outlet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutletConfig {
@@ -113,11 +113,11 @@ pub struct OutletConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SideInlet {
-    /// What is given.
+    /// Conditions at the inlet.
     pub inlet: InletConfig,
 }
 
-/// What is given at an inlet: the temperature, and one of the others.
+/// Conditions at an inlet: the temperature, and one of the others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InletConfig {
@@ -126,7 +126,7 @@ pub struct InletConfig {
     /// Pressure, Pa.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<f64>,
-    /// What comes in less what goes out through the whole side, kg/s per metre of depth.
+    /// Net mass flow into the domain through the whole side, kg/s per metre of depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mass_flow: Option<f64>,
     /// Steps over which the gas beside the side is averaged: 1 to 1000000.
@@ -142,7 +142,7 @@ fn memory() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WallConfig {
-    /// How molecules leave it.
+    /// Reflection model of the wall.
     #[serde(default)]
     pub model: WallModel,
     /// Temperature, K; not needed by a specular wall.
@@ -170,7 +170,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// How molecules leave a wall.
+/// Reflection of molecules from a wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(extend("x-synonyms" = { "mirror": "specular", "reflecting": "specular", "maxwell": "diffuse", "thermal": "diffuse", "cercignani_lampis_lord": "cll", "cercignani_lampis": "cll" }))]
@@ -202,7 +202,7 @@ impl WallConfig {
 }
 
 impl Boundary {
-    /// What holds on a side, with the key that it stands at.
+    /// Boundary condition of a side, with its key in the input.
     pub fn side(&self, side: Side) -> (SideConfig, String) {
         let singles = [&self.x_lo, &self.x_hi, &self.y_lo, &self.y_hi];
         let axis = ["x", "y"][side.axis];

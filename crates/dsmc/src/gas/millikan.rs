@@ -1,27 +1,29 @@
-//! How long vibration takes to relax: Millikan and White's correlation with Park's limit, and the chance of an exchange in a collision
-//! that makes a gas follow it.
+//! Vibrational relaxation time: Millikan and White's correlation with Park's limit, and the probability of an exchange in a
+//! collision that makes a gas follow it.
 //!
 //! ```text
 //! p tau = exp(1.16e-3 mu^(1/2) theta^(4/3) (T^(-1/3) - 0.015 mu^(1/4)) - 18.42) atm s         mu in g/mol
 //!   tau += 1/(c n sigma_v),  c = sqrt(8 k T/(pi m)),  sigma_v = 1e-20 m^2 (50000 K/T)^2
 //! ```
 //!
-//! (Millikan and White, J. Chem. Phys. 39 (1963) 3209; Park, Nonequilibrium Hypersonic Aerothermodynamics (1990), section 2.) Both times
-//! are over the density, so that with the collision rate `nu` the collision number `Z = tau nu` depends on the temperature alone.
+//! (Millikan and White, J. Chem. Phys. 39 (1963) 3209; Park, Nonequilibrium Hypersonic Aerothermodynamics (1990), section 2.) Both
+//! times are over the density, so that with the collision rate `nu` the collision number `Z = tau nu` depends on the temperature
+//! alone.
 //!
-//! A collision knows no temperature, only the pool `E` of the oscillator's energy and that of the relative motion, which the exchange keeps.
-//! Any chance `P(E)` keeps detailed balance. Near equilibrium the energy of the vibration then relaxes with the collision number `Z(T)` if
+//! A collision knows no temperature, only the pool `E` of the oscillator's energy and that of the relative motion, which the
+//! exchange keeps. Any chance `P(E)` keeps detailed balance. Near equilibrium the energy of the vibration then relaxes with the
+//! collision number `Z(T)` if
 //!
 //! ```text
 //! < P(E) Var(e_v | E) > = Var(e_v) / Z(T)
 //! ```
 //!
-//! over the pools of a gas at T: an integral equation for P, solved once for each pair. Its logarithm is mended by that of the ratio of both
-//! sides at all temperatures, each by the part that pools of E have there, again and again.
+//! over the pools of a gas at T: an integral equation for P, solved once for each pair. Its logarithm is mended by that of the
+//! ratio of both sides at all temperatures, each by the part that pools of E have there, again and again.
 //!
-//! High levels exchange more often than low ones, so that a gas far from equilibrium does not relax exponentially: oxygen at 12000 K with a
-//! vibration a fifth colder starts a fifth slower than by Landau and Teller's equation, and after one relaxation time has gained a
-//! quarter less than by it.
+//! High levels exchange more often than low ones, so that a gas far from equilibrium does not relax exponentially: oxygen at 12000
+//! K with a vibration a fifth colder starts a fifth slower than by Landau and Teller's equation, and after one relaxation time has
+//! gained a quarter less than by it.
 
 use super::Species;
 use super::pair::Pair;
@@ -35,8 +37,8 @@ const ROUNDS: usize = 120;
 /// Temperatures of the fit, in units of theta.
 const RANGE: [f64; 2] = [0.15, 12.0];
 
-/// Collision number of the vibration of `species` with the partners of `pair`. That of the softest mode for all of several: within a
-/// molecule they exchange energy faster than with its translation, for which the softest is the way in.
+/// Collision number of the vibration of `species` with the partners of `pair`. That of the softest mode for all of several: within
+/// a molecule they exchange energy faster than with its translation, for which the softest is the way in.
 pub fn collision_number(species: &Species, pair: &Pair, temperature: f64) -> f64 {
     let theta = species.vibration.modes().iter().map(|m| m.theta).fold(f64::INFINITY, f64::min);
     // g/mol of the reduced mass.
@@ -57,7 +59,8 @@ pub struct Chances {
     values: Vec<f64>,
 }
 
-/// The pools of an oscillator: places, weights of a step of the logarithm, and the variance of the oscillator's energy, in units of theta.
+/// The pools of an oscillator: places, weights of a step of the logarithm, and the variance of the oscillator's energy, in units of
+/// theta.
 struct Pools {
     e: Vec<f64>,
     /// Density of states of the pool, `sum C(q + d - 1, d - 1) (e - q)^b`.
@@ -91,8 +94,8 @@ impl Pools {
 }
 
 impl Chances {
-    /// For an oscillator of `theta` (K) and `degeneracy` in collisions with the exponent `omega` that relaxes with the collision number
-    /// `z` of the temperature.
+    /// For an oscillator of `theta` (K) and `degeneracy` in collisions with the exponent `omega` that relaxes with the collision
+    /// number `z` of the temperature.
     pub fn new(theta: f64, degeneracy: u32, omega: f64, z: impl Fn(f64) -> f64) -> Self {
         let pools = Pools::new(1.5 - omega, degeneracy);
         let grid = |k: usize| RANGE[0] * (RANGE[1] / RANGE[0]).powf(k as f64 / (TEMPERATURES - 1) as f64);
@@ -178,12 +181,12 @@ mod tests {
                     let t = low * (high / low).powf(f64::from(k) / 11.0);
                     let found: f64 = pools.parts(t).iter().zip(&chances.values).map(|(p, v)| p * v).sum();
                     let ratio = found * z(mode.theta * t);
-                    // What the fit leaves of a function that falls by four orders over these temperatures.
+                    // Residual of the fit to a function that falls by four orders over these temperatures.
                     assert!((ratio - 1.0).abs() < 0.04, "{name} at {} K: {ratio}", mode.theta * t);
                 }
             }
         }
-        // The same number at any temperature: the chance at all pools is that of Jeans' equation on average.
+        // Constant collision number at any temperature: the probability at all pools is that of Jeans' equation on average.
         for degeneracy in [1, 3] {
             let chances = Chances::new(3371.0, degeneracy, 0.74, |_| 50.0);
             let pools = Pools::new(1.5 - 0.74, degeneracy);

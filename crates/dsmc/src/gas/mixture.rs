@@ -1,8 +1,9 @@
 //! Viscosity and conductivity of a gas of several species, and how fast two of them diffuse into each other.
 //!
-//! First approximation of Chapman and Enskog with the collision integrals of variable soft spheres: Hirschfelder, Curtiss and Bird, *Molecular
-//! Theory of Gases and Liquids* (1954), section 8.2; Muckenfuss and Curtiss, J. Chem. Phys. 29 (1958) 1273, for the conductivity (of a gas in
-//! which nothing diffuses). Internal energy diffuses with the molecules (Hirschfelder, J. Chem. Phys. 26 (1957) 282).
+//! First approximation of Chapman and Enskog with the collision integrals of variable soft spheres: Hirschfelder, Curtiss and Bird,
+//! *Molecular Theory of Gases and Liquids* (1954), section 8.2; Muckenfuss and Curtiss, J. Chem. Phys. 29 (1958) 1273, for the
+//! conductivity (of a gas in which nothing diffuses). Internal energy diffuses with the molecules (Hirschfelder, J. Chem. Phys. 26
+//! (1957) 282).
 
 use super::pair::Pair;
 use super::transport::{Transport, schmidt, viscosity};
@@ -46,7 +47,7 @@ pub fn transport(
         let spread: f64 = (0..n).map(|j| x[j] / diffusion(&pair(there[i], there[j]), temperature)).sum();
         x[i] * BOLTZMANN * (alone[i].heat_capacity - 1.5) / spread
     };
-    // What exchange between modes takes away, as in each gas by itself.
+    // Factor by which exchange between modes lowers it, as in each gas by itself.
     let exchanged: f64 = (0..n).map(|i| x[i] * alone[i].conductivity / alone[i].eucken()).sum::<f64>() / x.iter().sum::<f64>();
     [of(friction), (of(conduction) + (0..n).map(internal).sum::<f64>()) * exchanged]
 }
@@ -112,8 +113,8 @@ mod tests {
         }
     }
 
-    /// Viscosity of hard spheres by the closed form of Chapman and Cowling, *The Mathematical Theory of Non-uniform Gases* (1970), section 12.5,
-    /// in their letters, A = 2/5.
+    /// Viscosity of hard spheres by the closed form of Chapman and Cowling, *The Mathematical Theory of Non-uniform Gases* (1970),
+    /// section 12.5, in their letters, A = 2/5.
     #[test]
     fn two_gases_of_hard_spheres_have_their_closed_form() {
         let (t, k) = (300.0, BOLTZMANN);

@@ -18,11 +18,11 @@ pub struct Species {
     pub name: String,
     /// Mass of a molecule, kg.
     pub mass: f64,
-    /// How two of its molecules scatter.
+    /// Scattering of two of its molecules.
     pub scatter: Scatter,
     /// Degrees of freedom of the rotation: 0, 2 or 3.
     pub rotation: u32,
-    /// How many collisions the rotation takes to relax.
+    /// Collision number of the rotation.
     pub z_rotation: Relaxation,
     /// The modes of its vibration.
     pub vibration: Vibration,
@@ -36,7 +36,7 @@ impl Species {
         (2.0 * BOLTZMANN * temperature / self.mass).sqrt()
     }
 
-    /// What walls need of it.
+    /// Properties that walls need of it.
     pub fn molecule(&self) -> Molecule {
         Molecule { mass: self.mass, rotation: self.rotation, vibration: self.vibration }
     }
@@ -59,7 +59,7 @@ pub struct Scatter {
 /// Collision number of a rotation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Relaxation {
-    /// The same at any energy; infinity freezes the mode.
+    /// Constant value at any energy; infinity freezes the mode.
     Constant(f64),
     /// Parker, Phys. Fluids 2 (1959) 449: `z_inf/(1 + (pi^1.5/2) sqrt(t/T) + (pi^2/4 + pi) t/T)`.
     Parker {

@@ -3,7 +3,7 @@
 use super::{Scatter, Species, gamma};
 use crate::walls::BOLTZMANN;
 
-/// How molecules of two species collide.
+/// Collision model of two species.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
     /// Scattering.

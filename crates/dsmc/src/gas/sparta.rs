@@ -1,12 +1,11 @@
 //! SPARTA's `.species`, `.vib` and `.vss` files, as they are.
 //!
 //! A line of the first: name, molecular weight, mass (kg), degrees of freedom of rotation, 1/Z of it, degrees of freedom of
-//! vibration, 1/Z of it, characteristic temperature (K), weight, charge. A 1/Z below 0 stands there for one that is not given. A line of
-//! the second, for molecules with more than two degrees of
-//! freedom of vibration: name, number of modes, then of each its characteristic temperature (K), 1/Z and degeneracy; modes of one
-//! temperature may also stand there several times. A line of the third: name, diameter (m), omega, reference
-//! temperature (K), alpha, and in files with variable relaxation Z_inf and T* of the rotation and two or three constants of the vibration;
-//! two names at the beginning make a line of a pair. `#` begins a comment.
+//! vibration, 1/Z of it, characteristic temperature (K), weight, charge. A 1/Z below 0 stands there for one that is not given. A
+//! line of the second, for molecules with more than two degrees of freedom of vibration: name, number of modes, then of each its
+//! characteristic temperature (K), 1/Z and degeneracy; modes of one temperature may also stand there several times. A line of the
+//! third: name, diameter (m), omega, reference temperature (K), alpha, and in files with variable relaxation Z_inf and T* of the
+//! rotation and two or three constants of the vibration; two names at the beginning make a line of a pair. `#` begins a comment.
 //!
 //! Lines of species that a run does not use are passed over, whatever is in them: files for air have electrons too.
 
@@ -19,7 +18,7 @@ use zellige_engine::error::{Error, Result};
 use super::vibration::{Mode, Vibration};
 use super::{Relaxation, Scatter, Species};
 
-/// Where the collision number of a rotation comes from in runs with SPARTA's files.
+/// Source of the rotational collision number in runs with SPARTA's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relax {
@@ -31,13 +30,13 @@ pub enum Relax {
 }
 
 impl Relax {
-    /// Whether it is by `species_file`. Inputs that say nothing else are written down without the key.
+    /// True if it is by `species_file`. Inputs that say nothing else are written down without the key.
     pub fn is_constant(&self) -> bool {
         *self == Self::Constant
     }
 }
 
-/// What a `.vss` file holds.
+/// Contents of a `.vss` file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Vss {
     /// Scattering and, with variable relaxation and where given, Parker's constants by species.
@@ -112,7 +111,8 @@ impl Faults<'_> {
 /// Lowest characteristic temperature of one of several oscillators, K: their levels have a byte each.
 pub const SOFTEST: f64 = 200.0;
 
-/// The species `used` of a `.species` file; how they scatter comes from [`vss`], how molecules of several modes vibrate from [`vibrations`].
+/// The species `used` of a `.species` file; how they scatter comes from [`vss`], how molecules of several modes vibrate from
+/// [`vibrations`].
 pub fn species(path: &Path, text: &str, used: &[&str]) -> Result<Vec<Listed>> {
     let faults = Faults { path, format: "SPARTA species" };
     let mut all: Vec<Listed> = Vec::new();
@@ -219,7 +219,7 @@ pub fn vss(path: &Path, text: &str, used: &[&str], relax: Relax) -> Result<Vss> 
     Ok(all)
 }
 
-/// What is wrong with scattering parameters, if anything.
+/// Fault of scattering parameters, if any.
 pub fn fault(s: &Scatter) -> Option<String> {
     let inside = |what: &str, value: f64, low: f64, high: f64| {
         (!(value >= low && value <= high)).then(|| format!("{what} is {value:e}; allowed: {low:e} to {high:e}"))

@@ -1,4 +1,4 @@
-//! What a gas does on average: viscosity, conductivity, diffusion, free path.
+//! Transport properties of a gas: viscosity, conductivity, diffusion, free path.
 //!
 //! First approximation of Chapman and Enskog for variable soft spheres: Koura and Matsumoto, Phys. Fluids A 3 (1991) 2459; Bird
 //! (1994), sections 3.5 and 4.3.
@@ -13,8 +13,8 @@ use crate::walls::BOLTZMANN;
 pub struct Transport {
     /// Viscosity, Pa s.
     pub viscosity: f64,
-    /// Thermal conductivity, W/(m K): of translation by Chapman and Enskog, of internal modes by self-diffusion, both with what exchange
-    /// between them takes away (Mason and Monchick, J. Chem. Phys. 36 (1962) 1622).
+    /// Thermal conductivity, W/(m K): of translation by Chapman and Enskog, of internal modes by self-diffusion, both with what
+    /// exchange between them takes away (Mason and Monchick, J. Chem. Phys. 36 (1962) 1622).
     pub conductivity: f64,
     /// Self-diffusion times number density, 1/(m s).
     pub diffusion: f64,
@@ -69,7 +69,7 @@ impl Transport {
         BOLTZMANN * (3.75 / self.mass * self.viscosity + self.diffusion * (self.heat_capacity - 1.5))
     }
 
-    /// What their exchange takes away from that, W/(m K).
+    /// Part of that which their exchange takes away, W/(m K).
     fn exchanged(&self, species: &Species, temperature: f64, z: ZDefinition) -> f64 {
         let spread = self.mass * self.diffusion / self.viscosity;
         let freedom = 5.0 - 2.0 * species.scatter.omega;
@@ -136,7 +136,7 @@ mod tests {
         for (name, cold, hot, conductivity) in MEASURED {
             let gas = find(name, Model::Vss).unwrap();
             let molar = |t: f64| 8.314_463 * (1.0 + Transport::new(&gas, t).heat_capacity);
-            // What anharmonic levels and the stretching of rotors add, which are left out.
+            // Anharmonic levels and the stretching of rotors are left out.
             assert!((molar(298.15) / cold - 1.0).abs() < 0.01, "{name}: {} for {cold}", molar(298.15));
             assert!((molar(1000.0) / hot - 1.0).abs() < 0.02, "{name}: {} for {hot}", molar(1000.0));
             // Eucken's form, in which internal energy diffuses as molecules do, is some ten per cent above polyatomic gases and 13 above

@@ -1,7 +1,7 @@
 //! The vibration of a molecule: harmonic oscillators with levels, without zero-point energy.
 //!
-//! Modes of one characteristic temperature are one oscillator with a degeneracy d, whose level q has `C(q + d - 1, d - 1)` states. The
-//! levels of a molecule are one word: that of the only oscillator, or, of several, a byte each, the first in the lowest.
+//! Modes of one characteristic temperature are one oscillator with a degeneracy d, whose level q has `C(q + d - 1, d - 1)` states.
+//! The levels of a molecule are one word: that of the only oscillator, or, of several, a byte each, the first in the lowest.
 
 /// Most oscillators of a molecule.
 pub const MODES: usize = 4;
@@ -15,9 +15,9 @@ pub(crate) const HIGHEST: [u32; 2] = [65_000, 255];
 pub struct Mode {
     /// Characteristic temperature, K.
     pub theta: f64,
-    /// How many modes of this temperature there are.
+    /// Number of modes of this temperature.
     pub degeneracy: u32,
-    /// How many collisions they take to relax; infinity freezes them.
+    /// Collision number of their relaxation; infinity freezes them.
     pub z: f64,
 }
 
@@ -47,7 +47,8 @@ impl Vibration {
         one
     }
 
-    /// Of some oscillators; those of one temperature and collision number are put together. Fails, in words, where there are too many.
+    /// Of some oscillators; those of one temperature and collision number are put together. Fails, in words, where there are too
+    /// many.
     pub fn new(modes: &[Mode]) -> Result<Self, String> {
         let mut all = Self::NONE;
         for mode in modes {
@@ -71,12 +72,12 @@ impl Vibration {
         &self.modes[..self.count]
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The same with one collision number for all.
+    /// Replaces the collision numbers of all by one.
     #[must_use]
     pub fn relaxing(mut self, z: f64) -> Self {
         self.modes[..self.count].iter_mut().for_each(|m| m.z = z);

@@ -1,12 +1,12 @@
-//! Whether a straight line runs into a body.
+//! Test whether a straight line runs into a body.
 
 use super::Geometry;
 use super::cross::short;
 use super::lattice::ONE;
 
 impl Geometry {
-    /// The first segment that a line between two places (m) meets, and where: the lattice of particles is the tolerance. A line may end on a
-    /// body.
+    /// The first segment that a line between two places (m) meets, and where: the lattice of particles is the tolerance. A line may
+    /// end on a body.
     pub fn across(&self, ends: [[f64; 2]; 2]) -> Option<(usize, [f64; 2])> {
         let (near, margin) = (2.0 / ONE as f64, 128.0 / ONE as f64);
         let cells = |p: [f64; 2]| [0, 1].map(|d| (p[d] - ends[0][d]) / self.h[d]);

@@ -1,4 +1,4 @@
-//! Whether outlines cross: exact tests of the pairs of segments that share a cell and whose boxes touch.
+//! Crossings of outlines: exact tests of the pairs of segments that share a cell and whose boxes touch.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,7 +15,7 @@ use crate::grid::Grid;
 /// Problems reported before giving up.
 const MOST: usize = 8;
 
-/// How two segments meet.
+/// Relation of two segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meeting {
     Apart,
@@ -34,7 +34,7 @@ fn meeting((a, b): (Point, Point), (c, d): (Point, Point)) -> Meeting {
     }
 }
 
-/// Where they meet, m.
+/// Position of their intersection, m.
 fn place(grid: &Grid, (a, b): (Point, Point), (c, d): (Point, Point)) -> [f64; 2] {
     let ends = [orient_fine(c, d, a) as f64, orient_fine(c, d, b) as f64];
     let unit = 1.0 / (1_i64 << FINE) as f64;
@@ -118,14 +118,14 @@ fn along((a, b): (Point, Point), (c, d): (Point, Point)) -> i128 {
     i128::from(s.x) * i128::from(t.x) + i128::from(s.y) * i128::from(t.y)
 }
 
-/// Whether two segments have more than a point in common.
+/// True if two segments have more than a point in common.
 fn share((a, b): (Point, Point), (c, d): (Point, Point)) -> bool {
     let mut common: Vec<_> = [c, d].into_iter().filter(|p| on_fine(a, b, *p)).collect();
     common.extend([a, b].into_iter().filter(|p| on_fine(c, d, *p)));
     common.iter().any(|p| *p != common[0])
 }
 
-/// Whether two segments that share an end lie on each other.
+/// True if two segments that share an end lie on each other.
 fn folds((a, b): (Point, Point), (c, d): (Point, Point)) -> bool {
     let (shared, p, q) = if b == c {
         (b, a, d)
@@ -187,7 +187,7 @@ fn pairs(lines: &[Line], grid: &Grid) -> Vec<((usize, usize), (usize, usize))> {
     pairs
 }
 
-/// Where a point given in half units of the lattice is: 1 inside, 0 on the outline, -1 outside.
+/// Location of a point given in half units of the lattice: 1 inside, 0 on the outline, -1 outside.
 fn side(line: &Line, p: Point) -> i32 {
     let mut inside = false;
     for k in 0..line.len() {

@@ -15,7 +15,7 @@ pub struct Curve {
     pub origin: String,
     /// Vertices in order, m. A closed curve does not repeat the first one.
     pub vertices: Vec<[f64; 2]>,
-    /// Whether the last vertex is joined to the first.
+    /// Closed or open: the last vertex is joined to the first, or not.
     pub form: Form,
     /// On which side the gas is.
     pub gas: Gas,
@@ -56,7 +56,7 @@ impl Curve {
     }
 }
 
-/// How a curve ends.
+/// End of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// At its beginning.
@@ -110,8 +110,8 @@ pub enum Shape {
         /// Its corners.
         vertices: Vec<[f64; 2]>,
     },
-    /// A plate without thickness: a line through points, gas on both sides. In tables and along `s` the face to the right of the way through
-    /// the points comes first, then the other one on the way back.
+    /// A plate without thickness: a line through points, gas on both sides. In tables and along `s` the face to the right of the
+    /// way through the points comes first, then the other one on the way back.
     Plate {
         /// Two points or more.
         points: Vec<[f64; 2]>,

@@ -13,9 +13,9 @@ use super::lattice::{BITS, FINE, Point, rounded};
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub struct Piece {
-    /// Where it begins.
+    /// Start point.
     pub a: [i32; 2],
-    /// Where it ends.
+    /// End point.
     pub b: [i32; 2],
     /// Number of the segment.
     pub segment: u32,
@@ -79,7 +79,7 @@ pub(super) fn cut(cells: [usize; 2], a: Point, b: Point, scratch: &mut Vec<Point
     }
 }
 
-/// What the cut of all segments gives.
+/// Result of the cut of all segments.
 #[derive(Debug)]
 pub(super) struct Cuts {
     /// By row, then column, then in the order of segments.

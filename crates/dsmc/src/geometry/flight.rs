@@ -20,12 +20,12 @@ use crate::grid::Side;
 struct Hit {
     /// Part of the path before it.
     s: f64,
-    /// Whether it is met from the gas's side.
+    /// True if it is hit from the gas's side.
     front: bool,
     piece: Piece,
 }
 
-/// What is at the end of a search.
+/// Result of a search.
 #[derive(Debug, Clone, Copy)]
 enum Found {
     Free,
@@ -35,13 +35,13 @@ enum Found {
 
 /// A path of less than this, in cells, has no direction on the lattice: it ends where the lattice makes it meet a wall.
 const TINY: f64 = 64.0 / ONE as f64;
-/// How often a path along a wall may meet it on the lattice only, before it ends there.
+/// Most hits of a path along a wall on the lattice only, before it ends there.
 const GRAZES: u32 = 16;
 
 /// Two meetings closer than this part of a path are one, and its front counts. Parts have an error of a few 2^-53.
 const SAME: f64 = 1e-12;
 
-/// Whether and where the path from `p` to `q` meets a piece. All points are counted from the corner of the piece's cell.
+/// Hit of the path from `p` to `q` on a piece, if any. All points are counted from the corner of the piece's cell.
 #[inline]
 fn meets(piece: &Piece, p: Point, q: Point) -> Option<Hit> {
     let (a, b) = piece.ends();
@@ -104,7 +104,7 @@ impl Geometry {
         }
     }
 
-    /// Whether nothing is met on the way from `p` to `q`, which may lie on a side of the domain.
+    /// True if nothing is hit on the way from `p` to `q`, which may lie on a side of the domain.
     fn free(&self, cell: [usize; 2], p: Point, q: Point) -> bool {
         let inside = [(0, q.x), (1, q.y)].iter().all(|&(k, x)| {
             let at = x + ((cell[k] as i64) << BITS);
@@ -196,7 +196,7 @@ impl Geometry {
         if towards(normal) { Met::Segment { segment: hit.piece.segment, normal, done: 0.0 } } else { Met::Nothing }
     }
 
-    /// Whether a place is inside the domain, not on its upper sides.
+    /// True if a position is inside the domain, not on its upper sides.
     fn within(&self, cell: [usize; 2], q: Point) -> bool {
         [(0, q.x), (1, q.y)].iter().all(|&(k, x)| x + ((cell[k] as i64) << BITS) < (self.cells[k] as i64) << BITS)
     }
@@ -242,7 +242,7 @@ impl Geometry {
             .map(|x| x.min(BELOW_ONE))
     }
 
-    /// Whether a place is in the gas: neither in a body nor on its outline.
+    /// True if a position is in the gas: neither in a body nor on its outline.
     pub fn in_gas(&self, cell: [usize; 2], offset: [f64; 2]) -> bool {
         let number = cell[1] * self.cells[0] + cell[0];
         let p = place(offset);
@@ -269,13 +269,13 @@ pub(super) fn place(offset: [f64; 2]) -> Point {
     Point::new(of(offset[0]), of(offset[1]))
 }
 
-/// Whether a point is on a piece.
+/// True if a point is on a piece.
 pub(super) fn on(piece: &Piece, p: Point) -> bool {
     let (a, b) = piece.ends();
     p.within(a, b) && orient(a, b, p) == 0
 }
 
-/// How the winding changes from `p` to `q`, neither of them on a piece: one more for each outline entered.
+/// Change of the winding number from `p` to `q`, neither of them on a piece: one more for each outline entered.
 pub(super) fn turns(pieces: &[Piece], p: Point, q: Point) -> i32 {
     pieces.iter().filter_map(|piece| meets(piece, p, q)).map(|hit| if hit.front { 1 } else { -1 }).sum()
 }

@@ -1,5 +1,5 @@
-//! Joins the segments of a geometry file, whose ends are printed with six digits after the point: in a fine grid a few units of the last
-//! one are a whole segment.
+//! Joins the segments of a geometry file, whose ends are printed with six digits after the point: in a fine grid a few units of the
+//! last one are a whole segment.
 
 use std::collections::HashMap;
 
@@ -18,13 +18,13 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// Where it stands, in words.
+    /// Location in the file, in words.
     pub(super) fn at(&self) -> String {
         format!("line {}, cell {}", self.line, self.cell)
     }
 }
 
-/// Whether two places may be one: a direction between them says nothing.
+/// True if two positions may be one: a direction between them says nothing.
 pub(super) fn near(a: [f64; 2], b: [f64; 2]) -> bool {
     (0..2).all(|d| (a[d] - b[d]).abs() < 1.5 * DIGIT)
 }
@@ -41,8 +41,8 @@ pub(super) fn snapped(mut p: [f64; 2], grid: &Grid) -> [f64; 2] {
     p
 }
 
-/// The segment that follows on each: one that begins exactly where it ends, or, where none does, the nearest one within the last digit; never
-/// itself.
+/// The segment that follows on each: one that begins exactly where it ends, or, where none does, the nearest one within the last
+/// digit; never itself.
 pub(super) fn followers(all: &[Printed]) -> Vec<Option<usize>> {
     // Adding 0 makes -0 and 0 one.
     let bits = |p: [f64; 2]| p.map(|x| (x + 0.0).to_bits());
@@ -77,7 +77,7 @@ pub(super) fn followers(all: &[Printed]) -> Vec<Option<usize>> {
     next
 }
 
-/// What is wrong where an outline is open in the midst of the domain: the first such end.
+/// Message about an outline that is open inside the domain: the first such end.
 pub(super) fn open(all: &[Printed], next: &[Option<usize>], grid: &Grid) -> Option<String> {
     let on_side = |p: [f64; 2]| (0..2).any(|d| p[d] == grid.origin[d] || p[d] == grid.origin[d] + grid.length(d));
     let mut followed = vec![false; all.len()];

@@ -43,7 +43,7 @@ impl Point {
         Self { x: (self.x + HALF) >> SHIFT, y: (self.y + HALF) >> SHIFT }
     }
 
-    /// Whether it is in the closed box with two opposite corners.
+    /// True if it is in the closed box with two opposite corners.
     pub(super) fn within(self, a: Self, b: Self) -> bool {
         self.x >= a.x.min(b.x) && self.x <= a.x.max(b.x) && self.y >= a.y.min(b.y) && self.y <= a.y.max(b.y)
     }
@@ -55,12 +55,12 @@ pub(super) const fn orient(a: Point, b: Point, c: Point) -> i64 {
     (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)
 }
 
-/// The same on the lattice of outlines.
+/// Twice the area of the triangle, on the lattice of outlines.
 pub(super) const fn orient_fine(a: Point, b: Point, c: Point) -> i128 {
     (b.x - a.x) as i128 * (c.y - a.y) as i128 - (b.y - a.y) as i128 * (c.x - a.x) as i128
 }
 
-/// Whether `c` is on the closed segment `a b`, on the lattice of outlines.
+/// True if `c` is on the closed segment `a b`, on the lattice of outlines.
 pub(super) fn on_fine(a: Point, b: Point, c: Point) -> bool {
     c.within(a, b) && orient_fine(a, b, c) == 0
 }

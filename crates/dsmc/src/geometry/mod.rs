@@ -51,7 +51,7 @@ pub struct Segment {
     pub body: u32,
     /// Number of the wall model in the list of walls.
     pub wall: u32,
-    /// Whether it lies on a side of the domain, its normal outwards: no gas is there.
+    /// True if it lies on a side of the domain, its normal outwards: no gas is there.
     pub buried: bool,
 }
 
@@ -82,13 +82,13 @@ pub struct Flight {
     pub cell: [usize; 2],
     /// Offset in the cell, `0..=1`.
     pub offset: [f64; 2],
-    /// What is left of the path, in cells.
+    /// Remainder of the path, in cells.
     pub path: [f64; 2],
     /// Segment that the particle met last, for tallies; the search does not need it.
     pub left: Option<u32>,
 }
 
-/// What a path met.
+/// End of a flight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Met {
     /// Nothing: the flight has arrived.
@@ -134,7 +134,7 @@ pub struct Geometry {
     reach: Vec<u8>,
     /// One more than the place of a cell in `first`, 0 where it has no pieces; empty without bodies.
     slots: Vec<u32>,
-    /// Where the pieces of a slot begin, and the end.
+    /// First piece of each slot, and the end.
     first: Vec<u32>,
     pieces: Vec<Piece>,
     /// One per slot.
@@ -276,7 +276,7 @@ impl Geometry {
         &self.bodies
     }
 
-    /// Whether there is no body at all.
+    /// True if there is no body at all.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
@@ -286,8 +286,8 @@ impl Geometry {
         self.fractions.get(cell).copied().unwrap_or(1.0)
     }
 
-    /// How far a flight from a cell is certain to meet no segment: it does if it ends fewer than this many cells away along
-    /// both axes. 0 for a cell with segments, 1 for one beside it, 255 where no body is near.
+    /// Reach of a cell: a flight that ends fewer than this many cells away along both axes hits no segment. 0 for a cell with
+    /// segments, 1 for one beside it, 255 where no body is near.
     pub fn reach(&self, cell: usize) -> u8 {
         self.reach.get(cell).copied().unwrap_or(255)
     }
@@ -315,7 +315,7 @@ impl Geometry {
     }
 }
 
-/// How a piece to the right of `p` changes the winding: 1 if it rises past it, -1 if it falls.
+/// Change of the winding number by a piece to the right of `p`: 1 if it rises past it, -1 if it falls.
 fn rises(piece: &Owned, p: Point) -> i32 {
     let up = i32::from(piece.b.y > p.y) - i32::from(piece.a.y > p.y);
     if up == 0 {

@@ -1,11 +1,12 @@
-//! How much of a side of the domain bodies leave open.
+//! Part of a side of the domain that bodies leave open.
 
 use super::Geometry;
 use super::lattice::ONE;
 use crate::grid::Side;
 
 impl Geometry {
-    /// Part of a cell's face on a side of the domain that gas can come through: where [`Geometry::in_gas`] holds, to a step of the lattice.
+    /// Part of a cell's face on a side of the domain that gas can come through: where [`Geometry::in_gas`] holds, to a step of the
+    /// lattice.
     pub fn open_part(&self, cell: [usize; 2], side: Side) -> f64 {
         let (along, line) = (1 - side.axis, if side.upper { ONE } else { 0 });
         let mut marks = vec![0, ONE];

@@ -31,13 +31,13 @@ pub struct Body {
 pub struct Outlines {
     /// Segments of all bodies.
     pub(super) segments: Vec<Segment>,
-    /// The same on the lattice.
+    /// Segments on the lattice.
     pub(super) lines: Vec<(Point, Point)>,
     /// Bodies.
     pub(super) bodies: Vec<Body>,
     /// Winding far away: 1 where the gas is inside a curve.
     pub(super) base: i32,
-    /// What was mended, in words.
+    /// Repairs, in words.
     pub notes: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl Line<'_> {
         (0..self.len()).map(|k| self.ends(k)).map(|(a, b)| cross(a.minus(o), b.minus(o))).sum()
     }
 
-    /// Whether all vertices lie on one straight line.
+    /// True if all vertices lie on one straight line.
     fn straight(&self) -> bool {
         let (o, first) = (self.points[0], self.points[1].minus(self.points[0]));
         let beside = |p: &Point| {

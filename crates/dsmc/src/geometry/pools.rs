@@ -1,5 +1,5 @@
-//! Pools: the volumes whose particles may collide with each other. A cell is one; a cell that a thin body parts is several; one that
-//! bodies have cut to nearly nothing is joined to a neighbour.
+//! Pools: the volumes whose particles may collide with each other. A cell is one; a cell that a thin body parts is several; one
+//! that bodies have cut to nearly nothing is joined to a neighbour.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,14 @@ pub const SMALLEST: f64 = 1e-3;
 /// Parted and joined cells.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pools {
-    /// Parts of the cells that have several: the first has the cell's own number, the others follow `first`, counted over all cells.
+    /// Parts of the cells that have several: the first has the cell's own number, the others follow `first`, counted over all
+    /// cells.
     split: BTreeMap<u32, (u32, Vec<Part>)>,
     /// Part of a cell that is gas, of pools beyond the cells.
     extra: Vec<f64>,
     /// Pools joined to others, by number.
     joined: BTreeMap<u32, u32>,
-    /// What the joined ones bring.
+    /// Volumes that the joined ones bring.
     gained: BTreeMap<u32, f64>,
     /// Cells whose pieces cross on the lattice and that were left whole.
     pub(super) unresolved: usize,
@@ -30,7 +31,7 @@ pub(super) struct Pools {
 
 /// A cell holds one gas if its largest part has this much of it.
 const WHOLE: f64 = 0.99;
-/// How far on each side of a face, in cells, a way through it is looked for, and at how many places.
+/// Distance from a face to each side, in cells, at which a way through it is looked for, and the number of tests.
 const BESIDE: f64 = 1.0 / 1024.0;
 const WAYS: u32 = 32;
 
@@ -163,7 +164,8 @@ impl Geometry {
         Some(others.fold(self.own_fraction(cell as u32), f64::min))
     }
 
-    /// Parted cells (by [`crate::grid::Grid::index`]) with the share and the outline of each of their parts, on the lattice of particles.
+    /// Parted cells (by [`crate::grid::Grid::index`]) with the share and the outline of each of their parts, on the lattice of
+    /// particles.
     pub(crate) fn parted(&self) -> impl Iterator<Item = (usize, Vec<Outlined>)> {
         self.pools.split.iter().map(|(cell, (first, parts))| {
             let number = |k: usize| if k == 0 { *cell } else { first + k as u32 - 1 };
@@ -172,9 +174,9 @@ impl Geometry {
         })
     }
 
-    /// Outlines of the gas in a cell (by [`crate::grid::Grid::index`]), counter-clockwise, in [`super::LATTICE`] steps from its lower
-    /// corner: several where a body parts it, none inside bodies. Plates that end in the cell, and bodies that stand in it whole, are
-    /// left out; a cell whose pieces the lattice does not resolve is shown whole.
+    /// Outlines of the gas in a cell (by [`crate::grid::Grid::index`]), counter-clockwise, in [`super::LATTICE`] steps from its
+    /// lower corner: several where a body parts it, none inside bodies. Plates that end in the cell, and bodies that stand in it
+    /// whole, are left out; a cell whose pieces the lattice does not resolve is shown whole.
     pub fn outlines(&self, cell: usize) -> Vec<Vec<[i32; 2]>> {
         let one = super::LATTICE;
         let whole = vec![vec![[0, 0], [one, 0], [one, one], [0, one]]];
@@ -190,12 +192,13 @@ impl Geometry {
         parts.iter().map(outline).filter(|o| o.len() > 2).collect()
     }
 
-    /// Whether an average over a cell (by [`crate::grid::Grid::index`]) mixes the gas of several sides of a thin body.
+    /// True if an average over a cell (by [`crate::grid::Grid::index`]) mixes the gas of several sides of a thin body.
     pub fn mixes(&self, cell: usize) -> bool {
         self.pools.split.contains_key(&(cell as u32)) && self.own_fraction(cell as u32) < WHOLE * self.fraction(cell)
     }
 
-    /// Whether gas gets from a cell straight into the next one along an axis: somewhere on the face between them no body is in the way.
+    /// True if gas gets from a cell straight into the next one along an axis: somewhere on the face between them no body is in the
+    /// way.
     pub fn open_between(&self, cell: [usize; 2], axis: usize) -> bool {
         let mut beside = cell;
         beside[axis] += 1;
@@ -215,12 +218,12 @@ impl Geometry {
         self.cells[0] * self.cells[1] + self.pools.extra.len()
     }
 
-    /// Whether every cell is a pool of its own, so that no particle needs to be asked.
+    /// True if every cell is a sub-volume of its own, so that no particle needs to be asked.
     pub fn pools_are_cells(&self) -> bool {
         self.pools.split.is_empty() && self.pools.joined.is_empty()
     }
 
-    /// Whether the particles of a cell (by [`crate::grid::Grid::index`]) are all of the pool of its number.
+    /// True if the particles of a cell (by [`crate::grid::Grid::index`]) are all of the sub-volume of its number.
     pub fn is_pool(&self, cell: usize) -> bool {
         !self.pools.split.contains_key(&(cell as u32)) && !self.pools.joined.contains_key(&(cell as u32))
     }

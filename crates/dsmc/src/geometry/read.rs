@@ -13,7 +13,7 @@ use crate::grid::Grid;
 /// Largest file read, bytes: some ten million segments.
 const LIMIT: u64 = 1 << 30;
 
-/// What the curves of a file are called and made of.
+/// Names and walls of the curves of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Label<'a> {
     /// Name of the body; several bodies of a file are numbered.
@@ -254,7 +254,7 @@ fn merge(curve: &mut Curve) {
     curve.vertices = (0..n).filter(kept).map(|k| curve.vertices[k]).collect();
 }
 
-/// Whether a point is in a closed polygon.
+/// True if a point is in a closed polygon.
 fn contains(v: &[[f64; 2]], p: [f64; 2]) -> bool {
     (0..v.len()).fold(false, |inside, k| {
         let (a, b) = (v[k], v[(k + 1) % v.len()]);

@@ -151,7 +151,7 @@ fn sparta_surfaces_are_read() {
     assert_eq!((curves[0].form, curves[0].wall, curves[0].numbers.len()), (Form::Closed, 2, 4));
     let outlines = Outlines::new(&curves, &grid()).unwrap();
     assert!((outlines.bodies[0].area - 0.16).abs() < 1e-12 && outlines.notes.is_empty());
-    // The same without points, and inside out: turned, and said.
+    // Square without points, and inside out: turned, and said.
     let direct = "a square\n\n4 lines\n\nLines\n\n1 0.2 0.2 0.6 0.2\n2 0.6 0.2 0.6 0.6\n3 0.6 0.6 0.2 0.6\n4 0.2 0.6 0.2 0.2\n";
     let curves = surf(direct, LABEL).unwrap();
     let outlines = Outlines::new(&curves, &grid()).unwrap();
@@ -276,7 +276,8 @@ fn circles_in_fine_grids_are_read() {
         let exact = std::f64::consts::PI * r * r;
         assert!((outlines.bodies[0].area - exact).abs() < std::f64::consts::TAU * r * 0.5e-6 && outlines.notes.is_empty());
     }
-    // What is missing is said with line, cell and point; a segment is not joined to itself, and two that go there and back are no body.
+    // Missing pieces are reported with line, cell and point; a segment is not joined to itself, and two that go there and back are
+    // no body.
     let one = "500 500 0.01 0.01\n75000 0 0.001000 0.003001 0.001001 0.003001 0 -1\n";
     let message = cells(one, &g, LABEL).unwrap_err();
     assert!(message.contains("line 2, cell 75000 ends at (0.001001, 0.003001)"), "{message}");

@@ -21,7 +21,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Whether a place of the cell that is on no piece lies in it.
+    /// True if a position in the cell that is on no piece lies in it.
     pub(super) fn holds(&self, p: Point) -> bool {
         inside(&self.outline, p)
     }
@@ -45,7 +45,7 @@ fn doubled_area(walk: &[Point]) -> i64 {
     (0..walk.len()).map(|k| (walk[k], walk[(k + 1) % walk.len()])).map(|(a, b)| a.x * b.y - a.y * b.x).sum()
 }
 
-/// What is known of the left of an edge.
+/// Left side of an edge, as far as known.
 #[derive(Debug, Clone, Copy, Default)]
 struct Left {
     gas: bool,
@@ -127,7 +127,7 @@ pub(super) fn parts(pieces: &[Piece], plate: impl Fn(u32) -> bool) -> Option<Vec
         while seen.insert(at) {
             walk.push(at.0);
             let known = edges[&at];
-            // Where bodies touch along a side, both say solid to one side and gas to the other: neither tells.
+            // Bodies that touch along a side say solid to one side and gas to the other: neither tells.
             if known.gas != known.solid {
                 left.gas |= known.gas;
                 left.solid |= known.solid;
@@ -143,7 +143,7 @@ pub(super) fn parts(pieces: &[Piece], plate: impl Fn(u32) -> bool) -> Option<Vec
         } else if area > -2 * ONE * ONE {
             islands.push((walk, area, left));
         }
-        // What is left is the walk around the cell from outside.
+        // Other walks go around the cell from outside.
     }
     if faces.iter().map(|f| f.1).sum::<i64>() + islands.iter().map(|i| i.1).sum::<i64>() != 2 * ONE * ONE {
         return None;

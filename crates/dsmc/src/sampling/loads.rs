@@ -1,5 +1,5 @@
-//! What segments and bodies feel, as numbers of a batch: pressure and shear share the momentum along x and y, and in a gas that collides
-//! the segments of a body fluctuate together, so that errors of neither follow from those of the sums.
+//! Loads on segments and bodies, as numbers of a batch: pressure and shear share the momentum along x and y, and in a gas that
+//! collides the segments of a body fluctuate together, so that errors of neither follow from those of the sums.
 
 use crate::model::Model;
 use crate::walls::tally::{BodyLoad, Flux, Load, Reference, closing};
@@ -32,7 +32,7 @@ pub(super) fn numbers(model: &Model, flux: &dyn Fn(usize) -> Flux) -> Vec<f64> {
     out
 }
 
-/// What each body feels; moments are about [`Model::moment_point`].
+/// Loads on each body; moments are about [`Model::moment_point`].
 pub(crate) fn bodies(model: &Model, flux: &dyn Fn(usize) -> Flux) -> Vec<BodyLoad> {
     let (geometry, stream) = (&model.geometry, Reference::of(model));
     let each = geometry.bodies().iter().enumerate();
@@ -43,7 +43,7 @@ pub(crate) fn bodies(model: &Model, flux: &dyn Fn(usize) -> Flux) -> Vec<BodyLoa
     each.map(one).collect()
 }
 
-/// What all feel together; moments about different points are not added.
+/// Loads on all together; moments about different points are not added.
 pub(crate) fn together(bodies: &[BodyLoad]) -> BodyLoad {
     let mut sum = [0.0; BodyLoad::NUMBERS];
     for body in bodies {

@@ -1,8 +1,8 @@
 //! Averages of cells and surfaces, with error bars from the means of batches.
 //!
 //! The sampling time is cut into batches. The values written are those of all samples; the error bar is their standard error by the
-//! scatter of the batches (`spread`), which holds whatever the correlation of neighbouring steps as long as a batch is longer than it.
-//! They may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
+//! scatter of the batches (`spread`), which holds whatever the correlation of neighbouring steps as long as a batch is longer than
+//! it. They may begin by themselves once the flow is steady ([`steady`]), or begin anew with every window of time.
 
 pub(crate) mod loads;
 pub mod sections;
@@ -51,7 +51,7 @@ pub struct Samples {
     pub search: Option<Search>,
     /// Samples of a window after which the averages begin anew; 0 for one window.
     window: u64,
-    /// Whether the window is full: the next sample begins another one.
+    /// True if the window is full: the next sample begins another one.
     pub full: bool,
     cells: Vec<f64>,
     surfaces: Vec<f64>,
@@ -96,7 +96,7 @@ impl Samples {
         self.batch = (samples / self.wanted).max(1);
     }
 
-    /// Whether step `step` is to be sampled.
+    /// True if step `step` is to be sampled.
     pub fn due(&self, step: u64) -> bool {
         if self.start == AUTO {
             step.is_multiple_of(self.every)
@@ -105,7 +105,8 @@ impl Samples {
         }
     }
 
-    /// Counts a sampled step. Whether [`Samples::after`] has something to do, which waits for the device and is work for all threads.
+    /// Counts a sampled step. Whether [`Samples::after`] has something to do, which waits for the device and is work for all
+    /// threads.
     pub fn count(&mut self) -> bool {
         if self.start == AUTO {
             return self.search.as_mut().is_some_and(Search::count);
@@ -133,7 +134,7 @@ impl Samples {
             self.close(model, stages)?;
         }
         if self.taken == self.window {
-            // What is left of a window that the batches do not fill is not averaged.
+            // Remainders of a window that the batches do not fill are not averaged.
             self.take(stages)?;
             (self.current, self.full) = (0, true);
         }
@@ -194,9 +195,9 @@ impl Samples {
         self.cell_spread.error(model, cell, value, self.sums(model, cell), self.batches)
     }
 
-    /// Whether the scatter of velocities is known in a cell, whose values are `values`: of the gas (`line` 0) or of species `line - 1` of a
-    /// mixture. A few particles that flew by together are cold by chance, and one alone has no temperature but round-off: too few batches
-    /// have met one, or the temperature of translation is less than twice its error.
+    /// True if the scatter of velocities is known in a cell, whose values are `values`: of the gas (`line` 0) or of species `line -
+    /// 1` of a mixture. A few particles that flew by together are cold by chance, and one alone has no temperature but round-off:
+    /// too few batches have one, or the temperature of translation is less than twice its error.
     pub fn warm(&self, model: &Model, cell: usize, line: usize, values: &[f64]) -> bool {
         let at = translation(line);
         let few = self.cell_spread.filled(cell, line) < FILLED.min(self.batches);
@@ -213,7 +214,7 @@ impl Samples {
         out
     }
 
-    /// What a segment gets, as far as batches are closed.
+    /// Flux to a segment, as far as batches are closed.
     pub fn flux(&self, model: &Model, segment: usize) -> Flux {
         std::array::from_fn(|v| surface_value(model, &self.surfaces, (4 + segment) * SURFACE_SUMS + v, self.closed() * self.every))
     }
@@ -334,7 +335,7 @@ fn surface_value(model: &Model, sums: &[f64], i: usize, steps: u64) -> f64 {
     sums[i] / (area(model, i / SURFACE_SUMS) * model.dt * steps as f64)
 }
 
-/// What a segment gets, among the values of all surfaces.
+/// Flux to a segment, among the values of all surfaces.
 fn flux_of(values: &[f64], segment: usize) -> Flux {
     std::array::from_fn(|v| values[(4 + segment) * SURFACE_VALUES + v])
 }

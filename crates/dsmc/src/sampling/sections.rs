@@ -1,7 +1,7 @@
 //! Mass flow through sections of the domain: what crosses a line `x = const` or `y = const` in a second.
 //!
-//! The mean over a column of cells, `sum(m v_x)` of its particles by its width, is exact however bodies cut the column. Where the flow is
-//! steady and nothing comes or goes in between, all columns have the same.
+//! The mean over a column of cells, `sum(m v_x)` of its particles by its width, is exact however bodies cut the column. Where the
+//! flow is steady and nothing comes or goes in between, all columns have the same.
 
 use crate::model::{Edge, Model};
 
@@ -11,7 +11,7 @@ pub fn lines(model: &Model) -> usize {
     if species > 1 { 1 + species } else { 1 }
 }
 
-/// Whether gas can come or go across an axis.
+/// True if gas can flow in or out across an axis.
 pub fn open(model: &Model, axis: usize) -> bool {
     axis < model.grid.dimensions && [0, 1].iter().any(|upper| model.edges[2 * axis + upper] == Edge::Open)
 }
@@ -21,7 +21,8 @@ pub fn count(model: &Model) -> usize {
     (0..2).filter(|axis| open(model, *axis)).map(|axis| model.grid.cells[axis]).sum()
 }
 
-/// Mass flow along the axis, kg/s per metre of depth (per m^2 in one dimension), `[section][line]`, of the sums of `samples` samples.
+/// Mass flow along the axis, kg/s per metre of depth (per m^2 in one dimension), `[section][line]`, of the sums of `samples`
+/// samples.
 pub(super) fn flows(model: &Model, sums: &[f64], samples: u64) -> Vec<f64> {
     let (grid, species, lines) = (&model.grid, model.species.len(), lines(model));
     let mut out = vec![0.0; count(model) * lines];

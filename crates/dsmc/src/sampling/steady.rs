@@ -2,17 +2,17 @@
 //!
 //! While the start is looked for, the sums of successive blocks of samples are reduced to a few numbers each: number, momentum and
 //! energy of up to sixteen regions of the domain, and force and heat on every side and body. A look takes the second half of all
-//! blocks so far, cuts it into ten batches, and compares the mean of the first five with that of the last five: with `s` the standard
-//! deviation of the batches about the mean of their half,
+//! blocks so far, cuts it into ten batches, and compares the mean of the first five with that of the last five: with `s` the
+//! standard deviation of the batches about the mean of their half,
 //!
 //! ```text
 //! z = (mean of the last five - mean of the first five) / (s sqrt(2/5))
 //! ```
 //!
 //! and the measure is the mean of `z^2` over all numbers, over 8/6, which is what Student's t with 8 degrees of freedom has when
-//! nothing drifts: then it is 1. The flow counts as steady after two looks in a row with a measure of at most `LIMIT`. Batches shorter
-//! than the memory of the gas make `s` too small and the measure too large, so the start comes too late rather than too early. The
-//! batches grow with the run: from a tenth of a twentieth of what has passed.
+//! nothing drifts: then it is 1. The flow counts as steady after two looks in a row with a measure of at most `LIMIT`. Batches
+//! shorter than the memory of the gas make `s` too small and the measure too large, so the start comes too late rather than too
+//! early. The batches grow with the run: from a tenth of a twentieth of what has passed.
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::Result;
@@ -34,12 +34,12 @@ const IN_A_ROW: u64 = 2;
 /// Regions along an axis: of a plane and of a line.
 const REGIONS: [usize; 2] = [4, 16];
 
-/// What the search came to.
+/// Result of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
     /// First step of the averages.
     pub step: u64,
-    /// Whether the flow was found steady; otherwise time was up.
+    /// True if the flow was found steady; otherwise time was up.
     pub steady: bool,
     /// The measure of the last look; NaN without one.
     pub measure: f64,
@@ -189,7 +189,8 @@ fn measure(series: &[f64], width: usize) -> f64 {
         let middle = [0, HALF].map(|from| means[from..from + HALF].iter().sum::<f64>() / HALF as f64);
         let scatter: f64 = means.iter().enumerate().map(|(b, m)| (m - middle[b / HALF]).powi(2)).sum();
         let difference = middle[1] - middle[0];
-        // What does not change, as the number in a closed box or the momentum along a mirror, says nothing; rounding of sums neither.
+        // Constant quantities, as the number in a closed domain or the momentum along a mirror, say nothing; rounding of sums
+        // neither.
         if difference.abs() <= 1e-12 * middle[0].abs() {
             continue;
         }
@@ -243,8 +244,8 @@ mod tests {
     fn a_transient_is_waited_for_until_the_noise_hides_it() {
         for (seed, tau) in (0..40).map(|s| (s, [10.0, 20.0, 30.0][s as usize % 3])) {
             let (end, steady) = ends(seed, 50.0, tau, 1.0);
-            // What is left of the transient after the search ends, against the noise of a single block, 1: a tenth of it would be seen in
-            // means of the ten batches or more that follow.
+            // Remainder of the transient after the search ends, against the noise of a single block, 1: a tenth of it would be seen
+            // in means of the ten batches or more that follow.
             let left = 50.0 * (-(end as f64) / tau).exp();
             assert!(steady && left < 0.35, "seed {seed}, tau {tau}: {left} left at block {end}");
             assert!((end as f64) < 60.0 + 9.0 * tau, "seed {seed}, tau {tau}: only at block {end}");

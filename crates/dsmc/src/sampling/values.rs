@@ -37,8 +37,8 @@ pub const QUANTITIES: [Quantity; VALUES] = [
     ("free_path", "mean free path", "m", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
 ];
 
-/// What else a cell has where something moves along z, behind all others: of the gas, then of each species of a mixture. Elsewhere `stress_zz` is three times the pressure less the other
-/// two, and the others are 0.
+/// Further values of a cell where something moves along z, behind all others: of the gas, then of each species of a mixture.
+/// Elsewhere `stress_zz` is three times the pressure less the other two, and the others are 0.
 pub const WITH_Z: [Quantity; 4] = [
     ("stress_zz", "momentum flux p_zz", "Pa", PRESSURE),
     ("stress_xz", "momentum flux p_xz", "Pa", PRESSURE),
@@ -46,8 +46,8 @@ pub const WITH_Z: [Quantity; 4] = [
     ("heat_flux_z", "z component of the heat flux", "W/m^2", FLUX),
 ];
 
-/// Values of each species of a mixture, in their order; they stand behind those of the cell. They are those of the gas but for the free
-/// path, all about the species' own mean velocity.
+/// Values of each species of a mixture, in their order; they stand behind those of the cell. They are those of the gas but for the
+/// free path, all about the species' own mean velocity.
 pub const OF_SPECIES: [Quantity; VALUES - 1] = {
     let mut of = [QUANTITIES[0]; VALUES - 1];
     let mut q = 0;
@@ -58,7 +58,7 @@ pub const OF_SPECIES: [Quantity; VALUES - 1] = {
     of
 };
 
-/// What a value is an average over.
+/// Base of an average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
     /// Over time: an empty sample counts as none.
@@ -73,7 +73,7 @@ pub(super) fn lines(model: &Model) -> usize {
     if species > 1 { 1 + species } else { 1 }
 }
 
-/// What each value of a cell is an average over.
+/// Base of the average of each value of a cell.
 pub(super) fn bases(model: &Model) -> Vec<Base> {
     let mut all = Vec::with_capacity(width(model));
     let add = |all: &mut Vec<Base>, of: &[Quantity], line: usize| {
@@ -209,7 +209,8 @@ fn internal_energy(model: &Model, kinds: &[Species], sums: &[f64]) -> f64 {
     each.map(|(k, s)| 2.0 * BOLTZMANN * (s[modes] + k.vibration.of_levels(&s[modes + 1..]))).sum()
 }
 
-/// Component `i` of twice the heat flux, from sums by masses: `<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2 u_i`.
+/// Component `i` of twice the heat flux, from sums by masses: `<(c^2 + 2 e/m) c_i> - 2 <c_i c_j> u_j - <c^2 + 2 e/m> u_i + 2 u^2
+/// u_i`.
 fn heat(flux: f64, products: [f64; 3], energy: f64, mass: f64, u: [f64; 3], i: usize) -> f64 {
     let work: f64 = products.iter().zip(u).map(|(p, u)| p * u).sum();
     let drift: f64 = u.iter().map(|u| u * u).sum();

@@ -1,5 +1,5 @@
-//! The stages of a step behind one trait. A call is a pass over all particles, so that dynamic dispatch costs nothing; both devices fuse
-//! all stages of a tile while its particles are in the cache, or in shared memory.
+//! The stages of a step behind one trait. A call is a pass over all particles, so that dynamic dispatch costs nothing; both devices
+//! fuse all stages of a tile while its particles are in the cache, or in shared memory.
 
 pub mod cpu;
 pub mod cuda;
@@ -12,14 +12,16 @@ use crate::model::Model;
 use crate::particles::Particles;
 use crate::walls::BOLTZMANN;
 
-/// Sums of the motion of a cell and species: number, velocity (3), squares xx, yy, zz, product xy (m/s)^2, then `(c^2 + 2 e/m) v` along x
-/// and y (m/s)^3 with the internal energy e. Behind them, where something moves along z, the products xz and yz and the same along z; then energy of the
-/// rotation over k (K) and level of the vibration, where a species has several modes that of each: [`crate::model::Collisions::sums`].
+/// Sums of the motion of a cell and species: number, velocity (3), squares xx, yy, zz, product xy (m/s)^2, then `(c^2 + 2 e/m) v`
+/// along x and y (m/s)^3 with the internal energy e. Behind them, where something moves along z, the products xz and yz and the
+/// same along z; then energy of the rotation over k (K) and level of the vibration, where a species has several modes that of each:
+/// [`crate::model::Collisions::sums`].
 pub const MOMENTS: usize = 10;
 /// Sums that come with a motion along z.
 pub const ALONG_Z: usize = 3;
-/// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules), energy (J), and of a segment the momentum against its normal
-/// times the place of the collision along it, -1 to 1 (kg m/s): half its length times that is the moment about its middle.
+/// Sums of a surface: hits, momentum given to it (3, kg m/s of real molecules), energy (J), and of a segment the momentum against
+/// its normal times the place of the collision along it, -1 to 1 (kg m/s): half its length times that is the moment about its
+/// middle.
 pub const SURFACE_SUMS: usize = 6;
 
 /// Energy over half of a molecule's mass by what is summed up: `2 k/m` by species, then `2 k theta/m` of each mode by species.
@@ -48,13 +50,13 @@ fn overfull(most: u64) -> Result<()> {
 /// Samples whose sums are kept in single precision before they are added to those in double precision, where so many particles are
 /// expected in a cell: 32, but no more than make about 1024 terms of a sum.
 ///
-/// A sum of 32 samples of ten particles rounds 320 times at random, by some 1e-6 of it; what a single particle more or less makes is ten
-/// thousand times as much.
+/// A sum of 32 samples of ten particles rounds 320 times at random, by some 1e-6 of it; what a single particle more or less makes
+/// is ten thousand times as much.
 fn samples_at_a_time(per_cell: f64) -> u32 {
     (1024.0 / per_cell).clamp(1.0, 32.0) as u32
 }
 
-/// What has gone in and out since the start.
+/// Particles and energy in and out since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ledger {
     /// Particles put in, at the start and through open sides.
@@ -139,13 +141,13 @@ pub trait Stages: Send {
     /// (`[surface][SURFACE_SUMS]`, sides first) and forgets them.
     fn take_samples(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
-    /// The same for a checkpoint, without forgetting them: what is not in [`Stages::extra`].
+    /// Pending sums for a checkpoint, without forgetting them: those not in [`Stages::extra`].
     fn pending(&mut self, cells: &mut [f64], surfaces: &mut [f64]) -> Result<()>;
 
     /// Takes sums back that [`Stages::take_samples`] gave away, or [`Stages::pending`].
     fn put_samples(&mut self, cells: &[f64], surfaces: &[f64]) -> Result<()>;
 
-    /// What has gone in and out.
+    /// Particles and energy in and out.
     fn ledger(&mut self) -> Result<Ledger>;
 
     /// Totals over all particles.

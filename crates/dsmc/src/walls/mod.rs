@@ -1,5 +1,5 @@
-//! What a wall does to a particle: specular, diffuse, Cercignani-Lampis-Lord; moving and heated. And what walls feel of it, and
-//! how gas flows in through a surface.
+//! Reflection of particles by walls: specular, diffuse, Cercignani-Lampis-Lord; moving and heated. And the loads on walls, and
+//! the inflow of gas through a surface.
 
 pub mod formulae;
 pub mod inflow;
@@ -16,7 +16,7 @@ use formulae::{cll_normal, cll_tangential, diffuse_normal, diffuse_tangential, r
 /// A wall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wall {
-    /// How particles leave it.
+    /// Reflection model.
     pub model: Model,
     /// Temperature, K.
     pub temperature: f64,
@@ -24,7 +24,7 @@ pub struct Wall {
     pub velocity: [f64; 3],
 }
 
-/// How particles leave a wall.
+/// Reflection model of a wall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Model {
     /// As light from a mirror.
@@ -44,7 +44,7 @@ pub enum Model {
     },
 }
 
-/// What a wall needs to know of a species.
+/// Properties of a species that a wall needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Molecule {
     /// Mass, kg.
@@ -55,7 +55,7 @@ pub struct Molecule {
     pub vibration: Vibration,
 }
 
-/// What a wall changes.
+/// Motion and internal energy that a wall changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Motion {
     /// Velocity, m/s.
@@ -75,7 +75,7 @@ impl Motion {
 }
 
 impl Wall {
-    /// Whether it is a mirror, which has no temperature.
+    /// True if it is a mirror, which has no temperature.
     pub fn is_mirror(&self) -> bool {
         self.model == Model::Specular
     }

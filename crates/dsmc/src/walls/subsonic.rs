@@ -1,7 +1,7 @@
 //! Open sides with a given pressure or mass flow: the state of the gas beyond a face, from that of the cell within.
 //!
-//! In a subsonic flow one characteristic comes from inside. With the speed of sound `a` of the cell, densities `rho`, pressures `p` and
-//! speeds `u` into the domain, `c` for the cell and `e` for what is given:
+//! In a subsonic flow one characteristic comes from inside. With the speed of sound `a` of the cell, densities `rho`, pressures `p`
+//! and speeds `u` into the domain, `c` for the cell and `e` for what is given:
 //!
 //! ```text
 //! outlet, p given         rho = rho_c + (p_e - p_c) / a^2     u = u_c + (p_e - p_c) / (rho_c a)     T = p_e / (rho R)
@@ -9,14 +9,14 @@
 //! inlet, flow and T given u = u_c, and rho such that what comes in less what goes out is the flow
 //! ```
 //!
-//! (Nance, Hash and Hassan, J. Thermophys. Heat Transfer 12 (1998) 447; Fang and Liou, J. Heat Transfer 124 (2002) 338.) What goes out
-//! counts: an inlet that only sets what comes in misses its flow by as much. A cell's state is a moving average, as one step's few
-//! particles would make the side follow their noise.
+//! (Nance, Hash and Hassan, J. Thermophys. Heat Transfer 12 (1998) 447; Fang and Liou, J. Heat Transfer 124 (2002) 338.) What goes
+//! out counts: an inlet that only sets what comes in misses its flow by as much. A cell's state is a moving average, as one step's
+//! few particles would make the side follow their noise.
 
 use super::BOLTZMANN;
 use super::inflow::Stream;
 
-/// What is given.
+/// Condition that a side prescribes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Given {
     /// Pressure, Pa, where the gas leaves.
@@ -100,8 +100,8 @@ impl Moving {
         Self { weight: n[0], count: n[1], velocity: [n[2], n[3], n[4]], square: n[5], parts: n[6..].to_vec() }
     }
 
-    /// The gas in the cell for `per_volume` molecules a particle and m^3, as one of the mean mass; nothing before some twenty particles
-    /// have been seen. `masses` are those of the species, `components` those of a velocity.
+    /// The gas in the cell for `per_volume` molecules a particle and m^3, as one of the mean mass; nothing before some twenty
+    /// particles have been seen. `masses` are those of the species, `components` those of a velocity.
     pub fn gas(&self, masses: &[f64], components: usize, per_volume: f64) -> Option<Stream> {
         if self.count < 20.0 {
             return None;
@@ -148,11 +148,12 @@ impl Composition<'_> {
 }
 
 impl Given {
-    /// The gas beyond a face with the inward normal `normal`, for the gas in the cell within. `gamma` is the ratio of heats. Of mixtures both
-    /// are as one gas of the mean mass; where a flow is given, `within` and `given` say of what they are made, and the flow is one of mass.
+    /// The gas beyond a face with the inward normal `normal`, for the gas in the cell within. `gamma` is the ratio of heats. Of
+    /// mixtures both are as one gas of the mean mass; where a flow is given, `within` and `given` say of what they are made, and
+    /// the flow is one of mass.
     ///
-    /// Pressures further from the cell's than half of it, and speeds faster than sound, are cut there: from such a state the formulae
-    /// above say nothing, and the next steps will come from a nearer one.
+    /// Pressures further from the cell's than half of it, and speeds faster than sound, are cut there: from such a state the
+    /// formulae above say nothing, and the next steps will come from a nearer one.
     pub fn beyond(&self, cell: &Stream, normal: [f64; 2], gamma: f64, [within, given]: [Composition<'_>; 2]) -> Stream {
         let r = BOLTZMANN / cell.mass;
         let (rho, a) = (cell.density * cell.mass, (gamma * r * cell.temperature).sqrt());

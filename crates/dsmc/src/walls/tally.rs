@@ -1,14 +1,14 @@
-//! What walls feel: pressure, shear and heat flux of segments, forces and moments of bodies, and their coefficients.
+//! Loads on walls: pressure, shear and heat flux of segments, forces and moments of bodies, and their coefficients.
 
 use crate::geometry::{Body, Segment};
 use crate::model::Model;
 use crate::walls::BOLTZMANN;
 
-/// What a surface gets per area and time, in the order of the sums of a surface: molecules (1/(m^2 s)), momentum along x, y, z (Pa), energy
-/// (W/m^2), and pressure times the place along a segment, -1 to 1 (Pa).
+/// Fluxes to a surface per area and time, in the order of the sums of a surface: molecules (1/(m^2 s)), momentum along x, y, z
+/// (Pa), energy (W/m^2), and pressure times the position along a segment, -1 to 1 (Pa).
 pub type Flux = [f64; crate::stages::SURFACE_SUMS];
 
-/// What a stretch of wall feels.
+/// Loads on a stretch of wall.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
     /// Molecules that come, 1/(m^2 s).
@@ -86,7 +86,7 @@ impl Reference {
     }
 }
 
-/// What a body feels, per metre of depth.
+/// Loads on a body, per metre of depth.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BodyLoad {
     /// Force, N/m.
@@ -100,10 +100,11 @@ pub struct BodyLoad {
 }
 
 impl BodyLoad {
-    /// How many numbers it is.
+    /// Number of its values.
     pub const NUMBERS: usize = 7;
 
-    /// The sum over a body's segments, `flux` that of all segments. The moment is taken about `pivot`, m: forces act where molecules hit.
+    /// The sum over a body's segments, `flux` that of all segments. The moment is taken about `pivot`, m: forces act where
+    /// molecules hit.
     pub fn new(segments: &[Segment], flux: impl Fn(usize) -> Flux, body: &Body, pivot: [f64; 2]) -> Self {
         let mut all = Self::default();
         for k in body.segments.clone() {
@@ -119,8 +120,8 @@ impl BodyLoad {
         all
     }
 
-    /// With the force in the directions of a stream. Where the body lies on a side of the domain (`closing`, [`closing`]) it is taken to feel
-    /// the stream's pressure, which a whole body would feel all around.
+    /// With the force in the directions of a stream. Where the body lies on a side of the domain (`closing`, [`closing`]) it is
+    /// taken to feel the stream's pressure, which a whole body would feel all around.
     #[must_use]
     pub fn along(mut self, stream: Option<&Reference>, closing: [f64; 2]) -> Self {
         let [x, y, z] = self.force;

@@ -7,8 +7,8 @@ use zellige_dsmc::model::Scheme;
 use zellige_dsmc::output;
 use zellige_dsmc::sampling::{VALUES, WITH_Z, first_with_z, width};
 
-/// Plates that slide along z against plates that slide along y: the same shear, and the same heat flux in every cell. Left in it, the work
-/// of the shear would be several times as large.
+/// Plates that slide along z against plates that slide along y: the same shear, and the same heat flux in every cell. Left in it,
+/// the work of the shear would be several times as large.
 #[test]
 fn plates_that_slide_along_z_warm_the_gas_as_others_do() {
     let (mut config, _) = gap(0.2, 12, [273.15; 2], [-300.0, 300.0]);
@@ -48,8 +48,8 @@ fn plates_that_slide_along_z_warm_the_gas_as_others_do() {
     assert!(!output::records(&along_y).iter().any(|r| r.name() == "stress_zz"));
 }
 
-/// The same molecules with y and z exchanged have the same stresses with names exchanged, and the same heat flux along x: with rotation
-/// and without.
+/// Molecules with y and z exchanged have the same stresses with names exchanged, and the same heat flux along x: with rotation and
+/// without.
 #[test]
 fn molecules_with_y_and_z_exchanged_have_the_same_stresses() {
     for species in ["Ar", "N2"] {

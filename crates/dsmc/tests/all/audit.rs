@@ -1,4 +1,4 @@
-//! What the audit of a run finds, as the run loop sees it.
+//! Findings of the audit of a run, as the run loop sees it.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ impl Sink for Notes {
     fn notice(&mut self, _: &str) {}
 }
 
-/// What goes wrong.
+/// Change that makes a fault.
 type Fault<'a> = &'a dyn Fn(&mut Dsmc);
 
 /// Twelve steps, then `fault`, then a run that goes on from there.

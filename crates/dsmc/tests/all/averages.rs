@@ -11,8 +11,8 @@ use zellige_dsmc::sampling::{OF_SPECIES, VALUES, width};
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::record::{Record, Values};
 
-/// Plates that start to slide: momentum diffuses in from the walls in the time `L^2 rho/(pi^2 mu)`. The start comes when that is over,
-/// and the shear is that of a run in which the start was set late.
+/// Plates that start to slide: momentum diffuses in from the walls in the time `L^2 rho/(pi^2 mu)`. The start comes when that is
+/// over, and the shear is that of a run in which the start was set late.
 #[test]
 fn the_start_is_found_after_the_gas_has_been_set_in_motion() {
     let (mut config, length) = gap(0.05, 20, [273.15; 2], [-400.0, 400.0]);
@@ -25,7 +25,7 @@ fn the_start_is_found_after_the_gas_has_been_set_in_motion() {
     let time = length * length * 1e20 * argon.mass / (std::f64::consts::PI.powi(2) * Transport::new(argon, 273.15).viscosity);
     let steps = time / config.dt;
     assert!(found.steady && found.measure <= 2.0, "{found:?}");
-    // What is steady from the start is found so after 50 of the 400 blocks of a run (`steady`), 750 steps: it is waited for.
+    // A flow that is steady from the start is found so after 50 of the 400 blocks of a run (`steady`), 750 steps: it is waited for.
     assert!(750.0 < 1.2 * steps, "{steps}");
     // With eight other seeds 1200 to 1500: the trend is told from noise until a fifth of the first motion is left, exp(-1.5), or less.
     assert!(found.step as f64 > 1.5 * steps && found.step < 3000, "{found:?}, {steps} steps");
@@ -236,8 +236,8 @@ fn local_knudsen_numbers_are_those_of_the_gradient() {
     }
 }
 
-/// Two gases on both sides of plates, one along faces of cells and one through them: no gradient is seen across either, and none in cells
-/// that mix both; without plates there is one.
+/// Two gases on both sides of plates, one along faces of cells and one through them: no gradient is seen across either, and none in
+/// cells that mix both; without plates there is one.
 #[test]
 fn local_knudsen_numbers_do_not_look_through_bodies() {
     let mut config = Config::new(vec![12, 3], vec![1.2e-3, 3e-4], "Ar", 1e22, 273.15);
@@ -279,8 +279,8 @@ fn local_knudsen_numbers_do_not_look_through_bodies() {
     }
 }
 
-/// Eight particles fly through 400 cells: one alone, met in two or three samples of a cell, has no temperature but round-off, and would
-/// have a Mach number of thousands. What is not known is not a number.
+/// Eight particles fly through 400 cells: one alone, met in two or three samples of a cell, has no temperature but round-off, and
+/// would have a Mach number of thousands. What is not known is not a number.
 #[test]
 fn a_particle_alone_has_no_mach_number() {
     let mut config = argon(20, 0.02);
@@ -303,8 +303,8 @@ fn a_particle_alone_has_no_mach_number() {
     assert!(mach.iter().all(|m| m.is_nan() || *m < 1e3), "{:e}", mach.iter().copied().fold(0.0, f64::max));
 }
 
-/// Argon that flies in from all sides of a box without meeting, some particles a batch in a cell, in some none: the error bars are what
-/// temperatures and velocities scatter by.
+/// Argon that flies in from all sides of a box without meeting, some particles a batch in a cell, in some none: the error bars are
+/// what temperatures and velocities scatter by.
 #[test]
 fn error_bars_of_sparse_cells_are_the_scatter() {
     let mut config = argon(16, 0.0);

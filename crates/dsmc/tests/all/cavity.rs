@@ -6,8 +6,8 @@ use zellige_dsmc::config::{Config, WallConfig};
 use zellige_dsmc::flow::Flow;
 use zellige_dsmc::sampling::VALUES;
 
-/// Speed of the lid, m/s. The heat goes as its square and the noise does not: at half of it the heat of the right wall would be known to no better
-/// than 3 %, and runs nine times as long were needed.
+/// Speed of the lid, m/s. The heat goes as its square and the noise does not: at half of it the heat of the right wall would be
+/// known to no better than 3 %, and runs nine times as long were needed.
 const LID: f64 = 200.0;
 
 /// Argon at Knudsen number 0.1 in a square of `cells` by `cells`.
@@ -23,8 +23,8 @@ fn cavity(cells: usize, dt: f64, [start, steps]: [u64; 2]) -> Flow {
     gas
 }
 
-/// Value `q` with its error at a place, each in 25ths of the side: of so many cells on average as lie there. Errors of neighbours are taken
-/// for the same.
+/// Value `q` with its error at a place, each in 25ths of the side: of so many cells on average as lie there. Errors of neighbours
+/// are taken for the same.
 fn at(gas: &Flow, values: &[f64], q: usize, [x, y]: [usize; 2]) -> [f64; 2] {
     let cells = gas.model.grid.cells[0];
     let fine = cells / 25;
@@ -33,8 +33,8 @@ fn at(gas: &Flow, values: &[f64], q: usize, [x, y]: [usize; 2]) -> [f64; 2] {
     sum.map(|s| s / (fine * fine) as f64)
 }
 
-/// What is read off: u up the middle and v across it, as figures of cavities have them, and the middle of the vortex, where the flow below
-/// it is the largest, in parts of the side.
+/// Figures of a cavity: u up the middle and v across it, as the literature has them, and the middle of the vortex, where the flow
+/// below it is the largest, in parts of the side.
 struct Figures {
     upward: Vec<[f64; 2]>,
     across: Vec<[f64; 2]>,
@@ -70,9 +70,10 @@ fn figures(gas: &Flow) -> Figures {
     }
 }
 
-/// Half as wide cells, four times as many particles, half as long steps: the drag of the lid, the heat of the walls, the profiles through the
-/// middle and the vortex stay as they are, within 2 % (of the lid's speed) and four errors. Heat flows from cold to warm beneath the lid in
-/// both, from the corner where the gas expands to that where it is pressed together (John, Gu and Emerson, Numer. Heat Transfer B 58 (2010) 287).
+/// Half as wide cells, four times as many particles, half as long steps: the drag of the lid, the heat of the walls, the profiles
+/// through the middle and the vortex stay as they are, within 2 % (of the lid's speed) and four errors. Heat flows from cold to
+/// warm beneath the lid in both, from the corner where the gas expands to that where it is pressed together (John, Gu and Emerson,
+/// Numer. Heat Transfer B 58 (2010) 287).
 #[test]
 #[ignore = "a minute"]
 fn a_finer_cavity_is_the_same() {

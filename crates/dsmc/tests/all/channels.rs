@@ -20,7 +20,7 @@ fn transmission(l: f64) -> f64 {
     0.5 * (1.0 + root - l) - deep / (l.powi(3) + 3.0 * l * l + 4.0 - (l * l + 4.0) * root)
 }
 
-/// What a vacuum system is laid out by: the part of the molecules that gets through a duct.
+/// Transmission probability of a duct, by which vacuum systems are laid out.
 #[test]
 fn a_duct_without_collisions_transmits_as_berman_has_it() {
     for l in [1.0, 5.0] {
@@ -50,9 +50,9 @@ fn a_duct_without_collisions_transmits_as_berman_has_it() {
     }
 }
 
-/// `J = -G H^2 (dp/dx)/v0` with `v0 = sqrt(2 R T)`. At the rarefaction `delta = p H/(mu v0) = 1`, near Knudsen's minimum, kinetic theory has G from
-/// near 1.50 (hard spheres) to 1.54 (BGK) (Sharipov and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657). G varies by less than 1 % over the
-/// pressures of the channel. Every day `poiseuille.rs` has the same by a force, without ends.
+/// `J = -G H^2 (dp/dx)/v0` with `v0 = sqrt(2 R T)`. At the rarefaction `delta = p H/(mu v0) = 1`, near Knudsen's minimum, kinetic
+/// theory has G from near 1.50 (hard spheres) to 1.54 (BGK) (Sharipov and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657). G
+/// varies by less than 1 % over the pressures of the channel. Every day `poiseuille.rs` has the same by a force, without ends.
 #[test]
 #[ignore = "ten seconds"]
 fn a_pressure_drives_gas_through_a_channel_as_kinetic_theory_has_it() {
@@ -94,8 +94,8 @@ fn a_pressure_drives_gas_through_a_channel_as_kinetic_theory_has_it() {
     close("reduced flow", reduced, 1.51, 0.05, sigma);
 }
 
-/// A sliding lid: what the lid drags the other walls hold, its work leaves through all walls as heat, and the vortex turns with the lid above
-/// the middle.
+/// A sliding lid: what the lid drags the other walls hold, its work leaves through all walls as heat, and the vortex turns with the
+/// lid above the middle.
 #[test]
 fn a_driven_cavity_balances_force_and_heat() {
     let mut config = Config::new(vec![20, 20], vec![0.125; 2], "Ar", 1e20, 273.0);

@@ -10,13 +10,13 @@ use zellige_dsmc::sampling::VALUES;
 use zellige_dsmc::surfaces;
 use zellige_engine::config::Source;
 
-/// An example, run to its end with another seed than its own, and averaged so many times as long, where its own errors are too large to say
-/// that a figure of its header is right: four of them should be two thirds of what `close` allows, since those of 16 batches are themselves
-/// known to a fifth, and a GPU draws other numbers.
+/// An example, run to its end with another seed than its own, and averaged so many times as long, where its own errors are too
+/// large to say that a figure of its header is right: four of them should be two thirds of what `close` allows, since those of 16
+/// batches are themselves known to a fifth, and a GPU draws other numbers.
 fn whole(name: &str, times: u64) -> Flow {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dsmc");
     let mut config = Source::read(folder.join(name)).unwrap().typed::<Dsmc>().unwrap().config;
-    // Where the start is looked for, all steps.
+    // Start of sampling; all steps count where it is searched for.
     let begin = config.sampling.start.filter(|start| *start < config.steps).unwrap_or(0);
     config.steps = begin + times * (config.steps - begin);
     let mut gas = Flow::new(&config, &folder, 20_261_121, &device(0)).unwrap();
@@ -76,7 +76,7 @@ fn the_cavity_has_the_figures_of_its_header() {
     assert!(up > 0.5, "{up} W/m^2 from the cold corner to the warm one");
 }
 
-/// What the stream of Becker's experiment does to a plate; without collisions Cf would be 1/(sqrt(pi) S) on each side, 0.138.
+/// Drag of a plate in the stream of Becker's experiment; without collisions Cf would be 1/(sqrt(pi) S) on each side, 0.138.
 #[test]
 #[ignore = "a minute"]
 fn the_flat_plate_has_the_figures_of_its_header() {

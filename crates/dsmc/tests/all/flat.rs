@@ -1,4 +1,5 @@
-//! The gas of two velocity components against its own closed forms (`src/flat.rs`), and that nothing ever moves along z. Seed 20261121.
+//! The gas of two velocity components against its own closed forms (`src/flat.rs`), and that nothing ever moves along z. Seed
+//! 20261121.
 
 use crate::common::{BOX, K, argon, close, flow, gap, mean, near, on_plate, run, temperatures};
 use crate::twins_flows::busy_flat;
@@ -51,7 +52,8 @@ fn collisions_are_as_frequent_as_in_a_plane() {
     }
 }
 
-/// x and y come to one temperature: `d ln(Txx - Tyy)/d(collisions per particle) = -(2 - omega)(3 - omega)/4`, and with it the viscosity.
+/// x and y come to one temperature: `d ln(Txx - Tyy)/d(collisions per particle) = -(2 - omega)(3 - omega)/4`, and with it the
+/// viscosity.
 #[test]
 fn stress_relaxes_as_the_viscosity_of_a_plane_has_it() {
     for (model, omega) in [(Molecules::Vss, 0.81), (Molecules::Hs, 0.5)] {
@@ -79,8 +81,8 @@ fn stress_relaxes_as_the_viscosity_of_a_plane_has_it() {
     }
 }
 
-/// A gas at rest between diffuse walls presses with `n k T` and has the temperature of the walls; between two temperatures it carries
-/// `3/2 k (T1 - T2)` a molecule, not `2 k (T1 - T2)`, of the same flux.
+/// A gas at rest between diffuse walls presses with `n k T` and has the temperature of the walls; between two temperatures it
+/// carries `3/2 k (T1 - T2)` a molecule, not `2 k (T1 - T2)`, of the same flux.
 #[test]
 fn walls_feel_two_degrees_of_freedom() {
     let free = |config: Config| {
@@ -111,7 +113,7 @@ fn walls_feel_two_degrees_of_freedom() {
     close("stress yy", mean(&gas, 10), pressure, 0.005, error / pressure);
 }
 
-/// What streams in through open sides fills the domain with its density, temperature and velocity.
+/// Gas through open sides fills the domain with its density, temperature and velocity.
 #[test]
 fn open_sides_keep_a_plane_gas() {
     for velocity in [[0.0; 3], [200.0, 100.0, 0.0], [1500.0, -900.0, 0.0]] {

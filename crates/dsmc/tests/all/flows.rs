@@ -24,7 +24,7 @@ fn plates_without_collisions_have_the_free_molecular_fluxes() {
     plates(1.0, Scheme::None);
 }
 
-/// The same with collisions where they are rare: at Knudsen number 200 they take 0.13 % of the heat and 0.25 % of the shear.
+/// Fluxes with rare collisions: at Knudsen number 200 they take 0.13 % of the heat and 0.25 % of the shear.
 #[test]
 fn plates_far_nearer_than_a_free_path_have_the_free_molecular_fluxes() {
     plates(200.0, Scheme::Ntc);
@@ -57,9 +57,9 @@ fn plates(kn: f64, scheme: Scheme) {
     close("heat of the work", heat, 300.0 * shear, 0.005, heat_error / heat);
 }
 
-/// Without collisions as many molecules hit every part of diffuse walls, whatever their temperatures. So the heat of each side of a square
-/// whose lower one is warmer along it follows from what each of its places sees of the others: a part `(1 - sin a)/2` of what leaves at
-/// `s` goes to the side at the distance `s`, `tan a` being `s` over the height.
+/// Without collisions as many molecules hit every part of diffuse walls, whatever their temperatures. So the heat of each side of a
+/// square whose lower one is warmer along it follows from what each of its places sees of the others: a part `(1 - sin a)/2` of
+/// what leaves at `s` goes to the side at the distance `s`, `tan a` being `s` over the height.
 #[test]
 fn a_wall_that_is_warmer_at_one_end_heats_the_side_beside_it() {
     let mut config = argon(20, 20.0);

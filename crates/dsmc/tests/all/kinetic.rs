@@ -7,8 +7,9 @@
 //! c_x dh/dx = delta (n + 2 c u + (c^2 - 3/2) t + (4/15) q c_x (c^2 - 5/2) - h)
 //! ```
 //!
-//! with diffuse walls, solved by discrete ordinates and iteration. Boltzmann's equation of molecules between hard spheres and Maxwell's gives
-//! fluxes within 1 % of these for the same viscosity (Sharipov and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657).
+//! with diffuse walls, solved by discrete ordinates and iteration. Boltzmann's equation of molecules between hard spheres and
+//! Maxwell's gives fluxes within 1 % of these for the same viscosity (Sharipov and Seleznev, J. Phys. Chem. Ref. Data 27 (1998)
+//! 657).
 
 use crate::common::{K, close, flow, gap, on_plate, run};
 use zellige_dsmc::flow::Flow;
@@ -19,8 +20,8 @@ use zellige_dsmc::model::Partner;
 pub(crate) const PLACES: usize = 101;
 pub(crate) const SPEEDS: usize = 16;
 
-/// Speeds `5 t^2` and weights of the Gaussian, by the midpoint rule in t made as good as Gauss by the vanishing ends: here 16 nodes of
-/// Gauss and Legendre by Newton's method.
+/// Speeds `5 t^2` and weights of the Gaussian, by the midpoint rule in t made as good as Gauss by the vanishing ends: here 16 nodes
+/// of Gauss and Legendre by Newton's method.
 pub(crate) fn speeds() -> [[f64; 2]; SPEEDS] {
     let n = SPEEDS as f64;
     std::array::from_fn(|k| {
@@ -53,7 +54,8 @@ pub(crate) fn ways(c: f64, delta: f64) -> Vec<[f64; 2]> {
     x.windows(2).map(way).collect()
 }
 
-/// What flies along `ways` away from a wall, where it is `first`; `source` by place, in the order of the flight, linear between places.
+/// Distribution of molecules along `ways` away from a wall, where it is `first`; `source` by position, in the order of the flight,
+/// linear between positions.
 pub(crate) fn sweep(source: &[f64], ways: &[[f64; 2]], first: f64) -> Vec<f64> {
     let mut h = vec![first; PLACES];
     for (i, [e, g]) in ways.iter().enumerate() {
@@ -156,10 +158,10 @@ pub(crate) fn delta(gas: &Flow, length: f64, temperature: f64) -> f64 {
     length * 1e20 * K * temperature / (viscosity * argon.most_probable_speed(temperature))
 }
 
-/// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not meet in the first order. Four errors and 2 %, of which 1 % for
-/// what the model is to Boltzmann's equation and 1 % for what is left of second order in the differences of speed (half a thermal speed:
-/// friction warms the gas by 4 K at most) and temperature (a seventh of it to either side). The heat that friction makes goes to both
-/// plates alike and drops out of half of the difference of what they get.
+/// Shear and heat at Knudsen numbers 0.1 to 2, both in one gas: they do not meet in the first order. Four errors and 2 %, of which
+/// 1 % for what the model is to Boltzmann's equation and 1 % for what is left of second order in the differences of speed (half a
+/// thermal speed: friction warms the gas by 4 K at most) and temperature (a seventh of it to either side). The heat that friction
+/// makes goes to both plates alike and drops out of half of the difference of what they get.
 #[test]
 fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
     let (t1, t2): (f64, f64) = (313.15, 233.15);
@@ -189,8 +191,8 @@ fn plates_at_any_knudsen_number_have_the_fluxes_of_kinetic_theory() {
     }
 }
 
-/// Cells of two free paths: with any partner momentum jumps too far, by `1 + 16/(45 pi) (dx/lambda)^2` or 1.45 (Alexander, Garcia and Alder
-/// 1998) where there are no walls; with a near one the shear is that of fine cells.
+/// Cells of two free paths: with any partner momentum jumps too far, by `1 + 16/(45 pi) (dx/lambda)^2` or 1.45 (Alexander, Garcia
+/// and Alder 1998) where there are no walls; with a near one the shear is that of fine cells.
 #[test]
 fn near_partners_make_up_for_coarse_cells() {
     // So fast that shear stands out of the noise of 1000 particles: the gas between the

@@ -24,7 +24,8 @@ fn body(name: &str, outline: Shape, wall: WallConfig) -> BodyConfig {
     }
 }
 
-/// A cold beam meets a plate of two points at 45 degrees, whose upper half another plate keeps in its shadow: all force acts on the lower half.
+/// A cold beam meets a plate of two points at 45 degrees, whose upper half another plate keeps in its shadow: all force acts on the
+/// lower half.
 #[test]
 fn a_plate_half_in_the_shadow() {
     let mut config = argon(12, 10.0);
@@ -52,8 +53,8 @@ fn a_plate_half_in_the_shadow() {
     assert!((error.moment / (sigma * moment) - 1.0).abs() < 0.75, "{error:?}, {} expected", sigma * moment);
 }
 
-/// What a convex body gets of molecules that come in through the side at x = 0, up to the height of the box, at rest, and leave a diffuse wall
-/// for the vacuum: force and moment about `pivot`; and the moment if all force on a segment acted in its middle.
+/// Loads on a convex body from molecules that come in through the side at x = 0, up to the height of the domain, at rest, and leave
+/// a diffuse wall for the vacuum: force and moment about `pivot`; and the moment if all force on a segment acted in its middle.
 fn effused(vertices: &[[f64; 2]], both_sides: bool, height: f64, wall: f64, mass: f64, pivot: [f64; 2]) -> [f64; 4] {
     const POINTS: usize = 400;
     let (density, temperature) = BOX;
@@ -110,7 +111,8 @@ fn effusing(outline: Shape) -> Config {
     config
 }
 
-/// A plate of two points, a thin wedge and a triangle, near a side from which gas effuses: the load falls along each of their segments.
+/// A plate of two points, a thin wedge and a triangle, near a side from which gas effuses: the load falls along each of their
+/// segments.
 #[test]
 fn plate_wedge_and_triangle_beside_an_effusing_side() {
     let plate = vec![[2e-5, 1.5e-5], [17e-5, 0.7e-5]];

@@ -243,7 +243,7 @@ fn the_exact_solution_of_bobylev_krook_and_wu_is_followed() {
     }
 }
 
-/// The same gas at another step meets other random numbers: others try each other and collide. Steps that differ in the upper word alone too.
+/// Another step draws other random numbers: others attempt collisions and collide. Steps that differ in the upper word alone too.
 #[test]
 fn every_step_tries_other_pairs() {
     let config = argon(1, 200.0);

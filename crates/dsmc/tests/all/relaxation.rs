@@ -6,8 +6,9 @@ use zellige_dsmc::gas::millikan::{Chances, collision_number};
 use zellige_dsmc::gas::table::{Model, find};
 use zellige_dsmc::model::{Partner, Scheme};
 
-/// What the vibration gains in a collision of a molecule, K, in a gas at `t` whose vibration is at `own`, by the chances of the table:
-/// `<P(E) (<e>_E - e)>`, `e` the level's energy before, `<e>_E` its mean after an exchange of the pool E. In units of theta inside.
+/// Energy that the vibration gains in a collision of a molecule, K, in a gas at `t` whose vibration is at `own`, by the chances of
+/// the table: `<P(E) (<e>_E - e)>`, `e` the level's energy before, `<e>_E` its mean after an exchange of the pool E. In units of
+/// theta inside.
 fn gain(chances: &Chances, theta: f64, omega: f64, t: f64, own: f64) -> f64 {
     let b = 1.5 - omega;
     let after = |e: f64| {
@@ -65,7 +66,8 @@ fn vibration_relaxes_by_the_chances_of_its_table() {
     }
 }
 
-/// Near partners collide as often as any, and take the same moments with them; they have tags, and few of them collide again at once.
+/// Near partners collide as often as any, and take the same moments with them; they have tags, and few of them collide again at
+/// once.
 #[test]
 fn partners_of_choice_collide_as_often() {
     let (near, fresh) = (Partner::Near, Partner::Fresh);
@@ -97,8 +99,9 @@ fn partners_of_choice_collide_as_often() {
     }
 }
 
-/// Six particles in a cell of their own: of two that share a tag one may collide with another, which leaves the tag with the other one, but
-/// not the two with each other, after which nobody would have it. Random partners would do that in a tenth of the collisions or more.
+/// Six particles in a cell of their own: of two that share a tag one may collide with another, which leaves the tag with the other
+/// one, but not the two with each other, after which nobody would have it. Random partners would do that in a tenth of the
+/// collisions or more.
 #[test]
 fn fresh_partners_are_never_the_last_ones() {
     let mut config = argon(1, 6.0);

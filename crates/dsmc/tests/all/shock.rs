@@ -57,8 +57,8 @@ fn shock(mach: f64, omega: f64, paths: usize, fine: usize, per_cell: f64) -> (Fl
     (gas, path)
 }
 
-/// Where a profile is half way between two ends, and its steepest slope over their difference, as thicknesses are measured: of lines
-/// through so many neighbours.
+/// Position half way between the two ends of a profile, and its steepest slope over their difference, as thicknesses are measured:
+/// of lines through so many neighbours.
 fn middle(x: &[f64], values: &[f64], ends: [f64; 2], neighbours: usize) -> [f64; 2] {
     let part: Vec<[f64; 2]> = x.iter().zip(values).map(|(x, v)| [*x, (v - ends[0]) / (ends[1] - ends[0])]).collect();
     let line = |p: &[[f64; 2]]| {
@@ -126,7 +126,8 @@ fn steepest(part: &[f64], h: f64, half: usize) -> f64 {
     part.windows(2 * half + 1).map(slope).fold(0.0, f64::max)
 }
 
-/// Profiles of a shock: places in upstream free paths, parts of the jumps of density and temperature, and those behind it on average.
+/// Profiles of a shock: places in upstream free paths, parts of the jumps of density and temperature, and those behind it on
+/// average.
 struct Profiles {
     x: Vec<f64>,
     density: Vec<f64>,
@@ -157,9 +158,9 @@ impl Profiles {
     }
 }
 
-/// The reciprocal thickness of the density, `lambda_1 (dn/dx)/(n_2 - n_1)` at its steepest, of a weak shock: that of Navier and Stokes, whose
-/// equations lack terms of the order of the free path over the thickness, which is this number, 8 % (5 % were asked for before the first
-/// run, which came out 6 % below).
+/// The reciprocal thickness of the density, `lambda_1 (dn/dx)/(n_2 - n_1)` at its steepest, of a weak shock: that of Navier and
+/// Stokes, whose equations lack terms of the order of the free path over the thickness, which is this number, 8 % (5 % were asked
+/// for before the first run, which came out 6 % below).
 #[test]
 #[ignore = "ten seconds"]
 fn a_weak_shock_is_as_thick_as_viscosity_makes_it() {
@@ -173,13 +174,14 @@ fn a_weak_shock_is_as_thick_as_viscosity_makes_it() {
     found.check(1.25, 24);
 }
 
-/// The same of a strong shock. It goes as the free path behind the shock, whose temperature is 21 times higher: an exponent of the viscosity
-/// that is larger by 0.04 makes it thicker by 8 %.
+/// Thickness of a strong shock. It goes as the free path behind the shock, whose temperature is 21 times higher: an exponent of the
+/// viscosity that is larger by 0.04 makes it thicker by 8 %.
 ///
-/// With the exponent of molecules that repel each other with the 12th power of the distance, 1/2 + 2/11, with which computed shocks agree
-/// best with those measured in argon (Schmidt, J. Fluid Mech. 39 (1969) 361), it is what Alsmeyer measured (J. Fluid Mech. 74 (1976) 497),
-/// 0.26 to 0.28. For both exponents another program, sixty lines of numpy with another way to choose pairs, another way to let gas in and
-/// other random numbers, found 0.268 and 0.247 with the same cells and cubics over two free paths; both know it to 1 %.
+/// With the exponent of molecules that repel each other with the 12th power of the distance, 1/2 + 2/11, with which computed shocks
+/// agree best with those measured in argon (Schmidt, J. Fluid Mech. 39 (1969) 361), it is what Alsmeyer measured (J. Fluid Mech. 74
+/// (1976) 497), 0.26 to 0.28. For both exponents another program, sixty lines of numpy with another way to choose pairs, another
+/// way to let gas in and other random numbers, found 0.268 and 0.247 with the same cells and cubics over two free paths; both know
+/// it to 1 %.
 #[test]
 #[ignore = "half a minute"]
 fn a_strong_shock_is_as_thick_as_measured() {

@@ -7,8 +7,8 @@ use zellige_dsmc::gas::table::Model as Molecules;
 use zellige_dsmc::gas::transport::Transport;
 use zellige_dsmc::sampling::VALUES;
 
-/// At Knudsen number 200, with collisions: the free-molecular heat and shear less what the few collisions take, 0.13 and 0.25 %. Half a per cent
-/// and four errors of 0.1 %.
+/// At Knudsen number 200, with collisions: the free-molecular heat and shear less what the few collisions take, 0.13 and 0.25 %.
+/// Half a per cent and four errors of 0.1 %.
 #[test]
 #[ignore = "half a minute"]
 fn plates_without_room_for_collisions_have_the_free_molecular_fluxes() {
@@ -36,8 +36,8 @@ fn plates_without_room_for_collisions_have_the_free_molecular_fluxes() {
     assert!(error < 0.002 * free, "{error}");
 }
 
-/// What handbooks take between the free-molecular flux and that of a continuum, `1/(1/a + 1/b)`, against the kinetic equation: too much by up to
-/// a tenth in between, as it has no room for slip and jumps (5 % at a rarefaction of 0.3 already, so 5 % cannot be asked of the gas).
+/// Handbooks take, between the free-molecular flux and that of a continuum, `1/(1/a + 1/b)`: against the kinetic equation too much
+/// by up to a tenth, as it has no room for slip and jumps (5 % at a rarefaction of 0.3 already, so 5 % cannot be asked of the gas).
 #[test]
 fn fluxes_between_plates_are_near_the_sum_of_resistances() {
     for rarefaction in [0.05, 0.3, 1.0, 3.0, 10.0] {
@@ -50,10 +50,10 @@ fn fluxes_between_plates_are_near_the_sum_of_resistances() {
     }
 }
 
-/// Hard spheres slip along a diffuse wall as if it stood 0.987 viscous lengths `mu v0/p` behind itself, 1.11 free paths `sqrt(pi)/2 mu v0/p`
-/// (Boltzmann's equation linearised: Ohwada, Sone and Aoki, Phys. Fluids A 1 (1989) 1588; the model of Bhatnagar, Gross and Krook has 1.016).
-/// Twenty free paths between the plates, of which the middle twelve are looked at, where nothing is left of the layers at the walls. Friction warms
-/// the gas, by 2 %: the speed is linear in `int dx/mu`. 5 %, and four errors of 3 %.
+/// Hard spheres slip along a diffuse wall as if it stood 0.987 viscous lengths `mu v0/p` behind itself, 1.11 free paths `sqrt(pi)/2
+/// mu v0/p` (Boltzmann's equation linearised: Ohwada, Sone and Aoki, Phys. Fluids A 1 (1989) 1588; the model of Bhatnagar, Gross
+/// and Krook has 1.016). Twenty free paths between the plates, of which the middle twelve are looked at, where nothing is left of
+/// the layers at the walls. Friction warms the gas, by 2 %: the speed is linear in `int dx/mu`. 5 %, and four errors of 3 %.
 #[test]
 #[ignore = "a minute"]
 fn plates_far_apart_let_the_gas_slip_by_its_known_length() {

@@ -1,5 +1,5 @@
-//! Gas through a slit in a thin wall into a vacuum: without collisions everywhere by its closed form, with many as a dense gas does.
-//! Seed 20261121.
+//! Gas through a slit in a thin wall into a vacuum: without collisions everywhere by its closed form, with many as a dense gas
+//! does. Seed 20261121.
 
 use std::f64::consts::PI;
 
@@ -16,8 +16,8 @@ use zellige_dsmc::sampling::VALUES;
 /// Half of the slit, m.
 const HALF: f64 = 0.005;
 
-/// The upper half of a slit at x = 0 between the lips of a wall that is a mirror, gas from the left, vacuum behind. The reservoir is `high`
-/// times as high as the half slit, and narrows to it in a slope, so that nothing shades the slit.
+/// The upper half of a slit at x = 0 between the lips of a wall that is a mirror, gas from the left, vacuum behind. The reservoir
+/// is `high` times as high as the half slit, and narrows to it in a slope, so that nothing shades the slit.
 fn slit(cells: [usize; 2], size: [f64; 2], upstream: f64, high: f64, density: f64) -> Config {
     let mut config = Config::new(cells.to_vec(), size.to_vec(), "N2", density, 300.0);
     config.grid.origin = vec![-upstream, 0.0];
@@ -40,18 +40,19 @@ fn slit(cells: [usize; 2], size: [f64; 2], upstream: f64, high: f64, density: f6
     config
 }
 
-/// Mass flow through the sections before the slit over that of molecules which do not collide, `rho c/4` times the opening, with its error.
+/// Mass flow through the sections before the slit over that of molecules which do not collide, `rho c/4` times the opening, with
+/// its error.
 fn passed(gas: &Flow) -> [f64; 2] {
     let (m, n) = (gas.model.species[0].mass, gas.model.inflow[0].as_ref().unwrap().density);
     let free = n * m * (8.0 * K * 300.0 / (PI * m)).sqrt() / 4.0 * HALF;
     let before = (-gas.model.grid.origin[0] / gas.model.grid.h[0]) as usize;
     let flows = &gas.samples.flows(&gas.model)[..before];
-    // What crosses one section crosses the next: their errors do not average out.
+    // Particles across one section cross the next: their errors do not average out.
     [0, 1].map(|k| flows.iter().map(|f| f[k]).sum::<f64>() / before as f64 / free)
 }
 
-/// Part of all directions in the plane in which a place behind the slit sees it, and the same of the directions' cosines. So much of a
-/// Maxwellian comes from there, and it is all that there is.
+/// Part of all directions in the plane in which a place behind the slit sees it, and the same of the directions' cosines. So much
+/// of a Maxwellian comes from there, and it is all that there is.
 fn seen([x, y]: [f64; 2]) -> [f64; 2] {
     let [low, high] = [-HALF - y, HALF - y];
     [(high / x).atan() - (low / x).atan(), high / high.hypot(x) - low / low.hypot(x)].map(|v| v / (2.0 * PI))
@@ -96,16 +97,17 @@ fn molecules_that_do_not_collide_fan_out_from_a_slit() {
     assert!(squares.iter().all(|s| *s < 1.95) && worst < 6.5, "mean squares {squares:?}, worst {worst}");
 }
 
-/// Flow through the narrowest part of a jet of a gas without friction that has the speed of sound there, over that of as large an opening without
-/// collisions, `n c/4`: 1.716 for nitrogen, 1.820 for argon.
+/// Flow through the narrowest part of a jet of a gas without friction that has the speed of sound there, over that of as large an
+/// opening without collisions, `n c/4`: 1.716 for nitrogen, 1.820 for argon.
 fn choked(gamma: f64) -> f64 {
     (2.0 * PI * gamma).sqrt() * (2.0 / (gamma + 1.0)).powf((gamma + 1.0) / (2.0 * (gamma - 1.0)))
 }
 
-/// A slit of 25 free paths. No gas sends more than the opening times 1.716 through it. The jet is narrower than the opening: into a vacuum by
-/// a part C of some 0.85 for flat lips, up to 0.95 for sloping ones, which are at 63 degrees from the axis here; the reservoir is 5.8 times as
-/// high as the slit, not infinitely, which adds 1 to 2 % to C. Friction takes less than 1 % at the lips, which are mirrors here. So 0.80 to 0.96 of
-/// 1.716, 1.37 to 1.65. Slits and orifices in flat diffuse walls that are known to send 1.3 to 1.5 times as much have C of 0.75 to 0.87.
+/// A slit of 25 free paths. No gas sends more than the opening times 1.716 through it. The jet is narrower than the opening: into a
+/// vacuum by a part C of some 0.85 for flat lips, up to 0.95 for sloping ones, which are at 63 degrees from the axis here; the
+/// reservoir is 5.8 times as high as the slit, not infinitely, which adds 1 to 2 % to C. Friction takes less than 1 % at the lips,
+/// which are mirrors here. So 0.80 to 0.96 of 1.716, 1.37 to 1.65. Slits and orifices in flat diffuse walls that are known to send
+/// 1.3 to 1.5 times as much have C of 0.75 to 0.87.
 #[test]
 #[ignore = "a minute"]
 fn a_dense_gas_sends_more_through_a_slit() {

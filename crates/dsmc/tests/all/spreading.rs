@@ -1,5 +1,5 @@
-//! Species that spread into each other: coefficients of diffusion against kinetic theory, with cross-sections from numbers put down here, so that
-//! the rule by which two diameters and exponents are mixed is tested too. Seed 20261121.
+//! Species that spread into each other: coefficients of diffusion against kinetic theory, with cross-sections from numbers put down
+//! here, so that the rule by which two diameters and exponents are mixed is tested too. Seed 20261121.
 
 use std::f64::consts::{PI, TAU};
 
@@ -15,7 +15,8 @@ const ARGON: Molecule = [4.11e-10, 0.81, 1.40, 66.3e-27];
 const HELIUM: Molecule = [2.30e-10, 0.66, 1.26, 6.65e-27];
 
 /// Coefficient of diffusion times number density by the first approximation of Chapman and Enskog, `3 k T/(16 m_r Omega)`, with the
-/// collision integral summed up: `Omega = sqrt(k T/(2 pi m_r)) int exp(-y^2) y^5 sigma(g) <1 - cos chi> dy`, whose last mean is `2/(alpha + 1)`.
+/// collision integral summed up: `Omega = sqrt(k T/(2 pi m_r)) int exp(-y^2) y^5 sigma(g) <1 - cos chi> dy`, whose last mean is
+/// `2/(alpha + 1)`.
 fn diffusion(a: Molecule, b: Molecule, temperature: f64) -> f64 {
     let [d, omega, alpha] = [0, 1, 2].map(|k| 0.5 * (a[k] + b[k]));
     let reduced = a[3] * b[3] / (a[3] + b[3]);
@@ -54,7 +55,7 @@ fn spreads(species: &[SpeciesConfig; 2], [a, b]: [Molecule; 2], particles: f64) 
     config.steps = 1 << 20;
     let mut gas = flow(&config, 1);
     let before = gas.stages.particles().unwrap();
-    // The same particles, each of a species that is drawn by its place; velocities go with the mass.
+    // Identical particles, each of a species that is drawn by its position; velocities go with the mass.
     let (mut waved, dice) = (Particles::default(), Philox::new(0xfff2, 1));
     for i in 0..before.len() {
         let wave = (TAU * (f64::from(before.cell[i]) + f64::from(before.offset[0][i])) / cells as f64).sin();

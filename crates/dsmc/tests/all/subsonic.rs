@@ -30,8 +30,8 @@ pub(crate) fn channel(lower: SideConfig, upper: SideConfig) -> Config {
     config
 }
 
-/// Density, velocity, temperature and the flux of molecules with its error by the batches, each over the cells, and the means over the
-/// inner ones.
+/// Density, velocity, temperature and the flux of molecules with its error by the batches, each over the cells, and the means over
+/// the inner ones.
 fn profile(config: &Config) -> (Vec<[f64; 5]>, [f64; 5]) {
     let mut flow = flow(config, 1);
     run(&mut flow, config.steps);
@@ -65,9 +65,9 @@ fn an_inlet_of_given_flow_lets_that_much_through() {
     let mut config = channel(inlet(None, Some(given)), outlet(PRESSURE));
     config.particles_per_cell = Some(100.0);
     let (cells, [n, _, t, flux, error]) = profile(&config);
-    // The same through every cell, and what is asked for; the pressure is that of the outlet, as nothing resists. Errors are those of 16
-    // batches, of a cell; noise that is the same in all cells makes that of their mean no smaller. Student's t with 15 degrees of freedom
-    // exceeds 6 in one of 40 cells once in a thousand.
+    // Equal flow through every cell, and what is asked for; the pressure is that of the outlet, as nothing resists. Errors are
+    // those of 16 batches, of a cell; noise that is the same in all cells makes that of their mean no smaller. Student's t with 15
+    // degrees of freedom exceeds 6 in one of 40 cells once in a thousand.
     let through = |f: f64| f * MASS / given;
     assert!((through(flux) - 1.0).abs() < 4.0 * through(error), "{} +- {}", through(flux), through(error));
     assert!(through(error) < 0.035, "the flux is known to {}", through(error));
@@ -110,7 +110,7 @@ fn a_mixture_flows_as_its_mass_is_asked_for() {
     assert_eq!(sections.len(), 40);
     let mean_of = |line: usize| sections[5..35].iter().map(|s| s[line][0]).sum::<f64>() / 30.0;
     let error_of = |line: usize| sections[5..35].iter().map(|s| s[line][1]).sum::<f64>() / 30.0;
-    // What all cells share is no smaller in their mean; 16 batches, four deviations.
+    // Noise that all cells share is no smaller in their mean; 16 batches, four deviations.
     assert!((mean_of(0) - given).abs() < 4.0 * error_of(0), "{} +- {} of {given}", mean_of(0), error_of(0));
     assert!(error_of(0) < 0.06 * given, "the flow is known to {}", error_of(0) / given);
     assert!((mean_of(0) / (mean_of(1) + mean_of(2)) - 1.0).abs() < 1e-12);
@@ -159,7 +159,7 @@ fn an_inlet_behind_a_body_lets_all_of_its_flow_through() {
     run(&mut gas, config.steps);
     let flows = gas.samples.flows(&gas.model);
     assert_eq!(flows.len(), 16);
-    // What all columns share is no smaller in their mean; 16 batches, four deviations.
+    // Noise that all columns share is no smaller in their mean; 16 batches, four deviations.
     let [through, error] = [0, 1].map(|k| flows.iter().map(|f| f[k]).sum::<f64>() / 16.0 / given);
     assert!((through - 1.0).abs() < 4.0 * error && error < 0.02, "{through} +- {error}");
     body.outline = Some(Shape::Polygon { vertices: block(0.0, height) });

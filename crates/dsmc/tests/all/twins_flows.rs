@@ -1,5 +1,5 @@
-//! The GPU against the processor: the same flights to the bit, the same averages within their errors; on the GPU the same bits in every
-//! run and after a restart. Seed 20261121. `ZELLIGE_DSMC_TESTS=cuda` runs all other tests of this program on the GPU as well.
+//! The GPU against the processor: the same flights to the bit, the same averages within their errors; on the GPU the same bits in
+//! every run and after a restart. Seed 20261121. `ZELLIGE_DSMC_TESTS=cuda` runs all other tests of this program on the GPU as well.
 
 use crate::common::{argon, flow_on, run};
 use zellige_dsmc::Dsmc;
@@ -110,7 +110,7 @@ pub(crate) fn busy(scheme: Scheme) -> Config {
     config
 }
 
-/// The same, hot, with partners that are near, and a vibration that relaxes as Millikan and White have it.
+/// Hot gas with nearest-neighbour partners, and a vibration that relaxes as Millikan and White have it.
 fn busy_near(scheme: Scheme) -> Config {
     let mut config = busy(scheme);
     config.collisions.partner = Partner::Near;
@@ -121,7 +121,7 @@ fn busy_near(scheme: Scheme) -> Config {
     config
 }
 
-/// The same, hot, of molecules with several modes of vibration, one, and none, blown along z too.
+/// Hot gas of molecules with several modes of vibration, one, and none, blown along z too.
 fn busy_modes(scheme: Scheme) -> Config {
     let mut config = busy(scheme);
     config.species[0] = SpeciesConfig { fraction: 0.4, z_vibration: Some(8.0), ..SpeciesConfig::named("CO2") };
@@ -135,19 +135,19 @@ fn busy_modes(scheme: Scheme) -> Config {
     config
 }
 
-/// The same with partners that are not the last ones.
+/// Gas with partners that are not the last ones.
 fn busy_fresh() -> Config {
     let mut config = busy(Scheme::Ntc);
     config.collisions.partner = Partner::Fresh;
     config
 }
 
-/// The same in cells of different weights, one after the other along x, of two sorts along y.
+/// Gas in cells of different weights, one after the other along x, of two sorts along y.
 pub(crate) fn busy_weighted(scheme: Scheme) -> Config {
     Config { cell_weights: Some("(0.5 + 1.5*x/lx)*(1 + (y > ly/2))".into()), ..busy(scheme) }
 }
 
-/// The same of two components of the velocity: a mixture of argon and helium.
+/// Gas of two components of the velocity: a mixture of argon and helium.
 pub(crate) fn busy_flat(scheme: Scheme) -> Config {
     let mut config = busy(scheme);
     config.velocity_components = 2;
@@ -258,7 +258,7 @@ fn mean_of(batches: &[[f64; VALUES]], q: usize) -> [f64; 2] {
 /// As rare in Student's t with the 30 degrees of freedom of two times 16 batches as four deviations in Gauss's law.
 const FOUR: f64 = 4.6;
 
-/// What is the same in every place: means over the domain, and what each body feels.
+/// Checks quantities that are equal everywhere: means over the domain, and the loads on each body.
 fn the_same_as_a_whole(name: &str, flows: [&Flow; 2], batches: [&[[f64; VALUES]]; 2]) {
     // All but the free path, which goes with density and temperature and is infinite where nothing is.
     for q in 0..VALUES - 1 {
@@ -276,12 +276,13 @@ fn the_same_as_a_whole(name: &str, flows: [&Flow; 2], batches: [&[[f64; VALUES]]
     }
 }
 
-/// Whether a segment is of a mirror, which gets no heat but rounding, which the GPU's whole numbers do not have.
+/// True if a segment is of a mirror, which gets no heat but rounding, which the GPU's whole numbers do not have.
 fn is_mirror(flow: &Flow, segment: usize) -> bool {
     flow.model.walls[flow.model.geometry.segments()[segment].wall as usize].model == zellige_dsmc::walls::Model::Specular
 }
 
-/// Averages of the same flow on both: every cell and surface, means over the domain, what bodies feel; errors from the batches of both.
+/// Averages of the same flow on both: every cell and surface, means over the domain, what bodies feel; errors from the batches of
+/// both.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn averages_agree_within_their_errors() {
@@ -345,7 +346,8 @@ fn averages_agree_within_their_errors() {
                     worst = worst.max(z.abs());
                 }
             }
-            // What all cells have in common, such as the flow through a channel that its ends drive, the means over the domain tell better.
+            // Deviations that all cells share, such as the flow through a channel that its ends drive, the means over the domain
+            // tell better.
             let spread = (squares - sum * sum / f64::max(count, 1.0)) / f64::max(count, 1.0);
             println!("{name} {q}: mean square {spread:.3} about the mean of {count} cells, worst {worst:.2}");
             // Student's t with 30 degrees of freedom: mean square 1.07; 576 cells scatter by 7 %, correlated ones by some times that.

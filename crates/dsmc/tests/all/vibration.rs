@@ -1,5 +1,5 @@
-//! Molecules with several modes of vibration: the equilibrium to which they relax, by energies and by the population of every level; what
-//! averages make of them; what the input may say of them. Seed 20261121.
+//! Molecules with several modes of vibration: the equilibrium to which they relax, by energies and by the population of every
+//! level; what averages make of them; what the input may say of them. Seed 20261121.
 
 use std::path::Path;
 
@@ -35,15 +35,15 @@ fn equilibrium(vibration: &Vibration, rotation: u32, energy: f64) -> f64 {
     low
 }
 
-/// How many molecules are at each level of mode `m`.
+/// Number of molecules at each level of mode `m`.
 fn populations(p: &Particles, vibration: &Vibration, m: usize) -> [f64; 256] {
     let mut found = [0.0; 256];
     p.level.iter().for_each(|word| found[vibration.level(*word, m) as usize] += 1.0);
     found
 }
 
-/// Squared deviations of populations of the levels of mode `m` from `C(q + d - 1, d - 1) x^q (1 - x)^d`, `x = exp(-theta/T)`, each by
-/// its expectation; and their number less one. Levels with fewer than ten molecules expected are taken together.
+/// Squared deviations of populations of the levels of mode `m` from `C(q + d - 1, d - 1) x^q (1 - x)^d`, `x = exp(-theta/T)`, each
+/// by its expectation; and their number less one. Levels with fewer than ten molecules expected are taken together.
 fn deviations(found: &[f64; 256], vibration: &Vibration, m: usize, temperature: f64) -> (f64, f64) {
     let (mode, n) = (vibration.modes()[m], found.iter().sum::<f64>());
     let (x, d) = ((-mode.theta / temperature).exp(), mode.degeneracy);
@@ -149,7 +149,8 @@ fn several_modes_come_to_the_equilibrium_of_their_energy() {
     }
 }
 
-/// A mixture in which the word of levels means something else for each species: averages of all together, of each, and of each mode.
+/// A mixture in which the word of levels means something else for each species: averages of all together, of each, and of each
+/// mode.
 #[test]
 fn averages_of_a_mixture_have_one_temperature() {
     let mut config = hot(SpeciesConfig { z_vibration: Some(5.0), fraction: 0.5, ..SpeciesConfig::named("CO2") }, 2000.0);

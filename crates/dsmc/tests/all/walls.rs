@@ -40,7 +40,8 @@ fn means<const N: usize>(n: u32, mut draw: impl FnMut() -> [f64; N]) -> [(f64, f
     sums.map(|(a, b)| (a / n, ((b / n - (a / n).powi(2)).max(0.0) / n).sqrt()))
 }
 
-/// Within five standard errors and the round-off of a sum of all draws: of some hundred comparisons with fixed seeds none should fail by chance.
+/// Within five standard errors and the round-off of a sum of all draws: of some hundred comparisons with fixed seeds none should
+/// fail by chance.
 fn agrees(found: (f64, f64), expected: f64, what: &str) {
     assert!((found.0 - expected).abs() <= 5.0 * found.1 + 1e-10 * expected.abs(), "{what}: {found:?}, expected {expected}");
 }
@@ -180,7 +181,7 @@ fn gas_at_the_walls_temperature_stays_as_it_is_and_collisions_are_reciprocal() {
             let wall = Wall { model, temperature: t, velocity: [0.0; 3] };
             let mut u = dice(50 + 2 * k as u64 + u64::from(dof));
             let found = means(100_000, || {
-                // What comes to a wall has the distribution of a flux, with the sign turned.
+                // Molecules that come to a wall have the distribution of a flux, with the sign turned.
                 let v = gas.draw([-1.0, 0.0], &mut u);
                 let r = if dof == 2 { -u().ln() } else { rotation_three(1.0, 0.0, u(), u(), u()) };
                 let before = Motion { velocity: v, rotation: r * t, level: vibration_level(500.0 / t, u()) as u32 };
@@ -212,7 +213,7 @@ fn gas_at_the_walls_temperature_stays_as_it_is_and_collisions_are_reciprocal() {
     }
 }
 
-/// How loads of a stream at an angle are made coefficients.
+/// Reference by which loads of a stream at an angle are made coefficients.
 fn reference(gas: &Stream, angle: f64) -> Reference {
     let rho = gas.density * gas.mass;
     let speed = gas.velocity[0].hypot(gas.velocity[1]);

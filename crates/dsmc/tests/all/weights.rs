@@ -84,7 +84,7 @@ fn mass_is_kept_on_average() {
             p.cell.iter().map(|c| gas.model.relative(*c as usize)).sum::<f64>()
         };
         let (first, energy) = (mass(&mut gas), gas.totals().unwrap().translation);
-        // What totals say is what the particles say.
+        // Totals agree with the particles.
         let mean = energy / gas.model.weight / first;
         near("energy of a molecule", mean, 1.5 * K * BOX.1, 0.0, 2.0 / first.sqrt());
         run(&mut gas, 100);
@@ -99,8 +99,8 @@ fn mass_is_kept_on_average() {
     assert!(spread > 1e-3 && spread < 0.1 && mean.abs() < 4.0 * spread / n.sqrt(), "{mean:e} +- {:e}", spread / n.sqrt());
 }
 
-/// What walls feel is what the particles stand for, whichever cell they come from: pressure `n k T` on both plates, one in front of
-/// cells of four times the weight, and the free-molecular heat between plates of two temperatures.
+/// Loads on walls are those of the molecules that particles stand for, whichever cell they come from: pressure `n k T` on both
+/// plates, one in front of cells of four times the weight, and the free-molecular heat between plates of two temperatures.
 #[test]
 fn walls_feel_weights() {
     for (temperatures, heat) in [([273.15; 2], false), ([450.0, 150.0], true)] {
@@ -191,7 +191,7 @@ fn equal_weights_change_no_bit() {
     assert_eq!((a.values(), a.ledger().unwrap(), a.stages.extra().unwrap()), (b.values(), b.ledger().unwrap(), b.stages.extra().unwrap()));
 }
 
-/// The same to the bit on any number of threads, after a look at the totals, and after a restart.
+/// Bitwise identical results on any number of threads, after a look at the totals, and after a restart.
 #[test]
 fn threads_and_restarts_change_no_bit_of_weights() {
     let config = busy_weighted(Scheme::Ntc);

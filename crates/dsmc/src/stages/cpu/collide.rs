@@ -2,8 +2,8 @@
 //!
 //! No time counter and majorant frequency: of the pairs of species a and b in a cell, `N_a N_b W (sigma g)max dt/V` are tried (half
 //! of `N (N - 1)` within a species), rounded at random or as Poisson's number, and each collides with the probability
-//! `sigma g/(sigma g)max`. The maximum begins high, rises at once where it was exceeded, and falls slowly towards what was seen, but
-//! only when enough tries have been seen. Pairing: all particles in disjoint random pairs, each colliding with the probability
+//! `sigma g/(sigma g)max`. The maximum begins high, rises at once where it was exceeded, and falls slowly towards what was seen,
+//! but only when enough tries have been seen. Pairing: all particles in disjoint random pairs, each colliding with the probability
 //! `(N - 1) W sigma g dt/V` (times `N/(N - 1)` for odd N), in so many rounds that no probability exceeds 1.
 //!
 //! Every number is drawn for (cell, try), so the result does not depend on threads.
@@ -34,7 +34,7 @@ pub(in crate::stages) fn pair_count(species: usize) -> usize {
     species * (species + 1) / 2
 }
 
-/// What single collisions need of two species, in single precision.
+/// Constants of single collisions of two species, in single precision.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kinetics {
     pub(super) species: [usize; 2],
@@ -61,15 +61,15 @@ pub(super) struct Table {
     pub(super) pairs: Vec<Kinetics>,
     pub(super) modes: Vec<Modes>,
     pub(super) jeans: bool,
-    /// Whether velocities have no part along z.
+    /// True if velocities have no part along z.
     pub(super) flat: bool,
     /// `[a * species + b]`: place in `pairs`, and whether a comes second there.
     pub(super) lookup: Vec<usize>,
     pub(super) seed: u64,
     geometry: Arc<Geometry>,
-    /// Whether partners are near, and the squared lengths of the cell's edges over that of the first.
+    /// Squared lengths of the cell's edges over that of the first, if partners are nearest neighbours.
     pub(super) near: Option<[f32; 2]>,
-    /// Whether particles know their last partner.
+    /// True if particles keep their last partner.
     pub(super) tagged: bool,
     pub(super) chances: Vec<Chances>,
 }
@@ -189,8 +189,8 @@ pub(super) fn cell_number(tile: &Tile, mosaic: &Mosaic, slot: usize) -> u32 {
     ((tile.corner[1] + j) * mosaic.cells[0] + tile.corner[0] + i) as u32
 }
 
-/// Whether two particles of a parted cell are in the same part, thinned by the smallest part's volume over that of theirs: the rate
-/// at which pairs are tried is that of the smallest part.
+/// True if two particles of a parted cell are in the same part, thinned by the smallest part's volume over that of theirs: the rate
+/// of attempted collisions is that of the smallest part.
 #[inline(never)]
 pub(super) fn together(table: &Table, columns: &Columns<'_>, cell: u32, mosaic: &Mosaic, at: [usize; 2], step: u64, number: u64) -> bool {
     let place = [cell as usize % mosaic.cells[0], cell as usize / mosaic.cells[0]];

@@ -38,7 +38,7 @@ impl Modes {
         all
     }
 
-    /// Whether a collision may change anything of it.
+    /// True if a collision may change anything of it.
     pub(super) fn any(&self) -> bool {
         self.rotation > 0 || self.count > 0
     }
@@ -53,7 +53,7 @@ pub(super) fn exchange(table: &Table, pair: &Kinetics, columns: &mut Columns<'_>
     let (b, freedom) = (pair.pool - 1.0, 2.0 * pair.pool);
     for ((i, s), chances) in at.into_iter().zip(pair.species).zip(pair.chances) {
         let modes = &table.modes[s];
-        // What the collision number is taken at and what the exchange keeps are the same, so that detailed balance holds.
+        // Energies for the collision number and for the exchange are the same, so that detailed balance holds.
         // Of several modes each has a byte of the word.
         let several = modes.count > 1;
         let most = HIGHEST[usize::from(several)] as f32;

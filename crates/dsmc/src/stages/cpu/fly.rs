@@ -15,7 +15,7 @@ const MEETINGS: u32 = 1000;
 /// Cells that a fast flight may cross: beyond, it is certain to leave the tile.
 const FAR: f32 = 30_000.0;
 
-/// What the move of a tile needs.
+/// Data of the move of a tile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pass<'a> {
     pub(super) model: &'a Model,
@@ -90,7 +90,7 @@ fn straight<const BODIES: bool, const WEIGHTS: bool>(pass: &Pass<'_>, tile: &Til
             stays &= dx.abs().max(dy.abs()) < i32::from(tile.reach[cell as usize]);
         }
         if WEIGHTS && stays {
-            // What has to be doubled or removed is no matter of a loop.
+            // Particles to be doubled or removed are no matter of a loop.
             stays = tile.weights[cell as usize] == tile.weights[(cx + (cy << shift)) as usize];
         }
         to_x[i] = (px - fx).min(BELOW_ONE);
@@ -155,7 +155,7 @@ fn wander(
     }
 }
 
-/// Where particles of a tile may come to.
+/// Destinations of particles of a tile.
 pub(super) struct Places<'a> {
     pub(super) pass: &'a Pass<'a>,
     /// The tile, and its row.
@@ -167,8 +167,8 @@ pub(super) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Puts a particle that stands for `weight` (over the model's) into the cell where it has arrived: as often as keeps what it stands
-    /// for, rounded at random.
+    /// Puts a particle that stands for `weight` (over the model's) into the cell where it has arrived: as often as keeps what it
+    /// stands for, rounded at random.
     pub(super) fn put(
         &mut self,
         ledger: &mut Ledger,
@@ -204,7 +204,8 @@ impl Places<'_> {
     }
 }
 
-/// Flies for the part `left` of a step, from meeting to meeting; surfaces feel `weight` times the model's. Returns where it arrived, or nothing if it left the domain.
+/// Flies for the part `left` of a step, from meeting to meeting; surfaces feel `weight` times the model's. Returns where it
+/// arrived, or nothing if it left the domain.
 pub(super) fn trace(
     pass: &Pass<'_>,
     tile: &mut Tile,
@@ -277,7 +278,7 @@ pub(super) fn trace(
     Some((flight.cell, Body { x, y, v, rotation: motion.rotation as f32, level: motion.level, tag: body.tag }))
 }
 
-/// What a surface gets. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.
+/// Hit on a surface. Energy is heat, seen from the wall: the work of the shear on a wall that moves is not in it.
 fn impact(surface: u32, wall: &Wall, normal: [f64; 2], molecule: &Molecule, before: &Motion, after: &Motion) -> Impact {
     let momentum = [0, 1, 2].map(|c| molecule.mass * (before.velocity[c] - after.velocity[c]));
     let across = wall.velocity[0] * normal[0] + wall.velocity[1] * normal[1];

@@ -172,7 +172,8 @@ fn pick(fractions: &[f64], mut u: f64) -> usize {
     found.unwrap_or(fractions.len() - 1)
 }
 
-/// The species of the gas beyond a face of a side that follows the gas within; nothing on other sides and before enough has been seen.
+/// The species of the gas beyond a face of a side that follows the gas within; nothing on other sides and before enough has been
+/// seen.
 fn following(pass: &Pass<'_>, face: &Face, gas: &Gas) -> Option<Vec<Beam>> {
     let model = pass.model;
     let (given, _) = model.given[face.side.index()]?;
@@ -185,7 +186,7 @@ fn following(pass: &Pass<'_>, face: &Face, gas: &Gas) -> Option<Vec<Beam>> {
     let freedom = model.components as f64 + model.species.iter().zip(&seen).map(|(s, f)| f * f64::from(s.rotation)).sum::<f64>();
     let [within, fresh] = [&seen, &gas.fractions].map(|fractions| Composition { masses: &masses, fractions });
     let beyond = given.beyond(&cell, face.side.normal(), (freedom + 2.0) / freedom, [within, fresh]);
-    // What is beyond an outlet is what flows out of it.
+    // Gas beyond an outlet is that which flows out of it.
     let made = if matches!(given, Given::Outlet { .. }) { within } else { fresh };
     Some((0..masses.len()).map(|s| made.species(&beyond, s)).collect())
 }

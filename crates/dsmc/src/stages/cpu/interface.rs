@@ -184,7 +184,7 @@ impl Stages for Gas {
 
     fn totals(&mut self) -> Result<Totals> {
         if self.model.weighted() {
-            // What is on its way does not say where to: put in, it has the weight of its cell.
+            // Particles on their way have no cell yet: put in, they have the weight of their cell.
             self.settle()?;
         }
         let (model, layout) = (&self.model, self.store.layout());
@@ -283,8 +283,8 @@ impl Stages for Gas {
     }
 }
 
-/// Model traffic of a step: a particle is read and written once, the sums of a cell and species read and written when sampled, in single
-/// precision where those of several samples are.
+/// Model traffic of a step: a particle is read and written once, the sums of a cell and species read and written when sampled, in
+/// single precision where those of several samples are.
 pub(crate) fn bytes_of(model: &Model, sample: bool, particles: f64) -> f64 {
     let c = &model.collisions;
     let particle = 22.0 + if c.rotation { 4.0 } else { 0.0 } + if c.vibration { 4.0 } else { 0.0 };

@@ -76,7 +76,7 @@ impl Words {
         let [a, b, c, d] = &mut self.words;
         let (a, b, c, d) = (&mut a[..n], &mut b[..n], &mut c[..n], &mut d[..n]);
         let (mut k0, mut k1) = (seed as u32, (seed >> 32) as u32);
-        // The same rounds as `rng::philox`, over rows: blocks that stay in the first cache, so that every round vectorises.
+        // Rounds of `rng::philox`, over rows: blocks that stay in the first cache, so that every round vectorises.
         for i in 0..n {
             (a[i], b[i], c[i], d[i]) = (item_low[i], item_high[i], step as u32, high);
         }
@@ -107,7 +107,7 @@ fn round(a: &mut [u32], b: &mut [u32], c: &mut [u32], d: &mut [u32], k0: u32, k1
     }
 }
 
-/// What a page is of a step: runs have fewer than 2^40.
+/// Steps between pages of a stream: runs have fewer than 2^40.
 const NEXT_PAGE: u64 = 1 << 40;
 
 /// Numbers one after the other for one item of a step.
@@ -139,7 +139,7 @@ impl Stream {
             self.index += 1;
             self.left = 4;
             if self.index & (self.room - 1) == 0 {
-                // What follows belongs to the next item. Upper bits of the step, to which no run comes, number the pages.
+                // Next indices belong to the next item. Upper bits of the step, to which no run comes, number the pages.
                 self.index -= self.room;
                 self.step += NEXT_PAGE;
             }

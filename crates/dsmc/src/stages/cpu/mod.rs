@@ -2,9 +2,9 @@
 //!
 //! A pass over a tile reads each particle once and writes it once: arrivals are put behind the tile's own, a counting sort brings
 //! all into the order of cells in a thread's scratch, where they collide and are sampled, and the move writes them back, in no
-//! order, with their new cells. What leaves goes to an outbox of the tile, from which others take it at the beginning of the next pass.
-//! Tiles, sort and exchange are the engine's (`store`).
-//! Nothing depends on threads: every random number belongs to a cell, a face or a place in a tile, and every sum has its order.
+//! order, with their new cells. What leaves goes to an outbox of the tile, from which others take it at the beginning of the next
+//! pass. Tiles, sort and exchange are the engine's (`store`). Nothing depends on threads: every random number belongs to a cell, a
+//! face or a place in a tile, and every sum has its order.
 
 pub(super) mod collide;
 mod exchange;
@@ -52,7 +52,7 @@ struct Gas {
     faces: Vec<Vec<Face>>,
     /// Leavers of the last pass by tile, and of the one under way.
     boxes: [Vec<Outbox>; 2],
-    /// What of `boxes[0]` is for which tile.
+    /// Particles of `boxes[0]` by destination tile.
     post: Post,
     scratch: Vec<Mutex<Scratch>>,
     /// For samples.

@@ -1,9 +1,9 @@
 //! Sums of the velocities of a cell: x, y, z, xx, yy, zz, xy, `c^2 x`, `c^2 y`.
 //!
-//! In single precision, of up to 64 particles at a time: rounding is at random, and with a speed of a hundred times the thermal one still
-//! some hundredths of a single particle's share of the temperature. Sixteen lanes take every sixteenth particle each; each of the first
-//! eight gets the one eight further on, and these are added up as `((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))`: the same bits with any
-//! instruction set.
+//! In single precision, of up to 64 particles at a time: rounding is at random, and with a speed of a hundred times the thermal one
+//! still some hundredths of a single particle's share of the temperature. Sixteen lanes take every sixteenth particle each; each of
+//! the first eight gets the one eight further on, and these are added up as `((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7))`: the same
+//! bits with any instruction set.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ const LANES: usize = 16;
 /// Particles that are added up in single precision.
 const CHUNK: usize = 64;
 
-/// Adds the number of particles of each range `start[k]..start[k + 1]` and the sums over their velocities to the first ten of the `kept`
-/// places of `sums` that are the range's. The columns have sixteen values behind the last range, or no particle at all.
+/// Adds the number of particles of each range `start[k]..start[k + 1]` and the sums over their velocities to the first ten of the
+/// `kept` places of `sums` that are the range's. The columns have sixteen values behind the last range, or no particle at all.
 ///
 /// # Panics
 /// Where a range is not in the columns, or there are no ten places.
@@ -46,8 +46,8 @@ pub(super) fn add(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize, 
     }
 }
 
-/// The products xz and yz and `c^2 z`, behind those of [`add`]: only in runs where something moves along z, so that the sums of the others stay as
-/// short. Lanes as there; the compiler makes registers of them.
+/// The products xz and yz and `c^2 z`, behind those of [`add`]: only in runs where something moves along z, so that the sums of the
+/// others stay as short. Lanes as there; the compiler makes registers of them.
 #[inline(always)]
 pub(super) fn add_along_z(v: [&[f32]; 3], start: &[u32], sums: &mut [f32], kept: usize) {
     for (range, total) in start.windows(2).zip(sums.chunks_exact_mut(kept)) {
@@ -225,8 +225,8 @@ mod avx2 {
         [x, y, z, xx, yy, zz, _mm256_mul_ps(x, y), _mm256_mul_ps(square, x), _mm256_mul_ps(square, y)]
     }
 
-    /// Sums of neighbours of both: of `a` in the even lanes, of `b` in the odd ones. Blends where `hadd` would shuffle twice: a processor
-    /// shuffles once a cycle and blends three times.
+    /// Sums of neighbours of both: of `a` in the even lanes, of `b` in the odd ones. Blends where `hadd` would shuffle twice: a
+    /// processor shuffles once a cycle and blends three times.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn pairs(a: __m256, b: __m256) -> __m256 {
@@ -234,7 +234,7 @@ mod avx2 {
         _mm256_add_ps(own, _mm256_permute_ps::<0b10_11_00_01>(other))
     }
 
-    /// The same of pairs of lanes.
+    /// Sums of neighbouring pairs of lanes.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn fours(a: __m256, b: __m256) -> __m256 {
@@ -242,7 +242,7 @@ mod avx2 {
         _mm256_add_ps(own, _mm256_permute_ps::<0b01_00_11_10>(other))
     }
 
-    /// The same of halves.
+    /// Sums of halves.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn halves(a: __m256, b: __m256) -> __m256 {

@@ -1,6 +1,6 @@
-//! The tries of a tile in rows, for vectors: the cross-sections of all with the velocities before anyone has collided, then, of those that
-//! collide by these or share a particle with an earlier one that may, the scattering; at last these few in their order, where one with a
-//! particle that has changed since is done again by itself. The same bits as one by one.
+//! The tries of a tile in rows, for vectors: the cross-sections of all with the velocities before anyone has collided, then, of
+//! those that collide by these or share a particle with an earlier one that may, the scattering; at last these few in their order,
+//! where one with a particle that has changed since is done again by itself. The same bits as one by one.
 
 use super::collide::{Table, change, hit, velocity};
 use super::math::{power, turn};
@@ -81,7 +81,7 @@ pub(super) fn in_rows(table: &Table, tile: &mut Tile, scratch: &mut Scratch, spe
     gather(table, tile, scratch, species, step, total);
     cross_sections(&mut scratch.rows, &scratch.words.words[1], total);
     let chosen = candidates(&mut scratch.rows, total);
-    // Where all pairs scatter the same way and none has internal modes.
+    // Shortcut if all pairs scatter the same way and none has internal modes.
     let way = table.pairs[0].soft == 1.0;
     let plain = table.pairs.iter().all(|p| !p.inelastic && (p.soft == 1.0) == way);
     if plain {

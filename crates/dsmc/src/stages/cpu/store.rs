@@ -1,9 +1,9 @@
 //! The gas in the engine's tiles: a tile is one row of particles, kept through the order of keys ([`zellige_engine::tiles`]).
 //!
-//! A row holds `x`, `y` (offset in the cell, 0 to 1), `vx`, `vy`, `vz` (m/s) and the energy of the rotation over k (K) where molecules
-//! rotate, words for the levels of vibration and for the tag of the last collision where there are any, and a key of 16 bits: the cell in
-//! the tile times the number of species plus the species. 22 bytes a particle without internal modes. Between steps a tile's particles
-//! are in no order; [`HOLE`] marks the slot of one that has left.
+//! A row holds `x`, `y` (offset in the cell, 0 to 1), `vx`, `vy`, `vz` (m/s) and the energy of the rotation over k (K) where
+//! molecules rotate, words for the levels of vibration and for the tag of the last collision where there are any, and a key of 16
+//! bits: the cell in the tile times the number of species plus the species. 22 bytes a particle without internal modes. Between
+//! steps a tile's particles are in no order; [`HOLE`] marks the slot of one that has left.
 
 use zellige_engine::tiles::{self, Layout};
 pub(super) use zellige_engine::tiles::{Mosaic, Post};
@@ -25,7 +25,7 @@ pub(super) type Particle = tiles::Particle<f32, NUMBERS, u32, 2, u16>;
 pub(super) type Row = tiles::Row<f32, NUMBERS, u32, 2, u16>;
 /// All particles.
 pub(super) type Store = tiles::Store<f32, NUMBERS, u32, 2, u16>;
-/// What leaves a tile.
+/// Particles that leave a tile.
 pub(super) type Outbox = tiles::Outbox<f32, (), NUMBERS, u32, 2, u16>;
 
 /// The columns that a run needs.
@@ -90,13 +90,13 @@ impl Body {
     /// Out of a row or an outbox.
     pub(super) fn of(p: &Particle, layout: &Layout<2>) -> Self {
         let [x, y, vx, vy, vz, rotation] = p.v;
-        // What is not held reads as 1.
+        // Numbers that are not held read as 1.
         let rotation = if layout.width == NUMBERS { rotation } else { 0.0 };
         Self { x, y, v: [vx, vy, vz], rotation, level: p.words[0], tag: p.words[1] }
     }
 }
 
-/// Whether energies of the rotation, levels of the vibration and tags are held.
+/// True for energies of the rotation, levels of the vibration and tags that are held.
 pub(super) fn held(layout: &Layout<2>) -> [bool; 3] {
     [layout.width == NUMBERS, layout.words[0], layout.words[1]]
 }

@@ -1,4 +1,4 @@
-//! What samples of a tile add up to: of the last few in single precision, which are added to those before in double precision after a
+//! Sums of the samples of a tile: of the last few in single precision, which are added to those before in double precision after a
 //! fixed number of samples. So a sample reads and writes half as many bytes.
 
 use crate::stages::samples_at_a_time;
@@ -51,7 +51,7 @@ impl Sums {
         }
     }
 
-    /// Whether there are any.
+    /// True if there are any.
     pub(super) fn is_empty(&self) -> bool {
         self.old.is_empty()
     }
@@ -76,7 +76,7 @@ impl Sums {
         self.held = self.begin;
     }
 
-    /// What a continuation needs besides [`Sums::old`]: how many samples, and their sums.
+    /// State of a continuation besides [`Sums::old`]: the number of samples, and their sums.
     pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
         std::iter::once(f64::from(self.held)).chain(self.recent.iter().map(|x| f64::from(*x)))
     }

@@ -1,4 +1,4 @@
-//! What a gas keeps of a tile's cells besides the particles, what a thread works in, and samples.
+//! Data of a tile's cells besides the particles, the scratch memory of a thread, and samples.
 
 use super::math::Words;
 use super::moments;
@@ -33,7 +33,7 @@ pub(super) struct Impact {
     pub(super) energy: f64,
     /// Momentum against the normal of a segment times the place along it.
     pub(super) tilt: f64,
-    /// What the particle stands for, over `weight` of the model.
+    /// Number weight of the particle, over `weight` of the model.
     pub(super) weight: f64,
 }
 
@@ -48,25 +48,25 @@ pub(super) struct Tile {
     pub(super) near: Vec<u32>,
     /// `[slot of the cell][pair]`.
     pub(super) majorants: Vec<Majorant>,
-    /// What samples add up to.
+    /// Sums of samples.
     pub(super) sums: Sums,
     /// Meetings with surfaces while samples are taken.
     pub(super) impacts: Vec<Impact>,
     /// Molecules' weight over the free volume of each cell times the step, over [`super::collide::SCALE`]; 0 inside bodies.
     pub(super) rate: Vec<f32>,
-    /// Whether bodies part a cell; empty where no cell of the tile is.
+    /// True for cells that bodies part; empty where no cell of the tile is.
     pub(super) parted: Vec<bool>,
     /// [`crate::geometry::Geometry::reach`] of each cell; empty where there are no bodies.
     pub(super) reach: Vec<u8>,
     /// [`Model::relative`] of each cell; empty where all are 1.
     pub(super) weights: Vec<f32>,
-    /// Whether they differ within the tile.
+    /// True if they differ within the tile.
     pub(super) uneven: bool,
-    /// What went in and out here.
+    /// Ledger of this tile.
     pub(super) ledger: Ledger,
 }
 
-/// What a thread works in.
+/// Scratch memory of a thread.
 #[derive(Debug)]
 pub(super) struct Scratch {
     /// Particles in order.
@@ -160,7 +160,7 @@ pub(super) fn sample(tile: &mut Tile, scratch: &mut Scratch, keys: usize, model:
                 continue;
             }
             let along = [0, 1, 2].map(|d| &v[d][range.clone()]);
-            // Where the flux along z stands, if it is summed up.
+            // Index of the flux along z, if it is summed.
             let z = model.collisions.along_z.then_some(FLUX_Z);
             // Internal modes: twice the energy per mass, of an energy in K and of a level.
             if !s.rotation.is_empty() {

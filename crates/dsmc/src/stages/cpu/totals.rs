@@ -1,5 +1,5 @@
-//! Momentum and energy of the particles of a tile, in lanes: one by one the additions wait for each other, and an audit of a large gas took
-//! longer than two of its steps.
+//! Momentum and energy of the particles of a tile, in lanes: one by one the additions wait for each other, and an audit of a large
+//! gas took longer than two of its steps.
 
 use super::store::{Columns, HOLE};
 use crate::model::Model;
@@ -15,7 +15,7 @@ pub(super) fn add(model: &Model, columns: &Columns<'_>, n: usize, weights: &[f32
     let (mut energy, mut internal, mut count) = ([0.0_f64; LANES], [0.0_f64; LANES], 0_u64);
     for first in (0..n).step_by(LANES) {
         let slots = first..(first + LANES).min(n);
-        // What is not there has no mass.
+        // Holes have no mass.
         let mut mass = [0.0_f64; LANES];
         for (l, key) in columns.key[slots.clone()].iter().enumerate() {
             if *key != HOLE {

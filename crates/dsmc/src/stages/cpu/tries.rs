@@ -71,7 +71,7 @@ fn lay_out(tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, 
         }
         let (cell, mut number) = (cell_number(tile, mosaic, slot), 0_u32);
         for (p, n) in tries.iter().enumerate() {
-            // What of these is in the piece.
+            // Range of these in the piece.
             let (n, low) = (*n as usize, range.start.saturating_sub(before).min(*n as usize));
             let count = range.end.saturating_sub(before).min(n) - low;
             before += n;
@@ -127,8 +127,8 @@ fn settle(majorants: &mut [Majorant], tries: &[u32]) {
     }
 }
 
-/// The particles of a try: one word for both, the fraction that the first leaves chooses the second; where the word has fewer values than
-/// there are pairs, `further` chooses it.
+/// The particles of a try: one word for both, the fraction that the first leaves chooses the second; where the word has fewer
+/// values than there are pairs, `further` chooses it.
 #[inline(always)]
 pub(super) fn partners(
     start: &[u32],
@@ -195,13 +195,13 @@ fn one_by_one(table: &Table, tile: &mut Tile, mosaic: &Mosaic, scratch: &mut Scr
     }
 }
 
-/// What the further random numbers of a try hang on.
+/// Key of the further random numbers of an attempted collision.
 #[inline(always)]
 pub(super) fn number_of(items: &[Vec<u32>; 2], t: usize) -> u64 {
     u64::from(items[0][t]) << 24 | u64::from(items[1][t] & 0xFF_FFFF)
 }
 
-/// How many pairs of each cell and kind are to be tried; returns their sum.
+/// Counts the attempted collisions of each cell and kind; returns their sum.
 #[inline(always)]
 fn count_tries(table: &Table, tile: &Tile, mosaic: &Mosaic, scratch: &mut Scratch, species: usize, step: u64) -> usize {
     let (slots, pairs) = (mosaic.cells_of_row(), table.pairs.len());
@@ -275,7 +275,8 @@ fn poisson(mean: f32, word: u32, seed: u64, step: u64, item: u64) -> u32 {
     total
 }
 
-/// Particle `from` of a cell's `range`, or the first one behind it that particle `i` has not just collided with, unless there is no other.
+/// Particle `from` of a cell's `range`, or the first one behind it that particle `i` has not just collided with, unless there is no
+/// other.
 #[inline(always)]
 fn fresh(columns: &Columns<'_>, i: usize, from: usize, range: [usize; 2]) -> usize {
     let (tag, mut k) = (columns.tag[i], from);
@@ -291,8 +292,8 @@ fn fresh(columns: &Columns<'_>, i: usize, from: usize, range: [usize; 2]) -> usi
 /// Particles that are looked at for a near one.
 const LOOKED_AT: usize = 48;
 
-/// The nearest of a cell's particles `range` to particle `i`, without itself and the one that it has just collided with, unless there
-/// is no other. Of a crowd only some are looked at, from `from` on.
+/// The nearest of a cell's particles `range` to particle `i`, without itself and the one that it has just collided with, unless
+/// there is no other. Of a crowd only some are looked at, from `from` on.
 #[inline(never)]
 fn nearest(columns: &Columns<'_>, i: usize, from: usize, range: [usize; 2], across: [f32; 2]) -> usize {
     let [begin, end] = range;
@@ -400,7 +401,8 @@ mod tests {
         }
     }
 
-    /// A million particles in a cell: a word that has chosen the first of them has 4096 values left, and a second word chooses among all.
+    /// A million particles in a cell: a word that has chosen the first of them has 4096 values left, and a second word chooses
+    /// among all.
     #[test]
     fn partners_of_a_crowd_are_all_of_it() {
         let config = Config::new(vec![1], vec![1.0], "Ar", 1e20, 300.0);

@@ -1,5 +1,5 @@
-//! Sums of samples on the device, `[sum][tile][key]`: in double precision, and where a cell has few particles those of the last samples in
-//! single precision beside them, so that a sample reads and writes half as many bytes.
+//! Sums of samples on the device, `[sum][tile][key]`: in double precision, and where a cell has few particles those of the last
+//! samples in single precision beside them, so that a sample reads and writes half as many bytes.
 
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pool};
 use zellige_engine::error::Result;
@@ -20,7 +20,7 @@ pub(super) struct Averages {
     pool: Pool,
     old: Buffer<f64>,
     recent: Buffer<f32>,
-    /// What comes over, kept: of pages that are there a copy takes a fraction of the time.
+    /// Host copy, kept: of pages that are there a copy takes a fraction of the time.
     host: Vec<f64>,
     brief: bool,
     /// Samples in `recent`, and most of them: counted, so that nothing depends on who looks when.
@@ -68,7 +68,7 @@ impl Averages {
         Ok(())
     }
 
-    /// What a sample is added to: `Pass::sums` of advance.cu.
+    /// Address of the sums that a sample is added to: `Pass::sums` of advance.cu.
     pub(super) fn address(&self) -> u64 {
         if self.brief { self.recent.address() } else { self.old.address() }
     }
@@ -138,13 +138,14 @@ impl Averages {
         self.cuda.upload(&mut self.old, &sums)
     }
 
-    /// What a continuation needs besides the sums in double precision: the number of recent samples, and their sums where there are any.
+    /// State of a continuation besides the sums in double precision: the number of recent samples, and their sums where there are
+    /// any.
     pub(super) fn numbers(&self) -> Result<Vec<f64>> {
         let recent = if self.held > 0 { self.cuda.download(&self.recent)? } else { Vec::new() };
         Ok(std::iter::once(f64::from(self.held)).chain(recent.into_iter().map(f64::from)).collect())
     }
 
-    /// How many [`Averages::numbers`] there are, with recent samples and without.
+    /// Lengths of [`Averages::numbers`], with recent samples and without.
     pub(super) fn lengths(&self) -> [usize; 2] {
         [1 + if self.brief { self.stride() * self.sums[0] } else { 0 }, 1]
     }

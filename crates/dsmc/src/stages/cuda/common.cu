@@ -15,7 +15,7 @@ typedef u16 Level;
 #define INDEX 0x0fffffffu
 static_assert(KEYS < 0x7fff, "keys have 15 bits");
 
-// Where a leaver goes: 0 to 8 the neighbour (dy + 1) * 3 + dx + 1, or
+// Way of a leaver: 0 to 8 the neighbour (dy + 1) * 3 + dx + 1, or
 enum Way : u32 { FAR = 9, PENDING = 10, LOST = 11 };  // any other tile, by `goal`; not yet known; out of the domain
 
 struct Columns {
@@ -57,14 +57,14 @@ static_assert(sizeof(Store) == STORE_BYTES, "as arguments.rs has it");
 __device__ __forceinline__ u32* arrivals(const Store& st) { return reinterpret_cast<u32*>(st.next.vx); }
 __device__ __forceinline__ u32* goals(const Columns& unused) { return reinterpret_cast<u32*>(unused.vz); }
 
-// Where cells have weights, a leaver that is FAR comes as often as stands beside its tile.
+// Number of copies of each leaver that is FAR, where cells have weights: beside its tile.
 __device__ __forceinline__ u32* copies_of(const Columns& unused) { return reinterpret_cast<u32*>(unused.vy); }
 
 // Slots of a list of a region of n slots: whole warps.
 __device__ __forceinline__ u32 list_part(u32 n) { return (n + 32 * LISTS - 1) / (32 * LISTS) * 32; }
 
-// Where cells are so full that each is a tile, LAYERS tiles share it, one behind the other, and its particles: those of a layer collide with each
-// other, as often as if they were all. Who goes to another cell goes to the next layer, so that layers mix.
+// Layers of a cell that is so full that it is a tile: LAYERS tiles share it, one behind the other, and its particles: those of a
+// layer collide with each other, as often as if they were all. Who goes to another cell goes to the next layer, so that layers mix.
 // The place of a tile in the mosaic, and the tile of a place and any number of a layer.
 __device__ __forceinline__ int2 place_of(const Store& st, u32 tile) {
   return {int(tile / LAYERS % st.tiles[0]), int(tile / LAYERS / st.tiles[0])};
@@ -103,10 +103,10 @@ __device__ __forceinline__ int2 glide(const float* step, float vx, float vy, flo
 // The number of a step as arguments have it: where launches are recorded it is the place where the device counts steps.
 __device__ __forceinline__ u64 step_of(u64 step) { return RECORDED ? __ldcg(reinterpret_cast<const u64*>(step)) : step; }
 
-// Where cells have weights, and more copies were made than there is room for, nothing goes on: the host finds it.
+// True if more copies were made than there is room for, with cell weights: nothing goes on, and the host finds it.
 __device__ __forceinline__ bool halted(const Store& st) { return WEIGHTED && *reinterpret_cast<const volatile u32*>(&st.counters->refused) > 0; }
 
-// Where launches are recorded, a kernel is there before the one ahead has ended, and waits for it.
+// Waits for the kernel ahead where launches are recorded: then a kernel is there before that one has ended.
 __device__ __forceinline__ void in_turn() {
 #if RECORDED
   let_next_kernel_start();

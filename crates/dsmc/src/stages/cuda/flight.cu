@@ -1,6 +1,6 @@
 // Flights to the next meeting and the place where they stop: `geometry/flight.rs` word for word.
 
-// Whether p lies in the domain; with `closed` on its upper sides too.
+// True if p lies in the domain; with `closed` on its upper sides too.
 __device__ __forceinline__ bool in_domain(const Geometry& g, const int* cell, Point p, bool closed) {
   i64 x = p.x + (i64(cell[0]) << BITS), y = p.y + (i64(cell[1]) << BITS), nx = i64(g.cells[0]) << BITS, ny = i64(g.cells[1]) << BITS;
   return x >= 0 && y >= 0 && (closed ? x <= nx && y <= ny : x < nx && y < ny);
@@ -129,7 +129,7 @@ __device__ __noinline__ float2 settle(const Geometry& g, const Flight& f) {
   return {fminf(float(q.x) * scale, BELOW_ONE), fminf(float(q.y) * scale, BELOW_ONE)};
 }
 
-// Whether a place is in the gas: neither in a body nor on its outline.
+// True if a position is in the gas: neither in a body nor on its outline.
 __device__ __noinline__ bool in_gas(const Geometry& g, const int* cell, const double* offset) {
   if (!BODIES) return true;
   u32 slot = slot_of(g, cell[0], cell[1]);

@@ -1,7 +1,7 @@
 // The kernel of a step: see advance.cu. And the flight of a tile's particles where nothing can be met.
 
-// Where particle i of the tile comes to, its new key, and the way that it takes: NONE for those that stay in the tile. Those that go
-// far stay where they are, as the ones that may meet something: `meet` moves them.
+// Position to which particle i of the tile comes, its new key, and the way that it takes: NONE for those that stay in the tile.
+// Those that go far stay where they are, as the ones that may hit something: `meet` moves them.
 __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile, int2 corner, u32 key, float vx, float vy, float& x, float& y,
                                        u32& to, u32& goal) {
   u32 cell = key / SPECIES, species = key % SPECIES;
@@ -15,7 +15,7 @@ __device__ __forceinline__ u32 fly_one(const Store& st, const Pass& p, u32 tile,
 #endif
   if (far || gx < 0 || gy < 0 || gx >= st.cells[0] || gy >= st.cells[1]) return PENDING;
 #if WEIGHTED
-  // What has to be doubled or removed.
+  // Particles to be doubled or removed.
   if (p.weights[u64(tile) * CELLS + cell] != p.weights[u64(tile_of(st, gx, gy, 0)) * CELLS + key_of(gx, gy, 0) / SPECIES]) return PENDING;
 #endif
   int tx = (gx >> SX) - (corner.x >> SX), ty = (gy >> SY) - (corner.y >> SY);
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
   in_turn();
   if (halted(st)) return;
   u32 tile = blockIdx.x, base = st.next_first[tile], n = st.next_first[tile + 1] - base;
-  // What came into the domain behind the regions is in its place; what comes in a step has been counted, or will be.
+  // Particles injected behind the regions are in place; those of a step have been counted, or will be.
   if (MODE == 0 && tile == 0 && threadIdx.x == 0) st.counters->fresh = 0;
   if (threadIdx.x < 9) near[threadIdx.x] = 0;
   if (n == 0 && !FOLLOWS) {

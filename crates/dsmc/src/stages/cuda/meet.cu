@@ -87,7 +87,7 @@ __device__ __noinline__ void reflect(const Wall& w, const Molecule& m, const dou
   if (m.count > 0 && (kind == 1.0 || u.open() < kind)) a.level = levels_at(m, w.temperature, u);
 }
 
-// What a surface gets, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
+// Hit on a surface, in whole numbers: the same sum in any order. Energy is heat, seen from the wall.
 // `turned` is the normal of a segment times the place along it, or null on a side. What weighs nothing adds nothing.
 __device__ __noinline__ void tally(const Domain& d, u32 surface, const Wall& w, const double* n, const Molecule& m, const Motion& a, const Motion& b,
                                    double weight, const double* turned) {

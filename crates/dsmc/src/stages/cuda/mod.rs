@@ -3,13 +3,13 @@
 //! A block works on a tile of cells: it puts the tile's particles and those that come in order by cell in shared memory, collides
 //! them, adds them to the averages, flies them, and writes them back with their new cells (`advance.cu`, `fly.cu`, `tries.cu`,
 //! `pairing.cu`). Each particle is read once and written once. Leavers stay where they are and are listed; two small kernels tell
-//! their new tiles which slots to read in the next step (`exchange.cu`). The few that meet a side or a body fly in a kernel of their
-//! own (`wander.cu`, `flight.cu`), together with those that come in (`emit.cu`).
+//! their new tiles which slots to read in the next step (`exchange.cu`). The few that meet a side or a body fly in a kernel of
+//! their own (`wander.cu`, `flight.cu`), together with those that come in (`emit.cu`).
 //!
 //! Nothing depends on the order in which blocks run: particles are ordered by where they come from, random numbers belong to cells,
 //! faces and places, and what is added up at once are whole numbers. Nothing in a step waits for the host.
-//! The launches of small gases are recorded, and put on the stream several steps at a time (`recorded.rs`); their tiles find their arrivals
-//! themselves (`arrive.cu`), and a warp of each block of meetings flies once before they begin (`emit.cu`).
+//! The launches of small gases are recorded, and put on the stream several steps at a time (`recorded.rs`); their tiles find their
+//! arrivals themselves (`arrive.cu`), and a warp of each block of meetings flies once before they begin (`emit.cu`).
 
 mod arguments;
 mod averages;
@@ -41,7 +41,7 @@ use crate::walls::subsonic::Moving;
 /// Whole numbers of a surface's sums for the momentum and the energy of the heaviest molecule at [`fastest`]: a step's rounding is
 /// 1e-8 of it, and 2^36 hits fit.
 const FINE: f64 = 67_108_864.0;
-/// The same for hits, where cells have weights.
+/// Whole number of a hit, with cell weights.
 const HITS: f64 = 65_536.0;
 /// Most particles: slots have numbers of 32 bits.
 const MOST: f64 = 4.0e9;
@@ -63,14 +63,14 @@ struct Gas {
     offsets: Buffer<u32>,
     groups: Buffer<u32>,
     totals: Buffer<f64>,
-    /// What hits, momentum and energy of a surface are multiplied with.
+    /// Factors of the hits, momentum and energy of a surface.
     fine: [f64; 3],
     /// No more slots than this are in use.
     most: u64,
     /// Put in by the host.
     inserted: u64,
-    /// Where cells have weights: copies made when the device was last asked, the most that were made in a step on average between two times, and how
-    /// many a step is taken to make.
+    /// Copies made, with cell weights, when the device was last asked, the most that were made in a step on average between two
+    /// times, and how many a step is taken to make.
     copied: u64,
     rate: u64,
     copies: u64,
@@ -92,7 +92,7 @@ pub fn recipes(model: &Model, gpu: &Properties) -> Vec<Recipe> {
     program::recipes(&mosaic::kind_of(model, gpu)).into()
 }
 
-/// The same with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
+/// Stages with other tiles: about `particles` in each, so many `threads` to a block, and `resident` blocks on a multiprocessor. For
 /// measurements.
 pub fn tuned(model: &Model, cuda: &Cuda, particles: f64, threads: u32, resident: u32) -> Result<Box<dyn Stages>> {
     new_with(model, cuda, mosaic::kind_with(model, cuda.properties(), particles, threads, resident))
@@ -119,7 +119,7 @@ fn new_with(model: &Model, cuda: &Cuda, kind: Kind) -> Result<Box<dyn Stages>> {
     let most: Vec<f32> = collide::majorants(model).iter().take(pairs).flat_map(|m| std::iter::repeat_n(m.most, cells)).collect();
     let heaviest = model.species.iter().map(|s| s.mass).fold(0.0, f64::max);
     let speed = fastest(model);
-    // Where particles stand for different numbers, so do hits.
+    // Hits have the number weights of their particles.
     let largest = model.weights.iter().copied().fold(0.0, f32::max);
     let (largest, hits) = if model.weighted() { (f64::from(largest), HITS / f64::from(largest)) } else { (1.0, 1.0) };
     let faces = tables.faces.len() * model.species.len();
@@ -287,7 +287,7 @@ impl Gas {
         }
     }
 
-    /// Whether anything can come in.
+    /// True if particles can be injected.
     fn is_fed(&self) -> bool {
         !self.tables.faces.is_empty() || !self.model.sources.is_empty()
     }

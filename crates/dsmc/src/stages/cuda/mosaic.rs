@@ -1,4 +1,4 @@
-//! How the grid is laid out in tiles on a GPU, and how many particles a block has room for.
+//! Layout of the grid in tiles on a GPU, and the number of particles that a block has room for.
 
 use zellige_engine::cuda::Properties;
 
@@ -7,8 +7,8 @@ use crate::grid::Grid;
 use crate::model::{Edge, Model, Partner};
 use crate::stages::samples_at_a_time;
 
-/// Particles of a tile where there are enough of them for all multiprocessors, and blocks that one is to hold: where they stay evenly
-/// spread, and where shared memory has room for twice as many (`docs/performance/dsmc.md` has what was tried).
+/// Particles of a tile where there are enough of them for all multiprocessors, and blocks that one is to hold: where they stay
+/// evenly spread, and where shared memory has room for twice as many (`docs/performance/dsmc.md` has what was tried).
 const EVEN: (f64, u32) = (2560.0, 3);
 const UNEVEN: (f64, u32) = (1280.0, 4);
 /// The fewest particles of a tile.
@@ -20,9 +20,11 @@ const MOST_CELLS: usize = 256;
 const MOST_KEYS: usize = 512;
 /// Blocks that a multiprocessor should have to work on in each step.
 const BLOCKS: f64 = 4.0;
-/// Particles expected in a cell from which on a cell of 65 536 is not far: there one word of 32 bits has fewer values than there are pairs.
+/// Particles expected in a cell from which on a cell of 65 536 is not far: there one word of 32 bits has fewer values than there
+/// are pairs.
 const CROWDED: f64 = 512.0;
-/// Particles of one of several tiles that share a cell: so many that what a finite number of them makes is below what is tested, some 1/N.
+/// Particles of one of several tiles that share a cell: so many that what a finite number of them makes is below what is tested,
+/// some 1/N.
 const LAYER: f64 = 2048.0;
 /// Particles below which launches take longer than what they do.
 const RECORDED: f64 = 1e6;
@@ -31,8 +33,8 @@ const FOR_A_THREAD: usize = 10;
 /// Shared memory that the compiler takes for itself in a block, at most.
 const OWN: usize = 2048;
 
-/// Tiles of `1 << shift[0]` by `1 << shift[1]` cells; the last ones of an axis are smaller. Where cells are very full, several tiles share the same
-/// ones, layer by layer, and stand one behind the other.
+/// Tiles of `1 << shift[0]` by `1 << shift[1]` cells; the last ones of an axis are smaller. Where cells are very full, several
+/// tiles share the same ones, layer by layer, and stand one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mosaic {
     pub(super) cells: [usize; 2],
@@ -68,17 +70,17 @@ impl Mosaic {
     }
 }
 
-/// Whether particles stay as evenly spread as they begin: nothing comes in and nothing is in the way.
+/// True if particles stay as evenly spread as they begin: none are injected and nothing is in the way.
 fn even(model: &Model) -> bool {
     model.edges.iter().all(|e| *e != Edge::Open) && model.geometry.is_empty() && model.sources.is_empty()
 }
 
-/// Whether launches take longer than what they do: of such a gas steps are recorded, and tiles look for their arrivals themselves.
+/// True if launches take longer than what they do: of such a gas steps are recorded, and tiles look for their arrivals themselves.
 pub(super) fn is_small(model: &Model) -> bool {
     model.expected < RECORDED
 }
 
-/// What is compiled for a run.
+/// Kernel configuration of a run.
 pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
     // A small gas has small tiles, and room for as many blocks as an uneven one: 64 registers a thread, which not every compiler keeps to by itself.
     if even(model) && !is_small(model) {
@@ -91,7 +93,8 @@ pub(super) fn kind_of(model: &Model, properties: &Properties) -> Kind {
     kind_with(model, properties, UNEVEN.0, THREADS, UNEVEN.1)
 }
 
-/// The same with another number of particles in a tile, of threads, and of blocks on a multiprocessor: for measurements.
+/// Kernel configuration with another number of particles in a tile, of threads, and of blocks on a multiprocessor: for
+/// measurements.
 pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threads: u32, resident: u32) -> Kind {
     let species = model.species.len();
     let best = (model.expected / (BLOCKS * f64::from(properties.multiprocessors))).clamp(FEWEST, best);
@@ -140,7 +143,7 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
     let fits = (properties.shared_per_block as usize).saturating_sub(counts + OWN + 4 * kind.keys()) / each / 32 * 32;
     kind.room = (whole as usize).min(fits).max(32);
     if kind.recorded && !even(model) {
-        // Where a flow piles up: all that the tiles leave to each other, when all are worked on at once.
+        // Flows may pile up: all that the tiles leave to each other, when all are worked on at once.
         let tiles = Mosaic::new(&model.grid, shift, kind.layers).len() as u32;
         let blocks = tiles.div_ceil(properties.multiprocessors.max(1)).clamp(1, resident);
         let share = (properties.shared_per_multiprocessor / blocks) as usize;
@@ -150,8 +153,9 @@ pub(super) fn kind_with(model: &Model, properties: &Properties, best: f64, threa
     kind
 }
 
-/// Tiles that share a cell, where tiles have one each: so many that each has [`LAYER`] particles, which shared memory holds. Not where neighbours of a
-/// cell, places in it or single tiles count: near partners and the last ones, parts of cells, weights, sides that follow the gas.
+/// Tiles that share a cell, where tiles have one each: so many that each has [`LAYER`] particles, which shared memory holds. Not
+/// where neighbours of a cell, places in it or single tiles count: near partners and the last ones, parts of cells, weights, sides
+/// that follow the gas.
 fn layers_of(model: &Model, cells: usize) -> u32 {
     let plain =
         model.geometry.is_empty() && !model.weighted() && model.given.iter().all(Option::is_none) && !model.collisions.partner.tagged();

@@ -14,7 +14,7 @@ use crate::physics::PHYSICS;
 use crate::stages::{ALONG_Z, MOMENTS, SURFACE_SUMS};
 use crate::walls::formulae::WALLS;
 
-/// What the programs are compiled for.
+/// Kernel configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
     /// Number of species.
@@ -37,7 +37,7 @@ pub(super) struct Kind {
     pub(super) rotates: bool,
     /// Most modes of vibration of a species; their levels have a column.
     pub(super) modes: usize,
-    /// How pairs are chosen.
+    /// Scheme that selects pairs.
     pub(super) scheme: Scheme,
     /// Particles know their last partner: tags have a column.
     pub(super) tagged: bool,
@@ -184,7 +184,7 @@ impl Kernels {
     }
 }
 
-/// What is compiled: also by tests, for architectures that are not at hand.
+/// Recipes of the kernels: also for tests, for architectures that are not at hand.
 pub(super) fn recipes(kind: &Kind) -> [Recipe; 2] {
     let defines = kind.defines();
     let common = include_str!("common.cu");

@@ -1,4 +1,4 @@
-// How much gas comes in through each face of open sides: `walls/inflow.rs`, `walls/subsonic.rs`, `stages/cpu/inflow.rs`.
+// Injection through each face of open sides: `walls/inflow.rs`, `walls/subsonic.rs`, `stages/cpu/inflow.rs`.
 
 struct Face {
   int cell[2];
@@ -106,7 +106,7 @@ __device__ __noinline__ Beam beyond(const Inflow& in, const Domain& d, const Fac
     out.density = 1.0;
     out.density = fmax((given.value * fresh + leaving) / mass_flux(d, out, in.fractions, inward + change), 0.0);
   }
-  // What is beyond an outlet is what flows out of it.
+  // Gas beyond an outlet is that which flows out of it.
   out.density *= given.what == 0 ? seen[species] : in.fractions[species];
   out.mass = d.species[species].mass;
   out.mean = flux_of(out, inward + change) * in.per_flux[face.side / 2];

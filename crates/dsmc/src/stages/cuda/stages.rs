@@ -15,11 +15,11 @@ use crate::walls::BOLTZMANN;
 
 /// Blocks of `meet` that take particles that come in in turn.
 const EMITTERS: u32 = 264;
-/// The same of a small gas, and those for all others, whose few are spread over as many warps as run at once.
+/// Blocks for a small gas, and those for all others, whose few are spread over as many warps as run at once.
 const FEW: [u32; 2] = [96, 300];
 
 impl Gas {
-    /// How many particles come from each line in a step: before its schedule, before each species of its steady part; at the end all.
+    /// Number of particles from each line in a step: before its schedule, before each species of its steady part; at the end all.
     fn groups_of(&self, step: u64) -> Vec<u32> {
         let model = &self.model;
         let mut groups = vec![0_u32];
@@ -39,9 +39,10 @@ impl Gas {
         groups
     }
 
-    /// Makes sure that there is room for what may come in and, where cells have weights, for copies: those of a step come in the next one. Looks at the
-    /// device only where the host's bound is too large. How many copies a step makes is known from the steps before, of which the first are looked
-    /// at one by one; where there are more than ever before nothing is lost in silence: the device stops, and the next look says so.
+    /// Makes sure that there is room for what may come in and, where cells have weights, for copies: those of a step come in the
+    /// next one. Looks at the device only where the host's bound is too large. How many copies a step makes is known from the steps
+    /// before, of which the first are looked at one by one; where there are more than ever before nothing is lost in silence: the
+    /// device stops, and the next look says so.
     fn prepare(&mut self, coming: u64, profiler: &mut Profiler) -> Result<()> {
         let weighted = self.model.weighted();
         let watched = self.store.kind.follows && self.looked + WATCH <= self.steps || weighted && self.steps <= WATCH;
@@ -65,7 +66,8 @@ impl Gas {
         Ok(())
     }
 
-    /// Part of the particles for which there is room besides: of a small gas more, since each look at the device takes it a step or two.
+    /// Part of the particles for which there is room besides: of a small gas more, since each look at the device takes it a step or
+    /// two.
     fn spare(&self) -> usize {
         if self.store.kind.recorded {
             2
@@ -76,7 +78,8 @@ impl Gas {
         }
     }
 
-    /// Whether what comes in is counted before the gas has moved, which takes no time of its own then: not where it follows the gas within.
+    /// True if injections are counted before the gas has moved, which takes no time of its own then: not where they follow the gas
+    /// within.
     fn tallied(&self) -> bool {
         self.store.kind.recorded && !self.store.kind.follows
     }
@@ -179,7 +182,7 @@ impl Stages for Gas {
             self.store.fill(&all)?;
         } else {
             let n = particles.len();
-            // What may come in until the host looks again.
+            // Room for injections until the host looks again.
             let spare = if self.is_fed() { n / self.spare() + 8 * self.tables.bound as usize + 1024 } else { 0 };
             self.store.reserve((n + spare).max(1))?;
             self.store.fill(particles)?;

@@ -114,7 +114,7 @@ impl Store {
     /// As kernels see it.
     pub(super) fn argument(&self) -> StoreArgument {
         let (now, next) = (self.current, 1 - self.current);
-        // What a step writes beside the columns, the next one reads while it writes its own.
+        // Columns aside, a step writes its own buffers while the next one reads them.
         let (then, write) = if self.kind.recorded { (now, next) } else { (0, 0) };
         let [stay, near_in, far_in, near_n, far_n, filled] = self.by_tile.each_ref().map(Buffer::address);
         StoreArgument {
@@ -166,7 +166,8 @@ impl Store {
         }
     }
 
-    /// A launch that is there before the kernel ahead has ended (`in_turn` of common.cu), where launches are recorded and the GPU has that.
+    /// A launch that is there before the kernel ahead has ended (`in_turn` of common.cu), where launches are recorded and the GPU
+    /// has that.
     pub(super) fn early<'a>(&self, launch: Launch<'a>) -> Launch<'a> {
         if self.kind.recorded && self.cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
     }
@@ -189,7 +190,7 @@ impl Store {
         self.current = set;
     }
 
-    /// What was written becomes what is read.
+    /// Swaps the buffers: those written are read next.
     pub(super) fn turn(&mut self) {
         self.current = 1 - self.current;
     }
@@ -328,12 +329,13 @@ impl Store {
         Ok(first.windows(2).map(|w| f64::from(w[1] - w[0])).collect())
     }
 
-    /// How many numbers that is.
+    /// Number of those lengths.
     pub(super) fn length_count(&self) -> usize {
         if self.mosaic.layers == 1 { 0 } else { self.mosaic.len() }
     }
 
-    /// Parts the particles of cells, as they have just been put in, among the tiles that share them. False where they are not so many.
+    /// Parts the particles of cells, as they have just been put in, among the tiles that share them. False where they are not so
+    /// many.
     pub(super) fn set_lengths(&mut self, lengths: &[f64]) -> Result<bool> {
         if lengths.is_empty() {
             return Ok(true);
@@ -396,7 +398,7 @@ fn narrowed(levels: &[u32], words: usize) -> Vec<u16> {
     levels.iter().flat_map(|l| [*l as u16, (*l >> 16) as u16].into_iter().take(words)).collect()
 }
 
-/// What [`narrowed`] was made of.
+/// Inverse of [`narrowed`].
 fn widened(levels: &[u16], words: usize) -> Vec<u32> {
     levels.chunks_exact(words.max(1)).map(|l| l.iter().rev().fold(0, |all, w| all << 16 | u32::from(*w))).collect()
 }

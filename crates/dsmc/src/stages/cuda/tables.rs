@@ -1,4 +1,4 @@
-//! What kernels look up: molecules, pairs, walls, the bodies, what comes in.
+//! Tables of the kernels: molecules, pairs, walls, the bodies, injections.
 
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Pool};
@@ -234,7 +234,7 @@ fn lines(model: &Model) -> Vec<LineArgument> {
     model.sources.iter().map(line).collect()
 }
 
-/// What comes through open sides.
+/// Injection through open sides.
 struct Inflow {
     faces: Vec<FaceArgument>,
     beams: Vec<BeamArgument>,
@@ -270,7 +270,7 @@ fn inflow(model: &Model, mosaic: &Mosaic) -> Inflow {
             let mean = beam.flux(side.normal()) * grid.h[1 - side.axis] * model.dt / model.weight;
             all.beams[side.index() * model.species.len() + s] =
                 BeamArgument { density, temperature: gas.temperature, velocity: gas.velocity, mass: species.mass, mean };
-            // Where cells have weights, by the least of them.
+            // Cell weights: by the least of them.
             let least = model.weights.iter().copied().fold(f32::MAX, f32::min);
             let mean = if model.weighted() { mean / f64::from(least) } else { mean };
             // A side that follows the gas within may let in more than at the start.

@@ -1,13 +1,13 @@
 // The flights that meet something: sides of the domain, bodies, cells of another weight. A thread a particle, in double precision: they are
 // few.
 
-// What a particle in a cell stands for, over the model's weight.
+// Number weight of a particle in a cell, over the model's weight.
 __device__ __forceinline__ double weight_at(const Store& st, const Domain& d, const int* cell) {
   return WEIGHTED ? double(d.weights[u64(tile_of(st, cell[0], cell[1], 0)) * CELLS + key_of(cell[0], cell[1], 0) / SPECIES]) : 1.0;
 }
 
-// How often a particle that stands for `weight` arrives where it does: `Places::put` of stages/cpu/fly.rs. Copies are not each other's
-// near partners.
+// Number of copies of a particle of number weight `weight` where it arrives: `Places::put` of stages/cpu/fly.rs. Copies are not
+// each other's near partners.
 __device__ __forceinline__ u32 copies_at(const Store& st, const Domain& d, const Flight& f, double weight, u32 slot, Stream& u) {
   u32 n = 1;
 #if WEIGHTED

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared code of the tests.
 #![allow(dead_code, unreachable_pub)]
 
 use std::path::Path;
@@ -17,7 +17,7 @@ pub const BOX: (f64, f64) = (7.07043e22, 273.15);
 /// Boltzmann's constant.
 pub const K: f64 = 1.380_649e-23;
 
-/// Where the tests run: on so many threads of the processor, or, with `ZELLIGE_DSMC_TESTS=cuda`, all of them on the first GPU.
+/// Device of the tests: so many threads of the CPU, or, with `ZELLIGE_DSMC_TESTS=cuda`, the first GPU for all of them.
 pub fn device(threads: usize) -> Device {
     match std::env::var("ZELLIGE_DSMC_TESTS").as_deref() {
         Ok("cuda") => Device::Cuda(Cuda::open(0).unwrap()),
@@ -26,8 +26,8 @@ pub fn device(threads: usize) -> Device {
     }
 }
 
-/// A flow there. Tests ask for one thread: they run side by side, bits do not depend on the number, and threads that wait for each other
-/// at the end of steps of a millisecond cost as much as they bring.
+/// A flow there. Tests ask for one thread: they run side by side, bits do not depend on the number, and threads that wait for each
+/// other at the end of steps of a millisecond cost as much as they bring.
 pub fn flow(config: &Config, threads: usize) -> Flow {
     flow_on(config, &device(threads))
 }
@@ -75,15 +75,16 @@ pub fn temperatures(flow: &mut Flow) -> ([f64; 3], f64, f64) {
     ([moment(0), moment(1), moment(2)], rotation, level)
 }
 
-/// Fails where `found` is further from `expected` than the larger of the tolerance (relative) and four standard deviations (relative). These
-/// may not be more than three times the tolerance or 5 %: a run's own errors that swell must not let anything pass.
+/// Fails where `found` is further from `expected` than the larger of the tolerance (relative) and four standard deviations
+/// (relative). These may not be more than three times the tolerance or 5 %: a run's own errors that swell must not let anything
+/// pass.
 pub fn close(what: &str, found: f64, expected: f64, tolerance: f64, sigma: f64) {
     let most = f64::max(3.0 * tolerance, 0.05);
     assert!(4.0 * sigma <= most, "{what} is known to {sigma:.2e} of it only, four times which is more than {most:.2e}");
     near(what, found, expected, tolerance, sigma);
 }
 
-/// The same with a standard deviation that is known beforehand, from the number of molecules.
+/// Checks a value with a standard deviation that is known beforehand, from the number of molecules.
 pub fn near(what: &str, found: f64, expected: f64, tolerance: f64, sigma: f64) {
     let limit = tolerance.max(4.0 * sigma);
     println!("{what}: {found:e}, expected {expected:e}, off by {:.2e} of {limit:.2e}", found / expected - 1.0);
