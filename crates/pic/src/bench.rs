@@ -279,7 +279,8 @@ const fn kong(stage: &'static str, ns_per_item: f64, percent: f64, ours: &'stati
     Stated { by: "Kong 2011", stage, ns_per_item, percent_of_bandwidth: Some(percent), ours }
 }
 
-/// A kernel of the log's first and last table: time of a call over the 4 194 304 particles of a species, on a GPU that it does not name.
+/// A kernel of the log's first and last table: time of a call over the 4 194 304 particles of a species, on a GPU that it does not
+/// name.
 const fn log(by: &'static str, stage: &'static str, microseconds: f64, ours: &'static str) -> Stated {
     Stated { by, stage, ns_per_item: microseconds * 1e3 / 4_194_304.0, percent_of_bandwidth: None, ours }
 }

@@ -1,8 +1,8 @@
 //! `div E - rho`: it does not change where the current conserves charge, whatever it was at the start.
 //!
 //! What rounding may change is estimated corner by corner: the numbers next to it are rounded once a step, so that the variance of
-//! `div E - rho` grows by the square of `eps` times what is there. The largest of a million normal numbers is five standard deviations;
-//! ten are the limit.
+//! `div E - rho` grows by the square of `eps` times what is there. The largest of a million normal numbers is five standard
+//! deviations; ten are the limit.
 
 use std::ops::Range;
 
@@ -17,8 +17,8 @@ use crate::stages::{Energies, Precision, Setup, Stages};
 
 /// Standard deviations that pass.
 const SIGMAS: f64 = 10.0;
-/// Standard deviation of the rounding of a number, over `eps` times it: `2^-1/sqrt(12)` of the distance of two numbers, which is `eps` to
-/// `eps/2` of it, and as much again for the difference of B that is added.
+/// Standard deviation of the rounding of a number, over `eps` times it: `2^-1/sqrt(12)` of the distance of two numbers, which is
+/// `eps` to `eps/2` of it, and as much again for the difference of B that is added.
 const OF_FIELD: f64 = 0.3;
 /// Standard deviation of the rounding of a step's current at a corner, over `eps` times the largest charge of all species at any:
 /// partial sums in the order of particles. Integers of a GPU are exact.
@@ -60,8 +60,8 @@ pub struct Corner<R> {
     pub limit: R,
 }
 
-/// A look at a corner between faces with E over the cell of `right`, `left`, `upper` and `lower`, with the charge `rho`, the magnitudes of
-/// which of all species are `all`.
+/// A look at a corner between faces with E over the cell of `right`, `left`, `upper` and `lower`, with the charge `rho`, the
+/// magnitudes of which of all species are `all`.
 #[device]
 pub fn look_at<R: Real>(right: R, left: R, upper: R, lower: R, rho: R, all: R, was: Corner<R>, of: Rounding<R>) -> Corner<R> {
     let residual = right - left + upper - lower - rho;
@@ -101,7 +101,8 @@ pub struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// The numbers of it where the squares of fields over those of cells are `now` on the mean, and the fullest corner has `fullest`.
+    /// The numbers of it where the squares of fields over those of cells are `now` on the mean, and the fullest corner has
+    /// `fullest`.
     pub fn rounding(&self, now: f64, fullest: f64) -> Rounding<f64> {
         let square = self.eps * self.eps;
         // Measured fields may all be older than what is there now; and sums are rounded to a unit of the largest charge on a GPU, so that
@@ -223,8 +224,8 @@ impl Gauss {
         self.forget[end.saturating_sub(3)..].fill(true);
     }
 
-    /// Looks at all corners after `step` steps, the window having gone `moved` cells; the largest change since they were first seen,
-    /// `e n_0`.
+    /// Looks at all corners after `step` steps, the window having gone `moved` cells; the largest change since they were first
+    /// seen, `e n_0`.
     pub fn look(&mut self, stages: &mut dyn Stages, step: u64, moved: u64) -> Result<f64> {
         let seen = stages.look(&Look {
             range: &self.range,

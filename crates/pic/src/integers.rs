@@ -1,10 +1,10 @@
 //! The unit in which a GPU counts the charge of a macro-particle: an even whole number `K w` for the weight `w`.
 //!
-//! `K` is as large as the sums allow, 2^20 in single precision and 2^40 in double, so that heavy particles are exact to the last bits.
-//! The charge of a light one is a few units or less than one. It is rounded to one of the two nearest even numbers at random, such that
-//! its mean is right: a group of light particles has the charge that it should have, to 2^-8 units each, and no single one is off by
-//! more than two. The random number is in the last bits of the weight ([`dithered`]), where it stays as long as the particle is
-//! there: a charge that changed from step to step would not be conserved.
+//! `K` is as large as the sums allow, 2^20 in single precision and 2^40 in double, so that heavy particles are exact to the last
+//! bits. The charge of a light one is a few units or less than one. It is rounded to one of the two nearest even numbers at random,
+//! such that its mean is right: a group of light particles has the charge that it should have, to 2^-8 units each, and no single
+//! one is off by more than two. The random number is in the last bits of the weight ([`dithered`]), where it stays as long as the
+//! particle is there: a charge that changed from step to step would not be conserved.
 
 use zellige_device_macro::{device, device_source};
 use zellige_engine::real::{Real, select};

@@ -48,7 +48,8 @@ pub struct Plasma {
     accounts: Accounts,
     /// Energy that the antennas radiate where nothing comes back to them.
     radiated: f64,
-    /// A step is so short on a GPU that marks of time between its stages would be a part of it, and its launches take longer than what they do.
+    /// A step is so short on a GPU that marks of time between its stages would be a part of it, and its launches take longer than
+    /// what they do.
     small: bool,
     /// The launches of such steps: arrays change places from step to step, so each comes again with the step after the next.
     repeated: Repeated,
@@ -158,7 +159,8 @@ impl Plasma {
         Ok(plasma)
     }
 
-    /// E and B that particles feel, guards included; empty components are zero, as those of the plasma itself are that are not `there`.
+    /// E and B that particles feel, guards included; empty components are zero, as those of the plasma itself are that are not
+    /// `there`.
     fn felt(&mut self, there: impl Fn(usize) -> bool) -> Result<[Vec<f64>; 6]> {
         let mut felt = self.setup.external.clone();
         for (c, sum) in felt.iter_mut().enumerate().filter(|(c, _)| there(*c)) {

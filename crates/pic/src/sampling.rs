@@ -146,7 +146,8 @@ pub(crate) struct Try {
     pub(crate) drawn: u64,
 }
 
-/// A try from the next five draws of a stream, of which it may leave some. Without branches: registers of cells go through it together.
+/// A try from the next five draws of a stream, of which it may leave some. Without branches: registers of cells go through it
+/// together.
 #[inline(always)]
 pub(crate) fn relativistic_try(words: &[[u32; 4]; 5], theta: f64) -> Try {
     let open = |k: usize| [deviates::open(words[k][0], words[k][1]), deviates::open(words[k][2], words[k][3])];

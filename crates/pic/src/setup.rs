@@ -51,8 +51,8 @@ impl Profile {
     }
 }
 
-/// Part of the particles that there is room for besides where a window moves: what it brings is put in before what it leaves behind is
-/// counted.
+/// Part of the particles that there is room for besides where a window moves: what it brings is put in before what it leaves behind
+/// is counted.
 const SPARE: usize = 16;
 
 /// A path in the solver's table as the input file has it.
@@ -226,7 +226,8 @@ impl Model {
         Ok(out)
     }
 
-    /// Six components over all corners with guards, in normalised units; empty where they are zero. Periodic guards hold the copies.
+    /// Six components over all corners with guards, in normalised units; empty where they are zero. Periodic guards hold the
+    /// copies.
     pub fn fields(&self, config: &Config, table: &str, values: &FieldValues) -> Result<[Vec<f64>; 6]> {
         let mut out: [Vec<f64>; 6] = Default::default();
         let grid = &self.grid;
@@ -326,8 +327,8 @@ impl Model {
         Ok((Load { number, species, per_cell, lattice, density, reference, flat, positions, quiet, drift, heat, corrected }, expected))
     }
 
-    /// Largest density over every cell that is ever in the box, and what the box holds at the start and at most. Each cell is looked at in
-    /// its centre and near its corners, so that a thin target is not missed.
+    /// Largest density over every cell that is ever in the box, and what the box holds at the start and at most. Each cell is
+    /// looked at in its centre and near its corners, so that a thin target is not missed.
     fn survey(&self, density: &Profile, path: &str) -> Result<(f64, [Cells; 2])> {
         let [nx, ny] = self.grid.cells;
         if let Profile::Number(n) = density {

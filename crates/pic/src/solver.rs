@@ -64,7 +64,8 @@ pub fn cost(setup: &Setup, particles: u64) -> Cost {
 /// Launches of a step on a GPU, with the waits of its diagnostics: small plasmas take 95 to 600 us a step on an H100.
 const LAUNCHES: f64 = 40.0;
 
-/// All steps by the cost model: on a thread 9 ns a particle with linear shapes, 22 with quadratic ones, twice that in double precision, and 8 ns a cell.
+/// All steps by the cost model: on a thread 9 ns a particle with linear shapes, 22 with quadratic ones, twice that in double
+/// precision, and 8 ns a cell.
 fn work(config: &Config, setup: &Setup, particles: u64) -> Work {
     let double = if setup.precision == Precision::F32 { 1.0 } else { 2.0 };
     let each = double * if setup.order == 1 { 9e-9 } else { 22e-9 };

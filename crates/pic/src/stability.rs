@@ -16,8 +16,8 @@ pub fn uniform_thermal(load: &Load) -> f64 {
     }
 }
 
-/// Mean thermal energy of a particle at a place over `m c^2`, in the frame in which the plasma rests: of the root mean square of Gaussian
-/// momenta, to 2 % of a Maxwell-Juttner distribution (the energy of Mignone, Plewa and Bodo, ApJS 160 (2005) 199).
+/// Mean thermal energy of a particle at a place over `m c^2`, in the frame in which the plasma rests: of the root mean square of
+/// Gaussian momenta, to 2 % of a Maxwell-Juttner distribution (the energy of Mignone, Plewa and Bodo, ApJS 160 (2005) 199).
 fn thermal_energy(load: &Load, place: [f64; 2]) -> f64 {
     let square: f64 = match &load.heat {
         Heat::Cold => 0.0,
@@ -53,8 +53,8 @@ fn places<'a>(model: &'a Model, load: &'a Load) -> impl Iterator<Item = ([f64; 2
     all.map(|(i, j)| model.place(i as f64 + 0.5, j as f64 + 0.5)).map(|place| (place, load.density.at(place))).filter(|(_, n)| *n > 0.0)
 }
 
-/// The scale of the thermal energy of mobile species that the input gives, and of their energy at rest, each particle counted with its
-/// mass up to that of an electron; a window's with all that it brings in.
+/// The scale of the thermal energy of mobile species that the input gives, and of their energy at rest, each particle counted with
+/// its mass up to that of an electron; a window's with all that it brings in.
 pub fn scales(model: &Model) -> [f64; 2] {
     let mut scales = [0.0; 2];
     for (load, most) in model.loads.iter().zip(&model.expected).filter(|(l, _)| l.species.mobile) {
@@ -121,13 +121,14 @@ impl Motion {
     }
 }
 
-/// The plasma frequency of a species, squared, with the mass that its particles have as they move: the frequency at rest of a plasma that
-/// drifts, which no wave in the box exceeds.
+/// The plasma frequency of a species, squared, with the mass that its particles have as they move: the frequency at rest of a
+/// plasma that drifts, which no wave in the box exceeds.
 pub fn square_frequency(load: &Load, motion: &Motion) -> f64 {
     load.reference * load.species.charge * load.species.charge / load.species.mass / (motion.bulk * motion.thermal)
 }
 
-/// The Debye length of a species on its own, in the frame in which it rests; none where it is cold or its warmth depends on the place.
+/// The Debye length of a species on its own, in the frame in which it rests; none where it is cold or its warmth depends on the
+/// place.
 pub fn debye(load: &Load, motion: &Motion) -> Option<f64> {
     // Temperature over density and charge: the thermal motion's `gamma` is in the temperature.
     let length = (motion.temperature / motion.thermal / square_frequency(load, motion)).sqrt();

@@ -12,7 +12,8 @@ const FEW: usize = 4;
 const SWIFT: f64 = 1.0;
 /// Passes of a filter that keep this down, and those that do with quadratic shapes.
 const ENOUGH: [u32; 2] = [8, 4];
-/// Part of what all charges carry at most, each with the speeds of its drift and its thermal motion, above which a net current is said.
+/// Part of what all charges carry at most, each with the speeds of its drift and its thermal motion, above which a net current is
+/// said.
 const NET: f64 = 0.02;
 
 /// Remedies against it: energy of the fields over that of the drift at `t = 60`, of a beam of `u = 5` in the plane that had 18 %

@@ -15,12 +15,13 @@ pub struct DiagnosticsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub energies_every: Option<u64>,
-    /// Steps between two looks at `max |div E - rho|`; it is always looked at in the end, and often enough for each column of a window.
+    /// Steps between two looks at `max |div E - rho|`; it is always looked at in the end, and often enough for each column of a
+    /// window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub charge_every: Option<u64>,
-    /// Largest change of the energy that passes, what went in and out counted, relative to what can change (thermal energy, fields, their
-    /// work); 0.1 if left out.
+    /// Largest change of the energy that passes, what went in and out counted, relative to what can change (thermal energy, fields,
+    /// their work); 0.1 if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_limit: Option<f64>,
     /// Fields, currents and charges on the lattice.
@@ -167,8 +168,8 @@ pub struct ModeConfig {
     /// Quantity that is fitted.
     #[serde(default)]
     pub measure: Measure,
-    /// Times between which it is fitted; if left out, the stretch over which the amplitude changes most and still exponentially, and all of
-    /// the run for a frequency.
+    /// Times between which it is fitted; if left out, the stretch over which the amplitude changes most and still exponentially,
+    /// and all of the run for a frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<[f64; 2]>,
     /// The figure that theory gives, printed beside the measured one: a number or an expression of constants.

@@ -105,7 +105,8 @@ pub enum PolarisationWord {
     Y,
     /// E along z.
     Z,
-    /// Circular: at a fixed place E turns anticlockwise for an observer whom the pulse approaches, from y to z if it runs to the right.
+    /// Circular: at a fixed place E turns anticlockwise for an observer whom the pulse approaches, from y to z if it runs to the
+    /// right.
     Left,
     /// Circular, clockwise for that observer.
     Right,

@@ -68,8 +68,8 @@ pub struct Config {
     /// densities in m^-3, fields in V/m and T, temperatures in eV.
     #[serde(default)]
     pub units: UnitsConfig,
-    /// Says that the same bits are relied upon every time. Every device keeps that already, set or not: sums are made in a fixed order
-    /// or in integers.
+    /// Says that the same bits are relied upon every time. Every device keeps that already, set or not: sums are made in a fixed
+    /// order or in integers.
     #[serde(default)]
     pub deterministic: bool,
     /// Cells of a tile of particles, `[x, y]`; the device's choice if left out.

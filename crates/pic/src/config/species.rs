@@ -140,8 +140,8 @@ pub enum Positions {
     Lattice,
     /// Anywhere.
     Random,
-    /// At the points of Halton's sequence, the same in each cell, with quiet momenta (see `momentum.quiet`): a start with next to no
-    /// noise. Such order is unstable in the long run (Birdsall and Langdon 1991, section 16-4).
+    /// At the points of Halton's sequence, the same in each cell, with quiet momenta (see `momentum.quiet`): a start with next to
+    /// no noise. Such order is unstable in the long run (Birdsall and Langdon 1991, section 16-4).
     Quiet,
 }
 

@@ -1,11 +1,12 @@
 //! The balance of energy of a run, beside what of it can change.
 //!
-//! A closed box keeps `fields + kinetic + out - in` with what particles take along through sides. Where fields go out and in as well, through
-//! layers, a window or an antenna, particles keep `kinetic + out - in - work`, with the work `sum dt integral J.E` that the fields do on
-//! them: numerical heating shows in either.
+//! A closed box keeps `fields + kinetic + out - in` with what particles take along through sides. Where fields go out and in as
+//! well, through layers, a window or an antenna, particles keep `kinetic + out - in - work`, with the work `sum dt integral J.E`
+//! that the fields do on them: numerical heating shows in either.
 //!
-//! A difference is judged by what can change: the thermal energy that the input gives, and what fields have held or done so far. The energy
-//! of a drift is not in it, nor is there more of it than there was at the start and came in since: after a blow-up it has no bound.
+//! A difference is judged by what can change: the thermal energy that the input gives, and what fields have held or done so far.
+//! The energy of a drift is not in it, nor is there more of it than there was at the start and came in since: after a blow-up it
+//! has no bound.
 
 use zellige_engine::checkpoint::{Reader, Writer};
 use zellige_engine::error::{Error, Result};
@@ -16,7 +17,8 @@ use crate::stages::{Ledger, Precision};
 
 /// More than so many times what was there and came in is no plasma any more.
 const BLOWN_UP: f64 = 100.0;
-/// Energy of a particle of a cold plasma, over `m c^2` of an electron, below which nothing is judged: of rounding in single precision.
+/// Energy of a particle of a cold plasma, over `m c^2` of an electron, below which nothing is judged: of rounding in single
+/// precision.
 const COLD: f64 = 1e-10;
 /// Rounding of momenta in a run, over their last digit: differences of so much of all energy are not judged.
 const ROUNDING: f64 = 30.0;
@@ -57,8 +59,8 @@ impl Balance {
         Self { thermal, floor, eps: ROUNDING * eps, first: None, most: [0.0; 3], reference: floor }
     }
 
-    /// Change of what is kept, relative to what can change: of the `fields` and `kinetic` energies that `step` measured, with what it
-    /// began with.
+    /// Change of what is kept, relative to what can change: of the `fields` and `kinetic` energies that `step` measured, with what
+    /// it began with.
     pub fn change(&mut self, plasma: &Plasma, step: u64, fields: f64, kinetic: f64, account: &Account) -> Result<f64> {
         let Account { ledger, work, radiated } = account;
         let accounts = plasma.accounts();

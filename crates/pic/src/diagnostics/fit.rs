@@ -73,9 +73,9 @@ fn envelope(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
 }
 
-/// Rate of an amplitude over time: slope of the logarithm by least squares. Where the stretch is to be found (`search`), it is that over
-/// which the amplitude changes most and still exponentially, which leaves out noise before it and saturation after it. The error is that
-/// of the slopes of fifths of the stretch.
+/// Rate of an amplitude over time: slope of the logarithm by least squares. Where the stretch is to be found (`search`), it is that
+/// over which the amplitude changes most and still exponentially, which leaves out noise before it and saturation after it. The
+/// error is that of the slopes of fifths of the stretch.
 pub fn growth(points: &[(f64, f64)], search: bool) -> Option<Fit> {
     let points: Vec<(f64, f64)> = envelope(points).iter().filter(|(_, a)| *a > 0.0).map(|(t, a)| (*t, a.ln())).collect();
     let mut range = 0..points.len();

@@ -41,7 +41,8 @@ impl Mode {
         Ok(Self { config: mode.clone(), expected, units: config.scales(), time: Vec::new(), amplitude: Default::default() })
     }
 
-    /// Takes the mode as it stands; its figures may come with a later sample, or with [`Mode::settle`]. `list`: where it may be put aside.
+    /// Takes the mode as it stands; its figures may come with a later sample, or with [`Mode::settle`]. `list`: where it may be put
+    /// aside.
     pub fn sample(&mut self, plasma: &mut Plasma, list: usize) -> Result<()> {
         self.time.push(plasma.time() * self.units.time);
         super::sampled(plasma, self.config.component, list, |grid, values| self.take(grid, values))

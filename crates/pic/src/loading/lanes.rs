@@ -1,4 +1,5 @@
-//! Random places and normal momenta for many particles at a time, in registers of the best instruction set at hand. All give the same bits.
+//! Random places and normal momenta for many particles at a time, in registers of the best instruction set at hand. All give the
+//! same bits.
 
 #[cfg(target_arch = "x86_64")]
 use zellige_engine::real::AVX512;

@@ -1,5 +1,6 @@
-//! Putting particles in: cell by cell, each from its own random numbers, some cells at a time ([`Batch`]) in an order in which neighbours in
-//! memory sit in different cells. [`Source`] makes them on any thread; a store takes them as they come (`Stages::fill`) or in portions.
+//! Putting particles in: cell by cell, each from its own random numbers, some cells at a time ([`Batch`]) in an order in which
+//! neighbours in memory sit in different cells. [`Source`] makes them on any thread; a store takes them as they come
+//! (`Stages::fill`) or in portions.
 
 mod back;
 mod formula;
@@ -152,8 +153,8 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Of species `s` of `model` in a box that has moved by `moved` cells. Momenta are taken half a step back in the fields `felt`, over all
-    /// corners with guards (empty ones are zero).
+    /// Of species `s` of `model` in a box that has moved by `moved` cells. Momenta are taken half a step back in the fields `felt`,
+    /// over all corners with guards (empty ones are zero).
     pub fn new(model: &'a Model, setup: &'a Setup, s: usize, moved: u64, felt: &'a [Vec<f64>; 6]) -> Self {
         let load = &model.loads[s];
         let offsets = match load.positions {
@@ -333,7 +334,8 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Widths and drifts where they are all that becomes of normal numbers, the same everywhere, and make nothing but numbers of them.
+    /// Widths and drifts where they are all that becomes of normal numbers, the same everywhere, and make nothing but numbers of
+    /// them.
     fn constant(&self, out: &Batch) -> Result<Option<[[f64; 3]; 2]>> {
         let load = self.load;
         if self.quiet.is_some() || load.corrected || out.is_empty() {

@@ -2,8 +2,8 @@
 
 use crate::sampling::{normal_quantile, radical_inverse};
 
-/// Fractions of a rotation from row to row, per component: roots of primes, so that rows together fill the momenta evenly (a rotation
-/// as of Cranley and Patterson, SIAM J. Numer. Anal. 13 (1976) 904, by Weyl's sequence).
+/// Fractions of a rotation from row to row, per component: roots of primes, so that rows together fill the momenta evenly (a
+/// rotation as of Cranley and Patterson, SIAM J. Numer. Anal. 13 (1976) 904, by Weyl's sequence).
 const ROTATIONS: [f64; 3] = [0.414_213_562_373_095_05, 0.732_050_807_568_877_3, 0.236_067_977_499_789_7];
 
 /// Radical inverses in one base, the last digits from a table. The same bits as [`radical_inverse`].
@@ -41,13 +41,14 @@ pub(super) fn bases(dimensions: usize) -> [Halton; 3] {
     (if dimensions == 1 { [3, 5, 7] } else { [5, 7, 11] }).map(Halton::new)
 }
 
-/// Place `k` of the `n` in a cell, from its lower corner: Halton's points, moved so that their mean is the centre where `n` is a power of 2.
+/// Place `k` of the `n` in a cell, from its lower corner: Halton's points, moved so that their mean is the centre where `n` is a
+/// power of 2.
 pub(super) fn place(n: usize, k: usize) -> [f64; 2] {
     [2, 3].map(|base| (radical_inverse(base, k as u64) + 0.5 / n as f64).fract())
 }
 
-/// Normal vector `k` of the `n` of a cell. A row of cells has one Halton sequence, in the dimensions that places leave, which each row
-/// turns by another angle: the box has as many different momenta as particles. The same in each cell it would have `n`.
+/// Normal vector `k` of the `n` of a cell. A row of cells has one Halton sequence, in the dimensions that places leave, which each
+/// row turns by another angle: the box has as many different momenta as particles. The same in each cell it would have `n`.
 pub(super) fn normal(bases: &[Halton; 3], k: usize, n: usize, column: u64, row: usize) -> [f64; 3] {
     // The quantile has no bound at the ends.
     let least = 1e-3 / n as f64;

@@ -63,8 +63,8 @@ impl Front {
     }
 }
 
-/// The node in x of a component that a shift of the window has brought in. A conductor held those on it at zero, so that the one before
-/// is the first to have a value.
+/// The node in x of a component that a shift of the window has brought in. A conductor held those on it at zero, so that the one
+/// before is the first to have a value.
 fn newest(grid: &Grid, component: Component) -> usize {
     let free = grid.fields[0][1] == FieldSide::Pmc && component.stagger()[0] == 0.0;
     grid.cells[0] - usize::from(!free)

@@ -15,8 +15,8 @@ use crate::grid::{BELOW, Grid};
 /// Values that are fetched at a time: little enough to stay in a cache, much for a copy from a device.
 const PIECE: usize = 1 << 22;
 
-/// The cells of `quantity`, row by row, times `scale` and in the format of `precision`. `fetch` writes a range of whole rows of the array,
-/// guards included, to where it is told.
+/// The cells of `quantity`, row by row, times `scale` and in the format of `precision`. `fetch` writes a range of whole rows of the
+/// array, guards included, to where it is told.
 pub fn cells<T: RealScalar>(
     grid: &Grid,
     quantity: Quantity,

@@ -160,21 +160,21 @@ pub trait Stages: Send {
     /// `B` half a step, `E` a step, `B` half a step, with the conditions of the sides.
     fn field(&mut self, profiler: &mut Profiler) -> Result<()>;
 
-    /// Has the particles that `source` makes in the last column of cells ready for the next [`Stages::shift`], without giving them to the host.
-    /// False, and nothing done, where that cannot be: then they are a part of what that is given.
+    /// Has the particles that `source` makes in the last column of cells ready for the next [`Stages::shift`], without giving them
+    /// to the host. False, and nothing done, where that cannot be: then they are a part of what that is given.
     fn bring(&mut self, _species: usize, _source: &Source<'_>) -> Result<bool> {
         Ok(false)
     }
 
     /// Moves fields and particles one cell towards lower x. What leaves is counted as removed; the last column of cells is
-    /// empty of particles and fields, then `fresh` (one entry per species, cells of the last column only) goes in, and E and B become
-    /// what `ahead` says on its lines.
+    /// empty of particles and fields, then `fresh` (one entry per species, cells of the last column only) goes in, and E and B
+    /// become what `ahead` says on its lines.
     fn shift(&mut self, fresh: &[Particles], ahead: &[Sheet], profiler: &mut Profiler) -> Result<()>;
 
     // --- what waits ---
 
-    /// Puts the particles of a species into an empty box, all columns of it. Their energy is not in the ledger, which tells what comes and
-    /// goes afterwards.
+    /// Puts the particles of a species into an empty box, all columns of it. Their energy is not in the ledger, which tells what
+    /// comes and goes afterwards.
     fn fill(&mut self, species: usize, source: &Source<'_>) -> Result<()>;
 
     /// Puts particles in. Those on fixed species too.
@@ -183,8 +183,8 @@ pub trait Stages: Send {
     /// All particles of a species in canonical order.
     fn particles(&mut self, species: usize) -> Result<Particles>;
 
-    /// Gives all particles of a species to `part`, portion by portion on all threads of the host, and what it makes of them to `join`, in
-    /// an order that does not depend on threads.
+    /// Gives all particles of a species to `part`, portion by portion on all threads of the host, and what it makes of them to
+    /// `join`, in an order that does not depend on threads.
     fn visit(&mut self, species: usize, part: Visit<'_>, join: &mut (dyn FnMut(Vec<f64>) + Send)) -> Result<()>;
 
     /// Least and greatest value of a column that are finite, `axis` saying which and in what units.
@@ -193,8 +193,8 @@ pub trait Stages: Send {
     /// Sum of the weights in each bin of one or two axes, the first one running fastest.
     fn bins(&mut self, species: usize, axes: &[Bins]) -> Result<Vec<f64>>;
 
-    /// Follows the particles with `tags`, in rising order: position in cells from the corner of the domain, and momentum; NaN for those
-    /// that are gone.
+    /// Follows the particles with `tags`, in rising order: position in cells from the corner of the domain, and momentum; NaN for
+    /// those that are gone.
     fn follow(&mut self, species: usize, tags: &[u64]) -> Result<Vec<[f64; 5]>>;
 
     /// Replaces all particles of a species (restart).
@@ -209,8 +209,8 @@ pub trait Stages: Send {
     /// The charge density of some species together likewise.
     fn charge_cells(&mut self, species: &[usize], scale: f64) -> Result<Values>;
 
-    /// Puts E or B as it stands at the end of list `list`, for [`Stages::kept`], without waiting. False where there is no room or nothing
-    /// to be won by it: then [`Stages::component`] has it.
+    /// Puts E or B as it stands at the end of list `list`, for [`Stages::kept`], without waiting. False where there is no room or
+    /// nothing to be won by it: then [`Stages::component`] has it.
     fn keep(&mut self, _list: usize, _component: Component) -> Result<bool> {
         Ok(false)
     }

@@ -37,7 +37,8 @@ fn antenna(polarisation: &str) -> Value {
     })
 }
 
-/// A sheet of current in the plane has charge of its own while its pulse passes: it is no error, and none elsewhere is hidden by it.
+/// A sheet of current in the plane has charge of its own while its pulse passes: it is no error, and none elsewhere is hidden by
+/// it.
 #[test]
 fn a_focused_antenna_in_the_plane_raises_no_alarm() {
     for polarisation in ["y", "left"] {
@@ -116,8 +117,8 @@ fn the_limit_of_charge_is_that_of_rounding() {
     }
 }
 
-/// Cold electrons on cells of many Debye lengths heat up: it is seen beside ions whose drift holds a thousand times their energy, and in
-/// a box that fields can leave. A fine lattice passes.
+/// Cold electrons on cells of many Debye lengths heat up: it is seen beside ions whose drift holds a thousand times their energy,
+/// and in a box that fields can leave. A fine lattice passes.
 #[test]
 fn heating_is_seen_beside_drifts_and_with_absorbing_sides() {
     for sides in ["periodic", "absorbing"] {
@@ -137,8 +138,8 @@ fn heating_is_seen_beside_drifts_and_with_absorbing_sides() {
     }
 }
 
-/// The work that a pulse does on a plasma is what the plasma has more, whatever leaves through layers: 5 % of it at most in a run of
-/// twenty cells a wave, with an antenna, a window or neither.
+/// The work that a pulse does on a plasma is what the plasma has more, whatever leaves through layers: 5 % of it at most in a run
+/// of twenty cells a wave, with an antenna, a window or neither.
 #[test]
 fn the_energy_of_laser_runs_is_balanced() {
     let plasma = json!([{ "name": "electrons", "particles_per_cell": 16, "density": { "step": { "value": 0.5, "from": 12.0 } },

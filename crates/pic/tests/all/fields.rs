@@ -386,7 +386,8 @@ fn nothing_depends_on_the_threads() {
     assert_eq!(run(1), run(3));
 }
 
-/// Columns that a window brings into an absorbing layer have no past: the memory of the last one is empty, whatever stood in the guards.
+/// Columns that a window brings into an absorbing layer have no past: the memory of the last one is empty, whatever stood in the
+/// guards.
 #[test]
 fn a_window_brings_nothing_into_a_layer() {
     let g = grid([30, 40], [[PEC; 2], [FieldSide::Absorbing; 2]], [0.1, 0.13], 0.9);

@@ -39,7 +39,8 @@ fn stepped(setup: &Setup, particles: &Particles, path: Path) -> Box<dyn Stages> 
     stages
 }
 
-/// Five steps in rows of every instruction set and of one particle at a time: same particles and fields to the rounding of the precision.
+/// Five steps in rows of every instruction set and of one particle at a time: same particles and fields to the rounding of the
+/// precision.
 fn compare(what: &str, setup: &Setup, particles: &Particles) {
     let mut single = stepped(setup, particles, Path::Single);
     for isa in Isa::all() {

@@ -53,7 +53,8 @@ fn a_gpu_begins_with_the_particles_of_the_processor() {
     }
 }
 
-/// At the speed of light a tenth of the particles leave their tile in a step: more than wait in common until there are pages for them.
+/// At the speed of light a tenth of the particles leave their tile in a step: more than wait in common until there are pages for
+/// them.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn hot_particles_of_a_gpu_find_room_from_the_first_step_on() {

@@ -187,8 +187,8 @@ fn helpers_go_along_with_what_is_dense() {
     }
 }
 
-/// A window moves on while helpers are at work: a very full cloud goes through one tile after the other towards the side behind which
-/// everything is lost, a cell a step beside its own way, and out there.
+/// A window moves on while helpers are at work: a very full cloud goes through one tile after the other towards the side behind
+/// which everything is lost, a cell a step beside its own way, and out there.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_window_moves_while_helpers_are_at_work() {

@@ -109,8 +109,8 @@ fn small(kind: Kind) -> Kind {
     Kind { shift: 6, parts: 2, block: 128, ..kind }
 }
 
-/// Each two of precision, order and pusher together: six programs, since one takes seconds to compile. The other six are compiled by
-/// `kernels_compile` or differ from one of these in a call.
+/// Each two of precision, order and pusher together: six programs, since one takes seconds to compile. The other six are compiled
+/// by `kernels_compile` or differ from one of these in a call.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn a_step_of_every_kind_is_that_of_the_processor() {
@@ -450,7 +450,8 @@ fn what_is_told_of_particles_needs_no_export() {
     }
 }
 
-/// A fault at one corner is found on either device, at sides of any kind and through the filter, and the work of the fields is the same.
+/// A fault at one corner is found on either device, at sides of any kind and through the filter, and the work of the fields is the
+/// same.
 #[test]
 #[cfg_attr(not(gpu_tests), ignore = "needs a GPU")]
 fn faults_and_the_work_of_fields_are_seen_alike() {

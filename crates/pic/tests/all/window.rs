@@ -88,9 +88,9 @@ fn a_window_that_leaves_its_antenna_behind_says_so() {
     assert_eq!(with(20.0, 0.0), Vec::<String>::new());
 }
 
-/// Fields of the start are ahead of a window, too: a magnetic field along x, which nothing changes in one dimension, is what the input
-/// says everywhere in the box, also behind what was the conductor at its end; and particles that come in feel it from their first half
-/// step on.
+/// Fields of the start are ahead of a window, too: a magnetic field along x, which nothing changes in one dimension, is what the
+/// input says everywhere in the box, also behind what was the conductor at its end; and particles that come in feel it from their
+/// first half step on.
 #[test]
 fn fields_of_the_start_come_into_a_window() {
     for (hi, order) in [("absorbing", 1), ("pmc", 2)] {

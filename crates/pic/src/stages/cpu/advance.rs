@@ -103,8 +103,8 @@ pub(super) struct Path<T> {
     pub(super) by: [T; 2],
 }
 
-/// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`. Those that leave their
-/// row, for another one of the tile too, go to `out`.
+/// Advances the particles of a tile, or of a band of its rows, by one step and adds their current to `window`. Those that leave
+/// their row, for another one of the tile too, go to `out`.
 pub(super) fn advance_tile<T: RealScalar, const ORDER: u32>(
     pass: &Pass<'_, T>,
     tile: &mut Band<'_, T>,

@@ -1,4 +1,5 @@
-//! Extents of columns of particles, and histograms of them: some particles at a time, in registers of the best instruction set at hand.
+//! Extents of columns of particles, and histograms of them: some particles at a time, in registers of the best instruction set at
+//! hand.
 
 use zellige_engine::real::{Isa, RealScalar};
 

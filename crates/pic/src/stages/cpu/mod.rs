@@ -84,8 +84,8 @@ pub fn with_path(setup: &Setup, cpu: &Cpu, path: Path) -> Result<Box<dyn Stages>
     })
 }
 
-/// Bytes that a run takes: rows of particles with their room, and on each node the fields, what is known of the residual, and the charge
-/// while it is looked at.
+/// Bytes that a run takes: rows of particles with their room, and on each node the fields, what is known of the residual, and the
+/// charge while it is looked at.
 pub fn memory(setup: &Setup) -> u64 {
     let (size, widest) = match setup.precision {
         Precision::F32 => (4, f32::cells(Isa::best())),

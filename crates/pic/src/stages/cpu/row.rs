@@ -117,9 +117,9 @@ impl<T: RealScalar> Columns<T> {
         Self { v: [std::ptr::null_mut(); COLUMNS], cells: std::ptr::null_mut(), len: 0 }
     }
 
-    /// Expected start of the next row, the first one of another tile, which is not at hand: as far from this one as this one from the
-    /// one before, `last`, since rows were made one after the other. For prefetching only: if it is wrong nothing is lost. With it come
-    /// the addresses of this one.
+    /// Expected start of the next row, the first one of another tile, which is not at hand: as far from this one as this one from
+    /// the one before, `last`, since rows were made one after the other. For prefetching only: if it is wrong nothing is lost. With
+    /// it come the addresses of this one.
     fn behind(&self, last: &Addresses) -> (Self, Addresses) {
         fn by<V>(at: usize, last: usize) -> *mut V {
             std::ptr::without_provenance_mut(at.wrapping_add(at.wrapping_sub(last)))

@@ -1,8 +1,8 @@
 //! The store of one species: the engine's tiles of rows, a row of particles for each row of cells.
 //!
 //! A row holds columns of numbers (`s`, `t`, `ux`, `uy`, `uz`, and `weight` where the species has one) and the cell's column in the
-//! tile in a byte: 21 bytes a particle in single precision; a word for the tag where the species has them. The store is kept in place:
-//! inside a row the order is free, and nothing is ever sorted.
+//! tile in a byte: 21 bytes a particle in single precision; a word for the tag where the species has them. The store is kept in
+//! place: inside a row the order is free, and nothing is ever sorted.
 
 use zellige_engine::error::Result;
 use zellige_engine::parallel::{items, map, map_tasks, threads};

@@ -13,7 +13,8 @@ use crate::grid::{ABOVE, BELOW, Grid};
 /// Nodes around those that a tile's current reaches: what is written there is zero, or goes into a wall.
 const MARGIN: usize = 1;
 
-/// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis and a margin, row by row; on a line the rows that its particles reach.
+/// Current of a tile: nodes `-BELOW .. cells + ABOVE` per axis and a margin, row by row; on a line the rows that its particles
+/// reach.
 #[derive(Debug)]
 pub(super) struct Window<T> {
     pub(super) pitch: usize,
@@ -29,8 +30,8 @@ impl<T: RealScalar> Window<T> {
         Self { pitch, below: BELOW + MARGIN, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }
     }
 
-    /// For at most `cells` cells of a line: two corners across it for linear shapes, four for quadratic ones, from the lower corner of the
-    /// cells on (see `MIDST` of advance.rs).
+    /// For at most `cells` cells of a line: two corners across it for linear shapes, four for quadratic ones, from the lower corner
+    /// of the cells on (see `MIDST` of advance.rs).
     pub(super) fn on_line(cells: usize, order: u32) -> Self {
         let (pitch, rows) = (MARGIN + BELOW + cells + ABOVE + MARGIN, if order == 1 { 2 } else { 4 });
         Self { pitch, below: 0, j: std::array::from_fn(|_| vec![T::ZERO; pitch * rows]) }

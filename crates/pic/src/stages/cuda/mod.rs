@@ -1,10 +1,10 @@
 //! The stages on an NVIDIA GPU.
 //!
 //! Particles lie in lists of pages that come from one pool, a list for each warp that works on a tile (`store.rs`). One kernel
-//! pushes, moves, deposits, keeps those that stay in order and sends the others on (`advance.cu`, `exchange.cu`); what comes to a tile
-//! is part of its next step. Tiles far fuller than the mean are shared among several blocks (`team.cu`). The sums of the current are
-//! integers, which do not depend on the order of the additions and conserve charge exactly (`deposit.cu`, `sums.cu`). Fields of a periodic domain
-//! take one more kernel (`leap.cu`). Nothing in a step waits for the host.
+//! pushes, moves, deposits, keeps those that stay in order and sends the others on (`advance.cu`, `exchange.cu`); what comes to a
+//! tile is part of its next step. Tiles far fuller than the mean are shared among several blocks (`team.cu`). The sums of the
+//! current are integers, which do not depend on the order of the additions and conserve charge exactly (`deposit.cu`, `sums.cu`).
+//! Fields of a periodic domain take one more kernel (`leap.cu`). Nothing in a step waits for the host.
 
 mod arguments;
 mod field_arguments;
@@ -73,8 +73,8 @@ fn recipes_of(setup: &Setup, gpu: &Properties, adapt: &dyn Fn(Kind) -> Kind) -> 
     kinds.map(|kind| recipe(&kind)).chain([fields::recipe(setup.precision)]).collect()
 }
 
-/// Bytes that a run takes: pages with a quarter of spare room and their lists, and on each node the fields, the sums of the current, what
-/// is known of the residual, and the charge while it is looked at.
+/// Bytes that a run takes: pages with a quarter of spare room and their lists, and on each node the fields, the sums of the
+/// current, what is known of the residual, and the charge while it is looked at.
 pub fn memory(setup: &Setup) -> u64 {
     let size = if setup.precision == Precision::F32 { 4 } else { 8 };
     let species = setup.species.iter().zip(&setup.expected).map(|(s, n)| {
@@ -96,7 +96,8 @@ struct Population {
     domain: Domain,
     /// Ledger of the host: injections. The device's counters add to it.
     ledger: Ledger,
-    /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of particles.
+    /// Sums over items of the last measured step: kinetic energy and momentum per weight; their totals, and the number of
+    /// particles.
     measured: Buffer<f64>,
     totals: Mapped<f64>,
 }
@@ -144,8 +145,8 @@ fn early<'a>(cuda: &Cuda, launch: Launch<'a>) -> Launch<'a> {
     if cuda.properties().capability.0 >= 9 { launch.early() } else { launch }
 }
 
-/// The tile for a domain: near the size asked for, and such that the tiles are alike. Smaller ones where they would be too few to keep
-/// `places` blocks busy.
+/// The tile for a domain: near the size asked for, and such that the tiles are alike. Smaller ones where they would be too few to
+/// keep `places` blocks busy.
 fn tile_of(setup: &Setup, expected: usize, places: usize) -> [usize; 2] {
     let cells = setup.grid.cells;
     let tiles = |tile: [usize; 2]| (0..2).map(|a| cells[a].div_ceil(tile[a])).product::<usize>();
@@ -164,8 +165,8 @@ fn tile_of(setup: &Setup, expected: usize, places: usize) -> [usize; 2] {
     })
 }
 
-/// Smaller tiles than `tile` for a plasma that leaves most places idle: each warp then has a round of particles or a few, one after the other,
-/// and what a step takes is their length.
+/// Smaller tiles than `tile` for a plasma that leaves most places idle: each warp then has a round of particles or a few, one after
+/// the other, and what a step takes is their length.
 fn small_tile(mut tile: [usize; 2], tiles: impl Fn([usize; 2]) -> usize, expected: usize, places: usize) -> [usize; 2] {
     loop {
         let half = tile.map(|n| (n / 2).max(1));
@@ -211,8 +212,8 @@ fn kind_of(setup: &Setup, expected: usize, gpu: &Properties) -> Kind {
     }
 }
 
-/// Rounds of a warp that its outbox is made for: all of a unit with few, and fewer than is best where the outboxes of all blocks would be
-/// a tenth of what the particles take.
+/// Rounds of a warp that its outbox is made for: all of a unit with few, and fewer than is best where the outboxes of all blocks
+/// would be a tenth of what the particles take.
 fn looks(expected: usize, per_unit: usize, block: u32) -> u32 {
     let rounds = (per_unit as u32).div_ceil(block) + 1;
     rounds.clamp(1, if expected < 1 << 23 { 3 } else { 8 })
@@ -290,8 +291,8 @@ impl CudaStages {
 mod tests {
     use super::*;
 
-    /// The sums of the current in double precision hold a thousand times as many particles in one place as there are in the mean, and
-    /// 2^20 in any case.
+    /// The sums of the current in double precision hold a thousand times as many particles in one place as there are in the mean,
+    /// and 2^20 in any case.
     #[test]
     fn sums_of_double_precision_have_room() {
         for per_cell in [1_usize, 64, 1024, 1 << 14, 1 << 20] {

@@ -87,9 +87,9 @@ impl Kind {
         self.page() * (2 + (5 + usize::from(self.weighted)) * self.real() + 8 * usize::from(self.tagged))
     }
 
-    /// Largest addition of a lane to a sum of 32 bits, see sums.cu, where a particle crosses at most `reach` cells in a step: beside
-    /// the 2^28 that are left in a sum, 256 lanes may have come to this and add once more, and 256 particles wait, together less than
-    /// 2^31. Positions are rounded, which the hundredth part covers for up to 2^22 particles of a unit.
+    /// Largest addition of a lane to a sum of 32 bits, see sums.cu, where a particle crosses at most `reach` cells in a step:
+    /// beside the 2^28 that are left in a sum, 256 lanes may have come to this and add once more, and 256 particles wait, together
+    /// less than 2^31. Positions are rounded, which the hundredth part covers for up to 2^22 particles of a unit.
     pub(super) fn most(reach: f64) -> u32 {
         let once = (UNIT_BITS + 2.0).exp2() * reach.max(0.5);
         (0.99 * 7.0 * 28.0_f64.exp2() / f64::from(MOST_THREADS) - 2.0 * once) as u32
@@ -182,7 +182,8 @@ pub fn recipe(kind: &Kind) -> Recipe {
 /// Kernels that make particles.
 const MAKERS: &[&str] = &["fill", "come"];
 
-/// Recipe of the kernels that make particles, at the start and ahead of a window: apart from the others, since no operation may be fused.
+/// Recipe of the kernels that make particles, at the start and ahead of a window: apart from the others, since no operation may be
+/// fused.
 pub(super) fn maker(kind: &Kind) -> Recipe {
     let mut sources = vec![real::CUDA, include_str!("fused.cu")];
     sources.extend(PHYSICS);

@@ -293,8 +293,8 @@ impl Store {
         self.make_ready(offsets)
     }
 
-    /// Makes the particles of the last column of cells, which is column `column` of the run, among those that leave in this pass; how many.
-    /// `expect` has made room for them.
+    /// Makes the particles of the last column of cells, which is column `column` of the run, among those that leave in this pass;
+    /// how many. `expect` has made room for them.
     pub(super) fn come(&mut self, formula: Formula, column: u64) -> Result<usize> {
         let n = self.cells[1] * formula.per_cell();
         let [nx, ny] = self.cells.map(|n| n as u32);
@@ -332,8 +332,8 @@ impl Store {
         Ok(())
     }
 
-    /// Puts particles in, which have been checked. They are in the lists afterwards where `listed` says so; else those of few stay among
-    /// what came, for the next step.
+    /// Puts particles in, which have been checked. They are in the lists afterwards where `listed` says so; else those of few stay
+    /// among what came, for the next step.
     pub(super) fn insert(&mut self, p: &Particles, listed: bool) -> Result<()> {
         let ([tx, ty], parts, record) = (self.kind.tile, self.kind.parts, self.kind.record());
         let unit_of = |k: usize| (p.j[k] as usize / ty * self.tiles[0] + p.i[k] as usize / tx) * parts + k % parts;
