@@ -1,8 +1,8 @@
 //! Times steps of the benchmark cases on the first GPU with tiles of several sizes.
 //!
-//! `cargo run --profile quick -p zellige-dsmc --features measure --example gas_tiles -- CASE SIDE PARTICLES:THREADS:RESIDENT...`: SIDE cells along x,
-//! so many particles in a tile, threads to a block, blocks on a multiprocessor. With `bench CASE...` the cases as they are, checks too; with
-//! `file INPUT [STEPS]` an input of either form, in ten parts.
+//! `cargo run --profile quick -p zellige-dsmc --features measure --example gas_tiles -- CASE SIDE PARTICLES:THREADS:RESIDENT...`:
+//! SIDE cells along x, so many particles in a tile, threads to a block, blocks on a multiprocessor. With `bench CASE...` the cases
+//! as they are, checks too; with `file INPUT [STEPS]` an input of either form, in ten parts.
 
 use std::path::Path;
 use std::time::Instant;

@@ -3,8 +3,8 @@
 //! Programs that keep x and y of a velocity alone compute it without saying so. Here it is asked for (`velocity_components = 2`),
 //! so that one can compare with them, and the plan says what it changes. Velocities have no part along z, a collision turns the
 //! relative velocity to any direction of the plane alike, and the cross-section as a function of the relative speed stays that of
-//! the molecules. With `f ~ exp(-m c^2/(2 k T))` in the plane, relative speeds have the density `2 x exp(-x^2)` in `x = g/sqrt(2 k
-//! T/m_r)`, and
+//! the molecules. With `f ~ exp(-m c^2/(2 k T))` in the plane, relative speeds have the density `2 x exp(-x^2)` in
+//! `x = g/sqrt(2 k T/m_r)`, and
 //!
 //! ```text
 //! T = m <c'^2>/(2 k)        p = n k T        gamma = 2        c_v = k/m

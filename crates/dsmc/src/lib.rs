@@ -1,4 +1,5 @@
-//! Rarefied gas by direct simulation Monte Carlo in none, one and two dimensions with three velocity components, or with two on request ([`flat`]).
+//! Rarefied gas by direct simulation Monte Carlo in none, one and two dimensions with three velocity components, or with two on
+//! request ([`flat`]).
 
 mod audit;
 pub mod bench;

@@ -1,5 +1,5 @@
-//! The gas and the walls as VTK has them: the cells that hold gas as polygons, cut as bodies cut them, with every field of the averages;
-//! the segments of bodies as lines with what they feel.
+//! The gas and the walls as VTK has them: the cells that hold gas as polygons, cut as bodies cut them, with every field of the
+//! averages; the segments of bodies as lines with what they feel.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,8 +7,8 @@ use zellige_engine::record::{Entries, Field, PatchValues, Patches, Record, Table
 
 use crate::model::Model;
 
-/// Cells of a plane with the fields among `records`; velocities and heat fluxes are vectors. Cells inside bodies are left out. Where a
-/// body parts a cell, all its parts have the values of the cell.
+/// Cells of a plane with the fields among `records`; velocities and heat fluxes are vectors. Cells inside bodies are left out.
+/// Where a body parts a cell, all its parts have the values of the cell.
 pub(crate) fn gas(model: &Model, records: &[Record]) -> Option<Record> {
     let (grid, geometry) = (&model.grid, &model.geometry);
     if grid.dimensions < 2 || grid.len() < 2 {

@@ -8,8 +8,8 @@
 //! inflow   new particles through open sides, each for the part of dt since it came in
 //! ```
 //!
-//! Both devices do all of it tile by tile in one pass ([`crate::stages::cpu`], [`crate::stages::cuda`]); on a GPU what meets something and
-//! what comes in have passes of their own.
+//! Both devices do all of it tile by tile in one pass ([`crate::stages::cpu`], [`crate::stages::cuda`]); on a GPU what meets
+//! something and what comes in have passes of their own.
 //!
 //! Source: Bird, Molecular Gas Dynamics and the Direct Simulation of Gas Flows (1994), chapters 7 and 11.
 

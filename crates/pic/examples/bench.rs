@@ -1,5 +1,5 @@
-//! The cases of `zellige bench pic` by themselves, on the first GPU: `bench CASE[:STEPS]...`, for a build of this crate alone. Prints
-//! the median, the least and the most of the repetitions, of the first and of the second half, and what the case checks.
+//! The cases of `zellige bench pic` by themselves, on the first GPU: `bench CASE[:STEPS]...`, for a build of this crate alone.
+//! Prints the median, the least and the most of the repetitions, of the first and of the second half, and what the case checks.
 
 use std::time::Instant;
 

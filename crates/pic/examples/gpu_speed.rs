@@ -1,6 +1,6 @@
 //! Nanoseconds per particle-step of the GPU's particle stages: `gpu_speed [CASE | KEY=VALUE]...`, cases as in `CASES` by how their
-//! names begin; `bits=64`, `order=2`, `tile=16x8`, `block=128`, `resident=5`, `shift=7`, `parts=2`, `ahead=64`, `target=4096` hold for what follows, `usual` takes
-//! them back. In `dense` all particles are in a hundredth of the domain.
+//! names begin; `bits=64`, `order=2`, `tile=16x8`, `block=128`, `resident=5`, `shift=7`, `parts=2`, `ahead=64`, `target=4096` hold
+//! for what follows, `usual` takes them back. In `dense` all particles are in a hundredth of the domain.
 
 use std::time::Instant;
 

@@ -1,5 +1,6 @@
 //! Nanoseconds per particle and step of the whole loop on the processor: every instruction set, cold, warm and relativistic, one
-//! thread and two. `cargo run --release -p zellige-pic --features measure --example plasma_speed -- [CELLS [PPC [STEPS [PATH [U_TH]]]]]`
+//! thread and two. `cargo run --release -p zellige-pic --features measure --example plasma_speed -- [CELLS [PPC [STEPS [PATH
+//! [U_TH]]]]]`
 //!
 //! The set-up is that of the table in the book: 512 x 512 cells of 0.1, 36 electrons a cell, `dt` 0.07, single precision.
 //! `cpu` is the time of all threads together. PATH picks the paths whose names begin with it, U_TH one width; every time is the

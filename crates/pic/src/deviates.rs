@@ -1,6 +1,6 @@
-//! Normal numbers and directions from random words, by operations that every device rounds alike: sums, products, quotients and square
-//! roots, none of them fused, and no function of a library. So particles that a GPU makes are those of the processor to the bit, and the
-//! compiler makes loops over registers of them.
+//! Normal numbers and directions from random words, by operations that every device rounds alike: sums, products, quotients and
+//! square roots, none of them fused, and no function of a library. So particles that a GPU makes are those of the processor to the
+//! bit, and the compiler makes loops over registers of them.
 
 use zellige_device_macro::{device, device_source};
 
@@ -25,15 +25,16 @@ pub fn logarithm(x: f64) -> f64 {
     e * 0.693_147_180_369_123_8 - ((half - (rest + e * 1.908_214_929_270_587_7e-10)) - f)
 }
 
-/// The bits of [`zellige_engine::rng::open_f64`], in (0, 1), without the conversion of an integer that registers below AVX-512 do not have:
-/// 52 bits are the mantissa of a number from 2^52 on.
+/// The bits of [`zellige_engine::rng::open_f64`], in (0, 1), without the conversion of an integer that registers below AVX-512 do
+/// not have: 52 bits are the mantissa of a number from 2^52 on.
 #[inline(always)]
 pub fn open(high: u32, low: u32) -> f64 {
     let bits = ((u64::from(high) << 32) | u64::from(low)) >> 12;
     (f64::from_bits(bits | 0x4330_0000_0000_0000) - 4_503_599_627_370_496.0 + 0.5) * (1.0 / 4_503_599_627_370_496.0)
 }
 
-/// The bits of [`zellige_engine::rng::uniform_f64`], in [0, 1): the upper 32 of 53 bits count 2^21, so that both parts and their sum are exact.
+/// The bits of [`zellige_engine::rng::uniform_f64`], in [0, 1): the upper 32 of 53 bits count 2^21, so that both parts and their
+/// sum are exact.
 #[inline(always)]
 pub fn uniform(high: u32, low: u32) -> f64 {
     let upper = f64::from_bits(u64::from(high) | 0x4480_0000_0000_0000) - 9_444_732_965_739_290_427_392.0;

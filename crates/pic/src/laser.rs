@@ -79,8 +79,8 @@ impl Envelope {
 pub enum Polarisation {
     /// Linear, at this angle to the plane, in radians: 0 in the plane, pi/2 along z.
     Linear(f64),
-    /// Circular with peak `|a| = a0` at all times; `true`: z is a quarter period ahead of the plane, so that E turns clockwise for an
-    /// observer whom the pulse approaches.
+    /// Circular with peak `|a| = a0` at all times; `true`: z is a quarter period ahead of the plane, so that E turns clockwise for
+    /// an observer whom the pulse approaches.
     Circular(bool),
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Diameters, exponents and masses: Bird, Molecular Gas Dynamics and the Direct Simulation of Gas Flows (1994), appendix A, at
 //! 273.15 K. Characteristic temperatures of vibration: of diatomic molecules the same, table A.4; of the others the fundamental
-//! frequencies of Shimanouchi, Tables of Molecular Vibrational Frequencies, NSRDS-NBS 39 (1972). Parker's constants: Lumpkin, Haas and
-//! Boyd, Phys. Fluids A 3 (1991) 2282 for N2 and O2. The viscosities and heat capacities that follow are tested against measured ones in
-//! [`super::transport`].
+//! frequencies of Shimanouchi, Tables of Molecular Vibrational Frequencies, NSRDS-NBS 39 (1972). Parker's constants: Lumpkin, Haas
+//! and Boyd, Phys. Fluids A 3 (1991) 2282 for N2 and O2. The viscosities and heat capacities that follow are tested against
+//! measured ones in [`super::transport`].
 
 use super::vibration::{Mode, Vibration};
 use super::{Relaxation, Scatter, Species};

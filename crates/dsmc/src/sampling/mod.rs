@@ -195,9 +195,9 @@ impl Samples {
         self.cell_spread.error(model, cell, value, self.sums(model, cell), self.batches)
     }
 
-    /// True if the scatter of velocities is known in a cell, whose values are `values`: of the gas (`line` 0) or of species `line -
-    /// 1` of a mixture. A few particles that flew by together are cold by chance, and one alone has no temperature but round-off:
-    /// too few batches have one, or the temperature of translation is less than twice its error.
+    /// True if the scatter of velocities is known in a cell, whose values are `values`: of the gas (`line` 0) or of species
+    /// `line - 1` of a mixture. A few particles that flew by together are cold by chance, and one alone has no temperature but
+    /// round-off: too few batches have one, or the temperature of translation is less than twice its error.
     pub fn warm(&self, model: &Model, cell: usize, line: usize, values: &[f64]) -> bool {
         let at = translation(line);
         let few = self.cell_spread.filled(cell, line) < FILLED.min(self.batches);

@@ -39,11 +39,11 @@ impl Spread {
 
 /// Scatter of the values of cells as batches are added to the sums.
 ///
-/// With `V_b` the value of all batches up to number `b` and `W_b` what it is taken over up to there, the sum `Q` of `W_b W_(b-1)
-/// (V_b - V_(b-1))^2` gives the squared error `Q/W^2 F/(F-1)` of the last value, `F` the batches with anything in them. Where `V`
-/// is a mean of batch values by their weights `w`, this is the ratio estimator, the sum of `w^2 (v - V)^2` over `W^2`, and with
-/// even weights Welford's. It is the spread of the value that is written, whatever a batch alone would give: a temperature is about
-/// the velocity of all of them.
+/// With `V_b` the value of all batches up to number `b` and `W_b` what it is taken over up to there, the sum `Q` of
+/// `W_b W_(b-1) (V_b - V_(b-1))^2` gives the squared error `Q/W^2 F/(F-1)` of the last value, `F` the batches with anything in
+/// them. Where `V` is a mean of batch values by their weights `w`, this is the ratio estimator, the sum of `w^2 (v - V)^2` over
+/// `W^2`, and with even weights Welford's. It is the spread of the value that is written, whatever a batch alone would give: a
+/// temperature is about the velocity of all of them.
 #[derive(Debug, Clone)]
 pub(super) struct Cells {
     bases: Vec<Base>,

@@ -35,8 +35,8 @@ pub fn diffuse_tangential<R: RealScalar>(u: R, angle: R) -> Two<R> {
     Two::<R> { a: r * phase.cos(), b: r * phase.sin() }
 }
 
-/// Speed away from a Cercignani-Lampis wall for the speed `c` against it (Lord, Phys. Fluids A 3 (1991) 706, eq. 12): `accommodation`
-/// of the normal energy. 0 is a mirror, 1 a diffuse wall.
+/// Speed away from a Cercignani-Lampis wall for the speed `c` against it (Lord, Phys. Fluids A 3 (1991) 706, eq. 12):
+/// `accommodation` of the normal energy. 0 is a mirror, 1 a diffuse wall.
 #[device]
 #[inline(always)]
 pub fn cll_normal<R: RealScalar>(accommodation: R, c: R, u: R, angle: R) -> R {

@@ -1,5 +1,5 @@
-//! Argon at Mach 10 past a cylinder, Knudsen number 0.25, against another program: coarse and half of it, and as it comes with the program
-//! (`cargo test --test dsmc -- --ignored mach_ten`).
+//! Argon at Mach 10 past a cylinder, Knudsen number 0.25, against another program: coarse and half of it, and as it comes with the
+//! program (`cargo test --test dsmc -- --ignored mach_ten`).
 
 use std::path::Path;
 
@@ -19,10 +19,11 @@ fn example() -> Config {
     Source::read(folder.join("cylinder.toml")).unwrap().typed::<Dsmc>().unwrap().config
 }
 
-/// The upper half on a plane of symmetry in cells of 16 mm, a fifth of a free path far away and one beside the wall, with steps three times as
-/// long as the example's: drag within 4 % of the other program's 2.094 N/m for both halves, heat within 8 % of 1754 W/m. Half of that is its
-/// own uncertainty and cells' (its run in cells of 5 mm has 1 % more of both), half the noise of some 40 000 hits, four times 0.4 %. What the
-/// body has on the plane of symmetry no gas meets: it is not in the tables, and coefficients have the stream's pressure there.
+/// The upper half on a plane of symmetry in cells of 16 mm, a fifth of a free path far away and one beside the wall, with steps
+/// three times as long as the example's: drag within 4 % of the other program's 2.094 N/m for both halves, heat within 8 % of 1754
+/// W/m. Half of that is its own uncertainty and cells' (its run in cells of 5 mm has 1 % more of both), half the noise of some 40
+/// 000 hits, four times 0.4 %. What the body has on the plane of symmetry no gas meets: it is not in the tables, and coefficients
+/// have the stream's pressure there.
 #[test]
 fn half_a_cylinder_in_a_supersonic_stream_that_collides() {
     let mut config = example();
@@ -53,9 +54,9 @@ fn half_a_cylinder_in_a_supersonic_stream_that_collides() {
     assert_eq!((gas.model.geometry.segments().len(), table.len), (HALF + 1, HALF));
 }
 
-/// Drag, heat of the whole body and heat at the stagnation point of a run of SPARTA with finer cells near the body, in a smaller domain
-/// (upstream edge at 1.8 diameters): 2.094 N/m, 1754 W/m, 5.90 kW/m^2. Its own coarser run differs by 1 % in both, so 2 % for the
-/// drag, 4 % for heat.
+/// Drag, heat of the whole body and heat at the stagnation point of a run of SPARTA with finer cells near the body, in a smaller
+/// domain (upstream edge at 1.8 diameters): 2.094 N/m, 1754 W/m, 5.90 kW/m^2. Its own coarser run differs by 1 % in both, so 2 %
+/// for the drag, 4 % for heat.
 #[test]
 #[ignore = "half a minute"]
 fn a_cylinder_at_mach_ten_has_the_drag_and_heat_of_another_program() {

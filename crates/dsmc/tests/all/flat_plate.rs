@@ -1,8 +1,9 @@
 //! A thin plate along a fast stream of nitrogen, as in the experiments of Becker (Mach 4.89, 116 K, wall 290 K):
 //! `cargo test --test dsmc -- --ignored plate_in`. Seed 20261121.
 //!
-//! What was measured is not at hand, and is not compared with. Compared are the leading edge in a thin gas, where friction, heat and pressure have
-//! closed forms, and a coarse run with the example `flat_plate.toml` (`examples.rs` has the figures of its header), which is finer.
+//! What was measured is not at hand, and is not compared with. Compared are the leading edge in a thin gas, where friction, heat
+//! and pressure have closed forms, and a coarse run with the example `flat_plate.toml` (`examples.rs` has the figures of its
+//! header), which is finer.
 
 use std::f64::consts::PI;
 use std::path::Path;
@@ -28,8 +29,8 @@ fn whole(config: &Config) -> Flow {
 }
 
 /// A twentieth of the density: the first 2.5 mm are a twentieth of a free path. Without collisions each side has the friction
-/// `Cf = 1/(sqrt(pi) S)` and, of molecules that rotate, the heat `Ch = (1 + 3 (1 - Tw/T)/S^2)/(2 sqrt(pi) S)`. Collisions with what has
-/// been at the wall, which is slow and dense, change that in the order of the distance by the free path: 10 %.
+/// `Cf = 1/(sqrt(pi) S)` and, of molecules that rotate, the heat `Ch = (1 + 3 (1 - Tw/T)/S^2)/(2 sqrt(pi) S)`. Collisions with what
+/// has been at the wall, which is slow and dense, change that in the order of the distance by the free path: 10 %.
 #[test]
 #[ignore = "half a minute"]
 fn the_leading_edge_of_a_plate_in_a_thin_gas_has_the_free_molecular_loads() {
@@ -58,8 +59,8 @@ fn the_leading_edge_of_a_plate_in_a_thin_gas_has_the_free_molecular_loads() {
     }
 }
 
-/// Cells and steps twice as long, a quarter of the particles: drag and heat of the example's header within 5 %. What is found, as errors go with
-/// squares, says that a third of it is left in the example.
+/// Cells and steps twice as long, a quarter of the particles: drag and heat of the example's header within 5 %. What is found, as
+/// errors go with squares, says that a third of it is left in the example.
 #[test]
 #[ignore = "half a minute"]
 fn a_coarser_plate_in_the_same_stream_has_the_same_drag_and_heat() {

@@ -25,8 +25,8 @@ fn body(outline: Shape, wall: WallConfig) -> BodyConfig {
     }
 }
 
-/// A cold beam along the diagonal meets a mirror that stands across: every molecule gives the same momentum along the normal and none along
-/// the mirror, so that pressure is as uncertain as the number of hits, and neither shear nor lift is uncertain at all.
+/// A cold beam along the diagonal meets a mirror that stands across: every molecule gives the same momentum along the normal and
+/// none along the mirror, so that pressure is as uncertain as the number of hits, and neither shear nor lift is uncertain at all.
 #[test]
 fn a_mirror_at_45_degrees_has_no_uncertain_shear() {
     let mut config = argon(12, 4.0);
@@ -61,8 +61,8 @@ fn a_mirror_at_45_degrees_has_no_uncertain_shear() {
     assert!((error.stream[0] / along - 1.0).abs() < 1e-5, "{} along the stream, {along}", error.stream[0]);
 }
 
-/// A cold beam meets two mirrors that turn it back, one after the other: what each gets across the beam is taken back by the other, and
-/// what they get along it comes from the same molecules.
+/// A cold beam meets two mirrors that turn it back, one after the other: what each gets across the beam is taken back by the other,
+/// and what they get along it comes from the same molecules.
 #[test]
 fn segments_that_get_the_same_molecules_are_not_independent() {
     let mut config = argon(12, 4.0);
@@ -98,8 +98,8 @@ fn segments_that_get_the_same_molecules_are_not_independent() {
     assert!(y < 0.5 && load.force[1].abs() < 4.0 * error.force[1], "across the beam {y} times as uncertain as if independent: {load:?}");
 }
 
-/// A cylinder in a stream that collides, computed many times: force, moment and heat scatter as their errors say, one of which a run alone
-/// knows.
+/// A cylinder in a stream that collides, computed many times: force, moment and heat scatter as their errors say, one of which a
+/// run alone knows.
 #[test]
 fn totals_of_a_body_scatter_from_run_to_run_as_their_errors_say() {
     const RUNS: u64 = 16;

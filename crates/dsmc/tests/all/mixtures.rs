@@ -14,9 +14,9 @@ fn mix(config: &mut Config) {
     config.species = ["Ar", "He"].into_iter().zip(PARTS).map(named).collect();
 }
 
-/// A box with four open sides stays as the mixture around it, in a fast oblique stream without collisions and in a slow one with them: of
-/// each species the density, the velocity and the temperature. With the flux of one species by the mass of the other, or of the mean mass,
-/// densities would be off by factors.
+/// A box with four open sides stays as the mixture around it, in a fast oblique stream without collisions and in a slow one with
+/// them: of each species the density, the velocity and the temperature. With the flux of one species by the mass of the other, or
+/// of the mean mass, densities would be off by factors.
 #[test]
 fn open_sides_keep_a_mixture_as_it_is() {
     const WINDOWS: usize = 12;
@@ -65,8 +65,8 @@ fn open_sides_keep_a_mixture_as_it_is() {
     }
 }
 
-/// The mixture on one side, vacuum on the other, no collisions: of each species half the density, half a Maxwellian, the flux `n c/4` with
-/// its own mean speed, three times as large for helium as for argon.
+/// The mixture on one side, vacuum on the other, no collisions: of each species half the density, half a Maxwellian, the flux
+/// `n c/4` with its own mean speed, three times as large for helium as for argon.
 #[test]
 fn a_mixture_effuses_each_species_with_its_own_speed() {
     let mut config = Config::new(vec![10], vec![1e-3], "Ar", 1e20, 300.0);

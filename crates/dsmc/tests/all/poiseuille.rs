@@ -1,8 +1,9 @@
-//! Poiseuille's flow between plates at any rarefaction, through Knudsen's minimum, against the linearised kinetic equation. All of them:
-//! `cargo test --test dsmc -- --ignored knudsens_minimum`. Seed 20261121.
+//! Poiseuille's flow between plates at any rarefaction, through Knudsen's minimum, against the linearised kinetic equation. All of
+//! them: `cargo test --test dsmc -- --ignored knudsens_minimum`. Seed 20261121.
 //!
-//! A force on every molecule along the plates does what a slope of the pressure does, and needs no ends: here each molecule gets its
-//! `a dt` between steps. The flow through the gap H is `J = -G H^2 (dp/dy)/v0`, `v0 = sqrt(2 k T/m)`, with `delta = H p/(mu v0)`.
+//! A force on every molecule along the plates does what a slope of the pressure does, and needs no ends: here each molecule gets
+//! its `a dt` between steps. The flow through the gap H is `J = -G H^2 (dp/dy)/v0`, `v0 = sqrt(2 k T/m)`, with
+//! `delta = H p/(mu v0)`.
 //!
 //! Shakhov's equation (`kinetic.rs`), of which the parts that go along with `c_y` and `c_y (c_y^2 + c_z^2 - 2)` are left:
 //!
@@ -49,8 +50,8 @@ fn reduced(delta: f64, shakhov: bool) -> f64 {
     }
 }
 
-/// Known values of the model of Bhatnagar, Gross and Krook to their digits (Cercignani; Loyalka, Petrellis and Storvick), far in the
-/// continuum `delta/6 + 1.016`, and a minimum near 1.
+/// Known values of the model of Bhatnagar, Gross and Krook to their digits (Cercignani; Loyalka, Petrellis and Storvick), far in
+/// the continuum `delta/6 + 1.016`, and a minimum near 1.
 #[test]
 fn the_kinetic_equation_has_its_known_flows() {
     for (delta, expected) in [(0.1, 2.0327), (1.0, 1.5386), (10.0, 2.7638)] {
@@ -97,8 +98,8 @@ fn forced(rarefaction: f64, cells: usize, particles: f64, part: f64, [settle, st
     [mean, error].map(|u| u * v0 / (kick / config.dt * length) * heated)
 }
 
-/// One rarefaction, at the minimum, where hard spheres have some 1.50 and the model of Bhatnagar, Gross and Krook 1.54 (Sharipov and Seleznev,
-/// J. Phys. Chem. Ref. Data 27 (1998) 657): 3 %, and three errors of some 1 %.
+/// One rarefaction, at the minimum, where hard spheres have some 1.50 and the model of Bhatnagar, Gross and Krook 1.54 (Sharipov
+/// and Seleznev, J. Phys. Chem. Ref. Data 27 (1998) 657): 3 %, and three errors of some 1 %.
 #[test]
 fn a_force_drives_gas_as_kinetic_theory_has_it() {
     let [found, error] = forced(1.0, 6, 2000.0, 0.15, [100, 2400], 0.12);
@@ -106,10 +107,11 @@ fn a_force_drives_gas_as_kinetic_theory_has_it() {
     close("reduced flow", found, 1.52, 0.03 + 3.0 * error / found, 0.0);
 }
 
-/// From few collisions to many: a minimum, and from 1 on the model of Bhatnagar, Gross and Krook to 3 %, as Boltzmann's equation is known to be. With
-/// few collisions the flow is that of molecules that fly along the plates until they meet another one, and how often that is viscosity does not
-/// say: in a gas of the same viscosity argon's meet 1.60 times as often as the model's, but some meetings turn them by little. So its flow lies
-/// between those of the model for this and for 1.60 times the rarefaction, to the same 3 %.
+/// From few collisions to many: a minimum, and from 1 on the model of Bhatnagar, Gross and Krook to 3 %, as Boltzmann's equation is
+/// known to be. With few collisions the flow is that of molecules that fly along the plates until they meet another one, and how
+/// often that is viscosity does not say: in a gas of the same viscosity argon's meet 1.60 times as often as the model's, but some
+/// meetings turn them by little. So its flow lies between those of the model for this and for 1.60 times the rarefaction, to the
+/// same 3 %.
 #[test]
 #[ignore = "a minute"]
 fn the_flow_has_knudsens_minimum() {

@@ -7,8 +7,8 @@ use zellige_engine::device::{Cpu, Device};
 use zellige_engine::profile::Profiler;
 use zellige_engine::sim::{Environment, Solver};
 
-/// Energy and momentum of a row are those of the last audit, and rates are since the row before: a part that goes on between two of them must
-/// not put others there.
+/// Energy and momentum of a row are those of the last audit, and rates are since the row before: a part that goes on between two of
+/// them must not put others there.
 #[test]
 fn rows_go_on_as_if_nothing_had_been() {
     let mut config = Config::new(vec![8, 8], vec![1e-3, 1e-3], "N2", 1e22, 300.0);
@@ -38,8 +38,8 @@ fn rows_go_on_as_if_nothing_had_been() {
     }
 }
 
-/// Cells of many thousands of particles, which several tiles of a GPU share: all collide as often as they should, averages are of all, and what goes
-/// on from a checkpoint is the same to the bit.
+/// Cells of many thousands of particles, which several tiles of a GPU share: all collide as often as they should, averages are of
+/// all, and what goes on from a checkpoint is the same to the bit.
 #[test]
 fn full_cells_collide_and_go_on_to_the_bit() {
     let mut config = argon(3, 9000.0);

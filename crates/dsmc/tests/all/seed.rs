@@ -90,8 +90,8 @@ fn run_whole(name: &str, config: &Config, folder: &Path, fed: u64, device: &Devi
     gas
 }
 
-/// The cases of the older program a hundredth as large: a tenth of the cells along each axis, as many particles in each, and a hundredth of
-/// what comes from the left.
+/// The cases of the older program a hundredth as large: a tenth of the cells along each axis, as many particles in each, and a
+/// hundredth of what comes from the left.
 #[test]
 fn its_cases_run_on_both_devices() {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dsmc/seed");
@@ -122,7 +122,8 @@ fn its_cases_run_on_both_devices() {
     }
 }
 
-/// A body by a file of the older form, a square on its corner whose edges are diagonals of cells, and a source with a schedule of its own.
+/// A body by a file of the older form, a square on its corner whose edges are diagonals of cells, and a source with a schedule of
+/// its own.
 #[test]
 fn a_geometry_file_and_a_schedule_run_on_both_devices() {
     let folder = tempfile::tempdir().unwrap();

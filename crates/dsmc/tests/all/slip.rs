@@ -50,10 +50,11 @@ fn fluxes_between_plates_are_near_the_sum_of_resistances() {
     }
 }
 
-/// Hard spheres slip along a diffuse wall as if it stood 0.987 viscous lengths `mu v0/p` behind itself, 1.11 free paths `sqrt(pi)/2
-/// mu v0/p` (Boltzmann's equation linearised: Ohwada, Sone and Aoki, Phys. Fluids A 1 (1989) 1588; the model of Bhatnagar, Gross
-/// and Krook has 1.016). Twenty free paths between the plates, of which the middle twelve are looked at, where nothing is left of
-/// the layers at the walls. Friction warms the gas, by 2 %: the speed is linear in `int dx/mu`. 5 %, and four errors of 3 %.
+/// Hard spheres slip along a diffuse wall as if it stood 0.987 viscous lengths `mu v0/p` behind itself, 1.11 free paths
+/// `sqrt(pi)/2 mu v0/p` (Boltzmann's equation linearised: Ohwada, Sone and Aoki, Phys. Fluids A 1 (1989) 1588; the model of
+/// Bhatnagar, Gross and Krook has 1.016). Twenty free paths between the plates, of which the middle twelve are looked at, where
+/// nothing is left of the layers at the walls. Friction warms the gas, by 2 %: the speed is linear in `int dx/mu`. 5 %, and four
+/// errors of 3 %.
 #[test]
 #[ignore = "a minute"]
 fn plates_far_apart_let_the_gas_slip_by_its_known_length() {

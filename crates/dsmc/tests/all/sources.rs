@@ -79,8 +79,8 @@ fn a_schedule_is_kept_to_the_particle() {
     assert_eq!(found[0], found[1], "the number of threads changes nothing");
 }
 
-/// Mirrors all around keep what is there, but not what a hot line adds: its energy is no fault of the run, and its cross-sections are
-/// reckoned with from the start.
+/// Mirrors all around keep what is there, but not what a hot line adds: its energy is no fault of the run, and its cross-sections
+/// are reckoned with from the start.
 #[test]
 fn a_box_with_a_source_is_not_closed() {
     let mut config = channel(SourceConfig { temperature: Some(3000.0), schedule: vec![[0, 20_000]], ..line() });

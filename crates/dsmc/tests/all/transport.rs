@@ -16,8 +16,9 @@ const WAVE: f64 = 28.0;
 const WARMER: f64 = 0.25;
 const FASTER: f64 = 0.3;
 
-/// A periodic box of hard spheres in which temperature varies as a sine at the same pressure and the velocity across as another one. Both
-/// die away by conduction and friction alone. Cells are `dx` free paths wide, a step takes a molecule of speed v0 `dt` of them.
+/// A periodic box of hard spheres in which temperature varies as a sine at the same pressure and the velocity across as another
+/// one. Both die away by conduction and friction alone. Cells are `dx` free paths wide, a step takes a molecule of speed v0 `dt` of
+/// them.
 fn waves(dx: f64, dt: f64, particles: f64) -> Flow {
     let (n, t) = (1e20, 273.15);
     let argon = find("Ar", Molecules::Hs).unwrap();
@@ -70,9 +71,10 @@ fn rates(dx: f64, dt: f64, particles: f64) -> [[f64; 2]; 2] {
 /// 1 + 32/(225 pi) (dx/lambda)^2 + 64/(675 pi) (v0 dt/lambda)^2        1 + 16/(45 pi) (dx/lambda)^2 + 32/(150 pi) (v0 dt/lambda)^2
 /// ```
 ///
-/// of hard spheres with any partner of the cell (Alexander, Garcia and Alder, Phys. Fluids 10 (1998) 1540; Hadjiconstantinou, Phys. Fluids 12
-/// (2000) 2634; Garcia and Wagner, Phys. Fluids 12 (2000) 2621). Rates of coarse runs over that of a fine one, in which all else is the same.
-/// Those of the fine one are the first approximation's within 12 %: waves of 28 free paths are not quite long.
+/// of hard spheres with any partner of the cell (Alexander, Garcia and Alder, Phys. Fluids 10 (1998) 1540; Hadjiconstantinou, Phys.
+/// Fluids 12 (2000) 2634; Garcia and Wagner, Phys. Fluids 12 (2000) 2621). Rates of coarse runs over that of a fine one, in which
+/// all else is the same. Those of the fine one are the first approximation's within 12 %: waves of 28 free paths are not quite
+/// long.
 #[test]
 #[ignore = "minutes"]
 fn transport_grows_with_cells_and_steps_as_theory_has_it() {
@@ -102,10 +104,11 @@ fn transport_grows_with_cells_and_steps_as_theory_has_it() {
     }
 }
 
-/// Fourier's law in the middle of twenty free paths between 350 and 200 K: with `K ~ T^omega` the heat flux is that of a slope of `T^(1 + omega)`.
+/// Fourier's law in the middle of twenty free paths between 350 and 200 K: with `K ~ T^omega` the heat flux is that of a slope of
+/// `T^(1 + omega)`.
 ///
-/// The flux of the cells is that after collisions, in which it loses `2 dt p/(3 mu)` of itself and which flights give back: less by half of that than
-/// what passes through, which walls know.
+/// The flux of the cells is that after collisions, in which it loses `2 dt p/(3 mu)` of itself and which flights give back: less by
+/// half of that than what passes through, which walls know.
 #[test]
 #[ignore = "a minute"]
 fn transport_of_heat_between_plates_follows_fouriers_law() {
@@ -142,7 +145,8 @@ fn transport_of_heat_between_plates_follows_fouriers_law() {
     );
 }
 
-/// Nitrogen, which rotates, between the same plates: heat of translation and rotation, and what their exchange takes away, 3 % of it.
+/// Nitrogen, which rotates, between the same plates: heat of translation and rotation, and what their exchange takes away, 3 % of
+/// it.
 #[test]
 #[ignore = "a minute"]
 fn transport_of_heat_by_molecules_that_rotate() {

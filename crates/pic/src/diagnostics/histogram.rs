@@ -139,8 +139,8 @@ impl Expressions {
 /// Extent of nothing.
 const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 
-/// The histogram as it stands: density of weight over the axes, so that its integral is the number of particles: in `n_0
-/// (c/w_n)^d`, or real ones per unit of the lengths that the box does not have, where the units are SI.
+/// The histogram as it stands: density of weight over the axes, so that its integral is the number of particles: in
+/// `n_0 (c/w_n)^d`, or real ones per unit of the lengths that the box does not have, where the units are SI.
 pub fn record(config: &Config, plasma: &mut Plasma, p: &PhaseSpaceConfig) -> Result<Record> {
     let s = plasma.setup.species.iter().position(|s| s.name == p.species).unwrap_or(0);
     let expressions = Expressions::new(config, p)?;

@@ -120,8 +120,8 @@ impl Series {
         self.balance.worst()
     }
 
-    /// Energies and momenta as curves; the change of the energy where the box is `closed`, and what crossed the sides where something
-    /// did.
+    /// Energies and momenta as curves; the change of the energy where the box is `closed`, and what crossed the sides where
+    /// something did.
     pub fn records(&self, closed: bool) -> Vec<Record> {
         let energy = self.units.label(["J", "J/m^2", "J/m"][self.dimensions], "n_0 m_e c^2");
         let curve = |name: &str, title: &str, y: &str, log_y: bool, columns: &[&str]| {

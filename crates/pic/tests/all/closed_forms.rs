@@ -1,5 +1,5 @@
-//! Figures of single species, waves and starts against closed forms, from the input table on, with charges, masses, temperatures and
-//! units other than 1.
+//! Figures of single species, waves and starts against closed forms, from the input table on, with charges, masses, temperatures
+//! and units other than 1.
 
 use std::f64::consts::{PI, TAU};
 
@@ -107,8 +107,8 @@ fn ions_take_part_in_the_plasma_oscillation() {
     assert!((found / expected - 1.0).abs() < 3e-3, "{found}, expected {expected}");
 }
 
-/// Lower and upper hybrid resonance of a cold plasma across a magnetic field: the roots of `1 = sum w_p^2/(w^2 - w_c^2)`, to which the
-/// extraordinary wave tends for `k >> 1`.
+/// Lower and upper hybrid resonance of a cold plasma across a magnetic field: the roots of `1 = sum w_p^2/(w^2 - w_c^2)`, to which
+/// the extraordinary wave tends for `k >> 1`.
 #[test]
 fn hybrid_waves_have_their_frequencies() {
     let (mass, b) = (25.0_f64, 1.0_f64);
@@ -132,7 +132,8 @@ fn hybrid_waves_have_their_frequencies() {
     }
 }
 
-/// Waves along a magnetic field: all four branches of `w^2 - k^2 = w/(w -+ w_c)`, right-handed (whistler and upper) and left-handed.
+/// Waves along a magnetic field: all four branches of `w^2 - k^2 = w/(w -+ w_c)`, right-handed (whistler and upper) and
+/// left-handed.
 #[test]
 fn waves_along_a_magnetic_field_have_their_frequencies() {
     let (k, c) = (TAU / 6.4, 0.5);
@@ -300,8 +301,8 @@ fn a_ramp_has_its_density() {
     }
 }
 
-/// E of a pulse at a place over some steps: the angle by which it turns in a unit of time, from y towards z, the largest E, and the full
-/// width of its square at half maximum (of a Gaussian, by its integral).
+/// E of a pulse at a place over some steps: the angle by which it turns in a unit of time, from y towards z, the largest E, and the
+/// full width of its square at half maximum (of a Gaussian, by its integral).
 fn turning(mut table: Value, laser: &Value, at: f64, until: f64, strength: f64) -> [f64; 3] {
     table["laser"] = json!([laser]);
     let mut pic = start(table, 1);
@@ -327,9 +328,9 @@ fn turning(mut table: Value, laser: &Value, at: f64, until: f64, strength: f64) 
     [angle / (f64::from(count) * grid.dt), most, whole / (most * most) / (PI / 4.0 / 2.0_f64.ln()).sqrt()]
 }
 
-/// The schema's words: an observer whom the pulse approaches sees E of `left` turn anticlockwise. Who looks along -x, z upwards, has y to
-/// the right: anticlockwise is from y to z; who looks along +x sees it from y to -z. The frequency is that of the wavelength, the
-/// strength `a0 w` at all times.
+/// The schema's words: an observer whom the pulse approaches sees E of `left` turn anticlockwise. Who looks along -x, z upwards,
+/// has y to the right: anticlockwise is from y to z; who looks along +x sees it from y to -z. The frequency is that of the
+/// wavelength, the strength `a0 w` at all times.
 #[test]
 fn circular_pulses_turn_as_they_are_called_at_the_frequency_of_their_wavelength() {
     let table = json!({
@@ -409,8 +410,8 @@ fn the_phase_of_a_beam_is_that_at_its_focus() {
     }
 }
 
-/// Modes and spectra of any component are in the units of the run: those of J in A/m^2, squares of E in V^2/m^2; and a spectrum over time
-/// has its line at the plasma frequency.
+/// Modes and spectra of any component are in the units of the run: those of J in A/m^2, squares of E in V^2/m^2; and a spectrum
+/// over time has its line at the plasma frequency.
 #[test]
 fn modes_and_spectra_are_in_the_units_of_the_run() {
     let length = 5.314_095e-6 * 6.4;

@@ -11,7 +11,8 @@ fn energy(stages: &mut dyn Stages) -> f64 {
     e.electric.iter().sum::<f64>() + e.magnetic.iter().sum::<f64>() + e.kinetic.iter().sum::<f64>()
 }
 
-/// V6, reduced, with shapes of the second order (those of the first: `physics`): energies centred in time stay within the listed 1.5e-3.
+/// V6, reduced, with shapes of the second order (those of the first: `physics`): energies centred in time stay within the listed
+/// 1.5e-3.
 #[test]
 fn a_warm_plasma_keeps_its_energy() {
     let mut s = setup([16, 16]);

@@ -63,8 +63,9 @@ fn the_other_filaments_grow_at_their_rates() {
     }
 }
 
-/// V13. A periodic plasma of electrons and positrons stays where it is: the shapes' aliases exert forces of a plasma on itself, but move
-/// it by less than half of what chance gave it at the start, `u_th / sqrt(N)` a component. (Electrons alone swing against the background.)
+/// V13. A periodic plasma of electrons and positrons stays where it is: the shapes' aliases exert forces of a plasma on itself, but
+/// move it by less than half of what chance gave it at the start, `u_th / sqrt(N)` a component. (Electrons alone swing against the
+/// background.)
 #[test]
 fn a_plasma_does_not_push_itself() {
     for order in [1, 2] {
@@ -140,8 +141,8 @@ fn rotations_are_rotations() {
     }
 }
 
-/// Particles on borders, next to them by a rounding unit, and about to cross by next to nothing: a peer's periodic sides lost some in
-/// single precision.
+/// Particles on borders, next to them by a rounding unit, and about to cross by next to nothing: a peer's periodic sides lost some
+/// in single precision.
 #[test]
 fn nothing_falls_through_a_border() {
     for (order, side) in [(1, ParticleSide::Periodic), (2, ParticleSide::Periodic), (1, ParticleSide::Reflect), (2, ParticleSide::Reflect)]

@@ -1,6 +1,7 @@
-//! Steps of a small gas: their launches are recorded once and put on the stream as one, several steps together, since each takes the host and the
-//! device longer than what it does, and kernels of a record start before the ones ahead have ended. The device counts the steps, and everything else
-//! that launches take is the same in every second step. So a step is kept back until there are enough of them, or somebody looks.
+//! Steps of a small gas: their launches are recorded once and put on the stream as one, several steps together, since each takes
+//! the host and the device longer than what it does, and kernels of a record start before the ones ahead have ended. The device
+//! counts the steps, and everything else that launches take is the same in every second step. So a step is kept back until there
+//! are enough of them, or somebody looks.
 
 use zellige_engine::cuda::{Buffer, Graph, Pool};
 use zellige_engine::error::Result;

@@ -6,8 +6,8 @@
 //! that the particle is in never has to be asked. Products over the axes make 37 numbers for a cell, one register each
 //! for a row of cells; a particle looks its own up by its column.
 //!
-//! Registers that look up in two of them at once ([`Lanes::HALVES`]) have the slopes of both halves side by side instead of `f'` and
-//! `f"`: `f + s g` with the `g` of the half, 26 registers looked up and 18 products added instead of 37 and 31.
+//! Registers that look up in two of them at once ([`Lanes::HALVES`]) have the slopes of both halves side by side instead of `f'`
+//! and `f"`: `f + s g` with the `g` of the half, 26 registers looked up and 18 products added instead of 37 and 31.
 
 use zellige_engine::real::{Real, RealScalar};
 

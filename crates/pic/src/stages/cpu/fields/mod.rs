@@ -123,8 +123,8 @@ impl<T: RealScalar> FieldSet<T> {
         self.feel();
     }
 
-    /// Moves all fields one cell towards lower x; the last column of cells becomes empty, but for lines of E and B in `ahead`. External
-    /// fields stay as they are in the window's frame.
+    /// Moves all fields one cell towards lower x; the last column of cells becomes empty, but for lines of E and B in `ahead`.
+    /// External fields stay as they are in the window's frame.
     pub fn shift(&mut self, ahead: &[Sheet]) {
         let (n, pitch) = (self.grid.cells[0] + BELOW, self.grid.pitch());
         for array in self.e.iter_mut().chain(&mut self.b).chain(&mut self.j) {
