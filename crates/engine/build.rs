@@ -1,11 +1,11 @@
 //! Two decisions about a build for tests: whether it is for a machine with a GPU, and which instruction sets are worth compiling.
 //!
-//! `gpu_tests` is set where there is a GPU, or where `ZELLIGE_REQUIRE_GPU=1` asks for a build to be carried to one; elsewhere the tests
-//! that need one are reported as ignored.
+//! `gpu_tests` is set where there is a GPU, or where `ZELLIGE_REQUIRE_GPU=1` asks for a build to be carried to one; elsewhere the
+//! tests that need one are reported as ignored.
 //!
-//! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests and debugging, on a machine
-//! that cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be carried elsewhere.
-//! `crates/checks`, which compiles the engine's own tests, has the same script.
+//! Leaves out the forms of kernels for AVX-512 where they would be compiled for nothing: in builds for tests and debugging, on a
+//! machine that cannot run them (a tenth of what a solver's tests take to build). `ZELLIGE_AVX512=1` builds them anyway, to be
+//! carried elsewhere. `crates/checks`, which compiles the engine's own tests, has the same script.
 
 use std::env::var;
 

@@ -1,4 +1,5 @@
-//! Tables of a gas, SPARTA's `.species` and `.vss`: any text gives molecules that the solver can work with, or a message with the line.
+//! Tables of a gas, SPARTA's `.species` and `.vss`: any text gives molecules that the solver can work with, or a message with the
+//! line.
 #![no_main]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Scans: any bytes as an NPZ, `.ptyd`, CXI or HDF5 file give a scan whose frames, positions and mask fit one another, or an error. The first byte
-//! chooses the ending.
+//! Scans: any bytes as an NPZ, `.ptyd`, CXI or HDF5 file give a scan whose frames, positions and mask fit one another, or an error.
+//! The first byte chooses the ending.
 #![no_main]
 
 use std::path::Path;

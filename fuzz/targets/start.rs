@@ -1,5 +1,5 @@
-//! Results to start from: any bytes as a `.ptyr` or NPZ file beside a sound scan give a problem whose probe and object have their sizes, or an error. The
-//! first byte chooses the ending and whether the input names a scan of the file.
+//! Results to start from: any bytes as a `.ptyr` or NPZ file beside a sound scan give a problem whose probe and object have their
+//! sizes, or an error. The first byte chooses the ending and whether the input names a scan of the file.
 #![no_main]
 
 use std::sync::OnceLock;

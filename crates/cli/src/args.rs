@@ -39,7 +39,8 @@ pub(crate) enum Command {
         #[arg(long)]
         measure: bool,
     },
-    /// Compile kernels for GPUs that need not be at hand, and pack them into one file: runs that find it compile nothing. Needs NVRTC.
+    /// Compile kernels for GPUs that need not be at hand, and pack them into one file: runs that find it compile nothing. Needs
+    /// NVRTC.
     Kernels(KernelsArgs),
     /// Write one of the examples into a file to start from; without a name, list them.
     New(NewArgs),
@@ -176,8 +177,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// Cases or beginnings of their names, for example `poisson` or `poisson/mixed`; all without any. `run/` before them times whole runs of
-    /// these cases, with their output, and `sweep/` and a solver its plain case over sizes.
+    /// Cases or beginnings of their names, for example `poisson` or `poisson/mixed`; all without any. `run/` before them times
+    /// whole runs of these cases, with their output, and `sweep/` and a solver its plain case over sizes.
     pub(crate) cases: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Place,
@@ -211,8 +212,8 @@ pub(crate) struct NewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ViewArgs {
-    /// A result folder or file; `file.h5:/path` for a dataset (also of .cxi, .ptyr, .ptyd, .nxs). In a folder, pictures that the run made stay unless
-    /// `--range`, `--log` or `--map` asks for others.
+    /// A result folder or file; `file.h5:/path` for a dataset (also of .cxi, .ptyr, .ptyd, .nxs). In a folder, pictures that the
+    /// run made stay unless `--range`, `--log` or `--map` asks for others.
     pub(crate) path: PathBuf,
     /// Picture to write; by default beside the data.
     #[arg(short, long)]

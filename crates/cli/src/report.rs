@@ -10,7 +10,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Commit that the binary was built from.
 pub(crate) const GIT_HASH: &str = env!("ZELLIGE_GIT_HASH");
 
-/// A line on standard error. Whoever read it may have gone (`zellige run x.toml 2>&1 | head`): the work goes on, as its results are files.
+/// A line on standard error. Whoever read it may have gone (`zellige run x.toml 2>&1 | head`): the work goes on, as its results are
+/// files.
 macro_rules! say {
     ($($text:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($text)*)));

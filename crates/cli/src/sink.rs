@@ -148,8 +148,8 @@ const SHOWN: usize = 4;
 /// Below this part of the work nothing is said about the time that the rest will take.
 const BEGUN: f64 = 0.005;
 
-/// Estimates the time left if the run goes on as since `origin` (time and fraction done), in two or three digits; `None` while it is
-/// unknown.
+/// Estimates the time left if the run goes on as since `origin` (time and fraction done), in two or three digits; `None` while it
+/// is unknown.
 fn left(progress: &Progress, origin: (Duration, f64)) -> Option<String> {
     let (wall, part) = (progress.wall.saturating_sub(origin.0).as_secs_f64(), progress.fraction - origin.1);
     let seconds = (part >= BEGUN && wall > 0.0).then(|| wall * (1.0 - progress.fraction).max(0.0) / part)?;
@@ -160,8 +160,8 @@ fn left(progress: &Progress, origin: (Duration, f64)) -> Option<String> {
     })
 }
 
-/// Builds a line of progress, as names and values: the number of the `step` first, then the fraction done, the time left, the row's first
-/// scalars but for that number, and the pace.
+/// Builds a line of progress, as names and values: the number of the `step` first, then the fraction done, the time left, the row's
+/// first scalars but for that number, and the pace.
 fn shown(progress: &Progress, origin: (Duration, f64), row: &Row, step: &str, item: &str) -> Vec<(String, String)> {
     let mut shown = vec![
         (step.to_owned(), progress.clock.step.to_string()),

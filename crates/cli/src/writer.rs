@@ -1,7 +1,7 @@
 //! Files of results are written by a thread of their own while the next steps run.
 //!
-//! Moments wait in a queue of bounded size, and whatever waits is written together. Order is kept: a moment has its files before the next
-//! one has any. An error ends the writing; it reaches the run with the next moment, or at its end.
+//! Moments wait in a queue of bounded size, and whatever waits is written together. Order is kept: a moment has its files before
+//! the next one has any. An error ends the writing; it reaches the run with the next moment, or at its end.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -114,8 +114,8 @@ impl Writer {
         self.shared.until(State::idle)
     }
 
-    /// Waits until all is written that was put; what went wrong, in words, if something did. It will be the error of the next moment or
-    /// of the end all the same.
+    /// Waits until all is written that was put; what went wrong, in words, if something did. It will be the error of the next
+    /// moment or of the end all the same.
     pub(crate) fn wait(&self) -> Option<String> {
         self.drained().error.as_ref().map(ToString::to_string)
     }

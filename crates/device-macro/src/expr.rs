@@ -81,8 +81,8 @@ impl Emitter {
         if let Ty::Literal(_) = code.ty { Err(refuse(expr, UNTYPED)) } else { Ok(code) }
     }
 
-    /// Translates an expression that is stored in something of type `expected`: there a plain number need not repeat a type that is not
-    /// visible.
+    /// Translates an expression that is stored in something of type `expected`: there a plain number need not repeat a type that is
+    /// not visible.
     pub(crate) fn stored(&mut self, expr: &Expr, expected: Option<&Ty>) -> Result<Code> {
         match (expr, expected) {
             (Expr::Lit(_), Some(Ty::Like(_))) => self.expr(expr, None),

@@ -1,11 +1,12 @@
-//! Code that the attribute refuses, each case at its token with what to write instead: the compiler on every case of `tests/refused`,
-//! whose `.stderr` holds the expected output. The macro is the one that was built for this program: nothing else is needed.
+//! Code that the attribute refuses, each case at its token with what to write instead: the compiler on every case of
+//! `tests/refused`, whose `.stderr` holds the expected output. The macro is the one that was built for this program: nothing else
+//! is needed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The macro, beside this program. Of several, built for other sets of crates, the last one: those that are older and were not built anew
-/// are of the same sources.
+/// The macro, beside this program. Of several, built for other sets of crates, the last one: those that are older and were not
+/// built anew are of the same sources.
 fn built() -> PathBuf {
     let program = std::env::current_exe().unwrap();
     let entries = std::fs::read_dir(program.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());

@@ -15,10 +15,10 @@ pub fn planned(bytes: u64) {
 /// Bytes from which an array has pages of its own, which go back to the system with it.
 const APART: i32 = 1 << 20;
 
-/// Has large arrays take no memory once they are freed, where the C library is glibc. By itself it puts arrays of up to 32 MiB into its
-/// heaps as soon as one of that size was freed, and gives back a heap's end alone: a process keeps tens of megabytes that nobody counts.
-/// What is smaller stays in a heap, of which 2 MiB are kept: loops that make and free it (buffers of files, blocks of sums) would ask the
-/// system for its pages each time.
+/// Has large arrays take no memory once they are freed, where the C library is glibc. By itself it puts arrays of up to 32 MiB into
+/// its heaps as soon as one of that size was freed, and gives back a heap's end alone: a process keeps tens of megabytes that
+/// nobody counts. What is smaller stays in a heap, of which 2 MiB are kept: loops that make and free it (buffers of files, blocks
+/// of sums) would ask the system for its pages each time.
 pub fn give_back_large() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: both are numbers that the library has keys for, and no other thread runs yet or needs to know.

@@ -135,8 +135,8 @@ pub fn prepare(work: impl FnOnce() -> Result<()>) -> Result<Vec<Ready>> {
     Ok(PREPARED.take().unwrap_or_default())
 }
 
-/// Gives files their names in this order up to the first that cannot have it, and flushes each folder once. With the error come those that
-/// have their names.
+/// Gives files their names in this order up to the first that cannot have it, and flushes each folder once. With the error come
+/// those that have their names.
 pub fn give_names(files: Vec<Ready>) -> (Vec<PathBuf>, Result<()>) {
     let (mut named, mut result) = (Vec::with_capacity(files.len()), Ok(()));
     for mut file in files {
@@ -195,8 +195,8 @@ pub fn writable_dir(path: impl AsRef<Path>) -> Result<()> {
     })
 }
 
-/// Removes what killed processes left half-written in a folder: files with names as [`Pending`] gives them, of a process that is no more.
-/// The caller holds the folder's lock. What cannot be removed stays.
+/// Removes what killed processes left half-written in a folder: files with names as [`Pending`] gives them, of a process that is no
+/// more. The caller holds the folder's lock. What cannot be removed stays.
 pub fn clear_temporaries(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if maker(&entry.file_name()).is_some_and(|id| id == std::process::id() || !is_alive(id)) {
@@ -252,8 +252,8 @@ const HASHED: u64 = 1 << 30;
 /// Bytes in a row where a file is longer than that.
 const PIECE: u64 = 1 << 20;
 
-/// Hashes of the files `names`, relative to `folder` or not: of length and content, which of a file of more than 1 GiB is taken in pieces
-/// spread evenly from its first byte to its last.
+/// Hashes of the files `names`, relative to `folder` or not: of length and content, which of a file of more than 1 GiB is taken in
+/// pieces spread evenly from its first byte to its last.
 pub fn fingerprints(folder: &Path, names: impl IntoIterator<Item = String>) -> Result<Fingerprints> {
     let fingerprint = |name: String| {
         let path = folder.join(&name);

@@ -10,7 +10,8 @@ use crate::error::Result;
 /// Bytes from which on an array is worth large pages.
 const LARGE: usize = 4 << 20;
 
-/// `n` zeros that the system hands out when they are first touched, on large pages where it has them: one fault where there were 512.
+/// `n` zeros that the system hands out when they are first touched, on large pages where it has them: one fault where there were
+/// 512.
 pub fn zeros<T: Pod>(n: usize) -> Vec<T> {
     let mut values = vec![T::zeroed(); n];
     #[cfg(target_os = "linux")]
@@ -92,8 +93,8 @@ impl<T: Pod> Default for Large<T> {
 }
 
 impl<T: Pod> Large<T> {
-    /// `n` zeros, in a file in `folder` if there is one. The space on the disk is reserved at once: later there is no way to say that it
-    /// is full.
+    /// `n` zeros, in a file in `folder` if there is one. The space on the disk is reserved at once: later there is no way to say
+    /// that it is full.
     pub fn zeros(n: usize, folder: Option<&Path>) -> Result<Self> {
         match folder {
             Some(folder) if n > 0 => Ok(Self::File(Mapping::new(n, folder)?)),

@@ -90,21 +90,21 @@ pub trait Sink {
     /// Records fell due, by `output.every` or by the solver's own schedules; `last` for the results at the end of the run.
     ///
     /// # Errors
-    /// They cannot be written, or those of before could not be: a sink may write while the next steps run, but the `last` ones, which are
-    /// on the disk when this returns.
+    /// They cannot be written, or those of before could not be: a sink may write while the next steps run, but the `last` ones,
+    /// which are on the disk when this returns.
     fn records(&mut self, clock: &Clock, records: Vec<Record>, last: bool) -> Result<()>;
     /// Something that a person should know.
     fn notice(&mut self, text: &str);
-    /// All is set up, and steps come next. A clock that is not at 0 is that of a checkpoint: what was handed over up to there does not
-    /// come again.
+    /// All is set up, and steps come next. A clock that is not at 0 is that of a checkpoint: what was handed over up to there does
+    /// not come again.
     ///
     /// # Errors
     /// Nothing can be written; the run does not begin.
     fn started(&mut self, _clock: &Clock) -> Result<()> {
         Ok(())
     }
-    /// A checkpoint is saved next: should the run break off after it, it goes on from there, and what was handed over up to here does not
-    /// come again, so it must be on the disk.
+    /// A checkpoint is saved next: should the run break off after it, it goes on from there, and what was handed over up to here
+    /// does not come again, so it must be on the disk.
     ///
     /// # Errors
     /// What was handed over could not be kept; the checkpoint is saved all the same.
@@ -140,8 +140,8 @@ pub struct Summary {
     pub ns_per_item: f64,
     /// Model traffic over time, bytes per second.
     pub bytes_per_second: f64,
-    /// Measured copy bandwidth of the device, bytes per second; of the CPU only where a run was long and large enough to be compared with
-    /// it.
+    /// Measured copy bandwidth of the device, bytes per second; of the CPU only where a run was long and large enough to be
+    /// compared with it.
     pub bandwidth: Option<f64>,
     /// The stages.
     pub stages: Vec<StageRow>,
@@ -352,8 +352,8 @@ fn write_records<S: Solver>(
         .map_err(|error| saver.unwritten(error, &Owed::after(end), solver, sink))
 }
 
-/// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results of
-/// before where there are some on the way (`late`), since a sink may write while the next steps run.
+/// Hands on what the solver's own schedules ask for. Should that fail, the state is saved: what could not be written may be results
+/// of before where there are some on the way (`late`), since a sink may write while the next steps run.
 fn diagnostics<S: Solver>(solver: &mut S, saver: &Saver<'_, S>, wall: Duration, late: bool, sink: &mut dyn Sink) -> Result<()> {
     let due = times::within(Part::Diagnostics, || solver.due(wall))?;
     if due.is_empty() {

@@ -59,7 +59,8 @@ pub fn way() -> Way {
 }
 
 impl Way {
-    /// Ends the writing of results between two files where there is a reason to stop: a run that is gone on with writes them all again.
+    /// Ends the writing of results between two files where there is a reason to stop: a run that is gone on with writes them all
+    /// again.
     ///
     /// # Errors
     /// [`Error::Interrupted`], for the run loop.
@@ -71,7 +72,8 @@ impl Way {
     }
 }
 
-/// Makes a file that grows beyond the limit on its length (`ulimit -f`) an error of the write, where the system would end the process.
+/// Makes a file that grows beyond the limit on its length (`ulimit -f`) an error of the write, where the system would end the
+/// process.
 pub fn survive_limits_on_files() {
     #[cfg(unix)]
     // SAFETY: ignoring a signal runs no code of ours.

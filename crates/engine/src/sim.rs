@@ -159,8 +159,8 @@ pub trait Solver: Sized {
     const ITEM: &'static str;
     /// Availability of GPU kernels: without them `auto` means the CPU, and a GPU asked for by name is refused.
     const GPU: bool = true;
-    /// Makes a row after each step, so that a step that breaks down is found at once. Otherwise only the rows that fall due and the last
-    /// one are made: for solvers whose row waits for a device, or covers all steps since the row before.
+    /// Makes a row after each step, so that a step that breaks down is found at once. Otherwise only the rows that fall due and the
+    /// last one are made: for solvers whose row waits for a device, or covers all steps since the row before.
     const ROW_EACH_STEP: bool = true;
 
     /// The table of the input as typed; unknown keys are refused.
@@ -169,8 +169,8 @@ pub trait Solver: Sized {
     /// Finds every problem that can be seen without allocating anything. Paths are relative to the solver's table.
     fn check(config: &Self::Config) -> Vec<Problem>;
 
-    /// Features of an input that only the CPU computes, in words of the input: `auto` then means the CPU, and a GPU asked for by name is
-    /// refused.
+    /// Features of an input that only the CPU computes, in words of the input: `auto` then means the CPU, and a GPU asked for by
+    /// name is refused.
     fn only_on_cpu(config: &Self::Config) -> Vec<&'static str> {
         let _ = config;
         Vec::new()
@@ -199,8 +199,8 @@ pub trait Solver: Sized {
         Self::setup(config, environment)
     }
 
-    /// Programs that a run of this input takes on such a GPU, as far as can be told beforehand; what is not among them is compiled when
-    /// it is asked for. `environment` is that of the CPU: packs of kernels are made where there is no GPU.
+    /// Programs that a run of this input takes on such a GPU, as far as can be told beforehand; what is not among them is compiled
+    /// when it is asked for. `environment` is that of the CPU: packs of kernels are made where there is no GPU.
     fn programs(config: &Self::Config, environment: &Environment, gpu: &Properties) -> Result<Vec<Recipe>>;
 
     /// One step. Waits for nothing but what the method itself needs. A step that can take longer than a second asks
@@ -258,7 +258,8 @@ pub trait Solver: Sized {
         Vec::new()
     }
 
-    /// Input that a user would write for a case, which runs about as long as the timed part; `None` where no input describes the case.
+    /// Input that a user would write for a case, which runs about as long as the timed part; `None` where no input describes the
+    /// case.
     fn input(case: &Case) -> Option<Self::Config> {
         let _ = case;
         None

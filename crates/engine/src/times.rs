@@ -1,7 +1,7 @@
 //! The wall time of a process by name: every second has one name, and the times add up to the whole.
 //!
-//! A [`Part`] is what the thread that leads the run is at, or waits for. What other threads do meanwhile has no time of its own here:
-//! kernels that are compiled while particles are made cost nothing but what is waited for them.
+//! A [`Part`] is what the thread that leads the run is at, or waits for. What other threads do meanwhile has no time of its own
+//! here: kernels that are compiled while particles are made cost nothing but what is waited for them.
 //!
 //! ```
 //! use zellige_engine::times::{self, Part};

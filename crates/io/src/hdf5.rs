@@ -1,6 +1,7 @@
 //! HDF5, the only module that knows the HDF5 library. A file holds each field as a dataset of its name, shape in C order, with the
-//! attributes `title`, `unit`, `centring`, `axis_names`, `axis_units` (slowest axis first, as the shape), `grid_origin`, `grid_spacing`
-//! and `unit_dimension`; each wave as a complex dataset; and each curve or table as a group of equally long datasets.
+//! attributes `title`, `unit`, `centring`, `axis_names`, `axis_units` (slowest axis first, as the shape), `grid_origin`,
+//! `grid_spacing` and `unit_dimension`; each wave as a complex dataset; and each curve or table as a group of equally long
+//! datasets.
 //!
 //! Text is written in fixed length, because several readers of variable-length attributes fail.
 
@@ -59,8 +60,8 @@ impl Word {
 /// Calls of the library that are under way.
 static GUARDED: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns true if a panic at this moment comes from the HDF5 library and is about to be turned into an error: panic hooks should then
-/// print nothing.
+/// Returns true if a panic at this moment comes from the HDF5 library and is about to be turned into an error: panic hooks should
+/// then print nothing.
 pub fn is_guarded() -> bool {
     GUARDED.load(Ordering::Relaxed) > 0
 }
@@ -100,8 +101,8 @@ fn system_error(error: &Hdf5Error) -> Option<std::io::Error> {
     after.split_once(')')?.0.parse().ok().map(std::io::Error::from_raw_os_error)
 }
 
-/// Writes fields, stacks of them, curves and waves into one file, each under its name: a field or a wave as a dataset, a curve as a group
-/// of equally long ones. Meshes and particles go into files of [`openpmd`].
+/// Writes fields, stacks of them, curves and waves into one file, each under its name: a field or a wave as a dataset, a curve as a
+/// group of equally long ones. Meshes and particles go into files of [`openpmd`].
 pub fn write(path: impl AsRef<Path>, records: &[Record]) -> Result<()> {
     write_moment(path.as_ref(), &records.iter().collect::<Vec<_>>(), None)
 }

@@ -110,15 +110,17 @@ struct Task<'a> {
 
 /// Writes moments into a folder, each record in every format that suits it, and tells which files these are.
 ///
-/// A wave becomes a complex array and a picture (hue is the phase, brightness the modulus). A field `u` becomes `u.npy`, `u.vti`, `u.bov`
-/// with `u.raw`, `u.png`, `u.csv`; a curve always becomes a CSV file, and a picture if pictures are asked for; a table that does not hold
-/// particles always becomes one too. In HDF5 all waves, fields, curves and such tables of a moment are in one file, `results.h5`. Patches
-/// become `NAME.vtu` (polygons) or `NAME.vtp` (segments). Numbered, the names are `u_000120.npy` and so on, and `u.pvd` lists the VTI
-/// files by time. A stack of fields is whole in `u.npy` and HDF5; the other formats have a file a layer, `u_0003.vti`, and pictures are
-/// drawn of the first four. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it goes with all meshes and particles of
-/// the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a CSV file.
+/// A wave becomes a complex array and a picture (hue is the phase, brightness the modulus). A field `u` becomes `u.npy`, `u.vti`,
+/// `u.bov` with `u.raw`, `u.png`, `u.csv`; a curve always becomes a CSV file, and a picture if pictures are asked for; a table that
+/// does not hold particles always becomes one too. In HDF5 all waves, fields, curves and such tables of a moment are in one file,
+/// `results.h5`. Patches become `NAME.vtu` (polygons) or `NAME.vtp` (segments). Numbered, the names are `u_000120.npy` and so on,
+/// and `u.pvd` lists the VTI files by time. A stack of fields is whole in `u.npy` and HDF5; the other formats have a file a layer,
+/// `u_0003.vti`, and pictures are drawn of the first four. A mesh is written as a field a component (`E_x.npy`), but in HDF5 it
+/// goes with all meshes and particles of the step into the openPMD file `openpmd/data_000120.h5`. Without HDF5, particles become a
+/// CSV file.
 ///
-/// Files are prepared on all cores and take their names in the order of moments, records and formats. `go_on` is asked before each of them.
+/// Files are prepared on all cores and take their names in the order of moments, records and formats. `go_on` is asked before each
+/// of them.
 ///
 /// # Errors
 /// The first in that order. What stands before it has its name and is among the files; nothing of what comes after it is left.

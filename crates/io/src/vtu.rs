@@ -1,5 +1,5 @@
-//! VTU and VTP, VTK's unstructured grids and lines: [`Patches`] with all their values in one file, XML with the arrays appended as raw
-//! binary after a 64-bit length, as ParaView, VisIt and VTK read it.
+//! VTU and VTP, VTK's unstructured grids and lines: [`Patches`] with all their values in one file, XML with the arrays appended as
+//! raw binary after a 64-bit length, as ParaView, VisIt and VTK read it.
 
 use std::io::Write;
 use std::path::Path;
@@ -84,8 +84,8 @@ fn bytes<const N: usize>(values: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
     values.flatten().collect()
 }
 
-/// Writes patches as cells (`.vtu`) or as lines (`.vtp`), in single precision but for the places, with units in an array of texts and,
-/// where given, the time.
+/// Writes patches as cells (`.vtu`) or as lines (`.vtp`), in single precision but for the places, with units in an array of texts
+/// and, where given, the time.
 ///
 /// # Errors
 /// Lists that do not fit together, and what the system refuses.

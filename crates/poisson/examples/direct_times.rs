@@ -1,6 +1,6 @@
-//! Times of the direct solver: `direct_times cpu|gpu [THREADS] [NODESxNODES[xNODES][*SYSTEMS][f]].. `, zero edges, a dipole with 1 %
-//! of noise; `f` for single precision. Prints the
-//! solve, the solve with its norms, the norms alone, a sweep (medians, in brackets the least), and the residuals.
+//! Times of the direct solver: `direct_times cpu|gpu [THREADS] [NODESxNODES[xNODES][*SYSTEMS][f]]..
+//! `, zero edges, a dipole with 1 % of noise; `f` for single precision. Prints the solve, the solve with its norms, the norms
+//! alone, a sweep (medians, in brackets the least), and the residuals.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! Whole solves as a program calls them, on one thread: `solve_times [NODESxNODES]..`, zero edges, a dipole with 1 % of noise. Prints
-//! times of `solve`, of a `Plan` with its first right-hand side, and of further ones: the mean processor time of some calls, and the
-//! least wall time.
+//! Whole solves as a program calls them, on one thread: `solve_times [NODESxNODES]..`, zero edges, a dipole with 1 % of noise.
+//! Prints times of `solve`, of a `Plan` with its first right-hand side, and of further ones: the mean processor time of some calls,
+//! and the least wall time.
 
 use std::time::Instant;
 
@@ -15,7 +15,8 @@ fn processor() -> f64 {
     threads.filter_map(|t| std::fs::read_to_string(t.path().join("schedstat")).ok().and_then(of)).sum::<f64>() * 1e-9
 }
 
-/// Mean processor time and least wall time of `runs` calls, in milliseconds. The system's account of the former is too coarse for one call.
+/// Mean processor time and least wall time of `runs` calls, in milliseconds. The system's account of the former is too coarse for
+/// one call.
 fn times(runs: usize, mut work: impl FnMut() -> Result<()>) -> Result<[f64; 2]> {
     let (before, mut least) = (processor(), f64::INFINITY);
     for _ in 0..runs {

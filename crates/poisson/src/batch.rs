@@ -32,8 +32,8 @@ pub(crate) fn host_bytes(grid: &Grid, count: usize) -> u64 {
     2 * (size_of::<f64>() * count) as u64 * grid.axes.iter().map(|a| a.nodes as u64).product::<u64>()
 }
 
-/// Number out of `count` right-hand sides that the direct solver takes at a time: on a GPU all that fit, in launches of similar size; on
-/// the CPU one per thread.
+/// Number out of `count` right-hand sides that the direct solver takes at a time: on a GPU all that fit, in launches of similar
+/// size; on the CPU one per thread.
 pub(crate) fn at_once(grid: &Grid, choice: &Choice, count: usize, device: &Device) -> usize {
     let (room, most) = match device {
         Device::Cuda(_) => (room(grid, choice, device.memory_free(), true), SYSTEMS),

@@ -206,8 +206,8 @@ pub fn open(case: &Case, device: &Device) -> Result<Box<dyn Bench>> {
     Ok(Box::new(bench))
 }
 
-/// Powers of two up to which the sweep goes in the plane, and lengths of cubes; each with neighbours of an odd and of a prime number of
-/// intervals.
+/// Powers of two up to which the sweep goes in the plane, and lengths of cubes; each with neighbours of an odd and of a prime
+/// number of intervals.
 const PLANES: std::ops::RangeInclusive<u32> = 5..=14;
 const CUBES: [usize; 8] = [32, 64, 96, 128, 192, 256, 512, 768];
 

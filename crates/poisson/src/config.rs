@@ -31,8 +31,8 @@ pub struct Config {
     /// The grid of nodes.
     pub grid: GridConfig,
     /// The right-hand side: a number, an expression of `x`, `y` (and `z`), or `{ file = "rho.npy" }`, whose file may
-    /// hold a stack of them, one axis more in front: a batch. Expressions know the lengths `lx`, `ly`, `lz` and the spacings `hx`, `hy`,
-    /// `hz`.
+    /// hold a stack of them, one axis more in front: a batch. Expressions know the lengths `lx`, `ly`, `lz` and the spacings `hx`,
+    /// `hy`, `hz`.
     pub rhs: Source,
     /// Number of right-hand sides that are solved as one batch, 1 to 1000000: expressions then know the number `k` of a right-hand
     /// side, from 0, and files may hold a stack, one axis more in front. A file of `rhs` that holds a stack needs no `batch`.
@@ -110,8 +110,8 @@ pub enum Source {
     File(FileSource),
 }
 
-/// An array in a file, C order, shape `(N, M)` or `(K, N, M)`; on a side the shape of its nodes. In a batch of B also `(B, N, M)` and so
-/// on.
+/// An array in a file, C order, shape `(N, M)` or `(K, N, M)`; on a side the shape of its nodes. In a batch of B also `(B, N, M)`
+/// and so on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSource {

@@ -137,8 +137,8 @@ impl Driver {
         })
     }
 
-    /// Returns true if a direct solution that was chosen automatically has ended without reaching its goal: [`Driver::fall_back`] is to
-    /// follow.
+    /// Returns true if a direct solution that was chosen automatically has ended without reaching its goal: [`Driver::fall_back`]
+    /// is to follow.
     pub(crate) fn missed(&self) -> bool {
         self.status.is_some_and(|status| self.choice.missed(status))
     }
@@ -220,7 +220,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Returns true if the next cycle may carry the residual on: its norm will decide nothing, and stays accurate to half a per cent.
+    /// Returns true if the next cycle may carry the residual on: its norm will decide nothing, and stays accurate to half a per
+    /// cent.
     fn may_carry(&self) -> bool {
         let unit = if self.choice.precision == Precision::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         let scale = if self.judge.reference() > 0.0 { self.judge.reference() } else { 1.0 };

@@ -29,7 +29,8 @@ struct Device {
     /// A V(1,1) cycle in mixed precision in the plane and in space, and what each cycle costs on top, bytes.
     cycle: [f64; 2],
     wait: f64,
-    /// Cost of a cycle in single and in double precision relative to mixed precision, in the plane and in space, without the waiting.
+    /// Cost of a cycle in single and in double precision relative to mixed precision, in the plane and in space, without the
+    /// waiting.
     words: [[f64; 2]; 2],
     /// The start of full multigrid, in cycles.
     start: f64,

@@ -86,8 +86,8 @@ impl<'a> Problem<'a> {
         Ok(Folded { grid, u, f, reference: Reference { l2: norms.l2, max: norms.max }, imbalance, mean: self.mean })
     }
 
-    /// The system of the unknowns alone; the values of Dirichlet sides go into `u`, of which nothing else is touched. A right-hand side
-    /// that has to be changed is copied to `spare`.
+    /// The system of the unknowns alone; the values of Dirichlet sides go into `u`, of which nothing else is touched. A right-hand
+    /// side that has to be changed is copied to `spare`.
     pub(crate) fn system(self, u: &mut [f64], mut spare: Vec<f64>) -> Result<System<'a>> {
         self.check_statement()?;
         let grid = self.grid();

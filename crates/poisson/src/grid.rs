@@ -126,10 +126,10 @@ impl Axis {
         !self.is_flat() && self.nodes <= 3 && self.lo != Bc::Dirichlet && self.hi != Bc::Dirichlet
     }
 
-    /// Keeps every second node, and always the last one: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`. A
-    /// periodic axis keeps it at a quarter of a cell or more. At a Neumann end a short interval would tie two nodes together that no
-    /// point smoother parts from the rest: there an odd last node is dropped and its control volume added to the node before it. An axis
-    /// that cannot be coarsened any further collapses to a single node, [`Axis::flat`].
+    /// Keeps every second node, and always the last one: the new last interval is `(1 + theta) / 2` or `theta / 2` of the new `h`.
+    /// A periodic axis keeps it at a quarter of a cell or more. At a Neumann end a short interval would tie two nodes together that
+    /// no point smoother parts from the rest: there an odd last node is dropped and its control volume added to the node before it.
+    /// An axis that cannot be coarsened any further collapses to a single node, [`Axis::flat`].
     #[must_use]
     pub fn coarsen(&self) -> Self {
         if !self.can_coarsen() {
@@ -278,8 +278,8 @@ impl Grid {
     }
 
     /// Selects the axes to coarsen next: those whose spacing is within a factor 1.42 of the finest one that can still be coarsened
-    /// (semicoarsening of stretched cells); `None` on the coarsest grid. In a thin domain, an axis that cannot be coarsened further and
-    /// holds no value collapses once it is the finest: nothing would smooth its constant mode otherwise.
+    /// (semicoarsening of stretched cells); `None` on the coarsest grid. In a thin domain, an axis that cannot be coarsened further
+    /// and holds no value collapses once it is the finest: nothing would smooth its constant mode otherwise.
     pub fn coarsening(&self) -> Option<[bool; 3]> {
         let shrinks = |d: usize| {
             let others = (0..3).any(|o| o != d && self.axes[o].can_coarsen());

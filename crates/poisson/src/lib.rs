@@ -1,8 +1,8 @@
 //! Poisson's equation `u_xx + u_yy (+ u_zz) = rho` on regular grids in the plane and in space, by multigrid, by plain
 //! relaxation, and directly.
 //!
-//! [`solve()`] is the entry point of a program, [`Plan`] for many right-hand sides; [`Poisson`] is the solver that the run loop drives. The
-//! pages in the order of a solve:
+//! [`solve()`] is the entry point of a program, [`Plan`] for many right-hand sides; [`Poisson`] is the solver that the run loop
+//! drives. The pages in the order of a solve:
 //!
 //! | page | what |
 //! |---|---|

@@ -150,8 +150,9 @@ fn device_has(device: &Device) -> Has {
     Has { gpu, transforms: !gpu || library::cufft().refusal.is_none() }
 }
 
-/// Cost of a sweep, in relaxations of one node: each line of nodes and each pass has an overhead, which dominates where lines are short.
-/// Measured: 0.1 microseconds per line and 3 per pass (a launch, on a GPU) on one core that relaxes a node in one nanosecond.
+/// Cost of a sweep, in relaxations of one node: each line of nodes and each pass has an overhead, which dominates where lines are
+/// short. Measured: 0.1 microseconds per line and 3 per pass (a launch, on a GPU) on one core that relaxes a node in one
+/// nanosecond.
 fn work(grid: &Grid) -> f64 {
     let shortest = grid.axes.iter().filter(|a| !a.is_flat()).map(|a| a.nodes).min().unwrap_or(1);
     grid.unknowns() as f64 + 100.0 * (grid.len() / shortest) as f64 + 3000.0

@@ -1,5 +1,5 @@
-//! A plan for right-hand sides that lie in a GPU's memory: sums, sides and the mean on the device, so that nothing of the size of the grid
-//! goes to the host.
+//! A plan for right-hand sides that lie in a GPU's memory: sums, sides and the mean on the device, so that nothing of the size of
+//! the grid goes to the host.
 
 use bytemuck::{Pod, Zeroable};
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Recipe};
@@ -104,7 +104,8 @@ impl Sides {
         Ok(Found { mean: sum / self.volume, norms: Reference { l2: (square / self.volume).sqrt(), max }, finite: none == 0.0 })
     }
 
-    /// The right-hand side of the unknowns alone, where it is, and what is known of it. The mean is that taken off a singular problem's.
+    /// The right-hand side of the unknowns alone, where it is, and what is known of it. The mean is that taken off a singular
+    /// problem's.
     pub(crate) fn fold<'a>(&'a self, rhs: &'a Buffer<f64>, singular: bool) -> Result<(&'a Buffer<f64>, Found)> {
         let added = self.added.as_ref();
         let plain = added.is_none() && !singular;

@@ -145,8 +145,8 @@ impl Work for SourceRow<'_> {
     }
 }
 
-/// Norms over the unknowns of a right-hand side, which is read once; no numbers if any of its values, those on Dirichlet nodes too, is not
-/// finite. The sums are by rows, so they do not depend on the number of threads.
+/// Norms over the unknowns of a right-hand side, which is read once; no numbers if any of its values, those on Dirichlet nodes too,
+/// is not finite. The sums are by rows, so they do not depend on the number of threads.
 pub fn source_norms(grid: &Grid, f: &[f64]) -> Norms {
     let [m, n, _] = grid.nodes();
     let [x, y, z] = [0, 1, 2].map(|d| &grid.axes[d]);

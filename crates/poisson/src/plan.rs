@@ -92,13 +92,13 @@ impl Plan {
         Problem { nodes, size, sides, rhs: rhs.into(), guess: None, mean }
     }
 
-    /// Solves as [`Plan::solve_into`] does, with both arrays dense over all nodes in the memory of the plan's GPU, made by the [`Cuda`]
-    /// of the plan's device or a clone of it: the work is put on its stream behind earlier work. Nothing of the size of the grid goes to
-    /// the host.
+    /// Solves as [`Plan::solve_into`] does, with both arrays dense over all nodes in the memory of the plan's GPU, made by the
+    /// [`Cuda`] of the plan's device or a clone of it: the work is put on its stream behind earlier work. Nothing of the size of
+    /// the grid goes to the host.
     ///
     /// # Errors
-    /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the CPU; [`Error::Input`] for `tolerance = "truncation"`, whose
-    /// error is estimated on the host.
+    /// As [`Plan::solve_into`]; [`Error::Device`] if the plan is for the CPU; [`Error::Input`] for `tolerance = "truncation"`,
+    /// whose error is estimated on the host.
     pub fn solve_on_gpu(&mut self, rhs: &Buffer<f64>, u: &mut Buffer<f64>) -> Result<Report> {
         let Device::Cuda(cuda) = self.kept.device().clone() else { return Err(stages::on_no_gpu()) };
         let grid = self.kept.driver().grid().clone();

@@ -114,7 +114,8 @@ pub fn batch(config: &Config, folder: &Path) -> Result<Option<usize>> {
     }
 }
 
-/// Looks at the files that the input names, all but their values: what is missing, damaged or of another shape is said before a run begins.
+/// Looks at the files that the input names, all but their values: what is missing, damaged or of another shape is said before a run
+/// begins.
 pub fn look_at_files(config: &Config, folder: &Path) -> Result<()> {
     let batch = batch(config, folder)?;
     let look = |path: &str, source: Option<&Source>, nodes: &dyn Fn() -> Nodes| match source {

@@ -1,8 +1,9 @@
 //! Amount of smoothing on each level of a cycle.
 //!
 //! Most grids need one sweep before and one after the coarse correction, with the best factor for square cells. Where that leaves a
-//! cycle slow, it is at single lines or on stretched cells of coarse levels, which are cheap: they get another factor and more sweeps.
-//! Numbers from measured factors of whole cycles, of 0.3 and less without them; `tests/all/every_grid.rs` holds what they give.
+//! cycle slow, it is at single lines or on stretched cells of coarse levels, which are cheap: they get another factor and more
+//! sweeps. Numbers from measured factors of whole cycles, of 0.3 and less without them; `tests/all/every_grid.rs` holds what they
+//! give.
 
 use crate::grid::{Axis, Level};
 

@@ -92,7 +92,8 @@ impl Report {
     }
 }
 
-/// Solves `u_xx + u_yy (+ u_zz) = rho` on the caller's arrays: no files, no globals. For many right-hand sides make a [`crate::Plan`].
+/// Solves `u_xx + u_yy (+ u_zz) = rho` on the caller's arrays: no files, no globals. For many right-hand sides make a
+/// [`crate::Plan`].
 ///
 /// A solve that ends without meeting the tolerance is not an error: look at [`Report::status`].
 ///

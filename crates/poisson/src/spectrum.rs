@@ -54,13 +54,14 @@ impl Spectrum {
     }
 }
 
-/// The largest factor of over-relaxation that is safe where a periodic axis of an odd number of nodes puts two nodes of one colour side
-/// by side, each of which then sees the other as it was before: `2 - 1.25 / sqrt(n)`, n the least such number.
+/// The largest factor of over-relaxation that is safe where a periodic axis of an odd number of nodes puts two nodes of one colour
+/// side by side, each of which then sees the other as it was before: `2 - 1.25 / sqrt(n)`, n the least such number.
 ///
 /// Not consistently ordered, such a grid follows no relation like Young's: over-relaxation grows at the seam once the rest of the
 /// ring damps too little. By Householder and John it converges where `(2 / omega - 1) d` is above the weight across the seam, which
 /// holds for all lengths to `omega < 4 / 3`; longer rings damp more. The power method on rings of 3 to 257 nodes, alone and beside
-/// axes of weights 1 to 400 times smaller, two and three of them at once, finds limits of `2 - c / sqrt(n)` with c from 0.5 to 1.16.
+/// axes of weights 1 to 400 times smaller, two and three of them at once, finds limits of `2 - c / sqrt(n)` with c from 0.5 to
+/// 1.16.
 pub(crate) fn seam_omega(grid: &Grid) -> Option<f64> {
     let odd = grid.axes.iter().filter(|a| a.periodic() && !a.is_flat() && a.nodes % 2 == 1).map(|a| a.nodes);
     odd.min().map(|n| 2.0 - 1.25 / (n as f64).sqrt())

@@ -72,8 +72,8 @@ pub struct Criteria {
     pub absolute: f64,
     /// The norm of both.
     pub norm: Norm,
-    /// Plain relaxation, which leaves the smooth part of the error for last: the least eigenvalue of `-A`, under which a residual may
-    /// stand for an error of `relative` times the solution and no more. 0 for other methods.
+    /// Plain relaxation, which leaves the smooth part of the error for last: the least eigenvalue of `-A`, under which a residual
+    /// may stand for an error of `relative` times the solution and no more. 0 for other methods.
     pub lowest: f64,
     /// Largest number of steps (cycles, or blocks of sweeps).
     pub max_steps: usize,

@@ -90,8 +90,8 @@ pub const CASES: &[Case] = &[
 
 /// The case whose frames come and go.
 const STREAMED: &str = "ptycho/stream-2x";
-/// Bytes that it may take: a number, since forecasts of what a scan takes change, and one block of frames more that comes and goes is a
-/// tenth of the time.
+/// Bytes that it may take: a number, since forecasts of what a scan takes change, and one block of frames more that comes and goes
+/// is a tenth of the time.
 const STREAMED_MEMORY: u64 = 650 << 20;
 /// Iterations before anything is timed: probe and object are on their way, the overlap loop has its usual length.
 const WARM_UP: u64 = 10;

@@ -35,8 +35,8 @@ impl Halves {
         self.0.iter_mut().try_for_each(|half| half.advance(profiler))
     }
 
-    /// Computes the agreement of the first layers of each of the two objects where both have enough views; objects that one of them does
-    /// not have are left out.
+    /// Computes the agreement of the first layers of each of the two objects where both have enough views; objects that one of them
+    /// does not have are left out.
     pub fn rings(&mut self) -> Result<Vec<(usize, Rings)>> {
         let [a, b] = &mut self.0;
         let (one, other) = (a.state()?, b.state()?);
@@ -108,7 +108,8 @@ pub fn seen(model: &Model, object: usize) -> Vec<u32> {
     seen
 }
 
-/// Largest box about the middle whose pixels are all seen by at least a quarter of the views that see the best one: first pixel, shape.
+/// Largest box about the middle whose pixels are all seen by at least a quarter of the views that see the best one: first pixel,
+/// shape.
 fn inner(seen: &[u32], [height, width]: [usize; 2]) -> ([usize; 2], [usize; 2]) {
     let enough = (seen.iter().copied().max().unwrap_or(0) / 4).max(2);
     let fits = |n: usize| {
@@ -170,8 +171,8 @@ pub fn off_truth(whole: &mut Reconstruction, truth: &Truth) -> Result<Option<f64
     Ok(beside(&whole.model, &state, 0, truth).map(|b| b.off()))
 }
 
-/// Each object where enough views look, after shift, linear phase and factor, beside the truth of the first of its scans that has one and
-/// reaches so far.
+/// Each object where enough views look, after shift, linear phase and factor, beside the truth of the first of its scans that has
+/// one and reaches so far.
 pub fn beside_truths(whole: &mut Reconstruction, truths: &[Option<Truth>]) -> Result<Vec<Beside>> {
     if truths.iter().all(Option::is_none) {
         return Ok(Vec::new());
@@ -205,9 +206,9 @@ fn beside(model: &Model, state: &State, object: usize, truth: &Truth) -> Option<
     Some(Beside { object, found, expected, shape, moved })
 }
 
-/// Fidelity of each probe of several modes, or of a truth of several, with the truth of the first of its scans that has one on the same
-/// pixels: the name of the scan, and the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that bring the
-/// object to its truth, as `besides` has them.
+/// Fidelity of each probe of several modes, or of a truth of several, with the truth of the first of its scans that has one on the
+/// same pixels: the name of the scan, and the overlap of the two mixed states ([`modes::fidelity`]) after the shift and slope that
+/// bring the object to its truth, as `besides` has them.
 pub fn fidelities(whole: &mut Reconstruction, truths: &[Option<Truth>], besides: &[Beside]) -> Result<Vec<(String, f64)>> {
     let state = whole.state()?;
     let model = &whole.model;

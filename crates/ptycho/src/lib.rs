@@ -1,13 +1,13 @@
 //! Ptychographic phase retrieval: object and probe from overlapping diffraction frames.
 //!
-//! A scan is a set of far-field (or near-field) intensities of one sample, lit by one beam that was moved between the frames by less than
-//! its width: `I_j(q) = sum_m |F(P_m(x) O(x + X_j))(q)|^2`. Phases are lost, but neighbouring frames see the same part of the sample, and
-//! from that both the object `O` and the modes `P_m` of the probe are found.
+//! A scan is a set of far-field (or near-field) intensities of one sample, lit by one beam that was moved between the frames by
+//! less than its width: `I_j(q) = sum_m |F(P_m(x) O(x + X_j))(q)|^2`. Phases are lost, but neighbouring frames see the same part of
+//! the sample, and from that both the object `O` and the modes `P_m` of the probe are found.
 //!
-//! The way of a run: [`data`] and [`simulate`] give scans; [`setup`] makes flat arrays of them ([`model`]); [`engines`] are lists of
-//! calls of [`stages`], which a device does for all frames at once; [`reconstruction`] runs the engines of the input one after another,
-//! with refinement of [`positions`] and [`modes`] made orthogonal between; [`solver`] is all that as the run loop sees it; [`output`]
-//! makes records.
+//! The way of a run: [`data`] and [`simulate`] give scans; [`setup`] makes flat arrays of them ([`model`]); [`engines`] are lists
+//! of calls of [`stages`], which a device does for all frames at once; [`reconstruction`] runs the engines of the input one after
+//! another, with refinement of [`positions`] and [`modes`] made orthogonal between; [`solver`] is all that as the run loop sees it;
+//! [`output`] makes records.
 
 pub mod bench;
 pub mod config;

@@ -9,8 +9,8 @@
 //! | `views` | `[n]` | which probe and storage, and where: rows and columns of the storage |
 //!
 //! A frame that was counted has `my = ny / by`, `mx = nx / bx` pixels: where the model is sampled more finely than the detector, a
-//! counted pixel is the bin of `by x bx` pixels of the waves that begins at `[by y, bx x]`, in the order of the transform as well; the
-//! tilt that puts the middle of bin 0 on the optical axis is part of the phase below.
+//! counted pixel is the bin of `by x bx` pixels of the waves that begins at `[by y, bx x]`, in the order of the transform as well;
+//! the tilt that puts the middle of bin 0 on the optical axis is part of the phase below.
 //!
 //! The quadratic phase of the sample plane is multiplied into probe and exit waves when they are loaded and removed when they
 //! go out ([`crate::propagation`]), so that the propagation to a far detector is a bare unitary transform in between.
@@ -115,8 +115,8 @@ pub struct Model {
     pub views: Vec<View>,
     /// Shows a view the probe shifted by the remainder of its whole pixels, rather than at the nearest pixel.
     pub subpixel: bool,
-    /// Sub-pixel remainders of the positions of `views`, `[y, x]` in pixels, each -0.5 to 0.5: the position of the probe in the frame of
-    /// a view with `subpixel`, and kept for position refinement without.
+    /// Sub-pixel remainders of the positions of `views`, `[y, x]` in pixels, each -0.5 to 0.5: the position of the probe in the
+    /// frame of a view with `subpixel`, and kept for position refinement without.
     pub shifts: Vec<[f64; 2]>,
     /// Square roots of the counts.
     pub mag: Vec<f32>,

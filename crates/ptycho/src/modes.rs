@@ -1,8 +1,8 @@
 //! Modes: made orthogonal, ordered by power.
 //!
-//! The modes of a probe are defined up to a unitary change of basis. The eigenvectors of their Gram matrix `G_pq = <P_p, P_q>`, Hermitian,
-//! give the basis in which they are orthogonal and the first holds as much power as any single mode can (Thibault and Menzel,
-//! Nature 494 (2013) 68).
+//! The modes of a probe are defined up to a unitary change of basis. The eigenvectors of their Gram matrix `G_pq = <P_p, P_q>`,
+//! Hermitian, give the basis in which they are orthogonal and the first holds as much power as any single mode can (Thibault and
+//! Menzel, Nature 494 (2013) 68).
 
 use num_complex::Complex;
 use zellige_engine::parallel::{indices, map};
@@ -133,8 +133,8 @@ pub fn change(basis: &[C], waves: &[C], modes: usize) -> Vec<C> {
 }
 
 /// Fidelity of two mixed states of modes `[..][pixels]`, 0 to 1: `(Tr sqrt(sqrt(A) B sqrt(A)))^2 / (Tr A Tr B)` of their mutual
-/// intensities `A = sum |a_p><a_p|` and `B` (Uhlmann, Rep. Math. Phys. 9 (1976) 273; Jozsa, J. Mod. Opt. 41 (1994) 2315). The root's
-/// trace is the sum of the singular values of `<a_p, b_q>`, whatever the basis of the modes.
+/// intensities `A = sum |a_p><a_p|` and `B` (Uhlmann, Rep. Math. Phys. 9 (1976) 273; Jozsa, J. Mod. Opt. 41 (1994) 2315). The
+/// root's trace is the sum of the singular values of `<a_p, b_q>`, whatever the basis of the modes.
 pub fn fidelity(a: &[C], b: &[C], pixels: usize) -> f64 {
     let dot = |a: &[C], b: &[C]| -> C { a.iter().zip(b).map(|(a, b)| a.conj() * b).sum() };
     let [n, m] = [a, b].map(|waves| waves.len() / pixels.max(1));
@@ -182,7 +182,8 @@ mod tests {
         }
     }
 
-    /// Against states whose fidelity is known: the basis does not matter, modes in common give the overlap of their powers, others none.
+    /// Against states whose fidelity is known: the basis does not matter, modes in common give the overlap of their powers, others
+    /// none.
     #[test]
     fn mixed_states_are_compared_whatever_their_basis() {
         let (modes, pixels) = (4, 60);

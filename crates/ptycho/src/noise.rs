@@ -2,9 +2,9 @@
 
 use zellige_engine::parallel::{chunks, map};
 
-/// Estimates of [`modulus_variance`] from counts of 0 to 5 photons, by least squares of the relative deviation for means of 0.003 to 30:
-/// the mean over Poisson's counts is within 4 % of the variance whatever the mean. A pixel of mean count l << 1 has the variance l, one
-/// with much light 1/4.
+/// Estimates of [`modulus_variance`] from counts of 0 to 5 photons, by least squares of the relative deviation for means of 0.003
+/// to 30: the mean over Poisson's counts is within 4 % of the variance whatever the mean. A pixel of mean count l << 1 has the
+/// variance l, one with much light 1/4.
 const VARIANCES: [f64; 6] = [0.0, 0.998, 0.063, 0.277, 0.407, 0.25];
 
 /// Estimate of the variance of a Poisson modulus from its counts.
@@ -17,12 +17,12 @@ pub fn modulus_variance(counts: f64) -> f64 {
     VARIANCES[low] + part * (VARIANCES[low + 1] - VARIANCES[low])
 }
 
-/// Estimates, from counts likewise, of the squared deviation of the counts divided by the counts plus one, within 8 % of its mean; 1 from
-/// 5 photons on.
+/// Estimates, from counts likewise, of the squared deviation of the counts divided by the counts plus one, within 8 % of its mean;
+/// 1 from 5 photons on.
 const DEVIATIONS: [f64; 5] = [0.0, 0.498, 1.446, 0.605, 2.173];
 
-/// Sums over pixels that count: squared deviation of modelled intensities from the counts over the counts plus one, what photon noise
-/// makes of it, and the counts' own squares over the same.
+/// Sums over pixels that count: squared deviation of modelled intensities from the counts over the counts plus one, what photon
+/// noise makes of it, and the counts' own squares over the same.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Explained {
     deviation: f64,
@@ -45,7 +45,8 @@ impl Explained {
         sums
     }
 
-    /// The part of the counts that the model does not explain, beyond twice what photon noise alone makes; 0 where noise explains all.
+    /// The part of the counts that the model does not explain, beyond twice what photon noise alone makes; 0 where noise explains
+    /// all.
     pub fn missed(&self) -> f64 {
         (self.deviation - 2.0 * self.noise).max(0.0) / self.power.max(f64::MIN_POSITIVE)
     }
@@ -59,8 +60,8 @@ impl std::ops::AddAssign for Explained {
     }
 }
 
-/// Values of each frame of `pixels` pixels, with moduli as `mag` of the model has them: one over the number of pixels that count, and
-/// their mean [`modulus_variance`].
+/// Values of each frame of `pixels` pixels, with moduli as `mag` of the model has them: one over the number of pixels that count,
+/// and their mean [`modulus_variance`].
 pub fn of_frames(mag: &[f32], pixels: usize) -> Vec<[f32; 2]> {
     map(chunks(mag, pixels), |_, frame| {
         let counted = || frame.iter().filter(|m| **m >= 0.0);

@@ -7,8 +7,8 @@ use zellige_engine::parallel::{indices, map};
 /// Terms that are made at once: less than what is given back to the system each time.
 const BLOCK: usize = 1 << 15;
 
-/// Sum of `term(i)` over `0..n`: the terms are made on all cores, a block at a time, and added in the order of `i`, so that the sum is
-/// that of a plain loop to the last bit. Worth it where a term costs much more than an addition.
+/// Sum of `term(i)` over `0..n`: the terms are made on all cores, a block at a time, and added in the order of `i`, so that the sum
+/// is that of a plain loop to the last bit. Worth it where a term costs much more than an addition.
 pub(crate) fn sum<T: Copy + Default + Send + AddAssign>(n: usize, term: impl Fn(usize) -> T + Sync) -> T {
     let mut total = T::default();
     for first in (0..n).step_by(BLOCK) {

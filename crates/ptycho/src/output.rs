@@ -43,7 +43,8 @@ pub struct OutputConfig {
     /// The frame shown with its model; the one with the most counts if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<usize>,
-    /// Keeps the errors of every frame for every iteration and writes them as `local_error_*`, `[iterations, frames]`: 12 bytes each.
+    /// Keeps the errors of every frame for every iteration and writes them as `local_error_*`, `[iterations, frames]`: 12 bytes
+    /// each.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub local_errors: bool,
 }
@@ -284,8 +285,8 @@ fn light(results: &Results, number: usize) -> Vec<f64> {
     light
 }
 
-/// Takes out the mean phase and its mean slope, which the data leave open: a phase that goes up across the object goes down across the
-/// probe. Values that are not numbers are passed over.
+/// Takes out the mean phase and its mean slope, which the data leave open: a phase that goes up across the object goes down across
+/// the probe. Values that are not numbers are passed over.
 fn levelled(values: &mut [Complex<f64>], width: usize) {
     let sound = |v: Complex<f64>| if v.re.is_finite() { v } else { Complex::default() };
     let slope = |step: usize, last: bool| -> f64 {

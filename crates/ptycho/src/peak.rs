@@ -9,11 +9,12 @@ use crate::simulate::SimulateConfig;
 use crate::stages::{self, Room};
 use crate::{data, setup, solver, start};
 
-/// Memory of a process besides its arrays: a run of nine frames of 16 x 16 pixels has 14.2 MiB (x86-64 Linux), 13 of them pages of the
-/// program that it executed.
+/// Memory of a process besides its arrays: a run of nine frames of 16 x 16 pixels has 14.2 MiB (x86-64 Linux), 13 of them pages of
+/// the program that it executed.
 const FLOOR: u64 = 14 << 20;
 
-/// Gives the system back what was freed of small arrays and the C library keeps for later, where that is glibc. Takes a millisecond or so.
+/// Gives the system back what was freed of small arrays and the C library keeps for later, where that is glibc. Takes a millisecond
+/// or so.
 pub(crate) fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: it has no condition, and moves nothing that is in use.
@@ -22,7 +23,8 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Bytes at the most on the CPU, half-scans and results included; nothing of what is mapped from files. `compared`: some scan has a truth.
+/// Bytes at the most on the CPU, half-scans and results included; nothing of what is mapped from files. `compared`: some scan has a
+/// truth.
 pub(crate) fn of(config: &Config, model: &Model, device: &Device, room: &Room, compared: bool) -> u64 {
     let double = config.precision == Precision::F64;
     let threads = device.threads() as u64;
@@ -61,8 +63,8 @@ fn making(config: &Config, model: &Model, threads: u64) -> u64 {
     counts(config, model) + moment.max(read)
 }
 
-/// Counts as scans hold them: of 16 bits where they are whole, in single precision where there is no noise; nothing where they stay in
-/// their file.
+/// Counts as scans hold them: of 16 bits where they are whole, in single precision where there is no noise; nothing where they stay
+/// in their file.
 fn counts(config: &Config, model: &Model) -> u64 {
     let ends = model.scans.iter().skip(1).map(|s| s.1).chain([model.views.len()]);
     let of = |((scan, (_, first)), last): ((&crate::config::ScanConfig, &(String, usize)), usize)| {

@@ -6,8 +6,8 @@
 use zellige_device_macro::{device, device_source};
 use zellige_engine::real::{Real, RealScalar, select};
 
-/// Factor on the waves of all modes at a pixel: the measured modulus `mag` (negative where masked) over the present one `af`, with the
-/// deviation reduced to the part `relax`.
+/// Factor on the waves of all modes at a pixel: the measured modulus `mag` (negative where masked) over the present one `af`, with
+/// the deviation reduced to the part `relax`.
 #[device]
 #[inline(always)]
 pub fn modulus_factor<R: Real>(mag: R, af: R, relax: R, guard: R) -> R {

@@ -27,8 +27,8 @@ pub(crate) fn noted(scans: &[Scan]) -> Vec<String> {
     scans.iter().flat_map(|s| s.notes.iter().map(|n| format!("scan `{}`: {n}", s.name))).collect()
 }
 
-/// Plans a run as far as possible without frames: of files the shapes, positions and geometry are read, of simulated scans the positions
-/// are made. Refuses it where the host or the device cannot hold it.
+/// Plans a run as far as possible without frames: of files the shapes, positions and geometry are read, of simulated scans the
+/// positions are made. Refuses it where the host or the device cannot hold it.
 pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Plan> {
     let mut scans = setup::planned(config, &environment.folder, environment.seed)?;
     // Before anything of the size of a frame is computed: the moduli alone, which every run holds.
@@ -49,7 +49,8 @@ pub(crate) fn of_input(config: &Config, environment: &Environment) -> Result<Pla
     Ok(plan)
 }
 
-/// Plans a run of loaded data; `truth`: some scan was read together with its truth. Without frames, nothing is stated about their counts.
+/// Plans a run of loaded data; `truth`: some scan was read together with its truth. Without frames, nothing is stated about their
+/// counts.
 pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model, notes: &[String], truth: bool) -> Result<Plan> {
     let views = model.views.len();
     if let Some(frame) = config.output.frame.filter(|j| *j >= views) {
@@ -122,8 +123,8 @@ pub(crate) fn of_model(config: &Config, environment: &Environment, model: &Model
     Ok(Plan { lines, items: views as u64, memory, traffic: bytes as u64, warnings, work: Some(work(config, model, bytes)) })
 }
 
-/// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), and of frames that come one
-/// after the other launches for each.
+/// All iterations by the cost model: 40 ns a pixel of an exit wave on one of 16 threads (30 to 60 measured), and of frames that
+/// come one after the other launches for each.
 fn work(config: &Config, model: &Model, bytes: f64) -> Work {
     let steps: f64 = config.engine.iter().map(|e| e.iterations() as f64).sum();
     let in_turn: f64 = config.engine.iter().filter(|e| !e.name.keeps_exits()).map(|e| e.iterations() as f64).sum();
@@ -132,8 +133,8 @@ fn work(config: &Config, model: &Model, bytes: f64) -> Work {
     Work { steps, thread_seconds: 40e-9 * pixels, launches, bytes }
 }
 
-/// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean square
-/// radius), along the closer axis.
+/// Overlap of neighbours: one less the median distance to the next view over the width of the start probe (twice its root mean
+/// square radius), along the closer axis.
 fn overlap(model: &Model) -> Option<f64> {
     if model.views.len() < 2 || model.views.len() > 5000 || model.start.probe.is_empty() {
         return None;

@@ -1,8 +1,8 @@
 //! Refinement of positions, for every engine: between iterations, each view looks whether it would fit better elsewhere.
 //!
-//! Annealing and grid: Maiden, Humphry, Sarahan, Kraus and Rodenburg, Ultramicroscopy 120 (2012) 64. Gradient: Gauss and Newton's step of
-//! the squared deviation of the moduli with respect to the position (Dwivedi, Konijnenberg, Pereira and Urbach, Ultramicroscopy 192
-//! (2018) 29).
+//! Annealing and grid: Maiden, Humphry, Sarahan, Kraus and Rodenburg, Ultramicroscopy 120 (2012) 64. Gradient: Gauss and Newton's
+//! step of the squared deviation of the moduli with respect to the position (Dwivedi, Konijnenberg, Pereira and Urbach,
+//! Ultramicroscopy 192 (2018) 29).
 
 use zellige_engine::error::Result;
 use zellige_engine::rng::Philox;
@@ -180,8 +180,8 @@ pub fn affine_parts(reported: &[[f64; 2]], views: &[View], shifts: &[[f64; 2]], 
     (0..storages).map(of).collect()
 }
 
-/// Takes the affine part out of the moves. Frames know next to nothing of it: object and probe stretch, turn and shift along with the
-/// positions, and the effect of noise on it accumulates from one refinement to the next.
+/// Takes the affine part out of the moves. Frames know next to nothing of it: object and probe stretch, turn and shift along with
+/// the positions, and the effect of noise on it accumulates from one refinement to the next.
 fn remove_affine(frame: &Frame, (views, shifts): (&mut [View], &mut [[f64; 2]]), limit: [f64; 2]) {
     let parts = affine_parts(frame.reported, views, shifts, frame.storages.len());
     for j in 0..views.len() {
@@ -236,8 +236,8 @@ fn trials(config: &PositionConfig, frame: &Frame, views: usize, k: u64, reach: [
 mod tests {
     use super::*;
 
-    /// A known stretch, turn and shift of a jittered raster, and a part that is random: the first is found as far as the second lets it,
-    /// and is taken out.
+    /// A known stretch, turn and shift of a jittered raster, and a part that is random: the first is found as far as the second
+    /// lets it, and is taken out.
     #[test]
     fn a_known_affine_map_is_found_and_removed() {
         let philox = Philox::new(1, 8);

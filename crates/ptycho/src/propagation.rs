@@ -1,16 +1,16 @@
 //! Propagation from the sample to the detector, and the frequencies kept out of it.
 //!
-//! Far field: `F(w) = post FFT(pre w)`. All that happens at the detector are moduli, and `post` is a phase: it cancels. The quadratic
-//! phase `pre = exp(i pi (x^2 + y^2) / (lambda z))` of the sample plane is multiplied into probe and exit waves when they are loaded and
-//! taken out when they go out: every update is the same with and without it, since sums over views hold `conj(pre) pre = 1`
-//! or go with `pre` themselves. What is left is a unitary transform.
+//! Far field: `F(w) = post FFT(pre w)`. All that happens at the detector are moduli, and `post` is a phase: it cancels. The
+//! quadratic phase `pre = exp(i pi (x^2 + y^2) / (lambda z))` of the sample plane is multiplied into probe and exit waves when they
+//! are loaded and taken out when they go out: every update is the same with and without it, since sums over views hold
+//! `conj(pre) pre = 1` or go with `pre` themselves. What is left is a unitary transform.
 //!
-//! Where a counted pixel is a bin of `b` pixels of the wave, bin 0 begins at pixel 0 of the transform, and its middle is `(b - 1)/2`
-//! pixels beside it. A tilt of the sample plane, `exp(2 pi i x (b - 1)/(2 N))`, shifts the far field by that: it is multiplied into
-//! `pre`. In the near field the shift is one of the whole sample by less than a counted pixel, and left alone.
+//! Where a counted pixel is a bin of `b` pixels of the wave, bin 0 begins at pixel 0 of the transform, and its middle is
+//! `(b - 1)/2` pixels beside it. A tilt of the sample plane, `exp(2 pi i x (b - 1)/(2 N))`, shifts the far field by that: it is
+//! multiplied into `pre`. In the near field the shift is one of the whole sample by less than a counted pixel, and left alone.
 //!
-//! Near field: `F(w) = FFT^-1(kernel FFT(w))` with Fresnel's `kernel = exp(-i pi lambda z (qx^2 + qy^2))` (Goodman, Introduction to Fourier
-//! Optics, ch. 4).
+//! Near field: `F(w) = FFT^-1(kernel FFT(w))` with Fresnel's `kernel = exp(-i pi lambda z (qx^2 + qy^2))` (Goodman, Introduction to
+//! Fourier Optics, ch. 4).
 
 use num_complex::Complex;
 use zellige_engine::parallel::{indices, map};
@@ -31,7 +31,8 @@ fn square([ny, nx]: [usize; 2], pixel: [f64; 2], i: usize) -> f64 {
     at(i / nx, ny, pixel[0]) + at(i % nx, nx, pixel[1])
 }
 
-/// The phase of the sample plane, with the tilt that `bin` rows and columns of the wave to a counted pixel take; 1 in the near field.
+/// The phase of the sample plane, with the tilt that `bin` rows and columns of the wave to a counted pixel take; 1 in the near
+/// field.
 pub fn filter(beam: &Beam, shape: [usize; 2], bin: [usize; 2]) -> Vec<C> {
     let [_, nx] = shape;
     match beam.propagation {

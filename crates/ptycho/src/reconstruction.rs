@@ -248,9 +248,9 @@ fn at_rest(engine: &str, k: u64) -> String {
 }
 
 /// Moves probes, their exit waves and objects by whole pixels where the middle of a probe is more than `tolerance` pixels off the
-/// frame's; probes that share an object, and objects that share a probe, go together by the middle of all their light. Waves are moved as
-/// they are held, phase of the sample plane included, so that no modulus at a far detector changes. (At a near one the frame would move:
-/// the key is refused there.)
+/// frame's; probes that share an object, and objects that share a probe, go together by the middle of all their light. Waves are
+/// moved as they are held, phase of the sample plane included, so that no modulus at a far detector changes. (At a near one the
+/// frame would move: the key is refused there.)
 fn centre(stages: &mut dyn Stages, model: &Model, tolerance: f64) -> Result<()> {
     let state = stages.state()?;
     let pixels = model.pixels();
@@ -278,8 +278,8 @@ fn centre(stages: &mut dyn Stages, model: &Model, tolerance: f64) -> Result<()> 
     stages.roll(&of(&of_probe), &of(&of_object))
 }
 
-/// Groups of probes and objects that see each other: for each, the number of the first probe of its group; a number that no probe has for
-/// objects without one.
+/// Groups of probes and objects that see each other: for each, the number of the first probe of its group; a number that no probe
+/// has for objects without one.
 fn groups(model: &Model) -> [Vec<usize>; 2] {
     let mut group: Vec<usize> = (0..model.probes + model.storages.len()).collect();
     let pairs: BTreeSet<(u32, u32)> = model.views.iter().map(|v| (v.probe, v.object)).collect();

@@ -28,7 +28,8 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Half-period resolution, metres: the first ring at which the correlation falls below a threshold; a pixel where it never does.
+    /// Half-period resolution, metres: the first ring at which the correlation falls below a threshold; a pixel where it never
+    /// does.
     fn crossing(&self, threshold: &[f64]) -> f64 {
         let cut = |i: usize| self.correlation[i] - threshold[i];
         // The innermost rings have few pixels and hold what a slope of the phase leaves: it counts from where the correlation is above.
@@ -44,8 +45,8 @@ impl Rings {
         self.pixel
     }
 
-    /// Converts the rings to a curve; against the half-bit threshold where two halves were compared, the one-bit one where one of them is
-    /// the truth.
+    /// Converts the rings to a curve; against the half-bit threshold where two halves were compared, the one-bit one where one of
+    /// them is the truth.
     pub fn curve(&self, name: &str, title: &str, halves: bool) -> Record {
         let (threshold, label, ends) = if halves {
             (&self.half_bit, "half-bit threshold", self.half_bit_resolution())
@@ -74,8 +75,9 @@ impl Rings {
     }
 }
 
-/// Correlation of two images `[height][width]` of pixels `[y, x]`, metres: aligned to a fraction of a pixel first, phase ramps taken out,
-/// edges faded. Rings are round in cycles a metre, whatever the shape of image and pixels, and end where the larger pixel does.
+/// Correlation of two images `[height][width]` of pixels `[y, x]`, metres: aligned to a fraction of a pixel first, phase ramps
+/// taken out, edges faded. Rings are round in cycles a metre, whatever the shape of image and pixels, and end where the larger
+/// pixel does.
 pub fn rings(a: &[C], b: &[C], shape: [usize; 2], pixel: [f64; 2]) -> Rings {
     let [mut a, mut b] = [a, b].map(copied);
     align(&mut a, &b, shape);
@@ -193,8 +195,8 @@ fn faded_spectrum(image: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -> Vec<C
     image
 }
 
-/// Shifts `a` to where its correlation with the image of which `spectrum` is the [`faded_spectrum`] is largest, by whole pixels around
-/// the edges and a parabola between.
+/// Shifts `a` to where its correlation with the image of which `spectrum` is the [`faded_spectrum`] is largest, by whole pixels
+/// around the edges and a parabola between.
 fn shift(a: &mut [C], spectrum: &[C], shape: [usize; 2], plan: &mut Plan<f64>) -> [f64; 2] {
     let [height, width] = shape;
     let mut cross = faded_spectrum(a, shape, plan);
@@ -291,8 +293,8 @@ mod tests {
         assert!(super::rings(&noisy(0), &noisy(0), [n, n], [1e-9; 2]).half_bit_resolution() <= 1e-9);
     }
 
-    /// Compares two images that are the same up to a frequency in metres, and have nothing in common beyond, on pixels and images of
-    /// several shapes: the frequency is found in each.
+    /// Compares two images that are the same up to a frequency in metres, and have nothing in common beyond, on pixels and images
+    /// of several shapes: the frequency is found in each.
     #[test]
     fn rings_are_round_in_metres() {
         let philox = Philox::new(5, 2);

@@ -101,8 +101,8 @@ pub fn model(config: &Config, scans: &mut [Scan], seed: u64) -> Result<Model> {
     Ok(model)
 }
 
-/// Builds as much of the problem as is known without its frames: everything but counts, objects and a probe that is made from them. The
-/// probe has one photon.
+/// Builds as much of the problem as is known without its frames: everything but counts, objects and a probe that is made from them.
+/// The probe has one photon.
 pub fn outline(config: &Config, scans: &mut [Scan]) -> Result<Model> {
     let mut model = outlined(config, scans)?;
     let one = Model { power: Power { max: 1.0, ..Power::default() }, ..model.clone() };

@@ -121,7 +121,8 @@ impl Ptycho {
         Ok(checks)
     }
 
-    /// Passes the contents of the records to `work`; the model of frame `frame` (the brightest if none is named) is computed for them.
+    /// Passes the contents of the records to `work`; the model of frame `frame` (the brightest if none is named) is computed for
+    /// them.
     fn with_results<R>(&mut self, frame: Option<usize>, work: impl FnOnce(&Results) -> R) -> Result<R> {
         let Reconstruction { model, stages, .. } = &mut self.whole;
         let pixels = model.counted();
@@ -373,7 +374,8 @@ impl Solver for Ptycho {
 /// Frames whose model is examined at the end, evenly among all: a transform each.
 pub(crate) const LOOKED_AT: usize = 32;
 
-/// A model that misses more of the squared counts beyond noise explains something else: intensities a third off in the root mean square.
+/// A model that misses more of the squared counts beyond noise explains something else: intensities a third off in the root mean
+/// square.
 const MISSED_LIMIT: f64 = 0.1;
 
 /// Mixed states of the same modes with 85, 7, 6 and 1 % of the power in place of 58, 19, 19 and 5 % lose 0.10 of their fidelity.

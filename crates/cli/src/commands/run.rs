@@ -72,8 +72,8 @@ pub(crate) fn read(path: impl AsRef<Path>, overrides: &[String], older: &Older) 
 /// Largest number of threads that can be requested, as in the input.
 const THREADS: usize = 4096;
 
-/// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what there
-/// are no kernels for GPUs for: `auto` is the CPU then.
+/// The device that the command line, the environment or the input asks for, with what was passed over said. `without` says what
+/// there are no kernels for GPUs for: `auto` is the CPU then.
 pub(crate) fn open(place: &Place, device: &str, threads: usize, without: Option<&str>) -> Result<Device> {
     let mut spec = spec(place, device)?;
     if let (Some(what), DeviceSpec::Auto) = (without, &spec) {
@@ -101,8 +101,8 @@ fn spec(place: &Place, device: &str) -> Result<DeviceSpec> {
     DeviceSpec::choose(asked, Some(parse(device, "run.device")?))
 }
 
-/// The CPU, where `auto` may choose it and it is forecast to be done before a GPU that has to be started first. A driver is asked only
-/// where it could be faster.
+/// The CPU, where `auto` may choose it and it is forecast to be done before a GPU that has to be started first. A driver is asked
+/// only where it could be faster.
 fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, threads: usize) -> Result<Option<Device>> {
     if *spec != DeviceSpec::Auto || !may || !cuda::library::driver().usable() {
         return Ok(None);
@@ -119,8 +119,8 @@ fn chosen<S: Solver>(spec: &DeviceSpec, may: bool, input: &Input<S::Config>, thr
     Ok(Some(device))
 }
 
-/// Model traffic of a step below which one thread is faster than several, bytes: a step of 0.7 MiB in six stages takes 88 us on one thread,
-/// 151 on four and 188 on sixteen, which wait for each other between the stages.
+/// Model traffic of a step below which one thread is faster than several, bytes: a step of 0.7 MiB in six stages takes 88 us on one
+/// thread, 151 on four and 188 on sixteen, which wait for each other between the stages.
 const ALONE: u64 = 900_000;
 
 /// One thread in place of all where a step is too small for more.
@@ -237,7 +237,8 @@ pub(crate) fn execute<S: Solver>(mut input: Input<S::Config>, arguments: &RunArg
     Ok(exit_code)
 }
 
-/// Takes the folders that the run writes into: nobody else writes there meanwhile, and what killed runs left half-written is cleared.
+/// Takes the folders that the run writes into: nobody else writes there meanwhile, and what killed runs left half-written is
+/// cleared.
 fn own(folder: &Path, checkpoints: Option<&Path>, force: bool) -> Result<Vec<Lock>> {
     let mut locks = Vec::new();
     // A folder is not locked twice.

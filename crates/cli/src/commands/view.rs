@@ -64,8 +64,8 @@ pub(crate) fn view(arguments: &ViewArgs) -> Result<u8> {
     failed.filter(|_| done == 0).map_or(Ok(0), Err)
 }
 
-/// Returns true if a picture belongs to the run of the data: not older than the run's input with its defaults, or, in another folder,
-/// than the data.
+/// Returns true if a picture belongs to the run of the data: not older than the run's input with its defaults, or, in another
+/// folder, than the data.
 fn is_of_the_run(picture: &Path, folder: &Path, source: &Path) -> bool {
     let time = |path: &Path| std::fs::metadata(path).and_then(|d| d.modified()).ok();
     let begun = time(&folder.join("resolved.toml")).or_else(|| time(source));

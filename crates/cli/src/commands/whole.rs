@@ -35,8 +35,8 @@ struct WholeRun {
     ok: bool,
 }
 
-/// Whole runs of the cases that have an input: by a process of their own, with default diagnostics and output, into a folder that is
-/// removed.
+/// Whole runs of the cases that have an input: by a process of their own, with default diagnostics and output, into a folder that
+/// is removed.
 pub(super) fn runs(arguments: &BenchArgs) -> Result<u8> {
     let words: Vec<String> =
         arguments.cases.iter().map(|w| w.strip_prefix("run/").or(w.strip_prefix("run")).unwrap_or(w).to_owned()).collect();
@@ -198,8 +198,9 @@ pub(super) fn sweeps(arguments: &BenchArgs) -> Result<u8> {
     Ok(if results.iter().all(BenchResult::ok) { 0 } else { 3 })
 }
 
-/// Returns the cost of an item relative to its neighbouring sizes, where it is too high. A cost that rises or falls by a factor from size
-/// to size, for example where launches alone cost time, is no cliff: it is compared with the geometric mean of the neighbours.
+/// Returns the cost of an item relative to its neighbouring sizes, where it is too high. A cost that rises or falls by a factor
+/// from size to size, for example where launches alone cost time, is no cliff: it is compared with the geometric mean of the
+/// neighbours.
 fn cliff(costs: &[f64], i: usize) -> Option<f64> {
     let beside = |i: usize| costs.get(i).copied().filter(|c| *c > 0.0);
     let neighbours = (beside(i.checked_sub(1)?)? * beside(i + 1)?).sqrt();

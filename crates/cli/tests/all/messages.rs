@@ -96,7 +96,8 @@ fn mistyped_commands_are_answered() {
     }
 }
 
-/// Refuses problems beyond the memory of any machine of today with the number of bytes, in every solver, before anything is allocated.
+/// Refuses problems beyond the memory of any machine of today with the number of bytes, in every solver, before anything is
+/// allocated.
 #[test]
 fn what_memory_cannot_hold_is_an_error_that_says_how_much() {
     let folder = here();

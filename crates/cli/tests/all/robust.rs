@@ -120,7 +120,8 @@ fn inputs(factor: usize) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Part of the wall time, and seconds, that the times of a run may miss of what its parent measures: the start and the end of a process.
+/// Part of the wall time, and seconds, that the times of a run may miss of what its parent measures: the start and the end of a
+/// process.
 const UNNAMED: (f64, f64) = (0.02, 0.02);
 
 #[test]

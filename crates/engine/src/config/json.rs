@@ -1,5 +1,5 @@
-//! Conversion of JSON to values and positions in the text. `serde_json` judges the syntax and makes the values; the positions, and keys
-//! that stand twice, come from a second walk over text that is then known to be right.
+//! Conversion of JSON to values and positions in the text. `serde_json` judges the syntax and makes the values; the positions, and
+//! keys that stand twice, come from a second walk over text that is then known to be right.
 
 use serde_json::Value;
 

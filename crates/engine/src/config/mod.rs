@@ -60,8 +60,8 @@ pub fn load<S: Solver>(path: impl AsRef<Path>, overrides: &[String]) -> Result<I
 }
 
 impl Source {
-    /// Finds the solver among the `known` ones that the input is for: the one that has a table. Anything at the top level other than the
-    /// table of a solver, `[run]` or `[output]` is refused.
+    /// Finds the solver among the `known` ones that the input is for: the one that has a table. Anything at the top level other
+    /// than the table of a solver, `[run]` or `[output]` is refused.
     pub fn solver<'a>(&self, known: &[&'a str]) -> Result<&'a str> {
         let top = self.value.as_object();
         let keys = || top.into_iter().flat_map(|t| t.keys()).map(String::as_str);
@@ -136,8 +136,8 @@ impl<C: serde::Serialize> Input<C> {
         problems
     }
 
-    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`. It may lie in another folder than the
-    /// input: if that names files, `run.data_folder` says where they are.
+    /// All three tables with every default filled in, as TOML: what is saved as `resolved.toml`. It may lie in another folder than
+    /// the input: if that names files, `run.data_folder` says where they are.
     pub fn resolved<S: Solver<Config = C>>(&self) -> Result<String> {
         let failed =
             |e: toml::ser::Error| Error::input(&self.origin, Problem::new("", format!("the resolved input cannot be written: {e}")));
@@ -164,8 +164,8 @@ fn check_solver<S: Solver>(config: &S::Config) -> Vec<Problem> {
     problems
 }
 
-/// The texts in a solver's table that name a file there is, relative to `folder` or not, without a dataset behind a colon. What a solver
-/// reads stands in its input, so that no solver needs a list of its own.
+/// The texts in a solver's table that name a file there is, relative to `folder` or not, without a dataset behind a colon. What a
+/// solver reads stands in its input, so that no solver needs a list of its own.
 pub(crate) fn data_files(value: &Value, folder: &Path) -> BTreeSet<String> {
     let is_file = |name: &str| !name.is_empty() && folder.join(name).is_file();
     let (mut left, mut names) = (vec![value], BTreeSet::new());

@@ -20,8 +20,8 @@ pub struct RunConfig {
     pub seed: u64,
     /// Wall time after which the run saves a checkpoint and stops: `"30 s"`, `"5 min"`, `"2 h"`.
     pub wall_time: Option<Schedule>,
-    /// Schedule of checkpoints besides those on a signal: `100`, `"10 min"`, `"0.5 t"`, `"never"`. By default a run saves one every ten
-    /// minutes and removes it at its end.
+    /// Schedule of checkpoints besides those on a signal: `100`, `"10 min"`, `"0.5 t"`, `"never"`. By default a run saves one every
+    /// ten minutes and removes it at its end.
     pub checkpoint_every: Option<Schedule>,
     /// Schedule of the rows of scalars.
     pub rows_every: Schedule,

@@ -1,10 +1,10 @@
 //! Compiled kernels on disk, so that a second start compiles nothing.
 //!
-//! A file is named by the hash of what the machine code is made of (source, options, kernels, architecture), so that it is found where
-//! there is no compiler, and begins with the hash of its content: a torn or altered file is noticed, removed and built anew. It holds the
-//! compiler's version: code of a compiler that is newer than the driver is not taken, but built anew. Files are written under a temporary
-//! name and renamed, so two processes may fill the cache at once. `ZELLIGE_CACHE` names another folder; `ZELLIGE_CACHE=off` switches the
-//! cache off.
+//! A file is named by the hash of what the machine code is made of (source, options, kernels, architecture), so that it is found
+//! where there is no compiler, and begins with the hash of its content: a torn or altered file is noticed, removed and built anew.
+//! It holds the compiler's version: code of a compiler that is newer than the driver is not taken, but built anew. Files are
+//! written under a temporary name and renamed, so two processes may fill the cache at once. `ZELLIGE_CACHE` names another folder;
+//! `ZELLIGE_CACHE=off` switches the cache off.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,8 +113,8 @@ pub(super) fn suits(cubin: &Cubin) -> bool {
     library::driver_version().is_none_or(|driver| cubin.compiler.0 <= driver.0)
 }
 
-/// Magic, checksum of the rest, the compiler's version, number of images; of each the number of names, the names in pairs, the code.
-/// Numbers are u64, little end first.
+/// Magic, checksum of the rest, the compiler's version, number of images; of each the number of names, the names in pairs, the
+/// code. Numbers are u64, little end first.
 pub(super) fn encode(cubin: &Cubin) -> Vec<u8> {
     let mut body = Vec::new();
     let number = |body: &mut Vec<u8>, n: u64| body.extend_from_slice(&n.to_le_bytes());

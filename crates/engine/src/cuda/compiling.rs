@@ -60,7 +60,8 @@ pub(super) fn wait(key: &str) -> Option<Arc<Cubin>> {
     pending?.wait()
 }
 
-/// Begins to compile `recipes` for `arch`, each with its key, and puts them into `cache`. Does not wait. What is under way already is left.
+/// Begins to compile `recipes` for `arch`, each with its key, and puts them into `cache`. Does not wait. What is under way already
+/// is left.
 pub(super) fn begin(recipes: Vec<(String, Recipe)>, arch: &str, cache: &Cache) {
     let mut jobs = Vec::new();
     for (key, recipe) in recipes {

@@ -41,8 +41,8 @@ pub(super) struct Inner {
     pub(super) stream: sys::CUstream,
     ordinal: usize,
     properties: Properties,
-    /// The thread that captures, if one does. Held while something is put on the stream, which would else become part of another thread's
-    /// graph.
+    /// The thread that captures, if one does. Held while something is put on the stream, which would else become part of another
+    /// thread's graph.
     capturer: Mutex<Option<ThreadId>>,
     pub(super) captured: Condvar,
     pub(super) count: Arc<Count>,

@@ -2,8 +2,8 @@
 
 use super::context::Properties;
 
-/// Architecture, card, multiprocessors, KiB of shared memory of a block and of a multiprocessor, MiB of L2 cache, GB of memory: by NVIDIA's
-/// data sheets.
+/// Architecture, card, multiprocessors, KiB of shared memory of a block and of a multiprocessor, MiB of L2 cache, GB of memory: by
+/// NVIDIA's data sheets.
 const KNOWN: [(&str, &str, u32, u32, u32, usize, u64); 6] = [
     ("sm_75", "T4", 40, 64, 64, 4, 16),
     ("sm_80", "A100", 108, 163, 164, 40, 80),
@@ -14,8 +14,8 @@ const KNOWN: [(&str, &str, u32, u32, u32, usize, u64); 6] = [
 ];
 
 impl Properties {
-    /// Properties of the card that an architecture is best known for. Kernels compiled for it run on all cards of the architecture; they
-    /// are not used on cards where another number of multiprocessors leads to other tile sizes.
+    /// Properties of the card that an architecture is best known for. Kernels compiled for it run on all cards of the architecture;
+    /// they are not used on cards where another number of multiprocessors leads to other tile sizes.
     pub fn usual(arch: &str) -> Option<Self> {
         let (_, name, multiprocessors, block, all, l2, memory) = *KNOWN.iter().find(|known| known.0 == arch)?;
         let capability: u32 = arch.strip_prefix("sm_")?.parse().ok()?;

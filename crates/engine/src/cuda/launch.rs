@@ -115,8 +115,8 @@ impl Kernel {
         Cuda(self.0.module.inner.clone())
     }
 
-    /// Number of blocks of `threads` threads with `shared` bytes of dynamic shared memory that fit on a multiprocessor: times the number
-    /// of multiprocessors, the largest grid whose blocks may wait for each other.
+    /// Number of blocks of `threads` threads with `shared` bytes of dynamic shared memory that fit on a multiprocessor: times the
+    /// number of multiprocessors, the largest grid whose blocks may wait for each other.
     pub fn blocks_per_multiprocessor(&self, threads: u32, shared: u32) -> Result<u32> {
         let cuda = self.cuda();
         cuda.bind()?;
@@ -127,8 +127,8 @@ impl Kernel {
             .map_err(|e| cuda.failed(&format!("the occupancy of `{}` cannot be told", self.0.name), e))
     }
 
-    /// Number of clusters of `cluster` blocks (of `threads` threads with `shared` bytes of dynamic shared memory each) that the device
-    /// holds at once: fewer than the multiprocessors suggest, since a cluster stays within a group of them.
+    /// Number of clusters of `cluster` blocks (of `threads` threads with `shared` bytes of dynamic shared memory each) that the
+    /// device holds at once: fewer than the multiprocessors suggest, since a cluster stays within a group of them.
     pub fn clusters(&self, cluster: u32, threads: u32, shared: u32) -> Result<u32> {
         let cuda = self.cuda();
         cuda.bind()?;

@@ -178,8 +178,8 @@ impl Cuda {
         Ok(buffer)
     }
 
-    /// Copies `data` to the front of `buffer`, in stream order; `data` may be changed as soon as this returns, for which it waits if `data`
-    /// lies in page-locked memory.
+    /// Copies `data` to the front of `buffer`, in stream order; `data` may be changed as soon as this returns, for which it waits
+    /// if `data` lies in page-locked memory.
     ///
     /// # Panics
     /// If `data` is longer than the buffer.

@@ -6,8 +6,8 @@
 //! * [`Recipe`], [`Program`], [`Kernel`], [`Launch`]: kernels from CUDA C++ sources, compiled by NVRTC for the device at
 //!   hand and kept on disk, or taken from a pack that was made elsewhere.
 //! * [`Stream`], [`Pinned`]: copies beside the kernels.
-//! * [`Graph`]: launches recorded once and replayed; [`Repeated`]: the same of launches that come again by themselves. [`Event`]: marks
-//!   in the stream.
+//! * [`Graph`]: launches recorded once and replayed; [`Repeated`]: the same of launches that come again by themselves.
+//!   [`Event`]: marks in the stream.
 //! * [`library`]: where driver, NVRTC and cuFFT were found, or why not.
 //!
 //! ```no_run

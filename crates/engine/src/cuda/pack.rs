@@ -1,8 +1,8 @@
 //! Packs of kernels: machine code made where there is no GPU, in one file that lies beside the binary.
 //!
-//! `ZELLIGE_KERNELS` names another file. Entries have the names of the [`cache`](super::cache): what was made of other sources or options
-//! is never found. The list of entries has a checksum, and so has each entry; where one is wrong, a notice says so, and the kernels are
-//! compiled instead.
+//! `ZELLIGE_KERNELS` names another file. Entries have the names of the [`cache`](super::cache): what was made of other sources or
+//! options is never found. The list of entries has a checksum, and so has each entry; where one is wrong, a notice says so, and the
+//! kernels are compiled instead.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -115,8 +115,8 @@ impl Pack {
     }
 }
 
-/// Writes a pack of `programs`, each for an architecture (`sm_90`), to `path`: from the cache where it has them, compiled otherwise. Needs
-/// NVRTC, but no GPU. The number of programs: what comes twice is there once.
+/// Writes a pack of `programs`, each for an architecture (`sm_90`), to `path`: from the cache where it has them, compiled
+/// otherwise. Needs NVRTC, but no GPU. The number of programs: what comes twice is there once.
 pub fn write_pack(path: &Path, programs: &[(String, Recipe)]) -> Result<usize> {
     pack(path, programs, &Cache::without_pack())
 }

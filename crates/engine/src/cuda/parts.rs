@@ -1,7 +1,7 @@
 //! A program in parts: each kernel is compiled by itself, so that all cores work on one program.
 //!
-//! Reading the source takes the compiler a twentieth of its time; the rest goes with the number of kernels. In the part of one kernel the
-//! other `extern "C"` ones become templates of which there is no instance, so nothing is made of them.
+//! Reading the source takes the compiler a twentieth of its time; the rest goes with the number of kernels. In the part of one
+//! kernel the other `extern "C"` ones become templates of which there is no instance, so nothing is made of them.
 
 const ENTRY: &str = "extern \"C\" __global__";
 const NEVER: &str = "template <int NEVER> __global__";

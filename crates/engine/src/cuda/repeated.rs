@@ -1,5 +1,5 @@
-//! Launches that come again: kept back while a piece of work is put together, compared with what it was before, and put on the stream as
-//! one graph where they are the same, for work whose launches cost more than the work.
+//! Launches that come again: kept back while a piece of work is put together, compared with what it was before, and put on the
+//! stream as one graph where they are the same, for work whose launches cost more than the work.
 
 use std::cell::RefCell;
 
@@ -41,8 +41,8 @@ impl Drop for Open {
 }
 
 impl Cuda {
-    /// Runs `body`, whose launches are kept back until its end or until it does anything else with the stream. Where they are to the bit
-    /// those of one of the last times, arguments included, they go as one graph; else one by one.
+    /// Runs `body`, whose launches are kept back until its end or until it does anything else with the stream. Where they are to
+    /// the bit those of one of the last times, arguments included, they go as one graph; else one by one.
     pub fn repeat(&self, repeated: &mut Repeated, body: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.capturing() || HELD.with_borrow(Option::is_some) {
             return body();

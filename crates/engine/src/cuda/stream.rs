@@ -1,5 +1,5 @@
-//! Copies beside the kernels: page-locked host memory ([`Pinned`]) and further streams ([`Stream`]) that continue while the main stream
-//! computes. Events order the streams among each other.
+//! Copies beside the kernels: page-locked host memory ([`Pinned`]) and further streams ([`Stream`]) that continue while the main
+//! stream computes. Events order the streams among each other.
 
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -142,7 +142,8 @@ impl Cuda {
             .map_err(|e| self.failed("a stream cannot wait", e))
     }
 
-    /// Rates of copies from page-locked host memory and back to it, bytes/s each by itself: the best of four of 64 MiB. Measured once.
+    /// Rates of copies from page-locked host memory and back to it, bytes/s each by itself: the best of four of 64 MiB. Measured
+    /// once.
     pub fn host_rates(&self) -> Result<[f64; 2]> {
         if let Some(known) = self.0.host_rates.get() {
             return Ok(*known);
@@ -176,8 +177,8 @@ impl Stream {
     /// If the range does not lie in the buffer.
     ///
     /// # Safety
-    /// `data` lies in [`Pinned`] memory; until an event behind the copy was waited for it is neither written nor freed, the buffer is not
-    /// freed, and other streams leave the range alone.
+    /// `data` lies in [`Pinned`] memory; until an event behind the copy was waited for it is neither written nor freed, the buffer
+    /// is not freed, and other streams leave the range alone.
     pub unsafe fn upload<T: Pod>(&self, buffer: &mut Buffer<T>, at: usize, data: &[T]) -> Result<()> {
         let room = buffer.len();
         assert!(at <= room && data.len() <= room - at, "{} values at {at} of a buffer of {room}", data.len());
@@ -193,8 +194,8 @@ impl Stream {
     /// If the range does not lie in the buffer.
     ///
     /// # Safety
-    /// `data` lies in [`Pinned`] memory; until an event behind the copy was waited for it is neither read, written nor freed, the buffer
-    /// is not freed, and other streams do not write to the range.
+    /// `data` lies in [`Pinned`] memory; until an event behind the copy was waited for it is neither read, written nor freed, the
+    /// buffer is not freed, and other streams do not write to the range.
     pub unsafe fn download<T: Pod>(&self, buffer: &Buffer<T>, at: usize, data: &mut [T]) -> Result<()> {
         let room = buffer.len();
         assert!(at <= room && data.len() <= room - at, "{} values at {at} of a buffer of {room}", data.len());

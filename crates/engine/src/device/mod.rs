@@ -94,7 +94,8 @@ pub fn host_memory() -> u64 {
     cpu::memory()
 }
 
-/// Refuses what this process can never have of the host's memory, before anything of it is asked for: `what` says what the `bytes` are for.
+/// Refuses what this process can never have of the host's memory, before anything of it is asked for: `what` says what the `bytes`
+/// are for.
 pub fn host_must_hold(bytes: u64, what: impl Into<String>) -> Result<()> {
     holds("the host", cpu::memory(), bytes, what)
 }
@@ -162,8 +163,8 @@ impl Device {
         }
     }
 
-    /// Refuses what this process can never have of this device's memory, before anything of it is asked for: `what` says what the `bytes`
-    /// are for.
+    /// Refuses what this process can never have of this device's memory, before anything of it is asked for: `what` says what the
+    /// `bytes` are for.
     pub fn must_hold(&self, bytes: u64, what: impl Into<String>) -> Result<()> {
         holds(self.name(), self.memory(), bytes, what)
     }
@@ -176,8 +177,8 @@ impl Device {
         }
     }
 
-    /// [`Device::bandwidth`] to compare a run with whose steps took `wall`: none where the measurement would take longer than a tenth of
-    /// that, or more of the host's memory than the run had.
+    /// [`Device::bandwidth`] to compare a run with whose steps took `wall`: none where the measurement would take longer than a
+    /// tenth of that, or more of the host's memory than the run had.
     pub fn bandwidth_of_run(&self, wall: Duration) -> Result<Option<f64>> {
         match self {
             Self::Cuda(_) if wall < ON_GPU => Ok(None),
@@ -186,8 +187,8 @@ impl Device {
         }
     }
 
-    /// Copy bandwidth in bytes/s, bytes read plus bytes written, measured the first time in a process (some tenths of a second; longer
-    /// where the last-level cache is large, since the arrays must be larger).
+    /// Copy bandwidth in bytes/s, bytes read plus bytes written, measured the first time in a process (some tenths of a second;
+    /// longer where the last-level cache is large, since the arrays must be larger).
     ///
     /// On the CPU each thread copies its part of an array much larger than the last-level cache. The lines that a
     /// plain store fetches before it overwrites them (write-allocate) are not counted; where the system's `memcpy`

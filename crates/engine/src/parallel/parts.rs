@@ -7,8 +7,8 @@ use std::ops::Range;
 ///
 /// # Safety
 ///
-/// Parts of different numbers below `count()`, which is the same whenever it is asked for, may be used by different threads at a time:
-/// what one of them writes no other one reads or writes.
+/// Parts of different numbers below `count()`, which is the same whenever it is asked for, may be used by different threads at a
+/// time: what one of them writes no other one reads or writes.
 pub unsafe trait Parts: Sync {
     /// Item that one iteration receives.
     type Part;

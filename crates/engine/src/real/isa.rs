@@ -23,7 +23,8 @@ impl Isa {
         Self::all()[0]
     }
 
-    /// All that this machine has and this build holds, the best one first. `Avx512` means the foundation with its parts VL, DQ and BW.
+    /// All that this machine has and this build holds, the best one first. `Avx512` means the foundation with its parts VL, DQ and
+    /// BW.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]

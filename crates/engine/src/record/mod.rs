@@ -1,6 +1,6 @@
 //! Records that a solver hands over for output: named arrays with axes and units ([`Field`], of several components and staggered
-//! [`Mesh`]), particles ([`Table`]), curves ([`Curve`]) and rows of scalars ([`Row`]). `io` writes them; no solver knows a file format
-//! and `io` knows no solver.
+//! [`Mesh`]), particles ([`Table`]), curves ([`Curve`]) and rows of scalars ([`Row`]). `io` writes them; no solver knows a file
+//! format and `io` knows no solver.
 
 mod archive;
 mod mesh;

@@ -96,8 +96,8 @@ impl Entries {
     }
 }
 
-/// Numerical methods behind the meshes and particles beside it, for readers of openPMD files, by the names of that standard's extension
-/// ED-PIC.
+/// Numerical methods behind the meshes and particles beside it, for readers of openPMD files, by the names of that standard's
+/// extension ED-PIC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Method {
     /// Attributes of all meshes: `fieldSolver`, `fieldBoundary` ..

@@ -41,7 +41,8 @@ pub struct Patches {
     pub title: String,
     /// Points that patches share.
     pub points: Vec<[f64; 2]>,
-    /// Numbers of the corners of all patches, one after the other; counter-clockwise, the first not repeated. Two each are segments.
+    /// Numbers of the corners of all patches, one after the other; counter-clockwise, the first not repeated. Two each are
+    /// segments.
     pub corners: Vec<u32>,
     /// End of each patch in `corners`.
     pub ends: Vec<u32>,
@@ -75,8 +76,8 @@ pub struct Wave {
     pub axes: [Axis; 2],
     /// The values in C order.
     pub values: Vec<Complex<f32>>,
-    /// A modulus beyond which nothing is drawn brighter, where edges that carry no meaning are larger; of the values themselves if left
-    /// out.
+    /// A modulus beyond which nothing is drawn brighter, where edges that carry no meaning are larger; of the values themselves if
+    /// left out.
     pub brightest: Option<f32>,
     /// A look at a run under way: only a picture, whose file is written anew each time and never numbered.
     pub live: bool,

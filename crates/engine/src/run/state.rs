@@ -1,4 +1,5 @@
-//! Checkpoints of a run: beside the solver's state its input, what its data files held, and whether results are still to be written.
+//! Checkpoints of a run: beside the solver's state its input, what its data files held, and whether results are still to be
+//! written.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -96,7 +97,8 @@ impl<'a, S: Solver> Saver<'a, S> {
         }
     }
 
-    /// Converts an error that stopped the writing of results: the state is saved, so that they can be written without computing again.
+    /// Converts an error that stopped the writing of results: the state is saved, so that they can be written without computing
+    /// again.
     pub(super) fn unwritten(&self, error: Error, owed: &Owed, solver: &mut S, sink: &mut dyn Sink) -> Error {
         match (error, self.save(solver, owed, sink)) {
             (Error::Interrupted { reason, .. }, Ok(path)) => {

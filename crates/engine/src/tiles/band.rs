@@ -24,9 +24,9 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Tile<T, N, 
         Band { corner: self.corner, cells: self.cells, first: 0, rows: &mut self.rows }
     }
 
-    /// Number of bands of at most `most` particles that the tile is cut into: whole rows, as few bands as result when they are filled in
-    /// order. A row with more particles is a band of its own. At least one, also for an empty tile. It depends on the particles alone,
-    /// not on threads.
+    /// Number of bands of at most `most` particles that the tile is cut into: whole rows, as few bands as result when they are
+    /// filled in order. A row with more particles is a band of its own. At least one, also for an empty tile. It depends on the
+    /// particles alone, not on threads.
     pub fn band_count(&self, most: usize) -> usize {
         let (mut bands, mut load) = (1, 0);
         for row in &self.rows {

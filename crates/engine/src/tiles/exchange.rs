@@ -1,8 +1,9 @@
 //! Particles that change tile: listed while they move, handed over when all tiles are done.
 //!
-//! An entry says where it goes, so any distance will do. An [`Outbox`] puts what it holds in the order of where it goes, [`Post`] notes
-//! which parts of which outboxes a tile has to take, and every tile takes them in an order of its own, whatever the number of threads:
-//! at once ([`Post::deliver`]), or at the beginning of its next pass ([`Post::take`]), while its particles are in the cache anyway.
+//! An entry says where it goes, so any distance will do. An [`Outbox`] puts what it holds in the order of where it goes, [`Post`]
+//! notes which parts of which outboxes a tile has to take, and every tile takes them in an order of its own, whatever the number of
+//! threads: at once ([`Post::deliver`]), or at the beginning of its next pass ([`Post::take`]), while its particles are in the
+//! cache anyway.
 
 use super::column::{Key, Word};
 use super::mosaic::Place;
@@ -154,8 +155,8 @@ impl Post {
         self.sent
     }
 
-    /// Puts what is for tile number `tile` behind the particles of its rows: what comes from the tiles `first` in their order, then the
-    /// rest in the order of where it comes from, each in the order of its entries. Returns by how much the rows grew.
+    /// Puts what is for tile number `tile` behind the particles of its rows: what comes from the tiles `first` in their order, then
+    /// the rest in the order of where it comes from, each in the order of its entries. Returns by how much the rows grew.
     ///
     /// # Panics
     /// Where an entry names a row that there is not.
@@ -186,8 +187,8 @@ impl Post {
         rows.iter().map(Row::len).sum::<usize>() - before
     }
 
-    /// Hands over everything in sealed outboxes at once, one for each tile. Each takes what is for it in the order of the outboxes, and
-    /// of one outbox in the order of its entries.
+    /// Hands over everything in sealed outboxes at once, one for each tile. Each takes what is for it in the order of the outboxes,
+    /// and of one outbox in the order of its entries.
     ///
     /// # Panics
     /// Where an entry names a tile or row that there is not.

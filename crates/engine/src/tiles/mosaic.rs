@@ -25,15 +25,15 @@ pub struct Place {
 }
 
 impl Mosaic {
-    /// Tiles of `tile` cells over `cells` cells, a row of particles for each row of cells. The last tiles of an axis are smaller where
-    /// it does not divide. Tiles are at most 256 cells wide and 2^15 high: larger ones are cut to that.
+    /// Tiles of `tile` cells over `cells` cells, a row of particles for each row of cells. The last tiles of an axis are smaller
+    /// where it does not divide. Tiles are at most 256 cells wide and 2^15 high: larger ones are cut to that.
     pub fn new(cells: [usize; 2], tile: [usize; 2]) -> Self {
         let tile = [tile[0].clamp(1, 256), tile[1].clamp(1, 1 << 15)];
         Self { cells, tile, tiles: [cells[0].div_ceil(tile[0]), cells[1].div_ceil(tile[1])], depth: 1 }
     }
 
-    /// Sets `depth` rows of cells for each row of particles: at least one, at most a tile, and at most as many as have cells that a byte
-    /// can tell apart.
+    /// Sets `depth` rows of cells for each row of particles: at least one, at most a tile, and at most as many as have cells that a
+    /// byte can tell apart.
     #[must_use]
     pub fn with_depth(self, depth: usize) -> Self {
         Self { depth: depth.clamp(1, (256 / self.tile[0]).min(self.tile[1])), ..self }

@@ -97,8 +97,8 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I
         self.values.len() * size_of::<Line>() + words * size_of::<I>() + self.capacity * size_of::<K>()
     }
 
-    /// Makes room for `len` particles and what the layout wants behind them, rounded up to whole registers. New slots hold zeros: whatever
-    /// computes with them stays finite.
+    /// Makes room for `len` particles and what the layout wants behind them, rounded up to whole registers. New slots hold zeros:
+    /// whatever computes with them stays finite.
     pub fn reserve(&mut self, len: usize) {
         let spare = if len == 0 { 0 } else { self.layout.spare };
         let capacity = (len + spare).next_multiple_of(GRAIN);

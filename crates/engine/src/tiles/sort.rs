@@ -12,9 +12,10 @@ fn scatter<V: Copy>(places: &[u32], from: &[V], to: &mut [V]) {
 }
 
 impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Row<T, N, I, W, K> {
-    /// Copies the particles into row `to` in the order of their keys, in place of what was there; those of one key keep their order.
-    /// Those of key `k` are put into the slots `starts[k]..starts[k + 1]`, of `keys` keys; what has no key below that, as free slots,
-    /// is left out. Returns the number of particles. `places` is work memory: where each slot went, free ones behind all others.
+    /// Copies the particles into row `to` in the order of their keys, in place of what was there; those of one key keep their
+    /// order. Those of key `k` are put into the slots `starts[k]..starts[k + 1]`, of `keys` keys; what has no key below that, as
+    /// free slots, is left out. Returns the number of particles. `places` is work memory: where each slot went, free ones behind
+    /// all others.
     pub fn sort_into(&self, keys: usize, to: &mut Self, starts: &mut Vec<u32>, places: &mut Vec<u32>) -> usize {
         let own = self.keys();
         let n = own.len();

@@ -90,8 +90,8 @@ impl<T: RealScalar, const N: usize, I: Word, const W: usize, K: Key> Store<T, N,
         self.tiles.iter().flat_map(move |t| t.rows.iter().enumerate().map(move |(r, row)| ([t.corner[0], t.corner[1] + r * depth], row)))
     }
 
-    /// All particles with their places and kinds, in the order of [`Store::rows`], without free slots. Put into an empty store of the
-    /// same tiles with [`Store::insert`] they lie as they did.
+    /// All particles with their places and kinds, in the order of [`Store::rows`], without free slots. Put into an empty store of
+    /// the same tiles with [`Store::insert`] they lie as they did.
     pub fn iter(&self) -> impl Iterator<Item = (Place, usize, Particle<T, N, I, W, K>)> {
         let layout = self.layout;
         self.tiles.iter().enumerate().flat_map(move |(t, tile)| {

@@ -55,8 +55,8 @@ fn loads() -> impl Strategy<Value = Vec<(usize, usize)>> {
 
 type Boxes = Vec<Outbox<f32, usize, 4, u32, 3, u16>>;
 
-/// Takes every particle that is to go out of its tile, `step` cells round the domain where its tag says so, from all tiles at once. Free
-/// slots are closed, or left where `holes` says so.
+/// Takes every particle that is to go out of its tile, `step` cells round the domain where its tag says so, from all tiles at once.
+/// Free slots are closed, or left where `holes` says so.
 fn leave(store: &mut S, step: [usize; 2], every: u32, holes: bool) -> Boxes {
     let mosaic = store.mosaic;
     let mut outboxes: Boxes = (0..mosaic.len()).map(|_| Outbox::default()).collect();
@@ -237,7 +237,8 @@ proptest! {
     }
 }
 
-/// Sends from every tile to every tile: the order in a row is that of the senders and of their entries, or of the senders named first.
+/// Sends from every tile to every tile: the order in a row is that of the senders and of their entries, or of the senders named
+/// first.
 #[test]
 fn the_order_is_that_of_the_senders() {
     let mosaic = Mosaic::new([50, 30], [16, 16]);

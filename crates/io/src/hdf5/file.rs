@@ -1,5 +1,5 @@
-//! An HDF5 file that is open for reading: its datasets by path, through soft and external links, whole or in parts, with the type they
-//! have in the file. Deflate, LZ4, bitshuffle with LZ4, Blosc, shuffle and checksums are unpacked; virtual datasets are read
+//! An HDF5 file that is open for reading: its datasets by path, through soft and external links, whole or in parts, with the type
+//! they have in the file. Deflate, LZ4, bitshuffle with LZ4, Blosc, shuffle and checksums are unpacked; virtual datasets are read
 //! through. What the library cannot read (user-defined links, other filters) is an error that says so.
 
 use std::path::{Path, PathBuf};
@@ -120,8 +120,8 @@ impl File {
         })
     }
 
-    /// Returns the target of an external link directly below a group: the file, beside this one if the name is relative, and the path in
-    /// it.
+    /// Returns the target of an external link directly below a group: the file, beside this one if the name is relative, and the
+    /// path in it.
     pub fn external(&self, group: &str, name: &str) -> Result<Option<(PathBuf, String)>> {
         let class = guarded(&self.path, "read", || {
             let root = self.inner.root_group();

@@ -35,8 +35,8 @@ pub fn file_name(step: u64) -> String {
 const ED_PIC: u32 = 1;
 const LENGTH: UnitDimension = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 
-/// Writes meshes and particles of one iteration into one file. With the `method` that they were computed by, which has all tables for
-/// species, the file follows the extension ED-PIC.
+/// Writes meshes and particles of one iteration into one file. With the `method` that they were computed by, which has all tables
+/// for species, the file follows the extension ED-PIC.
 pub fn write(path: impl AsRef<Path>, iteration: Iteration, meshes: &[&Mesh], tables: &[&Table], method: Option<&Method>) -> Result<()> {
     let path = path.as_ref();
     let wrong = |message: String| Error::format(path, FORMAT, message);

@@ -1,6 +1,6 @@
-//! Checks that a file holds what it claims. The library fills whatever it does not find with zeros (or the dataset's fill value): chunks
-//! that a cut took away, chunks that a damaged index leads past the end of the file to, and chunks that nobody ever wrote. As data of a
-//! computation they are all the same silent mistake.
+//! Checks that a file holds what it claims. The library fills whatever it does not find with zeros (or the dataset's fill value):
+//! chunks that a cut took away, chunks that a damaged index leads past the end of the file to, and chunks that nobody ever wrote.
+//! As data of a computation they are all the same silent mistake.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -78,9 +78,9 @@ pub(super) struct Slab<'a> {
     pub width: usize,
 }
 
-/// Refuses values that were never written, or that a damaged index lost: chunks of nothing but the fill value are looked up in the index.
-/// Chunks that hold anything else were found, and cost one look at their values; but where chunks have checksums, which the library
-/// leaves out, each is held against its own.
+/// Refuses values that were never written, or that a damaged index lost: chunks of nothing but the fill value are looked up in the
+/// index. Chunks that hold anything else were found, and cost one look at their values; but where chunks have checksums, which the
+/// library leaves out, each is held against its own.
 ///
 /// # Errors
 /// A chunk is not there.

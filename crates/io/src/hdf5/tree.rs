@@ -1,5 +1,5 @@
-//! Trees of groups and datasets, written as other programs want to find them: attributes are texts of variable length, as h5py writes
-//! them and PtyPy compares them.
+//! Trees of groups and datasets, written as other programs want to find them: attributes are texts of variable length, as h5py
+//! writes them and PtyPy compares them.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -39,7 +39,8 @@ fn what_is_written_is_read() {
     }
 }
 
-/// Made by `numpy.savez_compressed(path, a=numpy.arange(6, dtype=">i2").reshape(2, 3).T, flag=numpy.array([True, False]))` of NumPy 2.4.
+/// Made by `numpy.savez_compressed(path, a=numpy.arange(6, dtype=">i2").reshape(2, 3).T, flag=numpy.array([True, False]))` of NumPy
+/// 2.4.
 #[test]
 fn an_archive_of_numpy_is_read() {
     let bytes = include_bytes!("numpy.npz");

@@ -30,8 +30,8 @@ pub(super) fn is_smooth(values: &[f64], width: usize) -> bool {
     slope > 0.0 && bend < 0.35 * slope
 }
 
-/// Draws the lines at the multiples of `step` over `area`, whose values (in rows from the top) are `values`; that of zero where `zero`
-/// says so: around a field that has died away it would only follow noise, and a diverging map marks it anyway.
+/// Draws the lines at the multiples of `step` over `area`, whose values (in rows from the top) are `values`; that of zero where
+/// `zero` says so: around a field that has died away it would only follow noise, and a diverging map marks it anyway.
 pub(super) fn draw(canvas: &mut Canvas, area: Area, values: &[f64], step: f64, zero: bool) {
     let (width, height, across) = (area.width, area.height, canvas.width);
     let rows = chunks_mut(&mut canvas.pixels[area.top * across..(area.top + height) * across], across);

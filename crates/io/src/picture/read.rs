@@ -11,8 +11,8 @@ use crate::Array;
 /// Larger pictures are refused.
 const MOST: usize = 1 << 28;
 
-/// Reads a PNG as brightness from 0 (black) to 1 (white), `[rows, columns]` from the top; transparency is ignored, colours are weighted
-/// as ITU-R BT.709 does.
+/// Reads a PNG as brightness from 0 (black) to 1 (white), `[rows, columns]` from the top; transparency is ignored, colours are
+/// weighted as ITU-R BT.709 does.
 pub fn read_grey(path: &Path) -> Result<Array> {
     let file = File::open(path).map_err(|e| Error::file("read", path, e))?;
     let wrong = |e: png::DecodingError| match e {

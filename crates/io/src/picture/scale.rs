@@ -25,8 +25,9 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Covers the finite values that are shown. Diverging scales are symmetric about zero, angles run from -π to π. A quantity of both
-    /// signs that happens to have one only, without zero (the charge of one species), is shown from its least to its largest value.
+    /// Covers the finite values that are shown. Diverging scales are symmetric about zero, angles run from -π to π. A quantity of
+    /// both signs that happens to have one only, without zero (the charge of one species), is shown from its least to its largest
+    /// value.
     pub(super) fn new(field: &Field, shown: &[&[f64]], options: &Options) -> Self {
         let mut map = options.map.unwrap_or_else(|| field.palette.into());
         let density = field.palette == Palette::Density;

@@ -1,5 +1,5 @@
-//! Pictures of complex images: hue is the phase, brightness the modulus; a panel for each layer, with its share of the power, a scale bar
-//! and a wheel of the phases.
+//! Pictures of complex images: hue is the phase, brightness the modulus; a panel for each layer, with its share of the power, a
+//! scale bar and a wheel of the phases.
 
 use num_complex::Complex;
 use zellige_engine::parallel::{chunks_mut, each};

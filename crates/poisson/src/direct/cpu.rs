@@ -193,8 +193,8 @@ impl<T: Scalar> Solver<T> {
         result
     }
 
-    /// Solves as [`Solver::solve`] does, for a right-hand side that includes the values of Dirichlet sides, into `u`, of which Dirichlet
-    /// nodes are not touched. Both cover all nodes of the solver's grid.
+    /// Solves as [`Solver::solve`] does, for a right-hand side that includes the values of Dirichlet sides, into `u`, of which
+    /// Dirichlet nodes are not touched. Both cover all nodes of the solver's grid.
     pub(super) fn solve_lent(&mut self, f: &[T], u: &mut [T], measured: bool) -> (f64, Option<Norms>) {
         assert!(u.len() == f.len() && u.len() == self.plane() * self.nodes[2], "arrays cover all nodes of the grid");
         let cpu = self.cpu.clone();

@@ -158,8 +158,8 @@ impl Direct {
         Ok(())
     }
 
-    /// Solves as [`Direct::solve`] does and returns the norms of [`Direct::norms`]: on the CPU in one pass, which saves a pass of the
-    /// solution through memory.
+    /// Solves as [`Direct::solve`] does and returns the norms of [`Direct::norms`]: on the CPU in one pass, which saves a pass of
+    /// the solution through memory.
     pub fn solve_measured(&mut self, profiler: &mut Profiler) -> Result<Vec<Norms>> {
         let cost = self.measured_cost();
         let (removed, norms) = match &mut self.backend {
@@ -179,8 +179,8 @@ impl Direct {
         self.turn.is_none() && matches!(self.backend, Backend::F64(_))
     }
 
-    /// Solves as [`Direct::solve_measured`] does, from the caller's right-hand side, which includes the values of Dirichlet sides, into
-    /// the caller's array, where [`Direct::lends`].
+    /// Solves as [`Direct::solve_measured`] does, from the caller's right-hand side, which includes the values of Dirichlet sides,
+    /// into the caller's array, where [`Direct::lends`].
     pub(crate) fn solve_lent(&mut self, f: &[f64], u: &mut [f64], profiler: &mut Profiler) -> Option<Norms> {
         let cost = self.measured_cost();
         let Backend::F64(solver) = &mut self.backend else { return None };
@@ -300,8 +300,8 @@ impl Direct {
         }
     }
 
-    /// Traffic and operations of a solve: the right-hand side read, the modes written and read, the solution written; two complex DFTs of
-    /// `n` points for two lines of each transformed axis (`5 n log2 n` each) and 12 operations around them.
+    /// Traffic and operations of a solve: the right-hand side read, the modes written and read, the solution written; two complex
+    /// DFTs of `n` points for two lines of each transformed axis (`5 n log2 n` each) and 12 operations around them.
     pub fn cost(&self) -> Cost {
         let items = (self.grid.unknowns() * self.systems) as f64;
         let grid = turn::grid(&self.grid, self.turn);

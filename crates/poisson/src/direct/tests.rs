@@ -1,5 +1,5 @@
-//! Properties of the modes, and compilation of the kernels. The solver itself is verified from outside (`tests/all/direct.rs`), where it
-//! is compiled anyway.
+//! Properties of the modes, and compilation of the kernels. The solver itself is verified from outside (`tests/all/direct.rs`),
+//! where it is compiled anyway.
 
 use std::f64::consts::PI;
 

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! orthogonal under the control volumes, which are halved at a Neumann end. The transforms are real; they are applied to
-//! complex lines, that is to two real lines at once. The order of the modes is whatever costs least: [`angles`] lists `phi` by position.
+//! complex lines, that is to two real lines at once. The order of the modes is whatever costs least: [`angles`] lists `phi` by
+//! position.
 //!
 //! A sine or cosine transform of even `n` splits: its odd modes are a quarter-wave transform of `n / 2` points, its even
 //! ones a transform of `n / 2` intervals of the same kind. A quarter-wave transform is one complex DFT between two
@@ -118,8 +119,8 @@ impl Split {
         self.points * self.groups
     }
 
-    /// Rotations of the DFTs, halved: `e^{-i pi d c / n} / 2` for `d` up to half the points, for every group `c`; then (odd factors) the
-    /// points `e^{2 pi i t / p}` of the circle.
+    /// Rotations of the DFTs, halved: `e^{-i pi d c / n} / 2` for `d` up to half the points, for every group `c`; then (odd
+    /// factors) the points `e^{2 pi i t / p}` of the circle.
     pub(super) fn rotations<T: Scalar>(&self) -> Vec<Complex<T>> {
         let (n, half) = (self.intervals as f64, self.points / 2);
         let quarter = self.radix <= 2;

@@ -20,8 +20,8 @@ impl Driver {
         matches!(&self.backend, Backend::Direct(direct) if direct.lends()) && !self.choice.warm && !self.choice.truncation
     }
 
-    /// Solves `problem` into `u` on the caller's arrays, where the method can work on them as they are and its solution is good enough;
-    /// else `None`, and what `u` holds means nothing. `spare` is kept for a right-hand side that sides change.
+    /// Solves `problem` into `u` on the caller's arrays, where the method can work on them as they are and its solution is good
+    /// enough; else `None`, and what `u` holds means nothing. `spare` is kept for a right-hand side that sides change.
     pub(crate) fn solve_lent(
         &mut self,
         problem: Problem<'_>,
@@ -58,8 +58,8 @@ impl Driver {
         Ok(good)
     }
 
-    /// Solves `A u = f` of the unknowns alone, both dense over all nodes in the memory of the driver's GPU; `u` is zero on Dirichlet
-    /// nodes. `reference`, `imbalance`: of `f`.
+    /// Solves `A u = f` of the unknowns alone, both dense over all nodes in the memory of the driver's GPU; `u` is zero on
+    /// Dirichlet nodes. `reference`, `imbalance`: of `f`.
     pub(crate) fn solve_on_gpu(
         &mut self,
         f: &Buffer<f64>,

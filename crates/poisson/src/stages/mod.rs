@@ -121,8 +121,8 @@ pub trait Stages: Send {
     /// The solution over all nodes of the finest grid.
     fn solution(&mut self) -> Result<Vec<f64>>;
 
-    /// Loads as [`Stages::load`] does with a zero guess, from a right-hand side in the memory of the stages' GPU whose largest magnitude
-    /// at the unknowns is `largest`.
+    /// Loads as [`Stages::load`] does with a zero guess, from a right-hand side in the memory of the stages' GPU whose largest
+    /// magnitude at the unknowns is `largest`.
     fn load_on_gpu(&mut self, _f: &Buffer<f64>, _largest: f64) -> Result<()> {
         Err(on_no_gpu())
     }
@@ -137,8 +137,8 @@ pub trait Stages: Send {
         self.solution()
     }
 
-    /// The residual of the finest grid as it is held, where only a copy has its bits: passes that make it from different neighbours'
-    /// roundings would give others.
+    /// The residual of the finest grid as it is held, where only a copy has its bits: passes that make it from different
+    /// neighbours' roundings would give others.
     fn held(&mut self) -> Result<Option<Held>> {
         Ok(None)
     }
@@ -154,7 +154,8 @@ pub trait Stages: Send {
     /// The next sweeps begin a Chebyshev polynomial.
     fn begin_anew(&mut self);
 
-    /// Goes on with a Chebyshev polynomial of which `sweeps` sweeps are done, `u` being loaded and `older` what it was a sweep before.
+    /// Goes on with a Chebyshev polynomial of which `sweeps` sweeps are done, `u` being loaded and `older` what it was a sweep
+    /// before.
     fn go_on(&mut self, sweeps: u64, ratio: f64, older: &[f64]) -> Result<()>;
 
     /// `r_l = f_l - A u_l` and its norms. On a singular problem the mean of `r_l` is taken off.
@@ -180,9 +181,9 @@ pub trait Stages: Send {
         self.correct(0, profiler)
     }
 
-    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::held`]: that of `ascend_correct` with
-    /// these sweeps before, these after and this smoother, or without them of `correct(0)`. Another pass may contract the same formula
-    /// otherwise, or sum in another order.
+    /// `residual(0)` with the bits that the end of a cycle gives it on a device without [`Stages::held`]: that of `ascend_correct`
+    /// with these sweeps before, these after and this smoother, or without them of `correct(0)`. Another pass may contract the same
+    /// formula otherwise, or sum in another order.
     fn residual_as_corrected(&mut self, _ascends: Option<(u32, u32, Smoother)>, profiler: &mut Profiler) -> Result<()> {
         self.residual(0, profiler)
     }
@@ -204,10 +205,10 @@ pub trait Stages: Send {
         false
     }
 
-    /// Ascends as [`Stages::ascend_correct`] does, before another cycle. The backend may carry the residual on, `r_0 - A e_0` instead of
-    /// `f - A u`, which saves reading `f`; that differs from the true residual by the rounding of the last true one in the inner
-    /// precision, and of `u`. Or it may begin the way down of the next cycle: the norms are then true, `u` is one sweep further than they
-    /// say, and `r_0` is stale until the end of a cycle or [`Stages::residual`].
+    /// Ascends as [`Stages::ascend_correct`] does, before another cycle. The backend may carry the residual on, `r_0 - A e_0`
+    /// instead of `f - A u`, which saves reading `f`; that differs from the true residual by the rounding of the last true one in
+    /// the inner precision, and of `u`. Or it may begin the way down of the next cycle: the norms are then true, `u` is one sweep
+    /// further than they say, and `r_0` is stale until the end of a cycle or [`Stages::residual`].
     fn ascend_carry(&mut self, pre: u32, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.ascend_correct(pre, nu, smoother, profiler)
     }
@@ -218,8 +219,8 @@ pub trait Stages: Send {
         self.residual(level, profiler)
     }
 
-    /// Interpolates as `interpolate_residual(level)` does, before a cycle on that level, whose way down the backend may do in the same
-    /// pass, as [`Stages::residual_ahead`] does.
+    /// Interpolates as `interpolate_residual(level)` does, before a cycle on that level, whose way down the backend may do in the
+    /// same pass, as [`Stages::residual_ahead`] does.
     fn interpolate_ahead(&mut self, level: usize, _pre: u32, _smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.interpolate_residual(level, profiler)
     }
@@ -234,8 +235,9 @@ pub trait Stages: Send {
     /// smoothing of the cascadic cycle). The residual is stale afterwards.
     fn sweep(&mut self, level: usize, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()>;
 
-    /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards. A Chebyshev polynomial goes on
-    /// from call to call since [`Stages::load`] or [`Stages::begin_anew`], and has the same bits however its sweeps are dealt out.
+    /// `sweep(0)` and the norms of the residual that it leaves; `r_0` itself may be stale afterwards. A Chebyshev polynomial goes
+    /// on from call to call since [`Stages::load`] or [`Stages::begin_anew`], and has the same bits however its sweeps are dealt
+    /// out.
     fn sweep_norms(&mut self, nu: u32, smoother: Smoother, profiler: &mut Profiler) -> Result<()> {
         self.sweep(0, nu, smoother, profiler)?;
         self.residual(0, profiler)

@@ -70,8 +70,8 @@ fn solutions(poisson: &mut Poisson) -> (Vec<usize>, Vec<f64>) {
     (stack.shape(), values.clone())
 }
 
-/// Runs the GPU twin too where there is one: the direct solver takes all right-hand sides in one launch there, and each gets the bits
-/// that it has alone.
+/// Runs the GPU twin too where there is one: the direct solver takes all right-hand sides in one launch there, and each gets the
+/// bits that it has alone.
 #[test]
 fn every_right_hand_side_gets_what_it_gets_alone() {
     for device in devices() {

@@ -173,7 +173,8 @@ fn a_polynomial_may_be_cut_anywhere() {
     }
 }
 
-/// 75 unknowns whose sides differ so much that a polynomial of 100 000 sweeps is called for: a step took minutes, and no signal was heard.
+/// 75 unknowns whose sides differ so much that a polynomial of 100 000 sweeps is called for: a step took minutes, and no signal was
+/// heard.
 #[test]
 fn a_step_on_a_thin_grid_ends_within_a_moment() {
     for method in [Method::Chebyshev, Method::GaussSeidel, Method::Jacobi, Method::Sor] {

@@ -1,5 +1,5 @@
-//! Path from input and problem to verdict: config, `solve`, the run loop's solver, the benchmarks. All on one thread of the CPU, except
-//! statements about every device; the backends are compared with each other elsewhere.
+//! Path from input and problem to verdict: config, `solve`, the run loop's solver, the benchmarks. All on one thread of the CPU,
+//! except statements about every device; the backends are compared with each other elsewhere.
 
 use serde_json::{Value, json};
 use zellige_engine::checkpoint::{Reader, Writer};

@@ -73,8 +73,8 @@ fn small(grid: &Grid) -> usize {
     if grid.dimensions() == 3 { 7 } else { 17 }
 }
 
-/// Runs `body` on both devices, on the same levels, and holds the GPU's outcome against the processor's. `tolerance` is relative, in
-/// units of the largest value.
+/// Runs `body` on both devices, on the same levels, and holds the GPU's outcome against the processor's. `tolerance` is relative,
+/// in units of the largest value.
 fn twins(
     name: &str,
     cuda: &Cuda,
@@ -161,8 +161,8 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// Tolerance of intermediate iterates: rounding, and with few levels also that the backends solve the coarsest one, which is large, by
-/// iterations of their own.
+/// Tolerance of intermediate iterates: rounding, and with few levels also that the backends solve the coarsest one, which is large,
+/// by iterations of their own.
 fn loose(precision: Precision, levels: usize) -> f64 {
     match (precision, levels) {
         (Precision::F32, _) => 1e-4,

@@ -86,7 +86,8 @@ pub struct EngineConfig {
     /// RAAR: relaxation, 0.5 to 1 (0.75).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
-    /// SDR: relaxation of the reflection (0.25). `sigma tau` of an old exit wave is left in the new one: from 0.5 on noise accumulates.
+    /// SDR: relaxation of the reflection (0.25). `sigma tau` of an old exit wave is left in the new one: from 0.5 on noise
+    /// accumulates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
     /// SDR: relaxation of the step (0.75).
@@ -111,8 +112,8 @@ pub struct EngineConfig {
     /// Iteration from which the object is updated (0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_update_start: Option<u64>,
-    /// Part of the frame, as an area, that the probe may fill: a disc. 0 lets it fill all of it. DM, RAAR, ML; PtyPy's default is 0.7, this
-    /// program's none.
+    /// Part of the frame, as an area, that the probe may fill: a disc. 0 lets it fill all of it. DM, RAAR, ML; PtyPy's default is
+    /// 0.7, this program's none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_support: Option<f64>,
@@ -120,8 +121,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_fourier_support: Option<f64>,
-    /// Largest distance of the centre of the probe from the middle, pixels, before probe and object are moved (never), by whole pixels
-    /// and around the edges. Far field. Each probe moves with the objects that it sees.
+    /// Largest distance of the centre of the probe from the middle, pixels, before probe and object are moved (never), by whole
+    /// pixels and around the edges. Far field. Each probe moves with the objects that it sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_center_tolerance: Option<f64>,
@@ -177,8 +178,8 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub probe_scale: Option<f64>,
-    /// ML: both parts of the gradient are divided by the light that falls on a pixel of the object, and by what the object transmits
-    /// of a pixel of the probe (false).
+    /// ML: both parts of the gradient are divided by the light that falls on a pixel of the object, and by what the object
+    /// transmits of a pixel of the probe (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wavefield_preconditioner: Option<bool>,
     /// ML: damping added to the light, counts (0.1).

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryConfig {
-    /// Largest memory on the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves that do
-    /// not fit there stay in page-locked memory of the host and are streamed in blocks; on the CPU they lie in mapped files.
+    /// Largest memory on the device, for example `"2 GiB"`; nine tenths of what is free on a GPU if left out. Frames and exit waves
+    /// that do not fit there stay in page-locked memory of the host and are streamed in blocks; on the CPU they lie in mapped
+    /// files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Folder of the mapped files of a run on the CPU; the system's folder for temporary files if left out.

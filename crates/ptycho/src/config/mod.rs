@@ -51,13 +51,13 @@ pub struct Config {
     #[serde(default)]
     pub object_update: ObjectUpdate,
     /// Rows and columns of the model's pixels for each pixel of the detector: one number, or one each. 1 computes the waves on the
-    /// detector's own pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared with
-    /// the counts. In the far field the field of the probe is that many times as wide, for beams that are too wide for the pixels of the
-    /// detector; in the near field pixels of probe and object are that much finer.
+    /// detector's own pixels; 2 on twice as many along each axis, whose intensities are summed two by two before they are compared
+    /// with the counts. In the far field the field of the probe is that many times as wide, for beams that are too wide for the
+    /// pixels of the detector; in the near field pixels of probe and object are that much finer.
     #[serde(default = "single", skip_serializing_if = "is_single")]
     pub resample: Pair<usize>,
-    /// Sub-pixel shifts: views see the probe at the exact positions of the scan, to which it is brought by a Fourier shift of up to half
-    /// a pixel. Otherwise it stands at the nearest pixel, as in PtyPy.
+    /// Sub-pixel shifts: views see the probe at the exact positions of the scan, to which it is brought by a Fourier shift of up to
+    /// half a pixel. Otherwise it stands at the nearest pixel, as in PtyPy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subpixel: bool,
     /// Reconstructs two half-scans as well and compares them by Fourier ring correlation.
@@ -152,10 +152,10 @@ pub struct ScanConfig {
     pub every: Option<usize>,
 }
 
-/// The probe to start from, brought to the measured brightness. Where the scan has none it is made from the mean frame in the far field,
-/// and lights the whole field in the near field. Shape, size, focal length, central stop or soft edge select an opening instead. A
-/// simulated scan starts with the wave that its optics should give (no aberrations, no roughness, coherent light) where these, `defocus`
-/// and `start` are left out.
+/// The probe to start from, brought to the measured brightness. Where the scan has none it is made from the mean frame in the far
+/// field, and lights the whole field in the near field. Shape, size, focal length, central stop or soft edge select an opening
+/// instead. A simulated scan starts with the wave that its optics should give (no aberrations, no roughness, coherent light) where
+/// these, `defocus` and `start` are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProbeConfig {
@@ -178,8 +178,8 @@ pub struct ProbeConfig {
     /// Width over which the edges of opening and stop fall off, m; a pixel if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_edge: Option<f64>,
-    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data uses the
-    /// one estimated from neighbouring frames, an opening none.
+    /// Distance of the sample behind the opening or the focus, m; negative before the focus. If left out, a start from the data
+    /// uses the one estimated from neighbouring frames, an opening none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
     /// Power of each further mode relative to the first.
@@ -329,8 +329,8 @@ impl Config {
         self.scan.iter().enumerate().map(|(i, s)| s.name.clone().unwrap_or_else(|| format!("scan{i}"))).collect()
     }
 
-    /// Checks whether a run with the engines `before` may continue with these, and names the obstacle otherwise: the last of them may get
-    /// another number of iterations, and others may follow it.
+    /// Checks whether a run with the engines `before` may continue with these, and names the obstacle otherwise: the last of them
+    /// may get another number of iterations, and others may follow it.
     pub(crate) fn goes_on(&self, before: &[EngineConfig]) -> Result<(), String> {
         const MAY: &str = "a run that goes on may have other iterations of its last engine, and further engines behind it";
         if self.engine.len() < before.len() {

@@ -155,8 +155,8 @@ pub(super) fn cut(scan: Scan, config: &ScanConfig, name: &str, depth: Depth) -> 
     assemble(raw, &config, name, Path::new(name), depth)
 }
 
-/// Returns true if frames that were cropped or summed, or another geometry, leave a truth its pixels: a truth with other pixels is not
-/// compared.
+/// Returns true if frames that were cropped or summed, or another geometry, leave a truth its pixels: a truth with other pixels is
+/// not compared.
 fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2], count: usize) -> bool {
     // Waves may have been finer than the detector, which the near field shows.
     let bin = |d: usize| if beam.propagation == Propagation::Near { truth.probe.shape[1 + d] / shape[d] } else { 1 };
@@ -165,8 +165,8 @@ fn still_true(truth: &Truth, (shape, beam): ([usize; 2], &Beam), raw: [usize; 2]
     shape == raw && alike && truth.positions.len() == count
 }
 
-/// Takes the positions that an earlier run has found, and says how far they are from those of the scan. Positions that are unchanged are
-/// left alone to the last bit.
+/// Takes the positions that an earlier run has found, and says how far they are from those of the scan. Positions that are
+/// unchanged are left alone to the last bit.
 fn moved(positions: &mut [[f64; 2]], refined: &[[f64; 2]], pixel: [f64; 2], start: &Path) -> Option<String> {
     const SAME: f64 = 1e-6;
     let from = start.display();
@@ -221,7 +221,8 @@ fn beam(raw: &Raw, config: &ScanConfig, rebin: usize) -> Result<Beam, String> {
 /// Frames that are examined to find hot pixels.
 const LOOKED_AT: usize = 16;
 
-/// Masks pixels whose least count in frames all over the scan is more than `times` the median of those around them, and a count besides.
+/// Masks pixels whose least count in frames all over the scan is more than `times` the median of those around them, and a count
+/// besides.
 fn hot(raw: &mut Raw, pipeline: &mut Pipeline, times: f64, notes: &mut Vec<String>) -> Result<()> {
     let [rows, columns] = raw.shape;
     let taken = raw.count.min(LOOKED_AT);

@@ -75,8 +75,8 @@ pub struct ReadConfig {
     /// Counts from which on a pixel is saturated: it is masked in that frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saturated: Option<f64>,
-    /// Threshold of hot pixels: those that count more than this many times as much as the pixels around them, in each of 16 frames spread
-    /// over the scan, are masked.
+    /// Threshold of hot pixels: those that count more than this many times as much as the pixels around them, in each of 16 frames
+    /// spread over the scan, are masked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hot: Option<f64>,
     /// Photon energy, keV.

@@ -1,10 +1,10 @@
-//! The Coherent X-ray Imaging database's format (F. R. N. C. Maia, Nature Methods 9 (2012) 854) and NeXus' NXcxi_ptycho, which has the
-//! same names: `entry_1/{data_1/{data, translation}, instrument_1/{source_1/energy, beam_1/energy, detector_1/{distance, x_pixel_size,
-//! mask, ...}}}`.
+//! The Coherent X-ray Imaging database's format (F. R. N. C. Maia, Nature Methods 9 (2012) 854) and NeXus' NXcxi_ptycho, which has
+//! the same names: `entry_1/{data_1/{data, translation}, instrument_1/{source_1/energy, beam_1/energy, detector_1/{distance,
+//! x_pixel_size, mask, ...}}}`.
 //!
-//! `translation` is where the sample went, in metres or by its attribute `units`, x first. The view goes the other way, and rows and
-//! columns of frames run as the detector's `basis_vectors` say; where these are missing rows run along -y and columns along -x, as in
-//! most files, so that a larger translation moves the view down and right. Neither format says how waves propagate:
+//! `translation` is where the sample went, in metres or by its attribute `units`, x first. The view goes the other way, and rows
+//! and columns of frames run as the detector's `basis_vectors` say; where these are missing rows run along -y and columns along -x,
+//! as in most files, so that a larger translation moves the view down and right. Neither format says how waves propagate:
 //! `detector_1/propagation` (`farfield`, `nearfield`) is this program's own.
 
 use std::path::Path;
@@ -144,7 +144,8 @@ fn energy(file: &File, entry: &str) -> Result<Option<f64>> {
     Ok(None)
 }
 
-/// Metres in the unit that a dataset names, metres if it names none. A value that the input gives instead (`told`) takes precedence.
+/// Metres in the unit that a dataset names, metres if it names none. A value that the input gives instead (`told`) takes
+/// precedence.
 fn metres(file: &File, name: &str, told: bool) -> Result<f64> {
     let units = if told { None } else { file.attribute(name, "units")? };
     Ok(match units.unwrap_or_default().to_lowercase().trim() {

@@ -43,8 +43,8 @@ pub enum Depth {
     Whole,
 }
 
-/// The scan of the first name, whose probe and object are those of the scans of the other two, which is what an earlier run's results
-/// call them.
+/// The scan of the first name, whose probe and object are those of the scans of the other two, which is what an earlier run's
+/// results call them.
 pub(crate) fn load_among(config: &ScanConfig, names: [&str; 3], folder: &Path, seed: u64, depth: Depth) -> Result<Scan> {
     let name = names[0];
     match (&config.file, &config.simulate) {
@@ -111,7 +111,8 @@ impl Geometry {
     }
 }
 
-/// Reads how waves propagate according to a file, in PtyPy's words. Another word is an error unless the input states the propagation.
+/// Reads how waves propagate according to a file, in PtyPy's words. Another word is an error unless the input states the
+/// propagation.
 fn propagation(file: &hdf5::File, name: &str, read: &ReadConfig) -> Result<Option<Propagation>> {
     let Some(word) = file.text(name)?.filter(|_| read.propagation.is_none()) else { return Ok(None) };
     match word.trim() {

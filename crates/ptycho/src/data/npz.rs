@@ -10,8 +10,8 @@
 //! | `probe_init` (or `probe`), `object_init` (or `object`) | to start from; the object only with `addr` |
 //! | `probe_true`, `object_true`, `object_true_origin` (m), `pos_true` (m) | what a simulated scan was made from |
 //!
-//! With `addr` (PtyPy's table of views: per view and mode rows for probe, object, exit, frame and mask of layer, row and column) the
-//! object's patches are taken from there exactly.
+//! With `addr` (PtyPy's table of views: per view and mode rows for probe, object, exit, frame and mask of layer, row and column)
+//! the object's patches are taken from there exactly.
 
 use std::path::Path;
 
@@ -138,8 +138,8 @@ struct Arrays<'a> {
 }
 
 impl Arrays<'_> {
-    /// Positions as the archive has them (none where the input names others), and the coordinates of the object's first pixel if the
-    /// archive says where views lie in it.
+    /// Positions as the archive has them (none where the input names others), and the coordinates of the object's first pixel if
+    /// the archive says where views lie in it.
     #[allow(clippy::type_complexity)]
     fn positions(
         &self,

@@ -1,5 +1,5 @@
-//! Any HDF5 file, by the paths of its datasets, as beamlines write them: frames `[n][rows][columns]` or `[a][b][rows][columns]`, positions
-//! together or one dataset an axis, in the same file or in others.
+//! Any HDF5 file, by the paths of its datasets, as beamlines write them: frames `[n][rows][columns]` or `[a][b][rows][columns]`,
+//! positions together or one dataset an axis, in the same file or in others.
 
 use std::path::Path;
 
@@ -105,8 +105,8 @@ pub(super) fn open(path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) 
     Ok(raw)
 }
 
-/// Reads the data that the input names besides the frames, of any format; positions, including those of the format itself, are oriented
-/// as the input says.
+/// Reads the data that the input names besides the frames, of any format; positions, including those of the format itself, are
+/// oriented as the input says.
 pub(super) fn extra(raw: &mut Raw, path: &Path, read: &ReadConfig, folder: &Path, depth: Depth) -> Result<()> {
     let at = |other: &Option<std::path::PathBuf>| other.as_ref().map_or_else(|| path.to_owned(), |f| folder.join(f));
     let source = at(&read.positions_file);

@@ -129,7 +129,8 @@ impl Pipeline {
         self.map.chunks_exact(self.parts).map(|part| part.iter().all(sound)).collect()
     }
 
-    /// Frames from raw ones; `first` is the number of the first, for messages. Not a number where a pixel is masked in this frame alone.
+    /// Frames from raw ones; `first` is the number of the first, for messages. Not a number where a pixel is masked in this frame
+    /// alone.
     pub(super) fn run(&self, raw: &Elements, first: usize, masked: Option<&[bool]>, into: &mut [f32]) -> Result<()> {
         match raw {
             Elements::U16(v) => self.pixels_of(v, |v| f32::from(*v), first, masked, into),
@@ -263,8 +264,8 @@ mod tests {
         assert!(found.iter().zip(&mask).all(|(v, m)| !m || *v == 4.0));
     }
 
-    /// Negative counts, values that are none and saturated ones, by each word of the input; a pixel that is summed of several is masked
-    /// with one of them.
+    /// Negative counts, values that are none and saturated ones, by each word of the input; a pixel that is summed of several is
+    /// masked with one of them.
     #[test]
     fn oddities_are_taken_as_the_input_says() {
         let raw = vec![3.0, -2.0, f32::NAN, 5e9, 100.0, 99.0, f32::INFINITY, 0.0, -1.0];

@@ -1,6 +1,6 @@
-//! PtyPy's `.ptyd`: `meta/{energy (keV), distance (m), psize (m), center, ...}` and `chunks/N/{data, positions, weights}`, the chunks in
-//! the file or behind external links (`save = "link"`). Of `info`, which PtyPy keeps for the record, `propagation` is read (`farfield`,
-//! `nearfield`): 0.9 has it with the input instead.
+//! PtyPy's `.ptyd`: `meta/{energy (keV), distance (m), psize (m), center, ...}` and `chunks/N/{data, positions, weights}`, the
+//! chunks in the file or behind external links (`save = "link"`). Of `info`, which PtyPy keeps for the record, `propagation` is
+//! read (`farfield`, `nearfield`): 0.9 has it with the input instead.
 
 use std::path::Path;
 

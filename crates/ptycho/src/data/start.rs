@@ -20,8 +20,8 @@ pub(super) struct Start {
     pub(super) notes: Vec<String>,
 }
 
-/// Probe, object and positions of a file. Where it has several, those of the scans `label` or, if none is asked for, of the scans in
-/// `names` (of the positions, of the probe, of the object); the first with a note if there are none of these names.
+/// Probe, object and positions of a file. Where it has several, those of the scans `label` or, if none is asked for, of the scans
+/// in `names` (of the positions, of the probe, of the object); the first with a note if there are none of these names.
 pub(super) fn read(path: &Path, label: Option<&str>, names: [&str; 3]) -> Result<Start> {
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
         if let Some(label) = label {

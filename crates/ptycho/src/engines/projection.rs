@@ -10,9 +10,9 @@ use crate::stages::{ObjectLimits, Overlap, Projection, Stages};
 
 /// Default relaxation of the modulus.
 const RELAX: f64 = 0.05;
-/// Part of what photon noise makes of the mean squared deviation of a frame's moduli that is let through. With all of it faint frames are
-/// inside their bound before anything is found; with none of it noise keeps them moving. Between 0.3 and 0.8 objects of simulated scans
-/// of 1e4 to 1e6 photons a frame come within a third of the best, and from 1e7 on all parts do.
+/// Part of what photon noise makes of the mean squared deviation of a frame's moduli that is let through. With all of it faint
+/// frames are inside their bound before anything is found; with none of it noise keeps them moving. Between 0.3 and 0.8 objects of
+/// simulated scans of 1e4 to 1e6 photons a frame come within a third of the best, and from 1e7 on all parts do.
 const NOISE: f64 = 0.5;
 /// Frames are at rest where the mean squared change of their exit waves is less than this part of the mean counts of a pixel: a
 /// thousandth of the modulus.
@@ -20,8 +20,8 @@ const REST: f64 = 1e-6;
 /// Fraction of frames at which an engine rests: when so many are inside their bounds and at rest.
 const MOST: f64 = 0.95;
 
-/// Bound on the mean squared deviation of the moduli: a quarter, the variance of a Poisson modulus, of the relaxation squared, of the
-/// brightest frame's mean counts.
+/// Bound on the mean squared deviation of the moduli: a quarter, the variance of a Poisson modulus, of the relaxation squared, of
+/// the brightest frame's mean counts.
 pub fn bound(relax: f64, facts: &Facts) -> f64 {
     0.25 * relax * relax * facts.power.max / (facts.frame[0] * facts.frame[1]) as f64
 }

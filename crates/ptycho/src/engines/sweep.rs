@@ -21,8 +21,8 @@ pub(super) struct Sweeping {
 /// The part of an old exit wave that is left in the new one is `sigma tau`: at 1 nothing is forgotten, and what frames with noise
 /// disagree about piles up from sweep to sweep.
 const SIGMA: f64 = 0.25;
-/// Relaxation tau, likewise. Their product, 0.19, falls for 120 sweeps of frames of 1e4 to 1e7 photons, from near and far; 0.5 has been
-/// seen to grow from the 60th on.
+/// Relaxation tau, likewise. Their product, 0.19, falls for 120 sweeps of frames of 1e4 to 1e7 photons, from near and far; 0.5 has
+/// been seen to grow from the 60th on.
 const TAU: f64 = 0.75;
 /// Relaxation from which on runs with noise were seen to grow.
 const LASTING: f64 = 0.5;

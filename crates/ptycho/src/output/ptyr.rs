@@ -1,6 +1,6 @@
-//! Results as PtyPy saves them (`save_run` of kind `minimal`), with what its own functions demand of such a file: `load_from_ptyr` and
-//! `ptypy.plot` look at the header first and take errors from `runtime/iter_info`; `load_run` makes storages of probe and object from
-//! their fields, and the rest from `pars`.
+//! Results as PtyPy saves them (`save_run` of kind `minimal`), with what its own functions demand of such a file: `load_from_ptyr`
+//! and `ptypy.plot` look at the header first and take errors from `runtime/iter_info`; `load_run` makes storages of probe and
+//! object from their fields, and the rest from `pars`.
 
 use std::path::Path;
 
@@ -152,8 +152,8 @@ fn runtime(results: &Results, leaves: &mut Vec<Leaf>) {
     }
 }
 
-/// Adds the parameters with which PtyPy begins a run: the scans, if it can open all of them as they were used here. It demands that their
-/// files exist.
+/// Adds the parameters with which PtyPy begins a run: the scans, if it can open all of them as they were used here. It demands that
+/// their files exist.
 fn parameters(results: &Results, leaves: &mut Vec<Leaf>) {
     let (config, model) = (results.config, results.model);
     leaves.push(group("content/pars", "param"));

@@ -39,8 +39,8 @@ fn of_depth(config: &Config, folder: &Path, seed: u64, depth: Depth) -> Result<V
     config.scan.iter().enumerate().map(load).collect()
 }
 
-/// Probe and object of a file that nothing can begin with are refused where they come from: they would end as an error of the engine, or
-/// as none.
+/// Probe and object of a file that nothing can begin with are refused where they come from: they would end as an error of the
+/// engine, or as none.
 fn usable(config: &Config, entry: &ScanConfig, scan: &Scan, folder: &Path) -> Result<()> {
     let Some(file) = entry.read.start.as_ref().or(entry.file.as_ref()) else { return Ok(()) };
     let probe = ("probe", &scan.probe, config.probe.start != ProbeStart::File, "start = \"data\"");

@@ -9,8 +9,8 @@ const NUDGE: f64 = 1e-5;
 
 /// Views, their sub-pixel remainders, and storages without offsets.
 ///
-/// The pixels of an object hang on the least of its positions along each axis; PtyPy's on the position of its first view, and what is
-/// rounded is [`NUDGE`] larger. Where positions are no whole pixels apart, this decides which pixel is the nearest.
+/// The pixels of an object hang on the least of its positions along each axis; PtyPy's on the position of its first view, and what
+/// is rounded is [`NUDGE`] larger. Where positions are no whole pixels apart, this decides which pixel is the nearest.
 pub(super) fn places(
     scans: &[Scan],
     [probe_of, object_of]: [&[usize]; 2],

@@ -39,8 +39,8 @@ fn way<'a>(config: &'a Config, scan: &Scan, number: usize) -> Result<Way<'a>> {
     })
 }
 
-/// Probes `[sets][P][ny][nx]` times the phase of the sample plane, of the first scan of each set, and where they come from. None if one
-/// is made from frames and there are none yet.
+/// Probes `[sets][P][ny][nx]` times the phase of the sample plane, of the first scan of each set, and where they come from. None if
+/// one is made from frames and there are none yet.
 pub(super) fn start(config: &Config, scans: &[Scan], model: &Model) -> Result<(Vec<Complex<f64>>, Vec<String>)> {
     let (probe_of, probes) = shared(config.scan.iter().map(|s| s.probe.clone()));
     let (beam, frame, filter) = (&scans[0].beam.parted(model.bin), model.frame, &model.filter);

@@ -11,8 +11,8 @@ type C = Complex<f64>;
 /// Pixels of all members that are multiplied at once.
 const BLOCK: usize = 4096;
 
-/// Points of Gauss and Hermite for a mean over the normal distribution: places in standard deviations and weights. Seven points are exact
-/// for polynomials up to the thirteenth degree (Abramowitz and Stegun, table 25.10, scaled by the root of 2 and of 1/pi).
+/// Points of Gauss and Hermite for a mean over the normal distribution: places in standard deviations and weights. Seven points are
+/// exact for polynomials up to the thirteenth degree (Abramowitz and Stegun, table 25.10, scaled by the root of 2 and of 1/pi).
 const POINTS: [(f64, f64); 7] = [
     (-3.750_439_717_725_742, 5.482_688_559_722_18e-4),
     (-2.366_759_410_734_541, 3.075_712_396_758_65e-2),
@@ -28,8 +28,8 @@ pub(super) fn members(blur: [f64; 2]) -> u64 {
     blur.map(|b| if b > 0.0 { POINTS.len() as u64 } else { 1 }).iter().product()
 }
 
-/// Waves at the sample, centred at `[rows / 2, columns / 2]`, of a spectrum in FFT order whose source is blurred by `blur` metres `[y, x]`:
-/// at most `count` orthogonal modes that together hold `photons`, the strongest first.
+/// Waves at the sample, centred at `[rows / 2, columns / 2]`, of a spectrum in FFT order whose source is blurred by `blur` metres
+/// `[y, x]`: at most `count` orthogonal modes that together hold `photons`, the strongest first.
 pub(super) fn modes(spectrum: &[C], shape: [usize; 2], spacing: [f64; 2], blur: [f64; 2], count: usize, photons: f64) -> Vec<Vec<C>> {
     let pixels = shape[0] * shape[1];
     let axis = |d: usize| if blur[d] > 0.0 { &POINTS[..] } else { &[(0.0, 1.0)][..] };
@@ -151,8 +151,8 @@ mod tests {
         }
     }
 
-    /// The mean over shifted probes is what the modes together show: the intensity of a Gaussian focus of width w blurred by s has the
-    /// width sqrt(w^2 + s^2).
+    /// The mean over shifted probes is what the modes together show: the intensity of a Gaussian focus of width w blurred by s has
+    /// the width sqrt(w^2 + s^2).
     #[test]
     fn modes_are_orthogonal_and_blur_the_intensity() {
         let (shape, spacing) = ([64, 64], [1.0, 1.0]);

@@ -46,7 +46,8 @@ pub struct SimulateConfig {
     /// Far field or near field.
     pub propagation: Propagation,
     /// Rows and columns of the waves' pixels for each pixel of the detector, which counts the sum over them: 1 to 8. In
-    /// the far field the field of view is that many times as wide, so that the probe may be wider than the detector's pixels resolve.
+    /// the far field the field of view is that many times as wide, so that the probe may be wider than the detector's pixels
+    /// resolve.
     #[serde(skip_serializing_if = "crate::config::is_single")]
     pub resample: Pair<usize>,
     /// Photons in a frame without a sample.

@@ -1,8 +1,8 @@
 //! The wave at the sample: what an optic makes of a beam, also as a start for the reconstruction.
 //!
 //! A lens (a zone plate) puts the image of its pupil on the detector; the wave at its focus is the transform of the pupil,
-//! and `defocus` away from it, downstream, that wave propagated by Fresnel's kernel `exp(-i pi lambda z k^2)`. A pinhole stands upstream of
-//! the sample. A diffuser is a speckled beam for the near field.
+//! and `defocus` away from it, downstream, that wave propagated by Fresnel's kernel `exp(-i pi lambda z k^2)`. A pinhole stands
+//! upstream of the sample. A diffuser is a speckled beam for the near field.
 //!
 //! Partial coherence: an incoherent source blurs the focus by its image, a Gaussian of `blur`. Its mutual intensity is summed
 //! over shifted probes (Gauss-Hermite points) and split into orthogonal modes (Wolf, J. Opt. Soc. Am. 72 (1982) 343).
@@ -39,8 +39,8 @@ pub struct IlluminationConfig {
     pub inner: f64,
     /// Width of the soft edge as a part of the diameter, 0 to 0.5.
     pub edge: f64,
-    /// Distance of the sample downstream of the focus or the pinhole, m. If left out, a lens gets a distance that spreads the probe over
-    /// 0.35 of the field of view, and a pinhole none.
+    /// Distance of the sample downstream of the focus or the pinhole, m. If left out, a lens gets a distance that spreads the probe
+    /// over 0.35 of the field of view, and a pinhole none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defocus: Option<f64>,
     /// Aberrations of the lens.
@@ -50,8 +50,8 @@ pub struct IlluminationConfig {
     pub grain: Option<f64>,
     /// Diffuser: root mean square of its phase, rad.
     pub roughness: f64,
-    /// Root mean square of the source's image at the sample, m: a number, or one for y and one for x. Above 0 the light is partially
-    /// coherent.
+    /// Root mean square of the source's image at the sample, m: a number, or one for y and one for x. Above 0 the light is
+    /// partially coherent.
     pub blur: Pair<f64>,
     /// Number of modes kept, those of the most light: 1 to 64.
     pub modes: usize,
@@ -153,8 +153,8 @@ impl IlluminationConfig {
         Image { shape: [waves.len(), shape[0], shape[1]], values, origin, spacing }
     }
 
-    /// The wave that whoever built the optics expects: without aberrations, roughness and a blurring source. Lengths that were left out
-    /// are those of the frames that were made, `made`, whatever was cut out of these.
+    /// The wave that whoever built the optics expects: without aberrations, roughness and a blurring source. Lengths that were left
+    /// out are those of the frames that were made, `made`, whatever was cut out of these.
     pub(crate) fn nominal(&self, made: (&Beam, [usize; 2]), beam: &Beam, shape: [usize; 2]) -> Vec<C> {
         let (before, now) = (made.0.resolution(made.1), beam.resolution(shape));
         let shorter = (0..2).map(|d| made.1[d] as f64 * before[d]).fold(f64::INFINITY, f64::min);

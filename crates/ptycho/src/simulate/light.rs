@@ -16,8 +16,8 @@ type C = Complex<f64>;
 /// Values of a block of waves: 16 MiB, and as much again while they are transformed.
 const BLOCK: usize = 1 << 20;
 
-/// Bytes that making frames takes at the most beside the counts: waves of an extended source and their transforms, random ground of the
-/// sample and its transforms, or the sample with a block of waves, of their means and of counts.
+/// Bytes that making frames takes at the most beside the counts: waves of an extended source and their transforms, random ground of
+/// the sample and its transforms, or the sample with a block of waves, of their means and of counts.
 pub(super) fn memory(config: &SimulateConfig, sample: u64, threads: u64) -> u64 {
     let ([size, bin], modes) = ([config.size.both(), config.resample.both()], config.illumination.modes as u64);
     let (counts, wave) = ((size[0] * size[1]) as u64, (size[0] * bin[0] * size[1] * bin[1]) as u64);
@@ -149,8 +149,8 @@ fn probe_modes(view: &View) -> Vec<Vec<C>> {
     modes.map(|mode| map(indices(mode.len()), |_, i| wide(i, &mode[i]))).collect()
 }
 
-/// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by what is left, in Fourier
-/// space.
+/// Probe times sample for every mode of every frame. Where positions are not whole pixels the probe is moved by what is left, in
+/// Fourier space.
 fn exit_waves(view: &View, modes: &[Vec<C>], positions: &[[f64; 2]], waves: &mut [C], plan: &mut Plan<f64>) {
     let [rows, columns] = view.shape;
     let whole = positions.iter().all(|&p| whole(place(view, p).1));
@@ -211,7 +211,8 @@ fn propagate(view: &View, positions: &[[f64; 2]], waves: &mut [C], plan: &mut Pl
     plan.run(waves, Direction::Inverse);
 }
 
-/// Index of the first value of the transform that belongs to a pixel of the centred frame, as the parts that its row and its column add.
+/// Index of the first value of the transform that belongs to a pixel of the centred frame, as the parts that its row and its column
+/// add.
 fn sources(view: &View) -> [Vec<usize>; 2] {
     let (counted, bin) = (view.counted(), view.bin);
     let stride = [bin[0] * view.shape[1], bin[1]];
@@ -231,8 +232,8 @@ impl View<'_> {
         [0, 1].map(|d| self.shape[d] / self.bin[d])
     }
 
-    /// The phase by which the far field is shifted so that the middle of the first pixels that are counted together lies on the optical
-    /// axis.
+    /// The phase by which the far field is shifted so that the middle of the first pixels that are counted together lies on the
+    /// optical axis.
     fn tilt(&self, i: usize) -> f64 {
         if self.bin == [1, 1] || self.beam.propagation == Propagation::Near {
             return 0.0;
@@ -257,8 +258,8 @@ fn spread(view: &View, mean: &mut [f64], plan: &mut Plan<f64>) {
     mean.iter_mut().zip(&plane).for_each(|(m, v)| *m = v.re.max(0.0));
 }
 
-/// Frames as they come: 16 bits as long as they fit. Zeros that the system makes when they are first touched, by the threads that fill
-/// them.
+/// Frames as they come: 16 bits as long as they fit. Zeros that the system makes when they are first touched, by the threads that
+/// fill them.
 struct Found {
     counts: Vec<u16>,
     real: Vec<f32>,

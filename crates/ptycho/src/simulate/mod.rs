@@ -29,8 +29,8 @@ use crate::scan::{Frames, Image, Mask, Scan, Truth};
 /// Pixels of the sample beyond the outermost frames.
 const MARGIN: usize = 2;
 
-/// The scan of a table that was found sound. Pictures are looked for in `folder`; the same `seed` gives the same scan on any number of
-/// threads.
+/// The scan of a table that was found sound. Pictures are looked for in `folder`; the same `seed` gives the same scan on any number
+/// of threads.
 pub fn simulate(config: &SimulateConfig, name: &str, folder: &Path, seed: u64) -> Result<Scan> {
     let seed = seed.wrapping_add(config.seed);
     let (size, bin) = (config.size.both(), config.resample.both());

@@ -44,8 +44,8 @@ impl AberrationConfig {
         (!sound).then(|| Problem::new("waves", format!("the value is {:e}", self.waves)).allowed("-100 to 100"))
     }
 
-    /// The value at a point of the pupil whose radius is 1, times the root mean square. Outside it continues as the polynomial does; the
-    /// pupil is dark there.
+    /// The value at a point of the pupil whose radius is 1, times the root mean square. Outside it continues as the polynomial
+    /// does; the pupil is dark there.
     pub(super) fn at(&self, x: f64, y: f64) -> f64 {
         let (r2, sixth, eighth) = (x * x + y * y, 6f64.sqrt(), 8f64.sqrt());
         let value = match self.kind {

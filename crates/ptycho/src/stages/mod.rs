@@ -194,8 +194,8 @@ pub trait Stages: Send {
     /// `to = s to + f from`, for the probe's part by the first and for the object's by the second of each pair.
     fn combine(&mut self, to: Slot, s: [f64; 2], from: Slot, f: [f64; 2]) -> Result<()>;
 
-    /// Divides the probe's part of a slot by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)` with the sums
-    /// over all views of [`Slot::State`], which is no such slot; `damping` of the probe, then of the object.
+    /// Divides the probe's part of a slot by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)` with the
+    /// sums over all views of [`Slot::State`], which is no such slot; `damping` of the probe, then of the object.
     fn wavefield(&mut self, slot: Slot, damping: [f64; 2]) -> Result<()>;
 
     /// Smooths the object's part of a slot by a Gaussian of this standard deviation, pixels.
@@ -204,8 +204,8 @@ pub trait Stages: Send {
     /// Brings the modulus of the object into a range, phases kept.
     fn clip(&mut self, range: [f64; 2]) -> Result<()>;
 
-    /// Moves probes with their exit waves and objects by whole pixels (rows, columns), around the edges: each probe and each object by
-    /// its own.
+    /// Moves probes with their exit waves and objects by whole pixels (rows, columns), around the edges: each probe and each object
+    /// by its own.
     fn roll(&mut self, probes: &[[i32; 2]], objects: &[[i32; 2]]) -> Result<()>;
 
     /// Applies the supports to the probe's part of a slot.
@@ -217,8 +217,8 @@ pub trait Stages: Send {
     /// Mean squared deviation of the moduli of each view if it looked `moved` (rows, columns; one a view) away from where it looks.
     fn trial(&mut self, moved: &[[i32; 2]]) -> Result<Vec<f64>>;
 
-    /// Derivatives of the summed squared deviation of the moduli of each view with respect to its position, per pixel: gradient y and x,
-    /// curvature (Gauss and Newton's) yy, xx and yx.
+    /// Derivatives of the summed squared deviation of the moduli of each view with respect to its position, per pixel: gradient y
+    /// and x, curvature (Gauss and Newton's) yy, xx and yx.
     fn slope(&mut self) -> Result<Vec<[f64; 5]>>;
 
     /// Positions of the views: whole pixels and sub-pixel remainders.
@@ -247,7 +247,8 @@ pub trait Stages: Send {
     /// Modelled intensities of some views, as they are counted, in the order of `mag`.
     fn intensities(&mut self, views: &[usize]) -> Result<Vec<Vec<f64>>>;
 
-    /// Multiplies probes by changes of basis, `[sets][P][P]`, row by row of the new modes. Exit waves stay: an engine begins with its own.
+    /// Multiplies probes by changes of basis, `[sets][P][P]`, row by row of the new modes. Exit waves stay: an engine begins with
+    /// its own.
     fn mix_probe(&mut self, basis: &[num_complex::Complex<f64>]) -> Result<()>;
 
     /// Writes everything that a bit-equal continuation needs, into sections whose names begin with `prefix`.

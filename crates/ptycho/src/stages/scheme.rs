@@ -19,9 +19,9 @@ pub enum ObjectUpdate {
     Atomic,
 }
 
-/// Frames that see a tile from which on atomic additions are faster where there are fewer tiles than multiprocessors; measured on an H200
-/// (`docs/performance/ptycho.md`): gathering takes 0.12 us a frame of a tile then, however few tiles there are, and adding 10 us a
-/// million pixels.
+/// Frames that see a tile from which on atomic additions are faster where there are fewer tiles than multiprocessors; measured on
+/// an H200 (`docs/performance/ptycho.md`): gathering takes 0.12 us a frame of a tile then, however few tiles there are, and adding
+/// 10 us a million pixels.
 const CROWD: usize = 80;
 
 /// Chosen method, and the reason.

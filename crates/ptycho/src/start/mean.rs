@@ -1,9 +1,9 @@
 //! A probe from the frames themselves.
 //!
-//! A lens puts the image of its pupil on a far detector. The mean of many frames shows it, central stop and all, with what the sample
-//! scatters beside it: its root is the modulus of the probe's transform. What it lacks is the phase, of which defocus is most. A
-//! defocused wave makes each frame a magnified hologram of the sample, and where the sample moves by `d` the hologram moves by `d /
-//! (lambda z)`: the defocus is the one at which neighbouring frames agree.
+//! A lens puts the image of its pupil on a far detector. The mean of many frames shows it, central stop and all, with what the
+//! sample scatters beside it: its root is the modulus of the probe's transform. What it lacks is the phase, of which defocus is
+//! most. A defocused wave makes each frame a magnified hologram of the sample, and where the sample moves by `d` the hologram moves
+//! by `d / (lambda z)`: the defocus is the one at which neighbouring frames agree.
 
 use std::collections::BTreeMap;
 
@@ -28,16 +28,16 @@ const SMALLEST: usize = 12;
 /// Frames that the search begins from, and neighbours of each.
 const FRAMES: usize = 48;
 const NEIGHBOURS: usize = 3;
-/// Correlation of neighbours below which no defocus is seen, and how far it must stand out of its own median over all defoci: scans in
-/// focus leave up to 0.1 and 2.5 times.
+/// Correlation of neighbours below which no defocus is seen, and how far it must stand out of its own median over all defoci: scans
+/// in focus leave up to 0.1 and 2.5 times.
 const LEAST: f64 = 0.11;
 const OUTSTANDING: f64 = 3.5;
 
 /// Beginning of the note on a probe that starts so, before the method.
 pub(crate) const TOLD: &str = "from the mean frame";
 
-/// Bytes that [`wave`] takes at the most for a probe of so many values: correlations of all pairs and transforms of those at hand, or the
-/// waves and sums over frames.
+/// Bytes that [`wave`] takes at the most for a probe of so many values: correlations of all pairs and transforms of those at hand,
+/// or the waves and sums over frames.
 pub(crate) fn memory(probe: usize, threads: u64) -> u64 {
     let room = (ROOM * ROOM) as u64;
     ((FRAMES * NEIGHBOURS) as u64 * 8 * room + threads * (NEIGHBOURS as u64 + 3) * 16 * room).max(80 * probe as u64)
@@ -239,7 +239,8 @@ fn found(model: &Model, beam: &Beam, views: &[usize], pupil: &Pupil) -> Option<f
     (clear && curvature != 0.0).then(|| 1.0 / curvature)
 }
 
-/// Pairs of views of one object with the move from the first to the second, metres: the nearest ones of some that stand evenly among all.
+/// Pairs of views of one object with the move from the first to the second, metres: the nearest ones of some that stand evenly
+/// among all.
 fn pairs(model: &Model, views: &[usize]) -> Vec<(usize, usize, [f64; 2])> {
     let place = |j: usize| {
         let (view, shift) = (&model.views[j], model.shifts[j]);
@@ -278,8 +279,8 @@ fn between(map: &[f64], [y, x]: [f64; 2]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Fills what a beam stop hides from the surrounding pixels, also across the corner of the transform's order; a frame of holes stays
-    /// one.
+    /// Fills what a beam stop hides from the surrounding pixels, also across the corner of the transform's order; a frame of holes
+    /// stays one.
     #[test]
     fn holes_are_filled_from_around() {
         let shape = [8, 10];

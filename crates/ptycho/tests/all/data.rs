@@ -1,5 +1,5 @@
-//! Scans from files. `tests/data/make.py` made the files with h5py: six frames of 8 x 10 pixels, pixel `(7 i) mod 301` in C order, on a
-//! raster of 2 x 3 positions 1 micrometre apart, 8 keV, 2 m, 55 micrometres.
+//! Scans from files. `tests/data/make.py` made the files with h5py: six frames of 8 x 10 pixels, pixel `(7 i) mod 301` in C order,
+//! on a raster of 2 x 3 positions 1 micrometre apart, 8 keV, 2 m, 55 micrometres.
 
 use std::path::{Path, PathBuf};
 
@@ -191,7 +191,8 @@ fn odd_units_are_noted() {
     assert!(notes.iter().any(|n| n.contains("is it in eV?")), "{notes:?}");
 }
 
-/// Positions a metre apart span an object that no memory holds: said with its size and the units, before anything of it is asked for.
+/// Positions a metre apart span an object that no memory holds: said with its size and the units, before anything of it is asked
+/// for.
 #[test]
 fn an_object_beyond_memory_is_refused_with_the_units() {
     let made = SimulateConfig { frames: 9, size: Pair::Same(16), ..SimulateConfig::default() };

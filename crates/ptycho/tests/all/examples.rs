@@ -1,4 +1,5 @@
-//! Runs of every example, with few frames and iterations, through the solver: on the CPU, and beside it on a GPU where there is one.
+//! Runs of every example, with few frames and iterations, through the solver: on the CPU, and beside it on a GPU where there is
+//! one.
 
 use std::path::Path;
 

@@ -33,7 +33,8 @@ fn done(config: &Config, device: Device) -> (f64, String) {
     (distance, solver.outcome().unwrap().message)
 }
 
-/// The difference map alone finds the object at any dose: bars a little above what was found with the best bound by hand (0.111 and 0.047).
+/// The difference map alone finds the object at any dose: bars a little above what was found with the best bound by hand (0.111 and
+/// 0.047).
 #[test]
 fn the_difference_map_moves_at_low_dose() {
     let mut devices = vec![Device::Cpu(Cpu::new(2).unwrap())];
@@ -61,9 +62,9 @@ fn frames_at_rest_are_told() {
     }
 }
 
-/// The modulus error that the difference map tells is that of what it constrains, 2 P O - psi. From the true object and probe it rises
-/// from what photon noise makes, to many times that, while P O itself deviates no more than noise does: what rises is the distance of psi
-/// from P O.
+/// The modulus error that the difference map tells is that of what it constrains, 2 P O - psi. From the true object and probe it
+/// rises from what photon noise makes, to many times that, while P O itself deviates no more than noise does: what rises is the
+/// distance of psi from P O.
 #[test]
 fn the_modulus_error_of_the_difference_map_rises_from_the_truth() {
     let mut config = example(1e7);

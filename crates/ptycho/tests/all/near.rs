@@ -43,8 +43,8 @@ fn beam(distance: f64) -> Beam {
 }
 
 /// A beam that converges, exp(-r^2/w^2 - i pi r^2/(lambda R)), has the width `w sqrt((1 - z/R)^2 + (z/z_R)^2)` behind z, `z_R = pi
-/// w^2/lambda` (Siegman, Lasers, ch. 17): narrower before its focus, wider than it was beyond twice as far. A kernel of the other sign
-/// widens it from the start.
+/// w^2/lambda` (Siegman, Lasers, ch. 17): narrower before its focus, wider than it was beyond twice as far. A kernel of the other
+/// sign widens it from the start.
 #[test]
 fn a_gaussian_beam_has_its_width_and_curvature() {
     let (w, focus) = (14e-6, 3.0);
@@ -67,8 +67,8 @@ fn a_gaussian_beam_has_its_width_and_curvature() {
     }
 }
 
-/// A grating of period d comes back behind `2 d^2/lambda`, and half a period aside behind half of that (Talbot); a weak phase grating
-/// `exp(i a cos)` is seen with the contrast `2 a sin(pi lambda z/d^2)`, brighter where the phase is advanced.
+/// A grating of period d comes back behind `2 d^2/lambda`, and half a period aside behind half of that (Talbot); a weak phase
+/// grating `exp(i a cos)` is seen with the contrast `2 a sin(pi lambda z/d^2)`, brighter where the phase is advanced.
 #[test]
 fn gratings_come_back_and_phases_are_bright_behind_their_maxima() {
     let (d, a) = (16e-6, 1e-3);

@@ -1,5 +1,5 @@
-//! The two ways to sum over views for the object on a GPU: atomic additions against lists of views by tile. Skipped without a GPU where
-//! they need one.
+//! The two ways to sum over views for the object on a GPU: atomic additions against lists of views by tile. Skipped without a GPU
+//! where they need one.
 
 use num_complex::Complex;
 use zellige_engine::cuda::Cuda;

@@ -1,5 +1,5 @@
-//! Frames behind the filters that detectors write with. `tests/data/make_packed.py` made the file with h5py and hdf5plugin: six frames of
-//! 16 x 20 pixels on a raster of 2 x 3 positions.
+//! Frames behind the filters that detectors write with. `tests/data/make_packed.py` made the file with h5py and hdf5plugin: six
+//! frames of 16 x 20 pixels on a raster of 2 x 3 positions.
 
 use std::path::Path;
 

@@ -1,13 +1,14 @@
 //! Iteration by iteration against PtyPy 0.9 on a synthetic scan.
 //!
-//! Rounding decides what can be asked for. The difference map makes any difference 1.6 times as large from one iteration to the next: a
-//! start that is off by 1e-15 is off by 1e-3 after sixty, in double precision, and one that is off by 6e-8, as every number in single
-//! precision is, has come to what the map wanders about, 3.3e-2 to 3.9e-2 of the object, by the fortieth. That is between any two runs,
-//! PtyPy's own two precisions among them (`rounding_parts_runs`). Nearly all of it lies where hardly any light falls: a pixel that four
-//! frames see need not be lit by any. Where at least a hundredth of the most light falls runs are 4e-3 apart. RAAR comes to rest: 2e-4 to
-//! 1.7e-3 apart, 1e-4 in the light. So objects are compared in the light within what PtyPy's two precisions are asked for (2e-2 and
-//! 1e-3), and everywhere within what any two runs are apart; the map's after ten iterations as well. ePIE's differ by 8e-4 to 1e-3 in
-//! either. The conventions show in double precision, where nothing but PtyPy's start, known to single precision, is in the way.
+//! Rounding decides what can be asked for. The difference map makes any difference 1.6 times as large from one iteration to the
+//! next: a start that is off by 1e-15 is off by 1e-3 after sixty, in double precision, and one that is off by 6e-8, as every number
+//! in single precision is, has come to what the map wanders about, 3.3e-2 to 3.9e-2 of the object, by the fortieth. That is between
+//! any two runs, PtyPy's own two precisions among them (`rounding_parts_runs`). Nearly all of it lies where hardly any light falls:
+//! a pixel that four frames see need not be lit by any. Where at least a hundredth of the most light falls runs are 4e-3 apart.
+//! RAAR comes to rest: 2e-4 to 1.7e-3 apart, 1e-4 in the light. So objects are compared in the light within what PtyPy's two
+//! precisions are asked for (2e-2 and 1e-3), and everywhere within what any two runs are apart; the map's after ten iterations as
+//! well. ePIE's differ by 8e-4 to 1e-3 in either. The conventions show in double precision, where nothing but PtyPy's start, known
+//! to single precision, is in the way.
 
 use num_complex::Complex;
 use zellige_engine::rng::Philox;
@@ -117,8 +118,8 @@ fn floating_intensities_and_smoothness_go_the_same_way() {
     compare("MLgauss_fi", &config, &[1], &[(20, 1e-5)], &[(20, "MLgauss_fi_object", [1e-5; 2])]);
 }
 
-/// Computes in doubles, since dark pixels weigh by one over their modelled counts; from iteration 5 on it is ill-conditioned: PtyPy in
-/// single and double precision differ by 3 % at iteration 8.
+/// Computes in doubles, since dark pixels weigh by one over their modelled counts; from iteration 5 on it is ill-conditioned: PtyPy
+/// in single and double precision differ by 3 % at iteration 8.
 #[test]
 fn poisson_likelihood_goes_the_same_way() {
     let config = EngineConfig { noise: Some(NoiseName::Poisson), ..EngineConfig::new(EngineName::Ml, 15) };
@@ -139,7 +140,8 @@ fn doubles_go_the_same_way() {
     }
 }
 
-/// Measures how far runs come apart whose starts differ by rounding: `cargo test --test ptycho rounding_parts -- --ignored --nocapture`.
+/// Measures how far runs come apart whose starts differ by rounding: `cargo test --test ptycho rounding_parts -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn rounding_parts_runs() {

@@ -146,8 +146,8 @@ fn value(stages: &mut dyn Stages, rule: &Likelihood, state: &State) -> f64 {
     stages.gradient(rule).unwrap()
 }
 
-/// Central differences in doubles against the gradient and the two orders along a line: truncation is the step squared, rounding the
-/// value's 1e-16 over the step.
+/// Central differences in doubles against the gradient and the two orders along a line: truncation is the step squared, rounding
+/// the value's 1e-16 over the step.
 pub(super) fn check_gradient(noise: Noise, floating: bool, smoothness: f64, near: bool, modes: [usize; 2], bin: [usize; 2]) {
     let made = made(|m| {
         m.resample = Pair::Each(bin);
@@ -254,8 +254,8 @@ fn the_order_of_frames_changes_rounding_only_and_threads_change_nothing() {
     }
 }
 
-/// Checks that every engine brings the likelihood down from a start that is a tenth off, on frames of either shape and field, with modes
-/// on both sides.
+/// Checks that every engine brings the likelihood down from a start that is a tenth off, on frames of either shape and field, with
+/// modes on both sides.
 #[test]
 fn every_engine_converges_on_every_kind_of_frame() {
     type Kind = (&'static str, fn(&mut SimulateConfig));

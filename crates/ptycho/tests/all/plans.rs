@@ -57,7 +57,8 @@ fn a_plan_needs_no_frames() {
     }
 }
 
-/// An archive whose frames claim to be larger than the memory of the host: the plan and the run say so before they read any of them.
+/// An archive whose frames claim to be larger than the memory of the host: the plan and the run say so before they read any of
+/// them.
 #[test]
 fn scans_that_no_memory_holds_are_refused_with_numbers() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +86,8 @@ fn scans_that_no_memory_holds_are_refused_with_numbers() {
     }
 }
 
-/// Puts a stored member in front of an archive's directory that says it is an array of NumPy with this header, and holds nothing else.
+/// Puts a stored member in front of an archive's directory that says it is an array of NumPy with this header, and holds nothing
+/// else.
 fn with_claim(path: &Path, name: &str, header: &str) {
     let bytes = std::fs::read(path).unwrap();
     let end = bytes.len() - 22;
@@ -142,7 +144,8 @@ fn ran(config: &Config, folder: &Path, from: Option<&Path>, to: &Path) -> Result
     Ok(solver)
 }
 
-/// Runs that ended go on with more iterations of their last engine, and with engines behind it, as if they had been asked for at once.
+/// Runs that ended go on with more iterations of their last engine, and with engines behind it, as if they had been asked for at
+/// once.
 #[test]
 fn runs_go_on_with_more_iterations_and_engines() {
     let folder = tempfile::tempdir().unwrap();
@@ -196,8 +199,8 @@ fn runs_go_on_with_more_iterations_and_engines() {
     assert!(error.contains("engine[2] (ePIE) has done 2 iterations, and the input asks for 1"), "{error}");
 }
 
-/// Negative counts, values that are none, saturated and hot pixels: a scan goes on with what is left, alike whether frames are held or
-/// streamed.
+/// Negative counts, values that are none, saturated and hot pixels: a scan goes on with what is left, alike whether frames are held
+/// or streamed.
 #[test]
 fn frames_of_real_detectors_are_read() {
     let folder = tempfile::tempdir().unwrap();

@@ -103,8 +103,8 @@ fn results(folder: &Path) -> File {
     File::open(folder.join("result.ptyr")).unwrap()
 }
 
-/// A header that says which kind of file it is, storages with every field that PtyPy makes an object of, parameters, and the errors of
-/// every iteration in a list.
+/// A header that says which kind of file it is, storages with every field that PtyPy makes an object of, parameters, and the errors
+/// of every iteration in a list.
 #[test]
 fn results_have_what_ptypy_demands() {
     let folder = tempfile::tempdir().unwrap();

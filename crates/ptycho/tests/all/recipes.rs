@@ -23,8 +23,8 @@ fn finished(config: &Config) -> Vec<Check> {
     solver.checks().unwrap()
 }
 
-/// The mixed state of `examples/ptycho/mixed_state.toml` on fewer pixels: its recipe finds it, and the check does not pass DM and ML, by
-/// which too much goes to the first mode.
+/// The mixed state of `examples/ptycho/mixed_state.toml` on fewer pixels: its recipe finds it, and the check does not pass DM and
+/// ML, by which too much goes to the first mode.
 #[test]
 fn a_mixed_state_is_found_and_a_wrong_one_is_told() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/ptycho/mixed_state.toml");
@@ -44,7 +44,8 @@ fn a_mixed_state_is_found_and_a_wrong_one_is_told() {
     assert!(!fidelity(&checks).ok && fidelity(&checks).value > 2.0 * good.value, "{checks:?}");
 }
 
-/// Object and probe that were moved together are as right as before: the comparison of mixed states goes after them, each the right way.
+/// Object and probe that were moved together are as right as before: the comparison of mixed states goes after them, each the right
+/// way.
 #[test]
 fn mixed_states_are_compared_where_they_stand() {
     let made = SimulateConfig { noise: false, ..SimulateConfig::case(49, 32, 3) };
@@ -77,8 +78,8 @@ fn frames_that_are_not_explained_are_told() {
     assert!(!first.ok && last.ok, "{first:?} {last:?}");
 }
 
-/// Places that were reported a pixel wrong, frames of 1e5 photons: refined, they are nearer to the truth than they were reported; with
-/// the affine part kept they are not as near, and the run tells what it is.
+/// Places that were reported a pixel wrong, frames of 1e5 photons: refined, they are nearer to the truth than they were reported;
+/// with the affine part kept they are not as near, and the run tells what it is.
 #[test]
 fn places_come_nearer_at_low_dose() {
     let off = |affine: AffinePart| {

@@ -34,8 +34,8 @@ fn frames(config: &SimulateConfig) -> Vec<f64> {
     }
 }
 
-/// Compares the model of the truth with the counts of the simulation, with the optical axis on the same pixel: bins even, odd and of two
-/// kinds, both fields.
+/// Compares the model of the truth with the counts of the simulation, with the optical axis on the same pixel: bins even, odd and
+/// of two kinds, both fields.
 #[test]
 fn the_model_of_the_truth_is_the_scan() {
     for bin in [[1, 1], [2, 2], [3, 3], [2, 1], [3, 4]] {
@@ -115,8 +115,8 @@ fn the_truth_is_a_fixed_point_of_every_engine() {
     }
 }
 
-/// Checks that every engine brings the likelihood down, in both fields, with even and odd bins, several modes, masked pixels, noise and
-/// frames that differ in brightness.
+/// Checks that every engine brings the likelihood down, in both fields, with even and odd bins, several modes, masked pixels, noise
+/// and frames that differ in brightness.
 #[test]
 fn every_engine_converges() {
     for (bin, modes) in [([2, 2], 1), ([3, 1], 2)] {

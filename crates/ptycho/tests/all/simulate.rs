@@ -90,8 +90,8 @@ fn a_frame_is_the_transform_of_probe_times_sample() {
     }
 }
 
-/// Positions between pixels: a shift of everything by a fraction leaves the frame of a sample without structure as it is, and the sum
-/// over the detector of any.
+/// Positions between pixels: a shift of everything by a fraction leaves the frame of a sample without structure as it is, and the
+/// sum over the detector of any.
 #[test]
 fn positions_between_pixels_move_the_probe() {
     let mut config = SimulateConfig { noise: false, ..small() };

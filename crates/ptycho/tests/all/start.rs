@@ -47,8 +47,8 @@ fn defocus(begins: &str) -> f64 {
     begins.split("defocus ").nth(1).and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{begins}"))
 }
 
-/// An input that says nothing but where the frames are: photon noise leaves 0.5 % at 1e7 and 4.4 % at 1e5 photons; from the round opening
-/// that such an input began with before, the object is not found at all.
+/// An input that says nothing but where the frames are: photon noise leaves 0.5 % at 1e7 and 4.4 % at 1e5 photons; from the round
+/// opening that such an input began with before, the object is not found at all.
 #[test]
 fn an_input_that_names_a_file_alone_finds_the_object_behind_a_zone_plate() {
     for (photons, most) in [(1e7, 0.01), (1e5, 0.07)] {
@@ -60,8 +60,8 @@ fn an_input_that_names_a_file_alone_finds_the_object_behind_a_zone_plate() {
     assert!(plain > 0.5, "{plain} off the truth, {begins}");
 }
 
-/// Neighbouring frames tell the defocus with its sign: within a third, which the reconstruction takes out. The image of the pupil is 25
-/// pixels wide.
+/// Neighbouring frames tell the defocus with its sign: within a third, which the reconstruction takes out. The image of the pupil
+/// is 25 pixels wide.
 #[test]
 fn frames_tell_the_defocus() {
     for (z, beamstop) in [(4.1e-3, 0.0), (-4.1e-3, 0.0), (2.5e-3, 0.0), (4.1e-3, 8.0)] {

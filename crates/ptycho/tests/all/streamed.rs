@@ -179,8 +179,8 @@ fn batches_are_planned_for() {
     }
 }
 
-/// Finds the allowances that `streamed_cuda` tries on a GPU: those within which blocks of whole batches stay, and stay and go, and all
-/// go.
+/// Finds the allowances that `streamed_cuda` tries on a GPU: those within which blocks of whole batches stay, and stay and go, and
+/// all go.
 #[test]
 fn batches_have_allowances_to_be_tried_in() {
     for (case, engine) in [

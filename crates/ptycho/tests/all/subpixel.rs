@@ -169,7 +169,8 @@ fn threads_change_nothing() {
     }
 }
 
-/// A scan whose places are not whole pixels, from a rough start: the model that knows of it comes nearer to the frames and to the truth.
+/// A scan whose places are not whole pixels, from a rough start: the model that knows of it comes nearer to the frames and to the
+/// truth.
 #[test]
 fn a_scan_between_pixels_is_reconstructed_better() {
     let found = |subpixel: bool, name: EngineName| {

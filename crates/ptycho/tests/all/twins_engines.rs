@@ -123,7 +123,8 @@ fn least_squares_agree() {
     }
 }
 
-/// Ignores what lies beside the frames: a bright stripe there, where rows are padded on the CPU, changes nothing of a batch's probe.
+/// Ignores what lies beside the frames: a bright stripe there, where rows are padded on the CPU, changes nothing of a batch's
+/// probe.
 #[test]
 fn the_object_beside_the_frame_does_not_matter() {
     let case = Case { frame: [44, 62], modes: [2, 1], views: 3, ..PLAIN };

@@ -65,8 +65,8 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(0.0, f64::max)
 }
 
-/// Maiden, Johnson and Li, Optica 4 (2017) 736, eq. 12: `O += conj(P) D / ((1 - a) |P|^2 + a max |P|^2)`, and the probe with the object
-/// in its place; here with the object that the first has made, as the book says.
+/// Maiden, Johnson and Li, Optica 4 (2017) 736, eq. 12: `O += conj(P) D / ((1 - a) |P|^2 + a max |P|^2)`, and the probe with the
+/// object in its place; here with the object that the first has made, as the book says.
 fn rpie(plain: &mut Plain, alpha: f64, step: f64, order: &[u32]) {
     for j in order.iter().map(|j| *j as usize) {
         let change = plain.change(j);
@@ -84,8 +84,8 @@ fn rpie(plain: &mut Plain, alpha: f64, step: f64, order: &[u32]) {
 }
 
 /// Odstrcil, Menzel and Guizar-Sicairos, Opt. Express 26 (2018) 3108: directions (eqs. 24 and 25) as sums over the batch over the
-/// illumination and `damping` of its largest value, the 2 x 2 system of each view (eq. 22) with the squares a thousandth longer, `part`
-/// of the mean steps (eq. 27).
+/// illumination and `damping` of its largest value, the 2 x 2 system of each view (eq. 22) with the squares a thousandth longer,
+/// `part` of the mean steps (eq. 27).
 fn lsqml(plain: &mut Plain, damping: f64, part: f64, order: &[u32], batch: usize) {
     for list in order.chunks(batch) {
         let list: Vec<usize> = list.iter().map(|j| *j as usize).collect();

@@ -1,5 +1,5 @@
-//! ML's wavefield preconditioner against its definition, on the processor and, where there is one, on a GPU; and further steps along a
-//! direction.
+//! ML's wavefield preconditioner against its definition, on the processor and, where there is one, on a GPU; and further steps
+//! along a direction.
 
 use num_complex::Complex;
 use zellige_engine::device::Cpu;

@@ -129,9 +129,9 @@ fn turn_all<T: Real>(from: &[Complex<T>], to: &mut [Complex<T>], rows: usize, co
     });
 }
 
-/// The columns of `from` (`rows` x `columns`) from number `first` on as the rows of `to`, as many as it holds. Squares go by way of one
-/// that stays in the first-level cache: read and written along lines, each of these once, where the lines of one column of a power of two
-/// push each other out.
+/// The columns of `from` (`rows` x `columns`) from number `first` on as the rows of `to`, as many as it holds. Squares go by way of
+/// one that stays in the first-level cache: read and written along lines, each of these once, where the lines of one column of a
+/// power of two push each other out.
 fn turn<T: Real>(from: &[Complex<T>], to: &mut [Complex<T>], first: usize, rows: usize, columns: usize) {
     let mut square = [[Complex::new(T::zero(), T::zero()); SQUARE]; SQUARE];
     for (band, to) in to.chunks_mut(SQUARE * rows).enumerate() {

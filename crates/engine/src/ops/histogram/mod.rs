@@ -1,4 +1,5 @@
-//! Histogram of keys: the number of occurrences of each key, or the sum of a weight over each: cells of particles, spectra, grey levels.
+//! Histogram of keys: the number of occurrences of each key, or the sum of a weight over each: cells of particles, spectra, grey
+//! levels.
 //!
 //! Keys are `u32`; those not below `bins` are counted in one more bin behind the others, so the counts always add up to
 //! the number of keys. Weights are `u32`, their sums `u64`: exact and the same in any order. A real weight is given in

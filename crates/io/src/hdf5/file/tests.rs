@@ -1,5 +1,6 @@
-//! `kinds.h5` and `other.h5` were made by h5py 3.16 with HDF5 2.0: `a = arange(24, dtype="u2").reshape(2, 3, 4)` in many types (`i4` less
-//! 5, `big` half in big-endian, `u4` plus 2^32 - 30, ...), packed in chunks, behind soft and external links and in a virtual dataset.
+//! `kinds.h5` and `other.h5` were made by h5py 3.16 with HDF5 2.0: `a = arange(24, dtype="u2").reshape(2, 3, 4)` in many types
+//! (`i4` less 5, `big` half in big-endian, `u4` plus 2^32 - 30, ...), packed in chunks, behind soft and external links and in a
+//! virtual dataset.
 
 use super::*;
 
@@ -156,8 +157,9 @@ fn a_tree_is_written_and_read() {
     assert_eq!(file.attribute("entry_1/energy", "units").unwrap().as_deref(), Some("J"));
 }
 
-/// `chunks.h5` and `chunks_latest.h5` were made by h5py 3.16: `a = 7 * arange(1, 1601, dtype="i4").reshape(40, 40)` in chunks of 16 x 16,
-/// in the oldest and in the latest layout of the format, `half` with only its first 16 rows written, `never` and `hollow` without any.
+/// `chunks.h5` and `chunks_latest.h5` were made by h5py 3.16: `a = 7 * arange(1, 1601, dtype="i4").reshape(40, 40)` in chunks of 16
+/// x 16, in the oldest and in the latest layout of the format, `half` with only its first 16 rows written, `never` and `hollow`
+/// without any.
 const CHUNKED: [(&[u8], &[&str]); 2] =
     [(include_bytes!("chunks.h5"), &["gzip", "checked"]), (include_bytes!("chunks_latest.h5"), &["gzip", "growing", "free", "one"])];
 
@@ -212,9 +214,9 @@ fn a_file_that_was_cut_off_is_refused_at_every_length() {
     }
 }
 
-/// One bit of a byte turned over: never zeros in the place of numbers, and no other numbers at all where chunks have checksums. (Elsewhere
-/// other numbers can come of it: the format has no checksum for the index of its oldest layout, and one for chunks on request. A
-/// damaged type or shape is for who knows what it should be.)
+/// One bit of a byte turned over: never zeros in the place of numbers, and no other numbers at all where chunks have checksums.
+/// (Elsewhere other numbers can come of it: the format has no checksum for the index of its oldest layout, and one for chunks on
+/// request. A damaged type or shape is for who knows what it should be.)
 #[test]
 fn a_damaged_index_does_not_read_as_zeros() {
     let hook = std::panic::take_hook();

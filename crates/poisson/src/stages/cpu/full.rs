@@ -18,8 +18,8 @@ pub(super) struct Interpolation<U> {
 }
 
 impl<U: RealScalar> Interpolation<U> {
-    /// Interpolates from `coarse` to `fine` by polynomials through `order + 1` nodes, fewer where the coarse axis has fewer; at the ends
-    /// through the nodes nearest to them.
+    /// Interpolates from `coarse` to `fine` by polynomials through `order + 1` nodes, fewer where the coarse axis has fewer; at the
+    /// ends through the nodes nearest to them.
     fn new(fine: &Axis, coarse: &Axis, coarsened: bool, order: u32) -> Self {
         let wanted = (order as usize + 1).min(4);
         let (n, nc) = (fine.nodes, coarse.nodes);

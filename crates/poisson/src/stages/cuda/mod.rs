@@ -86,9 +86,9 @@ pub fn with_bottom(setup: &StageSetup, cuda: &Cuda, nodes: Option<usize>) -> Res
     }))
 }
 
-/// State of the copies: which of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether norms
-/// are pending. There are fewer than 31 levels: the finest has fewer than 2^31 nodes, and each has about half of those of the one above,
-/// or fewer.
+/// State of the copies: which of `u` and `r` are current, whether `u` is ahead and whether `r` is stale, a bit each; and whether
+/// norms are pending. There are fewer than 31 levels: the finest has fewer than 2^31 nodes, and each has about half of those of the
+/// one above, or fewer.
 type Place = u128;
 const PENDING: Place = 1 << 127;
 

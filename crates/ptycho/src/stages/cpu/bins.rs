@@ -1,7 +1,7 @@
 //! Pixels that were counted, where the waves at the detector are sampled more finely.
 //!
-//! A plane of the waves' pixels becomes one of the counted pixels in place, and back: the smaller one lies at the beginning of the larger
-//! one's buffer, so that sums may be written upwards and copies downwards over what was read already.
+//! A plane of the waves' pixels becomes one of the counted pixels in place, and back: the smaller one lies at the beginning of the
+//! larger one's buffer, so that sums may be written upwards and copies downwards over what was read already.
 
 use super::fft::{PAD, Shape};
 use super::lanes::Number;

@@ -1,10 +1,11 @@
 //! The unitary transform of a frame but for its factor, on registers of columns.
 //!
-//! A frame is two planes, real and imaginary, `[ny][sx]` with rows padded to whole registers (`sx`, `sy`: multiples of 16). A column
-//! pass transforms along the first axis, a register of columns at a time: they are read into a buffer in the first-level cache, go
-//! through Stockham's passes there (radices 16, 8, 4, 2, 3, 5 and other primes), and are written back. The forward transform writes the
-//! first pass's columns as rows and does a column pass again, so that Fourier space lies transposed, `[nx][sy]`: what is done
-//! there does not mind, and half of all transpositions are saved. The inverse is the same with real and imaginary parts exchanged.
+//! A frame is two planes, real and imaginary, `[ny][sx]` with rows padded to whole registers (`sx`, `sy`: multiples of 16). A
+//! column pass transforms along the first axis, a register of columns at a time: they are read into a buffer in the first-level
+//! cache, go through Stockham's passes there (radices 16, 8, 4, 2, 3, 5 and other primes), and are written back. The forward
+//! transform writes the first pass's columns as rows and does a column pass again, so that Fourier space lies transposed,
+//! `[nx][sy]`: what is done there does not mind, and half of all transpositions are saved. The inverse is the same with real and
+//! imaginary parts exchanged.
 
 use num_complex::Complex;
 use zellige_engine::large::Aligned;
@@ -136,8 +137,8 @@ impl<T: Number> Plan<T> {
 }
 
 impl<T: Number> Plan<T> {
-    /// Transforms along both axes: along the first of `from`, whose lines are `stride[0]` long, into lines of `to` that are `stride[1]`
-    /// long; then along the first of `to`.
+    /// Transforms along both axes: along the first of `from`, whose lines are `stride[0]` long, into lines of `to` that are
+    /// `stride[1]` long; then along the first of `to`.
     fn both(&self, [first, second]: [&Line<T>; 2], room: &mut Room<T>, from: [*const T; 2], to: [*mut T; 2], stride: [usize; 2]) {
         let n = T::lanes(self.isa);
         let padded = stride[1];
@@ -160,8 +161,8 @@ impl<T: Number> Plan<T> {
         }
     }
 
-    /// Transforms a register of columns along lines that are `stride` apart, to `to`, or into a buffer of `room`, planes one behind the
-    /// other and lines a register apart; gives the number of that buffer.
+    /// Transforms a register of columns along lines that are `stride` apart, to `to`, or into a buffer of `room`, planes one behind
+    /// the other and lines a register apart; gives the number of that buffer.
     unsafe fn columns_of(
         &self,
         line: &Line<T>,

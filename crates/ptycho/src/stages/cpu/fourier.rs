@@ -145,7 +145,8 @@ impl<T: Number> Fixed<T> {
         self.exits() == 1 && self.bins.single()
     }
 
-    /// Mean over the frame of the squared deviation of the counts of waves over their variance plus one. `power` is a buffer of a plane.
+    /// Mean over the frame of the squared deviation of the counts of waves over their variance plus one. `power` is a buffer of a
+    /// plane.
     #[inline(always)]
     pub(super) fn photons(&self, waves: &[T], power: &mut [T], mag: &[T]) -> f64 {
         let [lines, length] = self.detector();

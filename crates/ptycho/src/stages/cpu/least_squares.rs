@@ -121,8 +121,8 @@ impl<T: Number> Work<T> for Solve<'_, T> {
     }
 }
 
-/// Regularisation: factor on the squares of both directions. Without it, two nearly parallel directions, those of a few views on a flat
-/// object, would get steps made of rounding; with it each goes half of the way, and others are a thousandth short.
+/// Regularisation: factor on the squares of both directions. Without it, two nearly parallel directions, those of a few views on a
+/// flat object, would get steps made of rounding; with it each goes half of the way, and others are a thousandth short.
 const RIDGE: f64 = 1e-3;
 
 /// Least squares of `chi = x a + y b` from the products, damped by [`RIDGE`].

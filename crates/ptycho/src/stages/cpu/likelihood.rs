@@ -342,8 +342,8 @@ impl<T: Number> Host<T> {
         both
     }
 
-    /// `2 a sum |d|^2` over the differences d of neighbours along both axes (forward and backward ones, hence the 2); its derivative by the
-    /// conjugates is added to `gradient`.
+    /// `2 a sum |d|^2` over the differences d of neighbours along both axes (forward and backward ones, hence the 2); its
+    /// derivative by the conjugates is added to `gradient`.
     fn smoothness(&self, a: f64, gradient: Option<&mut Pair<T>>) -> f64 {
         let mut value = 0.0;
         let mut gradient = gradient;

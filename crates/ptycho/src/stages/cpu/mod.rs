@@ -1,6 +1,6 @@
 //! The stages on the CPU: a view at a time goes through all that happens to it while it is in the second-level cache; the
-//! threads share the views, and sums over views are taken band by band of the object and of the probe in the order of the views, so that
-//! no result depends on the number of threads.
+//! threads share the views, and sums over views are taken band by band of the object and of the probe in the order of the views, so
+//! that no result depends on the number of threads.
 
 mod bins;
 mod fft;
@@ -86,7 +86,8 @@ struct Fixed<T> {
     mag: Large<T>,
     /// Pixels that count, and the mean variance of their moduli, of each frame.
     valid: Vec<[f64; 2]>,
-    /// Supports of the probes in real space, `[ny][sx]`, and in Fourier space, in the order in which the transform leaves it; 1 or 0.
+    /// Supports of the probes in real space, `[ny][sx]`, and in Fourier space, in the order in which the transform leaves it; 1 or
+    /// 0.
     support: [Option<Vec<T>>; 2],
     scratch: Vec<Mutex<Scratch<T>>>,
 }
@@ -147,7 +148,8 @@ impl<T: Number> Fixed<T> {
 /// Views whose waves are made at once where not all are kept.
 pub(crate) const LOT: usize = shift::LOT;
 
-/// Bytes of a thread's buffers, as `Scratch` has them: waves on both sides of the transform, planes, and three more waves for a likelihood.
+/// Bytes of a thread's buffers, as `Scratch` has them: waves on both sides of the transform, planes, and three more waves for a
+/// likelihood.
 pub fn room(model: &Model, likelihood: bool, double: bool) -> u64 {
     let planes =
         4 * model.exits() + 7 + if likelihood { 4 * model.exits() } else { 0 } + if model.subpixel { 2 * model.modes[0] } else { 0 };

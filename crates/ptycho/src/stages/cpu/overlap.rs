@@ -1,5 +1,5 @@
-//! The overlap loop: object and probe from all exit waves. A band of rows of the object (of the probe) is one piece of work; it adds
-//! the views that see it in their order.
+//! The overlap loop: object and probe from all exit waves. A band of rows of the object (of the probe) is one piece of work; it
+//! adds the views that see it in their order.
 
 use zellige_engine::large::Aligned;
 use zellige_engine::parallel::{chunks_mut, each_task, indices, map_tasks};
@@ -14,7 +14,8 @@ use crate::stages::{ObjectLimits, Overlap};
 
 /// Rows of an object that have one list of views.
 pub(super) const BAND: usize = 32;
-/// Rows of an object in a piece of work: sums that stay in the first-level cache, pieces enough for many threads. It divides [`BAND`].
+/// Rows of an object in a piece of work: sums that stay in the first-level cache, pieces enough for many threads. It divides
+/// [`BAND`].
 const PIECE: usize = 8;
 /// Rows of a probe in a piece of work.
 pub(super) const ROWS: usize = 4;

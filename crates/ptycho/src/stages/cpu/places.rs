@@ -44,8 +44,8 @@ impl<T: Number> Work<T> for Trial<'_, T> {
 struct Slope<'a, T> {
     fixed: &'a Fixed<T>,
     state: Seen<'a, T>,
-    /// Derivatives of the probe with respect to the position along both axes, where it is shifted; those of the object, on whole pixels,
-    /// otherwise.
+    /// Derivatives of the probe with respect to the position along both axes, where it is shifted; those of the object, on whole
+    /// pixels, otherwise.
     along: Option<[&'a [T]; 2]>,
     view: View,
     mag: &'a [T],

@@ -1,9 +1,9 @@
-//! Sub-pixel shifts of the probe: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the sub-pixel remainder d of a view's position. Unitary,
-//! so that what comes back from a view's frame comes back by `S(-d)`, which is its adjoint. Where positions are whole pixels none of this
-//! is done.
+//! Sub-pixel shifts of the probe: `S(d) P = F^-1 exp(-2 pi i k d / n) F P` for the sub-pixel remainder d of a view's position.
+//! Unitary, so that what comes back from a view's frame comes back by `S(-d)`, which is its adjoint. Where positions are whole
+//! pixels none of this is done.
 //!
-//! The product `S(d) P O` is the view's wave shifted by d with its frame. No far detector sees that; for a near one, whose pixels lie as
-//! the sample's, the frame is shifted back on the way, `S(-d)` being a part of the kernel between the transforms.
+//! The product `S(d) P O` is the view's wave shifted by d with its frame. No far detector sees that; for a near one, whose pixels
+//! lie as the sample's, the frame is shifted back on the way, `S(-d)` being a part of the kernel between the transforms.
 
 use zellige_engine::large::Aligned;
 use zellige_engine::parallel::{chunks_mut, each, each_task, each_with, items, map_tasks};
@@ -274,7 +274,8 @@ impl<T: Number> Work<T> for Aimed<'_, T> {
     }
 }
 
-/// `to += 2 pi i k / n from` along an axis: in Fourier space, the derivative of the shifted-back quantity with respect to the position.
+/// `to += 2 pi i k / n from` along an axis: in Fourier space, the derivative of the shifted-back quantity with respect to the
+/// position.
 #[inline(always)]
 pub(super) fn lean<T: Number>(shape: Shape, from: &[T], to: &mut [T], axis: usize) {
     let slope = |i: usize, n: usize| if i < n { T::from_f64(std::f64::consts::TAU * frequency(i, n) / n as f64) } else { T::ZERO };
@@ -360,8 +361,8 @@ impl<T: Number> Fixed<T> {
         out
     }
 
-    /// Probe and object that a view sees: those of a pair, with the probe from position `slot` of [`Fixed::all_shifted`] as the only set
-    /// where it has one of its own.
+    /// Probe and object that a view sees: those of a pair, with the probe from position `slot` of [`Fixed::all_shifted`] as the
+    /// only set where it has one of its own.
     pub(super) fn own_or<'a>(
         &self,
         pair: &'a Pair<T>,
@@ -395,9 +396,9 @@ impl<T: Number> Fixed<T> {
         T::with(self.isa, Moved { fixed: self, by, waves, scratch: &mut self.scratch() });
     }
 
-    /// Sums as [`Fixed::probe_sums`], with each view's part shifted back. With `rest` (transforms of all probes, and the probe of the
-    /// set) the sums are those of `psi - P O`, of which a step is made that begins at the probe: the weight of a pixel is then none of
-    /// the unknown's, which each view sees elsewhere.
+    /// Sums as [`Fixed::probe_sums`], with each view's part shifted back. With `rest` (transforms of all probes, and the probe of
+    /// the set) the sums are those of `psi - P O`, of which a step is made that begins at the probe: the weight of a pixel is then
+    /// none of the unknown's, which each view sees elsewhere.
     pub(super) fn returned_sums(
         &self,
         waves: Waves<T>,

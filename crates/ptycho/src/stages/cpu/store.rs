@@ -1,8 +1,8 @@
 //! The arrays on the CPU, and how they come in and go out.
 //!
-//! All waves are planes: real parts, then imaginary parts. Frames have rows padded to `sx` numbers with zeros in the padding; Fourier
-//! space lies transposed (`[nx][sy]`), and so do the moduli of a far detector, with [`MASKED`] in the padding. A layer of an object is
-//! `[H][W]` and [`PAD`] numbers of nothing, so that a padded row of a patch can be read anywhere.
+//! All waves are planes: real parts, then imaginary parts. Frames have rows padded to `sx` numbers with zeros in the padding;
+//! Fourier space lies transposed (`[nx][sy]`), and so do the moduli of a far detector, with [`MASKED`] in the padding. A layer of
+//! an object is `[H][W]` and [`PAD`] numbers of nothing, so that a padded row of a patch can be read anywhere.
 
 use std::path::Path;
 
@@ -151,8 +151,8 @@ pub(crate) fn from_detector<T: Copy>(values: &[T], shape: Shape, far: bool) -> V
     (0..shape.ny).flat_map(|y| (0..shape.nx).map(move |x| (y, x))).map(|(y, x)| values[at(y, x)]).collect()
 }
 
-/// Moduli of all frames, in a file in `folder` if there is one, and of each the number of pixels that count and the mean variance of
-/// their moduli.
+/// Moduli of all frames, in a file in `folder` if there is one, and of each the number of pixels that count and the mean variance
+/// of their moduli.
 pub(crate) fn moduli<T: Number>(model: &Model, shape: Shape, far: bool, folder: Option<&Path>) -> Result<(Large<T>, Vec<[f64; 2]>)> {
     let mut out = Large::zeros(model.views.len() * shape.plane(), folder)?;
     let places = (chunks_mut(&mut out, shape.plane()), chunks(&model.mag, model.counted()));

@@ -1,5 +1,5 @@
-//! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads; what they do to object and
-//! probe is applied view by view in the order of the batch.
+//! ePIE, rPIE and SDR: view by view, or batch by batch. The waves of a batch are computed by all threads; what they do to object
+//! and probe is applied view by view in the order of the batch.
 
 use zellige_engine::parallel::{chunks_mut, each_task, items, items_mut};
 

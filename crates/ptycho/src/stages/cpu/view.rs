@@ -21,8 +21,8 @@ pub(super) fn total<T: Number>(lanes: Row<T>) -> f64 {
     all
 }
 
-/// `sum!(lines, length, |i| f(i))` over a plane: in registers over a line of `length`, in doubles over lines. A macro, since closures are
-/// not reliably inlined into functions with target features.
+/// `sum!(lines, length, |i| f(i))` over a plane: in registers over a line of `length`, in doubles over lines. A macro, since
+/// closures are not reliably inlined into functions with target features.
 macro_rules! sum {
     ($lines:expr, $length:expr, |$i:ident| $body:expr) => {{
         let (lines, length): (usize, usize) = ($lines, $length);
@@ -109,8 +109,8 @@ impl<T: Number> Fixed<T> {
         (self.bins.shape.ny * self.bins.shape.nx) as f64
     }
 
-    /// Intensities of the waves `[K][2][..]` in a buffer for a plane of the waves, scaled, summed over the bins: the detector's plane at
-    /// its beginning.
+    /// Intensities of the waves `[K][2][..]` in a buffer for a plane of the waves, scaled, summed over the bins: the detector's
+    /// plane at its beginning.
     #[inline(always)]
     pub(super) fn intensity(&self, waves: &[T], out: &mut [T]) {
         let plane = self.shape.plane();
@@ -127,8 +127,8 @@ impl<T: Number> Fixed<T> {
         self.bins.sum(out);
     }
 
-    /// Multiplies every plane of `waves` by the factors of the detector's plane at the beginning of `factors`, which are spread over the
-    /// bins.
+    /// Multiplies every plane of `waves` by the factors of the detector's plane at the beginning of `factors`, which are spread
+    /// over the bins.
     #[inline(always)]
     pub(super) fn apply(&self, waves: &mut [T], factors: &mut [T]) {
         self.bins.spread(factors);

@@ -7,8 +7,9 @@ use super::overlap::BAND;
 use super::{Host, Pair};
 
 impl<T: Number> Host<T> {
-    /// Divides the probe's part of `pair` by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)`, sums over all
-    /// views. The probe counts as it stands on whole pixels. Every sum has the order of the views, whatever the number of threads.
+    /// Divides the probe's part of `pair` by `sqrt(sum |O|^2 + damping)` and the object's by `sqrt(sum |P|^2 + damping)`, sums over
+    /// all views. The probe counts as it stands on whole pixels. Every sum has the order of the views, whatever the number of
+    /// threads.
     pub(super) fn wavefield_divide(&self, pair: &mut Pair<T>, damping: [f64; 2]) {
         let Self { fixed, views, bands, state, .. } = self;
         let (shape, stored) = (fixed.shape, fixed.shape.stored());

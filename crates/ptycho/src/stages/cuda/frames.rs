@@ -217,8 +217,8 @@ impl Frames {
         unsafe { launch.arg(&self.order).arg(order.len() as u32).plain(rule).plain(step).run() }
     }
 
-    /// The kind that goes from view to view in registers: one mode, and frames whose probe fits into shared memory, where cuFFT is not
-    /// there or not wanted.
+    /// The kind that goes from view to view in registers: one mode, and frames whose probe fits into shared memory, where cuFFT is
+    /// not there or not wanted.
     pub(super) fn sequence_kind(&self, keep: bool) -> Option<Kind> {
         if !self.kind.registers && CudaPlans::new(&self.cuda).is_ok() {
             return None;

@@ -121,8 +121,8 @@ impl Descent {
             .collect())
     }
 
-    /// Waves of the gradient of some views to the exit waves' place; `places` and the arrays of `frames` begin with the first of them.
-    /// Their values are given where there are `pieces`, and are among [`Descent::totals`] otherwise.
+    /// Waves of the gradient of some views to the exit waves' place; `places` and the arrays of `frames` begin with the first of
+    /// them. Their values are given where there are `pieces`, and are among [`Descent::totals`] otherwise.
     pub(super) fn gradient_part(
         &mut self,
         places: ModelArgument,
@@ -237,8 +237,8 @@ impl Descent {
         Ok(all(&if self.in_pieces() { values } else { self.totals()? }))
     }
 
-    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views, the first of which is view `start` of
-    /// all.
+    /// Waves of the gradient to the exit waves' place, around cuFFT; gives the values of the views, the first of which is view
+    /// `start` of all.
     fn gradient_in_pieces(
         &self,
         places: ModelArgument,
@@ -312,8 +312,8 @@ impl Descent {
         pieces.totals::<2>(0..views)
     }
 
-    /// `2 a sum |d|^2` of neighbours' differences in all objects, its derivative added to `gradient`; or its first and second order along a
-    /// direction.
+    /// `2 a sum |d|^2` of neighbours' differences in all objects, its derivative added to `gradient`; or its first and second order
+    /// along a direction.
     pub(super) fn neighbours(
         &mut self,
         model: &Model,

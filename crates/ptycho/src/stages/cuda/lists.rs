@@ -1,4 +1,5 @@
-//! Lists that sums over views go by: which views touch each tile of the objects, and the parts that sums of the probes are taken in.
+//! Lists that sums over views go by: which views touch each tile of the objects, and the parts that sums of the probes are taken
+//! in.
 
 use std::ops::Range;
 
@@ -108,8 +109,8 @@ fn split<T>(mut all: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut
     lengths.map(|n| all.split_off_mut(..n).unwrap_or_default()).collect()
 }
 
-/// Tiles of all objects with the views that touch each, in the order of the views, whatever the number of threads: views are sorted by
-/// band, and bands by tile, each by a thread of its own. Time and memory: visits.
+/// Tiles of all objects with the views that touch each, in the order of the views, whatever the number of threads: views are sorted
+/// by band, and bands by tile, each by a thread of its own. Time and memory: visits.
 pub(super) fn tiles(model: &Model, views: &[View]) -> (Vec<Tile>, Vec<Visit>) {
     let (bands, first_band, height) = bands(model);
     let mut tiles = Vec::with_capacity(bands.iter().map(Band::tiles).sum());
@@ -172,8 +173,8 @@ pub(in crate::stages) fn crowding(model: &Model) -> (usize, usize) {
     (bands.iter().map(Band::tiles).sum(), visits.into_iter().sum())
 }
 
-/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts as
-/// keep a device of so many multiprocessors busy.
+/// Views by probe and part, the parts that their sums are taken in, and the first part of every probe (and the end): as many parts
+/// as keep a device of so many multiprocessors busy.
 pub(super) fn parts(model: &Model, views: &[View], multiprocessors: u32) -> (Vec<u32>, Vec<Part>, Vec<u32>) {
     let mut listed: Vec<u32> = (0..views.len() as u32).collect();
     listed.sort_by_key(|n| views[*n as usize].probe);

@@ -1,11 +1,12 @@
 //! The stages on an NVIDIA GPU, in single precision.
 //!
-//! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O and one
-//! back serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b pixels, both
-//! transforms stay in the registers of a block, or of a cluster of blocks, to a near detector too; other shapes go through memory, in
-//! tiles of lines (`tiles.cu`) or around cuFFT (`plain.cu`), and so do batches and LSQML (`pieces.rs`, `sweeps.rs`). Engines that go from
-//! view to view replay recorded launches (`walk.rs`). The overlap loop is one launch whose blocks wait for each other (`overlap.cu`); its
-//! sums have one order, so that equal runs give equal bits, unless atomic ones are asked for ([`Kind::atomic`]).
+//! The state of the projection engines is the Fourier transform of the exit waves, e: transforms are linear, so that one of P O and
+//! one back serve the likelihood's error, the constraint and the new exit wave (`project.cu`). Where a frame is 2^a by 2^b pixels,
+//! both transforms stay in the registers of a block, or of a cluster of blocks, to a near detector too; other shapes go through
+//! memory, in tiles of lines (`tiles.cu`) or around cuFFT (`plain.cu`), and so do batches and LSQML (`pieces.rs`, `sweeps.rs`).
+//! Engines that go from view to view replay recorded launches (`walk.rs`). The overlap loop is one launch whose blocks wait for
+//! each other (`overlap.cu`); its sums have one order, so that equal runs give equal bits, unless atomic ones are asked for
+//! ([`Kind::atomic`]).
 
 mod arguments;
 mod between;

@@ -1,4 +1,5 @@
-//! Operations that any engine needs on frames of any shape and any number of modes, in pieces around cuFFT, a batch of views at a time.
+//! Operations that any engine needs on frames of any shape and any number of modes, in pieces around cuFFT, a batch of views at a
+//! time.
 
 use std::ops::Range;
 
@@ -261,8 +262,8 @@ impl Pieces {
         self.plans.get::<f32>(shape)?.run_at(&mut self.waves[which], 0, direction)
     }
 
-    /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with respect
-    /// to the position along `axis`.
+    /// The near field's kernel on the transforms of waves number 1, with the part that waves number 2 have in the derivative with
+    /// respect to the position along `axis`.
     fn lean(&mut self, lot: Lot, count: usize, axis: i32) -> Result<()> {
         let Self { kind, shade, near, shifts, waves, .. } = self;
         let pixels = kind.frame[0] * kind.frame[1];
@@ -285,8 +286,8 @@ impl Pieces {
     }
 }
 
-/// Waves of the `count` views of a batch from value `at` on to the detector or back; `near`: kernel of the near field, and the shifts of
-/// frames.
+/// Waves of the `count` views of a batch from value `at` on to the detector or back; `near`: kernel of the near field, and the
+/// shifts of frames.
 fn carry(
     kind: Kind,
     plans: &mut CudaPlans,

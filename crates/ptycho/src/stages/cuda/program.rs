@@ -60,8 +60,8 @@ pub struct Kind {
     pub near: bool,
     /// Sums of the object over views by atomic additions, in no fixed order; gathered in a fixed order otherwise.
     pub atomic: bool,
-    /// Holds a frame in registers, in one launch, for engines that go from view to view with one mode, where possible. Recorded launches
-    /// around cuFFT are faster, and used otherwise where that library is available.
+    /// Holds a frame in registers, in one launch, for engines that go from view to view with one mode, where possible. Recorded
+    /// launches around cuFFT are faster, and used otherwise where that library is available.
     pub registers: bool,
     /// Marks sub-pixel shifts: views see the probe shifted, each its own; only in pieces.
     pub shifted: bool,
@@ -117,8 +117,8 @@ impl Kind {
         self.frame[0] / self.bin[0] * (self.frame[1] / self.bin[1])
     }
 
-    /// Blocks that share a frame in pieces: `PARTS` of plain.cu. Four pixels a thread at least, and no more blocks than one of them has
-    /// threads to add up what they found.
+    /// Blocks that share a frame in pieces: `PARTS` of plain.cu. Four pixels a thread at least, and no more blocks than one of them
+    /// has threads to add up what they found.
     pub(super) fn parts(&self) -> u32 {
         match (self.way, self.tiles()) {
             (Way::Tiled { joined: true }, Some(tiles)) => tiles.across(),
@@ -204,8 +204,8 @@ impl Kind {
         }
     }
 
-    /// The kind that goes from view to view where no waves are kept: a frame at a time is spread over as many multiprocessors as it can be,
-    /// 64 threads each; measured on an H200 with 128 x 128 pixels: 31 us a frame on one, 24 on 2, 21 on 4, 18 on 8.
+    /// The kind that goes from view to view where no waves are kept: a frame at a time is spread over as many multiprocessors as it
+    /// can be, 64 threads each; measured on an H200 with 128 x 128 pixels: 31 us a frame on one, 24 on 2, 21 on 4, 18 on 8.
     pub(super) fn spread_out(self, device: &Properties) -> Self {
         let Way::Fused { cluster, .. } = self.way else { return self };
         if device.capability.0 < 9 {

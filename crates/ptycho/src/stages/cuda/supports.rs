@@ -129,8 +129,8 @@ impl Supports {
         self.cuda.copy(&sums.before, 0, &mut self.before, 0, sums.before.len())
     }
 
-    /// Applies a support in Fourier space to probes that were summed; gives how much they have changed since [`Supports::keep_before`]:
-    /// root mean square over the probes of the relative change.
+    /// Applies a support in Fourier space to probes that were summed; gives how much they have changed since
+    /// [`Supports::keep_before`]: root mean square over the probes of the relative change.
     pub(super) fn changed(&mut self, model: &Model, state: &mut Pair, sums: &mut Sums, pieces: &mut Option<Pieces>) -> Result<f64> {
         if self.apart() {
             self.apply(pieces.as_mut(), &mut state.probe)?;

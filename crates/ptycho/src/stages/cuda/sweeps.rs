@@ -224,8 +224,8 @@ impl Sweeps {
         Ok(())
     }
 
-    /// Directions of the probes with sub-pixel shifts: the contribution of each view is shifted back, the transmission is that of the
-    /// views' own pixels.
+    /// Directions of the probes with sub-pixel shifts: the contribution of each view is shifted back, the transmission is that of
+    /// the views' own pixels.
     #[allow(clippy::too_many_arguments)] // as the kernels have
     fn probe_directions_between(
         &self,

@@ -45,8 +45,8 @@ fn radices(n: usize) -> Option<[usize; 3]> {
     best(&mut two.into_iter()).or_else(|| best(&mut three.into_iter()))
 }
 
-/// Bytes of a line in shared memory, with the odd pitches of lines.cu: there, and back with the radices the other way round as columns.cu
-/// does.
+/// Bytes of a line in shared memory, with the odd pitches of lines.cu: there, and back with the radices the other way round as
+/// columns.cu does.
 fn line_bytes([a, b, d]: [usize; 3]) -> usize {
     8 * (a * ((b * d) | 1)).max(b * (a | 1))
 }
@@ -87,8 +87,8 @@ impl Tiles {
         Some(Self { rows: Lines::of(columns, 1, shared)?, columns: Lines::of(rows, COLUMNS, shared)?, width: columns as u32 })
     }
 
-    /// Returns true if all of a frame's columns can go in one kernel: two passes of one round, and blocks that the device holds at once.
-    /// A multiprocessor has as much shared memory as a block may take, and the registers that `COLUMN_BLOCKS` is based on.
+    /// Returns true if all of a frame's columns can go in one kernel: two passes of one round, and blocks that the device holds at
+    /// once. A multiprocessor has as much shared memory as a block may take, and the registers that `COLUMN_BLOCKS` is based on.
     pub(super) fn join(&self, device: &Properties) -> bool {
         let Lines { radices: [a, b, d], count, threads } = self.columns;
         let held = self.columns.blocks().min(2048 / threads).min(device.shared_per_block / (self.columns.shared() + STATIC));

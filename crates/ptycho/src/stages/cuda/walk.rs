@@ -1,8 +1,8 @@
-//! Processing from view to view, or from batch to batch, around cuFFT: where a frame does not fit into registers, batches, supports in
-//! Fourier space.
+//! Processing from view to view, or from batch to batch, around cuFFT: where a frame does not fit into registers, batches, supports
+//! in Fourier space.
 //!
-//! Some seven launches a view, which take longer than what they do: those of a few dozen views are recorded as a graph, which the next
-//! ones and the next sweeps replay with other views in its list.
+//! Some seven launches a view, which take longer than what they do: those of a few dozen views are recorded as a graph, which the
+//! next ones and the next sweeps replay with other views in its list.
 
 use zellige_engine::cuda::{Argument, Buffer, Cuda, Graph, Kernel, Pool, Program};
 use zellige_engine::error::Result;
@@ -50,7 +50,8 @@ struct Room {
     brightest: Buffer<u32>,
     last: Buffer<u32>,
     clearest: Buffer<u32>,
-    /// Buffers of sub-pixel shifts: the probes as seen by the views of a batch, and the greatest value that each view of the group sees.
+    /// Buffers of sub-pixel shifts: the probes as seen by the views of a batch, and the greatest value that each view of the group
+    /// sees.
     own: Buffer<C>,
     seen: Buffer<u32>,
 }

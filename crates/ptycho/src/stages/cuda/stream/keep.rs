@@ -1,5 +1,5 @@
-//! Frames as they are kept: counts of 16 bits where all are such, magnitudes otherwise; and kernels that turn them, and waves in half
-//! precision, into what the others take.
+//! Frames as they are kept: counts of 16 bits where all are such, magnitudes otherwise; and kernels that turn them, and waves in
+//! half precision, into what the others take.
 
 use zellige_engine::cuda::{Buffer, Cuda, Kernel, Pinned, Pool, Recipe};
 use zellige_engine::error::Result;

@@ -87,8 +87,8 @@ impl Layout {
         b * self.block..((b + 1) * self.block).min(self.views)
     }
 
-    /// Number of block `b` among the streamed blocks; `None` where it stays on the device. Streamed blocks lie between the others, so
-    /// that there is something to compute while one is copied.
+    /// Number of block `b` among the streamed blocks; `None` where it stays on the device. Streamed blocks lie between the others,
+    /// so that there is something to compute while one is copied.
     pub fn streamed(&self, b: usize) -> Option<usize> {
         let (count, streamed) = (self.blocks(), self.streamed);
         let before = |b: usize| b * streamed / count;
@@ -105,8 +105,8 @@ impl Layout {
         (0..self.blocks()).filter(|b| self.streamed(*b).is_some()).map(|b| self.range(b).len()).sum()
     }
 
-    /// Bytes that come to the device and go from it in an iteration in which kept frames are taken `[up, down]` times: raw frames and
-    /// waves.
+    /// Bytes that come to the device and go from it in an iteration in which kept frames are taken `[up, down]` times: raw frames
+    /// and waves.
     pub fn traffic(&self, need: &Need, raw: u64, waves: [u64; 2]) -> [u64; 2] {
         let views = self.streamed_views() as u64;
         [views * (raw * need.raw + waves[0] * need.wave), views * waves[1] * need.wave]

@@ -1,14 +1,14 @@
 //! Frames and waves that are not all on the device at once.
 //!
-//! A scan is cut into blocks of frames ([`layout`]). As many as the memory allows stay on the device, the others lie in page-locked host
-//! memory: counts of 16 bits (or magnitudes), and for the engines that keep exit waves their transforms, in single or half precision.
-//! Three streams work at once (`ring.rs`): the next block comes while one is computed and the one before goes. Probe, object and their
-//! sums stay on the device; sums are taken in the order of the views (`touches.rs`), so that nothing but time tells a streamed run from
-//! one that holds everything (half precision apart).
+//! A scan is cut into blocks of frames ([`layout`]). As many as the memory allows stay on the device, the others lie in page-locked
+//! host memory: counts of 16 bits (or magnitudes), and for the engines that keep exit waves their transforms, in single or half
+//! precision. Three streams work at once (`ring.rs`): the next block comes while one is computed and the one before goes. Probe,
+//! object and their sums stay on the device; sums are taken in the order of the views (`touches.rs`), so that nothing but time
+//! tells a streamed run from one that holds everything (half precision apart).
 //!
-//! Exit waves themselves are never kept: they are the transforms of the kept waves, made again by the kernel of the Fourier step with a
-//! rule that changes nothing, bit for bit what that step has left. The Fourier step waits for the first sum of the overlap loop, which
-//! then goes over the same blocks in the same sweep.
+//! Exit waves themselves are never kept: they are the transforms of the kept waves, made again by the kernel of the Fourier step
+//! with a rule that changes nothing, bit for bit what that step has left. The Fourier step waits for the first sum of the overlap
+//! loop, which then goes over the same blocks in the same sweep.
 
 mod keep;
 pub mod layout;

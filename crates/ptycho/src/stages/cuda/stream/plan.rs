@@ -32,7 +32,8 @@ pub struct Demand {
     pub likelihood: bool,
     /// Frames in an order of their own beside the others (ePIE, rPIE).
     pub sequence: bool,
-    /// Largest number of views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by views.
+    /// Largest number of views that are updated at once, by engines without exit waves and by those with them; 0 where none goes by
+    /// views.
     pub batches: [usize; 2],
     /// Positions are refined.
     pub places: bool,
@@ -69,8 +70,8 @@ pub struct Outline {
     pub memory: u64,
     /// Bytes in page-locked host memory.
     pub host: u64,
-    /// Bytes to and from the device in an iteration: the frames once and the waves twice up and once down (an overlap loop of one pass), or
-    /// the frames twice (gradient and line), or once.
+    /// Bytes to and from the device in an iteration: the frames once and the waves twice up and once down (an overlap loop of one
+    /// pass), or the frames twice (gradient and line), or once.
     pub traffic: [u64; 2],
 }
 
@@ -101,8 +102,8 @@ fn lots(model: &Model) -> usize {
     group * (3 * wave + (12 + 8) * model.counted()) + fixed_bytes(model, group)
 }
 
-/// Bytes of what a batch of so many views is updated by: waves, planes, shifted probes, a direction as long as probe and object with
-/// its norms, sums of the blocks of threads.
+/// Bytes of what a batch of so many views is updated by: waves, planes, shifted probes, a direction as long as probe and object
+/// with its norms, sums of the blocks of threads.
 fn updated(model: &Model, batch: usize) -> usize {
     if batch == 0 {
         return 0;
@@ -114,8 +115,8 @@ fn updated(model: &Model, batch: usize) -> usize {
     whole + batch * (8 * pixels * model.exits() + 4 * model.counted() + between + 5 * sums)
 }
 
-/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view, what a batch
-/// takes.
+/// Bytes that do not depend on blocks: probes, objects and three more pairs of such, places, lists, a few numbers a view, what a
+/// batch takes.
 fn fixed(model: &Model, multiprocessors: u32, batch: usize) -> u64 {
     let waves = 8 * (model.probe_len() + model.object_len());
     (4 * waves + lists_and_sums(model, multiprocessors) + lots(model) + updated(model, batch) + (4 << 20)) as u64
@@ -180,8 +181,8 @@ pub fn resident(model: &Model, device: &Properties, demand: Demand) -> u64 {
     held + kept as u64 + model.views.len() as u64 * (frame + waves)
 }
 
-/// Bytes of what views hold together where frames are not in registers: ratios of moduli of the Fourier step's group, and the waves and
-/// planes of a likelihood or of probes between pixels.
+/// Bytes of what views hold together where frames are not in registers: ratios of moduli of the Fourier step's group, and the waves
+/// and planes of a likelihood or of probes between pixels.
 fn at_once(model: &Model, device: &Properties, demand: Demand) -> usize {
     let (kind, views) = (Kind::of(model, device), model.views.len());
     if matches!(kind.way, Way::Fused { .. }) {

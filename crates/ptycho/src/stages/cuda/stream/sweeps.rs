@@ -24,8 +24,8 @@ fn block_model(inner: &CudaStages, first: usize) -> ModelArgument {
 }
 
 impl CudaStages {
-    /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them, which
-    /// count from the first one of all on. With sub-pixel shifts they have those of the block.
+    /// The arrays as kernels see them that count views from `first` on, of the block at work; and as sums over views see them,
+    /// which count from the first one of all on. With sub-pixel shifts they have those of the block.
     pub(super) fn block(&mut self, first: usize) -> Result<[ModelArgument; 2]> {
         self.need_between()?;
         self.begin_at(first);
@@ -48,7 +48,8 @@ impl CudaStages {
 }
 
 impl Streamed {
-    /// Gives every block in turn to `work`, frames and waves in their places in `inner.frames`; `told`: errors of the views are taken over.
+    /// Gives every block in turn to `work`, frames and waves in their places in `inner.frames`; `told`: errors of the views are
+    /// taken over.
     pub(super) fn sweep(
         &mut self,
         access: Access,
@@ -120,7 +121,8 @@ impl Streamed {
         }
     }
 
-    /// The overlap loop, as `overlap.cu` makes it, or `supports.rs` where the object is smoothed or probes have a support in Fourier space.
+    /// The overlap loop, as `overlap.cu` makes it, or `supports.rs` where the object is smoothed or probes have a support in
+    /// Fourier space.
     pub(super) fn overlap_loop(&mut self, rule: &Overlap) -> Result<u32> {
         self.ready(true)?;
         if self.inner.frames.kind.shifted {
@@ -310,8 +312,8 @@ impl Streamed {
 }
 
 impl CudaStages {
-    /// The part of the squared differences of neighbours: value (and its derivative to the gradient), or first and second order along the
-    /// direction.
+    /// The part of the squared differences of neighbours: value (and its derivative to the gradient), or first and second order
+    /// along the direction.
     pub(super) fn smoothness(&mut self, rule: &Likelihood, line: bool) -> Result<[f64; 2]> {
         let Self { model, state, slots: [to, _, along], descent: Some(descent), .. } = self else { return Ok([0.0; 2]) };
         if rule.smoothness <= 0.0 {

@@ -1,8 +1,8 @@
 //! Tiles of the objects and parts of the probes' sums that each block of frames adds to.
 //!
-//! A block continues where the one before has stopped: sums of a tile that later blocks add to wait in a slot; a tile whose last views
-//! are in the block is finished at once, and its slot is free for others. So sums have the order of a run that holds all frames, bit for
-//! bit, and the memory that they take is that of the tiles that are open at a time.
+//! A block continues where the one before has stopped: sums of a tile that later blocks add to wait in a slot; a tile whose last
+//! views are in the block is finished at once, and its slot is free for others. So sums have the order of a run that holds all
+//! frames, bit for bit, and the memory that they take is that of the tiles that are open at a time.
 
 use bytemuck::{Pod, Zeroable};
 
